@@ -1,0 +1,25 @@
+"""The error classifier: anything → facts → the first rule that holds → what to do about it.
+
+It runs inside other people's agents: nothing here raises, looks at a clock, opens a connection or loads more than RE2.
+"""
+
+from analyzer.classifier.engine import Classification, classify, classify_facts
+from analyzer.classifier.extract import extract
+from analyzer.classifier.facts import Facts
+from analyzer.classifier.recovery import REASONS, RECOVERY, Recovery
+from analyzer.classifier.rules import Rule, Ruleset, default_ruleset, load_ruleset
+
+__all__ = [
+    "REASONS",
+    "RECOVERY",
+    "Classification",
+    "Facts",
+    "Recovery",
+    "Rule",
+    "Ruleset",
+    "classify",
+    "classify_facts",
+    "default_ruleset",
+    "extract",
+    "load_ruleset",
+]

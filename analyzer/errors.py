@@ -1,0 +1,62 @@
+"""The exception tree: every expected failure is an `AnalyzerError` with a hint.
+
+The message says what is wrong, the hint what to do. `exit_code` is what the command line returns for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+OK = 0
+FINDINGS = 1
+USAGE = 2
+UNREADABLE = 3
+PARTIAL = 4
+BUSY = 75
+INTERRUPTED = 130
+
+
+class AnalyzerError(Exception):
+    """Something a person can mend; `hint` says how."""
+
+    exit_code = USAGE
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    @classmethod
+    def unknown_value(cls, thing: str, value: str, known: Iterable[str]) -> AnalyzerError:
+        """An error that names the legal values and the closest one."""
+        names = sorted(known)
+        close = get_close_matches(value, names, n=1)
+        meant = f"did you mean {close[0]!r}? " if close else ""
+        return cls(f"unknown {thing} {value!r}", f"{meant}known: {', '.join(names)}")
+
+
+class RulesError(AnalyzerError):
+    """A rules file that cannot be used."""
+
+
+class QueryError(AnalyzerError):
+    """A query that the catalogue or the database refuses."""
+
+
+class StoreError(AnalyzerError):
+    """A store that cannot be opened or written."""
+
+    exit_code = UNREADABLE
+
+
+class StoreBusyError(StoreError):
+    """Another process holds the store; trying again later makes sense."""
+
+    exit_code = BUSY
+
+
+class InputError(AnalyzerError):
+    """An input that cannot be read."""
+
+    exit_code = UNREADABLE

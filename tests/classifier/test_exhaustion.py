@@ -1,0 +1,96 @@
+"""Usage limits as Claude Code prints them: only a failed run's own line counts, and its reset is read."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from analyzer.classifier import classify
+
+LINE = "Claude AI usage limit reached|1790000000"
+RESET = datetime.fromtimestamp(1790000000, UTC)
+
+
+def exhausted(found):
+    """Whether a classification removes the agent from its pool."""
+    return (found.reason, found.detail) == ("rate_limited", "usage_limit")
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_actual_exhaustion(stream):
+    """The signature as a line of a run with exit code 1 is exhaustion."""
+    assert exhausted(classify({"exit_code": 1, stream: LINE}))
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_exit_code_guard(stream):
+    """The same text of a run with exit code 0 is not exhaustion."""
+    assert not exhausted(classify({"exit_code": 0, stream: LINE}))
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_no_exit_code_no_exhaustion(stream):
+    """Without an exit code a stream says nothing about exhaustion."""
+    assert not exhausted(classify({stream: LINE}))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("error: cannot open notes.md", id="unrelated"),
+        pytest.param("usage limit reached", id="loose-words"),
+        pytest.param("Claude AI usage limit reached", id="no-epoch"),
+        pytest.param(f"The prompt says: print {LINE} when done", id="mentioned-in-prose"),
+        pytest.param("We talked about the usage limit and when it resets.", id="talk"),
+        pytest.param('The test asserts "You\'ve hit your limit" is shown', id="quoted-dialect"),
+    ],
+)
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_no_signature(stream, text):
+    """A failed run without the signature as a line of its own is not exhaustion."""
+    assert not exhausted(classify({"exit_code": 1, stream: text}))
+
+
+def test_reset_parsing():
+    """The epoch after the bar is the moment of the reset."""
+    found = classify({"exit_code": 1, "stdout": LINE})
+    assert found.reset_at == RESET
+    assert found.to_dict()["reset_at"] == "2026-09-21T14:13:20Z"
+
+
+def test_reset_in_milliseconds():
+    """An epoch in milliseconds is read as such."""
+    assert classify({"exit_code": 1, "stdout": LINE + "000"}).reset_at == RESET
+
+
+def test_signature_among_other_lines():
+    """The signature counts as one line of a longer output."""
+    found = classify({"exit_code": 1, "stdout": f"reading files\n{LINE}\n", "stderr": "bye"})
+    assert exhausted(found)
+    assert found.reset_at == RESET
+
+
+def test_record_flagged_as_error():
+    """In a record that is flagged as an error the text counts as it is."""
+    assert exhausted(classify({"type": "result", "subtype": "success", "is_error": True, "result": LINE}))
+    assert not exhausted(classify({"type": "result", "subtype": "success", "is_error": False, "result": LINE}))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "You've hit your session limit · resets 2:40pm (America/Chicago)",
+        "You’ve hit your limit ∙ resets 2:40pm (America/Chicago)",
+        "5-hour limit reached ∙ resets 2:40pm (America/Chicago)",
+        "Opus weekly limit reached - resets Nov 21, 2:40pm (America/Chicago)",
+        "Claude usage limit reached. Your limit will reset at 2:40pm (America/Chicago).",
+    ],
+)
+def test_dialects_of_today(text):
+    """The dialects with a wall-clock time are exhaustion, and resolve against the event's own time."""
+    at = datetime(2026, 11, 21, 12, tzinfo=UTC)
+    found = classify({"exit_code": 1, "stdout": text}, at=at)
+    assert exhausted(found)
+    assert found.reset_at == datetime(2026, 11, 21, 20, 40, tzinfo=UTC)
+    assert classify({"exit_code": 1, "stdout": text}).reset_at is None
