@@ -1,0 +1,173 @@
+"""Lines and events, both ways.
+
+Decoding is total: a line gives an event or a reject that says why, never an exception.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeGuard
+
+import msgspec
+
+from analyzer.events.ids import derived_id
+from analyzer.events.model import SCHEMA_VERSION, Event, Origin
+from analyzer.events.times import format_time, parse_time
+
+MAX_DEPTH = 64
+"""Deeper nesting is refused: some readers of JSON recurse, and crash on a hostile line."""
+CRC_MARK = b',"crc":"'
+_CRC_LENGTH = len(CRC_MARK) + 8 + 2
+
+_KNOWN = frozenset(
+    {"v", "id", "type", "timestamp", "sessionId", "writer", "seq", "payload", "crc", "origin", "time_source"}
+)
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder()
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """A line that gives no event."""
+
+    why: str
+    """A code from a closed list: `nul_bytes`, `invalid_utf8`, `not_json`, `not_an_object`, `too_deep`, `crc_mismatch`,
+    `missing_type`, `bad_payload`, `bad_session`, `bad_timestamp`, `line_too_long`, `torn`."""
+    detail: str = ""
+    """What exactly, for a person."""
+
+
+def encode(event: Event) -> bytes:
+    """The event as one line with its checksum, newline included.
+
+    Raises:
+        TypeError, ValueError, RecursionError: the payload is not JSON-ready (the appender sanitizes first).
+    """
+    record: dict[str, Any] = {
+        "v": event.v,
+        "id": event.id,
+        "type": event.type,
+        "timestamp": format_time(event.occurred_at),
+        "sessionId": event.session_id,
+    }
+    if event.writer is not None:
+        record["writer"] = event.writer
+        record["seq"] = event.seq
+    if event.time_source != "event":
+        record["time_source"] = event.time_source
+    if event.origin is not None:
+        record["origin"] = {"format": event.origin.format, "path": event.origin.path, "line": event.origin.line}
+    record.update({key: value for key, value in event.extra.items() if key not in _KNOWN})
+    record["payload"] = event.payload
+    body = _encoder.encode(record)[:-1]
+    return b'%s%s%08x"}\n' % (body, CRC_MARK, zlib.crc32(body))
+
+
+def decode(line: bytes, file_time: datetime) -> Event | Reject:
+    """One line without its newline as an event, or why not.
+
+    `file_time` (naive UTC) stands in where the line names no time. A line with a `crc` must carry the right one.
+    """
+    record = decode_object(line)
+    if isinstance(record, Reject):
+        return record
+    if "crc" in record and not crc_holds(line):
+        return Reject("crc_mismatch", "the checksum does not fit the bytes before it")
+    return event_from(record, line, file_time)
+
+
+def decode_object(line: bytes) -> dict[str, Any] | Reject:
+    """One line as a JSON object of bounded depth, or why not."""
+    if b"\0" in line:
+        return Reject("nul_bytes", f"{line.count(0)} NUL bytes")
+    try:
+        record = _decoder.decode(line)
+    except msgspec.DecodeError as error:
+        return Reject("not_json", str(error))
+    except UnicodeDecodeError as error:
+        return Reject("invalid_utf8", f"byte {error.start}: {error.reason}")
+    except RecursionError:
+        return Reject("too_deep", "nested too deeply to read")
+    if not isinstance(record, dict):
+        return Reject("not_an_object", f"the line is a JSON {type(record).__name__}")
+    if _deeper_than(record, MAX_DEPTH, line):
+        return Reject("too_deep", f"nested deeper than {MAX_DEPTH} levels")
+    return record
+
+
+def event_from(record: Mapping[str, Any], line: bytes, file_time: datetime) -> Event | Reject:
+    """The envelope's own checks, on a record that is already an object."""
+    kind = record.get("type")
+    if not isinstance(kind, str) or not kind:
+        return Reject("missing_type", "no text under `type`")
+    payload = record.get("payload", {})
+    if not isinstance(payload, dict):
+        return Reject("bad_payload", "`payload` is not an object")
+    session = record.get("sessionId")
+    if session is not None and not isinstance(session, str):
+        return Reject("bad_session", "`sessionId` is not a text")
+    try:
+        moment = parse_time(record.get("timestamp"))
+    except ValueError as error:
+        return Reject("bad_timestamp", str(error))
+    if moment is None or record.get("time_source") == "file":
+        time_source = "file"
+        moment = moment or file_time
+    else:
+        time_source = "event"
+    event_id = record.get("id")
+    version = record.get("v")
+    seq = record.get("seq")
+    writer = record.get("writer")
+    return Event(
+        type=kind,
+        occurred_at=moment,
+        session_id=session,
+        payload=payload,
+        id=event_id if isinstance(event_id, str) and event_id else derived_id("line", line.strip().decode("utf-8")),
+        v=version if _counts(version, 2**31) else SCHEMA_VERSION,
+        writer=writer if isinstance(writer, str) else None,
+        seq=seq if _counts(seq, 2**63) else None,
+        time_source=time_source,
+        origin=_origin(record.get("origin")),
+        extra={key: value for key, value in record.items() if key not in _KNOWN},
+    )
+
+
+def _counts(value: object, limit: int) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < limit
+
+
+def crc_holds(line: bytes) -> bool:
+    """Whether the line ends in the checksum of the bytes before it (CRC-32, eight lower-case hex digits)."""
+    line = line.rstrip()
+    body, tail = line[:-_CRC_LENGTH], line[-_CRC_LENGTH:]
+    return tail == b'%s%08x"}' % (CRC_MARK, zlib.crc32(body))
+
+
+def _origin(value: object) -> Origin | None:
+    if not isinstance(value, dict):
+        return None
+    line = value.get("line")
+    return Origin(str(value.get("format")), str(value.get("path")), line if isinstance(line, int) else None)
+
+
+def _deeper_than(value: object, levels: int, line: bytes) -> bool:
+    # A line with few brackets cannot be deep, and nearly every line has few.
+    if line.count(b"{") + line.count(b"[") <= levels:
+        return False
+    layer: list[Any] = [value]
+    for _ in range(levels):
+        below: list[Any] = []
+        for item in layer:
+            if isinstance(item, dict):
+                below.extend(child for child in item.values() if isinstance(child, dict | list))
+            else:
+                below.extend(child for child in item if isinstance(child, dict | list))
+        if not below:
+            return False
+        layer = below
+    return True

@@ -1,0 +1,191 @@
+"""The payload of every event type, key by key.
+
+Absent means that the log does not say; unknown keys may stand beside these.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict
+
+
+class ErrorClassified(TypedDict, total=False):
+    """`error.classified`: a failure met its reason."""
+
+    caller: str
+    """Who made the call that failed: a hook, a probe, an agent."""
+    reason: str
+    """One of the eight."""
+    detail: str | None
+    """The finer cause."""
+    retryable: bool
+    action: str
+    """`retry`, `wait_then_retry`, `compress_then_retry`, `surface` or `record`: what the recovery table advises."""
+    rule: str
+    """The rule that matched."""
+    ruleset: str
+    """Digest of the rules in force."""
+    operation: str | None
+    """One retry chain; the key to `retry.settled`."""
+    attempt: int | None
+    """1-based number of the call that failed."""
+    max_attempts: int | None
+    """Calls allowed in all, the first included."""
+    outcome: str | None
+    """What became of an error that no retry chain holds: `surfaced`, `aborted`."""
+    retry_after_seconds: float | None
+    reset_at: str | None
+    """ISO 8601, UTC."""
+    current_tokens: int | None
+    max_tokens: int | None
+    provider: str | None
+    model: str | None
+    failure_reason: str | None
+    """The step's: `timeout`, `context_exhaustion`, `general_error`, `unknown`."""
+    remediation: str | None
+    input_tokens: int | None
+    output_tokens: int | None
+    facts: dict[str, Any] | None
+    """What the classifier saw; without it the event cannot be judged again."""
+
+
+class RetryScheduled(TypedDict, total=False):
+    """`retry.scheduled`: the caller will try again after a wait."""
+
+    operation: str
+    caller: str
+    reason: str
+    attempt: int
+    """1-based number of the call that failed."""
+    delay_seconds: float
+
+
+class RetrySettled(TypedDict, total=False):
+    """`retry.settled`: a retry chain came to its end."""
+
+    operation: str
+    caller: str
+    reason: str
+    """What the chain ends as: an exhausted `network_transient` ends as `network_permanent`."""
+    outcome: str
+    """`recovered`, `exhausted`, `surfaced`, `escalated` or `aborted`."""
+    attempts: int
+    """Calls made, the first included."""
+    waited_seconds: float
+
+
+class Relay(TypedDict, total=False):
+    """`relay.triggered`, `.checkpointed`, `.resumed`, `.halted`, `.skipped`: the steps of one hand-off."""
+
+    relay: str
+    """One hand-off; its events share it."""
+    caller: str
+    step_id: str | None
+    worker_id: str | None
+    token_usage_percent: float | None
+    threshold_percent: float | None
+    pre_tokens: int | None
+    post_tokens: int | None
+    checkpoint_tokens: int | None
+    strategy: str | None
+    relay_count: int | None
+    """Hand-offs of this step so far, this one included."""
+    trigger: str | None
+    """`auto` or `manual`."""
+    duration_seconds: float | None
+    cause: str | None
+    """Why it was halted or skipped."""
+
+
+class ContextRecovery(TypedDict, total=False):
+    """`context.recovered`, `context.unrecovered`: a conversation was made to fit again, or not."""
+
+    strategy: str
+    attempt: int | None
+    caller: str | None
+    pre_tokens: int | None
+    post_tokens: int | None
+    removed_messages: int | None
+    truncated_messages: int | None
+
+
+class AgentAvailability(TypedDict, total=False):
+    """`agent.exhausted`, `agent.restored`: an agent left the pool at its usage limit, or came back."""
+
+    agent: str
+    reason_text: str | None
+    reset_at: str | None
+    exit_code: int | None
+
+
+class BudgetExhausted(TypedDict, total=False):
+    """`budget.exhausted`: no iteration is left for another retry."""
+
+    operation: str | None
+    caller: str
+    consumed: int
+    refunded: int
+    limit: int
+
+
+class CallShortCircuited(TypedDict, total=False):
+    """`call.short_circuited`: a guard said no before the call was made."""
+
+    caller: str
+    provider: str
+    reason: str
+    reset_at: str | None
+
+
+class SessionObserved(TypedDict, total=False):
+    """`session.observed`: how far one log shows one session; a later one replaces an earlier one of the same `part`."""
+
+    requests: int | None
+    """Model requests so far."""
+    started_at: str | None
+    ended_at: str | None
+    retry_visibility: str | None
+    """`full`, `terminal` or `none`: what this log shows of retries."""
+    part: str | None
+    """Names the log among several of one session."""
+    agent_version: str | None
+
+
+class RulesetApplied(TypedDict, total=False):
+    """`ruleset.applied`: from here on this ruleset judges."""
+
+    ruleset: str
+    previous: str | None
+
+
+class Finding(TypedDict, total=False):
+    """`finding.opened`, `finding.resolved`: the analyzer's own decisions."""
+
+    finding: str
+    finding_id: str
+    severity: str
+    scope: dict[str, Any]
+    window: dict[str, Any]
+    explanation: str
+
+
+EVENT_TYPES: dict[str, type[Any]] = {
+    "error.classified": ErrorClassified,
+    "retry.scheduled": RetryScheduled,
+    "retry.settled": RetrySettled,
+    "relay.triggered": Relay,
+    "relay.checkpointed": Relay,
+    "relay.resumed": Relay,
+    "relay.halted": Relay,
+    "relay.skipped": Relay,
+    "context.recovered": ContextRecovery,
+    "context.unrecovered": ContextRecovery,
+    "agent.exhausted": AgentAvailability,
+    "agent.restored": AgentAvailability,
+    "budget.exhausted": BudgetExhausted,
+    "call.short_circuited": CallShortCircuited,
+    "session.observed": SessionObserved,
+    "ruleset.applied": RulesetApplied,
+    "finding.opened": Finding,
+    "finding.resolved": Finding,
+}
+"""Every type of the contract and the keys of its payload; other types are legal and kept as they are."""

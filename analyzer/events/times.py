@@ -1,0 +1,72 @@
+"""Timestamps between text and `datetime`: the log speaks ISO 8601 in UTC, the store keeps naive UTC.
+
+A text that names a moment gives that moment; a text without a single digit ("…", "...") names none and is no error.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - naive UTC is the store's own form
+
+
+def parse_time(value: object) -> datetime | None:
+    """ISO 8601 text, or an epoch in seconds or milliseconds, as a naive UTC moment.
+
+    None where the value names no moment at all: absent, or a text without digits.
+
+    Raises:
+        ValueError: there is a value, and it is not a moment.
+    """
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        raise ValueError("a boolean is not a time")
+    if isinstance(value, int | float):
+        return from_epoch(float(value))
+    if not isinstance(value, str):
+        raise ValueError(f"a {type(value).__name__} is not a time")
+    if not any(character.isdigit() for character in value):
+        return None
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError:
+        raise ValueError(f"not an ISO 8601 time: {value[:40]!r}") from None
+    return to_naive_utc(moment)
+
+
+def from_epoch(value: float) -> datetime:
+    """An epoch in seconds, or in milliseconds where it is too large for seconds, as a naive UTC moment.
+
+    Raises:
+        ValueError: outside the years 1970 to 9999.
+    """
+    seconds = value / 1000 if abs(value) > 1e11 else value
+    try:
+        return EPOCH + timedelta(seconds=seconds)
+    except (OverflowError, ValueError):
+        raise ValueError(f"not an epoch: {value!r}") from None
+
+
+def to_naive_utc(moment: datetime) -> datetime:
+    """The same moment as the store keeps it; a naive one is taken as UTC already.
+
+    Raises:
+        ValueError: the shift to UTC leaves the years 1 to 9999.
+    """
+    if moment.tzinfo is None:
+        return moment
+    try:
+        return moment.astimezone(UTC).replace(tzinfo=None)
+    except OverflowError:
+        raise ValueError(f"out of range: {moment}") from None
+
+
+def format_time(moment: datetime) -> str:
+    """`2026-11-21T08:15:30.123Z`, always in UTC and to the millisecond."""
+    return to_naive_utc(moment).isoformat(timespec="milliseconds") + "Z"
+
+
+def now() -> datetime:
+    """The present moment, naive UTC."""
+    return datetime.now(UTC).replace(tzinfo=None)

@@ -1,0 +1,133 @@
+"""The codec: lines and events, both ways."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analyzer.events import Event, Origin, Reject, decode, encode
+from analyzer.events.codec import crc_holds
+
+FILE_TIME = datetime(2026, 11, 1, 12)
+SEED_LINE = (
+    '{ "type": "error.classified", "timestamp": "…", "sessionId": "…", '
+    '"payload": { "reason": "rate_limited", "retryable": true, "caller": "figma-probe" } }'
+)
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
+values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=10,
+)
+
+
+@given(
+    kind=texts.filter(bool),
+    at=st.datetimes(datetime(1970, 1, 2), datetime(2200, 1, 1)).map(
+        lambda moment: moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+    ),
+    session=st.none() | texts,
+    payload=st.dictionaries(texts, values, max_size=4),
+    event_id=texts.filter(bool),
+    seq=st.integers(0, 2**40),
+)
+def test_decode_gives_back_what_was_encoded(
+    kind: str, at: datetime, session: str | None, payload: dict[str, object], event_id: str, seq: int
+) -> None:
+    """Every event comes back from its line as it was, checksum included."""
+    event = Event(kind, at, session, payload, event_id, writer="h:1:a", seq=seq, origin=Origin("gdd", "/a\nb", 3))
+    line = encode(event)
+    assert line.endswith(b"\n")
+    assert line.count(b"\n") == 1
+    assert crc_holds(line)
+    assert decode(line[:-1], FILE_TIME) == event
+
+
+@given(st.binary(max_size=200))
+def test_decode_never_raises(line: bytes) -> None:
+    """Any bytes give an event or a reject."""
+    assert isinstance(decode(line, FILE_TIME), Event | Reject)
+
+
+def test_keys_stand_in_the_contracts_order_with_the_checksum_last() -> None:
+    """A line shows its envelope first and ends in the checksum."""
+    line = encode(Event("a.b", datetime(2026, 11, 21, 8, 15, 30, 123000), "s", {}, "i", writer="w", seq=17))
+    assert list(json.loads(line)) == ["v", "id", "type", "timestamp", "sessionId", "writer", "seq", "payload", "crc"]
+    assert json.loads(line)["timestamp"] == "2026-11-21T08:15:30.123Z"
+
+
+def test_the_literal_line_of_the_error_recovery_document_is_an_event() -> None:
+    """A line without any of the added keys is accepted, even with ellipses for its values."""
+    event = decode(SEED_LINE.encode(), FILE_TIME)
+    assert isinstance(event, Event)
+    assert event.type == "error.classified"
+    assert event.payload == {"reason": "rate_limited", "retryable": True, "caller": "figma-probe"}
+    assert (event.occurred_at, event.time_source) == (FILE_TIME, "file")
+    assert event.id == decode(SEED_LINE.encode(), FILE_TIME).id
+
+
+def test_unknown_keys_and_types_are_kept() -> None:
+    """An older reader loses nothing of a newer line."""
+    event = decode(b'{"type":"moon.landed","timestamp":"2026-01-01T00:00:00Z","crew":3,"payload":{"x":[1]}}', FILE_TIME)
+    assert isinstance(event, Event)
+    assert (event.type, event.extra, event.payload) == ("moon.landed", {"crew": 3}, {"x": [1]})
+
+
+def test_an_offset_is_turned_into_utc() -> None:
+    """Two o'clock at +02:00 is midnight."""
+    event = decode(b'{"type":"a","timestamp":"2026-01-01T02:00:00+02:00","payload":{}}', FILE_TIME)
+    assert isinstance(event, Event)
+    assert event.occurred_at == datetime(2026, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        pytest.param(b"\0\0\0", "nul_bytes", id="NUL bytes"),
+        pytest.param(b'{"type":"a\xff"}', "invalid_utf8", id="bytes that are no UTF-8"),
+        pytest.param(b'{"type":"a"', "not_json", id="torn"),
+        pytest.param(b'{"type":NaN}', "not_json", id="NaN"),
+        pytest.param(b'{"type":"a",}', "not_json", id="trailing comma"),
+        pytest.param(b"[1]", "not_an_object", id="array"),
+        pytest.param(b"null", "not_an_object", id="null"),
+        pytest.param(b"{}", "missing_type", id="no type"),
+        pytest.param(b'{"type":"a","payload":[]}', "bad_payload", id="payload is a list"),
+        pytest.param(b'{"type":"a","sessionId":7}', "bad_session", id="session is a number"),
+        pytest.param(b'{"type":"a","timestamp":"31.12.2026"}', "bad_timestamp", id="another calendar"),
+        pytest.param(b'{"type":"a","timestamp":"2026-13-01T00:00:00Z"}', "bad_timestamp", id="month 13"),
+        pytest.param(b'{"type":"a","timestamp":true}', "bad_timestamp", id="boolean time"),
+        pytest.param(b'{"type":"a","timestamp":"0001-01-01T00:00:00+10:00"}', "bad_timestamp", id="before year 1"),
+        pytest.param(b'{"type":"a","payload":{},"crc":"00000000"}', "crc_mismatch", id="wrong checksum"),
+        pytest.param(b'{"type":' + b"[" * 100 + b"]" * 100 + b"}", "too_deep", id="100 levels"),
+        pytest.param(b'{"type":' + b"[" * 10_000 + b"]" * 10_000 + b"}", "too_deep", id="10,000 levels"),
+    ],
+)
+def test_a_bad_line_says_why(line: bytes, why: str) -> None:
+    """Each kind of damage has its own code."""
+    rejected = decode(line, FILE_TIME)
+    assert isinstance(rejected, Reject)
+    assert why == rejected.why
+
+
+def test_every_flipped_bit_of_a_line_with_checksum_is_noticed() -> None:
+    """No single bit can change without the line being refused."""
+    line = encode(Event("error.classified", FILE_TIME, "s-1", {"reason": "unknown", "attempt": 2}, "id-1"))[:-1]
+    original = decode(line, FILE_TIME)
+    for position in range(len(line) * 8):
+        changed = bytearray(line)
+        changed[position // 8] ^= 1 << position % 8
+        got = decode(bytes(changed), FILE_TIME)
+        # A flip inside the name of the `crc` key turns it into an unknown key: the event itself is still untouched.
+        assert isinstance(got, Reject) or (got.payload, got.id, got.occurred_at) == (
+            original.payload,
+            original.id,
+            original.occurred_at,
+        )
