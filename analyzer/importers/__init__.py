@@ -1,0 +1,6 @@
+"""Other tools' logs → events. One file a format; the format is told by the content, never by the file's name."""
+
+from analyzer.importers.base import Hit, Reader, Source
+from analyzer.importers.formats import BY_NAME, FORMATS, HEAD_BYTES, NOT_LOGS, Format, detect, head_of
+
+__all__ = ["BY_NAME", "FORMATS", "HEAD_BYTES", "NOT_LOGS", "Format", "Hit", "Reader", "Source", "detect", "head_of"]

@@ -1,0 +1,56 @@
+"""What every importer speaks: bytes of whole lines in, hits out. A line without a hit carries nothing for us.
+
+Importers never count lines and never touch a database; whoever drives them does the book-keeping.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+from analyzer.events import Event
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What an importer may know about the file that it reads."""
+
+    path: str
+    file_time: datetime
+    """Naive UTC; stands in for records without a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One line that gave events, or that could not be read, or both (a torn record with an intact one glued to it)."""
+
+    offset: int
+    """Bytes from the start of the block to the line."""
+    length: int
+    """Bytes of the line, its newline not included."""
+    events: Sequence[Event] = ()
+    why: str = ""
+    """A reject code where (part of) the line could not be read."""
+    detail: str = ""
+
+
+class Reader(Protocol):
+    """Reads one source from front to back; its state lets a later run continue where this one stopped."""
+
+    def read(self, block: bytes) -> Iterator[Hit]:
+        """Hits of a block of whole lines, each ended by a newline, in the order of the lines."""
+
+    def finish(self) -> Sequence[Event]:
+        """Events that belong to the source as a whole, once everything that is there now has been read."""
+
+    def state(self) -> Mapping[str, Any]:
+        """JSON-ready; given to the next reader of the same source."""
+
+
+class ReaderFactory(Protocol):
+    """Makes the reader of a format."""
+
+    def __call__(self, source: Source, state: Mapping[str, Any], /) -> Reader:
+        """`state` is empty for a source that is read from its start."""

@@ -1,0 +1,166 @@
+"""Claude Code transcripts (`~/.claude/projects/**.jsonl`) and `claude -p --output-format json|stream-json` runs.
+
+Lines are selected by byte search before any JSON is parsed; a transcript line may be several megabytes long.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from analyzer.events import Event
+from analyzer.events.ids import derived_id
+from analyzer.events.times import parse_time
+from analyzer.importers.base import Hit, Source
+from analyzer.importers.claude_records import INTERRUPTED, ClaudeRecords
+from analyzer.importers.lines import LineFinder, malformed_lines, objects_in
+
+# Inside a JSON string these quotes would be escaped, so an unescaped match is structure, never somebody's prose.
+NEEDLES = (
+    b'"api_error"',
+    b'"isApiErrorMessage"',
+    b'compact_boundary"',
+    b'"api_retry"',
+    b'"subagent_retry"',
+    b'"StopFailure"',
+    b'"result"',
+    b"No such tool available",
+)
+DECIDING = (b'"assistant"', INTERRUPTED.encode())
+OPENINGS = (b'{"parentUuid"', b'{"type"', b'{"uuid"')
+_MESSAGE_ID = re.compile(rb'"id": ?"(msg_[A-Za-z0-9_]+)"')
+_TIMESTAMP = re.compile(rb'"timestamp": ?"([0-9T:.Z+-]{19,35})"')
+_SESSION = re.compile(rb'"session(?:Id|_id)": ?"([^"\\]{1,200})"')
+_VERSION = re.compile(rb'"(?:version|claude_code_version)": ?"([0-9][0-9A-Za-z.+-]{0,30})"')
+_FIRST_UUID = re.compile(rb'"(?:uuid|messageId)": ?"([^"\\]{1,100})"')
+_FIRST_RECORD = re.compile(rb"^[ \t]*\{", re.MULTILINE)
+_RECENT = 64
+
+
+class ClaudeReader:
+    """Reads one transcript or one stream; both hold the same records."""
+
+    def __init__(self, source: Source, state: Mapping[str, Any], *, caller: str, visibility: str) -> None:
+        self._records = ClaudeRecords(source, state, caller)
+        self._visibility = visibility
+        self._session: str | None = state.get("file_session")
+        self._part: str | None = state.get("part")
+        self._version: str | None = state.get("version")
+        self._started: str | None = state.get("started_at")
+        self._ended: str | None = state.get("ended_at")
+        self._requests: int = state.get("requests", 0)
+        # A reply is split over neighbouring lines that repeat its id; parallel subagents interleave a few of them.
+        self._recent: deque[str] = deque(state.get("recent", ()), maxlen=_RECENT)
+        self._preamble = not state
+        self._grew = False
+
+    def read(self, block: bytes) -> Iterator[Hit]:
+        """Hits of the block, in order."""
+        self._grew = True
+        self._observe(block)
+        broken = self._broken(block)
+        upcoming = next(broken, None)
+        finder = LineFinder(block, NEEDLES)
+        while (line := finder.next(DECIDING if self._records.waiting else ())) is not None:
+            while upcoming is not None and upcoming.offset < line.offset:
+                yield upcoming
+                upcoming = next(broken, None)
+            if upcoming is not None and upcoming.offset == line.offset:
+                upcoming = next(broken, None)
+            records, reject = objects_in(line.text, OPENINGS)
+            events = [event for record in records for event in self._records.events(record)]
+            if events or reject:
+                why, detail = (reject.why, reject.detail) if reject else ("", "")
+                yield Hit(line.offset, len(line.text), tuple(events), why, detail)
+        while upcoming is not None:
+            yield upcoming
+            upcoming = next(broken, None)
+
+    def finish(self) -> Sequence[Event]:
+        """What the file shows of its session so far."""
+        if not self._grew or self._session is None:
+            return ()
+        payload = {
+            "requests": self._requests,
+            "started_at": self._started,
+            "ended_at": self._ended,
+            "retry_visibility": self._visibility,
+            "part": self._part,
+            "agent_version": self._version,
+        }
+        identity = derived_id("claude", "session", self._session, self._part, self._requests, self._ended)
+        ended = _moment(self._ended)
+        if ended is None:
+            return ()
+        return [
+            Event(
+                type="session.observed",
+                occurred_at=ended,
+                session_id=self._session,
+                payload={key: value for key, value in payload.items() if value is not None},
+                id=identity,
+            )
+        ]
+
+    def state(self) -> Mapping[str, Any]:
+        """Open runs, and what has been seen of the session."""
+        return {
+            **self._records.state(),
+            "file_session": self._session,
+            "part": self._part,
+            "version": self._version,
+            "started_at": self._started,
+            "ended_at": self._ended,
+            "requests": self._requests,
+            "recent": list(self._recent),
+        }
+
+    def _broken(self, block: bytes) -> Iterator[Hit]:
+        first = _FIRST_RECORD.search(block) if self._preamble else None
+        begins = first.start() if first else len(block) if self._preamble else 0
+        self._preamble = self._preamble and first is None
+        for line in malformed_lines(block):
+            if line.offset < begins:
+                continue  # a command line's warnings in front of its first record
+            records, reject = objects_in(line.text, OPENINGS)
+            if reject is not None:
+                yield Hit(line.offset, len(line.text), (), reject.why, reject.detail)
+            elif not records:
+                yield Hit(line.offset, len(line.text), (), "not_an_object")
+
+    def _observe(self, block: bytes) -> None:
+        self._session = self._session or _first(_SESSION, block)
+        self._part = self._part or _first(_FIRST_UUID, block)
+        self._version = self._version or _first(_VERSION, block)
+        self._started = self._started or _first(_TIMESTAMP, block)
+        last = block.rfind(b'"timestamp"')
+        self._ended = (_first(_TIMESTAMP, block[last : last + 80]) if last >= 0 else None) or self._ended
+        for match in _MESSAGE_ID.finditer(block):
+            message = match[1].decode()
+            if message not in self._recent:
+                self._recent.append(message)
+                self._requests += 1
+
+
+def transcript_reader(source: Source, state: Mapping[str, Any]) -> ClaudeReader:
+    """A transcript: every attempt that failed is in it."""
+    return ClaudeReader(source, state, caller="claude-code", visibility="full")
+
+
+def stream_reader(source: Source, state: Mapping[str, Any]) -> ClaudeReader:
+    """A print-mode run: older versions print no retries, so only what ended a run is sure to be there."""
+    return ClaudeReader(source, state, caller="claude -p", visibility="terminal")
+
+
+def _first(pattern: re.Pattern[bytes], block: bytes) -> str | None:
+    match = pattern.search(block)
+    return match[1].decode("utf-8", "replace") if match else None
+
+
+def _moment(value: str | None) -> Any:
+    try:
+        return parse_time(value)
+    except ValueError:
+        return None

@@ -1,0 +1,98 @@
+"""Claude Code's error records → what the classifier reads.
+
+The places of status, code, type and text moved over the versions; fields present decide, never the version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from analyzer.importers.judge import mapping, number, text
+
+
+def retry_facts(record: Mapping[str, Any]) -> dict[str, Any]:
+    """A `system/api_error` record: one failed attempt that will be retried.
+
+    Shapes, oldest first: `error.error.error.{type,message}`; `{}` for a lost connection; `error.cause.code`;
+    `error.error.{code,message,type}` of a gateway; `error.{message,formatted,connection.code}`.
+    """
+    error = mapping(record.get("error"))
+    outer = mapping(error.get("error"))
+    inner = mapping(outer.get("error"))
+    connection = mapping(error.get("connection"))
+    cause = mapping(error.get("cause")) or mapping(record.get("cause"))
+    facts = {
+        "status": number(error.get("status")),
+        "code": text(connection.get("code"))
+        or text(cause.get("code"))
+        or text(inner.get("code"))
+        or text(outer.get("code")),
+        "type": text(inner.get("type")) or (text(outer.get("type")) if not inner else None),
+        "message": text(inner.get("message"))
+        or text(outer.get("message"))
+        or text(error.get("formatted"))
+        or text(error.get("message")),
+        "headers": mapping(error.get("headers")) or None,
+    }
+    return {key: value for key, value in facts.items() if value is not None}
+
+
+def terminal_facts(record: Mapping[str, Any]) -> dict[str, Any]:
+    """A synthetic assistant record with `isApiErrorMessage: true`: the error that the user was shown."""
+    label = text(record.get("error"))
+    facts = {
+        "status": number(record.get("apiErrorStatus")),
+        # Older versions labelled plain 500s and 529s "unknown": such a label is no evidence.
+        "type": label if label != "unknown" else None,
+        "message": message_text(record),
+        "is_error": True,
+    }
+    return {key: value for key, value in facts.items() if value is not None}
+
+
+def stream_retry_facts(record: Mapping[str, Any]) -> dict[str, Any]:
+    """A `system/api_retry` record, or the `subagent_retry` of a `tool_progress` record."""
+    label = text(record.get("error")) or text(record.get("error_category"))
+    facts = {"status": number(record.get("error_status")), "type": label if label != "unknown" else None}
+    return {key: value for key, value in facts.items() if value is not None}
+
+
+def result_facts(record: Mapping[str, Any]) -> dict[str, Any]:
+    """A failed `result` record: `subtype` may well say `success` beside `is_error: true`."""
+    errors = record.get("errors")
+    lines = [item if isinstance(item, str) else str(mapping(item).get("message", item)) for item in errors or ()]
+    facts = {
+        "status": number(record.get("api_error_status")),
+        "subtype": text(record.get("subtype")),
+        "terminal_reason": text(record.get("terminal_reason")),
+        "message": text(record.get("result")) or ("\n".join(lines) or None),
+        "is_error": True,
+    }
+    return {key: value for key, value in facts.items() if value is not None}
+
+
+def message_text(record: Mapping[str, Any]) -> str:
+    """The text blocks of a record's message, joined."""
+    content = mapping(record.get("message")).get("content")
+    if isinstance(content, str):
+        return content
+    blocks = content if isinstance(content, list) else []
+    return "\n".join(str(block.get("text")) for block in map(mapping, blocks) if isinstance(block.get("text"), str))
+
+
+def missing_tools(record: Mapping[str, Any]) -> list[str]:
+    """The texts of failed tool results that say a tool does not exist; other ones are the agent's own business."""
+    content = mapping(record.get("message")).get("content")
+    found = []
+    for block in map(mapping, content if isinstance(content, list) else []):
+        if block.get("type") != "tool_result" or block.get("is_error") is not True:
+            continue
+        said = block.get("content")
+        if isinstance(said, list):
+            said = "\n".join(str(mapping(part).get("text", "")) for part in said)
+        if isinstance(said, str):
+            plain = said.removeprefix("<tool_use_error>").removesuffix("</tool_use_error>").strip()
+            if plain.removeprefix("Error: ").startswith("No such tool available"):
+                found.append(plain)
+    return found

@@ -1,0 +1,294 @@
+"""Claude Code's records → events, in file order: retries, terminal errors, compactions, sessions.
+
+Retries, terminal errors and compactions stay apart; the outcome of a retry run is folded from the record that ends it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from analyzer.classifier import Classification
+from analyzer.events import Event
+from analyzer.events.ids import derived_id
+from analyzer.events.times import format_time, from_epoch, parse_time
+from analyzer.importers.base import Source
+from analyzer.importers.claude_errors import (
+    message_text,
+    missing_tools,
+    result_facts,
+    retry_facts,
+    stream_retry_facts,
+    terminal_facts,
+)
+from analyzer.importers.judge import judge, mapping, number, text
+
+INTERRUPTED = "[Request interrupted by user"
+
+
+class ClaudeRecords:
+    """Folds records into events; holds the retry runs and compactions that are still open."""
+
+    def __init__(self, source: Source, state: Mapping[str, Any], caller: str) -> None:
+        self._source = source
+        self._caller = caller
+        self._runs: dict[str, dict[str, Any]] = {key: dict(run) for key, run in mapping(state.get("runs")).items()}
+        self._compaction: dict[str, Any] | None = state.get("compaction")
+        self._session: str | None = state.get("session")
+
+    @property
+    def waiting(self) -> bool:
+        """Whether the next reply or interruption decides something."""
+        return bool(self._runs) or self._compaction is not None
+
+    def state(self) -> dict[str, Any]:
+        """What a later run needs to go on."""
+        return {"runs": self._runs, "compaction": self._compaction, "session": self._session}
+
+    def events(self, record: Mapping[str, Any]) -> list[Event]:
+        """The events of one record; most give none."""
+        self._session = text(record.get("sessionId")) or text(record.get("session_id")) or self._session
+        kind, subtype = record.get("type"), record.get("subtype")
+        if kind == "system" and subtype == "api_error":
+            return self._retry(record, retry_facts(record), "retryAttempt", "maxRetries", "retryInMs")
+        if kind == "system" and subtype == "api_retry":
+            return self._retry(record, stream_retry_facts(record), "attempt", "max_retries", "retry_delay_ms")
+        if kind == "tool_progress" and isinstance(record.get("subagent_retry"), Mapping):
+            return self._subagent_retry(record)
+        if kind == "system" and subtype == "compact_boundary":
+            return self._compact(record)
+        if kind == "system" and subtype == "microcompact_boundary":
+            return self._microcompact(record)
+        if kind == "assistant":
+            return self._assistant(record)
+        if kind == "user":
+            return self._user(record)
+        if kind == "result":
+            return self._result(record)
+        if record.get("hook_event_name") == "StopFailure":
+            return self._stop_failure(record)
+        return []
+
+    # Retries -----------------------------------------------------------------------------------------------------
+
+    def _retry(
+        self, record: Mapping[str, Any], facts: dict[str, Any], attempt_key: str, max_key: str, delay_key: str
+    ) -> list[Event]:
+        attempt = number(record.get(attempt_key)) or 1
+        maximum = number(record.get(max_key))
+        delay_ms = record.get(delay_key)
+        delay = delay_ms / 1000 if isinstance(delay_ms, int | float) and not isinstance(delay_ms, bool) else None
+        key, caller = self._who(record)
+        run = self._runs.get(key)
+        if run is None or attempt <= run["attempt"]:
+            # An attempt that does not go up is the first of another run; the one before ended unseen.
+            run = {"operation": self._record_id(record, "operation", attempt), "waited": 0.0}
+        verdict, payload = judge(
+            facts,
+            self._at(record),
+            caller=caller,
+            operation=run["operation"],
+            attempt=attempt,
+            max_attempts=maximum + 1 if maximum is not None else None,
+        )
+        run |= {
+            "attempt": attempt,
+            "reason": verdict.reason,
+            "waited": run["waited"] + (delay or 0.0),
+            "caller": caller,
+        }
+        self._runs[key] = run
+        scheduled = {
+            "operation": run["operation"],
+            "caller": caller,
+            "reason": verdict.reason,
+            "attempt": attempt,
+            "delay_seconds": round(delay, 3) if delay is not None else None,
+        }
+        return [
+            self._event(record, "error.classified", payload, attempt),
+            self._event(record, "retry.scheduled", scheduled, attempt),
+        ]
+
+    def _subagent_retry(self, record: Mapping[str, Any]) -> list[Event]:
+        retry = mapping(record.get("subagent_retry"))
+        merged = {**record, **retry, "agentId": retry.get("agent_id"), "isSidechain": True}
+        return self._retry(merged, stream_retry_facts(retry), "attempt", "max_retries", "retry_delay_ms")
+
+    def _settle(self, record: Mapping[str, Any], outcome: str, made: int, reason: str | None = None) -> list[Event]:
+        """End the run that this record decides; `made` is how many calls came after its last failed one."""
+        key, _ = self._who(record)
+        run = self._runs.pop(key, None)
+        if run is None:
+            return []
+        ended_as = reason or run["reason"]
+        if outcome == "exhausted" and ended_as == "network_transient":
+            ended_as = "network_permanent"
+        payload = {
+            "operation": run["operation"],
+            "caller": run["caller"],
+            "reason": ended_as,
+            "outcome": outcome,
+            "attempts": run["attempt"] + made,
+            "waited_seconds": round(run["waited"], 3),
+        }
+        return [self._event(record, "retry.settled", payload, run["operation"])]
+
+    # Replies, terminal errors, interruptions ---------------------------------------------------------------------
+
+    def _assistant(self, record: Mapping[str, Any]) -> list[Event]:
+        if record.get("isApiErrorMessage") is True:
+            return self._terminal(record, terminal_facts(record))
+        if mapping(record.get("message")).get("model") == "<synthetic>":
+            return []
+        return self._settle(record, "recovered", 1) + self._after_compaction(record)
+
+    def _terminal(self, record: Mapping[str, Any], facts: dict[str, Any], **tokens: int | None) -> list[Event]:
+        key, caller = self._who(record)
+        run = self._runs.get(key)
+        verdict, payload = judge(
+            facts,
+            self._at(record),
+            caller=caller,
+            operation=run["operation"] if run else None,
+            attempt=run["attempt"] + 1 if run else None,
+            outcome=None if run else "surfaced",
+            input_tokens=tokens.get("input_tokens"),
+            output_tokens=tokens.get("output_tokens"),
+        )
+        resets_at = mapping(record.get("quotaLimits")).get("resetsAt")
+        if isinstance(resets_at, int | float) and not isinstance(resets_at, bool):
+            payload["reset_at"] = format_time(from_epoch(resets_at))
+        if verdict.detail == "aborted":
+            payload["outcome"] = "aborted"
+        if record.get("type") == "result":
+            payload["failure_reason"] = failure_reason(record, verdict)
+        events = [self._event(record, "error.classified", payload, "terminal")]
+        if verdict.detail == "usage_limit":
+            exhausted = {
+                "agent": caller,
+                "reason_text": verdict.facts.message or verdict.facts.stdout,
+                "reset_at": payload.get("reset_at"),
+            }
+            events.append(self._event(record, "agent.exhausted", exhausted, "exhausted"))
+        return events + self._settle(record, "exhausted", 1, verdict.reason)
+
+    def _user(self, record: Mapping[str, Any]) -> list[Event]:
+        events = []
+        if message_text(record).startswith(INTERRUPTED):
+            events += self._settle(record, "aborted", 0)
+        _, caller = self._who(record)
+        for index, said in enumerate(missing_tools(record)):
+            _, payload = judge({"message": said, "is_error": True}, self._at(record), caller=caller)
+            events.append(self._event(record, "error.classified", payload, f"tool{index}"))
+        return events
+
+    def _result(self, record: Mapping[str, Any]) -> list[Event]:
+        subtype = text(record.get("subtype"))
+        if record.get("is_error") is not True and not (subtype or "").startswith("error"):
+            return self._settle(record, "recovered", 1)
+        usage = mapping(record.get("usage"))
+        return self._terminal(
+            record,
+            result_facts(record),
+            input_tokens=number(usage.get("input_tokens")),
+            output_tokens=number(usage.get("output_tokens")),
+        )
+
+    def _stop_failure(self, record: Mapping[str, Any]) -> list[Event]:
+        said = text(record.get("last_assistant_message")) or ""
+        return self._terminal(record, terminal_facts({**record, "message": {"content": said}}))
+
+    # Compactions -------------------------------------------------------------------------------------------------
+
+    def _compact(self, record: Mapping[str, Any]) -> list[Event]:
+        meta = mapping(record.get("compactMetadata")) or mapping(record.get("compact_metadata"))
+        _, caller = self._who(record)
+        duration = number(meta.get("durationMs"))
+        relay = {
+            "relay": self._record_id(record, "relay", meta.get("preTokens")),
+            "caller": caller,
+            "trigger": text(meta.get("trigger")),
+            "strategy": "compact",
+            "pre_tokens": number(meta.get("preTokens")) or number(meta.get("pre_tokens")),
+            "duration_seconds": duration / 1000 if duration is not None else None,
+        }
+        post_tokens = number(meta.get("postTokens")) or number(meta.get("post_tokens"))
+        events = [self._event(record, "relay.triggered", relay, "relay")]
+        if post_tokens is None:
+            self._compaction = {"relay": relay["relay"], "caller": caller}
+        else:
+            done = {"relay": relay["relay"], "caller": caller, "post_tokens": post_tokens}
+            events.append(self._event(record, "relay.resumed", done, "relay"))
+        return events
+
+    def _after_compaction(self, record: Mapping[str, Any]) -> list[Event]:
+        """The first reply after a compaction tells how much context was left of it, near enough."""
+        if self._compaction is None or record.get("isSidechain") is True:
+            return []
+        usage = mapping(mapping(record.get("message")).get("usage"))
+        parts = [
+            number(usage.get(key)) for key in ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+        ]
+        known = [part for part in parts if part is not None]
+        payload = {**self._compaction, "post_tokens": sum(known) or None, "post_tokens_estimated": True}
+        relay, self._compaction = self._compaction["relay"], None
+        return [self._event(record, "relay.resumed", payload, relay)]
+
+    def _microcompact(self, record: Mapping[str, Any]) -> list[Event]:
+        meta = mapping(record.get("microcompactMetadata"))
+        before, saved = number(meta.get("preTokens")), number(meta.get("tokensSaved"))
+        _, caller = self._who(record)
+        payload = {
+            "strategy": "microcompact",
+            "caller": caller,
+            "pre_tokens": before,
+            "post_tokens": before - saved if before is not None and saved is not None else None,
+        }
+        return [self._event(record, "context.recovered", payload, "microcompact")]
+
+    # Envelope ----------------------------------------------------------------------------------------------------
+
+    def _who(self, record: Mapping[str, Any]) -> tuple[str, str]:
+        """The key of the conversation inside this file, and the caller's name."""
+        if record.get("isSidechain") is True:
+            return f"side:{record.get('agentId') or ''}", f"{self._caller}/subagent"
+        return "main", self._caller
+
+    def _named_time(self, record: Mapping[str, Any]) -> datetime | None:
+        try:
+            return parse_time(record.get("timestamp"))
+        except ValueError:
+            return None
+
+    def _at(self, record: Mapping[str, Any]) -> datetime:
+        return self._named_time(record) or self._source.file_time
+
+    def _record_id(self, record: Mapping[str, Any], *parts: object) -> str:
+        """Follows from the record's `uuid`: resumed sessions repeat records in other files, with another session id."""
+        unique = text(record.get("uuid"))
+        if unique is None:
+            kept = {key: value for key, value in record.items() if key not in {"sessionId", "session_id"}}
+            unique = derived_id(self._session, sorted(kept.items(), key=lambda item: item[0]))
+        return derived_id("claude", unique, *parts)
+
+    def _event(self, record: Mapping[str, Any], kind: str, payload: Mapping[str, Any], *parts: object) -> Event:
+        named = self._named_time(record)
+        return Event(
+            type=kind,
+            occurred_at=named or self._source.file_time,
+            session_id=self._session,
+            payload={key: value for key, value in payload.items() if value is not None},
+            id=self._record_id(record, kind, *parts),
+            time_source="file" if named is None else "event",
+        )
+
+
+def failure_reason(record: Mapping[str, Any], verdict: Classification) -> str:
+    """The step's failure: `timeout`, `context_exhaustion`, `general_error`, or `unknown` without a subtype."""
+    if not text(record.get("subtype")):
+        return "unknown"
+    if verdict.reason == "context_overflow":
+        return "context_exhaustion"
+    return "timeout" if verdict.detail in {"timeout", "deadline"} else "general_error"

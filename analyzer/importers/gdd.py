@@ -1,0 +1,137 @@
+"""GDD's `.design/telemetry/events.jsonl`: the envelope of our own log, without ids.
+
+`error.classified` lines are taken as they are: such a log says which reason was given and not what was seen, so these
+events cannot be judged again. Other failures carry raw material and are classified here. The rest carries nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from analyzer.events import Event, Reject
+from analyzer.events.codec import decode
+from analyzer.events.ids import derived_id
+from analyzer.events.payloads import EVENT_TYPES
+from analyzer.importers.base import Hit, Source
+from analyzer.importers.judge import judge, mapping, number, text
+from analyzer.importers.lines import all_lines
+
+
+class GddReader:
+    """Reads GDD's telemetry; its three words for a cause (`reason`, `kind`, `error_class`) all end in our reason."""
+
+    def __init__(self, source: Source, _state: Mapping[str, Any]) -> None:
+        self._source = source
+
+    def read(self, block: bytes) -> Iterator[Hit]:
+        """Hits for failures, retries and compactions, and for lines that cannot be read."""
+        for line in all_lines(block):
+            decoded = decode(line.text, self._source.file_time)
+            if isinstance(decoded, Reject):
+                yield Hit(line.offset, len(line.text), (), decoded.why, decoded.detail)
+                continue
+            event = translate(decoded)
+            if event is not None:
+                yield Hit(line.offset, len(line.text), (event,))
+
+    def finish(self) -> Sequence[Event]:
+        """Nothing beyond the lines."""
+        return ()
+
+    def state(self) -> Mapping[str, Any]:
+        """Nothing to remember."""
+        return {}
+
+
+def translate(event: Event) -> Event | None:
+    """The same moment in our own words, or None where it carries nothing for us."""
+    if event.type in EVENT_TYPES:
+        return event
+    change = _TRANSLATIONS.get(event.type)
+    if change is None:
+        return None
+    kind, payload = change(event)
+    return replace(
+        event,
+        type=kind,
+        payload={key: value for key, value in payload.items() if value is not None},
+        id=derived_id("gdd", event.id, kind),
+    )
+
+
+def _error(event: Event) -> tuple[str, Mapping[str, Any]]:
+    payload = event.payload
+    fields = mapping(payload.get("fields"))
+    raw = {
+        "status": number(payload.get("status")) or number(fields.get("status")),
+        "code": text(payload.get("code")) or text(fields.get("code")),
+        "message": text(payload.get("message")) or text(payload.get("msg")),
+    }
+    caller = text(payload.get("caller")) or text(mapping(event.extra.get("_meta")).get("source")) or "gdd"
+    return "error.classified", judge(_present(raw), event.occurred_at, caller=caller)[1]
+
+
+def _peer_call(event: Event) -> tuple[str, Mapping[str, Any]]:
+    payload = event.payload
+    raw = {"type": text(payload.get("error_class")), "message": text(payload.get("message"))}
+    caller = text(payload.get("peer_id")) or "gdd"
+    return "error.classified", judge(_present(raw), event.occurred_at, caller=caller)[1]
+
+
+def _api_retry(event: Event) -> tuple[str, Mapping[str, Any]]:
+    payload = event.payload
+    delay_ms = number(payload.get("delay_ms"))
+    provider = text(payload.get("provider")) or "gdd"
+    return "retry.scheduled", {
+        "operation": derived_id("gdd", event.session_id, provider),
+        "caller": provider,
+        "reason": text(payload.get("reason")),
+        "attempt": number(payload.get("attempt")),
+        "delay_seconds": delay_ms / 1000 if delay_ms is not None else None,
+    }
+
+
+def _rate_limit(event: Event) -> tuple[str, Mapping[str, Any]]:
+    payload = event.payload
+    return "call.short_circuited", {
+        "caller": text(payload.get("caller")) or "gdd",
+        "provider": text(payload.get("provider")),
+        "reason": "rate_limited",
+        "reset_at": text(payload.get("reset_at")),
+    }
+
+
+def _compaction(event: Event) -> tuple[str, Mapping[str, Any]]:
+    payload = event.payload
+    return "relay.triggered", {
+        "relay": event.id,
+        "caller": "gdd",
+        "strategy": "compact",
+        "pre_tokens": number(payload.get("tokens_before")),
+        "post_tokens": number(payload.get("tokens_after")),
+    }
+
+
+def _budget(event: Event) -> tuple[str, Mapping[str, Any]]:
+    payload = event.payload
+    return "budget.exhausted", {
+        "caller": text(payload.get("stage")) or "gdd",
+        "consumed": number(payload.get("turns")),
+        "limit": number(payload.get("limit")),
+    }
+
+
+def _present(raw: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in raw.items() if value is not None}
+
+
+_TRANSLATIONS: dict[str, Callable[[Event], tuple[str, Mapping[str, Any]]]] = {
+    "error": _error,
+    "peer_call_failed": _peer_call,
+    "api.retry": _api_retry,
+    "rate_limit": _rate_limit,
+    "compact.boundary": _compaction,
+    "session.budget_exceeded": _budget,
+}

@@ -1,0 +1,337 @@
+"""Claude Code's transcripts and print-mode runs, record by record, with made-up values."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from analyzer.events import Event
+
+Read = Callable[..., tuple[list[Event], Any]]
+_numbers = itertools.count(1)
+
+
+def record(kind: str, **keys: Any) -> dict[str, Any]:
+    """A transcript record with the keys that all of them have."""
+    number = next(_numbers)
+    return {
+        "parentUuid": f"u-{number - 1}",
+        "isSidechain": False,
+        "sessionId": "sess-1",
+        "version": "2.1.30",
+        "type": kind,
+        "uuid": f"u-{number}",
+        "timestamp": f"2026-11-03T10:00:{number % 60:02}.000Z",
+        **keys,
+    }
+
+
+def retry(attempt: int, error: dict[str, Any] | None = None, **keys: Any) -> dict[str, Any]:
+    """A failed attempt that will be retried."""
+    overloaded = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
+    shown = {"status": 529, "headers": {"request-id": "req_x", "cf-ray": "r"}, "error": overloaded}
+    keys = {"retryInMs": 1_500.0, "retryAttempt": attempt, "maxRetries": 10, **keys}
+    return record("system", subtype="api_error", level="error", error=shown if error is None else error, **keys)
+
+
+def reply(tokens: int = 1_000, message: str = "msg_01", **keys: Any) -> dict[str, Any]:
+    """A model's reply."""
+    usage = {"input_tokens": 10, "cache_read_input_tokens": tokens - 10, "output_tokens": 5}
+    content = [{"type": "text", "text": 'Done. The log said API Error: 500 and "isApiErrorMessage":true.'}]
+    return record("assistant", message={"id": message, "model": "claude-x", "usage": usage, "content": content}, **keys)
+
+
+def gave_up(said: str, label: str = "unknown", **keys: Any) -> dict[str, Any]:
+    """The synthetic record that shows the user a terminal error."""
+    message = {"id": "0b", "model": "<synthetic>", "content": [{"type": "text", "text": said}]}
+    return record("assistant", message=message, error=label, isApiErrorMessage=True, **keys)
+
+
+def interrupted() -> dict[str, Any]:
+    """The user's Escape key."""
+    return record("user", message={"content": [{"type": "text", "text": "[Request interrupted by user]"}]})
+
+
+def of(events: list[Event], kind: str) -> list[Event]:
+    """The events of one type."""
+    return [event for event in events if event.type == kind]
+
+
+@pytest.mark.parametrize(
+    ("end", "outcome", "attempts"),
+    [
+        pytest.param(reply, "recovered", 4, id="a reply"),
+        pytest.param(lambda: gave_up('API Error: 529 {"type":"error"}'), "exhausted", 4, id="a terminal error"),
+        pytest.param(interrupted, "aborted", 3, id="an interruption"),
+    ],
+)
+def test_a_retry_run_is_settled_by_the_record_that_ends_it(
+    read: Read, end: Callable[[], dict[str, Any]], outcome: str, attempts: int
+) -> None:
+    """Recovered, exhausted or aborted, told by what follows in the file; waits add up."""
+    events, _ = read(retry(1), retry(2), record("progress", data={}), retry(3), end(), reply())
+    (settled,) = of(events, "retry.settled")
+    assert (settled.payload["outcome"], settled.payload["attempts"]) == (outcome, attempts)
+    assert settled.payload["waited_seconds"] == 4.5
+    assert len(of(events, "retry.scheduled")) == 3
+    operations = {event.payload.get("operation") for event in of(events, "error.classified")}
+    assert operations == {settled.payload["operation"]}
+
+
+def test_an_exhausted_transient_run_ends_as_permanent_and_its_errors_keep_their_reason(read: Read) -> None:
+    """The chain's reason changes, the errors' does not."""
+    events, _ = read(retry(1), gave_up("API Error: 529 Overloaded"))
+    assert {event.payload["reason"] for event in of(events, "error.classified")} == {"network_transient"}
+    assert of(events, "retry.settled")[0].payload["reason"] == "network_permanent"
+
+
+def test_a_run_without_an_end_stays_open(read: Read) -> None:
+    """Nothing is settled that the file does not settle."""
+    events, _ = read(retry(1), retry(2))
+    assert of(events, "retry.settled") == []
+
+
+def test_an_attempt_that_falls_back_begins_another_run(read: Read) -> None:
+    """Two runs in a row are two operations, though nothing stands between them."""
+    events, _ = read(retry(1), retry(2), retry(1), reply())
+    operations = [event.payload["operation"] for event in of(events, "retry.scheduled")]
+    assert operations[0] == operations[1] != operations[2]
+
+
+def test_a_run_is_continued_by_a_later_read(read: Read) -> None:
+    """Reading line by line, with the state put away in between, gives the same events as reading at once."""
+    records = [retry(1), retry(2), record("system", subtype="turn_duration"), reply(), retry(1), interrupted()]
+    at_once, _ = read(*records)
+    in_pieces, _ = read(*records, split=1)
+    plain = [event for event in at_once if event.type != "session.observed"]
+    assert plain == [event for event in in_pieces if event.type != "session.observed"]
+
+
+def test_a_subagents_reply_does_not_settle_the_main_run(read: Read) -> None:
+    """Conversations inside one file are kept apart."""
+    events, _ = read(retry(1), reply(isSidechain=True, agentId="a1"), reply())
+    (settled,) = of(events, "retry.settled")
+    assert settled.id != ""
+    assert settled.occurred_at == max(event.occurred_at for event in events if event.type == "retry.settled")
+    assert {event.payload["caller"] for event in of(events, "error.classified")} == {"claude-code"}
+
+
+def test_a_terminal_error_without_a_run_was_surfaced(read: Read) -> None:
+    """It belongs to no retry chain, and its outcome is known all the same."""
+    events, _ = read(
+        gave_up('API Error: 500 {"type":"error","error":{"type":"api_error","message":"Internal"}}'), reply()
+    )
+    (error,) = of(events, "error.classified")
+    assert (error.payload["outcome"], error.payload["reason"]) == ("surfaced", "network_transient")
+    assert "operation" not in error.payload
+    assert of(events, "retry.settled") == []
+
+
+def test_a_usage_limit_exhausts_the_agent_until_its_reset(read: Read) -> None:
+    """The reset time of the record's own quota wins over the text."""
+    limit = {"status": "rejected", "resetsAt": 1_789_846_800, "rateLimitType": "five_hour"}
+    said = "You've hit your session limit · resets 2:40pm (America/Chicago)"
+    events, _ = read(gave_up(said, "rate_limit", apiErrorStatus=429, quotaLimits=limit))
+    (error,), (exhausted,) = of(events, "error.classified"), of(events, "agent.exhausted")
+    assert (error.payload["reason"], error.payload["detail"]) == ("rate_limited", "usage_limit")
+    assert exhausted.payload["reset_at"] == "2026-09-19T19:40:00.000Z"
+
+
+@pytest.mark.parametrize(
+    ("error", "reason", "detail"),
+    [
+        pytest.param({}, "unknown", "no_detail", id="nothing at all"),
+        pytest.param({"status": 500, "headers": {}, "requestID": None}, "network_transient", None, id="empty body"),
+        pytest.param(
+            {"cause": {"code": "ConnectionRefused", "path": "x"}}, "network_transient", "connection", id="a cause"
+        ),
+        pytest.param(
+            {"message": "Connection error.", "connection": {"code": "ECONNRESET", "message": ""}},
+            "network_transient",
+            "connection",
+            id="a connection",
+        ),
+        pytest.param(
+            {"status": 401, "error": {"error": {"type": "authentication_error", "message": "invalid x-api-key"}}},
+            "auth_error",
+            None,
+            id="a body three deep",
+        ),
+    ],
+)
+def test_every_shape_of_a_retry_record_is_read(
+    read: Read, error: dict[str, Any], reason: str, detail: str | None
+) -> None:
+    """Status, code, type and text moved over the versions; all places are looked at."""
+    events, _ = read(retry(1, error))
+    payload = of(events, "error.classified")[0].payload
+    assert payload["reason"] == reason
+    if detail is not None:
+        assert payload["detail"] == detail
+
+
+def test_prose_about_errors_gives_no_event(read: Read) -> None:
+    """Quoted errors, flags in quotes, refused tools and failed commands are no errors of this product."""
+    refused = {
+        "type": "tool_result",
+        "is_error": True,
+        "content": "The user doesn't want to proceed with this tool use.",
+    }
+    failed = {"type": "tool_result", "is_error": True, "content": "Exit code 1\nAPI Error: 529 Overloaded"}
+    events, rejects = read(
+        record("user", message={"content": 'we saw "subtype":"api_error" and No such tool available: X today'}),
+        record("user", message={"content": [refused, failed]}),
+        record("assistant", message={"model": "<synthetic>", "content": []}, isApiErrorMessage=False),
+        reply(),
+    )
+    assert [event.type for event in events] == ["session.observed"]
+    assert rejects == []
+
+
+def test_a_missing_tool_is_an_error(read: Read) -> None:
+    """The one failed tool result that counts."""
+    said = "<tool_use_error>Error: No such tool available: mcp__figma__get</tool_use_error>"
+    content = [{"type": "tool_result", "tool_use_id": "t", "is_error": True, "content": said}]
+    events, _ = read(record("user", message={"content": content}))
+    assert of(events, "error.classified")[0].payload["reason"] == "tool_not_found"
+
+
+def test_a_compaction_is_a_relay_with_the_context_after_it_estimated(read: Read) -> None:
+    """Tokens before come from the record, tokens after from the next reply that is no subagent's."""
+    boundary = record("system", subtype="compact_boundary", compactMetadata={"trigger": "auto", "preTokens": 160_000})
+    events, _ = read(boundary, reply(9_000, isSidechain=True), reply(41_000), reply(50_000))
+    triggered, resumed = of(events, "relay.triggered"), of(events, "relay.resumed")
+    assert [event.payload["pre_tokens"] for event in triggered] == [160_000]
+    assert [event.payload["post_tokens"] for event in resumed] == [41_000]
+    assert resumed[0].payload["post_tokens_estimated"] is True
+    assert resumed[0].payload["relay"] == triggered[0].payload["relay"]
+
+
+def test_a_newer_compaction_says_both_counts_itself(read: Read) -> None:
+    """Nothing is estimated that the record says."""
+    meta = {"trigger": "manual", "preTokens": 467_031, "postTokens": 10_954, "durationMs": 61_000}
+    events, _ = read(record("system", subtype="compact_boundary", compactMetadata=meta), reply(99_000))
+    assert of(events, "relay.resumed")[0].payload["post_tokens"] == 10_954
+    assert of(events, "relay.triggered")[0].payload["duration_seconds"] == 61.0
+
+
+def test_a_microcompaction_is_a_context_recovery(read: Read) -> None:
+    """It makes room without a fresh context."""
+    meta = {"trigger": "auto", "preTokens": 65_000, "tokensSaved": 40_000}
+    events, _ = read(record("system", subtype="microcompact_boundary", microcompactMetadata=meta))
+    (recovered,) = of(events, "context.recovered")
+    assert (recovered.payload["strategy"], recovered.payload["post_tokens"]) == ("microcompact", 25_000)
+    assert of(events, "relay.triggered") == []
+
+
+def test_a_record_repeated_in_a_resumed_session_has_the_same_id(read: Read) -> None:
+    """The session id is rewritten in the copy; the uuid is not."""
+    original = retry(1)
+    first, _ = read(original, reply())
+    second, _ = read({**original, "sessionId": "sess-2"}, reply())
+    assert of(first, "error.classified")[0].id == of(second, "error.classified")[0].id
+
+
+def test_two_records_on_one_line_are_both_read(read: Read) -> None:
+    """A missing newline between two objects loses neither."""
+    import json
+
+    glued = json.dumps(retry(1)) + json.dumps(reply())
+    events, rejects = read(retry(1), glued)
+    assert len(of(events, "retry.scheduled")) == 2
+    assert rejects == []
+
+
+def test_an_intact_record_behind_a_torn_one_is_salvaged(read: Read) -> None:
+    """The torn part goes to quarantine, the record behind it counts."""
+    import json
+
+    events, rejects = read(reply(), json.dumps(reply())[:80] + json.dumps(retry(1)))
+    assert len(of(events, "retry.scheduled")) == 1
+    assert [hit.why for hit in rejects] == ["torn"]
+
+
+def test_a_torn_line_without_anything_of_interest_is_still_noticed(read: Read) -> None:
+    """Lines are selected by bytes, but damage is not overlooked."""
+    _, rejects = read(reply(), '{"parentUuid":"u","type":"user"', "garbage", reply())
+    assert [hit.why for hit in rejects] == ["not_json", "not_json"]
+
+
+def test_a_session_is_observed_with_its_requests(read: Read) -> None:
+    """A reply split over lines that repeat its message id is one request."""
+    events, _ = read(reply(message="msg_a"), reply(message="msg_a"), reply(message="msg_b"), reply(message="msg_a"))
+    (observed,) = of(events, "session.observed")
+    assert (observed.session_id, observed.payload["requests"]) == ("sess-1", 2)
+    assert observed.payload["retry_visibility"] == "full"
+
+
+def test_a_print_mode_run_fails_under_a_subtype_that_says_success(read: Read) -> None:
+    """`is_error` decides; the command's warnings in front of the first record are skipped; the file lends its time."""
+    result = {
+        "type": "result",
+        "subtype": "success",
+        "is_error": True,
+        "result": 'API Error: 529 {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}',
+        "session_id": "p-1",
+        "usage": {"input_tokens": 4, "output_tokens": 160},
+    }
+    events, rejects = read("Warning: no stdin data received in 3s", result)
+    (error,) = of(events, "error.classified")
+    assert (error.payload["caller"], error.payload["reason"], error.payload["detail"]) == (
+        "claude -p",
+        "network_transient",
+        "overloaded",
+    )
+    assert (error.payload["failure_reason"], error.payload["output_tokens"]) == ("general_error", 160)
+    assert (error.time_source, error.occurred_at) == ("file", datetime(2026, 11, 1, 12))
+    assert rejects == []
+
+
+@pytest.mark.parametrize(
+    ("result", "reason", "failure"),
+    [
+        pytest.param({"subtype": "error_max_turns"}, "validation", "general_error", id="out of turns"),
+        pytest.param(
+            {"subtype": "success", "is_error": True, "result": "Prompt is too long"},
+            "context_overflow",
+            "context_exhaustion",
+            id="a full context",
+        ),
+        pytest.param(
+            {"subtype": "error_during_execution", "errors": ["request timed out"]},
+            "network_transient",
+            "timeout",
+            id="a timeout among the errors",
+        ),
+        pytest.param({"is_error": True, "result": "Overloaded"}, "network_transient", "unknown", id="no subtype"),
+    ],
+)
+def test_subtypes_of_results_name_the_steps_failure(
+    read: Read, result: dict[str, Any], reason: str, failure: str
+) -> None:
+    """Timeout, exhausted context, general error; unknown where the subtype is missing."""
+    start = {"type": "system", "subtype": "init", "session_id": "p-1", "model": "m"}
+    events, _ = read(start, {"type": "result", "session_id": "p-1", **result})
+    payload = of(events, "error.classified")[0].payload
+    assert (payload["reason"], payload["failure_reason"]) == (reason, failure)
+
+
+def test_a_streams_retries_are_settled_by_its_result(read: Read) -> None:
+    """`api_retry` records and a good result make a run that recovered."""
+    start = {"type": "system", "subtype": "init", "session_id": "p-1"}
+    again = {"type": "system", "subtype": "api_retry", "attempt": 1, "max_retries": 10, "retry_delay_ms": 600}
+    good = {"type": "result", "subtype": "success", "is_error": False, "session_id": "p-1", "result": "ok"}
+    events, _ = read(start, {**again, "error_status": 529, "error": "overloaded"}, good)
+    assert of(events, "retry.settled")[0].payload["outcome"] == "recovered"
+    assert of(events, "error.classified")[0].payload["detail"] == "overloaded"
+
+
+def test_a_hooks_stop_failure_is_a_terminal_error(read: Read) -> None:
+    """The payload of the StopFailure hook, as it is."""
+    hook = {"hook_event_name": "StopFailure", "session_id": "p-1", "error": "authentication_failed"}
+    events, _ = read({**hook, "last_assistant_message": "Not logged in · Please run /login"})
+    assert of(events, "error.classified")[0].payload["reason"] == "auth_error"

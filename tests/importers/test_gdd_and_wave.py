@@ -1,0 +1,171 @@
+"""GDD's telemetry and Wave's pipeline events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from analyzer.events import Event
+
+Read = Callable[..., tuple[list[Event], Any]]
+RELAY = [
+    {
+        "timestamp": "2026-11-03T10:00:00Z",
+        "step_id": "implement",
+        "state": "running",
+        "message": "Context relay triggered at 82% utilization",
+        "meta": {"token_usage_percent": 82, "strategy": "summarize_to_checkpoint"},
+    },
+    {
+        "timestamp": "2026-11-03T10:00:20Z",
+        "step_id": "implement",
+        "state": "running",
+        "message": "Summarizer checkpoint complete",
+        "meta": {"checkpoint_tokens": 1200},
+    },
+    {
+        "timestamp": "2026-11-03T10:00:25Z",
+        "step_id": "implement",
+        "state": "running",
+        "message": "Resumed from relay checkpoint",
+        "meta": {"relay_count": 1},
+    },
+]
+
+
+def gdd(kind: str, /, **payload: Any) -> dict[str, Any]:
+    """A line of GDD's telemetry."""
+    return {"type": kind, "timestamp": "2026-11-03T10:00:00.000Z", "sessionId": "g-1", "payload": payload}
+
+
+def wave(state: str, message: str, **keys: Any) -> dict[str, Any]:
+    """A line of Wave's events."""
+    base = {"timestamp": "2026-11-03T10:00:00.123456789+01:00", "pipeline_id": "p-9", "step_id": "plan"}
+    return {**base, "state": state, "message": message, **keys}
+
+
+def test_a_recorded_reason_is_taken_as_it_is(read: Read) -> None:
+    """The line of the error-recovery document says a reason and no facts: nothing is made up."""
+    (event,), _ = read(gdd("error.classified", reason="rate_limited", retryable=True, caller="figma-probe"))
+    assert event.payload == {"reason": "rate_limited", "retryable": True, "caller": "figma-probe"}
+
+
+def test_failures_with_raw_material_are_classified(read: Read) -> None:
+    """Both shapes of `error`, and a failed peer call, give facts and a reason of ours."""
+    events, _ = read(
+        gdd("error", code="ECONNRESET", message="socket closed", kind="operation_failed"),
+        gdd("error", level="error", msg="Too many requests", fields={"status": 429}),
+        gdd("peer_call_failed", peer_id="figma", error_class="AuthenticationError", message="invalid api key"),
+        gdd("hook.fired", hook="x", decision="allow"),
+    )
+    assert [event.payload["reason"] for event in events] == ["network_transient", "rate_limited", "auth_error"]
+    assert events[2].payload["caller"] == "figma"
+    assert all(event.payload["facts"] for event in events)
+
+
+def test_retries_limits_and_compactions_are_translated(read: Read) -> None:
+    """Declared types of GDD become ours."""
+    events, _ = read(
+        gdd("api.retry", provider="anthropic", attempt=2, delay_ms=400, reason="rate_limited"),
+        gdd("rate_limit", provider="anthropic", reset_at="2026-11-03T11:00:00Z", remaining=0),
+        gdd("compact.boundary", tokens_before=150_000, tokens_after=40_000),
+    )
+    assert [event.type for event in events] == ["retry.scheduled", "call.short_circuited", "relay.triggered"]
+    assert events[0].payload["delay_seconds"] == 0.4
+    assert events[2].payload["post_tokens"] == 40_000
+
+
+def test_the_three_relay_lines_are_one_hand_off(read: Read) -> None:
+    """Triggered, checkpointed, resumed share one relay."""
+    events, _ = read(*RELAY)
+    assert [event.type for event in events] == ["relay.triggered", "relay.checkpointed", "relay.resumed"]
+    assert len({event.payload["relay"] for event in events}) == 1
+    assert (events[0].payload["token_usage_percent"], events[1].payload["checkpoint_tokens"]) == (82, 1200)
+    assert events[2].payload["relay_count"] == 1
+
+
+def test_the_relay_lines_of_the_document_are_read_to_the_letter(read: Read) -> None:
+    """Timestamps of three dots are no obstacle."""
+    events, rejects = read(*[{**line, "timestamp": "..."} for line in RELAY])
+    assert len(events) == 3
+    assert {event.time_source for event in events} == {"file"}
+    assert rejects == []
+
+
+def test_workers_of_a_matrix_relay_apart(read: Read) -> None:
+    """Lines of two workers in turn make two hand-offs."""
+    pairs = [{**line, "worker_id": worker} for line in RELAY for worker in ("a", "b")]
+    events, _ = read(*pairs, split=1)
+    by_worker = {
+        worker: {event.payload["relay"] for event in events if event.payload["worker_id"] == worker} for worker in "ab"
+    }
+    assert len(by_worker["a"]) == len(by_worker["b"]) == 1
+    assert by_worker["a"] != by_worker["b"]
+
+
+def test_a_pipelines_compaction_is_a_relay(read: Read) -> None:
+    """The count of tokens and the threshold stand in the message."""
+    events, _ = read(
+        wave("compacting", "Token threshold exceeded (141000 tokens, 70% threshold), triggering compaction"),
+        wave("compacted", "Checkpoint written to /x/checkpoint.md (5120 chars)"),
+    )
+    assert [event.type for event in events] == ["relay.triggered", "relay.checkpointed", "relay.resumed"]
+    assert (events[0].payload["pre_tokens"], events[0].payload["threshold_percent"]) == (141_000, 70.0)
+    assert "checkpoint_tokens" not in events[1].payload
+
+
+def test_a_failed_compaction_halts_the_relay(read: Read) -> None:
+    """A summarizer that fails ends the hand-off."""
+    events, _ = read(
+        RELAY[0], {**RELAY[0], "state": "warning", "message": "relay compaction failed: cap reached", "meta": {}}
+    )
+    assert [event.type for event in events] == ["relay.triggered", "relay.halted"]
+    assert events[0].payload["relay"] == events[1].payload["relay"]
+
+
+def test_a_step_that_is_retried_and_then_fails_was_exhausted(read: Read) -> None:
+    """Retries, the adapter's reason, and the end of the chain."""
+    events, _ = read(
+        wave("retrying", "attempt 2/3"),
+        wave("warning", "adapter exited with code 1: rate_limit"),
+        wave("retrying", "attempt 3/3"),
+        wave("failed", "connection reset by peer", failure_class="transient"),
+    )
+    kinds = [event.type for event in events]
+    assert kinds == ["retry.scheduled", "error.classified", "retry.scheduled", "error.classified", "retry.settled"]
+    assert events[1].payload["reason"] == "rate_limited"
+    assert (events[4].payload["outcome"], events[4].payload["attempts"]) == ("exhausted", 3)
+    assert events[4].payload["reason"] == "network_permanent"
+
+
+def test_a_step_that_is_retried_and_completes_has_recovered(read: Read) -> None:
+    """Completion settles the chain."""
+    events, _ = read(wave("retrying", "attempt 2/3"), wave("completed", "done"))
+    assert events[-1].payload["outcome"] == "recovered"
+
+
+def test_the_failure_before_the_first_retry_is_part_of_the_chain(read: Read) -> None:
+    """Wave says `retrying` only after the failure that it retries."""
+    events, _ = read(
+        wave("warning", "adapter exited with code 1: rate_limit"),
+        wave("retrying", "attempt 2/3"),
+        wave("completed", "done"),
+    )
+    assert len({event.payload["operation"] for event in events}) == 1
+    assert (events[1].payload["reason"], events[2].payload["reason"]) == ("rate_limited", "rate_limited")
+    assert (events[2].payload["outcome"], events[2].payload["attempts"]) == ("recovered", 2)
+
+
+def test_a_step_that_fails_at_once_was_surfaced(read: Read) -> None:
+    """No chain, but a known outcome and the step's own word."""
+    (event,), _ = read(wave("failed", "prompt is too long", failure_reason="context_exhaustion"))
+    assert (event.payload["outcome"], event.payload["failure_reason"]) == ("surfaced", "context_exhaustion")
+    assert event.payload["reason"] == "context_overflow"
+
+
+def test_bad_lines_are_rejected(read: Read) -> None:
+    """Neither importer hides what it cannot read."""
+    _, rejects = read(*RELAY, "{", {**RELAY[0], "timestamp": "31.12.2026 8 o'clock"})
+    assert [hit.why for hit in rejects] == ["not_json", "bad_timestamp"]
+    _, rejects = read(gdd("error", message="x"), "[]")
+    assert [hit.why for hit in rejects] == ["not_an_object"]
