@@ -1,0 +1,29 @@
+"""The DuckDB projection of the logs. Derived: it can be thrown away and read again."""
+
+from analyzer.importers import NOT_LOGS
+from analyzer.store.adhoc import Answer
+from analyzer.store.batch import Tally
+from analyzer.store.catalogue import Query, catalogue, find
+from analyzer.store.database import MEMORY, views
+from analyzer.store.discovery import Problem
+from analyzer.store.ingest import IngestResult, journal_of
+from analyzer.store.moments import moment, span
+from analyzer.store.store import Store, open_store
+
+__all__ = [
+    "MEMORY",
+    "NOT_LOGS",
+    "Answer",
+    "IngestResult",
+    "Problem",
+    "Query",
+    "Store",
+    "Tally",
+    "catalogue",
+    "find",
+    "journal_of",
+    "moment",
+    "open_store",
+    "span",
+    "views",
+]

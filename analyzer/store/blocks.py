@@ -1,0 +1,71 @@
+"""An input → blocks of whole lines. A line over the cap is cut out in passing, so that memory stays bounded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from analyzer.store.inputs import Input
+
+MAX_LINE = 64 * 1024 * 1024
+"""Bytes; lines of transcripts with images in them reach several megabytes."""
+KEPT_OF_LONG = 64 * 1024
+
+
+@dataclass(slots=True)
+class Block:
+    """Whole lines, each ended by a newline; or the beginning of a line that is over the cap."""
+
+    offset: int
+    """Bytes from the start of the input."""
+    data: bytes
+    length: int
+    """Bytes of the input that it stands for; more than `len(data)` only for an overlong line."""
+    overlong: bool = False
+    end: bytes = b""
+    """Of an overlong line: its last bytes, as far as they are at hand."""
+
+    @property
+    def ending(self) -> bytes:
+        """The last bytes of the input that it stands for."""
+        return self.end if self.overlong else self.data[: self.length]
+
+
+class Blocks:
+    """Iterates over the blocks of an input; afterwards `tail` holds what has no newline yet."""
+
+    def __init__(self, source: Input, offset: int, *, max_line: int = MAX_LINE) -> None:
+        self._source = source
+        self._offset = offset
+        self._max_line = max_line
+        self.tail = b""
+        self.tail_length = 0
+
+    def __iter__(self) -> Iterator[Block]:
+        held = b""
+        held_length = 0  # of an overlong line more than is kept
+        offset = self._offset
+        for chunk in self._source.chunks(self._offset):
+            cut = chunk.rfind(b"\n") + 1
+            if held_length + (cut or len(chunk)) > self._max_line and (first := self._first_break(held_length, chunk)):
+                # The held line is too long, wherever it ends.
+                yield Block(offset, (held + chunk[:first])[:KEPT_OF_LONG], held_length + first, True, chunk[:first])
+                offset += held_length + first
+                chunk, held, held_length = chunk[first:], b"", 0
+                cut = chunk.rfind(b"\n") + 1
+            if not cut:
+                held_length += len(chunk)
+                held = (held + chunk) if held_length <= self._max_line else (held + chunk)[:KEPT_OF_LONG]
+                continue
+            data = held + chunk[:cut]
+            yield Block(offset, data, len(data))
+            offset += len(data)
+            held = chunk[cut:]
+            held_length = len(held)
+        self.tail = held if held_length == len(held) else b""
+        self.tail_length = held_length
+
+    def _first_break(self, held_length: int, chunk: bytes) -> int:
+        """Where the held line ends in this chunk, when it is over the cap by then."""
+        first = chunk.find(b"\n") + 1
+        return first if first and held_length + first > self._max_line else 0

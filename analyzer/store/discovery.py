@@ -1,0 +1,104 @@
+"""Paths as people give them → files to read, and problems to report. One bad path never stops the others."""
+
+from __future__ import annotations
+
+import glob
+import os
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+STDIN = "-"
+_GLOB = frozenset("*?[")
+_SKIPPED_FOLDERS = frozenset({".git", "node_modules", "__pycache__", ".venv"})
+"""Folders that hold no agent's log and may hold very many files."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A path that could not be read, or only in part."""
+
+    path: str
+    message: str
+    hint: str = ""
+
+
+@dataclass(slots=True)
+class Found:
+    """What a list of paths stands for."""
+
+    files: list[str] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+
+def discover(paths: Iterable[str], *, own: Sequence[str] = ()) -> Found:
+    """Files in the order given, folders walked in name order, each file once.
+
+    `own` are files and folders that belong to the store itself and are left out of folders.
+    """
+    found = Found()
+    seen: set[str] = set()
+    excluded = {os.path.realpath(path) for path in own}
+    for path in paths:
+        if path == STDIN:
+            candidates: Iterable[str] = [STDIN]
+        elif os.path.isdir(path):
+            candidates = list(_walk(path, excluded, found))
+            if not candidates:
+                found.problems.append(
+                    Problem(path, "nothing to read in this folder", "point at a folder with logs in it")
+                )
+        elif os.path.lexists(path):
+            candidates = [path]
+        elif _GLOB & set(path):
+            candidates = sorted(name for name in glob.glob(path, recursive=True) if not os.path.isdir(name))
+            if not candidates:
+                found.problems.append(Problem(path, "no file matches this pattern"))
+        else:
+            found.problems.append(Problem(path, "no such file or folder", _nearest(path)))
+            continue
+        for name in candidates:
+            key = name if name == STDIN else os.path.realpath(name)
+            if key not in seen:
+                seen.add(key)
+                found.files.append(name)
+    return found
+
+
+def _walk(folder: str, excluded: set[str], found: Found) -> Iterator[str]:
+    def unreadable(error: OSError) -> None:
+        found.problems.append(Problem(str(error.filename), f"cannot be read: {error.strerror}"))
+
+    # Links are not followed: a loop of them has no end, and a planted one leads out of the folder.
+    for base, folders, names in os.walk(folder, onerror=unreadable, followlinks=False):
+        folders[:] = sorted(
+            name
+            for name in folders
+            if name not in _SKIPPED_FOLDERS and os.path.realpath(os.path.join(base, name)) not in excluded
+        )
+        for name in sorted(names):
+            path = os.path.join(base, name)
+            try:
+                kind = os.lstat(path).st_mode
+            except OSError as error:
+                unreadable(error)
+                continue
+            if stat.S_ISLNK(kind):
+                found.problems.append(
+                    Problem(path, "a link inside a folder is not followed", "name its target instead")
+                )
+            elif stat.S_ISREG(kind) and os.path.realpath(path) not in excluded:
+                yield path
+
+
+def _nearest(path: str) -> str:
+    from difflib import get_close_matches
+
+    parent = Path(path).parent
+    try:
+        names = sorted(entry.name for entry in parent.iterdir())
+    except OSError:
+        return "check the spelling"
+    close = get_close_matches(Path(path).name, names, n=1)
+    return f"did you mean {str(parent / close[0])!r}?" if close else "check the spelling"

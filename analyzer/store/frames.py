@@ -1,0 +1,35 @@
+"""DuckDB and polars, both ways over the Arrow C stream and without pyarrow. The only place that knows how."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, cast
+
+import duckdb
+import polars as pl
+
+
+class ArrowStream(Protocol):
+    """Anything with an Arrow C stream, as DuckDB's results are; its stubs do not say so."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """A capsule with the stream."""
+
+
+class _Stream:
+    """Only the Arrow C stream of a frame: DuckDB asks for pyarrow when it sees a polars frame itself."""
+
+    def __init__(self, frame: pl.DataFrame) -> None:
+        self._frame = frame
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
+        return self._frame.__arrow_c_stream__(requested_schema)
+
+
+def to_frame(relation: duckdb.DuckDBPyRelation) -> pl.DataFrame:
+    """A result as a polars frame. It must hold no INTERVAL and no TIMESTAMPTZ; the catalogue's tests see to that."""
+    return pl.DataFrame(cast("ArrowStream", relation))
+
+
+def register(connection: duckdb.DuckDBPyConnection, name: str, frame: pl.DataFrame) -> None:
+    """Make a frame visible to SQL under this name until it is registered again."""
+    connection.register(name, _Stream(frame))

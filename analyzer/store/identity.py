@@ -1,0 +1,96 @@
+"""Which source an input is, told by its content: its first bytes, and the bytes before the place where reading stopped.
+
+Names, inodes and times change hands between files; content does not. Renames and rotation go on where they stopped, a
+rewritten file starts again, and event ids keep copies from counting twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from analyzer.errors import InputError
+from analyzer.store.inputs import Input
+
+FINGERPRINT_BYTES = 1024
+MARK_BYTES = 1024
+
+
+@dataclass(slots=True)
+class Checkpoint:
+    """How far one source has been read."""
+
+    source_id: int
+    path: str
+    format: str = ""
+    fingerprint: str = ""
+    fingerprint_length: int = 0
+    mark: str = ""
+    mark_length: int = 0
+    offset: int = 0
+    lines: int = 0
+    """Lines before the offset, in this generation."""
+    size: int = -1
+    mtime_ns: int = -1
+    generation: int = 0
+    state: dict[str, Any] | None = None
+    line_open: bool = False
+    """Whether the last line was taken without its newline, which may still come."""
+
+    def rewind(self) -> None:
+        """Take everything back."""
+        self.offset, self.lines, self.state, self.line_open = 0, 0, None, False
+
+    def stamp(self, source: Input, first: bytes, last: bytes) -> None:
+        """Remember the content up to the offset: its first bytes, and its last ones before the offset."""
+        self.fingerprint_length, self.fingerprint = len(first), digest(first)
+        self.mark_length, self.mark = len(last), digest(last)
+        self.size, self.mtime_ns = source.size, source.mtime_ns
+
+    def unchanged(self, source: Input) -> bool:
+        """Whether nothing has happened to the file since it was read."""
+        return self.size == source.size and self.mtime_ns == source.mtime_ns
+
+    def fits(self, source: Input) -> bool:
+        """Whether the input begins with exactly what was read of this source."""
+        start = source.between(0, self.fingerprint_length)
+        if len(start) < self.fingerprint_length or digest(start) != self.fingerprint:
+            return False
+        mark = source.between(self.offset - self.mark_length, self.offset)
+        return len(mark) == self.mark_length and digest(mark) == self.mark
+
+
+def locate(source: Input, known: Sequence[Checkpoint]) -> tuple[Checkpoint | None, bool]:
+    """The checkpoint of this input, or None for one that has to be read from its start; and whether it has moved.
+
+    A moved source takes the new path. A file that was rewritten under its name is another source: the former one keeps
+    its row, and its content may turn up again under a rotated name.
+    """
+    same_path = [checkpoint for checkpoint in known if checkpoint.path == source.path]
+    for checkpoint in same_path:
+        if checkpoint.unchanged(source) or checkpoint.fits(source):
+            return checkpoint, False
+    for checkpoint in known:
+        # A shorter beginning fits too many files to tell a moved one from a new one.
+        if checkpoint in same_path or checkpoint.fingerprint_length < 64:
+            continue
+        if checkpoint.fits(source) and _gone(checkpoint):
+            checkpoint.path = source.path
+            return checkpoint, True
+    return None, False
+
+
+def digest(data: bytes) -> str:
+    """SHA-256, hex."""
+    return sha256(data).hexdigest()
+
+
+def _gone(checkpoint: Checkpoint) -> bool:
+    """Whether the path that it was read from no longer holds it; a copy leaves the original where it was."""
+    try:
+        with Input(checkpoint.path) as former:
+            return not checkpoint.fits(former)
+    except InputError:
+        return True

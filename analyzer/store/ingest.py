@@ -1,0 +1,302 @@
+"""Logs → the store: incremental by a checkpoint a source, every line accounted for, nothing twice.
+
+One source failing is reported and stops no other.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import duckdb
+import msgspec
+
+from analyzer.errors import InputError
+from analyzer.events import Event, EventLog, Origin
+from analyzer.events.codec import Reject, decode_object
+from analyzer.events.times import now
+from analyzer.importers import BY_NAME, HEAD_BYTES, Format, Hit, Reader, Source, detect, head_of
+from analyzer.store.batch import Batch, Progress, Rejected, Tally
+from analyzer.store.blocks import Block, Blocks
+from analyzer.store.database import MEMORY
+from analyzer.store.discovery import STDIN, Found, Problem, discover
+from analyzer.store.identity import FINGERPRINT_BYTES, MARK_BYTES, Checkpoint, locate
+from analyzer.store.inputs import Input
+
+_BLANK = re.compile(rb"\n[ \t\r\x0b\x0c]*(?=\n)")
+
+
+@dataclass(slots=True)
+class IngestResult:
+    """What one run did."""
+
+    sources: list[Progress] = field(default_factory=list)
+    """One an input that was read, or looked at, in the order of reading."""
+    problems: list[Problem] = field(default_factory=list)
+    unchanged: int = 0
+    """Sources in which nothing was new."""
+    seconds: float = 0.0
+
+    @property
+    def total(self) -> Tally:
+        """The figures of all sources together."""
+        total = Tally()
+        for progress in self.sources:
+            total.add(progress.tally)
+        return total
+
+    def unsupported(self) -> dict[str, int]:
+        """Files of formats that are not read yet, by format."""
+        counts: dict[str, int] = {}
+        for progress in self.sources:
+            if progress.status == "unsupported":
+                counts[progress.checkpoint.format] = counts.get(progress.checkpoint.format, 0) + 1
+        return counts
+
+    def to_dict(self) -> dict[str, Any]:
+        """The contract's JSON."""
+        return {
+            "schema": "analyzer.ingest/1",
+            "files": len(self.sources),
+            "unchanged": self.unchanged,
+            **self.total.to_dict(),
+            "pending_bytes": sum(progress.pending_bytes for progress in self.sources),
+            "unsupported": self.unsupported(),
+            "problems": [{"path": item.path, "message": item.message, "hint": item.hint} for item in self.problems],
+            "sources": [
+                {
+                    "path": progress.checkpoint.path,
+                    "format": progress.checkpoint.format,
+                    "status": progress.status,
+                    "detail": progress.detail,
+                    **progress.tally.to_dict(),
+                    "pending_bytes": progress.pending_bytes,
+                }
+                for progress in self.sources
+            ],
+        }
+
+
+def journal_of(store_path: str) -> str | None:
+    """The log folder beside a store; a throw-away store has none."""
+    return None if store_path == MEMORY else os.path.splitext(os.path.realpath(store_path))[0] + ".journal"
+
+
+def ingest(
+    connection: duckdb.DuckDBPyConnection,
+    paths: Iterable[str],
+    *,
+    store_path: str = MEMORY,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> IngestResult:
+    """Read everything new below `paths` into the store; `progress` is told each path, its place and how many there are.
+
+    Raises:
+        StoreError: the store or its journal refused a batch; earlier batches are kept.
+    """
+    began = time.monotonic()
+    journal_folder = journal_of(store_path)
+    own = [store_path, store_path + ".wal", store_path + ".lock", journal_folder] if journal_folder else []
+    found: Found = discover(paths, own=[path for path in own if path])
+    result = IngestResult(problems=list(found.problems))
+    with EventLog(journal_folder or os.devnull) as log:
+        run = _Run(connection, log if journal_folder else None, result)
+        for place, path in enumerate(found.files):
+            if progress is not None:
+                progress(path, place, len(found.files))
+            run.read(path)
+        run.batch.save()
+    result.seconds = time.monotonic() - began
+    return result
+
+
+class _Run:
+    """One ingest: the batch, and the checkpoints of all sources."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, journal: EventLog | None, result: IngestResult) -> None:
+        self._result = result
+        self._known = _checkpoints(connection)
+        self._next_id = max((checkpoint.source_id for checkpoint in self._known), default=0) + 1
+        self._touched_ids: set[int] = set()
+        self.batch = Batch(connection, journal, now())
+
+    def read(self, path: str) -> None:
+        """One input, whatever it is."""
+        try:
+            with Input(path) as source:
+                self._read(source)
+        except InputError as error:
+            self._result.problems.append(Problem(path, error.message.removeprefix(f"{path}: "), error.hint))
+
+    def _read(self, source: Input) -> None:
+        checkpoint, moved = locate(source, self._known) if source.path != STDIN else (None, False)
+        if checkpoint is not None and checkpoint.unchanged(source) and _still(checkpoint):
+            self._seen(checkpoint, source, moved=moved)
+            return
+        checkpoint = checkpoint or self._new(source)
+        if not _readable(checkpoint.format):
+            # It was looked at, not read: now that it has changed, or can be read, it may turn out to be anything.
+            checkpoint.rewind()
+            self.batch.forget(checkpoint)
+        if checkpoint.offset == 0:
+            checkpoint.format = detect(head_of(source.between(0, HEAD_BYTES))).name
+        progress = Progress(checkpoint, codec=source.codec)
+        self._result.sources.append(progress)
+        _SourceRun(source, progress, BY_NAME[checkpoint.format], self.batch).run()
+        if source.damage:
+            progress.status, progress.detail = "damaged", source.damage
+            self._result.problems.append(Problem(source.path, source.damage, "what stands before the damage was kept"))
+
+    def _seen(self, checkpoint: Checkpoint, source: Input, *, moved: bool) -> None:
+        """Nothing to read; the row is saved all the same where the file has moved."""
+        self._result.unchanged += 1
+        progress = Progress(checkpoint, codec=source.codec)
+        kind = BY_NAME[checkpoint.format]
+        if kind.reader is None:
+            progress.status, progress.detail = "unsupported", kind.title
+        progress.pending_bytes = max(source.size - checkpoint.offset, 0) if source.codec == "plain" else 0
+        self._result.sources.append(progress)
+        if moved:
+            self.batch.touch(progress)
+
+    def _new(self, source: Input) -> Checkpoint:
+        generations = [item.generation for item in self._known if item.path == source.path]
+        checkpoint = Checkpoint(self._next_id, source.path, generation=max(generations, default=-1) + 1)
+        self._next_id += 1
+        self._known.append(checkpoint)
+        return checkpoint
+
+
+class _SourceRun:
+    """One source from its checkpoint to its present end."""
+
+    def __init__(self, source: Input, progress: Progress, kind: Format, batch: Batch) -> None:
+        self._source, self._progress, self._kind, self._batch = source, progress, kind, batch
+        self._checkpoint = progress.checkpoint
+        self._line = self._checkpoint.lines
+        offset = self._checkpoint.offset
+        self._first = source.between(0, min(FINGERPRINT_BYTES, offset))
+        self._last = source.between(max(offset - MARK_BYTES, 0), offset)
+        self._reader: Reader | None = None
+        if kind.reader is not None:
+            self._reader = kind.reader(Source(source.path, source.file_time), self._checkpoint.state or {})
+
+    def run(self) -> None:
+        """Read, count, and leave the checkpoint at the end of what was taken."""
+        if self._reader is None:
+            self._progress.status = "unsupported"
+            self._progress.detail = self._kind.title
+        blocks = Blocks(self._source, self._checkpoint.offset)
+        for block in blocks:
+            self._take(block)
+        self._take_tail(blocks)
+        if self._reader is not None:
+            for event in self._reader.finish():
+                self._add(None, event)
+        self._mark()
+
+    def _take(self, block: Block) -> None:
+        tally = self._progress.tally
+        data = block.data
+        if self._checkpoint.line_open:
+            # The newline of a line that was taken without it is not a line of its own.
+            self._checkpoint.line_open = False
+            if data.startswith((b"\n", b"\r\n")):
+                cut = data.index(b"\n") + 1
+                block = Block(block.offset + cut, data[cut:], block.length - cut)
+                tally.bytes += cut
+                self._last = (self._last + data[:cut])[-MARK_BYTES:]
+                self._checkpoint.offset += cut
+                data = block.data
+        if block.overlong:
+            tally.lines += 1
+            self._reject(self._line + 1, block.offset, block.length, "line_too_long", f"{block.length} bytes", data)
+            self._line += 1
+        elif data:
+            count = data.count(b"\n")
+            tally.lines += count
+            tally.blank += len(_BLANK.findall(b"\n" + data))
+            if self._reader is not None:
+                self._hits(self._reader, block)
+            self._line += count
+        tally.bytes += block.length
+        self._checkpoint.offset = block.offset + block.length
+        self._checkpoint.lines = self._line
+        if len(self._first) < FINGERPRINT_BYTES:
+            self._first = (self._first + block.data[: block.length])[:FINGERPRINT_BYTES]
+        self._last = (self._last + block.ending)[-MARK_BYTES:] if not block.overlong else block.ending[-MARK_BYTES:]
+        if self._batch.full:
+            self._mark()
+            self._batch.save()
+
+    def _mark(self) -> None:
+        """Put the checkpoint where reading stands now."""
+        self._checkpoint.state = dict(self._reader.state()) if self._reader is not None else None
+        self._checkpoint.stamp(self._source, self._first, self._last)
+        self._batch.touch(self._progress)
+
+    def _hits(self, reader: Reader, block: Block) -> None:
+        line, counted = self._line, 0
+        for hit in reader.read(block.data):
+            line += block.data.count(b"\n", counted, hit.offset)
+            counted = hit.offset
+            self._take_hit(hit, line + 1, block)
+        self._batch.touch(self._progress)
+
+    def _take_hit(self, hit: Hit, line: int, block: Block) -> None:
+        for event in hit.events:
+            self._add(line, event)
+        if hit.why:
+            text = block.data[hit.offset : hit.offset + hit.length]
+            self._reject(line, block.offset + hit.offset, hit.length, hit.why, hit.detail, text)
+
+    def _take_tail(self, blocks: Blocks) -> None:
+        """The last line, where it has no newline: taken if it is whole, else it waits for the rest."""
+        tail = blocks.tail
+        whole = bool(tail.strip()) and (
+            self._reader is None or not isinstance(decode_object(tail.strip()), Reject) or self._source.path == STDIN
+        )
+        if whole:
+            offset = self._checkpoint.offset
+            self._take(Block(offset, tail + b"\n", len(tail)))
+            self._checkpoint.line_open = True
+        else:
+            self._progress.pending_bytes = blocks.tail_length
+
+    def _add(self, line: int | None, event: Event) -> None:
+        derived = not self._kind.native
+        if derived:
+            event = replace(event, origin=Origin(self._kind.name, self._source.path, line))
+        self._batch.add_event(self._progress, line, event, derived=derived)
+
+    def _reject(self, line: int, offset: int, length: int, why: str, detail: str, text: bytes) -> None:
+        self._batch.touch(self._progress)
+        self._batch.add_rejected(self._progress, Rejected(line, offset, length, why, detail, text))
+
+
+def _readable(name: str) -> bool:
+    known = BY_NAME.get(name)
+    return known is not None and known.reader is not None
+
+
+def _still(checkpoint: Checkpoint) -> bool:
+    """Whether a file that has not changed needs no second look: it was read, or still cannot be."""
+    known = BY_NAME.get(checkpoint.format)
+    return known is not None and (known.reader is not None or not checkpoint.state)
+
+
+def _checkpoints(connection: duckdb.DuckDBPyConnection) -> list[Checkpoint]:
+    rows = connection.execute(
+        "select source_id, path, format, fingerprint, fingerprint_length, mark, mark_length, read_bytes, read_lines,"
+        " size, mtime_ns, generation, state, line_open from source_v1 order by source_id"
+    ).fetchall()
+    known: list[Checkpoint] = []
+    for row in rows:
+        checkpoint = Checkpoint(*row[:12])
+        checkpoint.state, checkpoint.line_open = msgspec.json.decode(row[12] or "{}"), row[13]
+        known.append(checkpoint)
+    return known

@@ -1,0 +1,49 @@
+"""What people type for a time → a naive UTC moment: `2026-11-01`, `2026-11-01T06:00`, `7d`, `now-7d`, `yesterday`."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta, tzinfo
+
+from analyzer.errors import AnalyzerError
+from analyzer.events.times import to_naive_utc
+
+_SPAN = re.compile(r"^(\d{1,6})(m|h|d|w)$")
+_UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
+HINT = "write a date (2026-11-01), a time (2026-11-01T06:00), a span back from now (7d, 36h), yesterday or today"
+
+
+def moment(text: str, now: datetime, zone: tzinfo = UTC) -> datetime:
+    """The moment a text stands for, naive UTC. `now` is naive UTC; a date without an offset is one of `zone`.
+
+    Raises:
+        AnalyzerError: it stands for none.
+    """
+    word = text.strip().lower()
+    if word == "now":
+        return now
+    if word in {"today", "yesterday"}:
+        local = now.replace(tzinfo=UTC).astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0)
+        return to_naive_utc(local - timedelta(days=word == "yesterday"))
+    if found := _SPAN.match(word.removeprefix("now-")):
+        return now - span(found[0])
+    try:
+        parsed = datetime.fromisoformat(text.strip())
+        return to_naive_utc(parsed if parsed.tzinfo else parsed.replace(tzinfo=zone))
+    except ValueError:
+        raise AnalyzerError(f"not a time: {text!r}", HINT) from None
+
+
+def span(text: str) -> timedelta:
+    """A length of time: `90m`, `36h`, `7d`, `2w`.
+
+    Raises:
+        AnalyzerError: it is none.
+    """
+    found = _SPAN.match(text.strip().lower())
+    if found is None:
+        raise AnalyzerError(f"not a length of time: {text!r}", "write 90m, 36h, 7d or 2w")
+    try:
+        return int(found[1]) * _UNITS[found[2]]
+    except OverflowError:
+        raise AnalyzerError(f"too long a time: {text!r}", "write 90m, 36h, 7d or 2w") from None

@@ -1,0 +1,89 @@
+-- view errors: One row a classified error.
+-- column event_id VARCHAR: Unique id of the event.
+-- column occurred_at TIMESTAMP: When it happened, UTC.
+-- column session_id VARCHAR: The agent's session.
+-- column caller VARCHAR: Who made the call that failed; (none) where the log does not say.
+-- column recorded_reason VARCHAR: The reason that the producer wrote.
+-- column reason VARCHAR: The verdict of the active ruleset; the recorded one until a ruleset has been applied.
+-- column detail VARCHAR: The finer cause.
+-- column retryable BOOLEAN: Whether a retry makes sense, by the recovery table.
+-- column action VARCHAR: What the recovery table advises: retry, wait_then_retry, compress_then_retry, surface or record.
+-- column outcome VARCHAR: What became of it: its retry chain's outcome, or its own where it had none; unresolved where the log does not say.
+-- column rule VARCHAR: The rule that matched.
+-- column ruleset VARCHAR: Digest of the rules that gave the verdict.
+-- column counts_as_unknown BOOLEAN: Whether it counts in the unknown share: reason unknown, neither aborted nor without any detail.
+-- column status INTEGER: HTTP status.
+-- column code VARCHAR: Provider's, system's or protocol's error code.
+-- column error_type VARCHAR: Provider's error type.
+-- column message VARCHAR: What the error said, redacted and capped.
+-- column provider VARCHAR: Who serves the model.
+-- column model VARCHAR: The model.
+-- column fingerprint VARCHAR: The same for messages that differ in numbers and hexadecimal ids alone.
+-- column operation VARCHAR: Its retry chain.
+-- column attempt BIGINT: 1-based number of the call that failed.
+-- column max_attempts BIGINT: Calls allowed in all.
+-- column retry_after_seconds DOUBLE: How long the provider asked to wait.
+-- column reset_at TIMESTAMP: When a limit ends, UTC.
+-- column current_tokens BIGINT: Tokens that were sent.
+-- column max_tokens BIGINT: Tokens that fit.
+-- column failure_reason VARCHAR: The step's own word: timeout, context_exhaustion, general_error, unknown.
+-- column has_facts BOOLEAN: Whether it carries what the classifier saw, and so can be judged again.
+-- column host VARCHAR: The machine that wrote it.
+-- column source_format VARCHAR: The format it was read from.
+-- column source_path VARCHAR: The file it was read from.
+-- column source_line BIGINT: 1-based line in that file.
+with error as (
+  select
+    e.*,
+    f.facts,
+    json_extract_string(e.payload, '$.reason') as recorded_reason,
+    json_extract_string(e.payload, '$.detail') as detail,
+    json_extract_string(e.payload, '$.operation') as operation,
+    coalesce(
+      json_extract_string(f.facts, '$.message'),
+      json_extract_string(f.facts, '$.stderr'),
+      json_extract_string(f.facts, '$.stdout'),
+      json_extract_string(e.payload, '$.message')
+    ) as message
+  from event_v1 as e
+  left join facts_v1 as f
+    on e.facts_id = f.facts_id
+  where e.type = 'error.classified'
+)
+select
+  e.event_id,
+  e.occurred_at,
+  e.session_id,
+  coalesce(json_extract_string(e.payload, '$.caller'), '(none)') as caller,
+  e.recorded_reason,
+  e.recorded_reason as reason,
+  e.detail,
+  try_cast(json_extract_string(e.payload, '$.retryable') as boolean) as retryable,
+  json_extract_string(e.payload, '$.action') as action,
+  coalesce(r.outcome, json_extract_string(e.payload, '$.outcome'), 'unresolved') as outcome,
+  json_extract_string(e.payload, '$.rule') as rule,
+  json_extract_string(e.payload, '$.ruleset') as ruleset,
+  coalesce(e.recorded_reason, '') = 'unknown' and coalesce(e.detail, '') not in ('aborted', 'no_detail') as counts_as_unknown,
+  try_cast(json_extract_string(e.facts, '$.status') as integer) as status,
+  json_extract_string(e.facts, '$.code') as code,
+  json_extract_string(e.facts, '$.type') as error_type,
+  e.message,
+  coalesce(json_extract_string(e.payload, '$.provider'), json_extract_string(e.facts, '$.provider')) as provider,
+  coalesce(json_extract_string(e.payload, '$.model'), json_extract_string(e.facts, '$.model')) as model,
+  left(md5(regexp_replace(lower(e.message), '[0-9a-f-]{8,}|[0-9]+', '#', 'g')), 12) as fingerprint,
+  e.operation,
+  try_cast(json_extract_string(e.payload, '$.attempt') as bigint) as attempt,
+  try_cast(json_extract_string(e.payload, '$.max_attempts') as bigint) as max_attempts,
+  try_cast(json_extract_string(e.payload, '$.retry_after_seconds') as double) as retry_after_seconds,
+  timezone('UTC', try_cast(json_extract_string(e.payload, '$.reset_at') as timestamptz)) as reset_at,
+  try_cast(json_extract_string(e.payload, '$.current_tokens') as bigint) as current_tokens,
+  try_cast(json_extract_string(e.payload, '$.max_tokens') as bigint) as max_tokens,
+  json_extract_string(e.payload, '$.failure_reason') as failure_reason,
+  e.facts is not null as has_facts,
+  e.host,
+  e.source_format,
+  e.source_path,
+  e.source_line
+from error as e
+left join retries as r
+  on e.operation = r.operation

@@ -1,0 +1,107 @@
+-- view relays: One row a hand-off to a fresh context, folded from its events; an agent's own compaction is one.
+-- column relay VARCHAR: The hand-off.
+-- column caller VARCHAR: Who handed off; (none) where the log does not say.
+-- column session_id VARCHAR: The agent's session.
+-- column step_id VARCHAR: The step that was at work.
+-- column worker_id VARCHAR: The worker of a matrix step.
+-- column occurred_at TIMESTAMP: When it began, UTC.
+-- column trigger VARCHAR: auto or manual.
+-- column token_usage_percent DOUBLE: How full the context was, 0 to 100.
+-- column threshold_percent DOUBLE: From where on a relay was due, 0 to 100.
+-- column pre_tokens BIGINT: Tokens in the context before.
+-- column post_tokens BIGINT: Tokens in the context after; estimated from the next reply where the log does not say.
+-- column checkpoint_tokens BIGINT: Tokens of the checkpoint document.
+-- column duration_seconds DOUBLE: How long it took.
+-- column outcome VARCHAR: resumed, halted, skipped, or unresolved where no end is in the log.
+-- column relay_count BIGINT: Hand-offs of this step and worker in this session so far, this one included.
+-- column strategy VARCHAR: How the context was made smaller.
+with part as (
+  select
+    event_id,
+    type,
+    occurred_at,
+    session_id,
+    coalesce(seq, source_line, 0) as place,
+    coalesce(json_extract_string(payload, '$.caller'), '(none)') as caller,
+    json_extract_string(payload, '$.step_id') as step_id,
+    json_extract_string(payload, '$.worker_id') as worker_id,
+    json_extract_string(payload, '$.relay') as relay,
+    payload
+  from event_v1
+  where type in ('relay.triggered', 'relay.checkpointed', 'relay.resumed', 'relay.halted', 'relay.skipped')
+),
+
+named as (
+  -- Events that name no hand-off belong to the last one that was triggered in the same session, step and worker.
+  select
+    *,
+    coalesce(
+      relay,
+      concat_ws(
+        '/',
+        session_id,
+        step_id,
+        worker_id,
+        count(*) filter (where type in ('relay.triggered', 'relay.skipped')) over (
+          partition by session_id, step_id, worker_id
+          order by occurred_at, place
+        )
+      )
+    ) as hand_off
+  from part
+),
+
+folded as (
+  select
+    hand_off as relay,
+    any_value(caller) as caller,
+    any_value(session_id) as session_id,
+    any_value(step_id) as step_id,
+    any_value(worker_id) as worker_id,
+    min(occurred_at) as occurred_at,
+    min(place) as place,
+    max(json_extract_string(payload, '$.trigger')) as trigger,
+    max(try_cast(json_extract_string(payload, '$.token_usage_percent') as double)) as token_usage_percent,
+    max(try_cast(json_extract_string(payload, '$.threshold_percent') as double)) as threshold_percent,
+    max(try_cast(json_extract_string(payload, '$.pre_tokens') as bigint)) as pre_tokens,
+    max(try_cast(json_extract_string(payload, '$.post_tokens') as bigint)) as post_tokens,
+    max(try_cast(json_extract_string(payload, '$.checkpoint_tokens') as bigint)) as checkpoint_tokens,
+    coalesce(
+      max(try_cast(json_extract_string(payload, '$.duration_seconds') as double)),
+      epoch(max(occurred_at) filter (where type = 'relay.resumed' and not coalesce(
+        try_cast(json_extract_string(payload, '$.post_tokens_estimated') as boolean), false
+      ))) - epoch(min(occurred_at) filter (where type = 'relay.triggered'))
+    ) as duration_seconds,
+    case
+      when bool_or(type = 'relay.halted') then 'halted'
+      when bool_or(type = 'relay.skipped') then 'skipped'
+      when bool_or(type = 'relay.resumed') then 'resumed'
+      else 'unresolved'
+    end as outcome,
+    max(try_cast(json_extract_string(payload, '$.relay_count') as bigint)) as recorded_count,
+    max(json_extract_string(payload, '$.strategy')) as strategy
+  from named
+  group by hand_off
+)
+
+select
+  relay,
+  caller,
+  session_id,
+  step_id,
+  worker_id,
+  occurred_at,
+  trigger,
+  token_usage_percent,
+  threshold_percent,
+  pre_tokens,
+  post_tokens,
+  checkpoint_tokens,
+  duration_seconds,
+  outcome,
+  coalesce(
+    recorded_count,
+    row_number() over (partition by session_id, step_id, worker_id order by occurred_at, place)
+  ) as relay_count,
+  strategy
+from folded

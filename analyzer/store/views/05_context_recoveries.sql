@@ -1,0 +1,26 @@
+-- view context_recoveries: One row an attempt to make a conversation fit again without a fresh context.
+-- column event_id VARCHAR: Unique id of the event.
+-- column occurred_at TIMESTAMP: When it happened, UTC.
+-- column session_id VARCHAR: The agent's session.
+-- column caller VARCHAR: Whose conversation it was.
+-- column strategy VARCHAR: What was done, as in truncate_tool_outputs or microcompact.
+-- column attempt BIGINT: 1-based attempt on this conversation.
+-- column recovered BOOLEAN: Whether it fitted afterwards.
+-- column pre_tokens BIGINT: Tokens before.
+-- column post_tokens BIGINT: Tokens after.
+-- column removed_messages BIGINT: Messages taken out.
+-- column truncated_messages BIGINT: Messages cut short.
+select
+  event_id,
+  occurred_at,
+  session_id,
+  coalesce(json_extract_string(payload, '$.caller'), '(none)') as caller,
+  json_extract_string(payload, '$.strategy') as strategy,
+  try_cast(json_extract_string(payload, '$.attempt') as bigint) as attempt,
+  type = 'context.recovered' as recovered,
+  try_cast(json_extract_string(payload, '$.pre_tokens') as bigint) as pre_tokens,
+  try_cast(json_extract_string(payload, '$.post_tokens') as bigint) as post_tokens,
+  try_cast(json_extract_string(payload, '$.removed_messages') as bigint) as removed_messages,
+  try_cast(json_extract_string(payload, '$.truncated_messages') as bigint) as truncated_messages
+from event_v1
+where type in ('context.recovered', 'context.unrecovered')

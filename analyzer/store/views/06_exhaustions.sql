@@ -1,0 +1,26 @@
+-- view exhaustions: One row each time an agent ran into its usage limit.
+-- column event_id VARCHAR: Unique id of the event.
+-- column occurred_at TIMESTAMP: When it happened, UTC.
+-- column session_id VARCHAR: The agent's session.
+-- column agent VARCHAR: The agent that was exhausted.
+-- column reason_text VARCHAR: What it said, redacted.
+-- column reset_at TIMESTAMP: When its limit ends, UTC; null where it did not say.
+-- column exit_code INTEGER: Exit code of the run.
+-- column restored_at TIMESTAMP: When it came back, UTC; null while it has not.
+select
+  e.event_id,
+  e.occurred_at,
+  e.session_id,
+  json_extract_string(e.payload, '$.agent') as agent,
+  json_extract_string(e.payload, '$.reason_text') as reason_text,
+  timezone('UTC', try_cast(json_extract_string(e.payload, '$.reset_at') as timestamptz)) as reset_at,
+  try_cast(json_extract_string(e.payload, '$.exit_code') as integer) as exit_code,
+  (
+    select min(b.occurred_at)
+    from event_v1 as b
+    where b.type = 'agent.restored'
+      and json_extract_string(b.payload, '$.agent') = json_extract_string(e.payload, '$.agent')
+      and b.occurred_at >= e.occurred_at
+  ) as restored_at
+from event_v1 as e
+where e.type = 'agent.exhausted'

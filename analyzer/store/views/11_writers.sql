@@ -1,0 +1,20 @@
+-- view writers: One row a process that wrote events of its own, with the gaps in its count.
+-- column writer VARCHAR: The process, as host:pid:random.
+-- column host VARCHAR: Its machine.
+-- column events BIGINT: Events of it in this store.
+-- column last_seq BIGINT: The highest number it gave; numbers begin at 0.
+-- column missing BIGINT: Numbers below the highest that no event here carries: an estimate of what was lost.
+-- column first_at TIMESTAMP: Its first event, UTC.
+-- column last_at TIMESTAMP: Its last event, UTC.
+select
+  writer,
+  any_value(host) as host,
+  count(*) as events,
+  max(seq) as last_seq,
+  max(seq) + 1 - count(distinct seq) as missing,
+  min(occurred_at) as first_at,
+  max(occurred_at) as last_at
+from event_v1
+where writer is not null
+  and seq is not null
+group by writer

@@ -1,0 +1,37 @@
+-- title: Top unknown messages
+-- description: Unknown errors grouped by their text; texts that differ in numbers and hexadecimal ids alone are one group.
+-- param since TIMESTAMP = null : first instant, inclusive, UTC
+-- param until TIMESTAMP = null : last instant, exclusive, UTC
+-- param caller VARCHAR = null : only this caller
+-- param limit BIGINT = 20 : groups at most
+-- column fingerprint VARCHAR: the group
+-- column message VARCHAR: the latest text of the group, redacted and capped
+-- column errors BIGINT: errors that count as unknown
+-- column sessions BIGINT: distinct sessions
+-- column callers BIGINT: distinct callers
+-- column caller VARCHAR: the caller with the latest one
+-- column first_at TIMESTAMP: the earliest one, UTC
+-- column last_at TIMESTAMP: the latest one, UTC
+select
+  coalesce(fingerprint, '(no text)') as fingerprint,
+  coalesce(
+    arg_max(message, occurred_at),
+    any_value('status ' || status),
+    any_value('code ' || code),
+    any_value('type ' || error_type),
+    '(no text)'
+  ) as message,
+  count(*) as errors,
+  count(distinct session_id) as sessions,
+  count(distinct caller) as callers,
+  arg_max(caller, occurred_at) as caller,
+  min(occurred_at) as first_at,
+  max(occurred_at) as last_at
+from errors
+where ($since is null or occurred_at >= $since)
+  and ($until is null or occurred_at < $until)
+  and ($caller is null or caller = $caller)
+  and counts_as_unknown
+group by fingerprint
+order by errors desc, last_at desc, 1
+limit $limit

@@ -1,0 +1,56 @@
+"""Fixtures that more than one room's tests need."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analyzer.events import Event, encode
+from analyzer.store import Store, open_store
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture
+def samples() -> Path:
+    """The folder of sample logs."""
+    return REPOSITORY / "sample_events"
+
+
+@pytest.fixture
+def memory() -> Iterator[Store]:
+    """A throw-away store."""
+    with open_store(":memory:") as store:
+        yield store
+
+
+@pytest.fixture
+def native() -> Callable[..., bytes]:
+    """Makes a line of the event log."""
+
+    def line(event_id: str, kind: str = "error.classified", at: str = "2026-11-02T08:00:00", **payload: Any) -> bytes:
+        session = payload.pop("session", "s-1")
+        seq = payload.pop("seq", None)
+        writer = "host:1:aa" if seq is not None else None
+        return encode(Event(kind, datetime.fromisoformat(at), session, payload, event_id, writer=writer, seq=seq))
+
+    return line
+
+
+@pytest.fixture
+def jsonl(tmp_path: Path) -> Callable[..., Path]:
+    """Writes records to a file, one JSON object a line."""
+
+    def write(name: str, *records: object) -> Path:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lines = (item if isinstance(item, str) else json.dumps(item, separators=(",", ":")) for item in records)
+        path.write_text("".join(line + "\n" for line in lines), "utf-8")
+        return path
+
+    return write
