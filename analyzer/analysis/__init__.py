@@ -1,0 +1,24 @@
+"""Answers → findings. Runs catalogue queries and returns frozen results; prints and renders nothing."""
+
+from analyzer.analysis.overview import Completeness, Overview, Totals, Verdict, overview
+from analyzer.analysis.spikes import Spike, Spikes, find_spikes, spikes
+from analyzer.analysis.tables import Table, json_rows, json_value, table
+from analyzer.analysis.window import Window, window
+
+__all__ = [
+    "Completeness",
+    "Overview",
+    "Spike",
+    "Spikes",
+    "Table",
+    "Totals",
+    "Verdict",
+    "Window",
+    "find_spikes",
+    "json_rows",
+    "json_value",
+    "overview",
+    "spikes",
+    "table",
+    "window",
+]

@@ -1,0 +1,66 @@
+"""`Table`: the answer to one catalogue query, with what its columns mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+import polars as pl
+
+from analyzer.analysis.window import Window
+from analyzer.events.times import format_time
+from analyzer.store import Store, find
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of a catalogue query."""
+
+    query: str
+    """Its name in the catalogue."""
+    title: str
+    description: str
+    columns: dict[str, str]
+    """Column name → what it means."""
+    frame: pl.DataFrame
+
+    def to_polars(self) -> pl.DataFrame:
+        """The rows as a frame."""
+        return self.frame
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready: times as ISO texts in UTC."""
+        return {"query": self.query, "title": self.title, "columns": list(self.columns), "rows": json_rows(self.frame)}
+
+    def _repr_html_(self) -> str:
+        return self.frame._repr_html_()
+
+
+def table(store: Store, query: str, window: Window, **params: object) -> Table:
+    """Run a catalogue query over a window; parameters that it does not have are left out.
+
+    Raises:
+        QueryError: unknown query or a bad value.
+    """
+    header = find(query).header
+    takes = {param.name for param in header.params}
+    given = {"timezone": window.timezone, **window.params, **params}
+    frame = store.query(query, **{name: value for name, value in given.items() if name in takes})
+    return Table(
+        query, header.title, header.description, {item.name: item.description for item in header.columns}, frame
+    )
+
+
+def json_rows(frame: pl.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a frame, JSON-ready."""
+    return [{name: json_value(value) for name, value in row.items()} for row in frame.iter_rows(named=True)]
+
+
+def json_value(value: object) -> object:
+    """One cell, JSON-ready."""
+    if isinstance(value, datetime):
+        return format_time(value)
+    if isinstance(value, date):
+        return value.isoformat()
+    return value

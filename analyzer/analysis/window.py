@@ -1,0 +1,83 @@
+"""The stretch of time that an analysis looks at: half open, in UTC, with the zone in which its days begin."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, tzinfo
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from analyzer.errors import AnalyzerError
+from analyzer.events.times import format_time, now
+from analyzer.store import moment, span
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """From `since`, inclusive, to `until`, exclusive; None is open on that side."""
+
+    since: datetime | None = None
+    """Naive UTC."""
+    until: datetime | None = None
+    """Naive UTC."""
+    timezone: str = "UTC"
+    """IANA name of the zone in which days begin and end."""
+
+    @property
+    def params(self) -> dict[str, object]:
+        """As parameters of a catalogue query."""
+        return {"since": self.since, "until": self.until}
+
+    @property
+    def first_day(self) -> date | None:
+        """The day, in the window's zone, that its first instant lies in."""
+        if self.since is None:
+            return None
+        return self.since.replace(tzinfo=UTC).astimezone(ZoneInfo(self.timezone)).date()
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return {
+            "since": format_time(self.since) if self.since else None,
+            "until": format_time(self.until) if self.until else None,
+            "timezone": self.timezone,
+        }
+
+
+def window(
+    since: str | datetime | None = None,
+    until: str | datetime | None = None,
+    last: str | None = None,
+    timezone: str = "UTC",
+) -> Window:
+    """A window from what people type: times, spans back from now (`7d`), or `last="7d"`.
+
+    Raises:
+        AnalyzerError: a text that is no time, both `since` and `last`, an empty window, an unknown zone.
+    """
+    zone = _zone(timezone)
+    present = now()
+    if since is not None and last is not None:
+        raise AnalyzerError("both --since and --last", "give one of them")
+    start = present - span(last) if last is not None else _moment(since, present, zone)
+    end = _moment(until, present, zone)
+    if start is not None and end is not None and start >= end:
+        raise AnalyzerError(
+            f"nothing lies between {format_time(start)} and {format_time(end)}", "swap --since and --until"
+        )
+    return Window(start, end, timezone)
+
+
+def _moment(value: str | datetime | None, present: datetime, zone: tzinfo) -> datetime | None:
+    if isinstance(value, str):
+        return moment(value, present, zone)
+    if value is not None and value.tzinfo is not None:
+        return value.astimezone(UTC).replace(tzinfo=None)
+    return value
+
+
+def _zone(name: str) -> tzinfo:
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise AnalyzerError(f"unknown time zone {name!r}", "write an IANA name such as Europe/Berlin, or UTC") from None

@@ -1,0 +1,190 @@
+"""The rows of a query or of ad-hoc SQL, in any of the formats. Values keep all of their digits and all of their text.
+
+Invariant: what one text format says of a value, the others say too; NaN and infinities are null in all of them.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from collections.abc import Callable
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any
+
+import polars as pl
+
+from analyzer.errors import AnalyzerError
+from analyzer.events.times import format_time
+from analyzer.report.escape import csv_cell, markdown_text, terminal_safe
+from analyzer.report.monospace import columns, fold, width_of
+
+FORMATS = ("table", "json", "jsonl", "csv", "markdown", "parquet")
+_CUT = "There are more rows: the limit cut them off."
+_NARROWEST = 12
+"""Cells that a folded column keeps."""
+
+
+def render_rows(
+    frame: pl.DataFrame,
+    format: str,
+    *,
+    name: str = "",
+    truncated: bool = False,
+    width: int | None = None,  # noqa: A002
+) -> str | bytes:
+    """The rows as text with a newline at its end, or as the bytes of a Parquet file.
+
+    `name` is the schema of the JSON (`analyzer.query/1`). `truncated` says that rows are missing; csv, jsonl and parquet have
+    no place for that. `width` folds the longest texts of a table to fit so many cells, where they can.
+
+    Raises:
+        AnalyzerError: no such format.
+    """
+    if format == "parquet":
+        return _parquet(frame)
+    if format == "json":
+        return _json(frame, name or "analyzer.query/1", truncated)
+    if format == "table":
+        return _table(frame, truncated, width)
+    if format == "markdown":
+        return _markdown(frame, truncated)
+    if format == "jsonl":
+        return "".join(_dumps(row) + "\n" for row in _rows(frame))
+    if format == "csv":
+        return _csv(frame)
+    raise AnalyzerError.unknown_value("format", format, FORMATS)
+
+
+def plain(value: object) -> Any:
+    """A cell of any type as JSON has it: times in UTC as ISO 8601, durations in seconds, bytes in hexadecimal."""
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    for types, convert in _CONVERSIONS:
+        if isinstance(value, types):
+            return convert(value)
+    return str(value)
+
+
+def _decimal(value: Decimal) -> int | float | None:
+    if not value.is_finite():
+        return None
+    # DuckDB sums integers into HUGEINT, which arrives as a decimal without fraction digits.
+    return int(value) if int(value.as_tuple().exponent) >= 0 else float(value)
+
+
+def _moment(value: datetime) -> str:
+    whole = value.microsecond % 1000 == 0 or value.tzinfo is not None
+    return format_time(value) if whole else value.isoformat() + "Z"
+
+
+_CONVERSIONS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
+    (float, lambda value: value if math.isfinite(value) else None),
+    (Decimal, _decimal),
+    (datetime, _moment),
+    ((date, time), lambda value: value.isoformat()),
+    (timedelta, lambda value: value.total_seconds()),
+    ((bytes, bytearray), lambda value: value.hex()),
+    (dict, lambda value: {str(key): plain(item) for key, item in value.items()}),
+    ((list, tuple), lambda value: [plain(item) for item in value]),
+    (pl.Series, lambda value: [plain(item) for item in value]),
+)
+
+
+def _rows(frame: pl.DataFrame) -> list[dict[str, Any]]:
+    return [{name: plain(value) for name, value in row.items()} for row in frame.iter_rows(named=True)]
+
+
+def _dumps(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def _json(frame: pl.DataFrame, schema: str, truncated: bool) -> str:
+    head = (
+        f'{{"schema": {_dumps(schema)}, "columns": {_dumps(frame.columns)}, "truncated": {_dumps(truncated)}, "rows": ['
+    )
+    rows = ",\n".join(map(_dumps, _rows(frame)))
+    return f"{head}\n{rows}\n]}}\n" if rows else f"{head}]}}\n"
+
+
+def _text(value: object) -> str:
+    """A plain value in a cell of text."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else _dumps(value)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _csv(frame: pl.DataFrame) -> str:
+    lines = [",".join(map(_quoted, frame.columns))]
+    for row in _rows(frame):
+        cells = [
+            "" if value is None else _text(value) if _is_number(value) else _quoted(_text(value))
+            for value in row.values()
+        ]
+        # A lone null would be an empty line, which readers skip.
+        lines.append(",".join(cells) or '""')
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(text: str) -> str:
+    return '"' + csv_cell(text).replace('"', '""') + '"'
+
+
+def _flush_right(frame: pl.DataFrame) -> list[bool]:
+    return [kind.is_numeric() for kind in frame.dtypes]
+
+
+def _markdown(frame: pl.DataFrame, truncated: bool) -> str:
+    if not frame.columns:
+        return ""
+    rule = ["---:" if right else "---" for right in _flush_right(frame)]
+    lines = ["| " + " | ".join(map(markdown_text, frame.columns)) + " |", "| " + " | ".join(rule) + " |"]
+    lines += ["| " + " | ".join(markdown_text(_text(value)) for value in row.values()) + " |" for row in _rows(frame)]
+    return "\n".join(lines) + "\n" + (f"\n{_CUT}\n" if truncated else "")
+
+
+def _table(frame: pl.DataFrame, truncated: bool, width: int | None) -> str:
+    if not frame.columns:
+        return ""
+    right = _flush_right(frame)
+    header = [terminal_safe(name) for name in frame.columns]
+    body = [[terminal_safe(_text(value)) for value in row.values()] for row in _rows(frame)]
+    sizes = [max(map(width_of, column)) for column in zip(header, *body, strict=True)]
+    if width is not None:
+        sizes = _narrowed(sizes, right, width)
+    grid: list[list[str]] = []
+    for row in [header, ["-" * size for size in sizes], *body]:
+        cells = [fold(cell, size) for cell, size in zip(row, sizes, strict=True)]
+        height = max(map(len, cells))
+        grid += [list(line) for line in zip(*(cell + [""] * (height - len(cell)) for cell in cells), strict=True)]
+    lines = columns(grid, right)
+    noun = "row" if frame.height == 1 else "rows"
+    lines += ["", f"{frame.height:,} {noun}. {_CUT}" if truncated else f"{frame.height:,} {noun}"]
+    return "\n".join(lines) + "\n"
+
+
+def _narrowed(sizes: list[int], right: list[bool], width: int) -> list[int]:
+    """The widest columns of text, made narrower together until the line fits; numbers are never folded."""
+    sizes = list(sizes)
+    excess = sum(sizes) + 2 * (len(sizes) - 1) - width
+    while excess > 0:
+        texts = [place for place, flush in enumerate(right) if not flush and sizes[place] > _NARROWEST]
+        if not texts:
+            break
+        widest = max(texts, key=lambda place: sizes[place])
+        below = max((sizes[place] for place in texts if sizes[place] < sizes[widest]), default=_NARROWEST)
+        step = min(excess, max(1, sizes[widest] - below))
+        sizes[widest] -= step
+        excess -= step
+    return sizes
+
+
+def _parquet(frame: pl.DataFrame) -> bytes:
+    buffer = io.BytesIO()
+    frame.write_parquet(buffer)
+    return buffer.getvalue()
