@@ -1,0 +1,119 @@
+"""The command line: the only place that prints, exits, and reads arguments and the environment.
+
+stdout is data, stderr is narration. Commands are loaded when they are named, so that `--help` stays quick.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+
+import click
+
+from analyzer.errors import INTERRUPTED, OK, UNREADABLE, AnalyzerError
+
+COMMANDS = {
+    "report": "Read logs and report: reasons, outcomes, unknown spikes, relays.",
+    "ingest": "Read logs into a store, only what is new.",
+    "query": "Run a query of the catalogue, or list them.",
+    "sql": "Run ad-hoc SQL over a store, read-only.",
+    "classify": "Say which reason an error has, and what to do about it.",
+    "emit": "Append one event to a log, from a shell or a hook.",
+}
+"""Every command and its short help, in the order in which a newcomer needs them."""
+
+EPILOG = """\b
+Begin with a look at the logs you have:
+  analyzer report ~/.claude/projects
+Then keep a store, and read only what is new each night:
+  analyzer ingest ~/.claude/projects telemetry/ --store fleet.duckdb
+  analyzer report --store fleet.duckdb --last 7d
+
+\b
+Exit codes: 0 fine, 1 findings, 2 usage, 3 store or input unreadable,
+4 partial data under --strict, 75 busy (try later), 130 interrupted.
+"""
+
+
+class _Commands(click.Group):
+    """Commands by name, each in a module of its own, imported on demand."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"analyzer.cli.{cmd_name}").command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
+            raise AnalyzerError.unknown_value("command", args[0], COMMANDS)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.command(cls=_Commands, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="agent-error-analyzer", prog_name="analyzer")
+def cli() -> None:
+    """Why do your agents fail, what did the retries buy, and where do unknown errors grow?
+
+    Reads event logs and the logs that agents leave behind, and answers in the terminal, in one HTML file, or in SQL.
+    """
+
+
+def main() -> None:
+    """Entry point: every expected failure is one line on stderr with a hint, and its own exit code."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run a command line; its exit code."""
+    try:
+        code = cli.main(arguments, prog_name="analyzer", standalone_mode=False)
+    except AnalyzerError as error:
+        complain(error.message, error.hint)
+        return error.exit_code
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except click.ClickException as error:
+        complain(error.format_message(), _usage_hint(error))
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        complain("interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output has gone, as `head` does; Python would complain once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
+    except Exception as error:
+        if os.environ.get("ANALYZER_DEBUG"):
+            raise
+        complain(
+            f"internal error: {type(error).__name__}: {error}",
+            "set ANALYZER_DEBUG=1 for the whole story, and report it",
+        )
+        return UNREADABLE
+    return code if isinstance(code, int) else OK
+
+
+def complain(message: str, hint: str = "") -> None:
+    """One line on stderr, and the hint below it. Log text in it cannot move the cursor."""
+    from analyzer.report.escape import terminal_safe
+
+    lines = " ".join(message.split("\n"))
+    click.echo(terminal_safe(f"analyzer: {lines}"), err=True)
+    if hint:
+        click.echo(terminal_safe(f"  hint: {hint}"), err=True)
+
+
+def _usage_hint(error: click.ClickException) -> str:
+    context = getattr(error, "ctx", None)
+    return f"see: {context.command_path} --help" if isinstance(context, click.Context) else ""

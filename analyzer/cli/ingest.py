@@ -1,0 +1,109 @@
+"""`analyzer ingest`: logs into a store."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from analyzer.cli.options import DEFAULT_STORE, quiet_option, store_option
+from analyzer.cli.output import progress, report_problems, write
+from analyzer.errors import PARTIAL, UNREADABLE, StoreBusyError
+
+if TYPE_CHECKING:
+    from analyzer.store import IngestResult
+
+POLL_SECONDS = 2.0
+
+
+@click.command("ingest")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@store_option()
+@click.option("--follow", is_flag=True, help="Keep looking for new lines until interrupted.")
+@click.option("--strict", is_flag=True, help="Exit with 4 when lines went to quarantine.")
+@click.option(
+    "--format", "-f", "row_format", type=click.Choice(["table", "json"]), default="table", help="Default: table."
+)
+@click.option("--json", "-j", "as_json", is_flag=True, help="Short for --format json.")
+@click.option("--output", "-o", metavar="FILE", help="Write there instead of to stdout.")
+@quiet_option
+def command(
+    paths: tuple[str, ...],
+    store_path: str | None,
+    follow: bool,
+    strict: bool,
+    row_format: str,
+    as_json: bool,
+    output: str | None,
+    quiet: bool,
+) -> int:
+    """Read what is new in PATHs into a store: files, folders, patterns, or - for standard input.
+
+    The format is told by the content. Reading the same logs again changes nothing: each event has an id, and each file
+    is continued where reading stopped, under whatever name it has by then. Lines that cannot be read are kept in
+    quarantine. Events derived from other tools' logs are kept in a journal beside the store, as those logs are
+    deleted after weeks.
+
+    \b
+      analyzer ingest ~/.claude/projects --store fleet.duckdb
+      analyzer ingest 'logs/*.jsonl.gz' telemetry/ --json
+    """
+    from analyzer.store import open_store
+
+    name = store_path or DEFAULT_STORE
+    as_json = as_json or row_format == "json"
+    while True:
+        try:
+            with open_store(name, writable=True) as store, progress(quiet=quiet or follow) as shown:
+                result = store.ingest(paths, shown)
+        except StoreBusyError:
+            if not follow:
+                raise
+            time.sleep(POLL_SECONDS)
+            continue
+        if not follow or result.total.events or result.total.quarantined:
+            report_problems(result.problems)
+            write(_json(result) if as_json else _summary(result, name), output)
+        if not follow:
+            break
+        time.sleep(POLL_SECONDS)
+    if strict and (result.total.quarantined or any(item.status == "damaged" for item in result.sources)):
+        return PARTIAL
+    return UNREADABLE if result.problems else 0
+
+
+def _json(result: IngestResult) -> str:
+    import json
+
+    return json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False)
+
+
+def _summary(result: IngestResult, store_path: str) -> str:
+    """A few lines for a person."""
+    total = result.total
+    rate = total.bytes / 1e6 / result.seconds if result.seconds else 0.0
+    lines = [
+        f"{len(result.sources):,} files, {total.lines:,} new lines, {total.events:,} new events → {store_path}",
+        f"  {total.bytes / 1e6:,.1f} MB in {result.seconds:.1f} s ({rate:,.0f} MB/s)",
+        "",
+    ]
+    figures = [
+        ("gave events", total.event_lines, ""),
+        ("duplicates", total.duplicates, "their events were here already"),
+        ("in quarantine", total.quarantined, "see: analyzer query quarantine-lines" if total.quarantined else ""),
+        ("blank", total.blank, ""),
+        ("carry nothing", total.skipped, "lines of other tools' logs that are not about failures"),
+    ]
+    width = max(len(f"{count:,}") for _, count, _ in figures)
+    lines += [f"  {count:>{width},}  {label:14} {note}".rstrip() for label, count, note in figures]
+    if result.unchanged:
+        lines.append(f"\n{result.unchanged:,} files had nothing new.")
+    pending = [item for item in result.sources if item.pending_bytes]
+    if pending:
+        lines.append(f"{len(pending):,} unfinished last lines wait for their end.")
+    unsupported = result.unsupported()
+    if unsupported:
+        said = ", ".join(f"{name} ({count:,})" for name, count in sorted(unsupported.items()))
+        lines.append(f"Not read yet, or no log, by format (files): {said}")
+    return "\n".join(lines)

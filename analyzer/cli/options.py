@@ -1,0 +1,71 @@
+"""Options that mean the same in every command, defined once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from analyzer.analysis import Window
+
+F = TypeVar("F", bound=Callable[..., Any])
+DEFAULT_STORE = "analyzer.duckdb"
+ROW_FORMATS = ("table", "json", "jsonl", "csv", "markdown", "parquet")
+
+
+def store_option(required_note: str = "") -> Callable[[F], F]:
+    """`--store FILE`, else $ANALYZER_STORE, else analyzer.duckdb here."""
+    return click.option(
+        "--store",
+        "store_path",
+        metavar="FILE",
+        envvar="ANALYZER_STORE",
+        default=None,
+        help=f"The store; default $ANALYZER_STORE, else {DEFAULT_STORE}.{required_note}",
+    )
+
+
+def window_options(function: F) -> F:
+    """`--since`, `--until`, `--last`, `--timezone`."""
+    for option in (
+        click.option(
+            "--timezone", "-z", default="UTC", metavar="ZONE", help="Where days begin, as Europe/Berlin. Default UTC."
+        ),
+        click.option("--last", metavar="SPAN", help="Only the last 36h, 7d or 2w."),
+        click.option("--until", metavar="TIME", help="Only before this time."),
+        click.option(
+            "--since", metavar="TIME", help="Only from this time on: 2026-11-01, 2026-11-01T06:00, 7d, yesterday."
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def rows_options(function: F) -> F:
+    """`--format`, `--json`, `--output`, `--quiet` of commands that give rows."""
+    for option in (
+        quiet_option,
+        click.option("--output", "-o", metavar="FILE", help="Write there instead of to stdout."),
+        click.option("--json", "-j", "as_json", is_flag=True, help="Short for --format json."),
+        click.option(
+            "--format", "-f", "row_format", type=click.Choice(ROW_FORMATS), default="table", help="Default: table."
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+quiet_option = click.option("--quiet", "-q", is_flag=True, help="Say nothing on stderr but errors.")
+
+
+def chosen_window(since: str | None, until: str | None, last: str | None, timezone: str) -> Window:
+    """The window that the options describe.
+
+    Raises:
+        AnalyzerError: they describe none.
+    """
+    from analyzer.analysis import window
+
+    return window(since, until, last, timezone)

@@ -1,0 +1,139 @@
+"""Writing results: to stdout or to a file, as text or bytes; files appear whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from analyzer.errors import UNREADABLE, USAGE, AnalyzerError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from analyzer.store import Problem
+
+
+def write(content: str | bytes, output: str | None) -> None:
+    """To the file, or to stdout for None and `-`.
+
+    Raises:
+        AnalyzerError: the file cannot be written.
+    """
+    data = content.encode("utf-8") if isinstance(content, str) else content
+    if data and not data.endswith(b"\n") and isinstance(content, str):
+        data += b"\n"
+    if output is None or output == "-":
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+        return
+    folder = os.path.dirname(os.path.abspath(output))
+    try:
+        descriptor, temporary = tempfile.mkstemp(prefix=".analyzer-", dir=folder)
+        try:
+            with os.fdopen(descriptor, "wb") as handle:
+                handle.write(data)
+            os.replace(temporary, output)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+            raise
+    except OSError as error:
+        failure = AnalyzerError(f"{output}: cannot be written: {error.strerror}", "name another file with --output")
+        failure.exit_code = UNREADABLE
+        raise failure from None
+
+
+def write_rows(
+    frame: pl.DataFrame,
+    row_format: str,
+    output: str | None,
+    *,
+    schema: str,
+    truncated: bool = False,
+    quiet: bool = False,
+) -> None:
+    """Rows in one of the row formats.
+
+    Raises:
+        AnalyzerError: Parquet onto a terminal, or a file that cannot be written.
+    """
+    from analyzer.report import render_rows
+
+    if row_format == "parquet" and output is None and sys.stdout.isatty():
+        failure = AnalyzerError("parquet is no text for a terminal", "add --output FILE")
+        failure.exit_code = USAGE
+        raise failure
+    width = terminal_width() if row_format == "table" and output is None and sys.stdout.isatty() else None
+    write(render_rows(frame, row_format, name=schema, truncated=truncated, width=width), output)
+    if truncated:
+        narrate(f"cut after {frame.height:,} rows; more with --limit N, all with --limit 0", quiet=quiet)
+
+
+def narrate(message: str, *, quiet: bool = False) -> None:
+    """One line on stderr."""
+    from analyzer.report.escape import terminal_safe
+
+    if not quiet:
+        sys.stdout.flush()
+        click.echo(terminal_safe(message), err=True)
+
+
+def report_problems(problems: list[Problem]) -> None:
+    """A line for each input that could not be read, with a hint."""
+    from analyzer.cli import complain
+
+    for problem in problems:
+        complain(f"{problem.path}: {problem.message}", problem.hint)
+
+
+def terminal_width() -> int:
+    """Columns of the terminal, 80 where there is none."""
+    return shutil.get_terminal_size((80, 24)).columns
+
+
+@contextlib.contextmanager
+def progress(*, quiet: bool) -> Iterator[_Progress | None]:
+    """A progress line on stderr, when that is a terminal and the work takes longer than a second."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    shown = _Progress()
+    try:
+        yield shown
+    finally:
+        shown.clear()
+
+
+class _Progress:
+    """Called with each path, its place and how many there are."""
+
+    def __init__(self) -> None:
+        from time import monotonic
+
+        self._clock = monotonic
+        self._began = monotonic()
+        self._shown = False
+
+    def __call__(self, path: str, place: int, total: int) -> None:
+        from analyzer.report.escape import terminal_safe
+
+        if self._clock() - self._began < 1:
+            return
+        self._shown = True
+        line = terminal_safe(f"reading {place + 1:,} of {total:,}: {path}")[: terminal_width() - 1]
+        sys.stderr.write(f"\r\x1b[K{line}")
+        sys.stderr.flush()
+
+    def clear(self) -> None:
+        """Take the line away."""
+        if self._shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()

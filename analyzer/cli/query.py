@@ -1,0 +1,88 @@
+"""`analyzer query`: the catalogue."""
+
+from __future__ import annotations
+
+import click
+
+from analyzer.cli.options import DEFAULT_STORE, chosen_window, rows_options, store_option, window_options
+from analyzer.cli.output import write, write_rows
+from analyzer.errors import AnalyzerError
+
+
+@click.command("query")
+@click.argument("name", required=False)
+@click.option(
+    "--param", "-p", "params", multiple=True, metavar="KEY=VALUE", help="A parameter of the query; may be repeated."
+)
+@click.option("--list", "listing", is_flag=True, help="List the queries, their parameters and columns.")
+@click.option("--sql", "show_sql", is_flag=True, help="Print the query's SQL instead of running it.")
+@store_option()
+@window_options
+@rows_options
+def command(
+    name: str | None,
+    params: tuple[str, ...],
+    listing: bool,
+    show_sql: bool,
+    store_path: str | None,
+    since: str | None,
+    until: str | None,
+    last: str | None,
+    timezone: str,
+    row_format: str,
+    as_json: bool,
+    output: str | None,
+    quiet: bool,
+) -> None:
+    """Run a query of the catalogue by NAME, or list the catalogue.
+
+    \b
+      analyzer query --list
+      analyzer query errors-by-reason --last 7d
+      analyzer query unknown-messages -p caller=figma-probe -p limit=5 --json
+    """
+    from analyzer.store import find, open_store
+
+    if listing or name is None:
+        if name is None and not listing:
+            raise AnalyzerError("no query named", "analyzer query --list shows them all")
+        write(_listing(name), output)
+        return
+    query = find(name)
+    if show_sql:
+        write(query.header.body + ";", output)
+        return
+    given: dict[str, object] = {}
+    for item in params:
+        key, separator, text = item.partition("=")
+        if not separator:
+            raise AnalyzerError(f"not KEY=VALUE: {item!r}", "write -p caller=figma-probe")
+        given[key] = text
+    known = {param.name for param in query.header.params}
+    chosen = chosen_window(since, until, last, timezone)
+    window = {**chosen.params, "timezone": timezone if timezone != "UTC" else None}
+    for key, value in window.items():
+        if value is not None:
+            if key not in known:
+                raise AnalyzerError(f"query {name} has no {key}", "leave the option out")
+            given.setdefault(key, value)
+    with open_store(store_path or DEFAULT_STORE) as store:
+        frame = store.query(name, **given)
+    kind = "json" if as_json else row_format
+    write_rows(frame, kind, output, schema="analyzer.query/1", quiet=quiet)
+
+
+def _listing(name: str | None) -> str:
+    from analyzer.store import catalogue, find
+
+    chosen = {name: find(name)} if name else catalogue()
+    lines: list[str] = []
+    for query in chosen.values():
+        header = query.header
+        lines += [query.name, f"    {header.title}. {header.description}"]
+        lines += [f"    -p {item.name}={item.default:10} {item.description}" for item in header.params]
+        if name:
+            width = max(len(item.name) for item in header.columns)
+            lines += ["", *(f"    {item.name:{width}}  {item.type:9}  {item.description}" for item in header.columns)]
+        lines.append("")
+    return "\n".join(lines).rstrip()

@@ -1,0 +1,88 @@
+"""`analyzer report`: the main job."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+from analyzer.cli.options import DEFAULT_STORE, chosen_window, quiet_option, store_option, window_options
+from analyzer.cli.output import narrate, progress, report_problems, terminal_width, write
+from analyzer.errors import UNREADABLE
+
+FORMATS = ("summary", "html", "markdown", "json")
+
+
+@click.command("report")
+@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@store_option(" With PATHs, they are read into it first.")
+@window_options
+@click.option(
+    "--format",
+    "-f",
+    "report_format",
+    type=click.Choice(FORMATS),
+    default="summary",
+    help="summary (default): the summary on stdout, and the HTML report in a file. The others give only themselves.",
+)
+@click.option("--json", "-j", "as_json", is_flag=True, help="Short for --format json.")
+@click.option(
+    "--output",
+    "-o",
+    metavar="FILE",
+    help="Where the report goes; default report.html, or stdout for markdown and json.",
+)
+@quiet_option
+def command(
+    paths: tuple[str, ...],
+    store_path: str | None,
+    since: str | None,
+    until: str | None,
+    last: str | None,
+    timezone: str,
+    report_format: str,
+    as_json: bool,
+    output: str | None,
+    quiet: bool,
+) -> int:
+    """Read logs and report on them: errors by reason and outcome, spikes of unknown ones, retries, relays.
+
+    PATHs are files, folders, patterns, or - for standard input, of any format this program knows; compressed ones too.
+    Without --store they are read into a throw-away store. Without PATHs the report is on the store.
+
+    \b
+      analyzer report sample_events/
+      analyzer report ~/.claude/projects --last 7d
+      analyzer report --store fleet.duckdb --since 2026-11-01 --format markdown
+    """
+    from analyzer.analysis import overview
+    from analyzer.report import render_html, render_json, render_markdown, render_text
+    from analyzer.store import MEMORY, open_store
+
+    chosen = chosen_window(since, until, last, timezone)
+    problems = 0
+    name = store_path if store_path or not paths else MEMORY
+    with open_store(name or DEFAULT_STORE, writable=bool(paths)) as store:
+        if paths:
+            with progress(quiet=quiet) as shown:
+                result = store.ingest(paths, shown)
+            report_problems(result.problems)
+            problems = len(result.problems)
+            if not result.sources and name == MEMORY:
+                return UNREADABLE
+        content = overview(store, chosen)
+    kind = "json" if as_json else report_format
+    if kind == "json":
+        write(render_json(content), output)
+    elif kind == "markdown":
+        write(render_markdown(content), output)
+    elif kind == "html":
+        write(render_html(content), output or "report.html")
+    else:
+        colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+        write(render_text(content, width=terminal_width() if sys.stdout.isatty() else 80, colour=colour), None)
+        target = output or "report.html"
+        write(render_html(content), target)
+        narrate(f"report written to {target}", quiet=quiet)
+    return UNREADABLE if problems else 0
