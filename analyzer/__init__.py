@@ -6,7 +6,6 @@ Names are loaded on first use, so that a program that only appends events never 
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -45,6 +44,8 @@ def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     if name == "__version__":
+        from importlib.metadata import PackageNotFoundError, version
+
         try:
             return version("agent-error-analyzer")
         except PackageNotFoundError:

@@ -12,8 +12,7 @@ import pytest
 
 from analyzer.events import Event, encode
 from analyzer.store import Store, open_store
-
-REPOSITORY = Path(__file__).resolve().parents[1]
+from tests import REPOSITORY
 
 
 @pytest.fixture
@@ -54,3 +53,8 @@ def jsonl(tmp_path: Path) -> Callable[..., Path]:
         return path
 
     return write
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--golden` writes the golden files anew instead of comparing with them."""
+    parser.addoption("--golden", action="store_true", help="write golden files anew")

@@ -17,7 +17,7 @@ A32 = "a1B2c3D4" * 4
 SECRETS = [
     (
         "private_key",
-        "-----BEGIN RSA \x50RIVATE KEY-----\nMIIBOgIBAAJBAKj34GkxFhD90vcNLYLInFEX\nq83Zfw==\n-----END RSA PRIVATE KEY-----",
+        "-----BEGIN RSA \x50RIVATE KEY-----\nMIIBOgIBAAJBAKj34GkxFhD90v\nq83Zfw==\n-----END RSA PRIVATE KEY-----",
     ),
     (
         "private_key",

@@ -1,7 +1,7 @@
 """Results → plotly figures: counts in, `Figure` out. Imported lazily, because plotly takes its time.
 
-Invariants: every text from a log goes through `label`, since plotly reads pseudo-HTML; titles hold our own words alone; what
-is left out of a figure is said in its subtitle; what colour says, a symbol or a pattern says too.
+Invariants: every text from a log goes through `label`, since plotly reads pseudo-HTML; titles hold our own words
+alone; what a figure leaves out stands in its subtitle; what colour says, a symbol or a pattern says too.
 """
 
 from __future__ import annotations
@@ -9,14 +9,13 @@ from __future__ import annotations
 import html
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import date, timedelta
+from datetime import date
 from typing import Any
 
 import plotly.graph_objects as go
 
 from analyzer.analysis.spikes import Spike, Spikes
 from analyzer.analysis.tables import Table
-from analyzer.classifier import REASONS
 
 MAX_SPIKING = 6
 """Callers drawn in colour."""
@@ -26,10 +25,13 @@ MAX_DAYS = 366
 MAX_REASONS = 12
 _LONGEST_LABEL = 32
 _DAY_MILLISECONDS = 86_400_000
+_EPOCH = date(1970, 1, 1).toordinal()
+_HOVER_DAY = "%{x|%Y-%m-%d}"
 _GREY = "#8a929e"
 _SPIKING = ("#d55e00", "#1a80c4", "#009e73", "#b8488a", "#b8860b", "#56b4e9")
 _SYMBOLS = ("diamond", "square", "triangle-up", "star", "cross", "hexagon")
-# Colours after Okabe and Ito (2008) and Tol (2021), told apart by people with any of the common colour blindnesses.
+# The eight reasons in the order of the recovery table. Colours after Okabe and Ito (2008) and Tol (2021), told apart
+# by people with any of the common colour blindnesses.
 _REASON_STYLES: dict[str, tuple[str, str]] = {
     "rate_limited": ("#e69f00", ""),
     "context_overflow": ("#56b4e9", "/"),
@@ -48,6 +50,8 @@ _OUTCOME_STYLES: dict[str, tuple[str, str]] = {
     "aborted": ("#56b4e9", "."),
     "unresolved": ("#9aa1ab", "-"),
 }
+_OTHER = "other"
+_OTHER_STYLE = ("#5f6772", "")
 _TRIGGER_STYLES: dict[str, tuple[str, str]] = {
     "auto": ("#0072b2", ""),
     "manual": ("#e69f00", "/"),
@@ -132,7 +136,7 @@ def _share_line(
         name=name,
         legendgroup=group,
         showlegend=shown,
-        hovertemplate=f"{label(caller)}<br>%{{x|%Y-%m-%d}}: %{{customdata[0]}} of %{{customdata[1]}} errors unknown<extra></extra>",
+        hovertemplate=f"{label(caller)}<br>{_HOVER_DAY}: %{{customdata[0]}} of %{{customdata[1]}}<extra></extra>",
     )
 
 
@@ -152,7 +156,7 @@ def _spike_marks(own: Iterable[Spike], caller: str, colour: str, symbol: str, gr
         name=f"spikes of {label(caller)}",
         legendgroup=group,
         customdata=[(spike.unknown_errors, spike.errors, f"{spike.baseline_share:.0%}") for spike in marks],
-        hovertemplate="spike on %{x|%Y-%m-%d}: %{customdata[0]} of %{customdata[1]}, before %{customdata[2]}<extra></extra>",
+        hovertemplate="%{customdata[0]} of %{customdata[1]} unknown, before %{customdata[2]}<extra>spike</extra>",
     )
 
 
@@ -160,17 +164,19 @@ def errors_timeline_chart(table: Table) -> go.Figure:
     """Errors by day, stacked by reason."""
     days = sorted(set(table.frame["day"]))
     kept = days[-MAX_DAYS:]
-    counts: dict[str, dict[date, int]] = defaultdict(dict)
+    counts: dict[str, Counter[date]] = defaultdict(Counter)
+    strange: set[str] = set()
     for row in table.frame.iter_rows(named=True):
+        if row["reason"] not in _REASON_STYLES:
+            strange.add(row["reason"])
         if row["day"] >= kept[0]:
-            counts[row["reason"] or "(none)"][row["day"]] = row["errors"]
+            counts[row["reason"] if row["reason"] in _REASON_STYLES else _OTHER][row["day"]] += row["errors"]
     figure = go.Figure()
-    names, note = _known_first(counts, REASONS)
-    for name in names:
-        figure.add_trace(_day_bars(counts[name], name, _REASON_STYLES.get(name, ("#5f6772", ""))))
-    notes = [note] if note else []
-    if len(days) > len(kept):
-        notes.append(f"the latest {len(kept)} of {len(days)} days")
+    for name in (name for name in (*_REASON_STYLES, _OTHER) if name in counts):
+        figure.add_trace(_day_bars(counts[name], name, _REASON_STYLES.get(name, _OTHER_STYLE)))
+    notes = [f"the latest {len(kept)} of {len(days)} days"] if len(days) > len(kept) else []
+    if strange:
+        notes.append(f"{_OTHER} stands for {len(strange)} beyond the eight reasons")
     _finish(figure, "Errors by day and reason", "; ".join(notes), "", "errors", stacked=True)
     _day_axis(figure, kept)
     return figure
@@ -180,7 +186,8 @@ def outcomes_chart(table: Table) -> go.Figure:
     """Errors by reason, split by what became of them; callers added up."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for row in table.frame.iter_rows(named=True):
-        counts[row["reason"] or "(none)"][row["outcome"] or "unresolved"] += row["errors"]
+        outcome = row["outcome"] if row["outcome"] in _OUTCOME_STYLES else _OTHER
+        counts[row["reason"] or "(none)"][outcome] += row["errors"]
     totals = {reason: outcomes.total() for reason, outcomes in counts.items()}
     return _outcome_bars(
         "What became of the errors, by reason", counts, "errors", {name: f"{total:,}" for name, total in totals.items()}
@@ -229,7 +236,7 @@ def relays_chart(by_day: Table) -> go.Figure:
                 cliponaxis=False,
                 marker={"symbol": "x", "size": 10, "color": "#d55e00", "line": {"width": 1, "color": "white"}},
                 name="given up",
-                hovertemplate="%{x|%Y-%m-%d}: %{customdata:,} given up<extra></extra>",
+                hovertemplate=f"{_HOVER_DAY}: %{{customdata:,}} given up<extra></extra>",
             )
         )
     note = f"the latest {len(kept)} of {len(rows)} days" if len(rows) > len(kept) else ""
@@ -271,7 +278,7 @@ def utilization_chart(table: Table) -> go.Figure:
             figure.add_vline(
                 x=threshold,
                 line={"dash": "dash", "width": 1.5, "color": "#d55e00"},
-                annotation={"text": f"threshold {threshold:g} %", "font": {"color": "#d55e00", "size": 12}},
+                annotation={"text": f"threshold {threshold:g}%", "font": {"color": "#d55e00", "size": 12}},
                 annotation_position="top left",
             )
     note = f"{len(known):,} of {len(rows):,} hand-offs whose logs say it" if len(known) < len(rows) else ""
@@ -291,9 +298,9 @@ def _day_bars(counts: Mapping[date, int], name: str, style: tuple[str, str]) -> 
         y=[counts[day] for day in days],
         # Without a width a single day would be one hair or one wall.
         width=[_DAY_MILLISECONDS * 0.8] * len(days),
-        name=label(name),
+        name=name,
         marker=_marker(style),
-        hovertemplate=f"%{{x|%Y-%m-%d}}: %{{y:,}} {label(name)}<extra></extra>",
+        hovertemplate=f"{_HOVER_DAY}: %{{y:,}} {name}<extra></extra>",
     )
 
 
@@ -302,18 +309,16 @@ def _outcome_bars(title: str, counts: Mapping[str, Counter[str]], unit: str, end
     ranked = sorted(counts, key=lambda name: (-counts[name].total(), name))
     kept = ranked[:MAX_REASONS]
     figure = go.Figure()
-    outcomes, _ = _known_first(
-        {name for counter in counts.values() for name in counter if counter[name]}, tuple(_OUTCOME_STYLES)
-    )
-    for outcome in outcomes:
+    present = {name for counter in counts.values() for name in counter if counter[name]}
+    for outcome in (name for name in (*_OUTCOME_STYLES, _OTHER) if name in present):
         figure.add_trace(
             go.Bar(
                 y=[label(reason) for reason in kept],
                 x=[counts[reason][outcome] for reason in kept],
                 orientation="h",
-                name=label(outcome),
-                marker=_marker(_OUTCOME_STYLES.get(outcome, ("#5f6772", ""))),
-                hovertemplate=f"%{{y}}: %{{x:,}} {label(outcome)}<extra></extra>",
+                name=outcome,
+                marker=_marker(_OUTCOME_STYLES.get(outcome, _OTHER_STYLE)),
+                hovertemplate=f"%{{y}}: %{{x:,}} {outcome}<extra></extra>",
             )
         )
     longest = max((counts[name].total() for name in kept), default=1)
@@ -341,14 +346,6 @@ def _marker(style: tuple[str, str]) -> dict[str, Any]:
     return {"color": colour, "line": {"width": 0}, "pattern": pattern if shape else {}}
 
 
-def _known_first(names: Iterable[str], known: Sequence[str]) -> tuple[list[str], str]:
-    """The known names in their order, then others as far as there is room, and a note where there is not."""
-    present = set(names)
-    ordered = [name for name in known if name in present] + sorted(present - set(known))
-    kept = ordered[:MAX_REASONS]
-    return kept, f"{len(kept)} of {len(ordered)} reasons" if len(ordered) > len(kept) else ""
-
-
 def _finish(figure: go.Figure, title: str, note: str, x_title: str, y_title: str, *, stacked: bool = False) -> None:
     """What all figures share: quiet, transparent, readable on light and dark, still under a finger that scrolls."""
     figure.update_layout(
@@ -359,7 +356,7 @@ def _finish(figure: go.Figure, title: str, note: str, x_title: str, y_title: str
         margin={"l": 8, "r": 12, "t": 96, "b": 8},
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",
-        font={"family": "system-ui, sans-serif", "size": 13, "color": "#6b7280"},
+        font={"family": "system-ui, sans-serif", "size": 13, "color": "#78808c"},
         legend={
             "orientation": "h",
             "y": 1.03,
@@ -389,25 +386,20 @@ def _day_axis(figure: go.Figure, days: Sequence[date]) -> None:
     room = max(0.6, (7 - span) / 2)
     figure.update_xaxes(
         type="date",
-        range=[_offset(first, -room), _offset(last, room)],
+        range=[_milliseconds(first, -room), _milliseconds(last, room)],
         tickformat="%-d %b\n%Y",
         title={"text": "day", "font": {"size": 12}, "standoff": 8},
         **({"dtick": _DAY_MILLISECONDS} if span < 8 else {"nticks": 9}),
     )
 
 
-def _offset(day: date, days: float) -> str:
-    moment = timedelta(days=day.toordinal() + days)
-    whole, rest = divmod(moment, timedelta(days=1))
-    inside = min(max(whole, 1), date.max.toordinal())
-    return f"{date.fromordinal(inside).isoformat()}T{int(rest.total_seconds()) // 3600:02d}:00:00"
+def _milliseconds(day: date, days: float) -> float:
+    """A moment so many days after a day begins, as plotly takes it: any date that there is, and no time zone."""
+    return (day.toordinal() - _EPOCH + days) * _DAY_MILLISECONDS
 
 
 def _round_step(least: float) -> float:
     """The smallest of 1, 2, 5, 10, … that is not below."""
-    step = 1.0
-    while True:
-        for factor in (1, 2, 5):
-            if step * factor >= least:
-                return step * factor
-        step *= 10
+    return next(
+        step for power in range(25) for step in (10.0**power, 2 * 10.0**power, 5 * 10.0**power) if step >= least
+    )

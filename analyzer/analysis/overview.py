@@ -65,6 +65,8 @@ class Completeness:
     quarantined: int
     pending_sources: int
     """Sources whose last line is unfinished."""
+    damaged_sources: int
+    """Sources whose compressed data breaks off or is wrong."""
     unsupported: dict[str, int]
     """Files of formats that are not read yet, by format."""
     other_files: int
@@ -125,6 +127,7 @@ class Overview:
                 "read_share": self.completeness.read_share,
             },
             "spikes": self.spikes.to_dict()["spikes"],
+            "unjudged": self.spikes.unjudged,
             "tables": {name: item.to_dict() for name, item in self.tables.items()},
         }
 
@@ -151,6 +154,7 @@ def _completeness(store: Store, window: Window) -> Completeness:
         lines=sum(row["lines"] for row in read),
         quarantined=sum(row["quarantined"] for row in read),
         pending_sources=sum(row["pending_bytes"] > 0 for row in read),
+        damaged_sources=sum(row["status"] == "damaged" for row in read),
         unsupported=dict(sorted(Counter(name for name in unread if name not in NOT_LOGS).items())),
         other_files=sum(name in NOT_LOGS for name in unread),
     )

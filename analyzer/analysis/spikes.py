@@ -88,7 +88,12 @@ class Spikes:
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready."""
         found = [{name: json_value(value) for name, value in asdict(spike).items()} for spike in self.found]
-        return {"spikes": found, "share": self.share.to_dict(), "window": self.window.to_dict()}
+        return {
+            "spikes": found,
+            "unjudged": self.unjudged,
+            "share": self.share.to_dict(),
+            "window": self.window.to_dict(),
+        }
 
     def plot(self) -> Figure:
         """Unknown share by day, spikes marked."""
@@ -142,10 +147,10 @@ def find_spikes(counts: pl.DataFrame) -> tuple[list[Spike], list[tuple[str, date
     """The spikes in daily counts, and the callers and days that would need more history to be judged.
 
     `counts` has a row a day and caller: `day`, `caller`, `errors`, `unknown_errors`, `unknown_sessions`. A day is a
-    spike when at least 5 unknown errors in at least 2 sessions, a share of at least twice the baseline's and 10 points above
-    it come together with a binomial tail probability of at most 0.001. The baseline is the share over the caller's 14
-    days before, days that were spikes themselves left out, smoothed as (unknown + 0.5) / (errors + 1); a caller with
-    fewer than 20 errors there is measured against all callers together, and not at all if they have fewer.
+    spike when at least 5 unknown errors in at least 2 sessions, a share of at least twice the baseline's and 10 points
+    above it come together with a binomial tail probability of at most 0.001. The baseline is the share over the 14
+    days before of this caller, days that were spikes themselves left out, smoothed as (unknown + 0.5) / (errors + 1); a
+    caller with fewer than 20 errors there is measured against all callers together, and not at all if they have fewer.
     """
     days: dict[date, list[dict[str, Any]]] = {}
     for row in counts.iter_rows(named=True):

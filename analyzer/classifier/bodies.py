@@ -5,41 +5,15 @@ Invariant: reading is bounded in depth and in the number of values, and leaves o
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
-from functools import cache
 from itertools import islice
-from typing import Any, NamedTuple
-
-import re2
 
 from analyzer.classifier.draft import Draft, integer, plain, short_text
+from analyzer.classifier.embedded import decode, openings, page_text
 
 MAX_DEPTH = 10
 MAX_VALUES = 400
-_MAX_REPR_CHARS = 20_000
 _RESULT_LINES = 20
-_MAX_JSON_CHARS = 4_000_000
-
-_DECODER = json.JSONDecoder(strict=False)
-
-
-class _Patterns(NamedTuple):
-    opening: Any
-    """Where a JSON value or a repr may begin."""
-    page: Any
-    title: Any
-    words: Any
-
-
-@cache
-def _patterns() -> _Patterns:
-    return _Patterns(
-        re2.compile(rb"[\[{]\s*[\[{\"'\]}]"),
-        re2.compile(rb"(?i)<!doctype html|<html[\s>]|<title>|<head[\s>]|<body[\s>]"),
-        re2.compile(rb"(?i)<(?:title|h1)[^>]*>\s*([^<]+)"),
-        re2.compile(rb"(?i)<(?:body|p|h2|center)[^>]*>\s*([^<\s][^<]+)"),
-    )
 
 
 Reader = Callable[["_Walk", object, int], None]
@@ -110,10 +84,8 @@ class _Walk:
 
     def opened(self, text: str, depth: int) -> str:
         """The text around an embedded body; the body itself is read into the draft."""
-        raw = text.encode("utf-8", "replace") if not text.isascii() else None
-        for match in islice(_patterns().opening.finditer(raw or text.encode()), 3):
-            start = match.start() if raw is None else len(raw[: match.start()].decode("utf-8", "replace"))
-            found = _decode(text, start)
+        for start in openings(text):
+            found = decode(text, start)
             if found is None:
                 continue
             value, end = found
@@ -149,54 +121,12 @@ def read_output(draft: Draft) -> None:
         line = line.strip()
         if not line.startswith("{") or '"result"' not in line:
             continue
-        found = _decode(line, 0)
+        found = decode(line, 0)
         event = found[0] if found is not None else None
         if isinstance(event, dict) and event.get("type") == "result":
             if event.get("is_error") is True or str(event.get("subtype")).startswith("error_"):
                 read_body(draft, event)
             return
-
-
-def page_text(text: str) -> str:
-    """Title, heading and first words of an HTML page instead of its source; other text as it is."""
-    patterns = _patterns()
-    raw = text.encode("utf-8", "replace")
-    page = patterns.page.search(raw)
-    if page is None:
-        return text
-    says: list[str] = []
-    for pattern in (patterns.title, patterns.words):
-        for match in islice(pattern.finditer(raw), 3):
-            words = " ".join(match.group(1)[:800].decode("utf-8", "replace").split())[:200]
-            if words and not any(words in known for known in says):
-                says.append(words)
-    before = raw[: page.start()].decode("utf-8", "replace").rstrip()
-    return f"{before} {' · '.join(says) or 'HTML page'}".strip()
-
-
-def _decode(text: str, start: int) -> tuple[object, int] | None:
-    """The JSON value or the Python literal that starts there, and where it ends."""
-    if len(text) - start > _MAX_JSON_CHARS:
-        return None
-    try:
-        value, end = _DECODER.raw_decode(text, start)
-    except (ValueError, RecursionError):
-        return _literal(text, start)
-    return (value, end) if isinstance(value, (dict, list)) and value else None
-
-
-def _literal(text: str, start: int) -> tuple[object, int] | None:
-    closing = "}" if text[start] == "{" else "]"
-    end = text.rfind(closing) + 1
-    if "'" not in text or end <= start or end - start > _MAX_REPR_CHARS:
-        return None
-    import ast  # only for reprs, which are rare
-
-    try:
-        value = ast.literal_eval(text[start:end])
-    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
-        return None
-    return (value, end) if isinstance(value, (dict, list)) and value else None
 
 
 def _says_something(draft: Draft) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
-from itertools import chain
 
 from analyzer.classifier.extract import extract
 from analyzer.classifier.facts import Facts
@@ -71,7 +70,7 @@ class Classification:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Verdict:
     """What the facts alone say, before the event's time is known."""
 
@@ -144,11 +143,14 @@ def _judge(facts: Facts, ruleset: Ruleset) -> Verdict:
 
 
 def _deciding_rule(levels: list[Facts], ruleset: Ruleset) -> tuple[Rule, str] | None:
-    """The outermost level that a rule explains; a symptom gives way to what lies beneath it."""
+    """The outermost level that a rule explains; a symptom gives way to what lies beneath it, but not to an abort.
+
+    A timeout cancels what it waits for, so a cancellation beneath it is its own doing.
+    """
     symptom: tuple[Rule, str] | None = None
     for level in levels:
         found = _first_rule(level, ruleset)
-        if found is not None:
+        if found is not None and (symptom is None or found[0].reason != "unknown"):
             symptom = found
             if not found[0].symptom:
                 break
@@ -214,7 +216,7 @@ def _evidence(
     ruleset: Ruleset,
 ) -> str:
     """The strongest evidence of a rule that held, for people: `type overloaded_error`, `status 429`, `text …`."""
-    wanted = {normal_name(name) for name in chain(rule.names, rule.types, rule.signals)}
+    wanted = ruleset.compiled.wanted[index]
     for field in ("code", "type", "exception_class"):
         name = getattr(facts, field)
         if name and normal_name(name) in wanted:

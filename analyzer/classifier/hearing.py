@@ -73,9 +73,9 @@ def listen(facts: Facts, ruleset: Ruleset) -> Heard:
 def _listen_to_stream(
     heard: Heard, stream: str, ruleset: Ruleset, *, kinds: frozenset[str], short: int, failed: bool
 ) -> None:
-    """A stream counts by the given kinds; all words count in its error lines, and in a short one that is all there is."""
+    """A stream counts by the given kinds; all words count in its error lines, and where it is short."""
     text = _bytes(stream, STREAM_CHARS)
-    alone = len(text) <= short and (kinds is not _LINES or b"\n" not in text)
+    alone = len(text) <= short and (kinds is not _LINES or (b"\n" not in text and text[:1] not in b"{["))
     found = _matches(text, ruleset, prose=True)
     _keep(heard, text, found, ruleset, _WORDS if alone else kinds, stream=True, failed=failed)
     if not alone:

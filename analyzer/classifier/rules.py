@@ -6,11 +6,10 @@ Invariant: a ruleset that loads is sound. Rules are tried in the order of the fi
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 import re2
@@ -38,7 +37,7 @@ _KEYS = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Rule:
     """One entry of the file. It holds when any of its evidence is there and none of its guards objects."""
 
@@ -76,7 +75,7 @@ class Rule:
     """Inputs that look alike and for which it does not."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Pattern:
     """One compiled pattern of the set."""
 
@@ -86,7 +85,7 @@ class Pattern:
     regex: Any
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Ruleset:
     """Rules in order, and the digest that names them: the first 12 hex digits of the SHA-256 of what decides."""
 
@@ -108,7 +107,17 @@ class Ruleset:
 class Compiled:
     """Lookups from evidence to rules, and the one set of all text patterns."""
 
-    __slots__ = ("exit_codes", "names", "patterns", "set", "statuses", "subtypes", "terminal_reasons", "types")
+    __slots__ = (
+        "exit_codes",
+        "names",
+        "patterns",
+        "set",
+        "statuses",
+        "subtypes",
+        "terminal_reasons",
+        "types",
+        "wanted",
+    )
 
     def __init__(self, rules: tuple[Rule, ...], status_patterns: Iterable[str], prose_patterns: Iterable[str]) -> None:
         self.names: dict[str, list[int]] = {}
@@ -117,6 +126,8 @@ class Compiled:
         self.subtypes: dict[str, list[int]] = {}
         self.terminal_reasons: dict[str, list[int]] = {}
         self.exit_codes: dict[int, list[int]] = {}
+        self.wanted: list[frozenset[str]] = []
+        """The normal names of each rule."""
         self.patterns: list[Pattern] = []
         options = re2.Options()
         options.case_sensitive = False
@@ -134,6 +145,7 @@ class Compiled:
         self.set.Compile()
 
     def _index(self, index: int, rule: Rule) -> None:
+        self.wanted.append(frozenset(normal_name(name) for name in (*rule.names, *rule.types, *rule.signals)))
         tables: tuple[tuple[dict[Any, list[int]], Iterable[object]], ...] = (
             (self.names, {normal_name(name) for name in (*rule.names, *rule.signals)}),
             (self.types, {normal_name(name) for name in rule.types}),
@@ -179,10 +191,10 @@ def _name_pattern(name: str) -> str:
 @lru_cache(maxsize=1)
 def default_ruleset() -> Ruleset:
     """The rules that come with the package."""
-    return load_ruleset(Path(__file__).with_name("rules.toml"))
+    return load_ruleset(os.path.join(os.path.dirname(__file__), "rules.toml"))
 
 
-def load_ruleset(path: str | Path) -> Ruleset:
+def load_ruleset(path: str | os.PathLike[str]) -> Ruleset:
     """The rules of a TOML file. Raises RulesError for a file that cannot be read, or that no sound ruleset is in."""
     import tomllib  # 4 ms that only who classifies should pay
 
@@ -294,6 +306,8 @@ def _expanded(name: str, key: str, values: list[Any]) -> Iterable[object]:
 
 
 def _digest(rules: tuple[Rule, ...], status_patterns: tuple[str, ...], prose_patterns: tuple[str, ...]) -> str:
+    from hashlib import sha256  # 3 ms that only who loads rules should pay
+
     decides = [
         [rule.id, rule.reason, rule.detail, rule.symptom, rule.strict_streams, *(getattr(rule, key) for key in _LISTS)]
         for rule in rules

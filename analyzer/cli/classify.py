@@ -26,7 +26,7 @@ def command(text: str | None, status: int | None, exit_code: int | None, at: str
     \b
       analyzer classify "prompt is too long: 210000 tokens > 200000 maximum"
       analyzer classify --status 529 Overloaded
-      echo '{"status": 429, "headers": {"retry-after": "12"}}' | analyzer classify -
+      echo '{"status": 429, "message": "slow down"}' | analyzer classify -
     """
     from analyzer.errors import AnalyzerError
     from analyzer.events.times import parse_time
@@ -35,8 +35,10 @@ def command(text: str | None, status: int | None, exit_code: int | None, at: str
         raise AnalyzerError("nothing to classify", "give a TEXT, or - for JSON lines on stdin")
     try:
         moment = parse_time(at)
-    except ValueError as error:
-        raise AnalyzerError(f"--at: {error}", "write 2026-11-21T08:15:30Z") from None
+    except ValueError:
+        moment = None
+    if at is not None and moment is None:
+        raise AnalyzerError(f"--at is no ISO 8601 time: {at!r}", "write 2026-11-21T08:15:30Z")
     if text != "-":
         given: dict[str, object] = {"message": text} if exit_code is None else {"stdout": text, "exit_code": exit_code}
         if status is not None:

@@ -42,7 +42,7 @@ def command(event_type: str, pairs: tuple[str, ...], folder: str, session: str |
 
     \b
       analyzer emit relay.triggered step_id=implement token_usage_percent=82
-      analyzer emit error.classified caller=figma-probe status=429 message="slow down"
+      analyzer emit error.classified caller=figma-probe status=429 message=slow
     """
     from analyzer.events import EventLog, error_payload
     from analyzer.events.payloads import EVENT_TYPES

@@ -24,14 +24,14 @@ def command(
 ) -> None:
     """Run one reading SQL statement over a store; - reads it from standard input.
 
-    The store is opened read-only, and nothing outside of it can be reached. The views and their columns describe
-    themselves:
+    The store is opened read-only, and nothing outside of it can be reached. The views describe themselves:
 
     \b
       analyzer sql "show tables"
       analyzer sql "describe errors"
+      analyzer sql "select column_name, comment from duckdb_columns()
+                    where table_name = 'errors'"
       analyzer sql "select caller, count(*) from errors group by all order by all"
-      analyzer sql "select comment, column_name from duckdb_columns() where table_name = 'errors'"
     """
     from analyzer.store import open_store
 

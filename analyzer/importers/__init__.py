@@ -2,5 +2,20 @@
 
 from analyzer.importers.base import Hit, Reader, Source
 from analyzer.importers.formats import BY_NAME, FORMATS, HEAD_BYTES, NOT_LOGS, Format, detect, head_of
+from analyzer.importers.lines import Block, blank_lines, block_of
 
-__all__ = ["BY_NAME", "FORMATS", "HEAD_BYTES", "NOT_LOGS", "Format", "Hit", "Reader", "Source", "detect", "head_of"]
+__all__ = [
+    "BY_NAME",
+    "FORMATS",
+    "HEAD_BYTES",
+    "NOT_LOGS",
+    "Block",
+    "Format",
+    "Hit",
+    "Reader",
+    "Source",
+    "blank_lines",
+    "block_of",
+    "detect",
+    "head_of",
+]

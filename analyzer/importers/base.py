@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from analyzer.events import Event
+from analyzer.importers.lines import Block
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +40,8 @@ class Hit:
 class Reader(Protocol):
     """Reads one source from front to back; its state lets a later run continue where this one stopped."""
 
-    def read(self, block: bytes) -> Iterator[Hit]:
-        """Hits of a block of whole lines, each ended by a newline, in the order of the lines."""
+    def read(self, block: Block) -> Iterator[Hit]:
+        """Hits of a block of whole lines, in the order of the lines."""
 
     def finish(self) -> Sequence[Event]:
         """Events that belong to the source as a whole, once everything that is there now has been read."""

@@ -10,23 +10,19 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import re2
+
 from analyzer.events import Event
 from analyzer.events.ids import derived_id
 from analyzer.events.times import parse_time
 from analyzer.importers.base import Hit, Source
 from analyzer.importers.claude_records import INTERRUPTED, ClaudeRecords
-from analyzer.importers.lines import LineFinder, malformed_lines, objects_in
+from analyzer.importers.lines import Block, LineFinder, malformed_lines, objects_in
 
 # Inside a JSON string these quotes would be escaped, so an unescaped match is structure, never somebody's prose.
-NEEDLES = (
-    b'"api_error"',
-    b'"isApiErrorMessage"',
-    b'compact_boundary"',
-    b'"api_retry"',
-    b'"subagent_retry"',
-    b'"StopFailure"',
-    b'"result"',
-    b"No such tool available",
+TELLING = re2.compile(
+    rb'"api_error"|"isApiErrorMessage"|compact_boundary"|"api_retry"|"subagent_retry"|"StopFailure"|"type": ?"result"'
+    rb"|No such tool available"
 )
 DECIDING = (b'"assistant"', INTERRUPTED.encode())
 OPENINGS = (b'{"parentUuid"', b'{"type"', b'{"uuid"')
@@ -56,13 +52,13 @@ class ClaudeReader:
         self._preamble = not state
         self._grew = False
 
-    def read(self, block: bytes) -> Iterator[Hit]:
+    def read(self, block: Block) -> Iterator[Hit]:
         """Hits of the block, in order."""
         self._grew = True
-        self._observe(block)
+        self._observe(block.data)
         broken = self._broken(block)
         upcoming = next(broken, None)
-        finder = LineFinder(block, NEEDLES)
+        finder = LineFinder(block, TELLING)
         while (line := finder.next(DECIDING if self._records.waiting else ())) is not None:
             while upcoming is not None and upcoming.offset < line.offset:
                 yield upcoming
@@ -117,9 +113,9 @@ class ClaudeReader:
             "recent": list(self._recent),
         }
 
-    def _broken(self, block: bytes) -> Iterator[Hit]:
-        first = _FIRST_RECORD.search(block) if self._preamble else None
-        begins = first.start() if first else len(block) if self._preamble else 0
+    def _broken(self, block: Block) -> Iterator[Hit]:
+        first = _FIRST_RECORD.search(block.data) if self._preamble else None
+        begins = first.start() if first else len(block.data) if self._preamble else 0
         self._preamble = self._preamble and first is None
         for line in malformed_lines(block):
             if line.offset < begins:

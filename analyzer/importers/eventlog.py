@@ -11,7 +11,7 @@ from typing import Any
 from analyzer.events import Event, Reject
 from analyzer.events.codec import crc_holds, decode
 from analyzer.importers.base import Hit, Source
-from analyzer.importers.lines import Line, all_lines
+from analyzer.importers.lines import Block, Line, all_lines
 
 _OPENING = b'{"v":'
 
@@ -22,7 +22,7 @@ class EventLogReader:
     def __init__(self, source: Source, _state: Mapping[str, Any]) -> None:
         self._source = source
 
-    def read(self, block: bytes) -> Iterator[Hit]:
+    def read(self, block: Block) -> Iterator[Hit]:
         """A hit for every line that is not blank."""
         for line in all_lines(block):
             decoded = decode(line.text, self._source.file_time)

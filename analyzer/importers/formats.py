@@ -68,7 +68,8 @@ def _envelope(record: Mapping[str, Any]) -> bool:
 
 
 def _ours(record: Mapping[str, Any]) -> bool:
-    return _envelope(record) and isinstance(record.get("id"), str) and ("v" in record or "crc" in record)
+    named = isinstance(record.get("type"), str) and isinstance(record.get("id"), str)
+    return named and isinstance(record.get("payload"), dict) and ("v" in record or "crc" in record)
 
 
 _TRANSCRIPT_TYPES = frozenset({"user", "assistant", "system", "progress", "attachment"})

@@ -16,7 +16,7 @@ from analyzer.events.ids import derived_id
 from analyzer.events.payloads import EVENT_TYPES
 from analyzer.importers.base import Hit, Source
 from analyzer.importers.judge import judge, mapping, number, text
-from analyzer.importers.lines import all_lines
+from analyzer.importers.lines import Block, all_lines
 
 
 class GddReader:
@@ -25,7 +25,7 @@ class GddReader:
     def __init__(self, source: Source, _state: Mapping[str, Any]) -> None:
         self._source = source
 
-    def read(self, block: bytes) -> Iterator[Hit]:
+    def read(self, block: Block) -> Iterator[Hit]:
         """Hits for failures, retries and compactions, and for lines that cannot be read."""
         for line in all_lines(block):
             decoded = decode(line.text, self._source.file_time)

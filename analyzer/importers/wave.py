@@ -16,7 +16,7 @@ from analyzer.events.ids import derived_id
 from analyzer.events.times import parse_time
 from analyzer.importers.base import Hit, Source
 from analyzer.importers.judge import judge, mapping, number, text
-from analyzer.importers.lines import all_lines
+from analyzer.importers.lines import Block, all_lines
 
 _RELAY = re.compile(r"^Context relay triggered at (\d+(?:\.\d+)?)% utilization")
 _COMPACTING = re.compile(r"^Token threshold exceeded \((\d+) tokens, (\d+)% threshold\)")
@@ -39,7 +39,7 @@ class WaveReader:
             key: dict(value) for key, value in mapping(state.get("retries")).items()
         }
 
-    def read(self, block: bytes) -> Iterator[Hit]:
+    def read(self, block: Block) -> Iterator[Hit]:
         """Hits for relays, retries and failures, and for lines that cannot be read."""
         for line in all_lines(block):
             record = decode_object(line.text)

@@ -49,8 +49,8 @@ def counted(number: int, one: str, many: str = "") -> str:
 
 
 def percent(share: float | None, digits: int = 1) -> str:
-    """A share of 0..1 as `12.3 %`."""
-    return NOTHING if share is None else f"{100 * share:.{digits}f} %"
+    """A share of 0..1 as `12.3%`."""
+    return NOTHING if share is None else f"{100 * share:.{digits}f}%"
 
 
 def minute(moment: datetime) -> str:
@@ -62,7 +62,7 @@ def _number(column: str, value: float) -> str:
     if column == "share" or column.endswith("_share"):
         return percent(value)
     if column.endswith("_percent"):
-        return f"{value:.1f} %"
+        return f"{value:.1f}%"
     if column == "p_value":
         return f"{value:.2g}"
     if isinstance(value, int):

@@ -1,4 +1,4 @@
-"""Log text → text that is safe where it is shown. Everything in a log is hostile: callers, messages, paths, even reasons.
+"""Log text → text that is safe where it is shown. Everything in a log is hostile: callers, paths, even reasons.
 
 Invariant: no renderer writes a value that came from a log without one of these.
 """
@@ -20,8 +20,8 @@ _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 def terminal_safe(text: str, *, keep: str = "") -> str:
     r"""The text with every invisible or steering character shown as `\xNN`, `\uNNNN` or `\UNNNNNNNN`.
 
-    `keep` names characters to leave alone: `"\n\t"` for text whose layout is our own. A line from a log keeps none, so that
-    it cannot forge a second line.
+    `keep` names characters to leave alone: `"\n\t"` for text whose layout is our own. Text from a log keeps none, so
+    that it cannot forge a second line.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -46,7 +46,7 @@ def markdown_text(text: str) -> str:
 
 
 def csv_cell(text: str) -> str:
-    """A text that no spreadsheet takes for a formula: `'` goes before one that would start it. Numbers stay as they are."""
+    """A text that no spreadsheet takes for a formula: `'` goes before what would start one; numbers stay."""
     bare = text.lstrip(" \n\"'\u00a0")
     starts = bool(bare) and bare[0] in _FORMULA_STARTS
     return f"'{text}" if starts and not _NUMBER.fullmatch(text) else text

@@ -1,6 +1,6 @@
 """A figure of `analysis.charts` as a place in a page and the script that draws it there. Loads plotly on first use.
 
-Invariant: what becomes an id or code is our own; data reaches the script only as plotly's JSON, with `<`, `>` and `/` escaped.
+Invariant: what becomes an id or code is our own; data reaches the script as plotly's JSON alone, `<` and `>` escaped.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Drawing:
 
 def draw(overview: Overview, part: Part, name: str) -> Drawing:
     """The chart of a part; `name` becomes the id of its element."""
-    from analyzer.analysis import charts  # noqa: PLC0415 - plotly only where a figure is wanted
+    from analyzer.analysis import charts
 
     if part.chart == "unknown_share_chart":
         figure = charts.unknown_share_chart(overview.spikes)
@@ -93,6 +93,6 @@ def _key(trace: Any) -> Key:
 
 def plotly_script() -> str:
     """The source of plotly.js."""
-    from plotly.offline import get_plotlyjs  # noqa: PLC0415 - as above
+    from plotly.offline import get_plotlyjs
 
     return str(get_plotlyjs())

@@ -1,7 +1,7 @@
 """The report as one HTML file that needs nothing else and may reach nothing else: plotly.js and all charts are inside.
 
-Invariants: every text that a log filled goes through `html_text`; a policy forbids the network and every script but our own,
-by hash.
+Invariants: every text that a log filled goes through `html_text`; a policy forbids the network and every script but
+our own, by hash.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _LONG_TEXT = 240
 _PRINT_SCRIPT = """
 (() => {
   const each = (selector, act) => document.querySelectorAll(selector).forEach(act);
-  const size = width => each('.plotly-graph-div', chart => Plotly.relayout(chart, width ? {width} : {width: null, autosize: true}));
-  addEventListener('beforeprint', () => { each('details', item => { item.open = true; }); size(660); });
-  addEventListener('afterprint', () => size(0));
+  const size = layout => each('.plotly-graph-div', chart => Plotly.relayout(chart, layout));
+  addEventListener('beforeprint', () => { each('details', item => { item.open = true; }); size({width: 660}); });
+  addEventListener('afterprint', () => size({width: null, autosize: true}));
 })();
 """
 
@@ -95,15 +95,17 @@ class _Page:
         """A table under its title; under its chart, where there is one."""
         title = f"<h3>{html_text(part.title)}</h3>"
         if part.frame.is_empty():
-            return f'<div class="part">{title}<p class="none">None.</p></div>'
+            return f'<div class="part">{title}{_about(part)}<p class="none">None.</p></div>'
         if not part.chart:
             return f'<div class="part">{title}{_about(part)}{_table(part)}</div>'
         drawing = draw(self.overview, part, f"chart-{part.query}")
         note = f'<p class="note">{html_text(drawing.note)}</p>' if drawing.note else ""
+        caption = f"<h3>{html_text(drawing.title)}</h3>{_about(part)}{note}{_legend(drawing)}"
+        numbers = f"<summary>The numbers: {counted(part.frame.height, 'row')}</summary>{_table(part)}"
         return (
-            f'<div class="part"><figure><figcaption><h3>{html_text(drawing.title)}</h3>{_about(part)}{note}{_legend(drawing)}</figcaption>'
-            f'<div class="chart" style="min-height:{drawing.height}px">{drawing.place}</div>{self.script(drawing.script)}</figure>'
-            f"<details><summary>The numbers: {counted(part.frame.height, 'row')}</summary>{_table(part)}</details></div>"
+            f'<div class="part"><figure><figcaption>{caption}</figcaption>'
+            f'<div class="chart" style="min-height:{drawing.height}px">{drawing.place}</div>'
+            f"{self.script(drawing.script)}</figure><details>{numbers}</details></div>"
         )
 
 
@@ -179,7 +181,8 @@ def _about(part: Part) -> str:
 
 def _legend(drawing: Drawing) -> str:
     keys = "".join(
-        f'<li><i class="{key.look}" style="--key:{key.colour}" aria-hidden="true">{key.symbol}</i>{html_text(key.name)}</li>'
+        f'<li><i class="{key.look}" style="--key:{key.colour}" aria-hidden="true">{key.symbol}</i>'
+        f"{html_text(key.name)}</li>"
         for key in drawing.keys
     )
     return f'<ul class="legend">{keys}</ul>'
@@ -200,8 +203,8 @@ def _table(part: Part) -> str:
     )
     cut = f'<p class="note">{html_text(part.cut)}</p>' if part.cut else ""
     return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{html_text(part.title)}"><table>\n<thead><tr>{head}</tr></thead>\n'
-        f"<tbody>\n{body}\n</tbody></table></div>{cut}"
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{html_text(part.title)}"><table>\n'
+        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>{cut}"
     )
 
 
@@ -220,6 +223,6 @@ def _class(flush: bool, text: str = "") -> str:
 
 def _footer(overview: Overview) -> str:
     return (
-        f"<footer><p>Made {minute(overview.generated_at)} UTC. Times are UTC. All figures: <code>analyzer query --list</code>. "
-        "This file reaches no network.</p></footer>"
+        f"<footer><p>Made {minute(overview.generated_at)} UTC. Times are UTC. All figures: "
+        "<code>analyzer query --list</code>. This file reaches no network.</p></footer>"
     )

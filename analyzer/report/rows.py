@@ -28,16 +28,16 @@ _NARROWEST = 12
 
 def render_rows(
     frame: pl.DataFrame,
-    format: str,
+    format: str,  # noqa: A002 - the word of the option
     *,
     name: str = "",
     truncated: bool = False,
-    width: int | None = None,  # noqa: A002
+    width: int | None = None,
 ) -> str | bytes:
     """The rows as text with a newline at its end, or as the bytes of a Parquet file.
 
-    `name` is the schema of the JSON (`analyzer.query/1`). `truncated` says that rows are missing; csv, jsonl and parquet have
-    no place for that. `width` folds the longest texts of a table to fit so many cells, where they can.
+    `name` is the schema of the JSON (`analyzer.query/1`). `truncated` says that rows are missing; csv, jsonl and
+    parquet have no place for that. `width` folds the longest texts of a table to fit so many cells, where they can.
 
     Raises:
         AnalyzerError: no such format.

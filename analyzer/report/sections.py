@@ -107,9 +107,12 @@ def completeness(overview: Overview) -> str:
     known = overview.completeness
     if not known.lines:
         return "No line has been read."
-    said = f"{counted(known.lines - known.quarantined, 'line')} read of {known.lines:,} in {counted(known.sources, 'file')}"
+    read = counted(known.lines - known.quarantined, "line")
+    said = f"{read} read of {known.lines:,} in {counted(known.sources, 'file')}"
     if known.quarantined:
         said += f"; {known.quarantined:,} in quarantine"
+    if known.damaged_sources:
+        said += f"; {counted(known.damaged_sources, 'file')} with damaged compressed data"
     if known.pending_sources:
         said += f"; {counted(known.pending_sources, 'file')} with an unfinished last line"
     return said + "."
@@ -189,10 +192,10 @@ def _retries(overview: Overview) -> str:
         return "No retry chain began in this window."
     recovered, ended = ended_chains(overview)
     share = percent(recovered / ended if ended else None)
-    return (
-        f"{recovered:,} of {counted(ended, 'retry chain')} that ended recovered ({share}); "
-        f"{totals.retry_chains - ended:,} more were aborted or show no end in the logs."
-    )
+    said = f"{recovered:,} of {counted(ended, 'retry chain')} that ended recovered ({share})"
+    if others := totals.retry_chains - ended:
+        said += f"; {others:,} more were aborted or show no end in the logs"
+    return said + "."
 
 
 def _relays(overview: Overview) -> str:

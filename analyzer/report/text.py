@@ -1,14 +1,13 @@
 """The report for a terminal: one screen, the verdict first.
 
-Invariants: no line is wider than asked; of all callers only those with a spike are named, so that a name stands out; every
-text from a log went through `terminal_safe`.
+Invariants: no line is wider than asked; of all callers only those with a spike are named, so that a name stands out;
+every text from a log went through `terminal_safe`.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
 
 from analyzer.analysis import Overview
 from analyzer.report.cells import NOTHING, count, counted, minute, percent
@@ -72,7 +71,8 @@ def _window(overview: Overview, size: int) -> list[str]:
         return lines
     said = f"{counted(totals.errors, 'error')} in {counted(totals.sessions, 'session')}"
     if totals.counted_errors:
-        said += f"; {percent(totals.unknown_share)} unknown ({count(totals.unknown_errors)} of {count(totals.counted_errors)} that count)"
+        of = f"{count(totals.unknown_errors)} of {count(totals.counted_errors)} that count"
+        said += f"; {percent(totals.unknown_share)} unknown ({of})"
     lines += fold(said, size)
     if totals.errors:
         lines += fold(f"{counted(totals.callers, 'caller')}: analyzer query errors-by-caller", size)
@@ -165,7 +165,7 @@ def _retries(overview: Overview, size: int) -> list[str]:
     )
 
 
-def _more(height: int, query: str) -> Iterator[str] | list[str]:
+def _more(height: int, query: str) -> list[str]:
     return [f"and {count(height - _MAX_REASONS)} more reasons: analyzer query {query}"] if height > _MAX_REASONS else []
 
 

@@ -16,16 +16,8 @@ def verdict_word(level: str) -> str:
 def window_words(overview: Overview) -> str:
     """From when to when, with the zones: times are UTC, days begin in the window's zone."""
     window, totals = overview.window, overview.totals
+    begin, end = window.since or totals.first_at, window.until or totals.last_at or overview.generated_at
+    said = f"{minute(begin)} to {minute(end)} UTC" if begin else f"up to {minute(end)} UTC"
     if window.since is None and window.until is None:
-        if totals.first_at is None or totals.last_at is None:
-            said = "All time"
-        else:
-            said = f"All time: {minute(totals.first_at)} to {minute(totals.last_at)} UTC"
-    elif window.until is None and window.since is not None:
-        said = f"From {minute(window.since)} UTC to {minute(overview.generated_at)} UTC"
-    elif window.until is not None and window.since is None:
-        said = f"Up to {minute(window.until)} UTC"
-    else:
-        assert window.since is not None and window.until is not None
-        said = f"From {minute(window.since)} to {minute(window.until)} UTC"
+        said = f"All time: {said}"
     return said if window.timezone == "UTC" else f"{said}; days begin in {window.timezone}"

@@ -28,12 +28,6 @@ class Answer:
     """Whether the limit cut rows off."""
 
 
-def lock_down(connection: duckdb.DuckDBPyConnection) -> None:
-    """Take from a connection what reading a store does not need. There is no way back."""
-    connection.execute("set enable_external_access = false")
-    connection.execute("set lock_configuration = true")
-
-
 def run(connection: duckdb.DuckDBPyConnection, sql: str, limit: int | None = DEFAULT_LIMIT) -> Answer:
     """The rows of one reading statement, at most `limit` of them.
 

@@ -136,8 +136,7 @@ class Batch:
                 self._insert_quarantine()
                 for source_id in self._forgotten:
                     connection.execute("delete from source_v1 where source_id = $1", [source_id])
-                for progress in self._touched.values():
-                    self._upsert_source(progress)
+                self._save_sources()
                 connection.execute("commit")
             except BaseException:
                 self._rollback()
@@ -269,58 +268,70 @@ class Batch:
         register(self._connection, "staged_reject", pl.DataFrame(rows, schema=_QUARANTINE_SCHEMA, orient="row"))
         self._connection.execute("insert into quarantine_v1 select * from staged_reject").fetchall()
 
-    def _upsert_source(self, progress: Progress) -> None:
-        checkpoint, gained = progress.checkpoint, Tally()
-        gained.add(progress.tally)
-        for name in gained.__slots__:
-            setattr(gained, name, getattr(gained, name) - getattr(progress.saved, name))
-        values: dict[str, Any] = {
-            "source_id": checkpoint.source_id,
-            "path": checkpoint.path,
-            "format": checkpoint.format,
-            "status": progress.status,
-            "detail": progress.detail,
-            "codec": progress.codec,
-            "generation": checkpoint.generation,
-            "fingerprint": checkpoint.fingerprint,
-            "fingerprint_length": checkpoint.fingerprint_length,
-            "mark": checkpoint.mark,
-            "mark_length": checkpoint.mark_length,
-            "read_bytes": checkpoint.offset,
-            "read_lines": checkpoint.lines,
-            "line_open": checkpoint.line_open,
-            "size": checkpoint.size,
-            "mtime_ns": checkpoint.mtime_ns,
-            "state": _json.encode(checkpoint.state or {}).decode(),
-            "pending_bytes": progress.pending_bytes,
-            "now": self._now,
-            **gained.to_dict(),
-        }
-        self._connection.execute(_UPDATE_SOURCE, values)
-        self._connection.execute(_INSERT_SOURCE, values)
-        progress.saved = Tally()
-        progress.saved.add(progress.tally)
+    def _save_sources(self) -> None:
+        """Checkpoints replace the former ones, figures add up."""
+        rows: list[dict[str, Any]] = []
+        for progress in self._touched.values():
+            checkpoint, saved = progress.checkpoint, progress.saved
+            gained = {name: getattr(progress.tally, name) - getattr(saved, name) for name in Tally.__slots__}
+            rows.append(
+                {
+                    "source_id": checkpoint.source_id,
+                    "path": checkpoint.path,
+                    "format": checkpoint.format,
+                    "status": progress.status,
+                    "detail": progress.detail,
+                    "codec": progress.codec,
+                    "generation": checkpoint.generation,
+                    "fingerprint": checkpoint.fingerprint,
+                    "fingerprint_length": checkpoint.fingerprint_length,
+                    "mark": checkpoint.mark,
+                    "mark_length": checkpoint.mark_length,
+                    "read_bytes": checkpoint.offset,
+                    "read_lines": checkpoint.lines,
+                    "line_open": checkpoint.line_open,
+                    "size": checkpoint.size,
+                    "mtime_ns": checkpoint.mtime_ns,
+                    "state": _json.encode(checkpoint.state or {}).decode(),
+                    **gained,
+                    "pending_bytes": progress.pending_bytes,
+                    "first_ingested_at": self._now,
+                    "last_ingested_at": self._now,
+                }
+            )
+            saved.add(Tally(**gained))
+        register(self._connection, "staged_source", pl.DataFrame(rows, schema=_SOURCE_SCHEMA))
+        self._connection.execute(_UPDATE_SOURCES).fetchall()
+        self._connection.execute(_INSERT_SOURCES).fetchall()
 
 
-_SET = (
-    "path", "format", "status", "detail", "codec", "generation",
-    "fingerprint", "fingerprint_length", "mark", "mark_length",
-    "read_bytes", "read_lines", "line_open", "size", "mtime_ns", "state", "pending_bytes",
-)  # fmt: skip
 _SUMMED = tuple(Tally.__slots__)
-_UPDATE_SOURCE = (
+_SOURCE_SCHEMA: dict[str, Any] = {
+    "source_id": pl.Int64,
+    **dict.fromkeys(("path", "format", "status", "detail", "codec"), pl.String),
+    "generation": pl.Int32,
+    "fingerprint": pl.String,
+    "fingerprint_length": pl.Int64,
+    "mark": pl.String,
+    **dict.fromkeys(("mark_length", "read_bytes", "read_lines"), pl.Int64),
+    "line_open": pl.Boolean,
+    **dict.fromkeys(("size", "mtime_ns"), pl.Int64),
+    "state": pl.String,
+    **dict.fromkeys((*_SUMMED, "pending_bytes"), pl.Int64),
+    **dict.fromkeys(("first_ingested_at", "last_ingested_at"), pl.Datetime("us")),
+}
+_UPDATE_SOURCES = (
     "update source_v1 set "  # noqa: S608 - names from this file alone
-    + ", ".join(f"{name} = ${name}" for name in _SET)
-    + ", "
-    + ", ".join(f"{name} = {name} + ${name}" for name in _SUMMED)
-    + ", last_ingested_at = $now where source_id = $source_id"
+    + ", ".join(
+        f"{name} = {f'source_v1.{name} + ' if name in _SUMMED else ''}s.{name}"
+        for name in _SOURCE_SCHEMA
+        if name not in {"source_id", "first_ingested_at"}
+    )
+    + " from staged_source as s where source_v1.source_id = s.source_id"
 )
-_INSERT_SOURCE = (
-    "insert into source_v1 (source_id, first_ingested_at, last_ingested_at, "  # noqa: S608 - as above
-    + ", ".join((*_SET, *_SUMMED))
-    + ") select $source_id, $now, $now, "
-    + ", ".join(f"${name}" for name in (*_SET, *_SUMMED))
-    + " where not exists (select 1 from source_v1 where source_id = $source_id)"
+_INSERT_SOURCES = (
+    f"insert into source_v1 ({', '.join(_SOURCE_SCHEMA)}) "  # noqa: S608 - as above
+    "select s.* from staged_source as s anti join source_v1 as k on s.source_id = k.source_id"
 )
 
 _EVENT_SCHEMA: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""An input → blocks of whole lines. A line over the cap is cut out in passing, so that memory stays bounded."""
+"""An input → stretches of whole lines. A line over the cap is cut out in passing, so that memory stays bounded."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ KEPT_OF_LONG = 64 * 1024
 
 
 @dataclass(slots=True)
-class Block:
+class Stretch:
     """Whole lines, each ended by a newline; or the beginning of a line that is over the cap."""
 
     offset: int
@@ -32,7 +32,7 @@ class Block:
 
 
 class Blocks:
-    """Iterates over the blocks of an input; afterwards `tail` holds what has no newline yet."""
+    """Iterates over the stretches of an input; afterwards `tail` holds what has no newline yet."""
 
     def __init__(self, source: Input, offset: int, *, max_line: int = MAX_LINE) -> None:
         self._source = source
@@ -41,7 +41,7 @@ class Blocks:
         self.tail = b""
         self.tail_length = 0
 
-    def __iter__(self) -> Iterator[Block]:
+    def __iter__(self) -> Iterator[Stretch]:
         held = b""
         held_length = 0  # of an overlong line more than is kept
         offset = self._offset
@@ -49,7 +49,7 @@ class Blocks:
             cut = chunk.rfind(b"\n") + 1
             if held_length + (cut or len(chunk)) > self._max_line and (first := self._first_break(held_length, chunk)):
                 # The held line is too long, wherever it ends.
-                yield Block(offset, (held + chunk[:first])[:KEPT_OF_LONG], held_length + first, True, chunk[:first])
+                yield Stretch(offset, (held + chunk[:first])[:KEPT_OF_LONG], held_length + first, True, chunk[:first])
                 offset += held_length + first
                 chunk, held, held_length = chunk[first:], b"", 0
                 cut = chunk.rfind(b"\n") + 1
@@ -58,7 +58,7 @@ class Blocks:
                 held = (held + chunk) if held_length <= self._max_line else (held + chunk)[:KEPT_OF_LONG]
                 continue
             data = held + chunk[:cut]
-            yield Block(offset, data, len(data))
+            yield Stretch(offset, data, len(data))
             offset += len(data)
             held = chunk[cut:]
             held_length = len(held)

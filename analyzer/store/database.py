@@ -43,8 +43,14 @@ def connect(path: str, *, read_only: bool) -> duckdb.DuckDBPyConnection:
         raise StoreError(f"{path} does not open: {first_line(error)}", "is it a DuckDB file?") from None
     finally:
         os.umask(before)
-    connection.execute("set TimeZone = 'UTC'")
-    connection.execute("set enable_progress_bar = false")
+    # A second connection of this process to the same file shares settings that may be locked by now.
+    if not connection.execute("select current_setting('lock_configuration')").fetchall()[0][0]:
+        connection.execute("set global TimeZone = 'UTC'")
+        connection.execute("set enable_progress_bar = false")
+        if read_only and path != MEMORY:
+            # A reader reaches nothing but its store, and there is no way back.
+            connection.execute("set global enable_external_access = false")
+            connection.execute("set global lock_configuration = true")
     if read_only and path != MEMORY:
         _check_schema(connection, path)
     else:

@@ -6,7 +6,7 @@ rewritten file starts again, and event ids keep copies from counting twice.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -16,9 +16,10 @@ from analyzer.store.inputs import Input
 
 FINGERPRINT_BYTES = 1024
 MARK_BYTES = 1024
+SHORTEST_FINGERPRINT = 64
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Checkpoint:
     """How far one source has been read."""
 
@@ -62,24 +63,52 @@ class Checkpoint:
         return len(mark) == self.mark_length and digest(mark) == self.mark
 
 
-def locate(source: Input, known: Sequence[Checkpoint]) -> tuple[Checkpoint | None, bool]:
-    """The checkpoint of this input, or None for one that has to be read from its start; and whether it has moved.
+class Known:
+    """All checkpoints, found by path or by how their content begins."""
 
-    A moved source takes the new path. A file that was rewritten under its name is another source: the former one keeps
-    its row, and its content may turn up again under a rotated name.
-    """
-    same_path = [checkpoint for checkpoint in known if checkpoint.path == source.path]
-    for checkpoint in same_path:
-        if checkpoint.unchanged(source) or checkpoint.fits(source):
-            return checkpoint, False
-    for checkpoint in known:
+    def __init__(self, checkpoints: Iterable[Checkpoint]) -> None:
+        self._last_id = 0
+        self._by_path: dict[str, list[Checkpoint]] = {}
+        self._by_start: dict[tuple[int, str], list[Checkpoint]] = {}
+        for checkpoint in checkpoints:
+            self.add(checkpoint)
+
+    def add(self, checkpoint: Checkpoint) -> None:
+        """One more; found by its path from now on, and by its content from the next run on."""
+        self._last_id = max(self._last_id, checkpoint.source_id)
+        self._by_path.setdefault(checkpoint.path, []).append(checkpoint)
         # A shorter beginning fits too many files to tell a moved one from a new one.
-        if checkpoint in same_path or checkpoint.fingerprint_length < 64:
-            continue
-        if checkpoint.fits(source) and _gone(checkpoint):
-            checkpoint.path = source.path
-            return checkpoint, True
-    return None, False
+        if checkpoint.fingerprint_length >= SHORTEST_FINGERPRINT:
+            key = checkpoint.fingerprint_length, checkpoint.fingerprint
+            self._by_start.setdefault(key, []).append(checkpoint)
+
+    def next_id(self) -> int:
+        """An id that none of them has."""
+        return self._last_id + 1
+
+    def next_generation(self, path: str) -> int:
+        """0 for a new path, one more than ever before for a path whose content was rewritten."""
+        return max((checkpoint.generation for checkpoint in self._by_path.get(path, ())), default=-1) + 1
+
+    def locate(self, source: Input) -> tuple[Checkpoint | None, bool]:
+        """The checkpoint of this input, or None for one that has to be read from its start; and whether it has moved.
+
+        A moved source takes the new path. A file that was rewritten under its name is another source: the former one
+        keeps its row, and its content may turn up again under a rotated name.
+        """
+        same_path = self._by_path.get(source.path, [])
+        for checkpoint in same_path:
+            if checkpoint.unchanged(source) or checkpoint.fits(source):
+                return checkpoint, False
+        start = source.between(0, FINGERPRINT_BYTES) if self._by_start else b""
+        for length in sorted({length for length, _ in self._by_start}, reverse=True):
+            for checkpoint in self._by_start.get((length, digest(start[:length])), ()):
+                if checkpoint not in same_path and checkpoint.fits(source) and _gone(checkpoint):
+                    self._by_path[checkpoint.path].remove(checkpoint)
+                    checkpoint.path = source.path
+                    self._by_path.setdefault(source.path, []).append(checkpoint)
+                    return checkpoint, True
+        return None, False
 
 
 def digest(data: bytes) -> str:

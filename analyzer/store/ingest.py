@@ -6,9 +6,8 @@ One source failing is reported and stops no other.
 from __future__ import annotations
 
 import os
-import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,15 +18,25 @@ from analyzer.errors import InputError
 from analyzer.events import Event, EventLog, Origin
 from analyzer.events.codec import Reject, decode_object
 from analyzer.events.times import now
-from analyzer.importers import BY_NAME, HEAD_BYTES, Format, Hit, Reader, Source, detect, head_of
+from analyzer.importers import (
+    BY_NAME,
+    HEAD_BYTES,
+    Block,
+    Format,
+    Hit,
+    Reader,
+    Source,
+    blank_lines,
+    block_of,
+    detect,
+    head_of,
+)
 from analyzer.store.batch import Batch, Progress, Rejected, Tally
-from analyzer.store.blocks import Block, Blocks
+from analyzer.store.blocks import Blocks, Stretch
 from analyzer.store.database import MEMORY
 from analyzer.store.discovery import STDIN, Found, Problem, discover
-from analyzer.store.identity import FINGERPRINT_BYTES, MARK_BYTES, Checkpoint, locate
+from analyzer.store.identity import FINGERPRINT_BYTES, MARK_BYTES, Checkpoint, Known
 from analyzer.store.inputs import Input
-
-_BLANK = re.compile(rb"\n[ \t\r\x0b\x0c]*(?=\n)")
 
 
 @dataclass(slots=True)
@@ -119,9 +128,7 @@ class _Run:
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, journal: EventLog | None, result: IngestResult) -> None:
         self._result = result
-        self._known = _checkpoints(connection)
-        self._next_id = max((checkpoint.source_id for checkpoint in self._known), default=0) + 1
-        self._touched_ids: set[int] = set()
+        self._known = Known(_checkpoints(connection))
         self.batch = Batch(connection, journal, now())
 
     def read(self, path: str) -> None:
@@ -133,7 +140,7 @@ class _Run:
             self._result.problems.append(Problem(path, error.message.removeprefix(f"{path}: "), error.hint))
 
     def _read(self, source: Input) -> None:
-        checkpoint, moved = locate(source, self._known) if source.path != STDIN else (None, False)
+        checkpoint, moved = self._known.locate(source) if source.path != STDIN else (None, False)
         if checkpoint is not None and checkpoint.unchanged(source) and _still(checkpoint):
             self._seen(checkpoint, source, moved=moved)
             return
@@ -164,10 +171,9 @@ class _Run:
             self.batch.touch(progress)
 
     def _new(self, source: Input) -> Checkpoint:
-        generations = [item.generation for item in self._known if item.path == source.path]
-        checkpoint = Checkpoint(self._next_id, source.path, generation=max(generations, default=-1) + 1)
-        self._next_id += 1
-        self._known.append(checkpoint)
+        generation = self._known.next_generation(source.path)
+        checkpoint = Checkpoint(self._known.next_id(), source.path, generation=generation)
+        self._known.add(checkpoint)
         return checkpoint
 
 
@@ -191,44 +197,49 @@ class _SourceRun:
             self._progress.status = "unsupported"
             self._progress.detail = self._kind.title
         blocks = Blocks(self._source, self._checkpoint.offset)
-        for block in blocks:
-            self._take(block)
+        for stretch in blocks:
+            self._take(stretch)
         self._take_tail(blocks)
         if self._reader is not None:
             for event in self._reader.finish():
                 self._add(None, event)
         self._mark()
 
-    def _take(self, block: Block) -> None:
+    def _take(self, stretch: Stretch) -> None:
         tally = self._progress.tally
-        data = block.data
+        data = stretch.data
         if self._checkpoint.line_open:
             # The newline of a line that was taken without it is not a line of its own.
             self._checkpoint.line_open = False
             if data.startswith((b"\n", b"\r\n")):
                 cut = data.index(b"\n") + 1
-                block = Block(block.offset + cut, data[cut:], block.length - cut)
+                stretch = Stretch(stretch.offset + cut, data[cut:], stretch.length - cut)
                 tally.bytes += cut
                 self._last = (self._last + data[:cut])[-MARK_BYTES:]
                 self._checkpoint.offset += cut
-                data = block.data
-        if block.overlong:
+                data = stretch.data
+        if stretch.overlong:
             tally.lines += 1
-            self._reject(self._line + 1, block.offset, block.length, "line_too_long", f"{block.length} bytes", data)
+            self._reject(
+                self._line + 1, stretch.offset, stretch.length, "line_too_long", f"{stretch.length} bytes", data
+            )
             self._line += 1
         elif data:
-            count = data.count(b"\n")
-            tally.lines += count
-            tally.blank += len(_BLANK.findall(b"\n" + data))
+            counted = block_of(data)
+            tally.lines += counted.lines
+            tally.blank += blank_lines(counted)
             if self._reader is not None:
-                self._hits(self._reader, block)
-            self._line += count
-        tally.bytes += block.length
-        self._checkpoint.offset = block.offset + block.length
+                for hit, line in self._numbered(self._reader, counted):
+                    self._take_hit(hit, line, stretch)
+            self._line += counted.lines
+        tally.bytes += stretch.length
+        self._checkpoint.offset = stretch.offset + stretch.length
         self._checkpoint.lines = self._line
         if len(self._first) < FINGERPRINT_BYTES:
-            self._first = (self._first + block.data[: block.length])[:FINGERPRINT_BYTES]
-        self._last = (self._last + block.ending)[-MARK_BYTES:] if not block.overlong else block.ending[-MARK_BYTES:]
+            self._first = (self._first + stretch.data[: stretch.length])[:FINGERPRINT_BYTES]
+        self._last = (
+            (self._last + stretch.ending)[-MARK_BYTES:] if not stretch.overlong else stretch.ending[-MARK_BYTES:]
+        )
         if self._batch.full:
             self._mark()
             self._batch.save()
@@ -239,20 +250,21 @@ class _SourceRun:
         self._checkpoint.stamp(self._source, self._first, self._last)
         self._batch.touch(self._progress)
 
-    def _hits(self, reader: Reader, block: Block) -> None:
-        line, counted = self._line, 0
-        for hit in reader.read(block.data):
+    def _numbered(self, reader: Reader, block: Block) -> Iterator[tuple[Hit, int]]:
+        """The hits of a block, each with the number of its line."""
+        self._batch.touch(self._progress)
+        line, counted = self._line + 1, 0
+        for hit in reader.read(block):
             line += block.data.count(b"\n", counted, hit.offset)
             counted = hit.offset
-            self._take_hit(hit, line + 1, block)
-        self._batch.touch(self._progress)
+            yield hit, line
 
-    def _take_hit(self, hit: Hit, line: int, block: Block) -> None:
+    def _take_hit(self, hit: Hit, line: int, stretch: Stretch) -> None:
         for event in hit.events:
             self._add(line, event)
         if hit.why:
-            text = block.data[hit.offset : hit.offset + hit.length]
-            self._reject(line, block.offset + hit.offset, hit.length, hit.why, hit.detail, text)
+            text = stretch.data[hit.offset : hit.offset + hit.length]
+            self._reject(line, stretch.offset + hit.offset, hit.length, hit.why, hit.detail, text)
 
     def _take_tail(self, blocks: Blocks) -> None:
         """The last line, where it has no newline: taken if it is whole, else it waits for the rest."""
@@ -262,7 +274,7 @@ class _SourceRun:
         )
         if whole:
             offset = self._checkpoint.offset
-            self._take(Block(offset, tail + b"\n", len(tail)))
+            self._take(Stretch(offset, tail + b"\n", len(tail)))
             self._checkpoint.line_open = True
         else:
             self._progress.pending_bytes = blocks.tail_length

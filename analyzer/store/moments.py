@@ -25,12 +25,12 @@ def moment(text: str, now: datetime, zone: tzinfo = UTC) -> datetime:
     if word in {"today", "yesterday"}:
         local = now.replace(tzinfo=UTC).astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0)
         return to_naive_utc(local - timedelta(days=word == "yesterday"))
-    if found := _SPAN.match(word.removeprefix("now-")):
-        return now - span(found[0])
     try:
+        if found := _SPAN.match(word.removeprefix("now-")):
+            return now - span(found[0])
         parsed = datetime.fromisoformat(text.strip())
         return to_naive_utc(parsed if parsed.tzinfo else parsed.replace(tzinfo=zone))
-    except ValueError:
+    except (ValueError, OverflowError):
         raise AnalyzerError(f"not a time: {text!r}", HINT) from None
 
 

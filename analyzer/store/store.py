@@ -55,10 +55,6 @@ class Store:
         """
         return ingest(self._connection, paths, store_path=self.path, progress=progress)
 
-    def lock_down(self) -> None:
-        """From here on nothing but this store can be read, and nothing written."""
-        adhoc.lock_down(self._connection)
-
     def close(self) -> None:
         """Let go of the file."""
         self._connection.close()
@@ -97,6 +93,4 @@ def open_store(path: str | os.PathLike[str], *, writable: bool = False) -> Store
     name = os.fspath(path)
     if name == MEMORY or writable:
         return _WritableStore(name)
-    store = Store(connect(name, read_only=True), name)
-    store.lock_down()
-    return store
+    return Store(connect(name, read_only=True), name)

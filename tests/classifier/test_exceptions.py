@@ -224,6 +224,12 @@ def test_cause(error, reason, detail):
     assert (found.reason, found.detail) == (reason, detail)
 
 
+def test_timeout_over_its_own_cancellation():
+    """A timeout whose cause is the cancellation that it made is a timeout."""
+    found = classify(chained(TimeoutError(), made("CancelledError", "asyncio.exceptions")))
+    assert (found.reason, found.detail) == ("network_transient", "timeout")
+
+
 def test_implicit_context_counts_unless_suppressed():
     """The error during whose handling another was raised is its cause, unless it was raised from None."""
 

@@ -9,7 +9,7 @@ from datetime import datetime
 import pytest
 
 from analyzer.events import Event
-from analyzer.importers import HEAD_BYTES, Hit, Source, detect, head_of
+from analyzer.importers import HEAD_BYTES, Hit, Source, block_of, detect, head_of
 
 FILE_TIME = datetime(2026, 11, 1, 12)
 
@@ -30,7 +30,7 @@ def read() -> Callable[..., tuple[list[Event], list[Hit]]]:
         state: dict[str, object] = {}
         for start in range(0, len(lines), split):
             reader = kind.reader(Source("log", FILE_TIME), state)
-            for hit in reader.read(b"".join(line + b"\n" for line in lines[start : start + split])):
+            for hit in reader.read(block_of(b"".join(line + b"\n" for line in lines[start : start + split]))):
                 events.extend(hit.events)
                 if hit.why:
                     rejects.append(hit)

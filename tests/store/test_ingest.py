@@ -220,7 +220,7 @@ def test_an_overlong_line_is_cut_out_in_passing(
     assert memory.sql("select source_line from events order by 1").rows() == [(1,), (3,)]
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(data=st.data())
 def test_lines_and_bytes_add_up_however_a_file_grows(
     native: Native, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

@@ -70,7 +70,7 @@ select
   e.message,
   coalesce(json_extract_string(e.payload, '$.provider'), json_extract_string(e.facts, '$.provider')) as provider,
   coalesce(json_extract_string(e.payload, '$.model'), json_extract_string(e.facts, '$.model')) as model,
-  left(md5(regexp_replace(lower(e.message), '[0-9a-f-]{8,}|[0-9]+', '#', 'g')), 12) as fingerprint,
+  left(md5(regexp_replace(lower(e.message), '0x[0-9a-f]+|[0-9a-f-]{8,}|[0-9]+', '#', 'g')), 12) as fingerprint,
   e.operation,
   try_cast(json_extract_string(e.payload, '$.attempt') as bigint) as attempt,
   try_cast(json_extract_string(e.payload, '$.max_attempts') as bigint) as max_attempts,

@@ -1,0 +1,394 @@
+"""The command line's contract: what goes to stdout, what to stderr, and the exit code."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from analyzer.cli import COMMANDS
+from analyzer.events import EventLog
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+CALLERS = ("mcp-transport", "watch-authorities", "update-check", "budget-enforcer", "claude-code", "wave/")
+
+
+@pytest.fixture
+def store(run: Run, samples: Path, tmp_path: Path) -> str:
+    """A store of the samples."""
+    path = str(tmp_path / "s.duckdb")
+    run("ingest", str(samples), "--store", path)
+    return path
+
+
+def test_help_lists_every_command_and_each_has_its_own() -> None:
+    """-h and --help, with examples."""
+    for arguments in (["--help"], ["-h"], *[[name, "--help"] for name in COMMANDS]):
+        done = subprocess.run(
+            [sys.executable, "-c", "from analyzer.cli import main; main()", *arguments],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "COLUMNS": "80"},
+        )
+        assert "Usage: analyzer" in done.stdout
+        assert "  analyzer " in done.stdout
+        assert max(map(len, done.stdout.splitlines())) <= 80
+        assert done.stderr == ""
+
+
+def test_report_names_the_spike_and_no_other_caller(run: Run, samples: Path, tmp_path: Path) -> None:
+    """The main job: summary on stdout, HTML in a file, exit 0 whatever it finds."""
+    done = run("report", str(samples))
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[0].endswith("Unknown errors spiked for figma-probe.")
+    assert not [caller for caller in CALLERS if caller in done.stdout]
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert done.stderr == "report written to report.html\n"
+    html = (tmp_path / "report.html").read_text("utf-8")
+    assert "figma-probe" in html
+    assert "mcp-transport" in html
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["report.html"]
+
+
+def test_report_in_other_formats(run: Run, samples: Path, tmp_path: Path) -> None:
+    """Markdown and JSON go to stdout or a file, and write no HTML."""
+    markdown = run("report", str(samples), "--format", "markdown")
+    assert markdown.stdout.startswith("#")
+    assert "mcp" in markdown.stdout
+    data = json.loads(run("report", str(samples), "--json").stdout)
+    assert (data["schema"], data["verdict"]["level"]) == ("analyzer.report/1", "spike")
+    assert run("report", str(samples), "-f", "json", "-o", "r.json").stdout == ""
+    assert json.loads((tmp_path / "r.json").read_text("utf-8"))["totals"] == data["totals"]
+    assert run("report", str(samples), "-f", "html", "-o", "r.html", "-q").stderr == ""
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["r.html", "r.json"]
+
+
+def test_report_on_a_store_and_a_window(run: Run, store: str) -> None:
+    """Without paths, on what is stored; the window decides what is seen."""
+    assert "No spike" in run("report", "--store", store, "--until", "2026-11-09").stdout
+    assert "figma-probe" in run("report", "--store", store, "--since", "2026-11-09").stdout
+    assert "figma-probe" in run("report", env={"ANALYZER_STORE": store}).stdout
+
+
+def test_report_reads_paths_into_a_store_that_is_named(run: Run, samples: Path, tmp_path: Path) -> None:
+    """One command a night."""
+    done = run("report", str(samples), "--store", "n.duckdb")
+    assert done.returncode == 0
+    assert (tmp_path / "n.duckdb").exists()
+    assert json.loads(run("ingest", str(samples), "--store", "n.duckdb", "--json").stdout)["events"] == 0
+
+
+def test_ingest_accounts_for_every_line(run: Run, samples: Path) -> None:
+    """The JSON of the contract, twice: the second run adds nothing."""
+    first = json.loads(run("ingest", str(samples), "--store", "s.duckdb", "--json").stdout)
+    second = json.loads(run("ingest", str(samples), "--store", "s.duckdb", "--json").stdout)
+    for figures in (first, *first["sources"]):
+        parts = ("event_lines", "duplicates", "quarantined", "blank", "skipped")
+        assert figures["lines"] == sum(figures[part] for part in parts)
+    assert first["schema"] == "analyzer.ingest/1"
+    assert first["events"] > 0
+    assert (second["events"], second["lines"], second["unchanged"]) == (0, 0, first["files"])
+
+
+def test_ingest_tells_a_person_what_it_did(run: Run, samples: Path) -> None:
+    """Figures, quarantine, formats not read yet."""
+    said = run("ingest", str(samples)).stdout
+    assert "new events → analyzer.duckdb" in said
+    assert "analyzer query quarantine-lines" in said
+    assert "unfinished last line" in said
+
+
+def test_ingest_strict_exits_with_four_on_bad_lines(run: Run, samples: Path) -> None:
+    """Partial data is no success where it was forbidden."""
+    assert run("ingest", str(samples), "--store", "a.duckdb").returncode == 0
+    assert run("ingest", str(samples), "--store", "b.duckdb", "--strict").returncode == 4
+    assert run("ingest", str(samples / "healthy-week.jsonl"), "--store", "c.duckdb", "--strict").returncode == 0
+
+
+def test_ingest_reads_standard_input(run: Run, samples: Path) -> None:
+    """A dash, as everywhere; the same input twice is no second event."""
+    text = (samples / "healthy-week.jsonl").read_text("utf-8")
+    first = json.loads(run("ingest", "-", "--store", "s.duckdb", "--json", stdin=text).stdout)
+    second = json.loads(run("ingest", "-", "--store", "s.duckdb", "--json", stdin=text).stdout)
+    assert first["events"] == first["lines"] > 0
+    assert (second["events"], second["duplicates"]) == (0, first["lines"])
+
+
+def test_ingest_follows_a_growing_log(tmp_path: Path) -> None:
+    """New lines are read while it runs; an interrupt ends it with 130."""
+    log = EventLog(tmp_path / "telemetry")
+    log.append("relay.triggered", {"step_id": "a"})
+    command = "from analyzer.cli import ingest, main; ingest.POLL_SECONDS = 0.1; main()"
+    arguments = ["ingest", "telemetry", "--follow", "--json", "--store", "s.duckdb"]
+    process = subprocess.Popen(
+        [sys.executable, "-c", command, *arguments],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    first = json.loads(process.stdout.readline())
+    log.append("relay.triggered", {"step_id": "b"})
+    second = json.loads(process.stdout.readline())
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert (first["events"], second["events"]) == (1, 1)
+    assert process.returncode == 130
+    assert err.strip() == "analyzer: interrupted"
+
+
+def test_a_second_ingest_is_told_to_come_back(run: Run, samples: Path, tmp_path: Path) -> None:
+    """Exit 75 while another process writes."""
+    from analyzer.store import open_store
+
+    with open_store(tmp_path / "s.duckdb", writable=True):
+        done = run("ingest", str(samples), "--store", "s.duckdb")
+    assert done.returncode == 75
+    assert "is being written by process" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message", "hint"),
+    [
+        (["report", "missing-folder"], 3, "missing-folder: no such file or folder", "check the spelling"),
+        (["report", "empty"], 3, "empty: nothing to read in this folder", "point at a folder"),
+        (["report", "--store", "none.duckdb"], 3, "no store at", "analyzer ingest PATH"),
+        (["report", "--since", "tomorow"], 2, "not a time: 'tomorow'", "2026-11-01"),
+        (["report", "--since", "7d", "--last", "7d"], 2, "both --since and --last", "give one"),
+        (["report", "-z", "Mars"], 2, "unknown time zone 'Mars'", "Europe/Berlin"),
+        (["report", "x", "-o", "no/such/dir/r.html"], 3, "no such file", ""),
+        (["report", "log.jsonl", "-o", "no/such/dir/r.html"], 3, "cannot be written", "--output"),
+        (["reprot"], 2, "unknown command 'reprot'", "did you mean 'report'?"),
+        (["report", "--sinse", "7d"], 2, "No such option", "--help"),
+        (["ingest"], 2, "Missing argument", "--help"),
+        (["query"], 2, "no query named", "--list"),
+        (["query", "errors-by-resaon"], 2, "unknown query 'errors-by-resaon'", "did you mean 'errors-by-reason'?"),
+        (["query", "errors-by-reason", "-p", "caller"], 2, "not KEY=VALUE", "-p caller="),
+        (["query", "quarantine-lines", "--since", "7d"], 2, "has no since", "leave"),
+        (["sql", "selec 1"], 2, "syntax error", "check the SQL"),
+        (["sql", "select x from errors"], 2, '"x" not found', ""),
+        (["sql", "drop view errors"], 2, "only reading is possible", "select"),
+        (["classify"], 2, "nothing to classify", "JSON lines"),
+        (["classify", "x", "--at", "noon"], 2, "--at", "2026-11-21T08:15:30Z"),
+        (["emit", "a.b", "novalue"], 2, "not KEY=VALUE", "caller=figma-probe"),
+        (["emit", "a.b", "--log", "log.jsonl"], 3, "could not be written", "permissions"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_bad_input_is_one_line_with_a_hint_and_the_right_exit_code(
+    run: Run, store: str, tmp_path: Path, arguments: list[str], code: int, message: str, hint: str
+) -> None:
+    """Never a traceback."""
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "log.jsonl").write_text(
+        '{"v":1,"id":"a","type":"a.b","timestamp":"2026-01-01","sessionId":"s","payload":{}}\n'
+    )
+    done = run(*arguments, env={"ANALYZER_STORE": store} if arguments[0] in {"query", "sql"} else {})
+    assert done.returncode == code
+    assert "Traceback" not in done.stderr
+    assert message in done.stderr
+    assert hint in done.stderr
+    assert [line for line in done.stderr.splitlines() if line.startswith("analyzer: ")]
+    assert done.stdout == ""
+
+
+def test_one_bad_path_does_not_stop_the_others(run: Run, samples: Path) -> None:
+    """The report is made, the problem told, and the exit code says that not all is in."""
+    done = run("report", "missing", str(samples))
+    assert done.returncode == 3
+    assert "figma-probe" in done.stdout
+    assert "analyzer: missing: no such file or folder" in done.stderr
+
+
+def test_query_lists_the_catalogue(run: Run) -> None:
+    """Names, what they answer, parameters; with a name the columns too. No store is needed."""
+    listing = run("query", "--list").stdout
+    assert "errors-by-reason" in listing
+    assert "-p since=null" in listing
+    assert "unknown_share" in run("query", "unknown-share", "--list").stdout
+    assert "from errors" in run("query", "errors-by-reason", "--sql").stdout
+
+
+def test_query_answers_in_every_format(run: Run, store: str, tmp_path: Path) -> None:
+    """The same rows as table, JSON, JSON lines, CSV, Markdown and Parquet."""
+    arguments = ["query", "errors-by-reason", "--store", store]
+    data = json.loads(run(*arguments, "--json").stdout)
+    assert (data["schema"], data["truncated"]) == ("analyzer.query/1", False)
+    reasons = [row["reason"] for row in data["rows"]]
+    assert list(data["rows"][0]) == data["columns"]
+    assert [json.loads(line) for line in run(*arguments, "-f", "jsonl").stdout.splitlines()] == data["rows"]
+    rows = list(csv.DictReader(io.StringIO(run(*arguments, "-f", "csv").stdout)))
+    assert [row["reason"] for row in rows] == reasons
+    assert [row["errors"] for row in rows] == [str(row["errors"]) for row in data["rows"]]
+    assert run(*arguments, "-f", "markdown").stdout.startswith("|")
+    run(*arguments, "-f", "parquet", "-o", "out.parquet")
+    assert pl.read_parquet(tmp_path / "out.parquet")["reason"].to_list() == reasons
+    table = run(*arguments).stdout
+    assert all(reason in table for reason in reasons)
+
+
+def test_query_takes_parameters(run: Run, store: str) -> None:
+    """Window options and -p narrow the rows."""
+    data = json.loads(
+        run(
+            "query",
+            "unknown-messages",
+            "-p",
+            "caller=figma-probe",
+            "-p",
+            "limit=2",
+            "--last",
+            "520w",
+            "--store",
+            store,
+            "-j",
+        ).stdout
+    )
+    assert len(data["rows"]) == 2
+    assert {row["caller"] for row in data["rows"]} == {"figma-probe"}
+
+
+def test_sql_answers_and_tells_when_it_cut(run: Run, store: str) -> None:
+    """A limit is never silent."""
+    done = run("sql", "select event_id from events order by 1", "--limit", "3", "--json", "--store", store)
+    data = json.loads(done.stdout)
+    assert (data["schema"], data["truncated"], len(data["rows"])) == ("analyzer.sql/1", True, 3)
+    assert "cut after 3 rows" in done.stderr
+    everything = json.loads(run("sql", "-", "--limit", "0", "--json", "--store", store, stdin="from events").stdout)
+    assert everything["truncated"] is False
+    assert len(everything["rows"]) > 200
+
+
+def test_sql_gives_wide_integers_as_numbers(run: Run, store: str) -> None:
+    """DuckDB's sums are HUGEINT."""
+    done = run(
+        "sql", "select sum(seq) as s, 12345678901234567890123456789012345678 as h from events", "-j", "--store", store
+    )
+    row = json.loads(done.stdout)["rows"][0]
+    assert isinstance(row["s"], int)
+    assert row["h"] == 12345678901234567890123456789012345678
+
+
+def test_classify_answers_line_for_line(run: Run) -> None:
+    """Objects, texts, blank lines and nonsense: one line out for one line in, in order."""
+    lines = [
+        '{"status": 429, "headers": {"retry-after": "12"}}',
+        "connection reset by peer",
+        "",
+        "{",
+        "[1, 2]",
+        '"Overloaded"',
+    ]
+    done = run("classify", "-", stdin="\n".join(lines) + "\n")
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(answers) == len(lines)
+    assert done.returncode == 0
+    keys = "reason detail retryable action rule ruleset retry_after_seconds reset_at current_tokens max_tokens"
+    assert all(set(answer) == {*keys.split(), "provider", "model"} for answer in answers)
+    assert (answers[0]["reason"], answers[0]["retry_after_seconds"]) == ("rate_limited", 12)
+    assert answers[1]["reason"] == "network_transient"
+    assert answers[2]["detail"] == "no_detail"
+
+
+def test_classify_resolves_relative_times_against_the_records_own(run: Run) -> None:
+    """Never against the clock."""
+    record = {
+        "message": "You've hit your session limit · resets 3pm (America/Bogota)",
+        "timestamp": "2026-11-03T10:00:00Z",
+    }
+    answer = json.loads(run("classify", "-", stdin=json.dumps(record) + "\n").stdout)
+    assert answer["reset_at"] == "2026-11-03T20:00:00Z"
+
+
+def test_classify_takes_a_text_with_what_is_known_beside_it(run: Run) -> None:
+    """Status and exit code refine a text; stdout of a good run is only prose."""
+    assert json.loads(run("classify", "--status", "529", "x").stdout)["detail"] == "overloaded"
+    text = "Claude AI usage limit reached|1770843600"
+    assert json.loads(run("classify", "--exit-code", "1", text).stdout)["detail"] == "usage_limit"
+    assert json.loads(run("classify", "--exit-code", "0", text).stdout)["reason"] == "unknown"
+
+
+def test_emit_appends_one_event(run: Run, tmp_path: Path) -> None:
+    """The id on stdout, the event on the log, secrets out of it."""
+    done = run(
+        "emit",
+        "relay.triggered",
+        "step_id=implement",
+        "token_usage_percent=82",
+        "note=ghp_" + "a1B2" * 9,
+        "--session",
+        "s-1",
+    )
+    (path,) = (tmp_path / "telemetry").iterdir()
+    written = json.loads(path.read_text("utf-8"))
+    assert written["id"] == done.stdout.strip()
+    assert (written["sessionId"], written["payload"]["token_usage_percent"]) == ("s-1", 82)
+    assert "ghp_" not in path.read_text("utf-8")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_emit_classifies_an_error_that_has_no_reason(run: Run, tmp_path: Path) -> None:
+    """A hook passes what it has; the shared classifier says what it is."""
+    run("emit", "error.classified", "caller=figma-probe", "status=429", "message=slow down", "--log", "log")
+    (path,) = (tmp_path / "log").iterdir()
+    payload = json.loads(path.read_text("utf-8"))["payload"]
+    assert (payload["reason"], payload["caller"]) == ("rate_limited", "figma-probe")
+    assert payload["facts"] == {"status": 429, "message": "slow down"}
+
+
+def test_emit_warns_of_a_type_that_nobody_knows(run: Run) -> None:
+    """It is written all the same: unknown types are kept."""
+    done = run("emit", "relay.trigered", "step_id=x")
+    assert done.returncode == 0
+    assert "did you mean 'relay.triggered'?" in done.stderr
+
+
+def test_a_reader_that_leaves_early_is_no_error(samples: Path, store: str) -> None:
+    """As with `| head -1`."""
+    code = f"{sys.executable} -c 'from analyzer.cli import main; main()' sql 'from events' --store {store} | head -1"
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", code], capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    assert done.returncode in {0, 141}
+
+
+def test_hostile_names_do_not_reach_the_terminal_raw(run: Run) -> None:
+    """Escape sequences in a path are shown, not obeyed."""
+    done = run("report", "x\x1b[2Jy\u202e")
+    assert "\x1b" not in done.stderr
+    assert "\u202e" not in done.stderr
+    assert "\\x1b" in done.stderr
+
+
+def test_help_is_quick(tmp_path: Path) -> None:
+    """Neither duckdb nor polars nor plotly nor rich is loaded for it, nor by what runs inside agents."""
+    heavy = ("duckdb", "polars", "plotly")
+    agents = (*heavy, "click", "rich", "jsonlines", "zstandard")
+    cases = {
+        "from analyzer.cli import run; run(['--help']); run(['report', '--help']); run(['query', '-h'])": heavy,
+        "import analyzer; analyzer.EventLog('x').append('a.b'); analyzer.classify('x')": agents,
+        "import analyzer": (*agents, "msgspec", "re2"),
+    }
+    for code, forbidden in cases.items():
+        check = (
+            f"import sys\nloaded = [name for name in {forbidden!r} if name in sys.modules]\nassert not loaded, loaded"
+        )
+        script = f"{code}\n{check}"
+        subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, cwd=tmp_path)
+
+
+def test_version_is_the_packages(run: Run) -> None:
+    """One number, from the package's metadata."""
+    done = run("--version")
+    assert done.stdout.startswith("analyzer, version ") or "is not installed" in done.stderr

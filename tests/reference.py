@@ -1,0 +1,183 @@
+"""The generated pages of `docs/`: `python -m tests.reference` writes them, and a test asserts that they are current.
+
+Views and queries describe themselves in the headers of their .sql files, commands in their `--help`.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import click
+
+from analyzer.cli import COMMANDS, cli
+from analyzer.store import catalogue, views
+from analyzer.store.header import Column, Param
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+HELP_WIDTH = 88
+"""Columns of the quoted help, so that it does not depend on anybody's terminal."""
+NOTE = "<!-- Made by `python -m tests.reference`. Change {source} instead. -->"
+
+EXIT_CODES: dict[str, tuple[tuple[int, str], ...]] = {
+    "report": (
+        (0, "the report was made, whatever it says"),
+        (2, "an option, a time or a time zone that cannot be read"),
+        (3, "no store, or a path that could not be read; the report covers what could be"),
+        (75, "another process is writing to the store"),
+    ),
+    "ingest": (
+        (0, "everything there was to read is in the store"),
+        (2, "an option that cannot be read"),
+        (3, "a path or the store could not be read; the other paths are in the store"),
+        (4, "with `--strict`: this run put lines into quarantine, or met damaged compressed data"),
+        (75, "another process has the store open"),
+        (130, "interrupted, as `--follow` is meant to be"),
+    ),
+    "query": (
+        (0, "rows were printed, perhaps none"),
+        (2, "no such query or parameter, or a value of the wrong type"),
+        (3, "no store, or it cannot be opened"),
+        (75, "another process is writing to the store"),
+    ),
+    "sql": (
+        (0, "rows were printed, perhaps none"),
+        (2, "the SQL does not run, is more than one statement, or does not only read"),
+        (3, "no store, or it cannot be opened"),
+        (75, "another process is writing to the store"),
+    ),
+    "classify": (
+        (0, "each input has a line of output, `unknown` ones included"),
+        (2, "nothing to classify, or an `--at` that is no time"),
+    ),
+    "emit": (
+        (0, "the event is in the log; its id is on stdout"),
+        (2, "an argument that is not KEY=VALUE"),
+        (3, "the event could not be written"),
+    ),
+}
+"""What each command's exit codes mean there."""
+
+
+def pages() -> dict[str, str]:
+    """Every generated page by its file name."""
+    return {"COMMANDS.md": commands_page(), "QUERIES.md": queries_page(), "VIEWS.md": views_page()}
+
+
+def commands_page() -> str:
+    """Every command with its help and its exit codes."""
+    root = click.Context(cli, info_name="analyzer", terminal_width=HELP_WIDTH, **cli.context_settings)
+    lines = [
+        NOTE.format(source="the command's docstring and options, or `tests/reference.py`"),
+        "# Commands",
+        "",
+        "stdout carries data, stderr everything else. Nothing is cut without saying so. `--store` falls back to",
+        "`$ANALYZER_STORE`, then to `analyzer.duckdb` in the working directory. `$NO_COLOR` takes the colours away.",
+        "The JSON of each command is described in [JSON.md](JSON.md).",
+        "",
+        "| exit code | means |",
+        "| ---: | --- |",
+        "| 0 | fine |",
+        "| 1 | findings; kept free for a command that fails a build on them, none returns it today |",
+        "| 2 | usage: an argument, an option or SQL that cannot be used |",
+        "| 3 | a store or an input could not be read or written |",
+        "| 4 | partial data, under `--strict` alone |",
+        "| 75 | busy: another process has the store open, try later |",
+        "| 130 | interrupted |",
+        "",
+        "An error is one line on stderr and, where something can be done, a second one that begins with `hint:`. An",
+        "unexpected one is reported as `internal error` with exit code 3; `ANALYZER_DEBUG=1` shows its traceback.",
+        "",
+        "```text",
+        cli.get_help(root),
+        "```",
+    ]
+    for name in COMMANDS:
+        command: click.Command = import_module(f"analyzer.cli.{name}").command
+        context = click.Context(command, info_name=name, parent=root, terminal_width=HELP_WIDTH)
+        lines += ["", f"## analyzer {name}", "", "```text", command.get_help(context), "```", ""]
+        lines += ["| exit code | when |", "| ---: | --- |"]
+        lines += [f"| {code} | {_cell(meaning)} |" for code, meaning in EXIT_CODES[name]]
+    return "\n".join(line.rstrip() for line in "\n".join(lines).splitlines()) + "\n"
+
+
+def queries_page() -> str:
+    """Every query of the catalogue: what it answers, its parameters and its columns."""
+    known = catalogue()
+    lines = [
+        NOTE.format(source="the header of the .sql file"),
+        "# Queries",
+        "",
+        "Run one with `analyzer query NAME`, in Python with `store.query(NAME, ...)`. Parameters are given as",
+        "`-p KEY=VALUE`; `--since`, `--until` and `--timezone` set the parameters of those names, `--last` sets",
+        "`since`. A TIMESTAMP may be written `2026-11-01`, `2026-11-01T06:00`, `7d` (back from now) or `yesterday`.",
+        "Times are UTC. `null` restricts nothing. The report is made of these queries and no others;",
+        "`analyzer query NAME --sql` prints one.",
+        "",
+        "| query | answers |",
+        "| --- | --- |",
+    ]
+    lines += [f"| [{name}](#{name}) | {_cell(query.header.title)} |" for name, query in known.items()]
+    for name, query in known.items():
+        area, _, rest = name.partition("-")
+        lines += ["", f"## {name}", "", query.header.description, ""]
+        lines += [f"[`queries/{area}/{rest}.sql`](../queries/{area}/{rest}.sql)", ""]
+        if query.header.params:
+            lines += ["| parameter | type | default | |", "| --- | --- | --- | --- |"]
+            lines += [_param(param) for param in query.header.params]
+            lines.append("")
+        lines += _columns(query.header.columns)
+    return "\n".join(lines) + "\n"
+
+
+def views_page() -> str:
+    """Every view and its columns."""
+    known = views()
+    lines = [
+        NOTE.format(source="the header of the .sql file in `analyzer/store/views/`"),
+        "# Views",
+        "",
+        "What SQL over a store may rely on: these views and columns keep their meaning; the tables behind them, whose",
+        "names end in `_v1`, may change. Every description below is also a comment in the database:",
+        "",
+        "```sql",
+        "select column_name, data_type, comment from duckdb_columns() where table_name = 'errors'",
+        "```",
+        "",
+        "All times are TIMESTAMPs without a zone, in UTC. Shares are 0..1, percentages 0..100. Null means that no log",
+        "says. `payload`, `scope` and `text` come from logs: treat them as untrusted text.",
+        "",
+        "| view | |",
+        "| --- | --- |",
+    ]
+    lines += [f"| [{name}](#{name}) | {_cell(header.description)} |" for name, header in sorted(known.items())]
+    for name, header in sorted(known.items()):
+        lines += ["", f"## {name}", "", header.description, "", *_columns(header.columns)]
+    return "\n".join(lines) + "\n"
+
+
+def _columns(columns: tuple[Column, ...]) -> list[str]:
+    rows = [f"| `{item.name}` | {item.type} | {_cell(item.description)} |" for item in columns]
+    return ["| column | type | |", "| --- | --- | --- |", *rows]
+
+
+def _param(param: Param) -> str:
+    return f"| `{param.name}` | {param.type} | `{param.default}` | {_cell(param.description)} |"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;")
+
+
+def main() -> int:
+    """Write every page."""
+    DOCS.mkdir(exist_ok=True)
+    for name, text in pages().items():
+        (DOCS / name).write_text(text, "utf-8")
+        print(f"docs/{name}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

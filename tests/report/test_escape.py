@@ -1,0 +1,112 @@
+"""What hostile text becomes in each medium."""
+
+from __future__ import annotations
+
+import csv
+import io
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analyzer.report import csv_cell, html_text, markdown_text, terminal_safe
+
+STEERING = [
+    ("\x1b[31mred\x1b[0m", r"\x1b[31mred\x1b[0m"),
+    ("a\rb\nc\td", r"a\x0db\x0ac\x09d"),
+    ("\x00\x07\x7f", r"\x00\x07\x7f"),
+    ("\x9b31m", r"\x9b31m"),
+    ("a\u202eb\u2066c\u2069", r"a\u202eb\u2066c\u2069"),
+    ("zero\u200bwidth\ufeff", r"zero\u200bwidth\ufeff"),
+    ("line\u2028break", r"line\u2028break"),
+    ("tag\U000e0041", r"tag\U000e0041"),
+    ("half\ud800", r"half\ud800"),
+]
+
+
+@pytest.mark.parametrize(("hostile", "shown"), STEERING)
+def test_terminal_shows_steering_characters(hostile: str, shown: str) -> None:
+    """Characters that steer a terminal or hide become visible codes."""
+    assert terminal_safe(hostile) == shown
+
+
+def test_terminal_keeps_what_people_write() -> None:
+    """Letters of any script, emoji and combining marks stay."""
+    text = "naïve Привет 漢字 עברית ¯\\_(ツ)_/¯ 🙂 e\u0301"
+    assert terminal_safe(text) == text
+
+
+def test_terminal_keeps_our_own_layout() -> None:
+    """Newlines and tabs of our own text can be kept, and nothing else with them."""
+    assert terminal_safe("a\n\tb\x1b", keep="\n\t") == "a\n\tb\\x1b"
+
+
+@given(st.text())
+def test_terminal_output_has_nothing_invisible(text: str) -> None:
+    """Whatever goes in, no control, format or surrogate character comes out."""
+    assert not [char for char in terminal_safe(text) if unicodedata.category(char) in {"Cc", "Cf", "Cs", "Zl", "Zp"}]
+
+
+@given(st.text())
+def test_html_text_cannot_leave_its_place(text: str) -> None:
+    """Neither a tag nor the end of an attribute survives."""
+    assert not set(html_text(text)) & set("<>\"'")
+
+
+@pytest.mark.parametrize(
+    ("hostile", "shown"),
+    [
+        ("a|b", r"a\|b"),
+        ("<img src=x>", "&lt;img src=x&gt;"),
+        ("[x](http://e.example)", r"\[x\](http&#58;//e.example)"),
+        ("![x](y)", r"\!\[x\](y)"),
+        ("*b* _i_ `c` #h ~s~", r"\*b\* \_i\_ \`c\` \#h \~s\~"),
+        ("one\n\n# two\r\nthree", r"one \# two three"),
+        ("- item", r"\- item"),
+        ("1. item", r"1\. item"),
+        ("&lt;b&gt;", "&amp;lt;b&amp;gt;"),
+        ("www.e.example", "www&#46;e.example"),
+        ("\x1b]8;;x\x07", r"\\x1b\]8;;x\\x07"),
+    ],
+)
+def test_markdown_is_taken_literally(hostile: str, shown: str) -> None:
+    """Markup, links, HTML and line breaks lose their meaning."""
+    assert markdown_text(hostile) == shown
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        '=cmd|"/C calc"!A1',
+        "+1+1",
+        "-2+3",
+        "@SUM(A1)",
+        "\t=1",
+        "\r=1",
+        " =1",
+        '"=1',
+        "＝1",
+        "＋1",
+        "－1",
+        "＠x",
+        "\n=1",
+        "-",
+    ],
+)
+def test_csv_formulas_are_disarmed(formula: str) -> None:
+    """A cell that a spreadsheet would calculate begins with an apostrophe."""
+    assert csv_cell(formula) == "'" + formula
+
+
+@pytest.mark.parametrize("harmless", ["-5", "+3.2e4", "-0.5", "a=b", "", "x@y.example", "2026-11-21"])
+def test_csv_leaves_numbers_and_texts(harmless: str) -> None:
+    """Numbers with a sign, and signs inside a text, are no formula."""
+    assert csv_cell(harmless) == harmless
+
+
+def test_csv_cell_survives_a_reader() -> None:
+    """The apostrophe is the only change that a CSV reader sees."""
+    buffer = io.StringIO()
+    csv.writer(buffer).writerow([csv_cell("=a\n,b")])
+    assert next(csv.reader(io.StringIO(buffer.getvalue()))) == ["'=a\n,b"]

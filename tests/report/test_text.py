@@ -1,0 +1,136 @@
+"""The summary for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import polars as pl
+import pytest
+
+from analyzer.analysis import Overview
+from analyzer.report import render_text
+from analyzer.report.monospace import columns, fit, fit_middle, fold, width_of
+
+Report = Callable[..., Overview]
+ENDLESS = "漢字 " * 900 + "x" * 3000
+
+
+def test_verdict_comes_first(report: Report) -> None:
+    """The first line says in a word and a sentence what to take away."""
+    assert render_text(report()).splitlines()[0] == "SPIKE  Unknown errors spiked for figma-probe."
+
+
+def test_names_only_callers_with_a_spike(report: Report) -> None:
+    """Other callers appear nowhere, not even where an error message, a relay or an exhaustion speaks of them."""
+    text = render_text(report(message="bridge of lint-hook and mcp-search broke"))
+    assert "figma-probe" in text
+    assert "lint-hook" not in text
+    assert "mcp-search" not in text
+    assert "bridge of [caller] and [caller] broke" in text
+
+
+def test_quiet_report_names_no_caller(report: Report) -> None:
+    """Without a spike no caller is named at all."""
+    found = report(spiking="figma-probe", others=())
+    quiet = replace(found, spikes=replace(found.spikes, found=()))
+    text = render_text(quiet)
+    assert text.startswith("QUIET")
+    assert "figma-probe" not in text
+    assert "1 caller" in text or "2 callers" in text
+
+
+def test_all_spiking_callers_are_named(report: Report) -> None:
+    """Beyond the sentences that fit, the callers are still listed by name."""
+    found = report()
+    spike = found.spikes.found[0]
+    many = tuple(replace(spike, caller=f"caller-{number:02d}") for number in range(25))
+    text = render_text(replace(found, spikes=replace(found.spikes, found=many)))
+    assert all(f"caller-{number:02d}" in text for number in range(25))
+
+
+@pytest.mark.parametrize("width", [20, 72, 80, 100, 300])
+@pytest.mark.parametrize("wild", ["plain", ENDLESS, "\x1b[2J\u202e\n" * 300, "🙂" * 500])
+def test_lines_fit(report: Report, width: int, wild: str) -> None:
+    """No line is wider than asked, whatever the log says; the least is 72 cells and the most 100."""
+    found = report(spiking=wild, message=wild, step=wild, others=(ENDLESS,))
+    text = render_text(found, width)
+    assert max(map(width_of, text.splitlines())) <= max(72, min(width, 100))
+
+
+def test_large_counts_fit(report: Report) -> None:
+    """Counts of millions and reasons that nobody knows keep the columns inside 80 cells."""
+    found = report()
+    tables = dict(found.tables)
+    for name, column in (("errors-by-reason", "errors"), ("errors-by-reason-caller-outcome", "errors")):
+        frame = tables[name].frame.with_columns(
+            pl.lit(987_654_321_987).alias(column), (pl.col("reason") + "_and_much_more" * 9).alias("reason")
+        )
+        tables[name] = replace(tables[name], frame=frame)
+    text = render_text(replace(found, tables=tables))
+    assert max(map(width_of, text.splitlines())) <= 80
+    assert "987.7G" in text
+
+
+def test_is_one_screen(report: Report) -> None:
+    """A report of a usual size has at most 45 lines."""
+    assert len(render_text(report()).splitlines()) <= 45
+
+
+def test_log_text_cannot_steer_the_terminal(report: Report) -> None:
+    """Escape sequences and newlines from a log come out as visible codes."""
+    text = render_text(report(spiking="evil\x1b[31m\nQUIET", message="\x1b]0;title\x07", step="st\u202eep"))
+    assert "\x1b" not in text
+    assert "\x07" not in text
+    assert "\u202e" not in text
+    assert r"evil\x1b[31m\x0aQUIET" in text
+
+
+def test_colour_is_on_the_verdict_alone(report: Report) -> None:
+    """With colour the same words stand there, and only the verdict's word is dressed."""
+    found = report()
+    coloured = render_text(found, colour=True)
+    assert coloured.count("\x1b[") == 2
+    assert coloured.startswith("\x1b[1;31mSPIKE\x1b[0m")
+    assert coloured.replace("\x1b[1;31m", "").replace("\x1b[0m", "") == render_text(found)
+
+
+def test_outcomes_add_up_in_columns(report: Report) -> None:
+    """Each reason stands in one line with its share and what became of it."""
+    lines = render_text(report()).splitlines()
+    line = next(line for line in lines if line.startswith("rate_limited"))
+    assert line.split()[:9] == ["rate_limited", "120", "90%", "78", "42", "0", "0", "0", "0"]
+
+
+def test_incompleteness_is_said(report: Report) -> None:
+    """Lines in quarantine and unfinished last lines are counted, with the query that shows them."""
+    text = " ".join(render_text(report()).split())
+    assert "2 in quarantine; 1 file with an unfinished last line: analyzer query quarantine-lines" in text
+
+
+def test_formats_that_are_not_read_are_named(report: Report) -> None:
+    """A format without a reader is named with the number of its files."""
+    found = report()
+    known = replace(found.completeness, unsupported={"codex": 3})
+    assert "Not read yet: codex (3 files)" in render_text(replace(found, completeness=known))
+
+
+def test_nothing_is_a_report_too(nothing: Overview) -> None:
+    """An empty store gives a short summary that says so."""
+    text = render_text(nothing)
+    assert text.startswith("EMPTY  There is nothing in this window.")
+    assert len(text.splitlines()) < 10
+
+
+def test_columns_align_by_cells() -> None:
+    """Wide and combining characters do not push the next column."""
+    lines = columns([["漢字", "1"], ["e\u0301", "22"], ["plain", "333"]], [False, True])
+    assert {width_of(line) for line in lines} == {10}
+
+
+def test_cutting_and_folding_keep_their_width() -> None:
+    """A cut says so with an ellipsis; a fold loses nothing."""
+    assert fit("abcdef", 4) == "abc…"
+    assert fit("漢字漢字", 5) == "漢字…"
+    assert fit_middle("abcdefghijklmnop", 9) == "abc … nop"
+    assert fold("one two " + "x" * 10, 5) == ["one", "two", "xxxxx", "xxxxx"]

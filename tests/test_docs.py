@@ -1,0 +1,327 @@
+"""The documentation names everything that there is, and what it shows works."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import click
+import pytest
+
+import analyzer
+from analyzer import errors
+from analyzer.classifier import REASONS, RECOVERY, Classification, Facts, Rule, default_ruleset, load_ruleset
+from analyzer.classifier.recovery import ACTIONS
+from analyzer.cli import COMMANDS
+from analyzer.events.codec import decode
+from analyzer.events.model import Event
+from analyzer.events.payloads import EVENT_TYPES
+from analyzer.events.times import now
+from analyzer.importers import FORMATS
+from analyzer.store import Tally, catalogue, views
+from tests import reference
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+DOCS = REPOSITORY / "docs"
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTHONUTF8": "1"}
+PAGES = sorted(
+    [*REPOSITORY.glob("*.md"), *DOCS.rglob("*.md"), REPOSITORY / "sample_events" / "README.md"],
+    key=lambda path: path.as_posix(),
+)
+
+
+def text_of(name: str) -> str:
+    """A page, by its path below the repository."""
+    return (REPOSITORY / name).read_text("utf-8")
+
+
+def blocks(page: str, language: str) -> list[str]:
+    """The fenced blocks of a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+
+
+def absent(names: object, page: str) -> list[str]:
+    """The names that a page does not set as code."""
+    assert isinstance(names, list | tuple | set | frozenset | dict)
+    return sorted(name for name in names if f"`{name}`" not in page)
+
+
+def anchors(page: str) -> set[str]:
+    """The anchors that GitHub makes of the headings of a page."""
+    plain = re.sub(r"^```.*?^```$", "", page, flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#{1,6} (.+)$", plain, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("name", sorted(reference.pages()))
+def test_generated_pages_are_current(name: str) -> None:
+    """`python -m tests.reference` would change nothing."""
+    assert text_of(f"docs/{name}") == reference.pages()[name]
+
+
+def test_readme_has_exactly_two_set_up_commands() -> None:
+    """Two fenced sh blocks, one command each; the second one follows the mark of the test command."""
+    readme = text_of("README.md")
+    found = [block.replace("\\\n", " ").strip() for block in blocks(readme, "sh")]
+    assert len(found) == 2
+    assert all("\n" not in command and command.startswith("python3 -m venv ") for command in found)
+    assert found[0].endswith("/analyzer report sample_events/")
+    assert found[1].endswith("-m tests")
+    assert "<!-- test command -->\n```sh\n" in readme
+    assert readme.index("```sh") < readme.index("<!-- test command -->")
+
+
+def test_readme_shows_the_summary_that_the_program_prints(tmp_path: Path) -> None:
+    """The summary in the README is the program's own output."""
+    done = run("report", str(REPOSITORY / "sample_events"), "--output", str(tmp_path / "report.html"))
+    assert done.stdout.strip() in text_of("README.md")
+
+
+def test_readme_example_of_logging_runs(tmp_path: Path) -> None:
+    """The example writes one classified error, and prints what its comment says."""
+    (example,) = blocks(text_of("README.md"), "python")
+    assert len(example.strip().splitlines()) <= 10
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", example],
+        cwd=tmp_path,
+        env=ENVIRONMENT,
+        text=True,
+        capture_output=True,
+        check=True,
+    )
+    assert done.stdout.strip() in example
+    (line,) = [line for path in (tmp_path / "telemetry").iterdir() for line in path.read_bytes().splitlines()]
+    event = decode(line, now())
+    assert isinstance(event, Event)
+    assert (event.type, event.payload["caller"]) == ("error.classified", "planner")
+
+
+def test_examples_of_the_python_page_run(tmp_path: Path) -> None:
+    """The blocks of PYTHON.md run one after another, and their assertions hold."""
+    program = "\n".join(blocks(text_of("docs/PYTHON.md"), "python"))
+    subprocess.run([sys.executable, "-W", "error", "-c", program], cwd=tmp_path, env=ENVIRONMENT, check=True)
+
+
+def test_example_events_are_events() -> None:
+    """The lines in EVENTS.md decode, the checksum of the first one included."""
+    found = [decode(block.strip().encode(), now()) for block in blocks(text_of("docs/EVENTS.md"), "json")]
+    assert len(found) == 2
+    assert all(isinstance(event, Event) for event in found)
+
+
+def test_example_rule_is_sound(tmp_path: Path) -> None:
+    """The rule in CLASSIFIER.md loads, finds its examples and lets its counter-example go."""
+    path = tmp_path / "rules.toml"
+    path.write_text(blocks(text_of("docs/CLASSIFIER.md"), "toml")[0], "utf-8")
+    rules = load_ruleset(path)
+    (rule,) = rules.rules
+    assert {analyzer.classify(example, ruleset=rules).rule for example in rule.examples} == {rule.id}
+    assert {analyzer.classify(example, ruleset=rules).rule for example in rule.counter_examples} == {"none"}
+
+
+@pytest.mark.parametrize("sql", blocks("\n".join(page.read_text("utf-8") for page in PAGES), "sql"))
+def test_example_sql_runs(sql: str, samples: Path) -> None:
+    """SQL that the documentation shows gives rows on the samples."""
+    with analyzer.open_store(":memory:") as store:
+        store.ingest([str(samples)])
+        assert store.sql(sql).height
+
+
+def test_every_command_and_option_is_documented() -> None:
+    """COMMANDS.md names each command with each of its options."""
+    page = text_of("docs/COMMANDS.md")
+    for name in COMMANDS:
+        section = page.partition(f"## analyzer {name}\n")[2].partition("\n## ")[0]
+        command: click.Command = import_module(f"analyzer.cli.{name}").command
+        assert section
+        for parameter in command.params:
+            if isinstance(parameter, click.Option):
+                assert all(option in section for option in parameter.opts), parameter.name
+
+
+def test_every_exit_code_is_documented() -> None:
+    """COMMANDS.md explains each code, and each command names codes that exist."""
+    codes = {value for name, value in vars(errors).items() if name.isupper() and isinstance(value, int)}
+    page = text_of("docs/COMMANDS.md")
+    assert codes == {int(code) for code in re.findall(r"^\| (\d+) \|", page, re.MULTILINE)}
+    assert set(reference.EXIT_CODES) == set(COMMANDS)
+    assert all(code in codes for rows in reference.EXIT_CODES.values() for code, _ in rows)
+
+
+def test_every_query_with_its_parameters_and_columns_is_documented() -> None:
+    """QUERIES.md has a section for each query that names all of them."""
+    page = text_of("docs/QUERIES.md")
+    for name, query in catalogue().items():
+        section = page.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
+        assert section, name
+        params = [item.name for item in query.header.params]
+        assert absent([*params, *(item.name for item in query.header.columns)], section) == []
+    assert f"{len(catalogue())} queries" in text_of("README.md")
+
+
+def test_every_view_with_its_columns_is_documented() -> None:
+    """VIEWS.md has a section for each view that names all of its columns."""
+    page = text_of("docs/VIEWS.md")
+    for name, header in views().items():
+        section = page.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
+        assert section, name
+        assert absent([item.name for item in header.columns], section) == []
+
+
+def test_every_reason_is_documented_with_its_recovery() -> None:
+    """The table of CLASSIFIER.md says of each reason what the recovery table says; README names all of them."""
+    page = text_of("docs/CLASSIFIER.md")
+    assert absent(REASONS, text_of("README.md")) == []
+    for reason, row in RECOVERY.items():
+        said = f"| `{reason}` | {'yes' if row.retryable else 'no'} | `{row.action}` | {row.max_attempts} |"
+        assert said in page
+
+
+def test_every_detail_is_documented_under_its_reasons() -> None:
+    """The table of details names each detail of the rules, under every reason that has it, and no other."""
+    rows = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \| ((?:`\w+`(?:, )?)+) \|", text_of("docs/CLASSIFIER.md"), re.MULTILINE)
+    documented = {
+        (reason, detail)
+        for details, reasons in rows
+        for detail in re.findall(r"`(\w+)`", details)
+        for reason in re.findall(r"`(\w+)`", reasons)
+        if reason in REASONS
+    }
+    known = {(rule.reason, rule.detail) for rule in default_ruleset().rules if rule.detail}
+    assert documented == known | {("unknown", "no_detail")}
+
+
+def test_every_key_of_rules_facts_and_actions_is_documented() -> None:
+    """CLASSIFIER.md names the keys of a rule, the facts and the actions."""
+    page = text_of("docs/CLASSIFIER.md")
+    shown = "\n".join(f"`{line.partition(' = ')[0]}`" for line in blocks(page, "toml")[0].splitlines())
+    rules = {field.name for field in dataclasses.fields(Rule)}
+    assert absent(rules, page + shown) == []
+    assert absent([field.name for field in dataclasses.fields(Facts)], page) == []
+    assert absent(ACTIONS, page) == []
+
+
+def test_every_event_type_and_payload_key_is_documented() -> None:
+    """EVENTS.md names each type in a heading, and below it each key of its payload."""
+    sections = re.split(r"^### ", text_of("docs/EVENTS.md"), flags=re.MULTILINE)[1:]
+    for kind, payload in EVENT_TYPES.items():
+        (section,) = [section for section in sections if kind in section.partition("\n")[0].split(", ")]
+        assert absent(set(payload.__annotations__), section) == [], kind
+
+
+def test_every_reject_code_is_documented() -> None:
+    """EVENTS.md explains each code that quarantine gives."""
+    (why,) = [item for item in views()["quarantine"].columns if item.name == "why"]
+    codes = why.description.partition(": ")[2].rstrip(".").split(", ")
+    assert len(codes) > 10
+    assert absent(codes, text_of("docs/EVENTS.md")) == []
+
+
+def test_every_format_is_documented_as_read_or_not() -> None:
+    """FORMATS.md and README put each format on its side, and FORMATS.md explains the ones that are read."""
+    page, readme = text_of("docs/FORMATS.md"), text_of("README.md")
+    table = re.findall(r"^\| .* \|$", page, re.MULTILINE)
+    rows = {name: row for row in table for name in re.findall(r"`(\w+)`", row[:90])}
+    for known in FORMATS:
+        assert f"`{known.name}`" in page
+        if known.reader is not None:
+            assert "| read" in rows[known.name]
+            assert f"\n## {known.name}\n" in page
+            assert re.search(rf"^\| `{known.name}`:", readme, re.MULTILINE)
+        else:
+            assert "| read" not in rows[known.name]
+
+
+def test_json_fields_are_documented() -> None:
+    """JSON.md names the fields of ingest, classify and report."""
+    page = text_of("docs/JSON.md")
+    assert absent(set(Tally.__slots__), page) == []
+    assert absent(set(analyzer.classify("x").to_dict()), page) == []
+    with analyzer.open_store(":memory:") as store:
+        ingested = store.ingest([str(REPOSITORY / "sample_events")]).to_dict()
+        report = analyzer.overview(store, import_module("analyzer.analysis").window()).to_dict()
+    assert absent(set(ingested) - {"schema"}, page) == []
+    assert absent({key for source in ingested["sources"] for key in source}, page) == []
+    assert absent(set(report) - {"schema"}, page) == []
+    for part in ("window", "verdict", "totals", "completeness"):
+        assert absent(set(report[part]), page) == [], part
+    assert absent({key for spike in report["spikes"] for key in spike}, page) == []
+    assert absent({key for table in report["tables"].values() for key in table}, page) == []
+    for schema in (ingested["schema"], report["schema"], "analyzer.query/1", "analyzer.sql/1"):
+        assert schema in page
+
+
+def test_public_python_names_are_documented() -> None:
+    """PYTHON.md names everything that `import analyzer` offers."""
+    page = text_of("docs/PYTHON.md")
+    assert [name for name in analyzer.__all__ if f"analyzer.{name}" not in page] == []
+    assert {"rule", "ruleset"} <= {field.name for field in dataclasses.fields(Classification)}
+
+
+def test_spike_constants_are_documented() -> None:
+    """SPIKES.md gives each constant of the test its present value."""
+    page = text_of("docs/SPIKES.md")
+    module = import_module("analyzer.analysis.spikes")
+    constants = {
+        name: value for name, value in vars(module).items() if re.fullmatch(r"(MIN|MAX|BASELINE)_[A-Z_]+", name)
+    }
+    assert len(constants) == 7
+    for name, value in constants.items():
+        (said,) = re.findall(rf"`{name}` \| ([\d.]+) \|", page)
+        assert float(said) == value
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(REPOSITORY).as_posix())
+def test_links_resolve(page: Path) -> None:
+    """A link inside the repository leads to a file, and to a heading where it names one."""
+    prose = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose):
+        if target.startswith("https://"):
+            continue
+        name, _, anchor = target.partition("#")
+        leads_to = (page.parent / name).resolve() if name else page
+        assert leads_to.exists(), target
+        if anchor:
+            assert anchor in anchors(leads_to.read_text("utf-8")), target
+
+
+def test_every_page_is_reachable_from_the_readme() -> None:
+    """README links to each page of docs/, and to the folder of decisions."""
+    readme = text_of("README.md")
+    for page in DOCS.glob("*.md"):
+        assert f"](docs/{page.name})" in readme
+    assert "](docs/decisions)" in readme
+
+
+@pytest.mark.parametrize("page", sorted((DOCS / "decisions").glob("*.md")), ids=lambda path: path.stem)
+def test_decisions_are_short(page: Path) -> None:
+    """A decision says what, why and at what price on one screen."""
+    text = page.read_text("utf-8")
+    assert re.fullmatch(r"\d{4}-[a-z0-9-]+", page.stem)
+    assert text.startswith(f"# {int(page.stem[:4])}. ")
+    assert len(text.splitlines()) <= 25
+    assert all(mark in text for mark in ("**Decided.**", "**Why.**", "**Price.**"))
+
+
+def test_the_picture_is_small() -> None:
+    """The screenshot of the README is a PNG of less than 250 kB."""
+    data = (DOCS / "report.png").read_bytes()
+    assert data.startswith(b"\x89PNG")
+    assert len(data) < 250_000
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """The command line, in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-c", "from analyzer.cli import main; main()", *arguments],
+        env=ENVIRONMENT,
+        text=True,
+        encoding="utf-8",
+        capture_output=True,
+        check=True,
+    )
