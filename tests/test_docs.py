@@ -161,7 +161,6 @@ def test_every_query_with_its_parameters_and_columns_is_documented() -> None:
         assert section, name
         params = [item.name for item in query.header.params]
         assert absent([*params, *(item.name for item in query.header.columns)], section) == []
-    assert f"{len(catalogue())} queries" in text_of("README.md")
 
 
 def test_every_view_with_its_columns_is_documented() -> None:

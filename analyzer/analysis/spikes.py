@@ -61,7 +61,7 @@ class Spike:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Spikes:
     """What `spikes` found, and the daily counts that it looked at."""
 
@@ -103,6 +103,9 @@ class Spikes:
 
     def _repr_html_(self) -> str:
         return self.to_polars()._repr_html_()
+
+    def __repr__(self) -> str:
+        return "\n".join(spike.sentence for spike in self.found) or "no spike of unknown errors"
 
 
 _SCHEMA = {

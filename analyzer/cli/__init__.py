@@ -60,8 +60,18 @@ class _Commands(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
 
+def _version(context: click.Context, _: click.Parameter, asked: bool) -> None:
+    if asked:
+        from analyzer import __version__
+
+        click.echo(f"analyzer {__version__}")
+        context.exit()
+
+
 @click.command(cls=_Commands, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="agent-error-analyzer", prog_name="analyzer")
+@click.option(
+    "--version", is_flag=True, expose_value=False, is_eager=True, callback=_version, help="Print the version."
+)
 def cli() -> None:
     """Why do your agents fail, what did the retries buy, and where do unknown errors grow?
 

@@ -46,7 +46,9 @@ def connect(path: str, *, read_only: bool) -> duckdb.DuckDBPyConnection:
     # A second connection of this process to the same file shares settings that may be locked by now.
     if not connection.execute("select current_setting('lock_configuration')").fetchall()[0][0]:
         connection.execute("set global TimeZone = 'UTC'")
-        connection.execute("set enable_progress_bar = false")
+        # On already in a notebook; there, DuckDB refuses to touch it at all while ipywidgets is missing.
+        if connection.execute("select current_setting('enable_progress_bar')").fetchall()[0][0]:
+            connection.execute("set enable_progress_bar = false")
         if read_only and path != MEMORY:
             # A reader reaches nothing but its store, and there is no way back.
             connection.execute("set global enable_external_access = false")
