@@ -70,7 +70,7 @@ def _version(context: click.Context, _: click.Parameter, asked: bool) -> None:
 
 @click.command(cls=_Commands, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
-    "--version", is_flag=True, expose_value=False, is_eager=True, callback=_version, help="Print the version."
+    "--version", is_flag=True, expose_value=False, is_eager=True, callback=_version, help="Show the version and exit."
 )
 def cli() -> None:
     """Why do your agents fail, what did the retries buy, and where do unknown errors grow?
@@ -81,7 +81,13 @@ def cli() -> None:
 
 def main() -> None:
     """Entry point: every expected failure is one line on stderr with a hint, and its own exit code."""
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    if "duckdb" in sys.modules and "numpy" in sys.modules:
+        # With numpy installed, the tear-down of the interpreter makes DuckDB's binding print a page about leaks.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def run(arguments: list[str]) -> int:
