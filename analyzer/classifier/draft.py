@@ -21,6 +21,7 @@ from analyzer.classifier.facts import (
     STREAM_CHARS,
     Facts,
     cap,
+    facts_of,
 )
 from analyzer.redaction import redact
 
@@ -159,24 +160,25 @@ class Draft:
         if self.hints:
             texts = [*texts, *(f"{name}: {value}" for name, value in self.hints.items())]
         message = "\n".join(texts) if texts else None
-        return Facts(
-            status=self.status,
-            code=_clean(self.code, NAME_CHARS),
-            type=_clean(self.type, NAME_CHARS),
-            subtype=_clean(self.subtype, NAME_CHARS),
-            terminal_reason=_clean(self.terminal_reason, NAME_CHARS),
-            is_error=self.is_error,
-            message=_clean(message, MESSAGE_CHARS),
-            provider=_clean(self.provider, NAME_CHARS),
-            model=_clean(self.model, NAME_CHARS),
-            exception_class=_clean(self.exception_class, NAME_CHARS),
-            exit_code=self.exit_code,
-            stdout=_clean(self.stdout, STREAM_CHARS),
-            stderr=_clean(self.stderr, STREAM_CHARS),
-            headers=None
-            if self.headers is None
-            else {name: _clean(text, HEADER_CHARS) or "" for name, text in self.headers.items()},
-            cause=self.cause,
+        headers = self.headers
+        if headers is not None:
+            headers = {name: _clean(text, HEADER_CHARS) or "" for name, text in headers.items()}
+        return facts_of(
+            self.status,
+            _clean(self.code, NAME_CHARS) if self.code else None,
+            _clean(self.type, NAME_CHARS) if self.type else None,
+            _clean(self.subtype, NAME_CHARS) if self.subtype else None,
+            _clean(self.terminal_reason, NAME_CHARS) if self.terminal_reason else None,
+            self.is_error,
+            _clean(message, MESSAGE_CHARS) if message else None,
+            _clean(self.provider, NAME_CHARS) if self.provider else None,
+            _clean(self.model, NAME_CHARS) if self.model else None,
+            _clean(self.exception_class, NAME_CHARS) if self.exception_class else None,
+            self.exit_code,
+            _clean(self.stdout, STREAM_CHARS) if self.stdout else None,
+            _clean(self.stderr, STREAM_CHARS) if self.stderr else None,
+            headers,
+            self.cause,
         )
 
 
@@ -248,9 +250,7 @@ def _header_pairs(value: object) -> Iterable[tuple[str, str]]:
             yield name.strip().lower(), text.strip()
 
 
-def _clean(text: str | None, limit: int) -> str | None:
-    if text is None:
-        return None
+def _clean(text: str, limit: int) -> str | None:
     return _clean_short(text, limit) if len(text) <= MESSAGE_CHARS else _clean_any(text, limit)
 
 
@@ -260,7 +260,10 @@ def _clean_any(text: str, limit: int) -> str | None:
     if not text.isprintable():
         if "\x1b" in text:
             text = _regex(_ANSI).sub(b"", text.encode()).decode("utf-8", "replace")
-        text = text.replace("\r\n", "\n").replace("\r", "\n").translate(_CONTROL)
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+        # Line breaks are the rule in output and in long messages; looking at each character is dear.
+        if not text.replace("\n", "").replace("\t", "").isprintable():
+            text = text.translate(_CONTROL)
     text = redact(text.strip())
     return cap(text, limit) or None
 

@@ -14,8 +14,8 @@ from analyzer.classifier.draft import Draft, integer, plain
 from analyzer.classifier.facts import MAX_CAUSES, Facts
 
 _CACHED_CHARS = 2_000
-# Without bool and float: 1, 1.0 and True are one key of a cache.
-_FLAT = frozenset((str, int, type(None)))
+# Beside texts. Without bool and float: 1, 1.0 and True are one key of a cache.
+_FLAT = frozenset((int, type(None)))
 
 
 def extract(error: object) -> Facts:
@@ -23,17 +23,22 @@ def extract(error: object) -> Facts:
     if type(error) is Facts:
         return error
     try:
-        if type(error) is dict and len(error) <= 8:
-            items = tuple(error.items())
-            if all(type(value) in _FLAT for _, value in items) and _length(error) < _CACHED_CHARS:
-                return _extract_flat(items)
+        if type(error) is dict and len(error) <= 8 and _is_small(error):
+            return _extract_flat(tuple(error.items()))
         return _extract(error, MAX_CAUSES)
     except Exception:  # noqa: BLE001  # a foreign object may do anything when it is read
         return Facts(exception_class=type(error).__name__[:200])
 
 
-def _length(error: dict[object, object]) -> int:
-    return sum(len(value) for value in error.values() if type(value) is str)
+def _is_small(error: dict[object, object]) -> bool:
+    length = 0
+    for value in error.values():
+        kind = type(value)
+        if kind is str:
+            length += len(value)  # type: ignore[arg-type]  # a str, as the line above says
+        elif kind not in _FLAT:
+            return False
+    return length < _CACHED_CHARS
 
 
 @lru_cache(maxsize=1_024)

@@ -7,7 +7,9 @@ facts, so that a stored event can be judged again exactly as it was judged live.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+
+from analyzer.classifier.building import quick
 
 MESSAGE_CHARS = 2_000
 STREAM_CHARS = 4_000
@@ -16,35 +18,6 @@ HEADER_CHARS = 300
 MAX_HEADERS = 24
 MAX_CAUSES = 5
 
-_TEXTS = (
-    "code",
-    "type",
-    "subtype",
-    "terminal_reason",
-    "message",
-    "provider",
-    "model",
-    "exception_class",
-    "stdout",
-    "stderr",
-)
-_ORDER = (
-    "status",
-    "code",
-    "type",
-    "subtype",
-    "terminal_reason",
-    "is_error",
-    "message",
-    "provider",
-    "model",
-    "exception_class",
-    "exit_code",
-    "stdout",
-    "stderr",
-    "headers",
-    "cause",
-)
 # Far beyond what `extract` makes, and far below what would exhaust the stack on a hand-written file.
 _MAX_STORED_CAUSES = 50
 
@@ -79,7 +52,7 @@ class Facts:
     def to_dict(self) -> dict[str, object]:
         """JSON-ready; fields that are None are left out."""
         out: dict[str, object] = {}
-        for name in _ORDER:
+        for name in _NAMES:
             value = getattr(self, name)
             if value is None:
                 continue
@@ -96,26 +69,40 @@ class Facts:
         return _from_dict(d, _MAX_STORED_CAUSES) or cls()
 
 
+facts_of = quick(Facts)
+"""Facts out of the values of all fields, in order."""
+
+_NAMES = tuple(each.name for each in fields(Facts))
+_TYPES: dict[object, type] = {
+    **dict.fromkeys(_NAMES, str),
+    "status": int,
+    "exit_code": int,
+    "is_error": bool,
+    "headers": Mapping,
+    "cause": Mapping,
+}
+
+
 def _from_dict(d: object, depth: int) -> Facts | None:
     if not isinstance(d, Mapping):
         return None
-    values: dict[str, object] = {}
-    for name in _TEXTS:
-        value = d.get(name)
-        if isinstance(value, str):
+    values: dict[str, object] = dict.fromkeys(_NAMES)
+    for name, value in d.items():
+        wanted = _TYPES.get(name)
+        if wanted is type(value):
             values[name] = value
-    for name in ("status", "exit_code"):
-        value = d.get(name)
-        if isinstance(value, int) and not isinstance(value, bool):
-            values[name] = value
-    if isinstance(d.get("is_error"), bool):
-        values["is_error"] = d["is_error"]
-    headers = d.get("headers")
-    if isinstance(headers, Mapping):
-        values["headers"] = {k: v for k, v in headers.items() if isinstance(k, str) and isinstance(v, str)}
-    if depth > 0 and isinstance(d.get("cause"), Mapping):
-        values["cause"] = _from_dict(d["cause"], depth - 1)
-    return Facts(**values)  # type: ignore[arg-type]  # every value was checked against its field above
+        elif wanted is not None and isinstance(value, wanted):
+            values[name] = _checked(name, value, depth)
+    return facts_of(*values.values())
+
+
+def _checked(name: str, value: object, depth: int) -> object:
+    """The value of a field as it may stand there; None for one that may not."""
+    if name == "headers" and isinstance(value, Mapping):
+        return {k: v for k, v in value.items() if isinstance(k, str) and isinstance(v, str)}
+    if name == "cause":
+        return _from_dict(value, depth - 1) if depth > 0 else None
+    return None if isinstance(value, bool) else value
 
 
 def cap(text: str, limit: int) -> str:

@@ -6,14 +6,14 @@ lines, the rest of it is an agent's prose.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import re2
 
 from analyzer.classifier.facts import MESSAGE_CHARS, STREAM_CHARS, Facts
-from analyzer.classifier.rules import LINE, PROSE, SIGNAL, STATUS, TEXT, Ruleset, normal_name
+from analyzer.classifier.index import Index
+from analyzer.classifier.rules import STATUS, normal_name
 
 LOOSE_CHARS = 600
 """Errors state their cause early: in a longer text only whole lines and names count, unless a status says
@@ -22,9 +22,6 @@ that it is one."""
 SHORT_CHARS = 200
 """A failed command that prints one line of this length on stdout prints its error there."""
 
-_WORDS = frozenset((LINE, SIGNAL, TEXT))
-_STRICT = frozenset((LINE, SIGNAL))
-_LINES = frozenset((LINE,))
 _ERROR_LINE = r"(?mi)^[\s>*•⎿│|\[(-]*(?:api error|[a-z_.]*(?:error|exception)|fatal)\b\s*[:(\[\d][^\n]*"
 
 
@@ -33,16 +30,14 @@ def _error_line() -> Any:
     return re2.compile(_ERROR_LINE.encode())
 
 
-class Heard:
-    """The hits of one level of facts."""
+class Passage(NamedTuple):
+    """One text that was matched, for those who want to know what was found where."""
 
-    __slots__ = ("hits", "status")
-
-    def __init__(self) -> None:
-        self.hits: dict[int, bytes] = {}
-        """Pattern number → the text it was found in."""
-        self.status: int | None = None
-        """A status that a text states."""
+    text: bytes
+    found: list[int]
+    """Pattern numbers, in the order in which they were found."""
+    counting: int
+    """Mask of what counts in this text."""
 
 
 def succeeded(facts: Facts) -> bool:
@@ -52,36 +47,87 @@ def succeeded(facts: Facts) -> bool:
     return facts.exit_code == 0
 
 
-def listen(facts: Facts, ruleset: Ruleset) -> Heard:
-    """The hits in every text of these facts that may count."""
-    heard = Heard()
-    if succeeded(facts):
-        return heard
-    if facts.message:
-        text = _bytes(facts.message, MESSAGE_CHARS)
-        found = _matches(text, ruleset, prose=facts.status is None)
-        loose = len(text) <= LOOSE_CHARS or (facts.status or 0) >= 400
-        _keep(heard, text, found, ruleset, _WORDS if loose else _STRICT)
+def listen(facts: Facts, index: Index, passages: list[Passage] | None = None) -> tuple[int, int | None]:
+    """What the texts of an error say, as bits of the index, and its status: as given, else as a text states it.
+
+    With `passages`, they are added there. Ask only for facts of a run that did not go well.
+    """
+    heard = 0
+    status = facts.status
+    message = facts.message
+    if message:
+        if len(message) > MESSAGE_CHARS:
+            message = message[:MESSAGE_CHARS]
+        text = message.encode("utf-8", "replace")
+        loose = len(text) <= LOOSE_CHARS or (status is not None and status >= 400)
+        counting = index.words if loose else index.strict
+        heard, status = _match(index, text, counting, status, passages, status is None)
+    if facts.stderr or facts.stdout:
+        more, status = _listen_to_streams(facts, index, status, passages)
+        heard |= more
+    return heard, status
+
+
+def _listen_to_streams(
+    facts: Facts, index: Index, status: int | None, passages: list[Passage] | None
+) -> tuple[int, int | None]:
+    """A stream counts by its strict kinds of words; all words count in its error lines, and where it is short."""
+    heard = 0
     failed = facts.exit_code is not None and facts.exit_code != 0
-    if facts.stderr:
-        _listen_to_stream(heard, facts.stderr, ruleset, kinds=_STRICT, short=LOOSE_CHARS, failed=failed)
-    if facts.stdout and failed:
-        _listen_to_stream(heard, facts.stdout, ruleset, kinds=_LINES, short=SHORT_CHARS, failed=True)
-    return heard
-
-
-def _listen_to_stream(
-    heard: Heard, stream: str, ruleset: Ruleset, *, kinds: frozenset[str], short: int, failed: bool
-) -> None:
-    """A stream counts by the given kinds; all words count in its error lines, and where it is short."""
-    text = _bytes(stream, STREAM_CHARS)
-    alone = len(text) <= short and (kinds is not _LINES or (b"\n" not in text and text[:1] not in b"{["))
-    found = _matches(text, ruleset, prose=True)
-    _keep(heard, text, found, ruleset, _WORDS if alone else kinds, stream=True, failed=failed)
-    if not alone:
-        lines = b"\n".join(match.group() for match in _error_line().finditer(text))
+    speaking = index.stream_failed if failed else index.stream
+    for stream, is_stdout in ((facts.stderr, False), (facts.stdout, True)):
+        if not stream:
+            continue
+        if is_stdout and not failed:
+            # It says nothing about the error; when to come back may still stand there.
+            heard |= index.timely
+            continue
+        text = stream[:STREAM_CHARS].encode("utf-8", "replace")
+        alone = _alone(text) if is_stdout else len(text) <= LOOSE_CHARS
+        kinds = index.words if alone else index.lines if is_stdout else index.strict
+        more, status = _match(index, text, speaking & kinds, status, passages, True)
+        heard |= more
+        lines = b"" if alone else b"\n".join([match.group() for match in _error_line().finditer(text)])
         if lines:
-            _keep(heard, lines, _matches(lines, ruleset, prose=False), ruleset, _WORDS, stream=True, failed=failed)
+            more, status = _match(index, lines, speaking & index.words, status, passages, False)
+            heard |= more
+    return heard, status
+
+
+def _alone(text: bytes) -> bool:
+    """Whether this is all that a failed command had to say on stdout."""
+    return len(text) <= SHORT_CHARS and b"\n" not in text and text[:1] not in b"{["
+
+
+def _match(
+    index: Index, text: bytes, counting: int, status: int | None, passages: list[Passage] | None, prose: bool
+) -> tuple[int, int | None]:
+    """What counts in a text, and the status; where it may be prose and begins like it, loose words do not count."""
+    found = index.match_ascii(text) if text.isascii() else index.match(text)
+    if not found:
+        return 0, status
+    heard = 0
+    weights = index.weights
+    for number in found:
+        heard |= weights[number]
+    if prose and heard >= index.prose:
+        counting &= index.not_prose
+    heard &= counting
+    if status is None and heard >= index.status:
+        status = _stated_status(index, text, found)
+    if passages is not None:
+        passages.append(Passage(text, found, counting))
+    return heard, status
+
+
+def _stated_status(index: Index, text: bytes, found: list[int]) -> int | None:
+    for number in found:
+        pattern = index.patterns[number]
+        if pattern.kind == STATUS:
+            match = pattern.regex.search(text)
+            if match is not None:
+                return int(match.group(1))
+    return None
 
 
 def leading_name(message: str) -> str:
@@ -90,41 +136,3 @@ def leading_name(message: str) -> str:
     if first.endswith(":") or len(first) == len(message):
         return normal_name(first.rstrip(":"))
     return ""
-
-
-def _matches(text: bytes, ruleset: Ruleset, *, prose: bool) -> list[int]:
-    """Numbers of the patterns that match; where the text may be prose and begins like it, loose words are left out."""
-    found: list[int] = ruleset.compiled.set.Match(text) or []
-    patterns = ruleset.compiled.patterns
-    if prose and any(patterns[number].kind == PROSE for number in found):
-        return [number for number in found if patterns[number].kind not in (TEXT, STATUS)]
-    return found
-
-
-def _keep(
-    heard: Heard,
-    text: bytes,
-    found: Iterable[int],
-    ruleset: Ruleset,
-    kinds: frozenset[str],
-    *,
-    stream: bool = False,
-    failed: bool = False,
-) -> None:
-    """Keeps the hits of the kinds that count here; in a stream some rules ask for a whole line of a failed command."""
-    for number in found:
-        pattern = ruleset.compiled.patterns[number]
-        if pattern.kind == STATUS:
-            if heard.status is None and SIGNAL in kinds:
-                match = pattern.regex.search(text)
-                heard.status = int(match.group(1)) if match is not None else None
-            continue
-        if pattern.kind == PROSE or (pattern.kind in _WORDS and pattern.kind not in kinds):
-            continue
-        if stream and ruleset.rules[pattern.rule].strict_streams and (pattern.kind != LINE or not failed):
-            continue
-        heard.hits.setdefault(number, text)
-
-
-def _bytes(text: str, limit: int) -> bytes:
-    return text[:limit].encode("utf-8", "replace")

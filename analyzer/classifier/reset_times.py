@@ -7,7 +7,8 @@ the event's own time.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import cache
 from typing import Any, NamedTuple
@@ -42,7 +43,13 @@ _PATTERNS = {
         r"(?:\s*\(([A-Za-z][A-Za-z0-9_+\-/]{1,40})\)|\s+(UTC|GMT)\b)?"
     ),
 }
-_PARTS = rf"(?i)(\d+(?:\.\d+)?)\s*({_UNIT})"
+_DURATION, _MILLIS, _SECONDS, _EPOCH, _DATE, _CLOCK = range(6)
+TIME_PATTERNS = tuple(_PATTERNS.values())
+"""A text that none of these finds names no time; none of them sees case."""
+
+# For short texts only, such as group 1 of a duration; `(?a)` because RE2 knows ASCII digits and blanks only.
+_PARTS = re.compile(rf"(?ai)(\d+(?:\.\d+)?)[\t\n\f\r ]*({_UNIT})")
+_FACTORS = {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "秒": 1.0, "分": 60.0, "小": 3_600.0, "天": 86_400.0}
 
 
 class Clock(NamedTuple):
@@ -69,19 +76,16 @@ NOTHING = Reset()
 
 class _Compiled(NamedTuple):
     check: Any
-    regexes: dict[str, Any]
-    names: tuple[str, ...]
-    parts: Any
+    regexes: tuple[Any, ...]
 
 
 @cache
 def _compiled() -> _Compiled:
     check = re2.Set.SearchSet()
-    for pattern in _PATTERNS.values():
+    for pattern in TIME_PATTERNS:
         check.Add(pattern)
     check.Compile()
-    regexes = {name: re2.compile(pattern.encode()) for name, pattern in _PATTERNS.items()}
-    return _Compiled(check, regexes, tuple(_PATTERNS), re2.compile(_PARTS.encode()))
+    return _Compiled(check, tuple(re2.compile(pattern.encode()) for pattern in TIME_PATTERNS))
 
 
 def read(levels: Sequence[Facts], *, limited: bool) -> Reset:
@@ -95,10 +99,11 @@ def read(levels: Sequence[Facts], *, limited: bool) -> Reset:
             if found != NOTHING:
                 return found
     for level in levels:
-        for text in _texts(level):
-            found = from_text(text)
-            if found != NOTHING:
-                return found
+        for text, limit in ((level.message, MESSAGE_CHARS), (level.stderr, STREAM_CHARS), (level.stdout, STREAM_CHARS)):
+            if text:
+                found = from_text(text[:limit].encode("utf-8", "replace"))
+                if found is not NOTHING:
+                    return found
     return NOTHING
 
 
@@ -108,8 +113,11 @@ def from_text(text: bytes) -> Reset:
     hits = compiled.check.Match(text)
     if not hits:
         return NOTHING
-    found = {compiled.names[i]: compiled.regexes[compiled.names[i]].search(text) for i in hits}
-    return Reset(_seconds(found), _moment(found), _clock(found.get("clock")))
+    found = {number: compiled.regexes[number].search(text) for number in hits}
+    seconds, moment, clock = _seconds(found), _moment(found), None
+    if _CLOCK in found:
+        clock = _clock(found[_CLOCK])
+    return NOTHING if seconds is None and moment is None and clock is None else Reset(seconds, moment, clock)
 
 
 def resolve(clock: Clock, at: datetime) -> datetime | None:
@@ -132,50 +140,44 @@ def resolve(clock: Clock, at: datetime) -> datetime | None:
         return None
 
 
-def _texts(facts: Facts) -> Iterable[bytes]:
-    for text, limit in ((facts.message, MESSAGE_CHARS), (facts.stderr, STREAM_CHARS), (facts.stdout, STREAM_CHARS)):
-        if text:
-            yield text[:limit].encode("utf-8", "replace")
+def _seconds(found: Mapping[int, Any]) -> float | None:
+    if _DURATION in found:
+        return duration_seconds(found[_DURATION][1].decode("utf-8", "replace"))
+    if _MILLIS in found:
+        return _sane(float(found[_MILLIS][1]) / 1000)
+    return _sane(float(found[_SECONDS][1])) if _SECONDS in found else None
 
 
-def _seconds(found: Mapping[str, Any]) -> float | None:
-    match = found.get("duration")
-    if match is not None:
-        return duration_seconds(match.group(1).decode("utf-8", "replace"))
-    match = found.get("millis")
-    if match is not None:
-        return _sane(float(match.group(1)) / 1000)
-    match = found.get("seconds")
-    return _sane(float(match.group(1))) if match is not None else None
-
-
-def _moment(found: Mapping[str, Any]) -> datetime | None:
-    match = found.get("epoch")
-    if match is not None:
-        return _epoch(float(match.group(1)))
-    match = found.get("date")
-    if match is None:
+def _moment(found: Mapping[int, Any]) -> datetime | None:
+    if _EPOCH in found:
+        return _epoch(float(found[_EPOCH][1]))
+    if _DATE not in found:
         return None
-    day, clock, zone = (group.decode() if group is not None else "" for group in match.groups())
-    return _iso(f"{day}T{clock}", zone)
+    match = found[_DATE]
+    return _iso(f"{match[1].decode()}T{match[2].decode()}", match[3].decode() if match[3] is not None else "")
 
 
 def _clock(match: Any) -> Clock | None:
-    if match is None:
-        return None
-    month, day, hour12, minute12, half, hour24, minute24, word, zone, utc = (
-        group.decode("ascii", "replace") if group is not None else "" for group in match.groups()
-    )
-    if word:
-        hour, minute = (0 if word.lower() == "midnight" else 12), 0
-    elif half:
-        if not 1 <= int(hour12) <= 12:
+    half, word, month, day = match[5], match[8], match[1], match[2]
+    if word is not None:
+        hour, minute = (0 if word.lower() == b"midnight" else 12), 0
+    elif half is not None:
+        hour, minute = int(match[3]), int(match[4] or 0)
+        if not 1 <= hour <= 12:
             return None
-        hour, minute = int(hour12) % 12 + (12 if half.lower() == "p" else 0), int(minute12 or 0)
+        hour = hour % 12 + (12 if half.lower() == b"p" else 0)
     else:
-        hour, minute = int(hour24), int(minute24)
-    number = _MONTHS.index(month.lower()) + 1 if month else None
-    return Clock(number, int(day) if day else None, hour, minute, zone or ("UTC" if utc else ""))
+        hour, minute = int(match[6]), int(match[7])
+    number = None
+    if month is not None:
+        name = month.decode("ascii", "replace").lower()
+        # RE2 folds more than ASCII: a long s is an s to it, and no month to us.
+        if name not in _MONTHS:
+            return None
+        number = _MONTHS.index(name) + 1
+    zone = match[9]
+    named = zone.decode("ascii", "replace") if zone is not None else "UTC" if match[10] is not None else ""
+    return Clock(number, int(day) if day is not None else None, hour, minute, named)
 
 
 def _zone(name: str, at: datetime) -> tzinfo | None:
@@ -226,23 +228,24 @@ def header_value(text: str) -> Reset:
 
 def duration_seconds(text: str) -> float | None:
     """Seconds of `6m0s`, `8h44m7s`, `20ms`, `6hr 29min`, `5 days`; None for anything else."""
-    raw = text.strip().strip("~ ,").encode("utf-8", "replace")
+    raw = text.strip().strip("~ ,")
+    whole = _PARTS.fullmatch(raw)
+    if whole is not None:
+        return _sane(float(whole[1]) * _factor(whole[2].lower()))
     total, end = 0.0, 0
-    for match in _compiled().parts.finditer(raw):
-        if raw[end : match.start()].strip(b" ,\t"):
+    for match in _PARTS.finditer(raw):
+        if raw[end : match.start()].strip(" ,\t"):
             return None
-        total += float(match.group(1)) * _factor(match.group(2).decode().lower())
+        number, unit = match.groups()
+        total += float(number) * _factor(unit.lower())
         end = match.end()
-    if end == 0 or raw[end:].strip(b" ,.\t"):
+    if end == 0 or raw[end:].strip(" ,.\t"):
         return None
     return _sane(total)
 
 
 def _factor(unit: str) -> float:
-    if unit.startswith(("ms", "milli")):
-        return 0.001
-    by_letter = {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "秒": 1.0, "分": 60.0, "小": 3_600.0, "天": 86_400.0}
-    return by_letter[unit[0]]
+    return 0.001 if unit.startswith(("ms", "milli")) else _FACTORS[unit[0]]
 
 
 def _float(text: str | None) -> float | None:

@@ -1,316 +1,335 @@
-"""The rules file as data: read, checked, named by the digest of its content, compiled for one pass over a text.
+"""Rules files: read, checked, put together with the built-in rules.
 
-Invariant: a ruleset that loads is sound. Rules are tried in the order of the file and the first that holds wins.
+Invariant: a ruleset that loads is sound; one that does not is refused with its file, its line and the rule's id.
 """
 
 from __future__ import annotations
 
-import json
 import os
+import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import re2
 
 from analyzer.classifier.recovery import REASONS
+from analyzer.classifier.ruleset import (
+    EVIDENCE,
+    LINE,
+    LISTS,
+    NOT,
+    ONLY,
+    PROSE,
+    SIGNAL,
+    STATUS,
+    TEXT,
+    Compiled,
+    Pattern,
+    Rule,
+    Ruleset,
+    make,
+    normal_name,
+)
 from analyzer.errors import RulesError
 
-# Kinds of patterns: three of evidence, two of guards, two that belong to no rule.
-LINE, SIGNAL, TEXT = "line", "signal", "text"
-ONLY, NOT = "only_text", "not_text"
-STATUS, PROSE = "status", "prose"
+__all__ = [
+    "LINE",
+    "NOT",
+    "ONLY",
+    "PROSE",
+    "SIGNAL",
+    "STATUS",
+    "TEXT",
+    "Compiled",
+    "Pattern",
+    "Rule",
+    "Ruleset",
+    "build_ruleset",
+    "default_ruleset",
+    "load_ruleset",
+    "normal_name",
+    "ruleset_for",
+]
 
-# What may stand before an error on its line: bullets and quotes of terminals, then the names of wrappers.
-_LINE_START = r"(?m:^)[\s>*•⎿│|\[(\-–]*(?:[A-Za-z_.]*(?:error|exception|fatal)\b[^:\n]{0,20}[:(]\s*)*(?:\d{3} )?(?:"
-_WORD_START = r"(?:^|[^0-9A-Za-z_])(?:"
-_WORD_END = r")(?:$|[^0-9A-Za-z_])"
+BUILT_IN = os.path.join(os.path.dirname(__file__), "rules.toml")
 
-_LISTS = (
-    "names", "types", "signals", "line", "text", "statuses", "subtypes", "terminal_reasons", "exit_codes",
-    "only_status", "not_status", "only_text", "not_text", "only_providers",
-)  # fmt: skip
-_EVIDENCE = ("names", "types", "signals", "line", "text", "statuses", "subtypes", "terminal_reasons", "exit_codes")
-_KEYS = frozenset(
-    (*_LISTS, "id", "reason", "detail", "source", "examples", "counter_examples", "symptom", "strict_streams")
-)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Rule:
-    """One entry of the file. It holds when any of its evidence is there and none of its guards objects."""
-
-    id: str
-    reason: str
-    detail: str | None = None
-    source: str = ""
-    """Whose documented or observed behaviour this is."""
-    symptom: bool = False
-    """A wrapper's complaint: it gives way to what the cause says."""
-    strict_streams: bool = False
-    """Output of a command counts only as a whole line, and only with a non-zero exit code."""
-    names: tuple[str, ...] = ()
-    """Code, type or exception class; case and separators do not matter."""
-    types: tuple[str, ...] = ()
-    """Code or type alone, for names that are also those of catch-all classes."""
-    signals: tuple[str, ...] = ()
-    """Names that also count as words of a text."""
-    line: tuple[str, ...] = ()
-    """Patterns at the start of a line, after names of wrappers."""
-    text: tuple[str, ...] = ()
-    """Patterns anywhere in a short text."""
-    statuses: tuple[int, ...] = ()
-    subtypes: tuple[str, ...] = ()
-    terminal_reasons: tuple[str, ...] = ()
-    exit_codes: tuple[int, ...] = ()
-    only_status: tuple[int, ...] = ()
-    not_status: tuple[int, ...] = ()
-    only_text: tuple[str, ...] = ()
-    not_text: tuple[str, ...] = ()
-    only_providers: tuple[str, ...] = ()
-    examples: tuple[object, ...] = ()
-    """Inputs for which this rule comes first."""
-    counter_examples: tuple[object, ...] = ()
-    """Inputs that look alike and for which it does not."""
+_FLAGS = ("symptom", "strict_streams")
+_SAMPLES = ("examples", "counter_examples")
+_NUMBERS = ("statuses", "only_status", "not_status", "exit_codes")
+_PATTERNS = ("line", "text", "only_text", "not_text")
+_KEYS = frozenset((*LISTS, *_FLAGS, *_SAMPLES, "id", "reason", "detail", "source", "disabled"))
+_SHARED = ("status_patterns", "prose_patterns")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Pattern:
-    """One compiled pattern of the set."""
+@dataclass(frozen=True, slots=True)
+class _File:
+    """One rules file: its parsed content, and where each entry of it stands."""
 
-    kind: str
-    rule: int
-    """Index of its rule; -1 for patterns that belong to all."""
-    regex: Any
+    name: str
+    data: Mapping[str, Any]
+    lines: tuple[str, ...] = ()
+    """The file's lines, to say where something stands; none for data that came without a file."""
+    headers: tuple[int, ...] = ()
+    """Line of each `[[rule]]`, counted from 1."""
 
+    def place(self, entry: int | None = None, words: str = "") -> str:
+        """`file:line` of an entry, or of the first line of it that says the words."""
+        if entry is None or entry >= len(self.headers):
+            return self.name
+        first = self.headers[entry]
+        last = self.headers[entry + 1] - 1 if entry + 1 < len(self.headers) else len(self.lines)
+        for number in range(first, last + 1):
+            if words and words in self.lines[number - 1]:
+                return f"{self.name}:{number}"
+        return f"{self.name}:{first}"
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Ruleset:
-    """Rules in order, and the digest that names them: the first 12 hex digits of the SHA-256 of what decides."""
-
-    digest: str
-    rules: tuple[Rule, ...]
-    status_patterns: tuple[str, ...] = ()
-    """Where a text states a status; group 1."""
-    prose_patterns: tuple[str, ...] = ()
-    """How a text begins that only speaks of errors."""
-    compiled: Compiled = field(repr=False, compare=False, hash=False, default=None)  # type: ignore[assignment]
-
-    def __hash__(self) -> int:
-        return hash(self.digest)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Ruleset) and other.digest == self.digest
-
-
-class Compiled:
-    """Lookups from evidence to rules, and the one set of all text patterns."""
-
-    __slots__ = (
-        "exit_codes",
-        "names",
-        "patterns",
-        "set",
-        "statuses",
-        "subtypes",
-        "terminal_reasons",
-        "types",
-        "wanted",
-    )
-
-    def __init__(self, rules: tuple[Rule, ...], status_patterns: Iterable[str], prose_patterns: Iterable[str]) -> None:
-        self.names: dict[str, list[int]] = {}
-        self.types: dict[str, list[int]] = {}
-        self.statuses: dict[int, list[int]] = {}
-        self.subtypes: dict[str, list[int]] = {}
-        self.terminal_reasons: dict[str, list[int]] = {}
-        self.exit_codes: dict[int, list[int]] = {}
-        self.wanted: list[frozenset[str]] = []
-        """The normal names of each rule."""
-        self.patterns: list[Pattern] = []
-        options = re2.Options()
-        options.case_sensitive = False
-        # A ceiling for the automaton that is built while matching, not an allocation.
-        options.max_mem = 256 << 20
-        options.log_errors = False
-        self.set = re2.Set.SearchSet(options)
-        for index, rule in enumerate(rules):
-            self._index(index, rule)
-            self._add_patterns(index, rule, options)
-        for pattern in status_patterns:
-            self._add(STATUS, -1, pattern, options)
-        for pattern in prose_patterns:
-            self._add(PROSE, -1, pattern, options)
-        self.set.Compile()
-
-    def _index(self, index: int, rule: Rule) -> None:
-        self.wanted.append(frozenset(normal_name(name) for name in (*rule.names, *rule.types, *rule.signals)))
-        tables: tuple[tuple[dict[Any, list[int]], Iterable[object]], ...] = (
-            (self.names, {normal_name(name) for name in (*rule.names, *rule.signals)}),
-            (self.types, {normal_name(name) for name in rule.types}),
-            (self.statuses, rule.statuses),
-            (self.subtypes, rule.subtypes),
-            (self.terminal_reasons, rule.terminal_reasons),
-            (self.exit_codes, rule.exit_codes),
-        )
-        for table, keys in tables:
-            for key in keys:
-                table.setdefault(key, []).append(index)
-
-    def _add_patterns(self, index: int, rule: Rule, options: Any) -> None:
-        if rule.signals:
-            words = "|".join(_name_pattern(name) for name in rule.signals)
-            self._add(SIGNAL, index, f"{_WORD_START}{words}{_WORD_END}", options)
-        if rule.line:
-            self._add(LINE, index, f"{_LINE_START}{'|'.join(rule.line)})", options)
-        for kind, patterns in ((TEXT, rule.text), (ONLY, rule.only_text), (NOT, rule.not_text)):
-            if patterns:
-                self._add(kind, index, "|".join(f"(?:{pattern})" for pattern in patterns), options)
-
-    def _add(self, kind: str, rule: int, pattern: str, options: Any) -> None:
-        self.set.Add(pattern)
-        self.patterns.append(Pattern(kind, rule, re2.compile(pattern.encode(), options)))
-
-
-@lru_cache(maxsize=4_096)
-def normal_name(name: str) -> str:
-    """A name without case and separators; of a dotted name the last part. A leading minus stays."""
-    if len(name) > 200:
-        return ""
-    last = name.rsplit(".", 1)[-1].rsplit(":", 1)[-1]
-    letters = "".join(c for c in last.lower() if c.isalnum())
-    return f"-{letters}" if last.startswith("-") else letters
-
-
-def _name_pattern(name: str) -> str:
-    words = [re2.escape(word) for word in name.replace("-", "_").split("_") if word]
-    return ("-" if name.startswith("-") else "") + r"[_\-]?".join(words)
+    def refuse(self, message: str, hint: str, entry: int | None = None, words: str = "") -> RulesError:
+        """The error that names this file and the line."""
+        place = self.place(entry, words)
+        return RulesError(f"{place}: {message}" if place else message, hint)
 
 
 @lru_cache(maxsize=1)
 def default_ruleset() -> Ruleset:
     """The rules that come with the package."""
-    return load_ruleset(os.path.join(os.path.dirname(__file__), "rules.toml"))
+    return _ruleset(_parse(_read(BUILT_IN), "analyzer/classifier/rules.toml"))
 
 
 def load_ruleset(path: str | os.PathLike[str]) -> Ruleset:
-    """The rules of a TOML file. Raises RulesError for a file that cannot be read, or that no sound ruleset is in."""
-    import tomllib  # 4 ms that only who classifies should pay
+    """The rules of one TOML file and no others.
 
-    try:
-        with open(path, "rb") as handle:
-            data = tomllib.load(handle)
-    except OSError as error:
-        raise RulesError(f"cannot read rules: {error}", "give the path of a TOML file with [[rule]] entries") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise RulesError(f"rules are no valid TOML: {error}", f"look at {path}") from error
-    return build_ruleset(data)
+    Raises:
+        RulesError: the file cannot be read, or there is no sound ruleset in it.
+    """
+    return _ruleset(_parse(_read(path), os.fspath(path)))
+
+
+def ruleset_for(path: str | os.PathLike[str] | None) -> Ruleset:
+    """The built-in rules with those of a file: its new rules stand first, one with a built-in id takes its place.
+
+    An entry `id = "…"`, `disabled = true` takes a built-in rule out. None gives the built-in rules alone. The same
+    content gives the same ruleset without reading it twice.
+
+    Raises:
+        RulesError: the file cannot be read, or the rules together are not sound.
+    """
+    return default_ruleset() if path is None else _combined(_read(path), os.fspath(path))
 
 
 def build_ruleset(data: Mapping[str, Any]) -> Ruleset:
     """A ruleset out of parsed TOML. Raises RulesError with the rule's id."""
-    entries = data.get("rule")
-    if not isinstance(entries, list) or not entries:
-        raise RulesError("no rules in the file", "add at least one [[rule]] entry")
-    statuses, prose = _patterns(data, "status_patterns"), _patterns(data, "prose_patterns")
-    for pattern in statuses:
-        if re2.compile(pattern.encode()).groups != 1:
-            raise RulesError(f"status pattern {pattern!r} has not one group", "group 1 is the three-digit status")
-    rules = tuple(_rule(entry) for entry in entries)
-    seen: set[str] = set()
-    for rule in rules:
-        if rule.id in seen:
-            raise RulesError(f"rule id {rule.id!r} stands twice", "ids name a rule in events and must be unique")
-        seen.add(rule.id)
-    return Ruleset(_digest(rules, statuses, prose), rules, statuses, prose, Compiled(rules, statuses, prose))
+    return _ruleset(_File("", data))
 
 
-def _patterns(data: Mapping[str, Any], key: str) -> tuple[str, ...]:
-    patterns = data.get(key, [])
-    if not isinstance(patterns, list) or not all(isinstance(p, str) for p in patterns):
-        raise RulesError(f"{key} is no list of strings", "write a list of RE2 patterns")
-    for pattern in patterns:
-        if _checked(key, pattern).search(b"") is not None:
-            raise RulesError(f"pattern {pattern!r} of {key} matches everything", "make it say something")
-    return tuple(patterns)
+@lru_cache(maxsize=8)
+def _combined(content: bytes, path: str) -> Ruleset:
+    own, base = _parse(content, path), default_ruleset()
+    entries = _entries(own, required=not any(key in own.data for key in _SHARED))
+    known = {rule.id for rule in base.rules}
+    added: dict[str, tuple[Rule, str]] = {}
+    replaced: dict[str, tuple[Rule, str] | None] = {}
+    for number, entry in enumerate(entries):
+        name = _id(own, number, entry)
+        if name in added or name in replaced:
+            raise own.refuse(f"rule {name!r} stands twice", "ids are unique", number)
+        if entry.get("disabled") is True:
+            _check_disabled(own, number, entry, name, known)
+            replaced[name] = None
+        elif name in known:
+            replaced[name] = _rule(own, number, entry), own.place(number)
+        else:
+            added[name] = _rule(own, number, entry), own.place(number)
+    kept = {rule.id: replaced.get(rule.id, (rule, base.places[rule.id])) for rule in base.rules}
+    chosen = [(name, found) for name, found in (*added.items(), *kept.items()) if found is not None]
+    if not chosen:
+        raise own.refuse("no rules are left", "leave at least one rule enabled")
+    return _made(
+        own,
+        tuple(rule for _, (rule, _) in chosen),
+        (*base.status_patterns, *_status_patterns(own)),
+        (*base.prose_patterns, *_patterns(own, "prose_patterns")),
+        {name: place for name, (_, place) in chosen},
+    )
 
 
-def _rule(entry: object) -> Rule:
-    if not isinstance(entry, dict):
-        raise RulesError("a rule is no table", "write [[rule]]")
+def _ruleset(file: _File) -> Ruleset:
+    rules: dict[str, Rule] = {}
+    places: dict[str, str] = {}
+    for number, entry in enumerate(_entries(file, required=True)):
+        name = _id(file, number, entry)
+        if name in rules:
+            raise file.refuse(f"rule {name!r} stands twice", "ids are unique", number)
+        if "disabled" in entry:
+            raise file.refuse(f"rule {name!r} is disabled, but nothing stands below it", "take it out", number)
+        rules[name] = _rule(file, number, entry)
+        places[name] = file.place(number)
+    status, prose = _status_patterns(file), _patterns(file, "prose_patterns")
+    return _made(file, tuple(rules.values()), status, prose, places)
+
+
+def _made(
+    file: _File, rules: tuple[Rule, ...], status: tuple[str, ...], prose: tuple[str, ...], places: Mapping[str, str]
+) -> Ruleset:
+    try:
+        return make(rules, status, prose, places)
+    except re2.error as error:
+        raise file.refuse(f"the patterns of a rule are too much for RE2 together: {error}", "split the rule") from error
+
+
+def _read(path: str | os.PathLike[str]) -> bytes:
+    try:
+        with open(path, "rb") as handle:
+            return handle.read()
+    except (OSError, ValueError) as error:
+        raise RulesError(f"cannot read rules: {error}", "give the path of a TOML file with [[rule]] entries") from error
+
+
+def _parse(content: bytes, name: str) -> _File:
+    import tomllib  # 4 ms that only who classifies should pay
+
+    try:
+        text = content.decode("utf-8-sig")
+        data = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        line = re.search(r"\(at line (\d+)", str(error))
+        place = f"{name}:{line[1]}" if line is not None else name
+        raise RulesError(
+            f"{place}: rules are no valid TOML: {error}", "patterns stand best in single quotes"
+        ) from error
+    lines = text.split("\n")
+    return _File(name, data, tuple(lines), tuple(_headers(lines)))
+
+
+def _headers(lines: list[str]) -> Iterable[int]:
+    """Lines of `[[rule]]`; tomllib names none. Those inside of multi-line strings are no headers."""
+    quote = ""
+    for number, line in enumerate(lines, 1):
+        if not quote and re.match(r"\s*\[\[\s*[\"']?rule[\"']?\s*\]\]", line):
+            yield number
+        for mark in re.findall(r"'''|\"\"\"", line):
+            if not quote:
+                quote = mark
+            elif quote == mark:
+                quote = ""
+
+
+def _entries(file: _File, *, required: bool) -> list[dict[str, Any]]:
+    unknown = sorted(set(file.data) - {"rule", *_SHARED})
+    if unknown:
+        error = RulesError.unknown_value("key", unknown[0], ("rule", *_SHARED))
+        raise file.refuse(error.message, error.hint)
+    entries = file.data.get("rule", [])
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise file.refuse("a rule is no table", "write [[rule]]")
+    if required and not entries:
+        raise file.refuse("no rules in the file", "add at least one [[rule]] entry")
+    return entries
+
+
+def _id(file: _File, number: int, entry: Mapping[str, Any]) -> str:
     name = entry.get("id")
-    if not isinstance(name, str) or not name or name == "none":
-        raise RulesError(f"a rule has no usable id: {name!r}", "give each rule a short unique id")
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9][\w.-]{0,79}", name) or name == "none":
+        raise file.refuse(f"a rule has no usable id: {name!r}", "give each rule a short unique id", number, "id")
+    return name
+
+
+def _check_disabled(file: _File, number: int, entry: Mapping[str, Any], name: str, known: Iterable[str]) -> None:
+    more = sorted(set(entry) - {"id", "disabled"})
+    if more:
+        raise file.refuse(f"rule {name!r} is disabled and still has {more[0]!r}", "leave only id and disabled", number)
+    if name not in known:
+        error = RulesError.unknown_value("built-in rule", name, known)
+        raise file.refuse(error.message, error.hint, number, "id")
+
+
+def _rule(file: _File, number: int, entry: Mapping[str, Any]) -> Rule:
+    name = entry["id"]
     unknown = sorted(set(entry) - _KEYS)
     if unknown:
         error = RulesError.unknown_value(f"key in rule {name!r}", unknown[0], _KEYS)
-        raise RulesError(error.message, error.hint)
+        raise file.refuse(error.message, error.hint, number, unknown[0])
     if entry.get("reason") not in REASONS:
         error = RulesError.unknown_value(f"reason in rule {name!r}", str(entry.get("reason")), REASONS)
-        raise RulesError(error.message, error.hint)
+        raise file.refuse(error.message, error.hint, number, "reason")
     values: dict[str, Any] = {}
     for key, value in entry.items():
-        if key in ("examples", "counter_examples", *_LISTS):
+        if key in (*_SAMPLES, *LISTS):
             if not isinstance(value, list):
-                raise RulesError(f"{key} of rule {name!r} is no list", "write it in brackets")
-            values[key] = tuple(_expanded(name, key, value))
-        elif key in ("symptom", "strict_streams"):
-            values[key] = value is True
+                raise file.refuse(f"{key} of rule {name!r} is no list", "write it in brackets", number, key)
+            values[key] = tuple(value if key in _SAMPLES else _expanded(file, number, key, value))
+        elif key in (*_FLAGS, "disabled"):
+            if not isinstance(value, bool):
+                raise file.refuse(f"{key} of rule {name!r} is no flag", "write true or false", number, key)
+            if key != "disabled":
+                values[key] = value
         elif not isinstance(value, str):
-            raise RulesError(f"{key} of rule {name!r} is no text", "write it in quotes")
+            raise file.refuse(f"{key} of rule {name!r} is no text", "write it in quotes", number, key)
         else:
             values[key] = value
-    _lint(name, values)
+    _check(file, number, values)
     return Rule(**values)
 
 
-def _lint(name: str, values: Mapping[str, Any]) -> None:
-    if not any(values.get(key) for key in _EVIDENCE):
-        raise RulesError(f"rule {name!r} looks at nothing", f"give it one of {', '.join(_EVIDENCE)}")
+def _check(file: _File, number: int, values: Mapping[str, Any]) -> None:
+    name = values["id"]
+    if not any(values.get(key) for key in EVIDENCE):
+        raise file.refuse(f"rule {name!r} looks at nothing", f"give it one of {', '.join(EVIDENCE)}", number)
     if not values.get("source"):
-        raise RulesError(f"rule {name!r} names no source", "say whose behaviour it knows")
+        raise file.refuse(f"rule {name!r} names no source", "say whose behaviour it knows", number)
     if len(values.get("examples", ())) < 2 or not values.get("counter_examples"):
-        raise RulesError(f"rule {name!r} has too few examples", "give two examples and one counter-example")
-    for key in ("line", "text", "only_text", "not_text"):
+        raise file.refuse(
+            f"rule {name!r} has too few examples", "give two examples and one counter-example", number, "examples"
+        )
+    for key in _PATTERNS:
         for pattern in values.get(key, ()):
-            if _checked(name, pattern).search(b"") is not None:
-                raise RulesError(f"pattern {pattern!r} of rule {name!r} matches everything", "make it say something")
+            _compiles(file, f"rule {name!r}", pattern, number)
 
 
-def _checked(name: str, pattern: str) -> Any:
-    try:
-        return re2.compile(pattern.encode())
-    except re2.error as error:
-        raise RulesError(
-            f"pattern {pattern!r} of rule {name!r} is no RE2 pattern: {error}", "see RE2's syntax"
-        ) from error
-
-
-def _expanded(name: str, key: str, values: list[Any]) -> Iterable[object]:
-    """List values, checked; `"5xx"` and `"500-599"` become their numbers."""
-    wants_int = key in ("statuses", "only_status", "not_status", "exit_codes")
+def _expanded(file: _File, number: int, key: str, values: list[Any]) -> Iterable[object]:
+    """List values, checked; `"5xx"` becomes its hundred numbers."""
+    name = file.data["rule"][number]["id"]
     for value in values:
-        if key in ("examples", "counter_examples"):
-            yield value
-        elif not wants_int:
+        if key not in _NUMBERS:
             if not isinstance(value, str) or not value:
-                raise RulesError(f"{key} of rule {name!r} holds {value!r}", "only texts may stand there")
+                raise file.refuse(f"{key} of rule {name!r} holds {value!r}", "only texts may stand there", number, key)
             yield value
-        elif isinstance(value, int):
+        elif isinstance(value, int) and not isinstance(value, bool):
             yield value
-        elif isinstance(value, str) and value.endswith("xx") and value[:1].isdigit():
+        elif isinstance(value, str) and re.fullmatch(r"[1-9]xx", value):
             yield from range(int(value[0]) * 100, int(value[0]) * 100 + 100)
         else:
-            raise RulesError(f"{key} of rule {name!r} holds {value!r}", 'write a number, or "5xx"')
+            raise file.refuse(f"{key} of rule {name!r} holds {value!r}", 'write a number, or "5xx"', number, key)
 
 
-def _digest(rules: tuple[Rule, ...], status_patterns: tuple[str, ...], prose_patterns: tuple[str, ...]) -> str:
-    from hashlib import sha256  # 3 ms that only who loads rules should pay
+def _patterns(file: _File, key: str) -> tuple[str, ...]:
+    patterns = file.data.get(key, [])
+    if not isinstance(patterns, list) or not all(isinstance(p, str) for p in patterns):
+        raise file.refuse(f"{key} is no list of strings", "write a list of RE2 patterns")
+    for pattern in patterns:
+        _compiles(file, key, pattern)
+    return tuple(patterns)
 
-    decides = [
-        [rule.id, rule.reason, rule.detail, rule.symptom, rule.strict_streams, *(getattr(rule, key) for key in _LISTS)]
-        for rule in rules
-    ]
-    text = json.dumps([decides, status_patterns, prose_patterns], ensure_ascii=True, separators=(",", ":"))
-    return sha256(text.encode()).hexdigest()[:12]
+
+def _status_patterns(file: _File) -> tuple[str, ...]:
+    patterns = _patterns(file, "status_patterns")
+    for pattern in patterns:
+        if re2.compile(pattern.encode()).groups != 1:
+            raise file.refuse(f"status pattern {pattern!r} has not one group", "group 1 is the three-digit status")
+    return patterns
+
+
+def _compiles(file: _File, owner: str, pattern: str, number: int | None = None) -> None:
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        found = re2.compile(pattern.encode(), options).search(b"")
+    except re2.error as error:
+        why = error.args[0].decode("utf-8", "replace") if error.args and isinstance(error.args[0], bytes) else error
+        message = f"pattern {pattern!r} of {owner} is no RE2 pattern: {why}"
+        raise file.refuse(message, "RE2 has no look-around and no back-references", number, pattern) from error
+    if found is not None:
+        raise file.refuse(
+            f"pattern {pattern!r} of {owner} matches everything", "make it say something", number, pattern
+        )

@@ -35,20 +35,27 @@ _CURRENT = rf"\b(?:requested|resulted in|prompt has|input has|current_tokens)\b\
 
 
 class _Compiled(NamedTuple):
-    total: Any
-    pairs: tuple[tuple[Any, bool], ...]
-    most: Any
-    current: Any
+    check: Any
+    """All patterns in one pass: the sum, the pairs, the maximum, the current."""
+    regexes: tuple[Any, ...]
+
+
+_FIRST_PAIR = 1
+_MOST = _FIRST_PAIR + len(_PAIRS)
+_HELD_ALONE = _MOST + 1
 
 
 @cache
 def _compiled() -> _Compiled:
-    pairs = tuple((_regex(pattern), current_first) for pattern, current_first in _PAIRS)
-    return _Compiled(_regex(_SUM), pairs, _regex(_MAX), _regex(_CURRENT))
-
-
-def _regex(pattern: str) -> Any:
-    return re2.compile(f"(?i){pattern}".encode())
+    patterns = [f"(?i){pattern}" for pattern in (_SUM, *(pattern for pattern, _ in _PAIRS), _MAX, _CURRENT)]
+    options = re2.Options()
+    # A ceiling for the automaton, not an allocation; a set that ran out of it would find nothing.
+    options.max_mem = 64 << 20
+    check = re2.Set.SearchSet(options)
+    for pattern in patterns:
+        check.Add(pattern)
+    check.Compile()
+    return _Compiled(check, tuple(re2.compile(pattern.encode()) for pattern in patterns))
 
 
 def token_counts(*texts: str | None) -> tuple[int | None, int | None]:
@@ -66,23 +73,25 @@ def token_counts(*texts: str | None) -> tuple[int | None, int | None]:
 
 def _read(text: bytes) -> tuple[int | None, int | None]:
     compiled = _compiled()
-    total = compiled.total.search(text)
-    if total is not None:
-        first, second = _number(total.group(1)), _number(total.group(2))
-        return (None if first is None or second is None else first + second), _number(total.group(3))
-    for pattern, current_first in compiled.pairs:
-        match = pattern.search(text)
-        if match is not None:
-            first, second = _number(match.group(1)), _number(match.group(2))
-            return (first, second) if current_first else (second, first)
-    most, current = compiled.most.search(text), compiled.current.search(text)
+    hits = compiled.check.Match(text)
+    if not hits:
+        return None, None
+    first = min(hits)
+    if first < _MOST:
+        match = compiled.regexes[first].search(text)
+        left, right = _number(match[1]), _number(match[2])
+        if first < _FIRST_PAIR:
+            return (None if left is None or right is None else left + right), _number(match[3])
+        return (left, right) if _PAIRS[first - _FIRST_PAIR][1] else (right, left)
     return (
-        _number(current.group(1)) if current is not None else None,
-        _number(most.group(1)) if most is not None else None,
+        _number(compiled.regexes[_HELD_ALONE].search(text).group(1)) if _HELD_ALONE in hits else None,
+        _number(compiled.regexes[_MOST].search(text).group(1)) if _MOST in hits else None,
     )
 
 
 def _number(digits: bytes) -> int | None:
+    if digits.isdigit():
+        return int(digits)
     text = digits.decode("ascii", "replace").lower().replace(",", "").replace("_", "")
     factor = {"k": 1_000, "m": 1_000_000}.get(text[-1:], 1)
     try:

@@ -1,0 +1,64 @@
+"""Many stored facts at a time, for replay: normalised and redacted when they were stored, they are judged as they are.
+
+Invariant: an answer equals what `classify_facts` says of the same facts, and whatever is stored has an answer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from typing import cast
+
+from analyzer.classifier.deciding import judge
+from analyzer.classifier.facts import Facts
+from analyzer.classifier.index import Answer, index_of
+from analyzer.classifier.rules import Ruleset, default_ruleset, ruleset_for
+
+__all__ = ["Answer", "classify_batch", "judge_json"]
+
+
+def classify_batch(
+    facts: Iterable[Facts] | Iterable[Mapping[str, object]], *, ruleset: Ruleset | None = None
+) -> list[Answer]:
+    """`(reason, detail, retryable, action, rule)` of each, in order; a mapping is what `Facts.to_dict` gives."""
+    index = index_of(default_ruleset() if ruleset is None else ruleset)
+    read = (each if isinstance(each, Facts) else Facts.from_dict(each) for each in facts)
+    return [judge(each, index)[0].answer for each in read]
+
+
+def judge_json(chunk: list[str], rules_path: str | None) -> list[Answer]:
+    """The same of facts as JSON text, by the rules of `ruleset_for(rules_path)`; a function for pools of processes.
+
+    Raises:
+        RulesError: the rules cannot be used.
+    """
+    index = index_of(ruleset_for(rules_path))
+    decode = _decoder()
+    return [judge(decode(text), index)[0].answer for text in chunk]
+
+
+@cache
+def _decoder() -> Callable[[str], Facts]:
+    """JSON text → facts, or what looks like them to whoever only reads."""
+    try:
+        from analyzer.classifier.stored import ERRORS, decoder  # 30 ms that only replay should pay
+    except ImportError:
+        return _decode
+    fast = decoder()
+
+    def decode(text: str) -> Facts:
+        try:
+            return cast("Facts", fast(text))
+        except ERRORS:
+            return _decode(text)
+
+    return decode
+
+
+def _decode(text: str) -> Facts:
+    """The forgiving way: what is no facts says nothing."""
+    try:
+        return Facts.from_dict(json.loads(text))
+    except (ValueError, RecursionError, AttributeError):
+        return Facts()

@@ -1,0 +1,238 @@
+"""`analyzer rules`: the rules as people work with them; list, test, explain, backtest."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from analyzer.cli.options import rules_option
+from analyzer.cli.output import narrate, write
+from analyzer.errors import FINDINGS, AnalyzerError, InputError
+
+if TYPE_CHECKING:
+    from analyzer.classifier.ruleset import Ruleset
+
+json_option = click.option("--json", "-j", "as_json", is_flag=True, help="One JSON object instead of text.")
+
+
+@click.group("rules")
+def command() -> None:
+    """List, test and explain the rules of the classifier, and score them against labelled errors.
+
+    The built-in rules, extended or overridden by those of --rules FILE, $ANALYZER_RULES or the file that analyzer.toml
+    names, here or in a folder above: [classifier] rules = "my-rules.toml".
+
+    \b
+      analyzer rules explain "prompt is too long: 210000 tokens > 200000 maximum"
+      analyzer rules test --rules my-rules.toml
+      analyzer rules backtest --rules my-rules.toml --labels labelled.jsonl
+    """
+
+
+@command.command("list")
+@rules_option
+@click.option("--reason", metavar="REASON", help="Only rules of this reason.")
+@json_option
+def list_command(rules_path: str | None, reason: str | None, as_json: bool) -> int:
+    """List the rules in the order in which they are tried: id, reason, detail, what they look at, source.
+
+    \b
+      analyzer rules list --reason rate_limited
+    """
+    from analyzer.classifier.recovery import REASONS
+    from analyzer.cli.rules_text import listing
+
+    if reason is not None and reason not in REASONS:
+        raise AnalyzerError.unknown_value("reason", reason, REASONS)
+    ruleset = _ruleset(rules_path)
+    chosen = [rule for rule in ruleset.rules if reason in (None, rule.reason)]
+    if as_json:
+        from analyzer.classifier.ruleset import EVIDENCE, GUARDS
+
+        rules = [
+            {
+                "id": rule.id,
+                "reason": rule.reason,
+                "detail": rule.detail,
+                "position": ruleset.rules.index(rule) + 1,
+                "evidence": {key: list(getattr(rule, key)) for key in EVIDENCE if getattr(rule, key)},
+                "guards": {key: list(getattr(rule, key)) for key in GUARDS if getattr(rule, key)},
+                "symptom": rule.symptom,
+                "strict_streams": rule.strict_streams,
+                "source": rule.source,
+                "place": ruleset.places.get(rule.id),
+            }
+            for rule in chosen
+        ]
+        _write_json("rules-list", {"ruleset": ruleset.digest, "rules": rules})
+    else:
+        write(listing(ruleset, chosen), None)
+    return 0
+
+
+@command.command("test")
+@rules_option
+@click.option("--corpus", metavar="FILE", help="JSON lines of errors or labelled cases: report rules that none hits.")
+@json_option
+def test_command(rules_path: str | None, corpus: str | None, as_json: bool) -> int:
+    """Run the examples of every rule, and look for rules that are hidden, cost too much or never hit anything.
+
+    Exits with 1 for findings, with 2 for a rules file that is broken. Overlaps are no findings: order decides them.
+
+    \b
+      analyzer rules test --rules my-rules.toml --corpus errors.jsonl
+    """
+    from dataclasses import asdict
+
+    from analyzer.classifier.lint import lint
+    from analyzer.cli.rules_text import verdict
+
+    report = lint(_ruleset(rules_path), None if corpus is None else (error for _, error in _lines(corpus)))
+    if as_json:
+        _write_json("rules-test", {"ok": not report.findings, **asdict(report)})
+    else:
+        write(verdict(report), None)
+    return FINDINGS if report.findings else 0
+
+
+@command.command("explain")
+@click.argument("text")
+@click.option("--status", type=int, help="HTTP status, beside TEXT.")
+@click.option("--exit-code", type=int, help="Exit code of the command that printed TEXT.")
+@click.option("--at", metavar="TIME", help="When it happened (ISO 8601); relative reset times count from there.")
+@rules_option
+@json_option
+def explain_command(
+    text: str, status: int | None, exit_code: int | None, at: str | None, rules_path: str | None, as_json: bool
+) -> int:
+    """Explain the reason of TEXT, or of one JSON object on stdin with -.
+
+    Shows the facts, every rule that matches and on what, why the first one wins, and what to do next.
+
+    \b
+      analyzer rules explain --status 529 Overloaded
+      echo '{"status": 429, "message": "slow down"}' | analyzer rules explain -
+    """
+    from analyzer.classifier.explain import explain
+    from analyzer.cli.rules_text import explanation
+    from analyzer.events.times import parse_time
+
+    error = _given(text, status, exit_code)
+    try:
+        moment = parse_time(at if at is not None else error.get("timestamp") if isinstance(error, dict) else None)
+    except ValueError:
+        moment = None
+    if at is not None and moment is None:
+        raise AnalyzerError(f"--at is no ISO 8601 time: {at!r}", "write 2026-11-21T08:15:30Z")
+    found = explain(error, at=moment, ruleset=_ruleset(rules_path))
+    if not as_json:
+        write(explanation(found), None)
+        return 0
+    verdict = found.classification
+    matches = [
+        {
+            "rule": match.rule,
+            "reason": match.reason,
+            "detail": match.detail,
+            "level": match.level,
+            "position": match.position,
+            "matched": match.matched,
+            "held_back": match.held_back,
+            "decides": match.decides,
+        }
+        for match in found.matches
+    ]
+    more = {"remediation": verdict.remediation, "matched": verdict.matched, "why": list(found.why)}
+    _write_json("rules-explain", {**verdict.to_dict(), **more, "matches": matches, "facts": verdict.facts.to_dict()})
+    return 0
+
+
+@command.command("backtest")
+@rules_option
+@click.option("--labels", required=True, metavar="FILE", help="JSON lines with input and reason; see docs/RULES.md.")
+@json_option
+def backtest_command(rules_path: str | None, labels: str, as_json: bool) -> int:
+    """Score rules against labelled errors: the rules in use without --rules before, those with it after.
+
+    Without --rules the built-in rules stand before and the rules in use after.
+
+    \b
+      analyzer rules backtest --rules my-rules.toml --labels labelled.jsonl
+    """
+    from dataclasses import asdict
+
+    from analyzer.classifier.backtest import backtest, label
+    from analyzer.classifier.rules import default_ruleset
+    from analyzer.cli.rules_text import comparison
+
+    before = default_ruleset() if rules_path is None else _ruleset(None)
+    read = [(number, label(record, number)) for number, record in _lines(labels)]
+    cases = [case for _, case in read if case is not None]
+    if not cases:
+        raise InputError(f"{labels}: no labelled errors", 'each line is {"input": …, "reason": "rate_limited"}')
+    bad = [number for number, case in read if case is None]
+    if bad:
+        narrate(f"{labels}: {len(bad)} lines are no labelled errors, the first one is line {bad[0]}")
+    result = backtest(cases, before, _ruleset(rules_path))
+    if as_json:
+        content = asdict(result)
+        for side, score in (("before", result.before), ("after", result.after)):
+            content[side]["macro_recall"] = score.macro_recall
+        _write_json("rules-backtest", {**content, "skipped": len(bad)})
+    else:
+        write(comparison(result), None)
+    return 0
+
+
+def _ruleset(option: str | None) -> Ruleset:
+    from analyzer.classifier.rules import ruleset_for
+    from analyzer.cli.settings import rules_in_use
+
+    return ruleset_for(rules_in_use(option))
+
+
+def _given(text: str, status: int | None, exit_code: int | None) -> Any:
+    if text == "-":
+        raw = sys.stdin.buffer.read().decode("utf-8", "replace").strip()
+        try:
+            given = json.loads(raw)
+        except (ValueError, RecursionError):
+            raise AnalyzerError("stdin is no JSON object", "give the TEXT of the error as the argument") from None
+        if not isinstance(given, dict):
+            raise AnalyzerError("stdin is no JSON object", 'write {"status": 429, "message": "…"}')
+    else:
+        given = {"message": text} if exit_code is None else {"stdout": text, "exit_code": exit_code}
+    if status is not None:
+        given["status"] = status
+    if exit_code is not None:
+        given["exit_code"] = exit_code
+    return given
+
+
+def _lines(path: str) -> Iterator[tuple[int, object]]:
+    """Number and content of each line that is not blank; one that is no JSON is a text.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    try:
+        with open(path, "rb") as handle:
+            for number, raw in enumerate(handle, 1):
+                line = raw.decode("utf-8", "replace").strip()
+                if not line:
+                    continue
+                try:
+                    yield number, json.loads(line)
+                except (ValueError, RecursionError):
+                    yield number, line
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}", "give the path of a file of JSON lines") from None
+
+
+def _write_json(schema: str, content: dict[str, Any]) -> None:
+    data = {"schema": f"analyzer.{schema}/1", **content}
+    write(json.dumps(data, ensure_ascii=False, allow_nan=False, default=str), None)

@@ -1,0 +1,166 @@
+"""What `analyzer rules` prints for people: the verdict first, then aligned lines.
+
+Invariant: texts of errors and of rules files are made safe for a terminal before they are laid out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from analyzer.report.cells import counted, percent
+from analyzer.report.escape import terminal_safe
+from analyzer.report.monospace import columns, fit, fold
+
+if TYPE_CHECKING:
+    from analyzer.classifier.backtest import Backtest, Change, Share
+    from analyzer.classifier.explain import Explanation
+    from analyzer.classifier.lint import Lint
+    from analyzer.classifier.ruleset import Rule, Ruleset
+
+WIDTH = 80
+INPUT_WIDTH = 60
+"""Cells of an error's text in a list."""
+
+
+def listing(ruleset: Ruleset, chosen: Sequence[Rule]) -> str:
+    """One line a rule, in order."""
+    from analyzer.classifier.ruleset import EVIDENCE
+
+    if not chosen:
+        return f"No rule of ruleset {ruleset.digest} has this reason."
+    shown = "" if len(chosen) == len(ruleset.rules) else f", {len(chosen)} shown"
+    rows = [["rule", "reason", "detail", "looks at", "source"]]
+    for rule in chosen:
+        evidence = ", ".join(key for key in EVIDENCE if getattr(rule, key))
+        rows.append([rule.id, rule.reason, rule.detail or "-", evidence, terminal_safe(rule.source)])
+    head = f"Ruleset {ruleset.digest}: {len(ruleset.rules)} rules, the first that holds decides{shown}."
+    return "\n".join([head, "", *columns(rows, [False] * 5)])
+
+
+def verdict(report: Lint) -> str:
+    """The lint: what is wrong, with the place; overlaps below."""
+    found = counted(len(report.findings), "finding") if report.findings else "No findings"
+    samples = f"{report.examples} examples and {report.counter_examples} counter-examples"
+    lines = [f"{found} in {report.rules} rules, {samples} of ruleset {report.ruleset}."]
+    if report.corpus_lines is not None:
+        lines.append(f"The corpus has {counted(report.corpus_lines, 'line')}.")
+    for finding in report.findings:
+        where = f"{finding.place}: " if finding.place else ""
+        lines += ["", terminal_safe(f"{where}{finding.rule}: {finding.message}")]
+        if finding.example is not None:
+            lines.append(f"  {_short(finding.example)}")
+    lines += _overlaps(report)
+    return "\n".join(lines)
+
+
+def explanation(found: Explanation) -> str:
+    """The reason, what to do, why, all matches, the facts."""
+    result = found.classification
+    name = result.reason if result.detail is None else f"{result.reason} ({result.detail})"
+    lines = [f"{name}, by rule {result.rule} of ruleset {result.ruleset}."]
+    rows = [
+        ("matched on", result.matched or "nothing"),
+        ("retryable", "yes" if result.retryable else "no"),
+        ("action", result.action),
+        ("what to do", result.remediation),
+    ]
+    known = result.to_dict()
+    optional = ("retry_after_seconds", "reset_at", "current_tokens", "max_tokens", "provider", "model")
+    rows += [(key, str(known[key])) for key in optional if known[key] is not None]
+    lines += ["", *_pairs(rows), "", "Why"]
+    lines += [f"  {line}" for sentence in found.why for line in fold(terminal_safe(sentence), WIDTH - 2)]
+    if found.matches:
+        lines += ["", "Rules with evidence, in order"]
+        table = [["", "  rule", "reason", "matched on", "held back by"]]
+        for match in found.matches:
+            mark = "→" if match.decides else " "
+            level = "" if match.level == 0 else f" (cause {match.level})"
+            matched = fit(terminal_safe(match.matched), 40)
+            table.append([f"  {mark}", f"{match.rule}{level}", match.reason, matched, match.held_back or "-"])
+        lines += columns([[row[0], row[1].strip(), *row[2:]] for row in table], [False] * 5)
+    for depth, (facts, status) in enumerate(zip(found.levels, found.statuses, strict=True)):
+        shown = [(key, _flat(value)) for key, value in facts.to_dict().items() if key != "cause"]
+        if facts.status is None and status is not None:
+            shown.append(("status", f"{status}, as the text says"))
+        lines += ["", "Facts" if depth == 0 else f"Facts of cause {depth}"]
+        lines += _pairs(shown) if shown else ["  none"]
+    return "\n".join(lines)
+
+
+def comparison(result: Backtest) -> str:
+    """Figures before and after, then the errors that changed."""
+    before, after = result.before, result.after
+    changes = f"{len(result.improved)} improved, {len(result.regressed)} regressed, {len(result.moved)} moved otherwise"
+    lines = [f"{changes}, of {counted(result.cases, 'labelled error')}."]
+    if before.ruleset == after.ruleset:
+        lines += [f"Ruleset {after.ruleset} on both sides; name another one with --rules.", ""]
+    else:
+        lines += [f"Ruleset {before.ruleset} → {after.ruleset}.", ""]
+    rows = [["", "before", "after", "cases"]]
+    for title, was, now in (
+        ("clear, exact", before.clear, after.clear),
+        ("all, acceptable", before.acceptable, after.acceptable),
+        ("retry decision", before.retry, after.retry),
+    ):
+        rows.append([title, _percent(was), _percent(now), str(now.total)])
+    rows.append(["macro recall", percent(before.macro_recall), percent(after.macro_recall), ""])
+    for reason, now in after.recall.items():
+        if now.total:
+            rows.append([f"  {reason}", _percent(before.recall[reason]), _percent(now), str(now.total)])
+    lines += columns(rows, [False, True, True, True])
+    for title, changed in (("Improved", result.improved), ("Regressed", result.regressed), ("Moved", result.moved)):
+        lines += _changes(title, changed)
+    return "\n".join(lines)
+
+
+def _overlaps(report: Lint) -> list[str]:
+    """A line for each rule whose examples other rules match too."""
+    if not report.overlaps:
+        return []
+    others: dict[str, list[str]] = {}
+    for each in report.overlaps:
+        others.setdefault(each.rule, []).append(each.other)
+    width = max(map(len, others))
+    lines = ["", f"{counted(len(report.overlaps), 'overlap')}: examples that other rules match too; order decides."]
+    for rule, names in others.items():
+        first, *more = fold(", ".join(names), WIDTH - width - 4)
+        lines += [f"  {rule:{width}}  {first}", *(f"  {'':{width}}  {line}" for line in more)]
+    return lines
+
+
+def _changes(title: str, changes: Sequence[Change]) -> list[str]:
+    lines = ["", title] if changes else []
+    for change in changes:
+        lines.append(terminal_safe(f"  {change.id}  {change.before} → {change.after}, by {change.after_rule}"))
+        if change.wanted != change.after:
+            lines[-1] += f"; wanted {change.wanted}"
+        lines.append(f"      {_short(change.input)}")
+    return lines
+
+
+def _percent(share: Share) -> str:
+    return percent(share.share)
+
+
+def _short(error: object) -> str:
+    """An error on one line, its end cut off."""
+    return fit(_flat(error), INPUT_WIDTH)
+
+
+def _flat(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return terminal_safe(" ".join(text.split()))
+
+
+def _pairs(rows: Iterable[tuple[str, str]]) -> list[str]:
+    """Names and values; a value that is too long goes on below itself."""
+    pairs = list(rows)
+    width = max(len(name) for name, _ in pairs)
+    lines = []
+    for name, value in pairs:
+        first, *more = fold(terminal_safe(value), WIDTH - width - 4)
+        lines.append(f"  {name:{width}}  {first}".rstrip())
+        lines += [f"  {'':{width}}  {line}" for line in more]
+    return lines

@@ -1,0 +1,74 @@
+"""What a folder settles for the commands run in it: `analyzer.toml`, in the current folder or the nearest one above.
+
+Invariant: only the command line looks for files; an option wins over the environment, the environment over the file.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from analyzer.errors import USAGE, AnalyzerError
+
+FILE = "analyzer.toml"
+RULES = "ANALYZER_RULES"
+_CLASSIFIER = ("rules",)
+
+
+def rules_in_use(option: str | None) -> str | None:
+    """Path of the rules file to use beside the built-in rules: `--rules`, else $ANALYZER_RULES, else analyzer.toml.
+
+    Raises:
+        AnalyzerError: analyzer.toml cannot be understood.
+    """
+    if option is not None:
+        return option
+    if os.environ.get(RULES):
+        return os.environ[RULES]
+    path = _nearest(os.getcwd())
+    return None if path is None else _rules_of(path)
+
+
+def _nearest(folder: str) -> str | None:
+    while True:
+        path = os.path.join(folder, FILE)
+        if os.path.isfile(path):
+            return path
+        above = os.path.dirname(folder)
+        if above == folder:
+            return None
+        folder = above
+
+
+def _rules_of(path: str) -> str | None:
+    section = _read(path).get("classifier", {})
+    if not isinstance(section, dict):
+        raise _refused(path, "classifier is no table", "write [classifier]")
+    unknown = sorted(set(section) - set(_CLASSIFIER))
+    if unknown:
+        error = AnalyzerError.unknown_value("key in [classifier]", unknown[0], _CLASSIFIER)
+        raise _refused(path, error.message, error.hint)
+    rules = section.get("rules")
+    if rules is None:
+        return None
+    if not isinstance(rules, str) or not rules:
+        raise _refused(path, "rules is no path", 'write rules = "my-rules.toml"')
+    return os.path.join(os.path.dirname(path), os.path.expanduser(rules))
+
+
+def _read(path: str) -> dict[str, Any]:
+    import tomllib
+
+    try:
+        with open(path, "rb") as handle:
+            return tomllib.load(handle)
+    except OSError as error:
+        raise _refused(path, f"cannot be read: {error.strerror}", "mend its permissions, or move it away") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise _refused(path, f"no valid TOML: {error}", "mend it, or move it away") from error
+
+
+def _refused(path: str, message: str, hint: str) -> AnalyzerError:
+    error = AnalyzerError(f"{path}: {message}", hint)
+    error.exit_code = USAGE
+    return error

@@ -1,0 +1,217 @@
+"""Batches: stored facts, many at a time, come to the very answers that each would come to alone."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from analyzer.classifier import Facts, classify, classify_facts, default_ruleset, extract
+from analyzer.classifier import batch as batch_module
+from analyzer.classifier.batch import classify_batch, judge_json
+from analyzer.classifier.building import quick
+from analyzer.classifier.deciding import judge
+from analyzer.classifier.index import index_of
+from analyzer.classifier.matching import ascii_matcher, utf8_matcher
+from analyzer.classifier.rules import ruleset_for
+
+RULES = default_ruleset()
+SAMPLES = [sample for rule in RULES.rules for sample in (*rule.examples, *rule.counter_examples)]
+STORED = [extract(sample) for sample in SAMPLES]
+MESSAGES = [facts.message or facts.stderr or facts.stdout for facts in STORED]
+
+
+def one_of(values):
+    """Any of many values; a `sampled_from` would print all of them."""
+    return st.integers(min_value=0, max_value=len(values) - 1).map(lambda number: values[number])
+
+
+NAMES = st.none() | one_of([name for rule in RULES.rules for name in (*rule.names, *rule.types)]) | st.text()
+WORDS = one_of([message for message in MESSAGES if message]) | st.text(max_size=30)
+TEXTS = st.none() | st.lists(WORDS, max_size=4).map(" ".join) | st.lists(WORDS, max_size=30).map("\n".join)
+FACTS = st.recursive(
+    st.builds(
+        Facts,
+        status=st.none() | st.integers() | st.sampled_from([400, 401, 402, 403, 404, 413, 429, 500, 503, 529]),
+        code=NAMES,
+        type=NAMES,
+        subtype=st.sampled_from([None, "success", "error_max_turns", ""]),
+        terminal_reason=st.sampled_from([None, "completed", "prompt_too_long"]),
+        is_error=st.none() | st.booleans(),
+        message=TEXTS,
+        provider=st.sampled_from([None, "anthropic", "OpenAI", "google", ""]),
+        exception_class=NAMES,
+        exit_code=st.none() | st.integers(min_value=-2, max_value=200),
+        stdout=TEXTS,
+        stderr=TEXTS,
+        headers=st.none() | st.dictionaries(st.sampled_from(["retry-after", "x-reset"]), st.text(max_size=9)),
+    ),
+    lambda inner: st.builds(Facts, message=TEXTS, type=NAMES, exception_class=NAMES, cause=inner),
+    max_leaves=5,
+)
+RELAXED = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def answer(facts):
+    """What a batch says, from a single classification."""
+    found = classify_facts(facts)
+    return (found.reason, found.detail, found.retryable, found.action, found.rule)
+
+
+@RELAXED
+@given(st.lists(FACTS, max_size=4))
+def test_batch_and_single_agree(many):
+    """Facts, mappings and JSON texts in a batch get the answers of `classify_facts`, in order."""
+    expected = [answer(facts) for facts in many]
+    assert classify_batch(many) == expected
+    assert classify_batch([facts.to_dict() for facts in many]) == expected
+    assert judge_json([json.dumps(facts.to_dict()) for facts in many], None) == expected
+    assert judge_json([json.dumps(facts.to_dict(), ensure_ascii=False) for facts in many], None) == expected
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=repr)
+def test_batch_and_single_agree_on_every_example(sample):
+    """Every example and counter-example of the rules gets the same answer in a batch."""
+    facts = extract(sample)
+    assert judge_json([json.dumps(facts.to_dict())], None) == [answer(facts)]
+
+
+def test_without_msgspec_the_answers_are_the_same(monkeypatch):
+    """The forgiving decoder comes to the same answers as the fast one."""
+    texts = [json.dumps(facts.to_dict()) for facts in STORED]
+    fast = judge_json(texts, None)
+    monkeypatch.setattr(batch_module, "_decoder", lambda: batch_module._decode)
+    assert judge_json(texts, None) == fast
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"status": "429", "type": "overloaded_error"}',
+        '{"status": 429.0, "message": null, "headers": 3}',
+        '{"status": true, "cause": [], "message": "fetch failed"}',
+        '{"cause": {"status": "many", "code": "ENOTFOUND"}, "more": 1}',
+        '{"message": "\\ud800 fetch failed"}',
+        '{"exit_code": 99999999999999999999, "is_error": 0}',
+        '{"message": NaN, "status": 503}',
+        "[]",
+        "3",
+    ],
+)
+def test_stored_values_of_the_wrong_type_count_as_missing(text):
+    """A stored object with wrong values is judged by what is right in it, as `Facts.from_dict` reads it."""
+    assert judge_json([text], None) == [answer(Facts.from_dict(json.loads(text)))]
+
+
+@pytest.mark.parametrize("text", ["", "{", "nonsense", "[" * 100_000, '{"cause":' * 5_000, "\ud800"])
+def test_no_stored_text_stops_a_batch(text):
+    """A text that is no JSON has an answer too, and so have its neighbours."""
+    nothing = answer(Facts())
+    known = answer(Facts(status=503))
+    assert judge_json(['{"status": 503}', text, '{"status": 503}'], None) == [known, nothing, known]
+
+
+def test_a_batch_follows_the_rules_of_a_file(tmp_path):
+    """Rules of a file decide in a batch as they do alone."""
+    path = tmp_path / "own.toml"
+    path.write_text(
+        'status_patterns = []\n[[rule]]\nid = "rehydrating"\nreason = "network_transient"\nsource = "a test"\n'
+        'text = ["being rehydrated"]\nexamples = ["x is being rehydrated", "y is being rehydrated"]\n'
+        'counter_examples = ["rehydrated"]\n',
+        encoding="utf-8",
+    )
+    [found] = judge_json(['{"message": "snapshot 4 is being rehydrated"}'], str(path))
+    assert found == ("network_transient", None, True, "retry", "rehydrating")
+    assert classify_batch([Facts(message="snapshot 4 is being rehydrated")], ruleset=ruleset_for(path)) == [found]
+
+
+def test_a_batch_can_go_to_another_process():
+    """The function of the pool can be pickled."""
+    assert pickle.loads(pickle.dumps(judge_json)) is judge_json
+
+
+@RELAXED
+@given(st.lists(WORDS, max_size=6).map("\n".join))
+def test_both_automata_give_the_same_answer(text):
+    """On ASCII texts the automaton for ASCII finds what the one for UTF-8 finds."""
+    raw = text.encode("ascii", "ignore")
+    index = index_of(RULES)
+    assert sorted(index.match_ascii(raw) or ()) == sorted(index.match(raw) or ())
+
+
+def test_characters_beyond_ascii_mean_the_same_to_both_automata():
+    """Patterns with other characters, in classes, optional or by number, match ASCII texts alike."""
+    patterns = ["[’']x", "秒?y", "a[^—]b", "[ -’]z", "caf[ée]", r"\p{Greek}*w"]
+    for text in (b"'x", b"y", b"a-b", b" z", b"cafe", b"w", b"x"):
+        assert sorted(ascii_matcher(patterns)(text) or ()) == sorted(utf8_matcher(patterns)(text) or ())
+    assert ascii_matcher([r"a\x{2019}?b"])(b"ab") == [0]
+
+
+@RELAXED
+@given(FACTS)
+def test_a_decision_is_the_first_rule_that_its_mask_holds(facts):
+    """Judging is a pure function: the same facts come to the same decision on the same level again."""
+    index = index_of(RULES)
+    decision, level, timely = judge(facts, index)
+    again = judge(Facts.from_dict(facts.to_dict()), index)
+    assert (again[0], again[1] == level, again[2]) == (decision, True, timely)
+
+
+@pytest.mark.parametrize("sample", SAMPLES[::5], ids=repr)
+def test_copies_know_what_was_matched(sample):
+    """A pickled or copied classification is equal and still says what the rule matched on."""
+    found = classify(sample)
+    for other in (pickle.loads(pickle.dumps(found)), copy.copy(found), copy.deepcopy(found)):
+        assert other == found
+        assert other.matched == found.matched
+
+
+def test_quickly_made_data_is_as_frozen():
+    """What `quick` makes equals what the class makes, and is frozen."""
+    made = quick(Facts)(429, None, "x")
+    assert made == Facts(429, None, "x")
+    assert type(made) is Facts
+    with pytest.raises(AttributeError):
+        made.status = 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "rate limit exceeded, try again in 5ſ",
+        "rate limit exceeded, resets ſep 3, 5pm",
+        "rate limit exceeded, resets 13pm",
+        f"rate limit exceeded, try again in {'9' * 400}s",
+        f"rate limit exceeded, resets_at: {'9' * 13}",
+        "prompt is too long: 9K tokens > 8ſ maximum",
+    ],
+)
+def test_odd_digits_and_letters_in_times_do_not_raise(text):
+    """RE2 folds a long s into an s; no unit and no month is written with one."""
+    assert classify(text).to_dict()["reason"] in {"rate_limited", "context_overflow", "unknown"}
+
+
+def test_hostile_texts_cost_no_more_than_others():
+    """Texts made to keep many gaps open at once are judged, times and counts included."""
+    for words in ("maximum context requested has ", "rate limit exceed token quota ", "resets try again in 1 "):
+        facts = extract({"status": 400, "message": words * 40_000})
+        assert classify_facts(facts).reason
+
+
+def test_benchmark_runs(capsys, monkeypatch):
+    """The benchmark prints its table, with a line for each contender."""
+    root = Path(__file__).parents[2]
+    if not (root / "benchmarks").is_dir():
+        pytest.skip("benchmarks are in the checkout only")
+    monkeypatch.syspath_prepend(str(root))
+    from benchmarks import classify as benchmark
+
+    benchmark.main(["--facts", "130", "--texts", "300", "--runs", "1", "--processes", "1"])
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 8
+    assert {line.count("  ") > 3 for line in lines} == {True}

@@ -1,0 +1,222 @@
+"""`analyzer rules` as people and scripts meet it: stdout, stderr and exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from analyzer.classifier import default_ruleset
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+MINE = """
+[[rule]]
+id = "house_quota"
+reason = "rate_limited"
+detail = "usage_limit"
+text = ['house quota']
+source = "our gateway"
+examples = ["House quota reached", { status = 400, message = "house quota spent" }]
+counter_examples = ["the house is big"]
+"""
+CASES = (
+    {"id": "one", "input": {"status": 400, "message": "house quota spent"}, "reason": "rate_limited", "clear": True},
+    {"id": "two", "input": {"status": 529}, "reason": "network_transient", "clear": True, "retryable": True},
+    {"id": "three", "input": "The house quota page", "reason": "unknown", "acceptable": ["unknown"], "clear": True},
+)
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    """A rules file of one's own."""
+    path = tmp_path / "mine.toml"
+    path.write_text(MINE, "utf-8")
+    return path
+
+
+@pytest.fixture
+def labels(tmp_path: Path) -> Path:
+    """A file of labelled errors."""
+    path = tmp_path / "labels.jsonl"
+    path.write_text("".join(json.dumps(case) + "\n" for case in CASES), "utf-8")
+    return path
+
+
+def test_list_shows_every_rule_in_order(run: Run) -> None:
+    """One line a rule, as text and as JSON; `--reason` leaves the others out."""
+    ids = [rule.id for rule in default_ruleset().rules]
+    lines = run("rules", "list").stdout.splitlines()
+    assert lines[0].startswith(f"Ruleset {default_ruleset().digest}: {len(ids)} rules")
+    assert [line.split()[0] for line in lines[3:]] == ids
+    data = json.loads(run("rules", "list", "--json").stdout)
+    assert data["schema"] == "analyzer.rules-list/1"
+    assert [rule["id"] for rule in data["rules"]] == ids
+    assert all(rule["evidence"] and rule["source"] and rule["place"] for rule in data["rules"])
+    some = json.loads(run("rules", "list", "--json", "--reason", "tool_not_found").stdout)["rules"]
+    assert {rule["reason"] for rule in some} == {"tool_not_found"}
+
+
+def test_list_refuses_an_unknown_reason(run: Run) -> None:
+    """A reason that there is not exits with 2 and names the closest."""
+    done = run("rules", "list", "--reason", "rate_limitd")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "did you mean 'rate_limited'" in done.stderr
+
+
+def test_built_in_rules_pass_their_test(run: Run) -> None:
+    """The verdict comes first, the exit code is 0."""
+    done = run("rules", "test")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("No findings in ")
+    data = json.loads(run("rules", "test", "--json").stdout)
+    assert (data["schema"], data["ok"], data["findings"]) == ("analyzer.rules-test/1", True, [])
+    assert data["ruleset"] == default_ruleset().digest
+
+
+def test_findings_exit_with_1(run: Run, mine: Path) -> None:
+    """An example that goes elsewhere is shown with file, line and rule."""
+    mine.write_text(MINE.replace('"House quota reached"', '"Home quota reached"'), "utf-8")
+    done = run("rules", "test", "--rules", "mine.toml")
+    assert done.returncode == 1
+    assert done.stdout.startswith("1 finding in ")
+    assert "mine.toml:2: house_quota: " in done.stdout
+    (found,) = json.loads(run("rules", "test", "--rules", "mine.toml", "--json").stdout)["findings"]
+    assert (found["rule"], found["place"], found["example"]) == ("house_quota", "mine.toml:2", "Home quota reached")
+
+
+def test_broken_file_exits_with_2(run: Run, mine: Path) -> None:
+    """A mistake in a rules file is one line on stderr with file, line and rule, and a hint."""
+    mine.write_text(MINE.replace("'house quota'", "'house (quota'"), "utf-8")
+    for arguments in (("test",), ("list",), ("explain", "x"), ("backtest", "--labels", "none.jsonl")):
+        done = run("rules", *arguments, "--rules", "mine.toml")
+        if arguments[0] != "backtest":
+            assert (done.returncode, done.stdout) == (2, "")
+            assert done.stderr.startswith("analyzer: mine.toml:6: pattern ")
+            assert "  hint: " in done.stderr
+
+
+def test_corpus_names_rules_that_nothing_hits(run: Run, mine: Path, tmp_path: Path) -> None:
+    """With --corpus the rules that no line hits are findings; lines may be objects, cases or plain text."""
+    (tmp_path / "corpus.jsonl").write_text('{"status": 529}\n\nHouse quota reached\n' + json.dumps(CASES[1]), "utf-8")
+    done = run("rules", "test", "--rules", "mine.toml", "--corpus", "corpus.jsonl", "--json")
+    data = json.loads(done.stdout)
+    unhit = {found["rule"] for found in data["findings"] if found["kind"] == "never_hit"}
+    assert (done.returncode, data["corpus_lines"]) == (1, 3)
+    assert "tool_missing" in unhit
+    assert unhit.isdisjoint({"house_quota", "overloaded_text", "server_status"})
+
+
+def test_unreadable_corpus_exits_with_3(run: Run) -> None:
+    """A corpus or labels that cannot be read are an input error."""
+    for arguments in (("test", "--corpus", "none.jsonl"), ("backtest", "--labels", "none.jsonl")):
+        done = run("rules", *arguments)
+        assert (done.returncode, done.stdout) == (3, "")
+        assert "none.jsonl: cannot be read" in done.stderr
+
+
+def test_explain_shows_winner_rivals_and_recovery(run: Run) -> None:
+    """The reason first, then what it matched on, what to do, why, and the facts."""
+    done = run("rules", "explain", "--status", "429", "Rate limit exceeded, try again in 12s")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("rate_limited, by rule rate_limit_text of ruleset ")
+    for part in ("wait_then_retry", "retry_after_seconds  12.0", "stands above", "rate_limit_status", "status   429"):
+        assert part in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 120
+
+
+def test_explain_reads_one_object(run: Run) -> None:
+    """`-` takes a JSON object from stdin; times count from its timestamp."""
+    given = {"status": 429, "message": "limit reached ∙ resets 3pm (UTC)", "timestamp": "2026-11-21T08:00:00Z"}
+    done = run("rules", "explain", "-", "--json", stdin=json.dumps(given))
+    data = json.loads(done.stdout)
+    assert (data["schema"], data["reason"]) == ("analyzer.rules-explain/1", "rate_limited")
+    assert data["reset_at"] == "2026-11-21T15:00:00Z"
+    assert [match["rule"] for match in data["matches"] if match["decides"]] == [data["rule"]]
+    assert data["facts"]["status"] == 429
+    assert data["why"]
+    for bad in ("", "[1]", "{"):
+        assert run("rules", "explain", "-", stdin=bad).returncode == 2
+
+
+def test_explain_shows_hostile_text_harmlessly(run: Run) -> None:
+    """Control characters of an error do not reach the terminal."""
+    done = run("rules", "explain", "-", stdin=json.dumps({"code": "\u202eBAD", "message": "x \u200b\x07"}))
+    assert done.returncode == 0
+    assert not set("\u202e\u200b\x07\x1b") & set(done.stdout)
+
+
+def test_backtest_says_what_improves_and_what_regresses(run: Run, mine: Path, labels: Path) -> None:
+    """Figures before and after, then the errors that changed sides."""
+    done = run("rules", "backtest", "--rules", "mine.toml", "--labels", "labels.jsonl")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("1 improved, 1 regressed, 0 moved otherwise, of 3 labelled errors.")
+    assert "one  validation → rate_limited, by house_quota" in done.stdout
+    assert "three  unknown → rate_limited, by house_quota; wanted unknown" in done.stdout
+    data = json.loads(run("rules", "backtest", "--rules", "mine.toml", "--labels", "labels.jsonl", "--json").stdout)
+    assert (data["schema"], data["cases"], data["skipped"]) == ("analyzer.rules-backtest/1", 3, 0)
+    assert (data["before"]["clear"], data["after"]["clear"]) == ({"hits": 2, "total": 3}, {"hits": 2, "total": 3})
+    assert [case["id"] for case in data["improved"]] == ["one"]
+    assert data["after"]["retry"] == {"hits": 1, "total": 1}
+
+
+def test_backtest_counts_lines_that_are_no_cases(run: Run, labels: Path) -> None:
+    """Lines without a known reason are left out and counted on stderr; with none left it is an input error."""
+    labels.write_text('{"input": "x", "reason": "bad"}\nnothing\n' + labels.read_text("utf-8"), "utf-8")
+    done = run("rules", "backtest", "--labels", "labels.jsonl")
+    assert done.returncode == 0
+    assert "2 lines are no labelled errors, the first one is line 1" in done.stderr
+    labels.write_text("nothing\n", "utf-8")
+    assert run("rules", "backtest", "--labels", "labels.jsonl").returncode == 3
+
+
+def test_settings_name_the_rules_file(run: Run, mine: Path, tmp_path: Path) -> None:
+    """analyzer.toml names it, also from a folder above; $ANALYZER_RULES wins over it, and --rules over both."""
+    folder = tmp_path / "conf"
+    folder.mkdir()
+    mine.rename(folder / "mine.toml")
+    (tmp_path / "analyzer.toml").write_text('[classifier]\nrules = "conf/mine.toml"\n', "utf-8")
+    (tmp_path / "env.toml").write_text(MINE.replace("house_quota", "env_quota"), "utf-8")
+    (tmp_path / "option.toml").write_text(MINE.replace("house_quota", "option_quota"), "utf-8")
+
+    def first(*arguments: str, env: dict[str, str] | None = None) -> str:
+        data = json.loads(run("rules", "list", "--json", *arguments, env=env).stdout)
+        return str(data["rules"][0]["id"])
+
+    assert first() == "house_quota"
+    assert first(env={"ANALYZER_RULES": "env.toml"}) == "env_quota"
+    assert first("--rules", "option.toml", env={"ANALYZER_RULES": "env.toml"}) == "option_quota"
+    below = tmp_path / "a" / "b"
+    below.mkdir(parents=True)
+    command = [sys.executable, "-c", "from analyzer.cli import main; main()", "rules", "list", "--json"]
+    done = subprocess.run(command, cwd=below, capture_output=True, text=True, check=True, env={**os.environ})
+    assert json.loads(done.stdout)["rules"][0]["id"] == "house_quota"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        pytest.param("[classifier\n", "no valid TOML", id="toml"),
+        pytest.param('[classifier]\nrule = "x"\n', "did you mean 'rules'", id="key"),
+        pytest.param("[classifier]\nrules = 3\n", "rules is no path", id="type"),
+        pytest.param('classifier = "x"\n', "classifier is no table", id="table"),
+        pytest.param('[classifier]\nrules = "none.toml"\n', "cannot read rules", id="missing"),
+    ],
+)
+def test_broken_settings_exit_with_2(run: Run, tmp_path: Path, text: str, says: str) -> None:
+    """A mistake in analyzer.toml is named, and no command runs on a guess."""
+    (tmp_path / "analyzer.toml").write_text(text, "utf-8")
+    done = run("rules", "list")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert says in done.stderr
+
+
+def test_other_settings_are_left_alone(run: Run, tmp_path: Path) -> None:
+    """Tables of analyzer.toml that are not about rules do not matter here."""
+    (tmp_path / "analyzer.toml").write_text('[report]\ntimezone = "UTC"\n', "utf-8")
+    assert run("rules", "list").returncode == 0
