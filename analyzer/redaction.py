@@ -114,15 +114,19 @@ def redact(text: str) -> str:
     """
     raw = text.encode("utf-8", "replace")
     compiled = _compiled()
+    hits = compiled.check.Match(raw)
+    if not hits:
+        return text
     changed = False
     # A replacement can only bring out what an earlier rule hid behind it, so this ends after one or two rounds.
     for _ in range(4):
         before = raw
-        for index in sorted(compiled.check.Match(raw) or ()):
+        for index in sorted(hits):
             raw = _replace(raw, *compiled.rules[index])
         if raw == before:
             break
         changed = True
+        hits = compiled.check.Match(raw) or ()
     return raw.decode("utf-8", "replace") if changed else text
 
 
@@ -162,6 +166,11 @@ def redact_value(value: object) -> object:
     What lies deeper than `MAX_DEPTH` is replaced by `"[… nested too deep …]"`.
     """
     return _walk(value, MAX_DEPTH)
+
+
+def redact_member(key: str, value: str) -> str:
+    """A text under a key, judged together with it: `{"password": "x"}` holds a secret that neither shows alone."""
+    return str(_member(key, value, 1))
 
 
 def _walk(value: object, depth: int) -> object:

@@ -35,6 +35,13 @@ EXIT_CODES: dict[str, tuple[tuple[int, str], ...]] = {
         (75, "another process has the store open"),
         (130, "interrupted, as `--follow` is meant to be"),
     ),
+    "reclassify": (
+        (0, "history was judged and compared"),
+        (1, "with `--fail-on-change N`: N errors or more change their reason"),
+        (2, "rules that cannot be used"),
+        (3, "no store, or it cannot be opened"),
+        (75, "another process has the store open"),
+    ),
     "query": (
         (0, "rows were printed, perhaps none"),
         (2, "no such query or parameter, or a value of the wrong type"),
@@ -50,6 +57,12 @@ EXIT_CODES: dict[str, tuple[tuple[int, str], ...]] = {
     "classify": (
         (0, "each input has a line of output, `unknown` ones included"),
         (2, "nothing to classify, or an `--at` that is no time"),
+    ),
+    "rules": (
+        (0, "listed, explained or scored; for `test`: nothing found"),
+        (1, "`test` found something"),
+        (2, "rules that cannot be used"),
+        (3, "a file that cannot be read"),
     ),
     "emit": (
         (0, "the event is in the log; its id is on stdout"),

@@ -136,7 +136,8 @@ def spikes(
         AnalyzerError: a window that cannot be read.
     """
     chosen = within or window(since, until, last, timezone)
-    before = chosen.since - timedelta(days=BASELINE_DAYS + 1) if chosen.since else None
+    reach = timedelta(days=BASELINE_DAYS + 1)
+    before = chosen.since - reach if chosen.since else None
     counts = table(store, "unknown-share", Window(before, chosen.until, chosen.timezone))
     found, unjudged = find_spikes(counts.frame)
     if begin := chosen.first_day:

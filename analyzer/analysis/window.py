@@ -8,7 +8,7 @@ from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from analyzer.errors import AnalyzerError
-from analyzer.events.times import format_time, now
+from analyzer.events.times import EPOCH, format_time, now
 from analyzer.store import moment, span
 
 
@@ -59,8 +59,13 @@ def window(
     present = now()
     if since is not None and last is not None:
         raise AnalyzerError("both --since and --last", "give one of them")
-    start = present - span(last) if last is not None else _moment(since, present, zone)
-    end = _moment(until, present, zone)
+    try:
+        start = present - span(last) if last is not None else _moment(since, present, zone)
+        end = _moment(until, present, zone)
+    except OverflowError:
+        raise AnalyzerError(f"too long ago: {last or since or until}", "name a time after 1970") from None
+    # No log is older, and further back there is no room for a baseline before the window.
+    start = max(start, EPOCH) if start is not None else None
     if start is not None and end is not None and start >= end:
         raise AnalyzerError(
             f"nothing lies between {format_time(start)} and {format_time(end)}", "swap --since and --until"
@@ -78,6 +83,9 @@ def _moment(value: str | datetime | None, present: datetime, zone: tzinfo) -> da
 
 def _zone(name: str) -> tzinfo:
     try:
+        # The database has its own list of zones: these names stand in Python's alone.
+        if name.startswith(("posix/", "right/")) or name in {"localtime", "posixrules", "Factory"}:
+            raise ValueError(name)
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         raise AnalyzerError(f"unknown time zone {name!r}", "write an IANA name such as Europe/Berlin, or UTC") from None

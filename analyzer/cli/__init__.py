@@ -5,6 +5,7 @@ stdout is data, stderr is narration. Commands are loaded when they are named, so
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from importlib import import_module
@@ -16,9 +17,11 @@ from analyzer.errors import INTERRUPTED, OK, UNREADABLE, AnalyzerError
 COMMANDS = {
     "report": "Read logs and report: reasons, outcomes, unknown spikes, relays.",
     "ingest": "Read logs into a store, only what is new.",
+    "reclassify": "Judge all history again, and show what would change.",
     "query": "Run a query of the catalogue, or list them.",
     "sql": "Run ad-hoc SQL over a store, read-only.",
     "classify": "Say which reason an error has, and what to do about it.",
+    "rules": "List, test and explain the rules, and score them against labels.",
     "emit": "Append one event to a log, from a shell or a hook.",
 }
 """Every command and its short help, in the order in which a newcomer needs them."""
@@ -82,10 +85,11 @@ def cli() -> None:
 def main() -> None:
     """Entry point: every expected failure is one line on stderr with a hint, and its own exit code."""
     code = run(sys.argv[1:])
-    if "duckdb" in sys.modules and "numpy" in sys.modules:
-        # With numpy installed, the tear-down of the interpreter makes DuckDB's binding print a page about leaks.
-        sys.stdout.flush()
-        sys.stderr.flush()
+    if "duckdb" in sys.modules:
+        # Where numpy is installed, the tear-down of the interpreter makes DuckDB's binding print a page about leaks.
+        with contextlib.suppress(OSError, ValueError):
+            sys.stdout.flush()
+            sys.stderr.flush()
         os._exit(code)
     sys.exit(code)
 

@@ -6,18 +6,26 @@ import json
 import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import click
 
+from analyzer.cli.options import rules_option
 from analyzer.cli.output import write
+
+if TYPE_CHECKING:
+    from analyzer.classifier import Ruleset
 
 
 @click.command("classify")
 @click.argument("text", required=False)
 @click.option("--status", type=int, help="HTTP status, beside TEXT.")
 @click.option("--exit-code", type=int, help="Exit code of the command that printed TEXT.")
+@rules_option
 @click.option("--at", metavar="TIME", help="When it happened (ISO 8601); relative reset times count from there.")
-def command(text: str | None, status: int | None, exit_code: int | None, at: str | None) -> None:
+def command(
+    text: str | None, status: int | None, exit_code: int | None, rules_path: str | None, at: str | None
+) -> None:
     """Say which reason an error has: one line of JSON for TEXT, or one for each line on stdin with -.
 
     Lines on stdin are JSON objects with any of: status, code, type, message, body, headers, exit_code, stdout, stderr,
@@ -28,6 +36,8 @@ def command(text: str | None, status: int | None, exit_code: int | None, at: str
       analyzer classify --status 529 Overloaded
       echo '{"status": 429, "message": "slow down"}' | analyzer classify -
     """
+    from analyzer.classifier.rules import ruleset_for
+    from analyzer.cli.settings import rules_in_use
     from analyzer.errors import AnalyzerError
     from analyzer.events.times import parse_time
 
@@ -39,14 +49,15 @@ def command(text: str | None, status: int | None, exit_code: int | None, at: str
         moment = None
     if at is not None and moment is None:
         raise AnalyzerError(f"--at is no ISO 8601 time: {at!r}", "write 2026-11-21T08:15:30Z")
+    ruleset = ruleset_for(rules_in_use(rules_path))
     if text != "-":
         given: dict[str, object] = {"message": text} if exit_code is None else {"stdout": text, "exit_code": exit_code}
         if status is not None:
             given["status"] = status
-        write(_line(given, moment), None)
+        write(_line(given, moment, ruleset), None)
         return
     for raw in sys.stdin.buffer:
-        write(_line(_parsed(raw), moment), None)
+        write(_line(_parsed(raw), moment, ruleset), None)
 
 
 def _parsed(raw: bytes) -> object:
@@ -57,14 +68,15 @@ def _parsed(raw: bytes) -> object:
         return line
 
 
-def _line(error: object, at: datetime | None) -> str:
+def _line(error: object, at: datetime | None, ruleset: Ruleset) -> str:
     from analyzer.classifier import classify
     from analyzer.events.times import parse_time
+    from analyzer.report.escape import json_text
 
     if isinstance(error, Mapping) and at is None:
         try:
             at = parse_time(error.get("timestamp"))
         except ValueError:
             at = None
-    verdict = classify(error, at=at.replace(tzinfo=UTC) if at else None)
-    return json.dumps(verdict.to_dict(), ensure_ascii=False, allow_nan=False)
+    verdict = classify(error, at=at.replace(tzinfo=UTC) if at else None, ruleset=ruleset)
+    return json_text(verdict.to_dict())

@@ -12,7 +12,7 @@ from analyzer.cli.output import progress, report_problems, write
 from analyzer.errors import PARTIAL, UNREADABLE, StoreBusyError
 
 if TYPE_CHECKING:
-    from analyzer.store import IngestResult
+    from analyzer.store import IngestResult, Problem
 
 POLL_SECONDS = 2.0
 
@@ -53,6 +53,7 @@ def command(
 
     name = store_path or DEFAULT_STORE
     as_json = as_json or row_format == "json"
+    told: list[Problem] = []
     while True:
         try:
             with open_store(name, writable=True) as store, progress(quiet=quiet or follow) as shown:
@@ -62,8 +63,10 @@ def command(
                 raise
             time.sleep(POLL_SECONDS)
             continue
-        if not follow or result.total.events or result.total.quarantined:
+        if result.problems != told:
             report_problems(result.problems)
+            told = result.problems
+        if not follow or result.total.events or result.total.quarantined:
             write(_json(result) if as_json else _summary(result, name), output)
         if not follow:
             break
@@ -74,9 +77,9 @@ def command(
 
 
 def _json(result: IngestResult) -> str:
-    import json
+    from analyzer.report.escape import json_text
 
-    return json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False)
+    return json_text(result.to_dict())
 
 
 def _summary(result: IngestResult, store_path: str) -> str:
@@ -99,9 +102,13 @@ def _summary(result: IngestResult, store_path: str) -> str:
     lines += [f"  {count:>{width},}  {label:14} {note}".rstrip() for label, count, note in figures]
     if result.unchanged:
         lines.append(f"\n{result.unchanged:,} files had nothing new.")
-    pending = [item for item in result.sources if item.pending_bytes]
+    pending = sum(item.pending_bytes > 0 and item.status == "read" for item in result.sources)
     if pending:
-        lines.append(f"{len(pending):,} unfinished last lines wait for their end.")
+        lines.append(f"{pending:,} unfinished last line{'s wait for their' if pending > 1 else ' waits for its'} end.")
+    if result.unjudged:
+        lines.append(
+            f"{result.unjudged:,} new errors have no verdict of the active ruleset: analyzer reclassify --apply"
+        )
     unsupported = result.unsupported()
     if unsupported:
         said = ", ".join(f"{name} ({count:,})" for name, count in sorted(unsupported.items()))

@@ -27,6 +27,14 @@ def store_option(required_note: str = "") -> Callable[[F], F]:
     )
 
 
+rules_option = click.option(
+    "--rules",
+    "rules_path",
+    metavar="FILE",
+    help="Rules that extend or override the built-in ones; default $ANALYZER_RULES, else what analyzer.toml names.",
+)
+
+
 def window_options(function: F) -> F:
     """`--since`, `--until`, `--last`, `--timezone`."""
     for option in (

@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import stat
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import click
@@ -34,13 +35,21 @@ def write(content: str | bytes, output: str | None) -> None:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
         return
-    folder = os.path.dirname(os.path.abspath(output))
+    target = os.path.realpath(output)
     try:
-        descriptor, temporary = tempfile.mkstemp(prefix=".analyzer-", dir=folder)
+        mode = os.stat(target).st_mode if os.path.exists(target) else None
+        if mode is not None and not stat.S_ISREG(mode):
+            # A device or a pipe is written to, never replaced by a file of the same name.
+            with open(target, "wb") as handle:
+                handle.write(data)
+            return
+        descriptor, temporary = tempfile.mkstemp(prefix=".analyzer-", dir=os.path.dirname(target))
         try:
             with os.fdopen(descriptor, "wb") as handle:
                 handle.write(data)
-            os.replace(temporary, output)
+            if mode is not None:
+                os.chmod(temporary, stat.S_IMODE(mode))
+            os.replace(temporary, target)
         except BaseException:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
@@ -97,6 +106,13 @@ def report_problems(problems: list[Problem]) -> None:
 def terminal_width() -> int:
     """Columns of the terminal, 80 where there is none."""
     return shutil.get_terminal_size((80, 24)).columns
+
+
+@contextlib.contextmanager
+def counting(thing: str, *, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
+    """As `progress`, for work that is a number of things."""
+    with progress(quiet=quiet) as shown:
+        yield None if shown is None else lambda done, total: shown(thing, done, total)
 
 
 @contextlib.contextmanager

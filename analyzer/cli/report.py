@@ -80,9 +80,9 @@ def command(
     elif kind == "html":
         write(render_html(content), output or "report.html")
     else:
-        target = output or "report.html"
-        write(render_html(content), target)
         colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
         write(render_text(content, width=terminal_width() if sys.stdout.isatty() else 80, colour=colour), None)
+        target = output or "report.html"
+        write(render_html(content), target)
         narrate(f"report written to {target}", quiet=quiet)
     return UNREADABLE if problems else 0

@@ -130,7 +130,7 @@ def event_from(record: Mapping[str, Any], line: bytes, file_time: datetime) -> E
         id=event_id if isinstance(event_id, str) and event_id else derived_id("line", line.strip().decode("utf-8")),
         v=version if _counts(version, 2**31) else SCHEMA_VERSION,
         writer=writer if isinstance(writer, str) else None,
-        seq=seq if _counts(seq, 2**63) else None,
+        seq=seq if _counts(seq, 2**62) else None,
         time_source=time_source,
         origin=_origin(record.get("origin")),
         extra={key: value for key, value in record.items() if key not in _KNOWN},
@@ -143,7 +143,7 @@ def _counts(value: object, limit: int) -> TypeGuard[int]:
 
 def crc_holds(line: bytes) -> bool:
     """Whether the line ends in the checksum of the bytes before it (CRC-32, eight lower-case hex digits)."""
-    line = line.rstrip()
+    line = line.strip()
     body, tail = line[:-_CRC_LENGTH], line[-_CRC_LENGTH:]
     return tail == b'%s%08x"}' % (CRC_MARK, zlib.crc32(body))
 

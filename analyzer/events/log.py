@@ -59,7 +59,7 @@ class EventLog:
             moment = to_naive_utc(at) if at is not None else now()
             return self._write(
                 Event(
-                    type=str(type),
+                    type=sanitize(str(type)),
                     occurred_at=moment,
                     session_id=None if session is None else sanitize(str(session)),
                     payload=sanitize(payload or {}),
@@ -76,6 +76,8 @@ class EventLog:
             origin = event.origin
             clean = replace(
                 event,
+                type=sanitize(event.type),
+                session_id=sanitize(event.session_id),
                 payload=sanitize(event.payload),
                 extra=sanitize(event.extra),
                 origin=replace(origin, path=sanitize(origin.path)) if origin else None,

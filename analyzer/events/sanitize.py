@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from analyzer.events.times import format_time
-from analyzer.redaction import redact
+from analyzer.redaction import redact, redact_member
 
 MAX_TEXT = 16_384
 """Characters of one text; redaction comes before the cut, so that no half of a secret survives it."""
@@ -31,7 +31,7 @@ def sanitize(value: Any, level: int = 0) -> Any:
         return "[nested too deeply]"
     if isinstance(value, Mapping):
         items = list(value.items())[:MAX_ITEMS]
-        return {_text(key if isinstance(key, str) else str(key)): sanitize(item, level + 1) for key, item in items}
+        return dict(_member(key if isinstance(key, str) else str(key), item, level + 1) for key, item in items)
     if isinstance(value, list | tuple | set | frozenset):
         return [sanitize(item, level + 1) for item in list(value)[:MAX_ITEMS]]
     if isinstance(value, datetime):
@@ -41,9 +41,20 @@ def sanitize(value: Any, level: int = 0) -> Any:
     return _text(str(value))
 
 
-def _text(text: str) -> str:
+def _member(key: str, value: Any, level: int) -> tuple[str, Any]:
+    name = _text(key)
+    if isinstance(value, str):
+        return name, _text(redact_member(key, _encodable(value)))
+    return name, sanitize(value, level)
+
+
+def _encodable(text: str) -> str:
     # A lone surrogate (from file names, mostly) is no UTF-8: strict readers refuse the whole line.
-    clean = redact(text.encode("utf-8", "replace").decode("utf-8"))
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _text(text: str) -> str:
+    clean = redact(_encodable(text))
     if len(clean) <= MAX_TEXT:
         return clean
     return f"{clean[:MAX_TEXT]}[… {len(clean) - MAX_TEXT} characters cut]"

@@ -8,6 +8,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - naive UTC is the store's own form
+LAST = datetime(2200, 1, 1)  # noqa: DTZ001 - as above
 
 
 def parse_time(value: object) -> datetime | None:
@@ -23,7 +24,7 @@ def parse_time(value: object) -> datetime | None:
     if isinstance(value, bool):
         raise ValueError("a boolean is not a time")
     if isinstance(value, int | float):
-        return from_epoch(float(value))
+        return from_epoch(value)
     if not isinstance(value, str):
         raise ValueError(f"a {type(value).__name__} is not a time")
     if not any(character.isdigit() for character in value):
@@ -32,20 +33,27 @@ def parse_time(value: object) -> datetime | None:
         moment = datetime.fromisoformat(value)
     except ValueError:
         raise ValueError(f"not an ISO 8601 time: {value[:40]!r}") from None
-    return to_naive_utc(moment)
+    return _plausible(to_naive_utc(moment))
 
 
 def from_epoch(value: float) -> datetime:
     """An epoch in seconds, or in milliseconds where it is too large for seconds, as a naive UTC moment.
 
     Raises:
-        ValueError: outside the years 1970 to 9999.
+        ValueError: outside the years 1970 to 2199, or no number.
     """
-    seconds = value / 1000 if abs(value) > 1e11 else value
     try:
-        return EPOCH + timedelta(seconds=seconds)
+        number = float(value)
+        return _plausible(EPOCH + timedelta(seconds=number / 1000 if abs(number) > 1e11 else number))
     except (OverflowError, ValueError):
-        raise ValueError(f"not an epoch: {value!r}") from None
+        raise ValueError(f"not an epoch: {str(value)[:40]}") from None
+
+
+def _plausible(moment: datetime) -> datetime:
+    """The moment to the millisecond, as a log keeps it; no agent ran before 1970, and none will after 2199."""
+    if not EPOCH <= moment < LAST:
+        raise ValueError(f"out of the years 1970 to 2199: {moment.isoformat()[:10]}")
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 
 def to_naive_utc(moment: datetime) -> datetime:

@@ -61,7 +61,8 @@ def stream_retry_facts(record: Mapping[str, Any]) -> dict[str, Any]:
 def result_facts(record: Mapping[str, Any]) -> dict[str, Any]:
     """A failed `result` record: `subtype` may well say `success` beside `is_error: true`."""
     errors = record.get("errors")
-    lines = [item if isinstance(item, str) else str(mapping(item).get("message", item)) for item in errors or ()]
+    items = errors if isinstance(errors, list) else []
+    lines = [item if isinstance(item, str) else str(mapping(item).get("message", item)) for item in items]
     facts = {
         "status": number(record.get("api_error_status")),
         "subtype": text(record.get("subtype")),

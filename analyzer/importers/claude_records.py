@@ -5,6 +5,7 @@ Retries, terminal errors and compactions stay apart; the outcome of a retry run 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -22,7 +23,7 @@ from analyzer.importers.claude_errors import (
     stream_retry_facts,
     terminal_facts,
 )
-from analyzer.importers.judge import judge, mapping, number, text
+from analyzer.importers.judge import judge, mapping, number, quantity, text
 
 INTERRUPTED = "[Request interrupted by user"
 
@@ -77,8 +78,8 @@ class ClaudeRecords:
     ) -> list[Event]:
         attempt = number(record.get(attempt_key)) or 1
         maximum = number(record.get(max_key))
-        delay_ms = record.get(delay_key)
-        delay = delay_ms / 1000 if isinstance(delay_ms, int | float) and not isinstance(delay_ms, bool) else None
+        delay_ms = quantity(record.get(delay_key))
+        delay = delay_ms / 1000 if delay_ms is not None else None
         key, caller = self._who(record)
         run = self._runs.get(key)
         if run is None or attempt <= run["attempt"]:
@@ -157,9 +158,10 @@ class ClaudeRecords:
             input_tokens=tokens.get("input_tokens"),
             output_tokens=tokens.get("output_tokens"),
         )
-        resets_at = mapping(record.get("quotaLimits")).get("resetsAt")
-        if isinstance(resets_at, int | float) and not isinstance(resets_at, bool):
-            payload["reset_at"] = format_time(from_epoch(resets_at))
+        resets_at = quantity(mapping(record.get("quotaLimits")).get("resetsAt"))
+        if resets_at is not None:
+            with contextlib.suppress(ValueError):  # a moment out of all bounds is none
+                payload["reset_at"] = format_time(from_epoch(resets_at))
         if verdict.detail == "aborted":
             payload["outcome"] = "aborted"
         if record.get("type") == "result":

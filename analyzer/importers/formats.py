@@ -47,7 +47,7 @@ class Format:
 def head_of(data: bytes) -> Head:
     """The head of a source from its first bytes; a line that is cut off at their end does not count."""
     lines = data.split(b"\n")
-    if len(data) >= HEAD_BYTES and len(lines) > 1:
+    if len(data) >= HEAD_BYTES and len(lines) > 2:
         lines.pop()
     shown = [line for line in lines if line.strip()][:_LOOKED_AT]
     decoded = (decode_object(line.removeprefix(b"\xef\xbb\xbf")) for line in shown)
@@ -77,6 +77,8 @@ _TRANSCRIPT_TYPES = frozenset({"user", "assistant", "system", "progress", "attac
 
 def _transcript(record: Mapping[str, Any]) -> bool:
     kind = record.get("type")
+    if not isinstance(kind, str):
+        return False
     if kind in _TRANSCRIPT_TYPES:
         return "sessionId" in record and ("uuid" in record or "parentUuid" in record)
     if kind == "summary":
@@ -87,7 +89,11 @@ def _transcript(record: Mapping[str, Any]) -> bool:
 def _print_mode(record: Mapping[str, Any]) -> bool:
     kind, subtype = record.get("type"), record.get("subtype")
     if kind == "system":
-        return subtype in {"init", "api_retry"} and ("session_id" in record or "attempt" in record)
+        return (
+            isinstance(subtype, str)
+            and subtype in {"init", "api_retry"}
+            and ("session_id" in record or "attempt" in record)
+        )
     if kind == "result":
         return isinstance(subtype, str) and "session_id" in record
     return record.get("hook_event_name") == "StopFailure"
@@ -103,7 +109,8 @@ def _wave(record: Mapping[str, Any]) -> bool:
 
 def _codex(record: Mapping[str, Any]) -> bool:
     kinds = {"session_meta", "response_item", "event_msg", "turn_context", "compacted"}
-    return record.get("type") in kinds and isinstance(record.get("payload"), dict)
+    kind = record.get("type")
+    return isinstance(kind, str) and kind in kinds and isinstance(record.get("payload"), dict)
 
 
 def _copilot(record: Mapping[str, Any]) -> bool:

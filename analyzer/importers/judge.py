@@ -10,6 +10,9 @@ from analyzer.classifier import Classification, classify
 from analyzer.events import error_payload
 from analyzer.events.payloads import ErrorClassified
 
+LARGEST = 10**15
+"""Larger numbers are nonsense in a log, and do not fit where they are added up."""
+
 
 def judge(
     error: Mapping[str, Any] | str, at: datetime, **known: Unpack[ErrorClassified]
@@ -20,8 +23,21 @@ def judge(
 
 
 def number(value: object) -> int | None:
-    """A count as an int, where the record holds a number; booleans and texts are none."""
-    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    """A count as an int, where the record holds a number of sane size; booleans and texts are none."""
+    amount = quantity(value)
+    return None if amount is None else int(amount)
+
+
+def quantity(value: object) -> float | None:
+    """A number of sane size, where the record holds one; booleans, texts, NaN and the like are none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return value if -LARGEST < value < LARGEST else None
+
+
+def digits(found: str) -> int | None:
+    """Digits of a message as a number of sane size."""
+    return int(found) if len(found) <= 15 else None
 
 
 def text(value: object) -> str | None:

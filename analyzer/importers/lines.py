@@ -10,7 +10,12 @@ from typing import Any
 
 from analyzer.events.codec import Reject, decode_object
 
-_raw = json.JSONDecoder()
+
+def _refuse(constant: str) -> object:
+    raise ValueError(f"{constant} is no JSON")
+
+
+_raw = json.JSONDecoder(parse_constant=_refuse)
 _BLANK = re.compile(rb"\n[ \t\r\x0b\x0c]*(?=\n)")
 
 
@@ -117,8 +122,12 @@ def objects_in(text: bytes, openings: Sequence[bytes]) -> tuple[list[dict[str, A
             record, end = _raw.raw_decode(rest)
         except (ValueError, RecursionError):
             break
+        # The same checks as for a line of its own: no lone surrogates, no depth without end.
+        again = decode_object(rest[:end].encode("utf-8"))
+        if isinstance(again, Reject):
+            return found, again
         if isinstance(record, dict):
-            found.append(record)
+            found.append(again)
         rest = rest[end:].lstrip()
     if not rest:
         return found, None

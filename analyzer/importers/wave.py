@@ -15,7 +15,7 @@ from analyzer.events.codec import decode_object
 from analyzer.events.ids import derived_id
 from analyzer.events.times import parse_time
 from analyzer.importers.base import Hit, Source
-from analyzer.importers.judge import judge, mapping, number, text
+from analyzer.importers.judge import digits, judge, mapping, number, quantity, text
 from analyzer.importers.lines import Block, all_lines
 
 _RELAY = re.compile(r"^Context relay triggered at (\d+(?:\.\d+)?)% utilization")
@@ -97,9 +97,11 @@ class _Line:
             "failed": self._failed,
         }
         state = self.record.get("state")
+        if not isinstance(state, str):
+            return []
         if state in _FINISHED:
             return self._settle("recovered")
-        found = by_state.get(state) if isinstance(state, str) else None
+        found = by_state.get(state)
         return found() if found else []
 
     # Relays
@@ -107,8 +109,8 @@ class _Line:
     def _triggered(self, strategy: str | None) -> list[Event]:
         said = _RELAY.match(self.message)
         threshold = _COMPACTING.match(self.message)
-        percent = self.meta.get("token_usage_percent")
-        if not isinstance(percent, int | float):
+        percent = quantity(self.meta.get("token_usage_percent"))
+        if percent is None:
             percent = float(said[1]) if said else None
         self.relays[self.key] = {"relay": self.identity}
         return [
@@ -117,7 +119,7 @@ class _Line:
                 relay=self.identity,
                 token_usage_percent=percent,
                 threshold_percent=float(threshold[2]) if threshold else None,
-                pre_tokens=int(threshold[1]) if threshold else number(self.record.get("tokens_used")) or None,
+                pre_tokens=digits(threshold[1]) if threshold else number(self.record.get("tokens_used")) or None,
                 strategy=strategy,
                 trigger="auto",
             )
@@ -140,13 +142,13 @@ class _Line:
         if exited is None:
             return []
         said = exited[2]
-        facts = {"exit_code": int(exited[1]), "message": _REASONS.get(said or "", said or self.message)}
+        facts = {"exit_code": digits(exited[1]), "message": _REASONS.get(said or "", said or self.message)}
         # Whether a retry follows is told by a later line: this failure opens the chain that a retry would go on with.
         return [self._failure(facts, said, self._open_run())]
 
     def _retrying(self) -> list[Event]:
         match = _ATTEMPT.search(self.message)
-        attempt = int(match[1]) if match else 2
+        attempt = (digits(match[1]) if match else None) or 2
         run = self._open_run()
         run["attempts"], run["retried"] = attempt, True
         # Wave counts the call that comes next; our log counts the one that failed.

@@ -1,11 +1,33 @@
-"""Findings → what people and machines read. No SQL, no statistics; nothing is printed or written here."""
+"""Findings → what people and machines read. No SQL, no statistics; nothing is printed or written here.
 
-from analyzer.report.escape import csv_cell, html_text, markdown_text, terminal_safe
-from analyzer.report.html import render_html
-from analyzer.report.jsonfile import render_json
-from analyzer.report.markdown import render_markdown
-from analyzer.report.rows import FORMATS, render_rows
-from analyzer.report.text import render_text
+Names are loaded on first use: escaping a text needs no frames.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from analyzer.report.escape import csv_cell, html_text, markdown_text, terminal_safe
+    from analyzer.report.html import render_html
+    from analyzer.report.jsonfile import render_json
+    from analyzer.report.markdown import render_markdown
+    from analyzer.report.rows import FORMATS, render_rows
+    from analyzer.report.text import render_text
+
+_HOMES = {
+    "FORMATS": "analyzer.report.rows",
+    "csv_cell": "analyzer.report.escape",
+    "html_text": "analyzer.report.escape",
+    "markdown_text": "analyzer.report.escape",
+    "render_html": "analyzer.report.html",
+    "render_json": "analyzer.report.jsonfile",
+    "render_markdown": "analyzer.report.markdown",
+    "render_rows": "analyzer.report.rows",
+    "render_text": "analyzer.report.text",
+    "terminal_safe": "analyzer.report.escape",
+}
 
 __all__ = [
     "FORMATS",
@@ -19,3 +41,9 @@ __all__ = [
     "render_text",
     "terminal_safe",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

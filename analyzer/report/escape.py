@@ -6,6 +6,7 @@ Invariant: no renderer writes a value that came from a log without one of these.
 from __future__ import annotations
 
 import html
+import json
 import re
 import unicodedata
 
@@ -13,6 +14,8 @@ _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """Controls (C0, DEL, C1), format characters (bidi overrides, zero width), surrogates, line and paragraph separators."""
 _MARKDOWN = re.compile(r"([\\`*_\[\]#|!~$])")
 _LIST_START = re.compile(r"^(\s*)([-+=]|\d+(?=[.)]))")
+_STEERING = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+"""What JSON itself leaves as it is: DEL, C1, zero width, bidi marks, line separators."""
 _FORMULA_STARTS = "=+-@\t\r＝＋－＠"
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 
@@ -29,6 +32,16 @@ def terminal_safe(text: str, *, keep: str = "") -> str:
         character if character in keep or unicodedata.category(character) not in _INVISIBLE else _visible(character)
         for character in text
     )
+
+
+def json_text(value: object, *, indent: int | None = None) -> str:
+    """JSON, with invisible and steering characters as escapes: the same data to a parser, harmless on a terminal.
+
+    Raises:
+        ValueError: it holds a NaN or an infinity.
+    """
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
+    return text if text.isascii() else _STEERING.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def html_text(text: str) -> str:

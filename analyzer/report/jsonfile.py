@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 from analyzer.analysis import Overview
+from analyzer.report.escape import json_text
 from analyzer.report.rows import plain
 
 
 def render_json(overview: Overview) -> str:
     """One JSON object, schema `analyzer.report/1`, with a newline at its end; no NaN anywhere."""
-    return json.dumps(plain(overview.to_dict()), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return json_text(plain(overview.to_dict()), indent=2) + "\n"

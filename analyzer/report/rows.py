@@ -6,7 +6,6 @@ Invariant: what one text format says of a value, the others say too; NaN and inf
 from __future__ import annotations
 
 import io
-import json
 import math
 from collections.abc import Callable
 from datetime import date, datetime, time, timedelta
@@ -17,7 +16,7 @@ import polars as pl
 
 from analyzer.errors import AnalyzerError
 from analyzer.events.times import format_time
-from analyzer.report.escape import csv_cell, markdown_text, terminal_safe
+from analyzer.report.escape import csv_cell, json_text, markdown_text, terminal_safe
 from analyzer.report.monospace import columns, fold, width_of
 
 FORMATS = ("table", "json", "jsonl", "csv", "markdown", "parquet")
@@ -97,7 +96,7 @@ def _rows(frame: pl.DataFrame) -> list[dict[str, Any]]:
 
 
 def _dumps(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return json_text(value)
 
 
 def _json(frame: pl.DataFrame, schema: str, truncated: bool) -> str:
@@ -132,7 +131,7 @@ def _csv(frame: pl.DataFrame) -> str:
 
 
 def _quoted(text: str) -> str:
-    return '"' + csv_cell(text).replace('"', '""') + '"'
+    return '"' + csv_cell(terminal_safe(text, keep="\n\t")).replace('"', '""') + '"'
 
 
 def _flush_right(frame: pl.DataFrame) -> list[bool]:

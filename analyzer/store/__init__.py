@@ -8,15 +8,18 @@ from analyzer.store.database import MEMORY, views
 from analyzer.store.discovery import Problem
 from analyzer.store.ingest import IngestResult, journal_of
 from analyzer.store.moments import moment, span
+from analyzer.store.reclassify import Change, Reclassification
 from analyzer.store.store import Store, open_store
 
 __all__ = [
     "MEMORY",
     "NOT_LOGS",
     "Answer",
+    "Change",
     "IngestResult",
     "Problem",
     "Query",
+    "Reclassification",
     "Store",
     "Tally",
     "catalogue",

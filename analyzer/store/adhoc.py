@@ -13,6 +13,7 @@ import polars as pl
 from analyzer.errors import QueryError
 from analyzer.store.database import first_line, query_errors
 from analyzer.store.frames import to_frame
+from analyzer.store.functions import offer_classify
 
 DEFAULT_LIMIT = 10_000
 """Rows that an ad-hoc query gives unless asked for more."""
@@ -34,6 +35,7 @@ def run(connection: duckdb.DuckDBPyConnection, sql: str, limit: int | None = DEF
     Raises:
         QueryError: more or less than one statement, one that writes, or one that the database refuses.
     """
+    offer_classify(connection, sql)
     try:
         statements = connection.extract_statements(sql)
     except duckdb.Error as error:

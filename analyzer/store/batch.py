@@ -23,8 +23,12 @@ from analyzer.store.frames import register
 from analyzer.store.identity import Checkpoint
 
 MAX_EVENTS = 50_000
+MAX_WEIGHT = 64 * 1024 * 1024
+"""Bytes of lines that a batch holds the events of."""
 KEPT_TEXT = 2_000
 """Characters of a rejected line that quarantine keeps."""
+KEPT_BYTES = KEPT_TEXT * 8
+"""Bytes of it that are held on to: redaction comes before the cut."""
 
 _json = msgspec.json.Encoder()
 
@@ -93,11 +97,16 @@ class Batch:
         self._touched: dict[int, Progress] = {}
         self._forgotten: list[int] = []
         self._bad_lines: set[tuple[int, int]] = set()
+        self._weight = 0
 
     @property
     def full(self) -> bool:
         """Whether it is time to save."""
-        return len(self._events) + len(self._rejected) >= MAX_EVENTS
+        return len(self._events) + len(self._rejected) >= MAX_EVENTS or self._weight >= MAX_WEIGHT
+
+    def weigh(self, line_bytes: int) -> None:
+        """Count a line towards the size at which the batch is full."""
+        self._weight += line_bytes
 
     def touch(self, progress: Progress) -> None:
         """Save this source's figures and checkpoint with the batch."""
@@ -110,6 +119,16 @@ class Batch:
     def add_event(self, progress: Progress, line: int | None, event: Event, *, derived: bool) -> None:
         """An event that was read on a line, or of the source as a whole (no line)."""
         self._events.append((progress, line, event, derived))
+
+    def abandon(self, progress: Progress) -> None:
+        """Take back what this batch holds of a source that could not be read to its end."""
+        source_id = progress.checkpoint.source_id
+        self._events = [item for item in self._events if item[0] is not progress]
+        self._rejected = [item for item in self._rejected if item[0] is not progress]
+        self._bad_lines = {key for key in self._bad_lines if key[0] != source_id}
+        self._touched.pop(source_id, None)
+        progress.tally = Tally(**progress.saved.to_dict())
+        progress.status, progress.pending_bytes = "failed", 0
 
     def add_rejected(self, progress: Progress, rejected: Rejected) -> None:
         """A line that goes to quarantine; counted here, whatever else was salvaged from it."""
@@ -135,7 +154,7 @@ class Batch:
                 self._insert(new)
                 self._insert_quarantine()
                 for source_id in self._forgotten:
-                    connection.execute("delete from source_v1 where source_id = $1", [source_id])
+                    connection.execute("delete from internal.source_v1 where source_id = $1", [source_id])
                 self._save_sources()
                 connection.execute("commit")
             except BaseException:
@@ -159,7 +178,8 @@ class Batch:
         # DuckDB's COMMIT can return without an error and without having committed: look.
         progress = next(iter(self._touched.values()))
         rows = self._connection.execute(
-            "select read_bytes, last_ingested_at from source_v1 where source_id = $1", [progress.checkpoint.source_id]
+            "select read_bytes, last_ingested_at from internal.source_v1 where source_id = $1",
+            [progress.checkpoint.source_id],
         ).fetchall()
         if rows != [(progress.checkpoint.offset, self._now)]:
             raise StoreError("the store did not keep the batch", "check the disk, then run the same command again")
@@ -174,7 +194,7 @@ class Batch:
         )
         register(self._connection, "staged_id", frame)
         rows = self._connection.execute(
-            "select min(s.position) from staged_id as s anti join event_v1 as e on s.event_id = e.event_id"
+            "select min(s.position) from staged_id as s anti join internal.event_v1 as e on s.event_id = e.event_id"
             " group by s.event_id order by 1"
         ).fetchall()
         return [int(row[0]) for row in rows]
@@ -221,31 +241,31 @@ class Batch:
             rows.append(
                 (
                     event.id,
-                    event.type,
+                    sanitize(event.type),
                     event.occurred_at,
-                    event.session_id,
+                    sanitize(event.session_id),
                     event.v,
                     # Writer and number of a derived event belong to the journal that it was read from.
-                    None if origin else event.writer,
+                    None if origin else sanitize(event.writer),
                     None if origin else event.seq,
-                    event.host,
+                    sanitize(event.host),
                     event.time_source,
                     payload,
                     facts_id,
-                    origin.format if origin else progress.checkpoint.format,
-                    origin.path if origin else progress.checkpoint.path,
+                    sanitize(origin.format) if origin else progress.checkpoint.format,
+                    sanitize(origin.path if origin else progress.checkpoint.path),
                     origin.line if origin else line,
                     self._now,
                 )
             )
         register(self._connection, "staged_event", pl.DataFrame(rows, schema=_EVENT_SCHEMA, orient="row"))
-        self._connection.execute("insert into event_v1 select * from staged_event").fetchall()
+        self._connection.execute("insert into internal.event_v1 select * from staged_event").fetchall()
         if facts:
             frame = pl.DataFrame({"facts_id": list(facts), "facts": list(facts.values())})
             register(self._connection, "staged_facts", frame)
             self._connection.execute(
-                "insert into facts_v1 select s.* from staged_facts as s"
-                " anti join facts_v1 as f on s.facts_id = f.facts_id"
+                "insert into internal.facts_v1 select s.* from staged_facts as s"
+                " anti join internal.facts_v1 as f on s.facts_id = f.facts_id"
             ).fetchall()
 
     def _insert_quarantine(self) -> None:
@@ -254,19 +274,19 @@ class Batch:
         rows = [
             (
                 progress.checkpoint.source_id,
-                progress.checkpoint.path,
+                sanitize(progress.checkpoint.path),
                 bad.line,
                 bad.offset,
                 bad.length,
                 bad.why,
-                bad.detail or None,
+                sanitize(bad.detail) or None,
                 _shown(bad.text),
                 self._now,
             )
             for progress, bad in self._rejected
         ]
         register(self._connection, "staged_reject", pl.DataFrame(rows, schema=_QUARANTINE_SCHEMA, orient="row"))
-        self._connection.execute("insert into quarantine_v1 select * from staged_reject").fetchall()
+        self._connection.execute("insert into internal.quarantine_v1 select * from staged_reject").fetchall()
 
     def _save_sources(self) -> None:
         """Checkpoints replace the former ones, figures add up."""
@@ -321,17 +341,17 @@ _SOURCE_SCHEMA: dict[str, Any] = {
     **dict.fromkeys(("first_ingested_at", "last_ingested_at"), pl.Datetime("us")),
 }
 _UPDATE_SOURCES = (
-    "update source_v1 set "  # noqa: S608 - names from this file alone
+    "update internal.source_v1 as t set "  # noqa: S608 - names from this file alone
     + ", ".join(
-        f"{name} = {f'source_v1.{name} + ' if name in _SUMMED else ''}s.{name}"
+        f"{name} = {f't.{name} + ' if name in _SUMMED else ''}s.{name}"
         for name in _SOURCE_SCHEMA
         if name not in {"source_id", "first_ingested_at"}
     )
-    + " from staged_source as s where source_v1.source_id = s.source_id"
+    + " from staged_source as s where t.source_id = s.source_id"
 )
 _INSERT_SOURCES = (
-    f"insert into source_v1 ({', '.join(_SOURCE_SCHEMA)}) "  # noqa: S608 - as above
-    "select s.* from staged_source as s anti join source_v1 as k on s.source_id = k.source_id"
+    f"insert into internal.source_v1 ({', '.join(_SOURCE_SCHEMA)}) "  # noqa: S608 - as above
+    "select s.* from staged_source as s anti join internal.source_v1 as k on s.source_id = k.source_id"
 )
 
 _EVENT_SCHEMA: dict[str, Any] = {
@@ -376,5 +396,5 @@ def _without_facts(payload: Mapping[str, Any], facts: dict[str, str]) -> tuple[s
 
 
 def _shown(text: bytes) -> str:
-    clean: str = sanitize(text[: KEPT_TEXT * 8].decode("utf-8", "replace"))
+    clean: str = sanitize(text.decode("utf-8", "replace"))
     return clean if len(clean) <= KEPT_TEXT else f"{clean[:KEPT_TEXT]}[… cut]"

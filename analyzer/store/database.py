@@ -14,7 +14,7 @@ from analyzer.errors import QueryError, StoreBusyError, StoreError
 from analyzer.store.header import Header, parse_header
 
 MEMORY = ":memory:"
-SCHEMA_VERSION = "1"
+SCHEMA_VERSION = "2"
 
 
 def connect(path: str, *, read_only: bool) -> duckdb.DuckDBPyConnection:
@@ -85,7 +85,7 @@ def _create_schema(connection: duckdb.DuckDBPyConnection, path: str) -> None:
             connection.execute(f"comment on view {name} is {_quoted(header.description)}")
             for column in header.columns:
                 connection.execute(f'comment on column {name}."{column.name}" is {_quoted(column.description)}')
-        connection.execute("insert into store_v1 values ('schema_version', $1)", [SCHEMA_VERSION])
+        connection.execute("insert into internal.store_v1 values ('schema_version', $1)", [SCHEMA_VERSION])
         connection.execute("commit")
     except BaseException:
         connection.execute("rollback")
@@ -94,7 +94,7 @@ def _create_schema(connection: duckdb.DuckDBPyConnection, path: str) -> None:
 
 def _check_schema(connection: duckdb.DuckDBPyConnection, path: str) -> None:
     try:
-        rows = connection.execute("select value from store_v1 where key = 'schema_version'").fetchall()
+        rows = connection.execute("select value from internal.store_v1 where key = 'schema_version'").fetchall()
     except duckdb.CatalogException:
         raise StoreError(f"{path} is not a store of this program", "make one with: analyzer ingest PATH") from None
     if rows != [(SCHEMA_VERSION,)]:
@@ -144,6 +144,8 @@ def query_errors() -> Iterator[None]:
     """DuckDB's errors as `QueryError`, with its first lines."""
     try:
         yield
+    except duckdb.InterruptException:
+        raise KeyboardInterrupt from None
     except duckdb.PermissionException as error:
         raise QueryError(
             first_line(error), "the store is read-only here, and nothing outside of it can be reached"

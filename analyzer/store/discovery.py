@@ -44,7 +44,11 @@ def discover(paths: Iterable[str], *, own: Sequence[str] = ()) -> Found:
         if path == STDIN:
             candidates: Iterable[str] = [STDIN]
         elif os.path.isdir(path):
-            candidates = list(_walk(path, excluded, found))
+            try:
+                candidates = list(_walk(path, excluded, found))
+            except RecursionError:
+                found.problems.append(Problem(path, "folders nested too deeply to walk", "name a folder further down"))
+                continue
             if not candidates:
                 found.problems.append(
                     Problem(path, "nothing to read in this folder", "point at a folder with logs in it")

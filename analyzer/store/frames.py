@@ -7,6 +7,8 @@ from typing import Any, Protocol, cast
 import duckdb
 import polars as pl
 
+from analyzer.errors import QueryError
+
 
 class ArrowStream(Protocol):
     """Anything with an Arrow C stream, as DuckDB's results are; its stubs do not say so."""
@@ -26,8 +28,20 @@ class _Stream:
 
 
 def to_frame(relation: duckdb.DuckDBPyRelation) -> pl.DataFrame:
-    """A result as a polars frame. It must hold no INTERVAL and no TIMESTAMPTZ; the catalogue's tests see to that."""
-    return pl.DataFrame(cast("ArrowStream", relation))
+    """A result as a polars frame. It must hold no INTERVAL and no TIMESTAMPTZ; the catalogue's tests see to that.
+
+    Raises:
+        QueryError: it holds a value that no frame can.
+    """
+    try:
+        return pl.DataFrame(cast("ArrowStream", relation))
+    except duckdb.Error:
+        raise
+    except BaseException as error:
+        # polars panics on types that it does not know, and a panic is no Exception.
+        if isinstance(error, KeyboardInterrupt | SystemExit | MemoryError):
+            raise
+        raise QueryError("the answer holds a value that cannot be shown", "cast it to varchar") from None
 
 
 def register(connection: duckdb.DuckDBPyConnection, name: str, frame: pl.DataFrame) -> None:

@@ -39,16 +39,22 @@ class Checkpoint:
     state: dict[str, Any] | None = None
     line_open: bool = False
     """Whether the last line was taken without its newline, which may still come."""
+    status: str = "read"
+    """As in the view `sources`, when it was last looked at."""
+    detail: str | None = None
 
     def rewind(self) -> None:
         """Take everything back."""
         self.offset, self.lines, self.state, self.line_open = 0, 0, None, False
 
-    def stamp(self, source: Input, first: bytes, last: bytes) -> None:
-        """Remember the content up to the offset: its first bytes, and its last ones before the offset."""
+    def stamp(self, source: Input, first: bytes, last: bytes, *, finished: bool) -> None:
+        """Remember the content up to the offset: its first bytes, and its last ones before the offset.
+
+        Only a source that was read to its end may be taken for unchanged by its size and time later on.
+        """
         self.fingerprint_length, self.fingerprint = len(first), digest(first)
         self.mark_length, self.mark = len(last), digest(last)
-        self.size, self.mtime_ns = source.size, source.mtime_ns
+        self.size, self.mtime_ns = (source.size, source.mtime_ns) if finished else (-1, -1)
 
     def unchanged(self, source: Input) -> bool:
         """Whether nothing has happened to the file since it was read."""

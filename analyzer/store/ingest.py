@@ -14,9 +14,10 @@ from typing import Any
 import duckdb
 import msgspec
 
-from analyzer.errors import InputError
+from analyzer.errors import InputError, StoreError
 from analyzer.events import Event, EventLog, Origin
 from analyzer.events.codec import Reject, decode_object
+from analyzer.events.sanitize import sanitize
 from analyzer.events.times import now
 from analyzer.importers import (
     BY_NAME,
@@ -31,7 +32,7 @@ from analyzer.importers import (
     detect,
     head_of,
 )
-from analyzer.store.batch import Batch, Progress, Rejected, Tally
+from analyzer.store.batch import KEPT_BYTES, Batch, Progress, Rejected, Tally
 from analyzer.store.blocks import Blocks, Stretch
 from analyzer.store.database import MEMORY
 from analyzer.store.discovery import STDIN, Found, Problem, discover
@@ -49,6 +50,8 @@ class IngestResult:
     unchanged: int = 0
     """Sources in which nothing was new."""
     seconds: float = 0.0
+    unjudged: int = 0
+    """Distinct facts without a verdict of the active ruleset, because its rules are no longer where they were."""
 
     @property
     def total(self) -> Tally:
@@ -75,6 +78,7 @@ class IngestResult:
             **self.total.to_dict(),
             "pending_bytes": sum(progress.pending_bytes for progress in self.sources),
             "unsupported": self.unsupported(),
+            "unjudged": self.unjudged,
             "problems": [{"path": item.path, "message": item.message, "hint": item.hint} for item in self.problems],
             "sources": [
                 {
@@ -92,7 +96,10 @@ class IngestResult:
 
 def journal_of(store_path: str) -> str | None:
     """The log folder beside a store; a throw-away store has none."""
-    return None if store_path == MEMORY else os.path.splitext(os.path.realpath(store_path))[0] + ".journal"
+    if store_path == MEMORY:
+        return None
+    base, ending = os.path.splitext(os.path.realpath(store_path))
+    return f"{base}.journal" if ending != ".journal" else f"{base}{ending}.journal"
 
 
 def ingest(
@@ -123,6 +130,9 @@ def ingest(
     return result
 
 
+DAMAGED_HINT = "what stands before the damage was kept"
+
+
 class _Run:
     """One ingest: the batch, and the checkpoints of all sources."""
 
@@ -145,26 +155,33 @@ class _Run:
             self._seen(checkpoint, source, moved=moved)
             return
         checkpoint = checkpoint or self._new(source)
-        if not _readable(checkpoint.format):
+        if checkpoint.status == "unsupported" or not _readable(checkpoint.format):
             # It was looked at, not read: now that it has changed, or can be read, it may turn out to be anything.
             checkpoint.rewind()
             self.batch.forget(checkpoint)
         if checkpoint.offset == 0:
-            checkpoint.format = detect(head_of(source.between(0, HEAD_BYTES))).name
+            checkpoint.format = detect(head_of(source.head(HEAD_BYTES))).name
         progress = Progress(checkpoint, codec=source.codec)
         self._result.sources.append(progress)
-        _SourceRun(source, progress, BY_NAME[checkpoint.format], self.batch).run()
+        try:
+            _SourceRun(source, progress, BY_NAME[checkpoint.format], self.batch).run()
+        except StoreError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever one log holds, the others are read
+            self.batch.abandon(progress)
+            hint = "nothing new of it was kept; it is read again next time. Please report this"
+            self._result.problems.append(Problem(source.path, f"{type(error).__name__}: {error}"[:300], hint))
+            return
         if source.damage:
             progress.status, progress.detail = "damaged", source.damage
-            self._result.problems.append(Problem(source.path, source.damage, "what stands before the damage was kept"))
+            self._result.problems.append(Problem(source.path, source.damage, DAMAGED_HINT))
 
     def _seen(self, checkpoint: Checkpoint, source: Input, *, moved: bool) -> None:
         """Nothing to read; the row is saved all the same where the file has moved."""
         self._result.unchanged += 1
-        progress = Progress(checkpoint, codec=source.codec)
-        kind = BY_NAME[checkpoint.format]
-        if kind.reader is None:
-            progress.status, progress.detail = "unsupported", kind.title
+        progress = Progress(checkpoint, source.codec, checkpoint.status, checkpoint.detail)
+        if checkpoint.status == "damaged":
+            self._result.problems.append(Problem(source.path, str(checkpoint.detail), DAMAGED_HINT))
         progress.pending_bytes = max(source.size - checkpoint.offset, 0) if source.codec == "plain" else 0
         self._result.sources.append(progress)
         if moved:
@@ -175,6 +192,9 @@ class _Run:
         checkpoint = Checkpoint(self._known.next_id(), source.path, generation=generation)
         self._known.add(checkpoint)
         return checkpoint
+
+
+_BOM = b"\xef\xbb\xbf"
 
 
 class _SourceRun:
@@ -203,7 +223,7 @@ class _SourceRun:
         if self._reader is not None:
             for event in self._reader.finish():
                 self._add(None, event)
-        self._mark()
+        self._mark(finished=True)
 
     def _take(self, stretch: Stretch) -> None:
         tally = self._progress.tally
@@ -215,6 +235,7 @@ class _SourceRun:
                 cut = data.index(b"\n") + 1
                 stretch = Stretch(stretch.offset + cut, data[cut:], stretch.length - cut)
                 tally.bytes += cut
+                self._first = (self._first + data[:cut])[:FINGERPRINT_BYTES]
                 self._last = (self._last + data[:cut])[-MARK_BYTES:]
                 self._checkpoint.offset += cut
                 data = stretch.data
@@ -225,7 +246,8 @@ class _SourceRun:
             )
             self._line += 1
         elif data:
-            counted = block_of(data)
+            bom = data.startswith(_BOM) and stretch.offset == 0
+            counted = block_of(b"   " + data[3:] if bom else data)
             tally.lines += counted.lines
             tally.blank += blank_lines(counted)
             if self._reader is not None:
@@ -241,13 +263,13 @@ class _SourceRun:
             (self._last + stretch.ending)[-MARK_BYTES:] if not stretch.overlong else stretch.ending[-MARK_BYTES:]
         )
         if self._batch.full:
-            self._mark()
+            self._mark(finished=False)
             self._batch.save()
 
-    def _mark(self) -> None:
+    def _mark(self, *, finished: bool) -> None:
         """Put the checkpoint where reading stands now."""
-        self._checkpoint.state = dict(self._reader.state()) if self._reader is not None else None
-        self._checkpoint.stamp(self._source, self._first, self._last)
+        self._checkpoint.state = sanitize(dict(self._reader.state())) if self._reader is not None else None
+        self._checkpoint.stamp(self._source, self._first, self._last, finished=finished)
         self._batch.touch(self._progress)
 
     def _numbered(self, reader: Reader, block: Block) -> Iterator[tuple[Hit, int]]:
@@ -260,6 +282,7 @@ class _SourceRun:
             yield hit, line
 
     def _take_hit(self, hit: Hit, line: int, stretch: Stretch) -> None:
+        self._batch.weigh(hit.length)
         for event in hit.events:
             self._add(line, event)
         if hit.why:
@@ -287,7 +310,7 @@ class _SourceRun:
 
     def _reject(self, line: int, offset: int, length: int, why: str, detail: str, text: bytes) -> None:
         self._batch.touch(self._progress)
-        self._batch.add_rejected(self._progress, Rejected(line, offset, length, why, detail, text))
+        self._batch.add_rejected(self._progress, Rejected(line, offset, length, why, detail, text[:KEPT_BYTES]))
 
 
 def _readable(name: str) -> bool:
@@ -297,18 +320,18 @@ def _readable(name: str) -> bool:
 
 def _still(checkpoint: Checkpoint) -> bool:
     """Whether a file that has not changed needs no second look: it was read, or still cannot be."""
-    known = BY_NAME.get(checkpoint.format)
-    return known is not None and (known.reader is not None or not checkpoint.state)
+    return checkpoint.status != "unsupported" or not _readable(checkpoint.format)
 
 
 def _checkpoints(connection: duckdb.DuckDBPyConnection) -> list[Checkpoint]:
     rows = connection.execute(
         "select source_id, path, format, fingerprint, fingerprint_length, mark, mark_length, read_bytes, read_lines,"
-        " size, mtime_ns, generation, state, line_open from source_v1 order by source_id"
+        " size, mtime_ns, generation, state, line_open, status, detail from internal.source_v1 order by source_id"
     ).fetchall()
     known: list[Checkpoint] = []
     for row in rows:
         checkpoint = Checkpoint(*row[:12])
-        checkpoint.state, checkpoint.line_open = msgspec.json.decode(row[12] or "{}"), row[13]
+        checkpoint.state = msgspec.json.decode(row[12] or "{}")
+        checkpoint.line_open, checkpoint.status, checkpoint.detail = row[13:]
         known.append(checkpoint)
     return known

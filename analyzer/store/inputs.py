@@ -5,19 +5,24 @@ A compressed input is checked to its end: what stands before the damage is read,
 
 from __future__ import annotations
 
-import io
 import os
+import shutil
 import stat
 import sys
+import tempfile
 import zlib
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import IO, Any, Self
 
 from analyzer.errors import InputError
+from analyzer.events.times import from_epoch, now
 from analyzer.store.discovery import STDIN
 
 CHUNK = 8 * 1024 * 1024
+LONGEST_HEAD = 64 * 1024 * 1024
+_FED = {"gzip": 256 * 1024, "zstd": 2 * 1024}
+"""Compressed bytes at a time. zstd has no bound on what comes out of them, and reaches 32,000 to one."""
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 
 
@@ -30,20 +35,21 @@ class Input:
         Raises:
             InputError: it cannot be opened, or is not a regular file.
         """
-        self.path = path
+        self.path = path.encode("utf-8", "backslashreplace").decode("utf-8")
+        """The name, in characters that can be written down."""
         self.damage: str | None = None
         """What is wrong with a compressed input, once it has been read."""
-        self._handle: IO[bytes] = io.BytesIO(sys.stdin.buffer.read()) if path == STDIN else _open(path)
-        if path == STDIN:
-            self.size = len(self._handle.getvalue())  # type: ignore[attr-defined]
-            self.mtime_ns = 0
-            self.file_time = datetime.now(UTC).replace(tzinfo=None)
-        else:
-            status = os.fstat(self._handle.fileno())
-            self.size = status.st_size
-            self.mtime_ns = status.st_mtime_ns
-            self.file_time = datetime.fromtimestamp(status.st_mtime, UTC).replace(tzinfo=None)
-        magic = self._handle.read(4)
+        self._handle: IO[bytes] = _spooled() if path == STDIN else _open(path)
+        status = os.fstat(self._handle.fileno())
+        self.size = status.st_size
+        self.mtime_ns = min(status.st_mtime_ns, 2**63 - 1)
+        """Nanoseconds since 1970, as the file system says."""
+        self.file_time = _file_time(status.st_mtime)
+        try:
+            magic = self._handle.read(4)
+        except OSError as error:
+            self._handle.close()
+            raise InputError(f"{path}: cannot be read: {error.strerror}") from None
         self.codec = "gzip" if magic[:2] == _GZIP else "zstd" if magic == _ZSTD else "plain"
 
     def __enter__(self) -> Self:
@@ -66,6 +72,14 @@ class Input:
             if position >= end:
                 break
         return b"".join(parts)
+
+    def head(self, length: int) -> bytes:
+        """The first bytes: so many, and more where the first line is longer than that, up to 64 MiB."""
+        data = self.between(0, length)
+        while b"\n" not in data and len(data) == length and length < LONGEST_HEAD:
+            length *= 4
+            data = self.between(0, length)
+        return data
 
     def chunks(self, offset: int) -> Iterator[bytes]:
         """Everything from `offset` on, as it stands now, in chunks of bounded size.
@@ -100,8 +114,8 @@ class Input:
         engine: Any = None
         pending = b""
         while True:
-            data = pending or self._handle.read(256 * 1024)
-            pending = b""
+            size = _FED[self.codec]
+            data, pending = (pending[:size], pending[size:]) if pending else (self._handle.read(size), b"")
             if not data:
                 break
             if engine is None:
@@ -121,7 +135,7 @@ class Input:
                 self.damage = f"damaged {self.codec} data: {error}"
                 return
             if engine.eof:
-                pending = engine.unused_data.lstrip(b"\0")
+                pending = (engine.unused_data + pending).lstrip(b"\0")
                 engine = None
         if engine is not None:
             self.damage = f"truncated {self.codec} data"
@@ -133,6 +147,21 @@ def _engine(codec: str) -> Any:
     import zstandard
 
     return zstandard.ZstdDecompressor(max_window_size=2**27).decompressobj()
+
+
+def _spooled() -> IO[bytes]:
+    """Standard input in a nameless file: it may be larger than memory, and it is read more than once."""
+    handle = tempfile.TemporaryFile()  # noqa: SIM115 - closed by whoever holds it
+    shutil.copyfileobj(sys.stdin.buffer, handle)
+    handle.seek(0)
+    return handle
+
+
+def _file_time(seconds: float) -> datetime:
+    try:
+        return from_epoch(seconds)
+    except ValueError:
+        return now()
 
 
 def _open(path: str) -> IO[bytes]:

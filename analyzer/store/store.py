@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterable
 from typing import Self
@@ -9,10 +10,13 @@ from typing import Self
 import duckdb
 import polars as pl
 
+from analyzer.classifier.rules import ruleset_for
+from analyzer.events import EventLog
 from analyzer.store import adhoc
 from analyzer.store.catalogue import run as run_query
 from analyzer.store.database import MEMORY, connect, exclusive
-from analyzer.store.ingest import IngestResult, ingest
+from analyzer.store.ingest import IngestResult, ingest, journal_of
+from analyzer.store.reclassify import Reclassification, keep_up, reclassify
 
 
 class Store:
@@ -53,7 +57,25 @@ class Store:
         Raises:
             StoreError: the store refused a batch.
         """
-        return ingest(self._connection, paths, store_path=self.path, progress=progress)
+        result = ingest(self._connection, paths, store_path=self.path, progress=progress)
+        result.unjudged = keep_up(self._connection)
+        return result
+
+    def reclassify(
+        self, rules_path: str | None = None, *, apply: bool = False, progress: Callable[[int, int], None] | None = None
+    ) -> Reclassification:
+        """Judge all history with a ruleset (None: the built-in one) and compare; `apply` needs a writable store.
+
+        Raises:
+            RulesError: the rules cannot be used.
+            StoreError: the store or its journal cannot be written.
+        """
+        with contextlib.ExitStack() as stack:
+            folder = journal_of(self.path) if apply else None
+            journal = stack.enter_context(EventLog(folder)) if folder else None
+            return reclassify(
+                self._connection, ruleset_for(rules_path), rules_path, journal=journal, apply=apply, progress=progress
+            )
 
     def close(self) -> None:
         """Let go of the file."""

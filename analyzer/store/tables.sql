@@ -1,7 +1,32 @@
 -- Tables behind the views. They may change between versions; the views are what users query.
-create table if not exists store_v1 (key varchar not null, value varchar);
+create schema if not exists internal;
 
-create table if not exists event_v1 (
+-- Numbers and moments of a payload: what is out of all bounds is null, so that no sum over it can overflow.
+create or replace macro internal.whole(payload, path) as (
+  case
+    when try_cast(json_extract_string(payload, path) as bigint) between 0 and 1000000000000
+    then try_cast(json_extract_string(payload, path) as bigint)
+  end
+);
+
+create or replace macro internal.amount(payload, path) as (
+  case
+    when try_cast(json_extract_string(payload, path) as double) between 0 and 1000000000000000
+    then try_cast(json_extract_string(payload, path) as double)
+  end
+);
+
+create or replace macro internal.moment(payload, path) as (
+  case
+    when try_cast(json_extract_string(payload, path) as timestamptz)
+      between timestamptz '1970-01-01 00:00:00Z' and timestamptz '2200-01-01 00:00:00Z'
+    then timezone('UTC', try_cast(json_extract_string(payload, path) as timestamptz))
+  end
+);
+
+create table if not exists internal.store_v1 (key varchar not null, value varchar);
+
+create table if not exists internal.event_v1 (
   event_id varchar not null,
   type varchar not null,
   occurred_at timestamp not null,
@@ -19,9 +44,20 @@ create table if not exists event_v1 (
   ingested_at timestamp not null
 );
 
-create table if not exists facts_v1 (facts_id varchar not null, facts varchar not null);
+create table if not exists internal.facts_v1 (facts_id varchar not null, facts varchar not null);
 
-create table if not exists source_v1 (
+create table if not exists internal.verdict_v1 (
+  facts_id varchar not null,
+  ruleset varchar not null,
+  reason varchar not null,
+  detail varchar,
+  retryable boolean not null,
+  action varchar not null,
+  rule varchar not null,
+  judged_at timestamp not null
+);
+
+create table if not exists internal.source_v1 (
   source_id bigint not null,
   path varchar not null,
   format varchar not null,
@@ -52,7 +88,7 @@ create table if not exists source_v1 (
   last_ingested_at timestamp not null
 );
 
-create table if not exists quarantine_v1 (
+create table if not exists internal.quarantine_v1 (
   source_id bigint not null,
   source_path varchar not null,
   line bigint not null,

@@ -15,7 +15,7 @@ from analyzer.events.times import format_time, parse_time
     [
         pytest.param("2026-11-21T08:15:30.123Z", datetime(2026, 11, 21, 8, 15, 30, 123000), id="ISO with Z"),
         pytest.param(
-            "2026-11-21T08:15:30.123456789+02:00", datetime(2026, 11, 21, 6, 15, 30, 123456), id="nanoseconds"
+            "2026-11-21T08:15:30.123456789+02:00", datetime(2026, 11, 21, 6, 15, 30, 123000), id="nanoseconds"
         ),
         pytest.param("2026-11-21", datetime(2026, 11, 21), id="a date"),
         pytest.param(1_770_843_600, datetime(2026, 2, 11, 21), id="epoch seconds"),
@@ -30,7 +30,10 @@ def test_parse_time_reads_what_logs_hold(value: object, expected: datetime | Non
     assert expected == parse_time(value)
 
 
-@pytest.mark.parametrize("value", ["21st of May 2026", "2026-02-30T00:00:00Z", True, 1e30, []])
+@pytest.mark.parametrize(
+    "value",
+    ["21st of May 2026", "2026-02-30T00:00:00Z", True, 1e30, [], 10**400, -1, "1969-12-31T23:59:59Z", "2200-01-01"],
+)
 def test_parse_time_refuses_what_is_no_moment(value: object) -> None:
     """A value that is there and is no time is an error, not a guess."""
     with pytest.raises(ValueError):

@@ -30,6 +30,15 @@ def store() -> Iterator[Store]:
         yield opened
 
 
+@pytest.fixture(scope="module")
+def judged() -> Iterator[Store]:
+    """A store of the samples, judged again by the rules of today."""
+    with open_store(":memory:") as opened:
+        opened.ingest([str(SAMPLES)])
+        opened.reclassify(apply=True)
+        yield opened
+
+
 @pytest.mark.parametrize("name", sorted(catalogue()))
 def test_a_querys_header_and_its_statement_agree(name: str) -> None:
     """One SELECT, the parameters that the header lists, and the columns and types that it promises."""
@@ -45,9 +54,14 @@ def test_a_querys_header_and_its_statement_agree(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(catalogue()))
-def test_a_query_answers_the_samples_as_before(store: Store, name: str, request: pytest.FixtureRequest) -> None:
+def test_a_query_answers_the_samples_as_before(
+    store: Store, judged: Store, name: str, request: pytest.FixtureRequest
+) -> None:
     """The rows are those of the golden file; `pytest --golden` writes them anew."""
-    rows = json_rows(store.query(name))
+    rows = json_rows((judged if name.startswith("ruleset-") else store).query(name))
+    for row in rows:
+        if "ruleset" in row:
+            row["ruleset"] = "the digest of the rules of today"
     for row in rows:
         if name in PLACES:
             row["source_path"] = Path(str(row["source_path"])).name

@@ -51,7 +51,7 @@ def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
 
 def test_a_store_of_another_version_is_refused(path: str) -> None:
     """Rather than answered wrongly."""
-    duckdb.connect(path).execute("update store_v1 set value = '0'").close()
+    duckdb.connect(path).execute("update internal.store_v1 set value = '0'").close()
     with pytest.raises(StoreError, match="another version"):
         open_store(path)
 
@@ -94,7 +94,7 @@ def test_readers_share_a_store(path: str) -> None:
 @pytest.mark.parametrize(
     "statement",
     [
-        "insert into event_v1 select * from event_v1",
+        "insert into internal.event_v1 select * from internal.event_v1",
         "drop view errors",
         "copy (select 1) to '/tmp/analyzer-test-out.csv'",
         "attach ':memory:' as other",
@@ -199,6 +199,23 @@ def test_the_journal_stands_beside_the_store(tmp_path: Path) -> None:
     """x.duckdb has x.journal; a throw-away store has none."""
     assert journal_of(str(tmp_path / "x.duckdb")) == str(tmp_path / "x.journal")
     assert journal_of(":memory:") is None
+
+
+def test_sql_knows_the_classifier(path: str) -> None:
+    """classify(message) and classify(message, status), over columns and constants, on a connection that only reads."""
+    pytest.importorskip("numpy", reason="numpy is missing, and with it the SQL function classify")
+    with open_store(path) as store:
+        query = "select classify('Overloaded') as a, classify('no', 429) as b, classify(null) as c"
+        assert store.sql(query).rows() == [("network_transient", "rate_limited", None)]
+        assert store.sql("select distinct classify(caller) as reason from errors").rows() == [("unknown",)]
+
+
+def test_sql_without_numpy_says_what_to_install(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line and the extra's name."""
+    monkeypatch.setattr("analyzer.store.functions.find_spec", lambda _: None)
+    with open_store(path) as store, pytest.raises(QueryError) as caught:
+        store.sql("select classify('x')")
+    assert "notebook" in caught.value.hint
 
 
 NOW = datetime(2026, 11, 21, 13, 30)

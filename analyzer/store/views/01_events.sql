@@ -32,6 +32,6 @@ select
   e.source_path,
   e.source_line,
   e.ingested_at
-from event_v1 as e
-left join facts_v1 as f
+from internal.event_v1 as e
+left join internal.facts_v1 as f
   on e.facts_id = f.facts_id

@@ -19,11 +19,11 @@ with part as (
     json_extract_string(payload, '$.caller') as caller,
     json_extract_string(payload, '$.reason') as reason,
     json_extract_string(payload, '$.outcome') as outcome,
-    try_cast(json_extract_string(payload, '$.attempt') as bigint) as attempt,
-    try_cast(json_extract_string(payload, '$.attempts') as bigint) as attempts,
-    try_cast(json_extract_string(payload, '$.delay_seconds') as double) as delay_seconds,
-    try_cast(json_extract_string(payload, '$.waited_seconds') as double) as waited_seconds
-  from event_v1
+    internal.whole(payload, '$.attempt') as attempt,
+    internal.whole(payload, '$.attempts') as attempts,
+    internal.amount(payload, '$.delay_seconds') as delay_seconds,
+    internal.amount(payload, '$.waited_seconds') as waited_seconds
+  from internal.event_v1
   where type in ('error.classified', 'retry.scheduled', 'retry.settled')
 )
 select

@@ -6,6 +6,7 @@
 -- column recorded_reason VARCHAR: The reason that the producer wrote.
 -- column reason VARCHAR: The verdict of the active ruleset; the recorded one until a ruleset has been applied.
 -- column detail VARCHAR: The finer cause.
+-- column recorded_detail VARCHAR: The finer cause that the producer wrote.
 -- column retryable BOOLEAN: Whether a retry makes sense, by the recovery table.
 -- column action VARCHAR: What the recovery table advises: retry, wait_then_retry, compress_then_retry, surface or record.
 -- column outcome VARCHAR: What became of it: its retry chain's outcome, or its own where it had none; unresolved where the log does not say.
@@ -32,12 +33,31 @@
 -- column source_format VARCHAR: The format it was read from.
 -- column source_path VARCHAR: The file it was read from.
 -- column source_line BIGINT: 1-based line in that file.
-with error as (
+with active as (
+  select v.*
+  from internal.verdict_v1 as v
+  inner join internal.store_v1 as s
+    on s.key = 'active_ruleset'
+    and v.ruleset = s.value
+),
+
+error as (
   select
     e.*,
     f.facts,
+    v.reason as judged_reason,
+    v.detail as judged_detail,
+    v.retryable as judged_retryable,
+    v.action as judged_action,
+    v.rule as judged_rule,
+    v.ruleset as judged_ruleset,
+    coalesce(v.reason, json_extract_string(e.payload, '$.reason')) as reason,
     json_extract_string(e.payload, '$.reason') as recorded_reason,
-    json_extract_string(e.payload, '$.detail') as detail,
+    json_extract_string(e.payload, '$.detail') as recorded_detail,
+    case
+      when v.reason is null then json_extract_string(e.payload, '$.detail')
+      else v.detail
+    end as detail,
     json_extract_string(e.payload, '$.operation') as operation,
     coalesce(
       json_extract_string(f.facts, '$.message'),
@@ -45,9 +65,11 @@ with error as (
       json_extract_string(f.facts, '$.stdout'),
       json_extract_string(e.payload, '$.message')
     ) as message
-  from event_v1 as e
-  left join facts_v1 as f
+  from internal.event_v1 as e
+  left join internal.facts_v1 as f
     on e.facts_id = f.facts_id
+  left join active as v
+    on e.facts_id = v.facts_id
   where e.type = 'error.classified'
 )
 select
@@ -56,14 +78,19 @@ select
   e.session_id,
   coalesce(json_extract_string(e.payload, '$.caller'), '(none)') as caller,
   e.recorded_reason,
-  e.recorded_reason as reason,
+  e.reason,
   e.detail,
-  try_cast(json_extract_string(e.payload, '$.retryable') as boolean) as retryable,
-  json_extract_string(e.payload, '$.action') as action,
+  e.recorded_detail,
+  coalesce(e.judged_retryable, try_cast(json_extract_string(e.payload, '$.retryable') as boolean)) as retryable,
+  case
+    -- A caller that only records has decided so itself, whatever the rules advise.
+    when json_extract_string(e.payload, '$.action') = 'record' then 'record'
+    else coalesce(e.judged_action, json_extract_string(e.payload, '$.action'))
+  end as action,
   coalesce(r.outcome, json_extract_string(e.payload, '$.outcome'), 'unresolved') as outcome,
-  json_extract_string(e.payload, '$.rule') as rule,
-  json_extract_string(e.payload, '$.ruleset') as ruleset,
-  coalesce(e.recorded_reason, '') = 'unknown' and coalesce(e.detail, '') not in ('aborted', 'no_detail') as counts_as_unknown,
+  coalesce(e.judged_rule, json_extract_string(e.payload, '$.rule')) as rule,
+  coalesce(e.judged_ruleset, json_extract_string(e.payload, '$.ruleset')) as ruleset,
+  coalesce(e.reason, '') = 'unknown' and coalesce(e.detail, '') not in ('aborted', 'no_detail') as counts_as_unknown,
   try_cast(json_extract_string(e.facts, '$.status') as integer) as status,
   json_extract_string(e.facts, '$.code') as code,
   json_extract_string(e.facts, '$.type') as error_type,
@@ -72,12 +99,12 @@ select
   coalesce(json_extract_string(e.payload, '$.model'), json_extract_string(e.facts, '$.model')) as model,
   left(md5(regexp_replace(lower(e.message), '0x[0-9a-f]+|[0-9a-f-]{8,}|[0-9]+', '#', 'g')), 12) as fingerprint,
   e.operation,
-  try_cast(json_extract_string(e.payload, '$.attempt') as bigint) as attempt,
-  try_cast(json_extract_string(e.payload, '$.max_attempts') as bigint) as max_attempts,
-  try_cast(json_extract_string(e.payload, '$.retry_after_seconds') as double) as retry_after_seconds,
-  timezone('UTC', try_cast(json_extract_string(e.payload, '$.reset_at') as timestamptz)) as reset_at,
-  try_cast(json_extract_string(e.payload, '$.current_tokens') as bigint) as current_tokens,
-  try_cast(json_extract_string(e.payload, '$.max_tokens') as bigint) as max_tokens,
+  internal.whole(e.payload, '$.attempt') as attempt,
+  internal.whole(e.payload, '$.max_attempts') as max_attempts,
+  internal.amount(e.payload, '$.retry_after_seconds') as retry_after_seconds,
+  internal.moment(e.payload, '$.reset_at') as reset_at,
+  internal.whole(e.payload, '$.current_tokens') as current_tokens,
+  internal.whole(e.payload, '$.max_tokens') as max_tokens,
   json_extract_string(e.payload, '$.failure_reason') as failure_reason,
   e.facts is not null as has_facts,
   e.host,

@@ -27,7 +27,7 @@ with part as (
     json_extract_string(payload, '$.worker_id') as worker_id,
     json_extract_string(payload, '$.relay') as relay,
     payload
-  from event_v1
+  from internal.event_v1
   where type in ('relay.triggered', 'relay.checkpointed', 'relay.resumed', 'relay.halted', 'relay.skipped')
 ),
 
@@ -61,13 +61,13 @@ folded as (
     min(occurred_at) as occurred_at,
     min(place) as place,
     max(json_extract_string(payload, '$.trigger')) as trigger,
-    max(try_cast(json_extract_string(payload, '$.token_usage_percent') as double)) as token_usage_percent,
-    max(try_cast(json_extract_string(payload, '$.threshold_percent') as double)) as threshold_percent,
-    max(try_cast(json_extract_string(payload, '$.pre_tokens') as bigint)) as pre_tokens,
-    max(try_cast(json_extract_string(payload, '$.post_tokens') as bigint)) as post_tokens,
-    max(try_cast(json_extract_string(payload, '$.checkpoint_tokens') as bigint)) as checkpoint_tokens,
+    max(internal.amount(payload, '$.token_usage_percent')) as token_usage_percent,
+    max(internal.amount(payload, '$.threshold_percent')) as threshold_percent,
+    max(internal.whole(payload, '$.pre_tokens')) as pre_tokens,
+    max(internal.whole(payload, '$.post_tokens')) as post_tokens,
+    max(internal.whole(payload, '$.checkpoint_tokens')) as checkpoint_tokens,
     coalesce(
-      max(try_cast(json_extract_string(payload, '$.duration_seconds') as double)),
+      max(internal.amount(payload, '$.duration_seconds')),
       epoch(max(occurred_at) filter (where type = 'relay.resumed' and not coalesce(
         try_cast(json_extract_string(payload, '$.post_tokens_estimated') as boolean), false
       ))) - epoch(min(occurred_at) filter (where type = 'relay.triggered'))
@@ -78,7 +78,7 @@ folded as (
       when bool_or(type = 'relay.resumed') then 'resumed'
       else 'unresolved'
     end as outcome,
-    max(try_cast(json_extract_string(payload, '$.relay_count') as bigint)) as recorded_count,
+    max(internal.whole(payload, '$.relay_count')) as recorded_count,
     max(json_extract_string(payload, '$.strategy')) as strategy
   from named
   group by hand_off

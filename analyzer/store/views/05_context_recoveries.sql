@@ -16,11 +16,11 @@ select
   session_id,
   coalesce(json_extract_string(payload, '$.caller'), '(none)') as caller,
   json_extract_string(payload, '$.strategy') as strategy,
-  try_cast(json_extract_string(payload, '$.attempt') as bigint) as attempt,
+  internal.whole(payload, '$.attempt') as attempt,
   type = 'context.recovered' as recovered,
-  try_cast(json_extract_string(payload, '$.pre_tokens') as bigint) as pre_tokens,
-  try_cast(json_extract_string(payload, '$.post_tokens') as bigint) as post_tokens,
-  try_cast(json_extract_string(payload, '$.removed_messages') as bigint) as removed_messages,
-  try_cast(json_extract_string(payload, '$.truncated_messages') as bigint) as truncated_messages
-from event_v1
+  internal.whole(payload, '$.pre_tokens') as pre_tokens,
+  internal.whole(payload, '$.post_tokens') as post_tokens,
+  internal.whole(payload, '$.removed_messages') as removed_messages,
+  internal.whole(payload, '$.truncated_messages') as truncated_messages
+from internal.event_v1
 where type in ('context.recovered', 'context.unrecovered')

@@ -13,14 +13,14 @@ select
   e.session_id,
   json_extract_string(e.payload, '$.agent') as agent,
   json_extract_string(e.payload, '$.reason_text') as reason_text,
-  timezone('UTC', try_cast(json_extract_string(e.payload, '$.reset_at') as timestamptz)) as reset_at,
+  internal.moment(e.payload, '$.reset_at') as reset_at,
   try_cast(json_extract_string(e.payload, '$.exit_code') as integer) as exit_code,
   (
     select min(b.occurred_at)
-    from event_v1 as b
+    from internal.event_v1 as b
     where b.type = 'agent.restored'
       and json_extract_string(b.payload, '$.agent') = json_extract_string(e.payload, '$.agent')
       and b.occurred_at >= e.occurred_at
   ) as restored_at
-from event_v1 as e
+from internal.event_v1 as e
 where e.type = 'agent.exhausted'

@@ -12,11 +12,11 @@ with observed as (
   select
     session_id,
     json_extract_string(payload, '$.part') as part,
-    max(try_cast(json_extract_string(payload, '$.requests') as bigint)) as requests,
-    min(timezone('UTC', try_cast(json_extract_string(payload, '$.started_at') as timestamptz))) as started_at,
-    max(timezone('UTC', try_cast(json_extract_string(payload, '$.ended_at') as timestamptz))) as ended_at,
+    max(internal.whole(payload, '$.requests')) as requests,
+    min(internal.moment(payload, '$.started_at')) as started_at,
+    max(internal.moment(payload, '$.ended_at')) as ended_at,
     max(json_extract_string(payload, '$.retry_visibility')) as retry_visibility
-  from event_v1
+  from internal.event_v1
   where type = 'session.observed'
   group by session_id, part
 ),
@@ -38,14 +38,18 @@ counted as (
     min(occurred_at) as first_at,
     max(occurred_at) as last_at,
     count(*) filter (where type = 'error.classified') as errors,
-    count(*) filter (
-      where type = 'error.classified'
-        and json_extract_string(payload, '$.reason') = 'unknown'
-        and coalesce(json_extract_string(payload, '$.detail'), '') not in ('aborted', 'no_detail')
-    ) as unknown_errors,
     count(*) filter (where type = 'relay.triggered') as relays
-  from event_v1
+  from internal.event_v1
   where session_id is not null
+  group by session_id
+),
+
+unknown as (
+  select
+    session_id,
+    count(*) as unknown_errors
+  from errors
+  where counts_as_unknown
   group by session_id
 )
 
@@ -55,9 +59,11 @@ select
   greatest(c.last_at, s.ended_at) as ended_at,
   cast(s.requests as bigint) as requests,
   c.errors,
-  c.unknown_errors,
+  coalesce(u.unknown_errors, 0) as unknown_errors,
   c.relays,
   s.retry_visibility
 from counted as c
 left join seen as s
   on c.session_id = s.session_id
+left join unknown as u
+  on c.session_id = u.session_id

@@ -7,6 +7,8 @@
 -- column action VARCHAR: What the recovery table advises.
 -- column rule VARCHAR: The rule that matched.
 -- column recorded BOOLEAN: Whether it is the producer's own verdict.
+-- column active BOOLEAN: Whether its ruleset is the active one; false for the producer's own.
+-- column judged_at TIMESTAMP: When it was given, UTC; for the producer's own the time of the error.
 select
   event_id,
   json_extract_string(payload, '$.ruleset') as ruleset,
@@ -15,6 +17,24 @@ select
   try_cast(json_extract_string(payload, '$.retryable') as boolean) as retryable,
   json_extract_string(payload, '$.action') as action,
   json_extract_string(payload, '$.rule') as rule,
-  true as recorded
-from event_v1
+  true as recorded,
+  false as active,
+  occurred_at as judged_at
+from internal.event_v1
 where type = 'error.classified'
+union all
+select
+  e.event_id,
+  v.ruleset,
+  v.reason,
+  v.detail,
+  v.retryable,
+  v.action,
+  v.rule,
+  false as recorded,
+  coalesce(v.ruleset = (select s.value from internal.store_v1 as s where s.key = 'active_ruleset'), false) as active,
+  v.judged_at
+from internal.event_v1 as e
+inner join internal.verdict_v1 as v
+  on e.facts_id = v.facts_id
+where e.type = 'error.classified'

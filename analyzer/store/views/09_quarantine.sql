@@ -16,4 +16,4 @@ select
   detail,
   text,
   ingested_at
-from quarantine_v1
+from internal.quarantine_v1

@@ -32,4 +32,4 @@ select
   pending_bytes,
   first_ingested_at,
   last_ingested_at
-from source_v1
+from internal.source_v1

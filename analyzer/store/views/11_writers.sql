@@ -14,7 +14,7 @@ select
   max(seq) + 1 - count(distinct seq) as missing,
   min(occurred_at) as first_at,
   max(occurred_at) as last_at
-from event_v1
+from internal.event_v1
 where writer is not null
   and seq is not null
 group by writer

@@ -14,6 +14,6 @@ select
   max(occurred_at) filter (where type = 'finding.resolved') as resolved_at,
   any_value(json_extract_string(payload, '$.scope')) as scope,
   any_value(json_extract_string(payload, '$.explanation')) as explanation
-from event_v1
+from internal.event_v1
 where type in ('finding.opened', 'finding.resolved')
 group by json_extract_string(payload, '$.finding_id')

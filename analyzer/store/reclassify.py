@@ -1,0 +1,365 @@
+"""Replay: the facts of all history under another ruleset, and what it would have changed.
+
+Verdicts are appended by facts and ruleset, never overwritten; a ruleset that was interrupted goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+import polars as pl
+
+from analyzer.classifier import Ruleset
+from analyzer.classifier.batch import judge_json
+from analyzer.classifier.rules import ruleset_for
+from analyzer.classifier.serve import judge_in_parallel
+from analyzer.errors import RulesError, StoreError
+from analyzer.events import Event, EventLog
+from analyzer.events.ids import new_id
+from analyzer.events.times import now
+from analyzer.store.database import query_errors
+from analyzer.store.frames import register
+
+CHUNK = 20_000
+"""Facts a worker judges at a time, and that are saved at a time."""
+ALONE = 10_000
+"""So few are judged in this process: starting others takes longer."""
+SAMPLES = 3
+"""Messages shown for each changed cell."""
+_DIGITS = re.compile(r"\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One cell of a matrix: errors that moved, or did not, from one word to another."""
+
+    before: str
+    after: str
+    count: int
+    samples: tuple[str, ...] = ()
+    """Messages of errors in it, redacted; of changed cells only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reclassification:
+    """What a ruleset says of all history, beside what was recorded."""
+
+    rulesets: tuple[str, ...]
+    """Digests of the rulesets that the recorded verdicts came from."""
+    ruleset: str
+    """Digest of the ruleset that judged again."""
+    examined: int
+    """Errors with facts."""
+    without_facts: int
+    """Errors that cannot be judged again; they keep their reason."""
+    changed: int
+    """Errors whose reason is another now."""
+    matrix: tuple[Change, ...]
+    """Recorded reason → reason, most frequent first."""
+    actions: tuple[Change, ...]
+    """Recorded action → action, of errors whose action is another now."""
+    unknown_before: float | None
+    """Share of the errors that count, 0..1."""
+    unknown_after: float | None
+    judged: int
+    """Distinct facts that had no verdict of this ruleset before."""
+    applied: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """The contract's JSON."""
+        return {
+            "schema": "analyzer.reclassify/1",
+            "from": list(self.rulesets),
+            "to": self.ruleset,
+            "examined": self.examined,
+            "changed": self.changed,
+            "without_facts": self.without_facts,
+            "matrix": [
+                {"from": item.before, "to": item.after, "count": item.count, "samples": list(item.samples)}
+                for item in self.matrix
+            ],
+            "actions": [{"from": item.before, "to": item.after, "count": item.count} for item in self.actions],
+            "unknown_share_before": self.unknown_before,
+            "unknown_share_after": self.unknown_after,
+            "judged": self.judged,
+            "applied": self.applied,
+        }
+
+
+def reclassify(
+    connection: duckdb.DuckDBPyConnection,
+    ruleset: Ruleset,
+    rules_path: str | None,
+    *,
+    journal: EventLog | None = None,
+    apply: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> Reclassification:
+    """Judge all facts that have no verdict of this ruleset yet, and compare.
+
+    A dry run keeps its verdicts in a temporary table. With `apply` they are appended to the store, the ruleset becomes
+    the active one, and `ruleset.applied` is logged. `rules_path` is where workers load it from (None: built in).
+
+    Raises:
+        StoreError: the store cannot be written.
+        QueryError: the database refuses.
+    """
+    with query_errors():
+        if apply:
+            target = "internal.verdict_v1"
+        else:
+            target = "trial_verdict"
+            connection.execute("create or replace temp table trial_verdict as from internal.verdict_v1 limit 0")
+            connection.execute(
+                "insert into trial_verdict from internal.verdict_v1 where ruleset = $1", [ruleset.digest]
+            )
+        judged = _judge(connection, ruleset, rules_path, target, progress)
+        if apply:
+            _activate(connection, ruleset.digest, rules_path, journal)
+        return _compare(connection, ruleset.digest, target, judged, applied=apply)
+
+
+def keep_up(connection: duckdb.DuckDBPyConnection) -> int:
+    """Judge facts that came after a ruleset was applied; how many could not be, as its rules are no longer at hand."""
+    rows = connection.execute(
+        "select a.value, p.value from internal.store_v1 as a"
+        " left join internal.store_v1 as p on p.key = 'active_rules' where a.key = 'active_ruleset'"
+    ).fetchall()
+    if not rows:
+        return 0
+    digest, rules_path = rows[0]
+    try:
+        ruleset = ruleset_for(rules_path)
+    except RulesError:
+        ruleset = None
+    if ruleset is not None and ruleset.digest == digest:
+        _judge(connection, ruleset, rules_path, "internal.verdict_v1", None)
+        return 0
+    return int(
+        connection.execute(
+            "select count(*) from internal.facts_v1"
+            " anti join (from internal.verdict_v1 where ruleset = $1) using (facts_id)",
+            [digest],
+        ).fetchall()[0][0]
+    )
+
+
+def _judge(
+    connection: duckdb.DuckDBPyConnection,
+    ruleset: Ruleset,
+    rules_path: str | None,
+    target: str,
+    progress: Callable[[int, int], None] | None,
+) -> int:
+    """Verdicts for the facts that lack one, in batches that are each kept as soon as they are made."""
+    waiting = connection.execute(
+        "select facts_id, facts from internal.facts_v1"  # noqa: S608 - one of two names
+        f" anti join (from {target} where ruleset = $1) using (facts_id)",
+        [ruleset.digest],
+    ).fetchall()
+    moment = now()
+    done = 0
+    for ids, verdicts in _verdicts(waiting, rules_path):
+        columns = list(zip(*verdicts, strict=True))
+        frame = pl.DataFrame(
+            {
+                "facts_id": ids,
+                "ruleset": [ruleset.digest] * len(ids),
+                **dict(zip(("reason", "detail", "retryable", "action", "rule"), map(list, columns), strict=True)),
+                "judged_at": [moment] * len(ids),
+            },
+            schema=_SCHEMA,
+        )
+        register(connection, "staged_verdict", frame)
+        connection.execute(f"insert into {target} from staged_verdict").fetchall()
+        done += len(ids)
+        if progress is not None:
+            progress(done, len(waiting))
+    return done
+
+
+_Rows = tuple[list[str], list[tuple[str, str | None, bool, str, str]]]
+
+
+def _verdicts(waiting: list[tuple[str, str]], rules_path: str | None) -> Iterator[_Rows]:
+    """Ids and verdicts, chunk by chunk; by as many processes as there are cores where that pays."""
+    chunks = [waiting[start : start + CHUNK] for start in range(0, len(waiting), CHUNK)]
+    texts = [[facts for _, facts in chunk] for chunk in chunks]
+    if len(waiting) <= ALONE:
+        for chunk, chunk_texts in zip(chunks, texts, strict=True):
+            yield [facts_id for facts_id, _ in chunk], judge_json(chunk_texts, rules_path)
+        return
+    for chunk, verdicts in zip(chunks, judge_in_parallel(texts, rules_path, os.cpu_count() or 1), strict=True):
+        yield [facts_id for facts_id, _ in chunk], verdicts
+
+
+_SCHEMA: dict[str, Any] = {
+    "facts_id": pl.String,
+    "ruleset": pl.String,
+    "reason": pl.String,
+    "detail": pl.String,
+    "retryable": pl.Boolean,
+    "action": pl.String,
+    "rule": pl.String,
+    "judged_at": pl.Datetime("us"),
+}
+
+
+def _activate(
+    connection: duckdb.DuckDBPyConnection, digest: str, rules_path: str | None, journal: EventLog | None
+) -> None:
+    rows = connection.execute("select value from internal.store_v1 where key = 'active_ruleset'").fetchall()
+    previous = rows[0][0] if rows else None
+    if previous == digest:
+        return
+    payload = {"ruleset": digest} if previous is None else {"ruleset": digest, "previous": previous}
+    event = Event("ruleset.applied", now(), None, payload, new_id())
+    if journal is not None and journal.record(event) is None:
+        raise StoreError(f"the journal in {journal.folder} cannot be written", "free space, or check its permissions")
+    connection.execute("begin")
+    try:
+        connection.execute("delete from internal.store_v1 where key in ('active_ruleset', 'active_rules')")
+        connection.execute(
+            "insert into internal.store_v1 values ('active_ruleset', $1), ('active_rules', $2)",
+            [digest, os.path.abspath(rules_path) if rules_path else None],
+        )
+        connection.execute(
+            "insert into internal.event_v1 (event_id, type, occurred_at, payload, source_format, ingested_at)"
+            " values ($1, $2, $3, $4, 'analyzer', $3)",
+            [event.id, event.type, event.occurred_at, json.dumps(payload)],
+        )
+        connection.execute("commit")
+    except BaseException:
+        connection.execute("rollback")
+        raise
+
+
+def _compare(
+    connection: duckdb.DuckDBPyConnection, digest: str, target: str, judged: int, *, applied: bool
+) -> Reclassification:
+    """Everything is counted over distinct combinations: history is scanned once."""
+    connection.execute(
+        f"create or replace temp table replayed as {_REPLAYED.format(target=target)}",
+        {"ruleset": digest},
+    )
+    totals = connection.execute(_TOTALS).fetchall()[0]
+    rulesets = connection.execute(
+        "select distinct recorded_ruleset from replayed where recorded_ruleset is not null order by 1"
+    ).fetchall()
+    return Reclassification(
+        rulesets=tuple(str(row[0]) for row in rulesets),
+        ruleset=digest,
+        examined=totals[0],
+        without_facts=totals[1],
+        changed=totals[2],
+        matrix=_cells(connection, _MATRIX),
+        actions=_cells(connection, _ACTIONS),
+        unknown_before=totals[3],
+        unknown_after=totals[4],
+        judged=judged,
+        applied=applied,
+    )
+
+
+# One look into each payload for all four keys; the samples are the facts with the smallest ids, the same on every run.
+_REPLAYED = """
+with recorded as (
+  select
+    facts_id,
+    json_extract_string(payload, ['$.reason', '$.detail', '$.action', '$.ruleset']) as said
+  from internal.event_v1
+  where type = 'error.classified'
+)
+select
+  r.said[1] as recorded_reason,
+  r.said[2] as recorded_detail,
+  r.said[3] as recorded_action,
+  r.said[4] as recorded_ruleset,
+  v.reason,
+  v.detail,
+  v.action,
+  count(*) as errors,
+  case when v.reason <> r.said[1] then min(r.facts_id, 24) else [] end as samples
+from recorded as r
+left join (from {target} where ruleset = $ruleset) as v
+  on r.facts_id = v.facts_id
+group by r.said, v.reason, v.detail, v.action
+"""
+_TOTALS = """
+with verdict as (
+  select
+    *,
+    recorded_reason = 'unknown' as was_unknown,
+    coalesce(recorded_detail, '') in ('aborted', 'no_detail') as was_no_matter,
+    coalesce(reason, recorded_reason) = 'unknown' as is_unknown,
+    coalesce(case when reason is null then recorded_detail else detail end, '') in ('aborted', 'no_detail') as no_matter
+  from replayed
+)
+select
+  cast(coalesce(sum(errors) filter (where reason is not null), 0) as bigint),
+  cast(coalesce(sum(errors) filter (where reason is null), 0) as bigint),
+  cast(coalesce(sum(errors) filter (where reason <> recorded_reason), 0) as bigint),
+  coalesce(sum(errors) filter (where was_unknown and not was_no_matter), 0)
+  / nullif(sum(errors) filter (where not was_unknown or not was_no_matter), 0),
+  coalesce(sum(errors) filter (where is_unknown and not no_matter), 0)
+  / nullif(sum(errors) filter (where not is_unknown or not no_matter), 0)
+from verdict
+"""
+_MATRIX = """
+select
+  recorded_reason as before,
+  reason as after,
+  cast(sum(errors) as bigint) as errors,
+  list_distinct(flatten(list(samples))) as samples
+from replayed
+where reason is not null
+group by before, after
+order by errors desc, before, after
+"""
+_ACTIONS = """
+select
+  recorded_action as before,
+  action as after,
+  cast(sum(errors) as bigint) as errors,
+  []::varchar[] as samples
+from replayed
+where reason is not null
+  and recorded_action <> 'record'
+  and recorded_action <> action
+group by before, after
+order by errors desc, before, after
+"""
+_MESSAGES = """
+select coalesce(
+  json_extract_string(facts, '$.message'),
+  json_extract_string(facts, '$.stderr'),
+  json_extract_string(facts, '$.stdout'),
+  facts
+)
+from internal.facts_v1
+where facts_id in (select unnest($ids))
+order by facts_id
+"""
+
+
+def _cells(connection: duckdb.DuckDBPyConnection, sql: str) -> tuple[Change, ...]:
+    rows = connection.execute(sql).fetchall()
+    return tuple(
+        Change(str(before), str(after), count, _samples(connection, ids or [])) for before, after, count, ids in rows
+    )
+
+
+def _samples(connection: duckdb.DuckDBPyConnection, ids: list[str]) -> tuple[str, ...]:
+    """Messages that differ in more than their numbers."""
+    if not ids:
+        return ()
+    chosen: dict[str, str] = {}
+    for (message,) in connection.execute(_MESSAGES, {"ids": ids}).fetchall():
+        chosen.setdefault(_DIGITS.sub("#", message), message)
+    return tuple(list(chosen.values())[:SAMPLES])
