@@ -77,11 +77,6 @@ class Classification:
 
 _classification = quick(Classification)
 
-# The same error comes again and again, and `extract` gives the same facts for it. By identity, because hashing facts
-# costs a tenth of classifying them; what headers could change in, or a wall-clock time in another event, is not kept.
-_KNOWN: dict[int, Classification] = {}
-_MANY = 1_024
-
 
 def classify(error: object, *, at: datetime | None = None, ruleset: Ruleset | None = None) -> Classification:
     """Classifies anything: an exception, a mapping, facts, a text. Relative reset texts resolve against `at`.
@@ -94,23 +89,19 @@ def classify(error: object, *, at: datetime | None = None, ruleset: Ruleset | No
 def classify_facts(facts: Facts, *, at: datetime | None = None, ruleset: Ruleset | None = None) -> Classification:
     """Classifies facts, as live or as stored in an event; `at` is the event's own time."""
     index = index_of(default_ruleset() if ruleset is None else ruleset)
-    known = _KNOWN.get(id(facts))
-    if known is not None and known.facts is facts and known.ruleset == index.ruleset.digest:
-        return known
     decision, level, timely = judge(facts, index)
     reason, detail, retryable, action, rule = decision.answer
     seconds = reset_at = current = most = None
-    lasting = facts.headers is None and facts.cause is None
     if decision.timed and (timely or facts.headers):
         reset = read((facts,) if facts.cause is None else chain(facts), limited=decision.limited)
         if reset is not NOTHING:
-            seconds, reset_at, lasting = reset.seconds, reset.moment, lasting and reset.clock is None
+            seconds, reset_at = reset.seconds, reset.moment
             if reset_at is None and reset.clock is not None and at is not None:
                 reset_at = resolve(reset.clock, at)
     elif decision.counted:
         texts = (facts.message,) if facts.cause is None else [each.message for each in chain(facts)]
         current, most = token_counts(*texts)
-    found = _classification(
+    return _classification(
         reason,
         detail,
         retryable,
@@ -127,11 +118,6 @@ def classify_facts(facts: Facts, *, at: datetime | None = None, ruleset: Ruleset
         decision.remediation,
         None if decision.rule is None else (index, decision, level),
     )
-    if lasting:
-        if len(_KNOWN) >= _MANY:
-            _KNOWN.clear()
-        _KNOWN[id(facts)] = found
-    return found
 
 
 def _iso(moment: datetime | None) -> str | None:

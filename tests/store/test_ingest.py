@@ -312,7 +312,6 @@ def test_what_cannot_be_read_is_reported_and_the_rest_is_read(memory: Store, nat
     assert result.unsupported() == {"binary": 1}
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="another user's file takes root to make")
 def test_an_unreadable_file_is_reported(memory: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Permission denied is one problem with a hint."""
 
