@@ -78,7 +78,7 @@ def _summary(result: Reclassification) -> str:
     if result.unknown_before is not None and result.unknown_after is not None:
         lines.append(f"Unknown share: {result.unknown_before:.1%} recorded, {result.unknown_after:.1%} now.")
     if result.without_facts:
-        lines.append(f"{result.without_facts:,} errors carry no facts and keep the reason that they came with.")
+        lines.append(f"Without facts, and so with the reason that they came with: {result.without_facts:,}.")
     moved = [cell for cell in result.matrix if cell.before != cell.after]
     if moved:
         lines += ["", *_cells("recorded", "now", moved[:SHOWN])]
