@@ -14,7 +14,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from analyzer.classifier import classify, classify_facts, default_ruleset
-from analyzer.classifier.batch import judge_json
+from analyzer.classifier.serve import judge_in_parallel
 from benchmarks import rivals, workload
 
 CHUNK = 20_000
@@ -132,8 +132,7 @@ def _replay(count: int, runs: int, processes: int) -> Row:
     seconds = []
     for _ in range(runs):
         start = perf_counter()
-        with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-            answered = sum(map(len, pool.map(judge_json, chunks, [None] * len(chunks))))
+        answered = sum(map(len, judge_in_parallel(chunks, None, default_ruleset().digest, processes)))
         seconds.append(perf_counter() - start)
         if answered != count:
             raise AssertionError(f"{answered} answers to {count} texts")

@@ -92,7 +92,7 @@ def commands_page() -> str:
         "| exit code | means |",
         "| ---: | --- |",
         "| 0 | fine |",
-        "| 1 | findings; kept free for a command that fails a build on them, none returns it today |",
+        "| 1 | findings: `rules test`, `reclassify --fail-on-change` |",
         "| 2 | usage: an argument, an option or SQL that cannot be used |",
         "| 3 | a store or an input could not be read or written |",
         "| 4 | partial data, under `--strict` alone |",

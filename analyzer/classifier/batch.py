@@ -6,14 +6,14 @@ Invariant: an answer equals what `classify_facts` says of the same facts, and wh
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import cast
 
 from analyzer.classifier.deciding import judge
 from analyzer.classifier.facts import Facts
 from analyzer.classifier.index import Answer, index_of
-from analyzer.classifier.rules import Ruleset, default_ruleset, ruleset_for
+from analyzer.classifier.rules import Ruleset, default_ruleset
 
 __all__ = ["Answer", "classify_batch", "judge_json"]
 
@@ -27,13 +27,9 @@ def classify_batch(
     return [judge(each, index)[0].answer for each in read]
 
 
-def judge_json(chunk: list[str], rules_path: str | None) -> list[Answer]:
-    """The same of facts as JSON text, by the rules of `ruleset_for(rules_path)`; a function for pools of processes.
-
-    Raises:
-        RulesError: the rules cannot be used.
-    """
-    index = index_of(ruleset_for(rules_path))
+def judge_json(chunk: Sequence[str], ruleset: Ruleset) -> list[Answer]:
+    """The same of facts as JSON text."""
+    index = index_of(ruleset)
     decode = _decoder()
     return [judge(decode(text), index)[0].answer for text in chunk]
 

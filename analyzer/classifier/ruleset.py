@@ -13,6 +13,8 @@ from typing import Any
 
 import re2
 
+from analyzer.classifier.recovery import RECOVERY
+
 # Kinds of patterns: three of evidence, two of guards, two that belong to no rule.
 LINE, SIGNAL, TEXT = "line", "signal", "text"
 ONLY, NOT = "only_text", "not_text"
@@ -204,5 +206,7 @@ def _digest(rules: tuple[Rule, ...], status_patterns: tuple[str, ...], prose_pat
         [rule.id, rule.reason, rule.detail, rule.symptom, rule.strict_streams, *(getattr(rule, key) for key in LISTS)]
         for rule in rules
     ]
-    text = json.dumps([decides, status_patterns, prose_patterns], ensure_ascii=True, separators=(",", ":"))
+    # Stored verdicts hold what the recovery table advises, so a change of the table makes another ruleset.
+    advice = [[reason, row.retryable, row.action] for reason, row in RECOVERY.items()]
+    text = json.dumps([decides, status_patterns, prose_patterns, advice], ensure_ascii=True, separators=(",", ":"))
     return sha256(text.encode()).hexdigest()[:12]

@@ -11,17 +11,18 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from queue import SimpleQueue
 from typing import Self
 
 from analyzer.classifier.batch import Answer, judge_json
+from analyzer.classifier.rules import ruleset_for
 
 
 class Judge:
     """One such process. Use as a context manager."""
 
-    def __init__(self, rules_path: str | None) -> None:
+    def __init__(self, rules_path: str | None, digest: str) -> None:
         path = os.pathsep.join(entry for entry in sys.path if entry)
         self._process = subprocess.Popen(
             [sys.executable, "-c", "from analyzer.classifier.serve import serve; serve()"],
@@ -29,7 +30,7 @@ class Judge:
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": path},
         )
-        self._send(json.dumps(rules_path))
+        self._send(json.dumps([rules_path, digest]))
 
     def answers(self, chunk: Sequence[str]) -> list[Answer]:
         """The verdicts of facts as JSON texts, in order.
@@ -50,7 +51,8 @@ class Judge:
     def __exit__(self, *_: object) -> None:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.close()
+        with suppress(OSError):  # it may have gone already
+            self._process.stdin.close()
         self._process.stdout.close()
         self._process.wait()
 
@@ -62,17 +64,17 @@ class Judge:
 
 
 def judge_in_parallel(
-    chunks: Sequence[Sequence[str]], rules_path: str | None, processes: int
+    chunks: Sequence[Sequence[str]], rules_path: str | None, digest: str, processes: int
 ) -> Iterator[list[Answer]]:
-    """The answers of each chunk, in order, by so many processes.
+    """The answers of each chunk, in order, by so many processes that load the ruleset of this digest from the path.
 
     Raises:
-        OSError: one of them has gone.
+        OSError: one of them has gone, as it does when the rules under that path have changed meanwhile.
     """
     with ExitStack() as stack:
         idle: SimpleQueue[Judge] = SimpleQueue()
         for _ in range(processes):
-            idle.put(stack.enter_context(Judge(rules_path)))
+            idle.put(stack.enter_context(Judge(rules_path, digest)))
         threads = stack.enter_context(ThreadPoolExecutor(processes))
 
         def work(chunk: Sequence[str]) -> list[Answer]:
@@ -88,8 +90,11 @@ def judge_in_parallel(
 def serve() -> None:
     """The other end: until stdin ends."""
     source, sink = sys.stdin.buffer, sys.stdout.buffer
-    rules_path = json.loads(source.readline())
+    rules_path, digest = json.loads(source.readline())
+    ruleset = ruleset_for(rules_path)
+    if ruleset.digest != digest:
+        sys.exit(f"the rules in {rules_path} have changed meanwhile")
     while line := source.readline():
         chunk = [source.readline().decode("utf-8") for _ in range(int(line))]
-        sink.write(json.dumps(judge_json(chunk, rules_path)).encode("utf-8") + b"\n")
+        sink.write(json.dumps(judge_json(chunk, ruleset)).encode("utf-8") + b"\n")
         sink.flush()

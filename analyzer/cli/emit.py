@@ -54,9 +54,12 @@ def command(event_type: str, pairs: tuple[str, ...], folder: str, session: str |
     with EventLog(folder) as log:
         if event_type == "error.classified" and "reason" not in payload:
             from analyzer.classifier import classify
+            from analyzer.classifier.rules import ruleset_for
+            from analyzer.cli.settings import rules_in_use
 
             raw = {key: payload.pop(key) for key in list(payload) if key in FACTS}
-            payload = dict(error_payload(classify(raw), **payload))
+            verdict = classify(raw, ruleset=ruleset_for(rules_in_use(None)))
+            payload = dict(error_payload(verdict, **payload))
         written = log.append(event_type, payload, session=session)
     if written is None:
         raise StoreError(f"the event could not be written to {folder}", "check the folder and its permissions")

@@ -9,7 +9,7 @@ import click
 
 from analyzer.cli.options import DEFAULT_STORE, quiet_option, store_option
 from analyzer.cli.output import progress, report_problems, write
-from analyzer.errors import PARTIAL, UNREADABLE, StoreBusyError
+from analyzer.errors import PARTIAL, UNREADABLE, AnalyzerError, StoreBusyError
 
 if TYPE_CHECKING:
     from analyzer.store import IngestResult, Problem
@@ -51,6 +51,8 @@ def command(
     """
     from analyzer.store import open_store
 
+    if follow and (strict or "-" in paths):
+        raise AnalyzerError("--follow goes with neither --strict nor -", "follow files or folders")
     name = store_path or DEFAULT_STORE
     as_json = as_json or row_format == "json"
     told: list[Problem] = []
@@ -85,9 +87,11 @@ def _json(result: IngestResult) -> str:
 def _summary(result: IngestResult, store_path: str) -> str:
     """A few lines for a person."""
     total = result.total
+    unread = sum(item.tally.skipped for item in result.sources if item.status == "unsupported")
     rate = total.bytes / 1e6 / result.seconds if result.seconds else 0.0
+    met = f"{_counted(len(result.sources), 'file')}, {_counted(total.lines, 'new line')}"
     lines = [
-        f"{len(result.sources):,} files, {total.lines:,} new lines, {total.events:,} new events → {store_path}",
+        f"{met}, {_counted(total.events, 'new event')} → {store_path}",
         f"  {total.bytes / 1e6:,.1f} MB in {result.seconds:.1f} s ({rate:,.0f} MB/s)",
         "",
     ]
@@ -96,12 +100,13 @@ def _summary(result: IngestResult, store_path: str) -> str:
         ("duplicates", total.duplicates, "their events were here already"),
         ("in quarantine", total.quarantined, "see: analyzer query quarantine-lines" if total.quarantined else ""),
         ("blank", total.blank, ""),
-        ("carry nothing", total.skipped, "lines of other tools' logs that are not about failures"),
+        ("carry nothing", total.skipped - unread, "lines of other tools' logs that are not about failures"),
+        ("not read", unread, "lines of files in formats that are not read, see below" if unread else ""),
     ]
     width = max(len(f"{count:,}") for _, count, _ in figures)
     lines += [f"  {count:>{width},}  {label:14} {note}".rstrip() for label, count, note in figures]
     if result.unchanged:
-        lines.append(f"\n{result.unchanged:,} files had nothing new.")
+        lines.append(f"\n{_counted(result.unchanged, 'file')} had nothing new.")
     pending = sum(item.pending_bytes > 0 and item.status == "read" for item in result.sources)
     if pending:
         lines.append(f"{pending:,} unfinished last line{'s wait for their' if pending > 1 else ' waits for its'} end.")
@@ -114,3 +119,7 @@ def _summary(result: IngestResult, store_path: str) -> str:
         said = ", ".join(f"{name} ({count:,})" for name, count in sorted(unsupported.items()))
         lines.append(f"Not read yet, or no log, by format (files): {said}")
     return "\n".join(lines)
+
+
+def _counted(number: int, thing: str) -> str:
+    return f"{number:,} {thing}" + ("" if number == 1 else "s")

@@ -75,20 +75,27 @@ def _summary(result: Reclassification) -> str:
         f"{result.changed:,} of {result.examined:,} errors change their reason{share} under ruleset {result.ruleset}.",
         "Applied: reports and queries show the new reasons." if result.applied else "A dry run; --apply makes it so.",
     ]
+    if result.active not in {None, result.ruleset}:
+        tense = "was" if result.applied else "is"
+        lines.append(
+            f"Another ruleset {tense} active, {result.active}: reports showed its verdicts, not the recorded ones."
+        )
     if result.unknown_before is not None and result.unknown_after is not None:
-        lines.append(f"Unknown share: {result.unknown_before:.1%} recorded, {result.unknown_after:.1%} now.")
+        lines.append(
+            f"Unknown share: {result.unknown_before:.1%} recorded, {result.unknown_after:.1%} by this ruleset."
+        )
     if result.without_facts:
         lines.append(f"Without facts, and so with the reason that they came with: {result.without_facts:,}.")
     moved = [cell for cell in result.matrix if cell.before != cell.after]
     if moved:
-        lines += ["", *_cells("recorded", "now", moved[:SHOWN])]
+        lines += ["", *_cells("recorded", "by this ruleset", moved[:SHOWN])]
     if len(moved) > SHOWN:
         lines.append(f"{len(moved) - SHOWN} more: --json, or analyzer query ruleset-matrix once it is applied")
     if result.actions:
         lines += ["", "What recovery would do differently:"]
         lines += [f"  {cell.count:>7,}  {cell.before} → {cell.after}" for cell in result.actions]
     same = sum(cell.count for cell in result.matrix if cell.before == cell.after)
-    return "\n".join([*lines, "", f"{same:,} errors keep their reason."])
+    return "\n".join([*lines, "", f"{same:,} keep their reason."])
 
 
 def _cells(before: str, after: str, cells: list[Change]) -> list[str]:

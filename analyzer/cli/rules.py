@@ -89,13 +89,16 @@ def test_command(rules_path: str | None, corpus: str | None, as_json: bool) -> i
     from dataclasses import asdict
 
     from analyzer.classifier.lint import lint
+    from analyzer.classifier.rules import default_ruleset
     from analyzer.cli.rules_text import verdict
 
-    report = lint(_ruleset(rules_path), None if corpus is None else (error for _, error in _lines(corpus)))
+    ruleset = _ruleset(rules_path)
+    report = lint(ruleset, None if corpus is None else (error for _, error in _lines(corpus)))
     if as_json:
         _write_json("rules-test", {"ok": not report.findings, **asdict(report)})
     else:
-        write(verdict(report), None)
+        own = {rule.id for rule in ruleset.rules} - {rule.id for rule in default_ruleset().rules}
+        write(verdict(report, own), None)
     return FINDINGS if report.findings else 0
 
 

@@ -6,7 +6,7 @@ Invariant: texts of errors and of rules files are made safe for a terminal befor
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from analyzer.report.cells import counted, percent
@@ -39,7 +39,7 @@ def listing(ruleset: Ruleset, chosen: Sequence[Rule]) -> str:
     return "\n".join([head, "", *columns(rows, [False] * 5)])
 
 
-def verdict(report: Lint) -> str:
+def verdict(report: Lint, own: Collection[str] = ()) -> str:
     """The lint: what is wrong, with the place; overlaps below."""
     found = counted(len(report.findings), "finding") if report.findings else "No findings"
     samples = f"{report.examples} examples and {report.counter_examples} counter-examples"
@@ -51,7 +51,7 @@ def verdict(report: Lint) -> str:
         lines += ["", terminal_safe(f"{where}{finding.rule}: {finding.message}")]
         if finding.example is not None:
             lines.append(f"  {_short(finding.example)}")
-    lines += _overlaps(report)
+    lines += _overlaps(report, own)
     return "\n".join(lines)
 
 
@@ -115,15 +115,18 @@ def comparison(result: Backtest) -> str:
     return "\n".join(lines)
 
 
-def _overlaps(report: Lint) -> list[str]:
-    """A line for each rule whose examples other rules match too."""
-    if not report.overlaps:
-        return []
+def _overlaps(report: Lint, own: Collection[str]) -> list[str]:
+    """A line for each rule whose examples other rules match too; where there are own rules, of these alone."""
+    shown = [each for each in report.overlaps if not own or each.rule in own or each.other in own]
+    hidden = len(report.overlaps) - len(shown)
+    if not shown:
+        return ["", f"{counted(hidden, 'overlap')} among the built-in rules: --json lists them."] if hidden else []
     others: dict[str, list[str]] = {}
-    for each in report.overlaps:
+    for each in shown:
         others.setdefault(each.rule, []).append(each.other)
     width = max(map(len, others))
-    lines = ["", f"{counted(len(report.overlaps), 'overlap')}: examples that other rules match too; order decides."]
+    said = f"{counted(len(shown), 'overlap')}: examples that other rules match too; order decides."
+    lines = ["", said + (f" {hidden} more among the built-in rules: --json." if hidden else "")]
     for rule, names in others.items():
         first, *more = fold(", ".join(names), WIDTH - width - 4)
         lines += [f"  {rule:{width}}  {first}", *(f"  {'':{width}}  {line}" for line in more)]

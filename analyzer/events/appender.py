@@ -70,7 +70,13 @@ class Appender:
             self.close()
             self._day, self._part = today, self._newest_part(today)
             self._open()
-        size = os.fstat(self._descriptor).st_size
+        found = os.fstat(self._descriptor)
+        if not found.st_nlink:
+            # Someone has deleted the file: what is written to it now, no one will ever read.
+            self.close()
+            self._open()
+            found = os.fstat(self._descriptor)
+        size = found.st_size
         while size and size + incoming > self.max_bytes:
             self.close()
             self._part += 1

@@ -174,7 +174,8 @@ class ClaudeRecords:
                 "reset_at": payload.get("reset_at"),
             }
             events.append(self._event(record, "agent.exhausted", exhausted, "exhausted"))
-        return events + self._settle(record, "exhausted", 1, verdict.reason)
+        outcome = "aborted" if verdict.detail == "aborted" else "exhausted"
+        return events + self._settle(record, outcome, 1, verdict.reason)
 
     def _user(self, record: Mapping[str, Any]) -> list[Event]:
         events = []

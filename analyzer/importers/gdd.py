@@ -22,8 +22,9 @@ from analyzer.importers.lines import Block, all_lines
 class GddReader:
     """Reads GDD's telemetry; its three words for a cause (`reason`, `kind`, `error_class`) all end in our reason."""
 
-    def __init__(self, source: Source, _state: Mapping[str, Any]) -> None:
+    def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
         self._source = source
+        self._runs: dict[str, list[Any]] = {key: list(run) for key, run in mapping(state.get("runs")).items()}
 
     def read(self, block: Block) -> Iterator[Hit]:
         """Hits for failures, retries and compactions, and for lines that cannot be read."""
@@ -33,16 +34,28 @@ class GddReader:
                 yield Hit(line.offset, len(line.text), (), decoded.why, decoded.detail)
                 continue
             event = translate(decoded)
+            if event is not None and decoded.type == "api.retry":
+                event = self._in_a_run(event)
             if event is not None:
                 yield Hit(line.offset, len(line.text), (event,))
+
+    def _in_a_run(self, event: Event) -> Event:
+        """GDD names no chain: one session's retries of a provider are one, for as long as the attempt goes up."""
+        attempt = event.payload.get("attempt", 1)
+        key = f"{event.session_id}/{event.payload['caller']}"
+        run = self._runs.get(key)
+        if run is None or attempt <= run[0]:
+            run = [attempt, event.id]
+        self._runs[key] = [attempt, run[1]]
+        return replace(event, payload={**event.payload, "operation": run[1]})
 
     def finish(self) -> Sequence[Event]:
         """Nothing beyond the lines."""
         return ()
 
     def state(self) -> Mapping[str, Any]:
-        """Nothing to remember."""
-        return {}
+        """The retries that may still go on."""
+        return {"runs": self._runs}
 
 
 def translate(event: Event) -> Event | None:
@@ -85,7 +98,6 @@ def _api_retry(event: Event) -> tuple[str, Mapping[str, Any]]:
     delay_ms = number(payload.get("delay_ms"))
     provider = text(payload.get("provider")) or "gdd"
     return "retry.scheduled", {
-        "operation": derived_id("gdd", event.session_id, provider),
         "caller": provider,
         "reason": text(payload.get("reason")),
         "attempt": number(payload.get("attempt")),

@@ -100,7 +100,7 @@ class _Line:
         if not isinstance(state, str):
             return []
         if state in _FINISHED:
-            return self._settle("recovered")
+            return self._finished()
         found = by_state.get(state)
         return found() if found else []
 
@@ -180,6 +180,13 @@ class _Line:
         if run:
             run["reason"] = verdict.reason
         return self._event("error.classified", **payload)
+
+    def _finished(self) -> list[Event]:
+        if self.retries.get(self.key, {}).get("retried"):
+            return self._settle("recovered")
+        # A failure that the step went on from without a retry: no chain, and nothing to settle.
+        self.retries.pop(self.key, None)
+        return []
 
     def _open_run(self) -> dict[str, Any]:
         return self.retries.setdefault(self.key, {"operation": self.identity, "reason": "unknown", "attempts": 1})

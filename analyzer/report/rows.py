@@ -107,10 +107,12 @@ def _json(frame: pl.DataFrame, schema: str, truncated: bool) -> str:
     return f"{head}\n{rows}\n]}}\n" if rows else f"{head}]}}\n"
 
 
-def _text(value: object) -> str:
-    """A plain value in a cell of text."""
+def _text(value: object, *, rounded: bool = False) -> str:
+    """A plain value in a cell of text; six decimals are enough for a person, the other formats have them all."""
     if value is None:
         return ""
+    if isinstance(value, float) and rounded:
+        value = round(value, 6)
     return value if isinstance(value, str) else _dumps(value)
 
 
@@ -143,7 +145,10 @@ def _markdown(frame: pl.DataFrame, truncated: bool) -> str:
         return ""
     rule = ["---:" if right else "---" for right in _flush_right(frame)]
     lines = ["| " + " | ".join(map(markdown_text, frame.columns)) + " |", "| " + " | ".join(rule) + " |"]
-    lines += ["| " + " | ".join(markdown_text(_text(value)) for value in row.values()) + " |" for row in _rows(frame)]
+    lines += [
+        "| " + " | ".join(markdown_text(_text(value, rounded=True)) for value in row.values()) + " |"
+        for row in _rows(frame)
+    ]
     return "\n".join(lines) + "\n" + (f"\n{_CUT}\n" if truncated else "")
 
 
@@ -152,7 +157,7 @@ def _table(frame: pl.DataFrame, truncated: bool, width: int | None) -> str:
         return ""
     right = _flush_right(frame)
     header = [terminal_safe(name) for name in frame.columns]
-    body = [[terminal_safe(_text(value)) for value in row.values()] for row in _rows(frame)]
+    body = [[terminal_safe(_text(value, rounded=True)) for value in row.values()] for row in _rows(frame)]
     sizes = [max(map(width_of, column)) for column in zip(header, *body, strict=True)]
     if width is not None:
         sizes = _narrowed(sizes, right, width)

@@ -105,8 +105,9 @@ def sections(overview: Overview) -> tuple[Section, ...]:
 def completeness(overview: Overview) -> str:
     """How much of the logs the report rests on, without the formats that are not read yet."""
     known = overview.completeness
+    others = f"{counted(known.other_files, 'file')} of no known log format" if known.other_files else ""
     if not known.lines:
-        return "No line has been read."
+        return f"No line has been read{f'; {others}' if others else ''}."
     read = counted(known.lines - known.quarantined, "line")
     said = f"{read} read of {known.lines:,} in {counted(known.sources, 'file')}"
     if known.quarantined:
@@ -115,6 +116,8 @@ def completeness(overview: Overview) -> str:
         said += f"; {counted(known.damaged_sources, 'file')} with damaged compressed data"
     if known.pending_sources:
         said += f"; {counted(known.pending_sources, 'file')} with an unfinished last line"
+    if others:
+        said += f"; {others}"
     return said + "."
 
 

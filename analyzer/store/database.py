@@ -61,7 +61,7 @@ def connect(path: str, *, read_only: bool) -> duckdb.DuckDBPyConnection:
 
 
 def _opening_error(path: str, message: str) -> StoreError:
-    if "lock" in message.lower():
+    if "Could not set lock" in message or "onflicting lock" in message:
         holder = re.search(r"\(PID (\d+)\)", message)
         who = f" by process {holder[1]}" if holder else ""
         return StoreBusyError(f"{path} is in use{who}", "try again when it has finished")
@@ -119,8 +119,10 @@ def exclusive(path: str) -> Iterator[None]:
     if path == MEMORY:
         yield
         return
-    import fcntl
-
+    try:
+        import fcntl
+    except ImportError:
+        raise StoreError("stores in files need a POSIX system", "read the logs with: analyzer report PATH") from None
     lock = os.path.realpath(path) + ".lock"
     try:
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -161,9 +163,11 @@ def first_line(error: Exception) -> str:
 
 
 def _query_hint(message: str) -> str:
-    candidates = re.search(r'(?:Did you mean|Candidate bindings?:?) "?([^\n?]+?)"?\??$', message, re.MULTILINE)
+    candidates = re.search(r"(?:Did you mean|Candidate bindings?:?)\s+([^\n?]+)", message)
     if candidates:
-        return f"did you mean {candidates[1].strip()}?"
+        return f"did you mean {candidates[1].replace(chr(34), '').strip()}?"
+    if "TimeZone" in message:
+        return "write an IANA name such as Europe/Berlin, or UTC"
     return "the views: analyzer sql 'show tables'; their columns: analyzer sql 'describe errors'"
 
 

@@ -12,6 +12,7 @@ from hashlib import sha256
 from typing import Any
 
 from analyzer.errors import InputError
+from analyzer.store.discovery import STDIN
 from analyzer.store.inputs import Input
 
 FINGERPRINT_BYTES = 1024
@@ -124,6 +125,8 @@ def digest(data: bytes) -> str:
 
 def _gone(checkpoint: Checkpoint) -> bool:
     """Whether the path that it was read from no longer holds it; a copy leaves the original where it was."""
+    if checkpoint.path == STDIN:
+        return True
     try:
         with Input(checkpoint.path) as former:
             return not checkpoint.fits(former)

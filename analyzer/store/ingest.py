@@ -116,8 +116,9 @@ def ingest(
     """
     began = time.monotonic()
     journal_folder = journal_of(store_path)
-    own = [store_path, store_path + ".wal", store_path + ".lock", journal_folder] if journal_folder else []
-    found: Found = discover(paths, own=[path for path in own if path])
+    real = os.path.realpath(store_path)
+    own = [real, f"{real}.wal", f"{real}.lock", journal_folder] if journal_folder else []
+    found: Found = discover(paths, own=own)
     result = IngestResult(problems=list(found.problems))
     with EventLog(journal_folder or os.devnull) as log:
         run = _Run(connection, log if journal_folder else None, result)
@@ -166,6 +167,9 @@ class _Run:
         try:
             _SourceRun(source, progress, BY_NAME[checkpoint.format], self.batch).run()
         except StoreError:
+            raise
+        except InputError:
+            self.batch.abandon(progress)
             raise
         except Exception as error:  # noqa: BLE001 - whatever one log holds, the others are read
             self.batch.abandon(progress)

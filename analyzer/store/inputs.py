@@ -61,8 +61,11 @@ class Input:
     def between(self, start: int, end: int) -> bytes:
         """The bytes from `start` up to `end`, fewer where the input ends before."""
         if self.codec == "plain":
-            self._handle.seek(start)
-            return self._handle.read(max(end - start, 0))
+            try:
+                self._handle.seek(start)
+                return self._handle.read(max(end - start, 0))
+            except OSError as error:
+                raise InputError(f"{self.path}: cannot be read: {error.strerror or error}") from None
         parts: list[bytes] = []
         position = 0
         for chunk in self.chunks(0):

@@ -69,6 +69,8 @@ class Reclassification:
     unknown_after: float | None
     judged: int
     """Distinct facts that had no verdict of this ruleset before."""
+    active: str | None
+    """Digest of the ruleset that was active before; None where the recorded verdicts were."""
     applied: bool
 
     def to_dict(self) -> dict[str, Any]:
@@ -88,6 +90,7 @@ class Reclassification:
             "unknown_share_before": self.unknown_before,
             "unknown_share_after": self.unknown_after,
             "judged": self.judged,
+            "active": self.active,
             "applied": self.applied,
         }
 
@@ -119,10 +122,12 @@ def reclassify(
             connection.execute(
                 "insert into trial_verdict from internal.verdict_v1 where ruleset = $1", [ruleset.digest]
             )
+        active = connection.execute("select value from internal.store_v1 where key = 'active_ruleset'").fetchall()
         judged = _judge(connection, ruleset, rules_path, target, progress)
         if apply:
             _activate(connection, ruleset.digest, rules_path, journal)
-        return _compare(connection, ruleset.digest, target, judged, applied=apply)
+        before = active[0][0] if active else None
+        return _compare(connection, ruleset.digest, target, judged, active=before, applied=apply)
 
 
 def keep_up(connection: duckdb.DuckDBPyConnection) -> int:
@@ -165,7 +170,7 @@ def _judge(
     ).fetchall()
     moment = now()
     done = 0
-    for ids, verdicts in _verdicts(waiting, rules_path):
+    for ids, verdicts in _verdicts(waiting, ruleset, rules_path):
         columns = list(zip(*verdicts, strict=True))
         frame = pl.DataFrame(
             {
@@ -187,16 +192,20 @@ def _judge(
 _Rows = tuple[list[str], list[tuple[str, str | None, bool, str, str]]]
 
 
-def _verdicts(waiting: list[tuple[str, str]], rules_path: str | None) -> Iterator[_Rows]:
+def _verdicts(waiting: list[tuple[str, str]], ruleset: Ruleset, rules_path: str | None) -> Iterator[_Rows]:
     """Ids and verdicts, chunk by chunk; by as many processes as there are cores where that pays."""
     chunks = [waiting[start : start + CHUNK] for start in range(0, len(waiting), CHUNK)]
     texts = [[facts for _, facts in chunk] for chunk in chunks]
     if len(waiting) <= ALONE:
         for chunk, chunk_texts in zip(chunks, texts, strict=True):
-            yield [facts_id for facts_id, _ in chunk], judge_json(chunk_texts, rules_path)
+            yield [facts_id for facts_id, _ in chunk], judge_json(chunk_texts, ruleset)
         return
-    for chunk, verdicts in zip(chunks, judge_in_parallel(texts, rules_path, os.cpu_count() or 1), strict=True):
-        yield [facts_id for facts_id, _ in chunk], verdicts
+    answers = judge_in_parallel(texts, rules_path, ruleset.digest, os.cpu_count() or 1)
+    try:
+        for chunk, verdicts in zip(chunks, answers, strict=True):
+            yield [facts_id for facts_id, _ in chunk], verdicts
+    except OSError as error:
+        raise StoreError(f"judging broke off: {error}", "what was judged is kept; run the same command again") from None
 
 
 _SCHEMA: dict[str, Any] = {
@@ -216,10 +225,14 @@ def _activate(
 ) -> None:
     rows = connection.execute("select value from internal.store_v1 where key = 'active_ruleset'").fetchall()
     previous = rows[0][0] if rows else None
+    where = os.path.abspath(rules_path) if rules_path else None
     if previous == digest:
+        connection.execute("update internal.store_v1 set value = $1 where key = 'active_rules'", [where])
         return
     payload = {"ruleset": digest} if previous is None else {"ruleset": digest, "previous": previous}
-    event = Event("ruleset.applied", now(), None, payload, new_id())
+    moment = now()
+    moment = moment.replace(microsecond=moment.microsecond // 1000 * 1000)  # as the journal keeps it
+    event = Event("ruleset.applied", moment, None, payload, new_id())
     if journal is not None and journal.record(event) is None:
         raise StoreError(f"the journal in {journal.folder} cannot be written", "free space, or check its permissions")
     connection.execute("begin")
@@ -227,7 +240,7 @@ def _activate(
         connection.execute("delete from internal.store_v1 where key in ('active_ruleset', 'active_rules')")
         connection.execute(
             "insert into internal.store_v1 values ('active_ruleset', $1), ('active_rules', $2)",
-            [digest, os.path.abspath(rules_path) if rules_path else None],
+            [digest, where],
         )
         connection.execute(
             "insert into internal.event_v1 (event_id, type, occurred_at, payload, source_format, ingested_at)"
@@ -241,7 +254,7 @@ def _activate(
 
 
 def _compare(
-    connection: duckdb.DuckDBPyConnection, digest: str, target: str, judged: int, *, applied: bool
+    connection: duckdb.DuckDBPyConnection, digest: str, target: str, judged: int, *, active: str | None, applied: bool
 ) -> Reclassification:
     """Everything is counted over distinct combinations: history is scanned once."""
     connection.execute(
@@ -263,6 +276,7 @@ def _compare(
         unknown_before=totals[3],
         unknown_after=totals[4],
         judged=judged,
+        active=active,
         applied=applied,
     )
 
@@ -277,7 +291,7 @@ with recorded as (
   where type = 'error.classified'
 )
 select
-  r.said[1] as recorded_reason,
+  coalesce(r.said[1], '(none)') as recorded_reason,
   r.said[2] as recorded_detail,
   r.said[3] as recorded_action,
   r.said[4] as recorded_ruleset,
@@ -285,7 +299,7 @@ select
   v.detail,
   v.action,
   count(*) as errors,
-  case when v.reason <> r.said[1] then min(r.facts_id, 24) else [] end as samples
+  case when v.reason is distinct from r.said[1] then min(r.facts_id, 24) else [] end as samples
 from recorded as r
 left join (from {target} where ruleset = $ruleset) as v
   on r.facts_id = v.facts_id

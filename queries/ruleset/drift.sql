@@ -10,19 +10,20 @@
 -- column errors BIGINT: errors that it judged
 -- column disagreeing BIGINT: of these, errors whose recorded reason is another
 -- column disagreeing_share DOUBLE: disagreeing / errors, 0..1
--- column recorded_unknown_share DOUBLE: share of them that was recorded as unknown and counts as such, 0..1
--- column unknown_share DOUBLE: share of them that is unknown to the ruleset and counts as such, 0..1
+-- column recorded_unknown_share DOUBLE: recorded unknown / recorded that count (no aborts, some detail), 0..1
+-- column unknown_share DOUBLE: unknown to the ruleset / errors that count by it, 0..1
 select
   cast(timezone($timezone, timezone('UTC', e.occurred_at)) as date) as day,
   v.ruleset,
   any_value(v.active) as active,
   count(*) as errors,
-  count(*) filter (where v.reason <> e.recorded_reason) as disagreeing,
-  count(*) filter (where v.reason <> e.recorded_reason) / count(*) as disagreeing_share,
+  count(*) filter (where v.reason is distinct from e.recorded_reason) as disagreeing,
+  count(*) filter (where v.reason is distinct from e.recorded_reason) / count(*) as disagreeing_share,
   count(*) filter (where e.recorded_reason = 'unknown' and coalesce(e.recorded_detail, '') not in ('aborted', 'no_detail'))
-  / count(*) as recorded_unknown_share,
+  / nullif(count(*) filter (where coalesce(e.recorded_detail, '') not in ('aborted', 'no_detail')), 0)
+  as recorded_unknown_share,
   count(*) filter (where v.reason = 'unknown' and coalesce(v.detail, '') not in ('aborted', 'no_detail'))
-  / count(*) as unknown_share
+  / nullif(count(*) filter (where coalesce(v.detail, '') not in ('aborted', 'no_detail')), 0) as unknown_share
 from errors as e
 inner join verdicts as v
   on e.event_id = v.event_id

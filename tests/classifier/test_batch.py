@@ -70,23 +70,25 @@ def test_batch_and_single_agree(many):
     expected = [answer(facts) for facts in many]
     assert classify_batch(many) == expected
     assert classify_batch([facts.to_dict() for facts in many]) == expected
-    assert judge_json([json.dumps(facts.to_dict()) for facts in many], None) == expected
-    assert judge_json([json.dumps(facts.to_dict(), ensure_ascii=False) for facts in many], None) == expected
+    assert judge_json([json.dumps(facts.to_dict()) for facts in many], default_ruleset()) == expected
+    assert (
+        judge_json([json.dumps(facts.to_dict(), ensure_ascii=False) for facts in many], default_ruleset()) == expected
+    )
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=repr)
 def test_batch_and_single_agree_on_every_example(sample):
     """Every example and counter-example of the rules gets the same answer in a batch."""
     facts = extract(sample)
-    assert judge_json([json.dumps(facts.to_dict())], None) == [answer(facts)]
+    assert judge_json([json.dumps(facts.to_dict())], default_ruleset()) == [answer(facts)]
 
 
 def test_without_msgspec_the_answers_are_the_same(monkeypatch):
     """The forgiving decoder comes to the same answers as the fast one."""
     texts = [json.dumps(facts.to_dict()) for facts in STORED]
-    fast = judge_json(texts, None)
+    fast = judge_json(texts, default_ruleset())
     monkeypatch.setattr(batch_module, "_decoder", lambda: batch_module._decode)
-    assert judge_json(texts, None) == fast
+    assert judge_json(texts, default_ruleset()) == fast
 
 
 @pytest.mark.parametrize(
@@ -105,7 +107,7 @@ def test_without_msgspec_the_answers_are_the_same(monkeypatch):
 )
 def test_stored_values_of_the_wrong_type_count_as_missing(text):
     """A stored object with wrong values is judged by what is right in it, as `Facts.from_dict` reads it."""
-    assert judge_json([text], None) == [answer(Facts.from_dict(json.loads(text)))]
+    assert judge_json([text], default_ruleset()) == [answer(Facts.from_dict(json.loads(text)))]
 
 
 @pytest.mark.parametrize("text", ["", "{", "nonsense", "[" * 100_000, '{"cause":' * 5_000, "\ud800"])
@@ -113,7 +115,7 @@ def test_no_stored_text_stops_a_batch(text):
     """A text that is no JSON has an answer too, and so have its neighbours."""
     nothing = answer(Facts())
     known = answer(Facts(status=503))
-    assert judge_json(['{"status": 503}', text, '{"status": 503}'], None) == [known, nothing, known]
+    assert judge_json(['{"status": 503}', text, '{"status": 503}'], default_ruleset()) == [known, nothing, known]
 
 
 def test_a_batch_follows_the_rules_of_a_file(tmp_path):
@@ -125,7 +127,7 @@ def test_a_batch_follows_the_rules_of_a_file(tmp_path):
         'counter_examples = ["rehydrated"]\n',
         encoding="utf-8",
     )
-    [found] = judge_json(['{"message": "snapshot 4 is being rehydrated"}'], str(path))
+    [found] = judge_json(['{"message": "snapshot 4 is being rehydrated"}'], ruleset_for(str(path)))
     assert found == ("network_transient", None, True, "retry", "rehydrating")
     assert classify_batch([Facts(message="snapshot 4 is being rehydrated")], ruleset=ruleset_for(path)) == [found]
 

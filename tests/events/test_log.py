@@ -208,6 +208,16 @@ def test_a_new_line_is_begun_after_a_torn_one(tmp_path: Path) -> None:
     assert json.loads(last)["payload"] == {"n": 2}
 
 
+def test_a_log_that_was_deleted_is_begun_again(tmp_path: Path) -> None:
+    """An acknowledged event is in a file that has a name."""
+    with EventLog(tmp_path / "log") as log:
+        log.append("a.b", {"n": 1})
+        (path,) = (tmp_path / "log").iterdir()
+        path.unlink()
+        log.append("a.b", {"n": 2})
+    assert [line["payload"] for line in lines_of(tmp_path / "log")] == [{"n": 2}]
+
+
 def test_a_full_part_is_followed_by_a_new_one(tmp_path: Path) -> None:
     """Rotation begins new names and leaves the old files alone."""
     with EventLog(tmp_path, max_bytes=1_000) as log:

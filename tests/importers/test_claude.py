@@ -82,6 +82,12 @@ def test_a_retry_run_is_settled_by_the_record_that_ends_it(
     assert operations == {settled.payload["operation"]}
 
 
+def test_an_abort_ends_a_run_as_aborted(read: Read) -> None:
+    """A person's abort that comes as an error record is no exhaustion."""
+    events, _ = read(retry(1), gave_up("API Error: Request was aborted."))
+    assert of(events, "retry.settled")[0].payload["outcome"] == "aborted"
+
+
 def test_an_exhausted_transient_run_ends_as_permanent_and_its_errors_keep_their_reason(read: Read) -> None:
     """The chain's reason changes, the errors' does not."""
     events, _ = read(retry(1), gave_up("API Error: 529 Overloaded"))

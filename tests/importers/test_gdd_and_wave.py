@@ -169,3 +169,20 @@ def test_bad_lines_are_rejected(read: Read) -> None:
     assert [hit.why for hit in rejects] == ["not_json", "bad_timestamp"]
     _, rejects = read(gdd("error", message="x"), "[]")
     assert [hit.why for hit in rejects] == ["not_an_object"]
+
+
+def test_retries_of_a_provider_are_a_chain_for_as_long_as_the_attempt_goes_up(read: Read) -> None:
+    """Two runs of one session are two operations, across reads too."""
+    lines = [
+        {**gdd("api.retry", provider="p", attempt=attempt), "timestamp": f"2026-11-03T10:00:0{number}.000Z"}
+        for number, attempt in enumerate([1, 2, 1, 2, 3])
+    ]
+    events, _ = read(*lines, split=1)
+    operations = [event.payload["operation"] for event in events]
+    assert operations[0] == operations[1] != operations[2] == operations[3] == operations[4]
+
+
+def test_a_failure_that_a_step_went_on_from_is_no_chain(read: Read) -> None:
+    """Without a retry there is nothing that could have recovered."""
+    events, _ = read(wave("warning", "adapter exited with code 1: timeout"), wave("completed", "done"))
+    assert [event.type for event in events] == ["error.classified"]

@@ -44,7 +44,8 @@ def test_json_is_the_overview(report: Report) -> None:
     found = json.loads(render_json(report()))
     assert found["schema"] == "analyzer.report/1"
     assert found["verdict"]["level"] == "spike"
-    assert found["totals"]["unknown_errors"] == 12
+    # Twelve that were called unknown, and one that no one gave a reason.
+    assert found["totals"]["unknown_errors"] == 13
     assert found["totals"]["first_at"] == "2026-11-01T08:15:00.000Z"
     assert set(found["tables"]) == set(TABLES)
     row = next(row for row in found["tables"]["errors-by-reason"]["rows"] if row["reason"] == "unknown")

@@ -172,3 +172,40 @@ def test_many_facts_are_judged_by_several_processes_with_the_same_result(
     monkeypatch.setattr(reclassify, "ALONE", 0)
     monkeypatch.setattr(reclassify, "CHUNK", 2)
     assert replay(path, rules) == alone
+
+
+def test_rules_that_move_are_found_where_they_are_applied_from(
+    path: str, rules: str, native: Callable[..., bytes], tmp_path: Path
+) -> None:
+    """The same rules under another path: later events are judged again."""
+    replay(path, rules, apply=True)
+    moved = tmp_path / "moved.toml"
+    Path(rules).rename(moved)
+    replay(path, str(moved), apply=True)
+    line = native("late", caller="c", reason="unknown", facts={"message": "snapshot is being rehydrated"})
+    (tmp_path / "late.jsonl").write_bytes(line)
+    with open_store(path, writable=True) as store:
+        assert store.ingest([str(tmp_path / "late.jsonl")]).unjudged == 0
+    assert reasons(path)["late"] == ("unknown", "network_transient")
+
+
+def test_an_error_without_a_reason_counts_as_unknown_until_it_is_judged(
+    memory: Store, native: Callable[..., bytes], tmp_path: Path
+) -> None:
+    """Nobody said why: that is what unknown means."""
+    (tmp_path / "log.jsonl").write_bytes(native("a", caller="c", facts={"status": 429}))
+    memory.ingest([str(tmp_path / "log.jsonl")])
+    query = "select recorded_reason, reason, counts_as_unknown from errors"
+    assert memory.sql(query).rows() == [(None, "unknown", True)]
+    result = memory.reclassify(apply=True)
+    assert [(cell.before, cell.after, cell.count) for cell in result.matrix] == [("(none)", "rate_limited", 1)]
+    assert result.changed == 1
+    assert memory.sql(query).rows() == [(None, "rate_limited", False)]
+
+
+def test_a_worker_refuses_rules_that_have_changed_meanwhile(rules: str) -> None:
+    """Verdicts are never kept under another ruleset's name."""
+    from analyzer.classifier.serve import judge_in_parallel
+
+    with pytest.raises(OSError, match="ended with"):
+        list(judge_in_parallel([['{"status":429}']], rules, "another digest", 1))

@@ -13,7 +13,6 @@ with part as (
     json_extract_string(payload, '$.operation') as operation,
     type,
     occurred_at,
-    seq,
     source_line,
     session_id,
     json_extract_string(payload, '$.caller') as caller,

@@ -3,8 +3,8 @@
 -- column occurred_at TIMESTAMP: When it happened, UTC.
 -- column session_id VARCHAR: The agent's session.
 -- column caller VARCHAR: Who made the call that failed; (none) where the log does not say.
--- column recorded_reason VARCHAR: The reason that the producer wrote.
--- column reason VARCHAR: The verdict of the active ruleset; the recorded one until a ruleset has been applied.
+-- column recorded_reason VARCHAR: The reason that the producer wrote; null where it wrote none.
+-- column reason VARCHAR: The verdict of the active ruleset; the recorded one until a ruleset has been applied; unknown without either.
 -- column detail VARCHAR: The finer cause.
 -- column recorded_detail VARCHAR: The finer cause that the producer wrote.
 -- column retryable BOOLEAN: Whether a retry makes sense, by the recovery table.
@@ -51,7 +51,7 @@ error as (
     v.action as judged_action,
     v.rule as judged_rule,
     v.ruleset as judged_ruleset,
-    coalesce(v.reason, json_extract_string(e.payload, '$.reason')) as reason,
+    coalesce(v.reason, json_extract_string(e.payload, '$.reason'), 'unknown') as reason,
     json_extract_string(e.payload, '$.reason') as recorded_reason,
     json_extract_string(e.payload, '$.detail') as recorded_detail,
     case
@@ -90,7 +90,7 @@ select
   coalesce(r.outcome, json_extract_string(e.payload, '$.outcome'), 'unresolved') as outcome,
   coalesce(e.judged_rule, json_extract_string(e.payload, '$.rule')) as rule,
   coalesce(e.judged_ruleset, json_extract_string(e.payload, '$.ruleset')) as ruleset,
-  coalesce(e.reason, '') = 'unknown' and coalesce(e.detail, '') not in ('aborted', 'no_detail') as counts_as_unknown,
+  e.reason = 'unknown' and coalesce(e.detail, '') not in ('aborted', 'no_detail') as counts_as_unknown,
   try_cast(json_extract_string(e.facts, '$.status') as integer) as status,
   json_extract_string(e.facts, '$.code') as code,
   json_extract_string(e.facts, '$.type') as error_type,

@@ -39,11 +39,12 @@ named as (
       relay,
       concat_ws(
         '/',
-        session_id,
-        step_id,
-        worker_id,
+        caller,
+        coalesce(session_id, ''),
+        coalesce(step_id, ''),
+        coalesce(worker_id, ''),
         count(*) filter (where type in ('relay.triggered', 'relay.skipped')) over (
-          partition by session_id, step_id, worker_id
+          partition by caller, session_id, step_id, worker_id
           order by occurred_at, place
         )
       )
@@ -101,7 +102,7 @@ select
   outcome,
   coalesce(
     recorded_count,
-    row_number() over (partition by session_id, step_id, worker_id order by occurred_at, place)
+    row_number() over (partition by caller, session_id, step_id, worker_id order by occurred_at, place)
   ) as relay_count,
   strategy
 from folded

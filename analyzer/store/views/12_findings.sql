@@ -11,7 +11,9 @@ select
   any_value(json_extract_string(payload, '$.finding')) as finding,
   arg_max(json_extract_string(payload, '$.severity'), occurred_at) as severity,
   min(occurred_at) filter (where type = 'finding.opened') as opened_at,
-  max(occurred_at) filter (where type = 'finding.resolved') as resolved_at,
+  case
+    when arg_max(type, occurred_at) = 'finding.resolved' then max(occurred_at)
+  end as resolved_at,
   any_value(json_extract_string(payload, '$.scope')) as scope,
   any_value(json_extract_string(payload, '$.explanation')) as explanation
 from internal.event_v1
