@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from analyzer.cli.options import DEFAULT_STORE, quiet_option, store_option
+from analyzer.cli.options import DEFAULT_STORE, result_options, store_option
 from analyzer.cli.output import progress, report_problems, write
 from analyzer.errors import PARTIAL, UNREADABLE, AnalyzerError, StoreBusyError
 
@@ -22,12 +22,7 @@ POLL_SECONDS = 2.0
 @store_option()
 @click.option("--follow", is_flag=True, help="Keep looking for new lines until interrupted.")
 @click.option("--strict", is_flag=True, help="Exit with 4 when lines went to quarantine.")
-@click.option(
-    "--format", "-f", "row_format", type=click.Choice(["table", "json"]), default="table", help="Default: table."
-)
-@click.option("--json", "-j", "as_json", is_flag=True, help="Short for --format json.")
-@click.option("--output", "-o", metavar="FILE", help="Write there instead of to stdout.")
-@quiet_option
+@result_options("table", "json")
 def command(
     paths: tuple[str, ...],
     store_path: str | None,

@@ -51,21 +51,25 @@ def window_options(function: F) -> F:
     return function
 
 
-def rows_options(function: F) -> F:
-    """`--format`, `--json`, `--output`, `--quiet` of commands that give rows."""
-    for option in (
-        quiet_option,
-        click.option("--output", "-o", metavar="FILE", help="Write there instead of to stdout."),
-        click.option("--json", "-j", "as_json", is_flag=True, help="Short for --format json."),
-        click.option(
-            "--format", "-f", "row_format", type=click.Choice(ROW_FORMATS), default="table", help="Default: table."
-        ),
-    ):
-        function = option(function)
-    return function
-
-
 quiet_option = click.option("--quiet", "-q", is_flag=True, help="Say nothing on stderr but errors.")
+
+
+def result_options(*formats: str) -> Callable[[F], F]:
+    """`--format`, `--json`, `--output`, `--quiet`; the formats are `table`, `json` and what else there is."""
+
+    def decorate(function: F) -> F:
+        for option in (
+            quiet_option,
+            click.option("--output", "-o", metavar="FILE", help="Write there instead of to stdout."),
+            click.option("--json", "-j", "as_json", is_flag=True, help="Short for --format json."),
+            click.option(
+                "--format", "-f", "row_format", type=click.Choice(formats), default="table", help="Default: table."
+            ),
+        ):
+            function = option(function)
+        return function
+
+    return decorate
 
 
 def chosen_window(since: str | None, until: str | None, last: str | None, timezone: str) -> Window:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from analyzer.cli.options import DEFAULT_STORE, quiet_option, rules_option, store_option
+from analyzer.cli.options import DEFAULT_STORE, result_options, rules_option, store_option
 from analyzer.cli.output import counting, write
 from analyzer.errors import FINDINGS
 
@@ -27,12 +27,7 @@ SHOWN = 12
     metavar="N",
     help="Exit with 1 when N errors or more change their reason.",
 )
-@click.option(
-    "--format", "-f", "row_format", type=click.Choice(["table", "json"]), default="table", help="Default: table."
-)
-@click.option("--json", "-j", "as_json", is_flag=True, help="Short for --format json.")
-@click.option("--output", "-o", metavar="FILE", help="Write there instead of to stdout.")
-@quiet_option
+@result_options("table", "json")
 def command(
     store_path: str | None,
     rules_path: str | None,

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from analyzer.cli.options import DEFAULT_STORE, rows_options, store_option
+from analyzer.cli.options import DEFAULT_STORE, ROW_FORMATS, result_options, store_option
 from analyzer.cli.output import write_rows
 
 DEFAULT_LIMIT = 10_000
@@ -18,7 +18,7 @@ DEFAULT_LIMIT = 10_000
     "--limit", type=click.IntRange(min=0), default=DEFAULT_LIMIT, help="Rows at most; 0 for all. Default 10000."
 )
 @store_option()
-@rows_options
+@result_options(*ROW_FORMATS)
 def command(
     statement: str, limit: int, store_path: str | None, row_format: str, as_json: bool, output: str | None, quiet: bool
 ) -> None:

@@ -44,7 +44,7 @@ def sanitize(value: Any, level: int = 0) -> Any:
 def _member(key: str, value: Any, level: int) -> tuple[str, Any]:
     name = _text(key)
     if isinstance(value, str):
-        return name, _text(redact_member(key, _encodable(value)))
+        return name, _capped(redact_member(key, _encodable(value)))
     return name, sanitize(value, level)
 
 
@@ -54,7 +54,10 @@ def _encodable(text: str) -> str:
 
 
 def _text(text: str) -> str:
-    clean = redact(_encodable(text))
+    return _capped(redact(_encodable(text)))
+
+
+def _capped(clean: str) -> str:
     if len(clean) <= MAX_TEXT:
         return clean
     return f"{clean[:MAX_TEXT]}[… {len(clean) - MAX_TEXT} characters cut]"

@@ -53,6 +53,10 @@ def _plausible(moment: datetime) -> datetime:
     """The moment to the millisecond, as a log keeps it; no agent ran before 1970, and none will after 2199."""
     if not EPOCH <= moment < LAST:
         raise ValueError(f"out of the years 1970 to 2199: {moment.isoformat()[:10]}")
+    return _to_millisecond(moment)
+
+
+def _to_millisecond(moment: datetime) -> datetime:
     return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 
@@ -76,5 +80,5 @@ def format_time(moment: datetime) -> str:
 
 
 def now() -> datetime:
-    """The present moment, naive UTC."""
-    return datetime.now(UTC).replace(tzinfo=None)
+    """The present moment, naive UTC, to the millisecond."""
+    return _to_millisecond(datetime.now(UTC).replace(tzinfo=None))

@@ -15,8 +15,6 @@ from analyzer.store.database import first_line, query_errors
 from analyzer.store.frames import to_frame
 from analyzer.store.functions import offer_classify
 
-DEFAULT_LIMIT = 10_000
-"""Rows that an ad-hoc query gives unless asked for more."""
 _READING = {"SELECT", "EXPLAIN", "RELATION"}
 
 
@@ -29,7 +27,7 @@ class Answer:
     """Whether the limit cut rows off."""
 
 
-def run(connection: duckdb.DuckDBPyConnection, sql: str, limit: int | None = DEFAULT_LIMIT) -> Answer:
+def run(connection: duckdb.DuckDBPyConnection, sql: str, limit: int | None) -> Answer:
     """The rows of one reading statement, at most `limit` of them.
 
     Raises:

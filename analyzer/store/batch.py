@@ -19,6 +19,7 @@ from analyzer.errors import StoreError
 from analyzer.events import Event, EventLog
 from analyzer.events.ids import derived_id
 from analyzer.events.sanitize import sanitize
+from analyzer.store.database import transaction
 from analyzer.store.frames import register
 from analyzer.store.identity import Checkpoint
 
@@ -149,30 +150,18 @@ class Batch:
             new = self._stage()
             self._write_journal(new)
             self._count(new)
-            connection.execute("begin")
-            try:
+            with transaction(connection):
                 self._insert(new)
                 self._insert_quarantine()
                 for source_id in self._forgotten:
                     connection.execute("delete from internal.source_v1 where source_id = $1", [source_id])
                 self._save_sources()
-                connection.execute("commit")
-            except BaseException:
-                self._rollback()
-                raise
         except duckdb.Error as error:
             raise StoreError(
                 f"the store refused the batch: {str(error).splitlines()[0]}", "nothing of it was kept"
             ) from None
         self._verify()
         self._clear()
-
-    def _rollback(self) -> None:
-        try:
-            self._connection.execute("rollback")
-        except duckdb.Error:
-            # After some errors DuckDB has already ended the transaction, and says so by raising.
-            return
 
     def _verify(self) -> None:
         # DuckDB's COMMIT can return without an error and without having committed: look.

@@ -25,11 +25,6 @@ class Stretch:
     end: bytes = b""
     """Of an overlong line: its last bytes, as far as they are at hand."""
 
-    @property
-    def ending(self) -> bytes:
-        """The last bytes of the input that it stands for."""
-        return self.end if self.overlong else self.data[: self.length]
-
 
 class Blocks:
     """Iterates over the stretches of an input; afterwards `tail` holds what has no newline yet."""

@@ -75,8 +75,7 @@ def _create_schema(connection: duckdb.DuckDBPyConnection, path: str) -> None:
     if "store_v1" in tables:
         _check_schema(connection, path)
         return
-    connection.execute("begin")
-    try:
+    with transaction(connection):
         for statement in resources.files("analyzer.store").joinpath("tables.sql").read_text("utf-8").split(";\n"):
             if statement.strip():
                 connection.execute(statement)
@@ -86,10 +85,6 @@ def _create_schema(connection: duckdb.DuckDBPyConnection, path: str) -> None:
             for column in header.columns:
                 connection.execute(f'comment on column {name}."{column.name}" is {_quoted(column.description)}')
         connection.execute("insert into internal.store_v1 values ('schema_version', $1)", [SCHEMA_VERSION])
-        connection.execute("commit")
-    except BaseException:
-        connection.execute("rollback")
-        raise
 
 
 def _check_schema(connection: duckdb.DuckDBPyConnection, path: str) -> None:
@@ -99,6 +94,23 @@ def _check_schema(connection: duckdb.DuckDBPyConnection, path: str) -> None:
         raise StoreError(f"{path} is not a store of this program", "make one with: analyzer ingest PATH") from None
     if rows != [(SCHEMA_VERSION,)]:
         raise StoreError(f"{path} was made by another version of this program", "ingest the logs into a new store")
+
+
+@contextlib.contextmanager
+def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """All of it or nothing: committed at the end of the block, rolled back when it raises.
+
+    DuckDB's COMMIT returns without an error after a failed statement, so no statement's error may be caught inside.
+    """
+    connection.execute("begin")
+    try:
+        yield
+        connection.execute("commit")
+    except BaseException:
+        # After some errors DuckDB has already ended the transaction, and says so by raising.
+        with contextlib.suppress(duckdb.Error):
+            connection.execute("rollback")
+        raise
 
 
 def views() -> dict[str, Header]:

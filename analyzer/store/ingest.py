@@ -5,6 +5,7 @@ One source failing is reported and stops no other.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -102,6 +103,17 @@ def journal_of(store_path: str) -> str | None:
     return f"{base}.journal" if ending != ".journal" else f"{base}{ending}.journal"
 
 
+@contextlib.contextmanager
+def open_journal(store_path: str) -> Iterator[EventLog | None]:
+    """The journal of a store, None for a throw-away one."""
+    folder = journal_of(store_path)
+    if folder is None:
+        yield None
+        return
+    with EventLog(folder) as journal:
+        yield journal
+
+
 def ingest(
     connection: duckdb.DuckDBPyConnection,
     paths: Iterable[str],
@@ -115,13 +127,12 @@ def ingest(
         StoreError: the store or its journal refused a batch; earlier batches are kept.
     """
     began = time.monotonic()
-    journal_folder = journal_of(store_path)
-    real = os.path.realpath(store_path)
-    own = [real, f"{real}.wal", f"{real}.lock", journal_folder] if journal_folder else []
+    folder, real = journal_of(store_path), os.path.realpath(store_path)
+    own = [real, f"{real}.wal", f"{real}.lock", folder] if folder else []
     found: Found = discover(paths, own=own)
     result = IngestResult(problems=list(found.problems))
-    with EventLog(journal_folder or os.devnull) as log:
-        run = _Run(connection, log if journal_folder else None, result)
+    with open_journal(store_path) as journal:
+        run = _Run(connection, journal, result)
         for place, path in enumerate(found.files):
             if progress is not None:
                 progress(path, place, len(found.files))
@@ -239,8 +250,7 @@ class _SourceRun:
                 cut = data.index(b"\n") + 1
                 stretch = Stretch(stretch.offset + cut, data[cut:], stretch.length - cut)
                 tally.bytes += cut
-                self._first = (self._first + data[:cut])[:FINGERPRINT_BYTES]
-                self._last = (self._last + data[:cut])[-MARK_BYTES:]
+                self._remember(data[:cut])
                 self._checkpoint.offset += cut
                 data = stretch.data
         if stretch.overlong:
@@ -261,14 +271,18 @@ class _SourceRun:
         tally.bytes += stretch.length
         self._checkpoint.offset = stretch.offset + stretch.length
         self._checkpoint.lines = self._line
-        if len(self._first) < FINGERPRINT_BYTES:
-            self._first = (self._first + stretch.data[: stretch.length])[:FINGERPRINT_BYTES]
-        self._last = (
-            (self._last + stretch.ending)[-MARK_BYTES:] if not stretch.overlong else stretch.ending[-MARK_BYTES:]
-        )
+        self._remember(stretch.data[: stretch.length])
+        if stretch.overlong:
+            # Its end is not what was kept of it.
+            self._last = stretch.end[-MARK_BYTES:]
         if self._batch.full:
             self._mark(finished=False)
             self._batch.save()
+
+    def _remember(self, data: bytes) -> None:
+        """The first and the last bytes that were taken, without copying what lies between."""
+        self._first = (self._first + data[:FINGERPRINT_BYTES])[:FINGERPRINT_BYTES]
+        self._last = (self._last + data[-MARK_BYTES:])[-MARK_BYTES:]
 
     def _mark(self, *, finished: bool) -> None:
         """Put the checkpoint where reading stands now."""

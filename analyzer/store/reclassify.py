@@ -23,7 +23,7 @@ from analyzer.errors import RulesError, StoreError
 from analyzer.events import Event, EventLog
 from analyzer.events.ids import new_id
 from analyzer.events.times import now
-from analyzer.store.database import query_errors
+from analyzer.store.database import query_errors, transaction
 from analyzer.store.frames import register
 
 CHUNK = 20_000
@@ -230,13 +230,10 @@ def _activate(
         connection.execute("update internal.store_v1 set value = $1 where key = 'active_rules'", [where])
         return
     payload = {"ruleset": digest} if previous is None else {"ruleset": digest, "previous": previous}
-    moment = now()
-    moment = moment.replace(microsecond=moment.microsecond // 1000 * 1000)  # as the journal keeps it
-    event = Event("ruleset.applied", moment, None, payload, new_id())
+    event = Event("ruleset.applied", now(), None, payload, new_id())
     if journal is not None and journal.record(event) is None:
         raise StoreError(f"the journal in {journal.folder} cannot be written", "free space, or check its permissions")
-    connection.execute("begin")
-    try:
+    with transaction(connection):
         connection.execute("delete from internal.store_v1 where key in ('active_ruleset', 'active_rules')")
         connection.execute(
             "insert into internal.store_v1 values ('active_ruleset', $1), ('active_rules', $2)",
@@ -247,10 +244,6 @@ def _activate(
             " values ($1, $2, $3, $4, 'analyzer', $3)",
             [event.id, event.type, event.occurred_at, json.dumps(payload)],
         )
-        connection.execute("commit")
-    except BaseException:
-        connection.execute("rollback")
-        raise
 
 
 def _compare(

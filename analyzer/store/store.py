@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Callable, Iterable
 from typing import Self
@@ -11,11 +10,10 @@ import duckdb
 import polars as pl
 
 from analyzer.classifier.rules import ruleset_for
-from analyzer.events import EventLog
 from analyzer.store import adhoc
 from analyzer.store.catalogue import run as run_query
 from analyzer.store.database import MEMORY, connect, exclusive
-from analyzer.store.ingest import IngestResult, ingest, journal_of
+from analyzer.store.ingest import IngestResult, ingest, open_journal
 from analyzer.store.reclassify import Reclassification, keep_up, reclassify
 
 
@@ -70,9 +68,7 @@ class Store:
             RulesError: the rules cannot be used.
             StoreError: the store or its journal cannot be written.
         """
-        with contextlib.ExitStack() as stack:
-            folder = journal_of(self.path) if apply else None
-            journal = stack.enter_context(EventLog(folder)) if folder else None
+        with open_journal(self.path if apply else MEMORY) as journal:
             return reclassify(
                 self._connection, ruleset_for(rules_path), rules_path, journal=journal, apply=apply, progress=progress
             )
