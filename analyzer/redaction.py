@@ -7,10 +7,11 @@ secrets give equal marks, so that errors still group.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import re2
+
+from analyzer.forking import kept_until_fork
 
 MAX_DEPTH = 32
 _MARK = b"[REDACTED:"
@@ -92,7 +93,7 @@ class _Compiled(NamedTuple):
     rules: tuple[tuple[_Rule, Any, bytes], ...]
 
 
-@lru_cache(maxsize=1)
+@kept_until_fork
 def _compiled() -> _Compiled:
     options = re2.Options()
     # A ceiling for the automaton, not an allocation; a set that ran out of it would find nothing.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -23,6 +23,7 @@ from analyzer.classifier.facts import (
     cap,
     facts_of,
 )
+from analyzer.forking import kept_until_fork
 from analyzer.redaction import redact
 
 _ANSI = rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])"
@@ -50,7 +51,7 @@ _NAME = rb"[A-Za-z0-9_$][A-Za-z0-9_.$:/\-]{0,119}"
 _RETRY_HEADERS = frozenset(("retry-after", "retry-after-ms", "x-should-retry"))
 
 
-@cache
+@kept_until_fork
 def _regex(pattern: bytes) -> Any:
     return re2.compile(pattern)
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from functools import cache
 from itertools import islice
 from typing import Any, NamedTuple
 
 import re2
+
+from analyzer.forking import kept_until_fork
 
 _MAX_TRIES = 3
 _MAX_REPR_CHARS = 20_000
@@ -27,7 +28,7 @@ class _Patterns(NamedTuple):
     words: Any
 
 
-@cache
+@kept_until_fork
 def _patterns() -> _Patterns:
     return _Patterns(
         re2.compile(rb"[\[{]\s*[\[{\"'\]}]"),

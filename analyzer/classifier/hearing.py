@@ -6,7 +6,6 @@ lines, the rest of it is an agent's prose.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any, NamedTuple
 
 import re2
@@ -14,6 +13,7 @@ import re2
 from analyzer.classifier.facts import MESSAGE_CHARS, STREAM_CHARS, Facts
 from analyzer.classifier.index import Index
 from analyzer.classifier.rules import STATUS, normal_name
+from analyzer.forking import kept_until_fork
 
 LOOSE_CHARS = 600
 """Errors state their cause early: in a longer text only whole lines and names count, unless a status says
@@ -25,7 +25,7 @@ SHORT_CHARS = 200
 _ERROR_LINE = r"(?mi)^[\s>*•⎿│|\[(-]*(?:api error|[a-z_.]*(?:error|exception)|fatal)\b\s*[:(\[\d][^\n]*"
 
 
-@cache
+@kept_until_fork
 def _error_line() -> Any:
     return re2.compile(_ERROR_LINE.encode())
 

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
+
+import re2
 
 from analyzer.classifier.matching import ascii_matcher, utf8_matcher
 from analyzer.classifier.recovery import RECOVERY, decide
 from analyzer.classifier.reset_times import TIME_PATTERNS
 from analyzer.classifier.rules import LINE, NOT, ONLY, PROSE, SIGNAL, STATUS, TEXT, Pattern, Rule, Ruleset
+from analyzer.forking import kept_until_fork
 
 NO_RULE = "none"
 
@@ -86,7 +88,9 @@ class Index:
     def __init__(self, ruleset: Ruleset) -> None:
         compiled, rules = ruleset.compiled, ruleset.rules
         self.ruleset = ruleset
-        self.patterns = [*compiled.patterns, *(Pattern(_TIME, -1, None) for _ in TIME_PATTERNS)]
+        # Compiled here: a ruleset may come from before a fork, its patterns are as it were another process's.
+        own = [Pattern(p.kind, p.rule, re2.compile(p.regex.pattern, p.regex.options)) for p in compiled.patterns]
+        self.patterns = [*own, *(Pattern(_TIME, -1, None) for _ in TIME_PATTERNS)]
         texts = [*(pattern.regex.pattern.decode() for pattern in compiled.patterns), *TIME_PATTERNS]
         self.match_ascii = ascii_matcher(texts)
         self.match = utf8_matcher(texts)
@@ -189,7 +193,7 @@ def _masks(table: Mapping[Any, Iterable[int]]) -> dict[Any, int]:
     return {key: _mask(numbers) for key, numbers in table.items()}
 
 
-@lru_cache(maxsize=8)
+@kept_until_fork
 def index_of(ruleset: Ruleset) -> Index:
     """The index of a ruleset, made once."""
     return Index(ruleset)

@@ -10,12 +10,12 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
-from functools import cache
 from typing import Any, NamedTuple
 
 import re2
 
 from analyzer.classifier.facts import MESSAGE_CHARS, STREAM_CHARS, Facts
+from analyzer.forking import kept_until_fork
 
 _MAX_SECONDS = 400 * 86_400.0
 _UNIT = r"(?:milliseconds?|millis|msecs?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|hr|h|days?|d|秒|分钟|小时|天)"
@@ -79,7 +79,7 @@ class _Compiled(NamedTuple):
     regexes: tuple[Any, ...]
 
 
-@cache
+@kept_until_fork
 def _compiled() -> _Compiled:
     check = re2.Set.SearchSet()
     for pattern in TIME_PATTERNS:

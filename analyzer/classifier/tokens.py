@@ -5,12 +5,12 @@ Invariant: `current` is what the request held and `max` what the model takes, in
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any, NamedTuple
 
 import re2
 
 from analyzer.classifier.facts import MESSAGE_CHARS
+from analyzer.forking import kept_until_fork
 
 _N = r"\(?(\d[\d,_]{0,14}(?:\.\d+)?[km]?)\b\)?"
 _WHAT = r"\b(?:request|input|inputs|prompt|messages?|token count|tokens)\b"
@@ -45,7 +45,7 @@ _MOST = _FIRST_PAIR + len(_PAIRS)
 _HELD_ALONE = _MOST + 1
 
 
-@cache
+@kept_until_fork
 def _compiled() -> _Compiled:
     patterns = [f"(?i){pattern}" for pattern in (_SUM, *(pattern for pattern, _ in _PAIRS), _MAX, _CURRENT)]
     options = re2.Options()

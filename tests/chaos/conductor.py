@@ -1,0 +1,239 @@
+"""Starts writers and ingests, kills them at random moments, moves their files about, and judges what is left."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import gzip
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from analyzer.store import open_store
+
+_ACCOUNTS = """
+  select source_path, lines, event_lines + duplicates + quarantined + blank + skipped as told
+  from sources
+"""
+_INGEST = [sys.executable, "-c", "from analyzer.cli import main; main()", "ingest"]
+
+
+@dataclass(slots=True)
+class Tally:
+    """What happened, and what became of it."""
+
+    acknowledged: int = 0
+    stored: int = 0
+    lost: int = 0
+    duplicated: int = 0
+    quarantined: int = 0
+    writer_kills: int = 0
+    writer_pauses: int = 0
+    ingests: int = 0
+    ingest_kills: int = 0
+    ingests_refused: int = 0
+    """Told that another one is at work."""
+    disks_full: int = 0
+    """Ingests and writers that ran with a limit on the size of their files."""
+    moves: int = 0
+    """Files renamed, compressed, truncated after a copy, or given a torn line by somebody else."""
+    violations: list[str] = field(default_factory=list)
+
+    @property
+    def sound(self) -> bool:
+        """Whether every promise was kept."""
+        return not (self.lost or self.duplicated or self.violations) and self.acknowledged > 0
+
+
+class Conductor:
+    """One run in one folder."""
+
+    def __init__(self, folder: Path, seed: int, writers: int = 3) -> None:
+        self.tally = Tally()
+        self._chance = random.Random(seed)
+        self._logs, self._notes, self._store = folder / "logs", folder / "notes", folder / "x.duckdb"
+        self._logs.mkdir(mode=0o700)
+        self._notes.mkdir()
+        self._count = writers
+        self._writers: list[subprocess.Popen[bytes]] = []
+        self._ingests: list[tuple[subprocess.Popen[bytes], bool]] = []
+        self._born = 0
+
+    def run(self, seconds: float) -> Tally:
+        """Chaos for so long; then peace, one last ingest, and the judgement."""
+        end = time.monotonic() + seconds
+        steps = (
+            (self._kill_writer, 3),
+            (self._pause_writer, 1),
+            (self._start_ingest, 3),
+            (self._kill_ingest, 2),
+            (self._move_file, 2),
+            (self._tear, 1),
+        )
+        chosen = [step for step, weight in steps for _ in range(weight)]
+        try:
+            while time.monotonic() < end:
+                while len(self._writers) < self._count:
+                    self._start_writer()
+                self._chance.choice(chosen)()
+                self._collect()
+                time.sleep(self._chance.random() / 5)
+        finally:
+            self._end_all()
+        self._judge()
+        return self.tally
+
+    def _start_writer(self) -> None:
+        self._born += 1
+        command = [sys.executable, "-m", "tests.chaos.writer", str(self._logs)]
+        command += [str(self._notes / str(self._born)), str(self._chance.randrange(2**32))]
+        if self._chance.random() < 0.25:
+            self.tally.disks_full += 1
+            command.append(str(self._chance.randrange(50_000, 400_000)))
+        # A group of its own: forked children end with the writer.
+        self._writers.append(subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True))
+
+    def _kill_writer(self) -> None:
+        writer = self._writers.pop(self._chance.randrange(len(self._writers)))
+        how = self._chance.choice((signal.SIGKILL, signal.SIGKILL, signal.SIGTERM))
+        if how == signal.SIGKILL:
+            os.killpg(writer.pid, how)
+        self._end(writer)
+        self.tally.writer_kills += writer.returncode == -signal.SIGKILL
+
+    def _pause_writer(self) -> None:
+        # Whatever a stopped writer holds, the others must go on; and it must come back as if nothing had been.
+        writer = self._chance.choice(self._writers)
+        writer.send_signal(signal.SIGSTOP)
+        time.sleep(self._chance.random() / 4)
+        writer.send_signal(signal.SIGCONT)
+        self.tally.writer_pauses += 1
+
+    def _start_ingest(self) -> None:
+        if len(self._ingests) > 1:
+            return
+        limited = self._chance.random() < 0.2
+        size = self._chance.randrange(200_000, 4_000_000)
+
+        def limit() -> None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+        process = subprocess.Popen(
+            [*_INGEST, str(self._logs), "--store", str(self._store), "--quiet"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            preexec_fn=limit if limited else None,
+        )
+        self.tally.disks_full += limited
+        self.tally.ingests += 1
+        self._ingests.append((process, limited))
+
+    def _kill_ingest(self) -> None:
+        if self._ingests:
+            process, _ = self._chance.choice(self._ingests)
+            process.kill()
+            process.wait()
+            self.tally.ingest_kills += process.returncode == -signal.SIGKILL
+
+    def _collect(self, *, wait: bool = False) -> None:
+        running = []
+        for process, limited in self._ingests:
+            if not wait and process.poll() is None:
+                running.append((process, limited))
+                continue
+            _, said = process.communicate()
+            self.tally.ingests_refused += process.returncode == 75
+            # A file may be moved away between its discovery and its reading: 3, and the next run finds it.
+            if process.returncode not in (0, 3, 75, -signal.SIGKILL):
+                self.tally.violations.append(
+                    f"ingest exit {process.returncode}: {said.decode(errors='replace')[-400:]}"
+                )
+        self._ingests = running
+
+    def _move_file(self) -> None:
+        """What log rotation does to a file: renaming may hit a live one, the rest only a file that nobody has open."""
+        names = sorted(path for path in self._logs.iterdir() if not path.name.endswith((".gz", ".tmp")))
+        if not names:
+            return
+        path = self._chance.choice(names)
+        what = self._chance.choice(("rename", "gzip", "copytruncate", "hard link"))
+        self.tally.moves += 1
+        if what == "rename":
+            path.rename(self._fresh(path, "r"))
+        elif what == "hard link":
+            os.link(path, self._fresh(path, "l"))
+        else:
+            with path.open("rb+") as handle:
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    return
+                if what == "gzip":
+                    made = self._fresh(path, "gz.tmp")
+                    made.write_bytes(gzip.compress(path.read_bytes(), 1))
+                    made.rename(made.with_suffix(""))
+                    path.unlink()
+                else:
+                    shutil.copyfile(path, self._fresh(path, "c"))
+                    handle.truncate(0)
+
+    def _fresh(self, path: Path, kind: str) -> Path:
+        return path.with_name(f"{path.name}.{self._chance.randrange(10**9)}.{kind}")
+
+    def _tear(self) -> None:
+        """Someone else's write that breaks off, so that the next line of a well-behaved writer comes behind it."""
+        names = sorted(self._logs.glob("*.jsonl"))
+        if names:
+            with contextlib.suppress(FileNotFoundError), self._chance.choice(names).open("ab", buffering=0) as handle:
+                handle.write(
+                    b'{"v":1,"id":"torn","type":"error.classified","payload":{"caller":"x'[
+                        : self._chance.randrange(1, 66)
+                    ]
+                )
+            self.tally.moves += 1
+
+    def _end_all(self) -> None:
+        for writer in self._writers:
+            self._end(writer)
+        self._collect(wait=True)
+
+    def _end(self, writer: subprocess.Popen[bytes]) -> None:
+        writer.terminate()
+        try:
+            writer.wait(60)
+        except subprocess.TimeoutExpired:
+            self.tally.violations.append("a writer did not end when it was told to")
+            os.killpg(writer.pid, signal.SIGKILL)
+            writer.wait()
+
+    def _judge(self) -> None:
+        done = subprocess.run(
+            [*_INGEST, str(self._logs), "--store", str(self._store), "--quiet"], capture_output=True, check=False
+        )
+        if done.returncode:
+            self.tally.violations.append(f"last ingest exit {done.returncode}: {done.stderr.decode()[-400:]}")
+            return
+        noted = [line for path in self._notes.iterdir() for line in path.read_text().split("\n")[:-1]]
+        with open_store(self._store) as store:
+            stored = store.sql("select event_id, count(*) as n from events group by 1")
+            sources = store.sql(_ACCOUNTS)
+            quarantined = store.sql("select count(*) as n from quarantine")["n"][0]
+        if hung := noted.count("hung"):
+            self.tally.violations.append(f"{hung} forked children hung")
+        noted = [line for line in noted if line != "hung"]
+        known = set(stored["event_id"])
+        self.tally.acknowledged = len(noted)
+        self.tally.stored = len(known)
+        self.tally.lost = len(set(noted) - known)
+        self.tally.duplicated = stored.filter(stored["n"] > 1).height
+        self.tally.quarantined = quarantined
+        for path, lines, told in sources.rows():
+            if lines != told:
+                self.tally.violations.append(f"{path}: {lines} lines, {told} accounted for")
