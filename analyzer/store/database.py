@@ -1,4 +1,4 @@
-"""Connections to DuckDB: the settings that every one of them has, the schema, the lock, and errors in our own words."""
+"""Connections to DuckDB: the settings that every one of them has, the schema, and errors in our own words."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import duckdb
 
 from analyzer.errors import QueryError, StoreBusyError, StoreError
 from analyzer.store.header import Header, parse_header
+from analyzer.store.lock import MEMORY, holder
 
-MEMORY = ":memory:"
 SCHEMA_VERSION = "2"
 
 
@@ -40,9 +40,19 @@ def connect(path: str, *, read_only: bool) -> duckdb.DuckDBPyConnection:
     except duckdb.IOException as error:
         raise _opening_error(path, str(error)) from None
     except duckdb.Error as error:
-        raise StoreError(f"{path} does not open: {first_line(error)}", "is it a DuckDB file?") from None
+        raise StoreError(f"{path} does not open: {first_line(error)}", rebuild_hint(path)) from None
     finally:
         os.umask(before)
+    try:
+        _prepare(connection, path, read_only=read_only)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _prepare(connection: duckdb.DuckDBPyConnection, path: str, *, read_only: bool) -> None:
+    """Settings and schema."""
     # A second connection of this process to the same file shares settings that may be locked by now.
     if not connection.execute("select current_setting('lock_configuration')").fetchall()[0][0]:
         connection.execute("set global TimeZone = 'UTC'")
@@ -57,15 +67,21 @@ def connect(path: str, *, read_only: bool) -> duckdb.DuckDBPyConnection:
         _check_schema(connection, path)
     else:
         _create_schema(connection, path)
-    return connection
 
 
 def _opening_error(path: str, message: str) -> StoreError:
     if "Could not set lock" in message or "onflicting lock" in message:
-        holder = re.search(r"\(PID (\d+)\)", message)
-        who = f" by process {holder[1]}" if holder else ""
-        return StoreBusyError(f"{path} is in use{who}", "try again when it has finished")
-    return StoreError(f"{path} cannot be opened: {message.splitlines()[0]}", "check the path and its permissions")
+        found = re.search(r"\(PID (\d+)\)", message)
+        who = f"process {found[1]}" if found else holder(path) or "another process"
+        return StoreBusyError(f"{path} is in use by {who}", "try again when it has finished")
+    if not os.access(path if os.path.exists(path) else os.path.dirname(path), os.R_OK):
+        return StoreError(f"{path} cannot be opened: {message.splitlines()[0]}", "check the path and its permissions")
+    return StoreError(f"{path} cannot be opened: {message.splitlines()[0]}", rebuild_hint(path))
+
+
+def rebuild_hint(path: str) -> str:
+    """What to do about a store that is damaged or too old."""
+    return f"make it again from the logs: analyzer rebuild PATH... --store {path}"
 
 
 def _create_schema(connection: duckdb.DuckDBPyConnection, path: str) -> None:
@@ -93,7 +109,7 @@ def _check_schema(connection: duckdb.DuckDBPyConnection, path: str) -> None:
     except duckdb.CatalogException:
         raise StoreError(f"{path} is not a store of this program", "make one with: analyzer ingest PATH") from None
     if rows != [(SCHEMA_VERSION,)]:
-        raise StoreError(f"{path} was made by another version of this program", "ingest the logs into a new store")
+        raise StoreError(f"{path} was made by another version of this program", rebuild_hint(path))
 
 
 @contextlib.contextmanager
@@ -119,38 +135,6 @@ def views() -> dict[str, Header]:
     names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
     headers = [parse_header(folder.joinpath(name).read_text("utf-8"), name) for name in names]
     return {header.title: header for header in headers}
-
-
-@contextlib.contextmanager
-def exclusive(path: str) -> Iterator[None]:
-    """Hold the store for writing; the lock goes with the process, however that ends.
-
-    Raises:
-        StoreBusyError: another process of ours is writing.
-    """
-    if path == MEMORY:
-        yield
-        return
-    try:
-        import fcntl
-    except ImportError:
-        raise StoreError("stores in files need a POSIX system", "read the logs with: analyzer report PATH") from None
-    lock = os.path.realpath(path) + ".lock"
-    try:
-        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise StoreError(f"{lock} cannot be made: {error.strerror}", "the store's folder must be writable") from None
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            holder = os.pread(descriptor, 32, 0).decode("ascii", "replace").strip() or "another process"
-            raise StoreBusyError(f"{path} is being written by {holder}", "try again when it has finished") from None
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"process {os.getpid()}\n".encode(), 0)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 @contextlib.contextmanager
