@@ -9,6 +9,7 @@ from analyzer.store.discovery import Problem
 from analyzer.store.ingest import IngestResult, journal_of
 from analyzer.store.lock import MEMORY
 from analyzer.store.moments import moment, span
+from analyzer.store.rebuild import Rebuild, rebuild
 from analyzer.store.reclassify import Change, Reclassification
 from analyzer.store.store import Store, open_store
 
@@ -20,6 +21,7 @@ __all__ = [
     "IngestResult",
     "Problem",
     "Query",
+    "Rebuild",
     "Reclassification",
     "Store",
     "Tally",
@@ -28,6 +30,7 @@ __all__ = [
     "journal_of",
     "moment",
     "open_store",
+    "rebuild",
     "span",
     "views",
 ]

@@ -29,6 +29,25 @@ def connect(path: str, *, read_only: bool) -> duckdb.DuckDBPyConnection:
         path = os.path.realpath(path)
         if read_only and not os.path.exists(path):
             raise StoreError(f"no store at {path}", "make one with: analyzer ingest PATH --store FILE")
+    try:
+        connection = connect_plain(path, read_only=read_only and path != MEMORY)
+    except duckdb.Error as error:
+        raise StoreError(f"{path} does not open: {first_line(error)}", _opening_hint(path)) from None
+    try:
+        _prepare(connection, path, read_only=read_only)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def connect_plain(path: str, *, read_only: bool) -> duckdb.DuckDBPyConnection:
+    """A connection to whatever is in the file, for its owner's eyes alone.
+
+    Raises:
+        StoreBusyError: another process holds it.
+        duckdb.Error: it does not open.
+    """
     config: dict[str, str | bool | int | float | list[str]] = {
         "python_enable_replacements": "false",
         "autoinstall_known_extensions": "false",
@@ -36,19 +55,13 @@ def connect(path: str, *, read_only: bool) -> duckdb.DuckDBPyConnection:
     }
     before = os.umask(0o077)
     try:
-        connection = duckdb.connect(path, read_only=read_only and path != MEMORY, config=config)
+        return duckdb.connect(os.path.realpath(path) if path != MEMORY else path, read_only=read_only, config=config)
     except duckdb.IOException as error:
-        raise _opening_error(path, str(error)) from None
-    except duckdb.Error as error:
-        raise StoreError(f"{path} does not open: {first_line(error)}", rebuild_hint(path)) from None
+        if busy := _busy(path, str(error)):
+            raise busy from None
+        raise
     finally:
         os.umask(before)
-    try:
-        _prepare(connection, path, read_only=read_only)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
 
 
 def _prepare(connection: duckdb.DuckDBPyConnection, path: str, *, read_only: bool) -> None:
@@ -69,14 +82,17 @@ def _prepare(connection: duckdb.DuckDBPyConnection, path: str, *, read_only: boo
         _create_schema(connection, path)
 
 
-def _opening_error(path: str, message: str) -> StoreError:
-    if "Could not set lock" in message or "onflicting lock" in message:
-        found = re.search(r"\(PID (\d+)\)", message)
-        who = f"process {found[1]}" if found else holder(path) or "another process"
-        return StoreBusyError(f"{path} is in use by {who}", "try again when it has finished")
-    if not os.access(path if os.path.exists(path) else os.path.dirname(path), os.R_OK):
-        return StoreError(f"{path} cannot be opened: {message.splitlines()[0]}", "check the path and its permissions")
-    return StoreError(f"{path} cannot be opened: {message.splitlines()[0]}", rebuild_hint(path))
+def _busy(path: str, message: str) -> StoreBusyError | None:
+    if "Could not set lock" not in message and "onflicting lock" not in message:
+        return None
+    found = re.search(r"\(PID (\d+)\)", message)
+    who = f"process {found[1]}" if found else holder(path) or "another process"
+    return StoreBusyError(f"{path} is in use by {who}", "try again when it has finished")
+
+
+def _opening_hint(path: str) -> str:
+    readable = os.access(path if os.path.exists(path) else os.path.dirname(path), os.R_OK)
+    return rebuild_hint(path) if readable else "check the path and its permissions"
 
 
 def rebuild_hint(path: str) -> str:

@@ -153,7 +153,7 @@ class _Run:
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, journal: EventLog | None, result: IngestResult) -> None:
         self._result = result
-        self._known = Known(_checkpoints(connection))
+        self._known = Known(checkpoints(connection))
         self.batch = Batch(connection, journal, now())
 
     def read(self, path: str, limit: int | None = None) -> None:
@@ -344,10 +344,13 @@ def _still(checkpoint: Checkpoint) -> bool:
     return checkpoint.status != "unsupported" or not _readable(checkpoint.format)
 
 
-def _checkpoints(connection: duckdb.DuckDBPyConnection) -> list[Checkpoint]:
+def checkpoints(connection: duckdb.DuckDBPyConnection, database: str | None = None) -> list[Checkpoint]:
+    """How far each source has been read, by this store or by an attached one."""
+    table = "internal.source_v1" if database is None else f"{database}.internal.source_v1"
     rows = connection.execute(
-        "select source_id, path, format, fingerprint, fingerprint_length, mark, mark_length, read_bytes, read_lines,"
-        " size, mtime_ns, generation, state, line_open, status, detail from internal.source_v1 order by source_id"
+        "select source_id, path, format, fingerprint, fingerprint_length, mark, mark_length,"  # noqa: S608 - our own name
+        " read_bytes, read_lines,"
+        f" size, mtime_ns, generation, state, line_open, status, detail from {table} order by source_id"
     ).fetchall()
     known: list[Checkpoint] = []
     for row in rows:

@@ -32,7 +32,7 @@ def files_of(path: str) -> list[str]:
     """All names beside the store that are the store's own, its own file included."""
     real = os.path.realpath(path)
     databases = [real, work_of(path), _complete(path), aside_of(path)]
-    return [f"{real}.lock", *databases, *(name + WAL for name in databases)]
+    return [f"{real}.lock", *databases, *(name + ending for name in databases for ending in (WAL, ".tmp"))]
 
 
 def discard_work(path: str) -> None:
