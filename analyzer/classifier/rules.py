@@ -61,6 +61,8 @@ _NUMBERS = ("statuses", "only_status", "not_status", "exit_codes")
 _PATTERNS = ("line", "text", "only_text", "not_text")
 _KEYS = frozenset((*LISTS, *_FLAGS, *_SAMPLES, "id", "reason", "detail", "source", "disabled"))
 _SHARED = ("status_patterns", "prose_patterns")
+_ALONE = "alone"
+"""A file that says so is complete: the built-in rules do not stand below it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +111,8 @@ def load_ruleset(path: str | os.PathLike[str]) -> Ruleset:
 def ruleset_for(path: str | os.PathLike[str] | None) -> Ruleset:
     """The built-in rules with those of a file: its new rules stand first, one with a built-in id takes its place.
 
-    An entry `id = "…"`, `disabled = true` takes a built-in rule out. None gives the built-in rules alone. The same
-    content gives the same ruleset without reading it twice.
+    An entry `id = "…"`, `disabled = true` takes a built-in rule out. None gives the built-in rules alone; a file with
+    `alone = true` is taken without them. The same content gives the same ruleset without reading it twice.
 
     Raises:
         RulesError: the file cannot be read, or the rules together are not sound.
@@ -125,7 +127,10 @@ def build_ruleset(data: Mapping[str, Any]) -> Ruleset:
 
 @lru_cache(maxsize=8)
 def _combined(content: bytes, path: str) -> Ruleset:
-    own, base = _parse(content, path), default_ruleset()
+    own = _parse(content, path)
+    if own.data.get(_ALONE) is True:
+        return _ruleset(own)
+    base = default_ruleset()
     entries = _entries(own, required=not any(key in own.data for key in _SHARED))
     known = {rule.id for rule in base.rules}
     added: dict[str, tuple[Rule, str]] = {}
@@ -216,9 +221,9 @@ def _headers(lines: list[str]) -> Iterable[int]:
 
 
 def _entries(file: _File, *, required: bool) -> list[dict[str, Any]]:
-    unknown = sorted(set(file.data) - {"rule", *_SHARED})
+    unknown = sorted(set(file.data) - {"rule", _ALONE, *_SHARED})
     if unknown:
-        error = RulesError.unknown_value("key", unknown[0], ("rule", *_SHARED))
+        error = RulesError.unknown_value("key", unknown[0], ("rule", _ALONE, *_SHARED))
         raise file.refuse(error.message, error.hint)
     entries = file.data.get("rule", [])
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):

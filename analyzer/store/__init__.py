@@ -4,10 +4,12 @@ from analyzer.importers import NOT_LOGS
 from analyzer.store.adhoc import Answer
 from analyzer.store.batch import Tally
 from analyzer.store.catalogue import Query, catalogue, find
-from analyzer.store.database import MEMORY, views
+from analyzer.store.database import views
 from analyzer.store.discovery import Problem
 from analyzer.store.ingest import IngestResult, journal_of
+from analyzer.store.lock import MEMORY
 from analyzer.store.moments import moment, span
+from analyzer.store.rebuild import Rebuild, rebuild
 from analyzer.store.reclassify import Change, Reclassification
 from analyzer.store.store import Store, open_store
 
@@ -19,6 +21,7 @@ __all__ = [
     "IngestResult",
     "Problem",
     "Query",
+    "Rebuild",
     "Reclassification",
     "Store",
     "Tally",
@@ -27,6 +30,7 @@ __all__ = [
     "journal_of",
     "moment",
     "open_store",
+    "rebuild",
     "span",
     "views",
 ]

@@ -18,6 +18,7 @@ import polars as pl
 from analyzer.errors import StoreError
 from analyzer.events import Event, EventLog
 from analyzer.events.ids import derived_id
+from analyzer.events.log import recorded
 from analyzer.events.sanitize import sanitize
 from analyzer.store.database import transaction
 from analyzer.store.frames import register
@@ -118,8 +119,11 @@ class Batch:
         self._forgotten.append(checkpoint.source_id)
 
     def add_event(self, progress: Progress, line: int | None, event: Event, *, derived: bool) -> None:
-        """An event that was read on a line, or of the source as a whole (no line)."""
-        self._events.append((progress, line, event, derived))
+        """An event that was read on a line, or of the source as a whole (no line).
+
+        The store gets a derived one exactly as the journal does, so that it can be made again from that.
+        """
+        self._events.append((progress, line, recorded(event) if derived else event, derived))
 
     def abandon(self, progress: Progress) -> None:
         """Take back what this batch holds of a source that could not be read to its end."""

@@ -1,4 +1,4 @@
-"""Connections to DuckDB: the settings that every one of them has, the schema, the lock, and errors in our own words."""
+"""Connections to DuckDB: the settings that every one of them has, the schema, and errors in our own words."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import duckdb
 
 from analyzer.errors import QueryError, StoreBusyError, StoreError
 from analyzer.store.header import Header, parse_header
+from analyzer.store.lock import MEMORY, holder
 
-MEMORY = ":memory:"
 SCHEMA_VERSION = "2"
 
 
@@ -29,6 +29,25 @@ def connect(path: str, *, read_only: bool) -> duckdb.DuckDBPyConnection:
         path = os.path.realpath(path)
         if read_only and not os.path.exists(path):
             raise StoreError(f"no store at {path}", "make one with: analyzer ingest PATH --store FILE")
+    try:
+        connection = connect_plain(path, read_only=read_only and path != MEMORY)
+    except duckdb.Error as error:
+        raise StoreError(f"{path} does not open: {first_line(error)}", _opening_hint(path)) from None
+    try:
+        _prepare(connection, path, read_only=read_only)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def connect_plain(path: str, *, read_only: bool) -> duckdb.DuckDBPyConnection:
+    """A connection to whatever is in the file, for its owner's eyes alone.
+
+    Raises:
+        StoreBusyError: another process holds it.
+        duckdb.Error: it does not open.
+    """
     config: dict[str, str | bool | int | float | list[str]] = {
         "python_enable_replacements": "false",
         "autoinstall_known_extensions": "false",
@@ -36,13 +55,17 @@ def connect(path: str, *, read_only: bool) -> duckdb.DuckDBPyConnection:
     }
     before = os.umask(0o077)
     try:
-        connection = duckdb.connect(path, read_only=read_only and path != MEMORY, config=config)
+        return duckdb.connect(os.path.realpath(path) if path != MEMORY else path, read_only=read_only, config=config)
     except duckdb.IOException as error:
-        raise _opening_error(path, str(error)) from None
-    except duckdb.Error as error:
-        raise StoreError(f"{path} does not open: {first_line(error)}", "is it a DuckDB file?") from None
+        if busy := _busy(path, str(error)):
+            raise busy from None
+        raise
     finally:
         os.umask(before)
+
+
+def _prepare(connection: duckdb.DuckDBPyConnection, path: str, *, read_only: bool) -> None:
+    """Settings and schema."""
     # A second connection of this process to the same file shares settings that may be locked by now.
     if not connection.execute("select current_setting('lock_configuration')").fetchall()[0][0]:
         connection.execute("set global TimeZone = 'UTC'")
@@ -57,15 +80,24 @@ def connect(path: str, *, read_only: bool) -> duckdb.DuckDBPyConnection:
         _check_schema(connection, path)
     else:
         _create_schema(connection, path)
-    return connection
 
 
-def _opening_error(path: str, message: str) -> StoreError:
-    if "Could not set lock" in message or "onflicting lock" in message:
-        holder = re.search(r"\(PID (\d+)\)", message)
-        who = f" by process {holder[1]}" if holder else ""
-        return StoreBusyError(f"{path} is in use{who}", "try again when it has finished")
-    return StoreError(f"{path} cannot be opened: {message.splitlines()[0]}", "check the path and its permissions")
+def _busy(path: str, message: str) -> StoreBusyError | None:
+    if "Could not set lock" not in message and "onflicting lock" not in message:
+        return None
+    found = re.search(r"\(PID (\d+)\)", message)
+    who = f"process {found[1]}" if found else holder(path) or "another process"
+    return StoreBusyError(f"{path} is in use by {who}", "try again when it has finished")
+
+
+def _opening_hint(path: str) -> str:
+    readable = os.access(path if os.path.exists(path) else os.path.dirname(path), os.R_OK)
+    return rebuild_hint(path) if readable else "check the path and its permissions"
+
+
+def rebuild_hint(path: str) -> str:
+    """What to do about a store that is damaged or too old."""
+    return f"make it again from the logs: analyzer rebuild PATH... --store {path}"
 
 
 def _create_schema(connection: duckdb.DuckDBPyConnection, path: str) -> None:
@@ -93,7 +125,7 @@ def _check_schema(connection: duckdb.DuckDBPyConnection, path: str) -> None:
     except duckdb.CatalogException:
         raise StoreError(f"{path} is not a store of this program", "make one with: analyzer ingest PATH") from None
     if rows != [(SCHEMA_VERSION,)]:
-        raise StoreError(f"{path} was made by another version of this program", "ingest the logs into a new store")
+        raise StoreError(f"{path} was made by another version of this program", rebuild_hint(path))
 
 
 @contextlib.contextmanager
@@ -119,38 +151,6 @@ def views() -> dict[str, Header]:
     names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
     headers = [parse_header(folder.joinpath(name).read_text("utf-8"), name) for name in names]
     return {header.title: header for header in headers}
-
-
-@contextlib.contextmanager
-def exclusive(path: str) -> Iterator[None]:
-    """Hold the store for writing; the lock goes with the process, however that ends.
-
-    Raises:
-        StoreBusyError: another process of ours is writing.
-    """
-    if path == MEMORY:
-        yield
-        return
-    try:
-        import fcntl
-    except ImportError:
-        raise StoreError("stores in files need a POSIX system", "read the logs with: analyzer report PATH") from None
-    lock = os.path.realpath(path) + ".lock"
-    try:
-        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise StoreError(f"{lock} cannot be made: {error.strerror}", "the store's folder must be writable") from None
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            holder = os.pread(descriptor, 32, 0).decode("ascii", "replace").strip() or "another process"
-            raise StoreBusyError(f"{path} is being written by {holder}", "try again when it has finished") from None
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"process {os.getpid()}\n".encode(), 0)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -35,10 +35,11 @@ from analyzer.importers import (
 )
 from analyzer.store.batch import KEPT_BYTES, Batch, Progress, Rejected, Tally
 from analyzer.store.blocks import Blocks, Stretch
-from analyzer.store.database import MEMORY
 from analyzer.store.discovery import STDIN, Found, Problem, discover
 from analyzer.store.identity import FINGERPRINT_BYTES, MARK_BYTES, Checkpoint, Known
 from analyzer.store.inputs import Input
+from analyzer.store.lock import MEMORY
+from analyzer.store.replacement import files_of
 
 
 @dataclass(slots=True)
@@ -119,24 +120,26 @@ def ingest(
     paths: Iterable[str],
     *,
     store_path: str = MEMORY,
+    limits: Mapping[str, int] | None = None,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> IngestResult:
     """Read everything new below `paths` into the store; `progress` is told each path, its place and how many there are.
+
+    Of paths in `limits` no more than the first so many decompressed bytes are read.
 
     Raises:
         StoreError: the store or its journal refused a batch; earlier batches are kept.
     """
     began = time.monotonic()
-    folder, real = journal_of(store_path), os.path.realpath(store_path)
-    own = [real, f"{real}.wal", f"{real}.lock", folder] if folder else []
-    found: Found = discover(paths, own=own)
+    folder = journal_of(store_path)
+    found: Found = discover(paths, own=[*files_of(store_path), folder] if folder else ())
     result = IngestResult(problems=list(found.problems))
     with open_journal(store_path) as journal:
         run = _Run(connection, journal, result)
         for place, path in enumerate(found.files):
             if progress is not None:
                 progress(path, place, len(found.files))
-            run.read(path)
+            run.read(path, (limits or {}).get(path))
         run.batch.save()
     result.seconds = time.monotonic() - began
     return result
@@ -150,13 +153,13 @@ class _Run:
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, journal: EventLog | None, result: IngestResult) -> None:
         self._result = result
-        self._known = Known(_checkpoints(connection))
+        self._known = Known(checkpoints(connection))
         self.batch = Batch(connection, journal, now())
 
-    def read(self, path: str) -> None:
+    def read(self, path: str, limit: int | None = None) -> None:
         """One input, whatever it is."""
         try:
-            with Input(path) as source:
+            with Input(path, limit) as source:
                 self._read(source)
         except InputError as error:
             self._result.problems.append(Problem(path, error.message.removeprefix(f"{path}: "), error.hint))
@@ -341,10 +344,13 @@ def _still(checkpoint: Checkpoint) -> bool:
     return checkpoint.status != "unsupported" or not _readable(checkpoint.format)
 
 
-def _checkpoints(connection: duckdb.DuckDBPyConnection) -> list[Checkpoint]:
+def checkpoints(connection: duckdb.DuckDBPyConnection, database: str | None = None) -> list[Checkpoint]:
+    """How far each source has been read, by this store or by an attached one."""
+    table = "internal.source_v1" if database is None else f"{database}.internal.source_v1"
     rows = connection.execute(
-        "select source_id, path, format, fingerprint, fingerprint_length, mark, mark_length, read_bytes, read_lines,"
-        " size, mtime_ns, generation, state, line_open, status, detail from internal.source_v1 order by source_id"
+        "select source_id, path, format, fingerprint, fingerprint_length, mark, mark_length,"  # noqa: S608 - our own name
+        " read_bytes, read_lines,"
+        f" size, mtime_ns, generation, state, line_open, status, detail from {table} order by source_id"
     ).fetchall()
     known: list[Checkpoint] = []
     for row in rows:

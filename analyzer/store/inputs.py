@@ -29,8 +29,8 @@ _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 class Input:
     """An open input. Use as a context manager."""
 
-    def __init__(self, path: str) -> None:
-        """Open a regular file, or standard input for `-`.
+    def __init__(self, path: str, limit: int | None = None) -> None:
+        """Open a regular file, or standard input for `-`; of its decompressed bytes the first `limit`, or all.
 
         Raises:
             InputError: it cannot be opened, or is not a regular file.
@@ -51,6 +51,9 @@ class Input:
             self._handle.close()
             raise InputError(f"{path}: cannot be read: {error.strerror}") from None
         self.codec = "gzip" if magic[:2] == _GZIP else "zstd" if magic == _ZSTD else "plain"
+        self._limit = limit
+        if limit is not None and self.codec == "plain":
+            self.size = min(self.size, limit)
 
     def __enter__(self) -> Self:
         return self
@@ -63,7 +66,7 @@ class Input:
         if self.codec == "plain":
             try:
                 self._handle.seek(start)
-                return self._handle.read(max(end - start, 0))
+                return self._handle.read(max((end if self._limit is None else min(end, self._limit)) - start, 0))
             except OSError as error:
                 raise InputError(f"{self.path}: cannot be read: {error.strerror or error}") from None
         parts: list[bytes] = []
@@ -103,7 +106,7 @@ class Input:
             self._handle.seek(0)
             self.damage = None
             skip = offset
-            for chunk in self._decompressed():
+            for chunk in self._limited():
                 if skip >= len(chunk):
                     skip -= len(chunk)
                     continue
@@ -111,6 +114,18 @@ class Input:
                 skip = 0
         except OSError as error:
             raise InputError(f"{self.path}: cannot be read: {error.strerror or error}") from None
+
+    def _limited(self) -> Iterator[bytes]:
+        left = self._limit
+        for chunk in self._decompressed():
+            if left is None:
+                yield chunk
+                continue
+            if chunk[:left]:
+                yield chunk[:left]
+            left -= len(chunk)
+            if left <= 0:
+                return
 
     def _decompressed(self) -> Iterator[bytes]:
         """Members or frames one after another; each must come to its own checked end."""

@@ -5,31 +5,22 @@ Verdicts are appended by facts and ruleset, never overwritten; a ruleset that wa
 
 from __future__ import annotations
 
-import json
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import duckdb
-import polars as pl
 
 from analyzer.classifier import Ruleset
-from analyzer.classifier.batch import judge_json
-from analyzer.classifier.rules import ruleset_for
-from analyzer.classifier.serve import judge_in_parallel
-from analyzer.errors import RulesError, StoreError
-from analyzer.events import Event, EventLog
-from analyzer.events.ids import new_id
-from analyzer.events.times import now
+from analyzer.events import EventLog
 from analyzer.store.database import query_errors, transaction
-from analyzer.store.frames import register
+from analyzer.store.decisions import decide
+from analyzer.store.judging import judge
+from analyzer.store.lock import MEMORY
+from analyzer.store.rulesets import activate, keep_rules
 
-CHUNK = 20_000
-"""Facts a worker judges at a time, and that are saved at a time."""
-ALONE = 10_000
-"""So few are judged in this process: starting others takes longer."""
 SAMPLES = 3
 """Messages shown for each changed cell."""
 _DIGITS = re.compile(r"\d+")
@@ -100,6 +91,7 @@ def reclassify(
     ruleset: Ruleset,
     rules_path: str | None,
     *,
+    store_path: str = MEMORY,
     journal: EventLog | None = None,
     apply: bool = False,
     progress: Callable[[int, int], None] | None = None,
@@ -123,127 +115,33 @@ def reclassify(
                 "insert into trial_verdict from internal.verdict_v1 where ruleset = $1", [ruleset.digest]
             )
         active = connection.execute("select value from internal.store_v1 where key = 'active_ruleset'").fetchall()
-        judged = _judge(connection, ruleset, rules_path, target, progress)
+        judged = judge(connection, ruleset, rules_path, target, progress)
         if apply:
-            _activate(connection, ruleset.digest, rules_path, journal)
+            _activate(connection, ruleset, rules_path, store_path, journal)
         before = active[0][0] if active else None
         return _compare(connection, ruleset.digest, target, judged, active=before, applied=apply)
 
 
-def keep_up(connection: duckdb.DuckDBPyConnection) -> int:
-    """Judge facts that came after a ruleset was applied; how many could not be, as its rules are no longer at hand."""
-    rows = connection.execute(
-        "select a.value, p.value from internal.store_v1 as a"
-        " left join internal.store_v1 as p on p.key = 'active_rules' where a.key = 'active_ruleset'"
-    ).fetchall()
-    if not rows:
-        return 0
-    digest, rules_path = rows[0]
-    try:
-        ruleset = ruleset_for(rules_path)
-    except RulesError:
-        ruleset = None
-    if ruleset is not None and ruleset.digest == digest:
-        _judge(connection, ruleset, rules_path, "internal.verdict_v1", None)
-        return 0
-    return int(
-        connection.execute(
-            "select count(*) from internal.facts_v1"
-            " anti join (from internal.verdict_v1 where ruleset = $1) using (facts_id)",
-            [digest],
-        ).fetchall()[0][0]
-    )
-
-
-def _judge(
+def _activate(
     connection: duckdb.DuckDBPyConnection,
     ruleset: Ruleset,
     rules_path: str | None,
-    target: str,
-    progress: Callable[[int, int], None] | None,
-) -> int:
-    """Verdicts for the facts that lack one, in batches that are each kept as soon as they are made."""
-    waiting = connection.execute(
-        "select facts_id, facts from internal.facts_v1"  # noqa: S608 - one of two names
-        f" anti join (from {target} where ruleset = $1) using (facts_id)",
-        [ruleset.digest],
-    ).fetchall()
-    moment = now()
-    done = 0
-    for ids, verdicts in _verdicts(waiting, ruleset, rules_path):
-        columns = list(zip(*verdicts, strict=True))
-        frame = pl.DataFrame(
-            {
-                "facts_id": ids,
-                "ruleset": [ruleset.digest] * len(ids),
-                **dict(zip(("reason", "detail", "retryable", "action", "rule"), map(list, columns), strict=True)),
-                "judged_at": [moment] * len(ids),
-            },
-            schema=_SCHEMA,
-        )
-        register(connection, "staged_verdict", frame)
-        connection.execute(f"insert into {target} from staged_verdict").fetchall()
-        done += len(ids)
-        if progress is not None:
-            progress(done, len(waiting))
-    return done
-
-
-_Rows = tuple[list[str], list[tuple[str, str | None, bool, str, str]]]
-
-
-def _verdicts(waiting: list[tuple[str, str]], ruleset: Ruleset, rules_path: str | None) -> Iterator[_Rows]:
-    """Ids and verdicts, chunk by chunk; by as many processes as there are cores where that pays."""
-    chunks = [waiting[start : start + CHUNK] for start in range(0, len(waiting), CHUNK)]
-    texts = [[facts for _, facts in chunk] for chunk in chunks]
-    if len(waiting) <= ALONE:
-        for chunk, chunk_texts in zip(chunks, texts, strict=True):
-            yield [facts_id for facts_id, _ in chunk], judge_json(chunk_texts, ruleset)
-        return
-    answers = judge_in_parallel(texts, rules_path, ruleset.digest, os.cpu_count() or 1)
-    try:
-        for chunk, verdicts in zip(chunks, answers, strict=True):
-            yield [facts_id for facts_id, _ in chunk], verdicts
-    except OSError as error:
-        raise StoreError(f"judging broke off: {error}", "what was judged is kept; run the same command again") from None
-
-
-_SCHEMA: dict[str, Any] = {
-    "facts_id": pl.String,
-    "ruleset": pl.String,
-    "reason": pl.String,
-    "detail": pl.String,
-    "retryable": pl.Boolean,
-    "action": pl.String,
-    "rule": pl.String,
-    "judged_at": pl.Datetime("us"),
-}
-
-
-def _activate(
-    connection: duckdb.DuckDBPyConnection, digest: str, rules_path: str | None, journal: EventLog | None
+    store_path: str,
+    journal: EventLog | None,
 ) -> None:
     rows = connection.execute("select value from internal.store_v1 where key = 'active_ruleset'").fetchall()
     previous = rows[0][0] if rows else None
     where = os.path.abspath(rules_path) if rules_path else None
-    if previous == digest:
+    keep_rules(store_path, ruleset)
+    if previous == ruleset.digest:
         connection.execute("update internal.store_v1 set value = $1 where key = 'active_rules'", [where])
         return
-    payload = {"ruleset": digest} if previous is None else {"ruleset": digest, "previous": previous}
-    event = Event("ruleset.applied", now(), None, payload, new_id())
-    if journal is not None and journal.record(event) is None:
-        raise StoreError(f"the journal in {journal.folder} cannot be written", "free space, or check its permissions")
+    payload = {"ruleset": ruleset.digest}
     with transaction(connection):
-        connection.execute("delete from internal.store_v1 where key in ('active_ruleset', 'active_rules')")
-        connection.execute(
-            "insert into internal.store_v1 values ('active_ruleset', $1), ('active_rules', $2)",
-            [digest, where],
+        decide(
+            connection, journal, "ruleset.applied", payload if previous is None else {**payload, "previous": previous}
         )
-        connection.execute(
-            "insert into internal.event_v1 (event_id, type, occurred_at, payload, source_format, ingested_at)"
-            " values ($1, $2, $3, $4, 'analyzer', $3)",
-            [event.id, event.type, event.occurred_at, json.dumps(payload)],
-        )
+        activate(connection, ruleset.digest, where)
 
 
 def _compare(

@@ -12,9 +12,12 @@ import polars as pl
 from analyzer.classifier.rules import ruleset_for
 from analyzer.store import adhoc
 from analyzer.store.catalogue import run as run_query
-from analyzer.store.database import MEMORY, connect, exclusive
+from analyzer.store.database import connect
 from analyzer.store.ingest import IngestResult, ingest, open_journal
-from analyzer.store.reclassify import Reclassification, keep_up, reclassify
+from analyzer.store.lock import MEMORY, exclusive, patiently
+from analyzer.store.reclassify import Reclassification, reclassify
+from analyzer.store.replacement import complete_replacement, replacement_waits
+from analyzer.store.rulesets import keep_up
 
 
 class Store:
@@ -56,7 +59,7 @@ class Store:
             StoreError: the store refused a batch.
         """
         result = ingest(self._connection, paths, store_path=self.path, progress=progress)
-        result.unjudged = keep_up(self._connection)
+        result.unjudged = keep_up(self._connection, self.path)
         return result
 
     def reclassify(
@@ -70,7 +73,13 @@ class Store:
         """
         with open_journal(self.path if apply else MEMORY) as journal:
             return reclassify(
-                self._connection, ruleset_for(rules_path), rules_path, journal=journal, apply=apply, progress=progress
+                self._connection,
+                ruleset_for(rules_path),
+                rules_path,
+                store_path=self.path,
+                journal=journal,
+                apply=apply,
+                progress=progress,
             )
 
     def close(self) -> None:
@@ -91,7 +100,9 @@ class _WritableStore(Store):
         self._lock = exclusive(path)
         self._lock.__enter__()
         try:
-            super().__init__(connect(path, read_only=False), path)
+            complete_replacement(path)
+            # Readers may have it open; who only reads is soon done.
+            super().__init__(patiently(lambda: connect(path, read_only=False)), path)
         except BaseException:
             self._lock.__exit__(None, None, None)
             raise
@@ -106,9 +117,16 @@ def open_store(path: str | os.PathLike[str], *, writable: bool = False) -> Store
 
     Raises:
         StoreError: there is none, or it cannot be opened.
-        StoreBusyError: another process is writing.
+        StoreBusyError: another process is writing; who only reads has waited a few seconds for it to finish.
     """
     name = os.fspath(path)
     if name == MEMORY or writable:
         return _WritableStore(name)
-    return Store(connect(name, read_only=True), name)
+    return patiently(lambda: _read_only(name))
+
+
+def _read_only(path: str) -> Store:
+    if replacement_waits(path):
+        with exclusive(path):
+            complete_replacement(path)
+    return Store(connect(path, read_only=True), path)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from analyzer.store import Reclassification, Store, open_store, reclassify
+from analyzer.classifier.rules import ruleset_for
+from analyzer.store import Reclassification, Store, judging, open_store
 
 OVERLOADED = """
 [[rule]]
@@ -104,7 +106,9 @@ def test_the_decision_is_in_the_journal(path: str, rules: str, tmp_path: Path) -
     replay(path, rules, apply=True)
     second = replay(path, apply=True)
     lines = [
-        json.loads(line) for file in (tmp_path / "s.journal").iterdir() for line in file.read_text("utf-8").splitlines()
+        json.loads(line)
+        for file in (tmp_path / "s.journal").glob("*.jsonl")
+        for line in file.read_text("utf-8").splitlines()
     ]
     applied = [line["payload"] for line in lines if line["type"] == "ruleset.applied"]
     assert applied == [{"ruleset": first.ruleset}, {"ruleset": second.ruleset, "previous": first.ruleset}]
@@ -119,7 +123,7 @@ def test_a_repeated_replay_judges_nothing_again(path: str, rules: str) -> None:
 
 def test_an_interrupted_replay_goes_on_where_it_stopped(path: str, rules: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches are kept as they are made; the ruleset becomes active at the end alone."""
-    monkeypatch.setattr(reclassify, "CHUNK", 2)
+    monkeypatch.setattr(judging, "CHUNK", 2)
 
     def stop(done: int, total: int) -> None:
         if done == 2:
@@ -152,12 +156,28 @@ def test_errors_that_come_after_a_ruleset_was_applied_are_judged_by_it(
     assert reasons(path)["late"] == ("unknown", "rate_limited")
 
 
-def test_a_rules_file_that_has_changed_since_is_told(
+def test_a_rules_file_that_has_changed_since_does_no_harm(
+    path: str, rules: str, native: Callable[..., bytes], tmp_path: Path
+) -> None:
+    """Later events are judged by the rules as they were applied, which are kept beside the journal."""
+    digest = replay(path, rules, apply=True).ruleset
+    Path(rules).write_text("[[rule]]", "utf-8")
+    (tmp_path / "late.jsonl").write_bytes(
+        native("late", caller="c", reason="unknown", facts={"message": "snapshot is being rehydrated, 7 left"})
+    )
+    with open_store(path, writable=True) as store:
+        assert store.ingest([str(tmp_path / "late.jsonl")]).unjudged == 0
+    assert reasons(path)["late"] == ("unknown", "network_transient")
+    assert ruleset_for(tmp_path / "s.journal" / "rulesets" / f"{digest}.toml").digest == digest
+
+
+def test_rules_that_are_nowhere_any_more_are_told(
     path: str, rules: str, native: Callable[..., bytes], tmp_path: Path
 ) -> None:
     """Nothing is judged by rules other than the applied ones."""
     replay(path, rules, apply=True)
     Path(rules).write_text(OVERLOADED.replace("overloaded", "timeout"), "utf-8")
+    shutil.rmtree(tmp_path / "s.journal" / "rulesets")
     (tmp_path / "late.jsonl").write_bytes(native("late", caller="c", reason="unknown", facts={"status": 429}))
     with open_store(path, writable=True) as store:
         assert store.ingest([str(tmp_path / "late.jsonl")]).unjudged == 1
@@ -169,8 +189,8 @@ def test_many_facts_are_judged_by_several_processes_with_the_same_result(
 ) -> None:
     """More processes, same verdicts."""
     alone = replay(path, rules)
-    monkeypatch.setattr(reclassify, "ALONE", 0)
-    monkeypatch.setattr(reclassify, "CHUNK", 2)
+    monkeypatch.setattr(judging, "ALONE", 0)
+    monkeypatch.setattr(judging, "CHUNK", 2)
     assert replay(path, rules) == alone
 
 

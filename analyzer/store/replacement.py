@@ -1,0 +1,93 @@
+"""A store made anew takes the place of the former one, whole, whatever moment the process dies at.
+
+The new file is complete once it has the name `x.duckdb.rebuilt`. From then on whoever opens the store first puts it in
+its place, so that there is never half of a change: a database file goes before its write-ahead log does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+from analyzer.errors import StoreError
+
+WAL = ".wal"
+
+
+def work_of(path: str) -> str:
+    """Where a new store is made."""
+    return os.path.realpath(path) + ".rebuild"
+
+
+def aside_of(path: str) -> str:
+    """Where the former store is kept."""
+    return os.path.realpath(path) + ".before-rebuild"
+
+
+def _complete(path: str) -> str:
+    return os.path.realpath(path) + ".rebuilt"
+
+
+def files_of(path: str) -> list[str]:
+    """All names beside the store that are the store's own, its own file included."""
+    real = os.path.realpath(path)
+    databases = [real, work_of(path), _complete(path), aside_of(path)]
+    return [f"{real}.lock", *databases, *(name + ending for name in databases for ending in (WAL, ".tmp"))]
+
+
+def discard_work(path: str) -> None:
+    """Take away what a process that died has left of a new store."""
+    for name in (work_of(path), work_of(path) + WAL):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name)
+
+
+def replace_store(path: str) -> None:
+    """Put the finished file at `work_of` in the store's place. The lock must be held and both files closed.
+
+    Raises:
+        StoreError: the file system refuses; the former store is still in its place, or the new one is.
+    """
+    try:
+        sync(work_of(path))
+        os.replace(work_of(path), _complete(path))
+        sync(os.path.dirname(work_of(path)))
+    except OSError as error:
+        raise StoreError(f"{path} cannot be replaced: {error.strerror}", "free space, or check permissions") from None
+    complete_replacement(path)
+
+
+def replacement_waits(path: str) -> bool:
+    """Whether someone died between finishing a new store and putting it in its place."""
+    return os.path.exists(_complete(path))
+
+
+def complete_replacement(path: str) -> None:
+    """Put a finished new store in its place, where there is one. The lock must be held.
+
+    Raises:
+        StoreError: the file system refuses.
+    """
+    if not replacement_waits(path):
+        return
+    real, aside = os.path.realpath(path), aside_of(path)
+    try:
+        if os.path.exists(real):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(aside + WAL)
+            os.replace(real, aside)
+        if os.path.exists(real + WAL):
+            os.replace(real + WAL, aside + WAL)
+        os.replace(_complete(path), real)
+        sync(os.path.dirname(real))
+    except OSError as error:
+        raise StoreError(f"{path} cannot be replaced: {error.strerror}", "check the folder's permissions") from None
+
+
+def sync(name: str) -> None:
+    """Wait until a file or a folder's list of names is on the disk."""
+    descriptor = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

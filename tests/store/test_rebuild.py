@@ -1,0 +1,346 @@
+"""Rebuild: the same answers from journal and logs, whatever became of the store, and whatever moment it dies at."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from analyzer.errors import StoreError
+from analyzer.store import open_store, rebuild, views
+from analyzer.store.replacement import aside_of, work_of
+
+Native = Callable[..., bytes]
+Dump = dict[str, list[tuple[Any, ...]]]
+
+MOMENTS = ("ingested_at", "first_ingested_at", "last_ingested_at", "judged_at")
+"""What a store knows of its own past alone: no log says it."""
+
+RULES = """
+[[rule]]
+id = "user.rehydration"
+reason = "network_transient"
+detail = "overloaded"
+text = ["snapshot is being rehydrated"]
+source = "seen in our own logs"
+examples = ["Design file snapshot is being rehydrated, come back in 9 s", "the snapshot is being rehydrated"]
+counter_examples = ["the design file is missing"]
+"""
+
+
+def dump(path: str | Path, without: tuple[str, ...] = ()) -> Dump:
+    """Every row of every view, sorted."""
+    with open_store(path) as store:
+        return {
+            name: sorted(
+                store.sql(f"select {_columns(name, without)} from {name}").rows(),
+                key=repr,
+            )
+            for name in views()
+        }
+
+
+def _columns(view: str, without: tuple[str, ...]) -> str:
+    return ", ".join(f'"{column.name}"' for column in views()[view].columns if column.name not in without)
+
+
+def assert_same(after: Dump, before: Dump) -> None:
+    """Told by the rows that differ."""
+    for name, rows in before.items():
+        assert [row for row in after[name] if row not in rows] == [row for row in rows if row not in after[name]], name
+        assert len(after[name]) == len(rows), name
+
+
+def feed(path: str | Path, *paths: str | Path) -> None:
+    """One night's ingest."""
+    with open_store(path, writable=True) as store:
+        store.ingest([str(item) for item in paths])
+
+
+@pytest.fixture
+def logs(tmp_path: Path, samples: Path) -> Path:
+    """A copy of the sample logs, which may be changed."""
+    folder = tmp_path / "logs"
+    shutil.copytree(samples, folder)
+    return folder
+
+
+@pytest.fixture
+def store(tmp_path: Path, logs: Path, native: Native) -> Path:
+    """A store fed over several nights: growth, copies, rotation, rejects, a compressed log, a ruleset of its own."""
+    path = tmp_path / "s.duckdb"
+    transcript = logs / "claude-transcript.jsonl"
+    whole = transcript.read_bytes()
+    transcript.write_bytes(whole[: len(whole) // 2])
+    feed(path, logs)
+    transcript.write_bytes(whole)
+    feed(path, logs)
+    own = logs / "own.jsonl"
+    own.write_bytes(native("a", caller="x", reason="unknown", seq=0) + b"broken\n")
+    feed(path, logs)
+    (logs / "copy.jsonl").write_bytes(native("b", caller="x", reason="unknown", seq=1))
+    feed(path, logs)
+    with own.open("ab") as handle:
+        handle.write(native("b", caller="x", reason="unknown", seq=1) + native("c", caller="y", reason="unknown"))
+    (logs / "packed.jsonl.gz").write_bytes(gzip.compress(native("d", caller="z", reason="unknown") * 3))
+    feed(path, logs)
+    with open_store(path, writable=True) as opened:
+        opened.reclassify(apply=True)
+    (tmp_path / "rules.toml").write_text(RULES, "utf-8")
+    with open_store(path, writable=True) as opened:
+        opened.reclassify(str(tmp_path / "rules.toml"), apply=True)
+    (logs / "late.jsonl").write_bytes(
+        native(
+            "late",
+            at="2100-01-01T00:00:00",
+            caller="x",
+            reason="unknown",
+            facts={"message": "snapshot is being rehydrated, 3"},
+        )
+    )
+    feed(path, logs)
+    (tmp_path / "rules.toml").unlink()
+    return path
+
+
+def test_a_rebuild_gives_the_same_store(store: Path) -> None:
+    """Every row of every view, moments included; verdicts, the active ruleset and its rules too."""
+    before = dump(store)
+    result = rebuild(str(store))
+    assert_same(dump(store), before)
+    assert (result.former, result.vanished, result.carried_events, result.unjudged) == ("read", [], 0, 0)
+    assert result.events == len(before["events"]) > 100
+    assert {row[1] for row in before["verdicts"]} >= {result.ruleset}
+
+
+def test_a_rebuild_of_a_rebuild_changes_nothing(store: Path) -> None:
+    """And ingest finds nothing new afterwards."""
+    rebuild(str(store))
+    before = dump(store)
+    rebuild(str(store))
+    assert_same(dump(store), before)
+    with open_store(store, writable=True) as opened:
+        found = opened.ingest([str(store.parent / "logs")])
+    assert (found.total.lines, found.total.events) == (0, 0)
+    assert_same(dump(store), before)
+
+
+def test_a_log_that_was_cut_and_has_grown_again_is_two_sources(store: Path, logs: Path) -> None:
+    """The shorter one is part of the longer: it has not vanished."""
+    transcript = logs / "claude-transcript.jsonl"
+    whole = transcript.read_bytes()
+    transcript.write_bytes(whole[: whole.rindex(b"\n", 0, len(whole) // 3) + 1])
+    feed(store, logs)
+    transcript.write_bytes(whole)
+    feed(store, logs)
+    before = dump(store)
+    assert rebuild(str(store)).vanished == []
+    assert_same(dump(store), before)
+
+
+def test_what_is_new_in_the_logs_waits_for_ingest(store: Path, logs: Path, native: Native) -> None:
+    """A rebuild reads each source as far as it had been read; the next ingest goes on from there."""
+    before = dump(store)
+    with (logs / "own.jsonl").open("ab") as handle:
+        handle.write(native("new", caller="x", reason="unknown"))
+    rebuild(str(store))
+    assert_same(dump(store), before)
+    feed(store, logs)
+    with open_store(store) as opened:
+        assert opened.sql("select source_line from events where event_id = 'new'").rows() == [(5,)]
+        assert opened.sql("select sum(lines) from sources where source_path like '%own.jsonl'").item() == 5
+
+
+def test_rows_of_logs_that_are_gone_are_carried_over_and_marked(store: Path, logs: Path) -> None:
+    """Foreign, native, rewritten: nothing is lost, and their sources are called vanished."""
+    before = dump(store)
+    gone = [logs / "claude-transcript.jsonl", logs / "own.jsonl", logs / "gdd-events.jsonl"]
+    for path in gone[:2]:
+        path.unlink()
+    gone[2].write_text('{"type":"other"}\n', "utf-8")
+    result = rebuild(str(store))
+    after = dump(store)
+    assert set(result.vanished) == {str(path) for path in gone}
+    assert result.carried_events > 0
+    assert {name: rows for name, rows in after.items() if name != "sources"} == {
+        name: rows for name, rows in before.items() if name != "sources"
+    }
+    with open_store(store) as opened:
+        marked = opened.sql("select distinct source_path from sources where status = 'vanished'")
+        assert set(marked["source_path"]) >= {str(path) for path in gone}
+        assert opened.sql("select sum(lines), sum(events) from sources").rows() == [
+            (sum(row[5] for row in before["sources"]), sum(row[11] for row in before["sources"]))
+        ]
+
+
+def test_a_log_that_was_renamed_is_found_below_the_paths(store: Path, logs: Path) -> None:
+    """It is not read twice, and not called vanished."""
+    before = dump(store, ("source_path",))
+    (logs / "claude-transcript.jsonl").rename(logs / "elsewhere.jsonl")
+    result = rebuild(str(store), [str(logs)])
+    assert (result.vanished, result.carried_events) == ([], 0)
+    assert_same(dump(store, ("source_path",)), before)
+
+
+def spoil(path: Path, how: str) -> None:
+    """Make a store one that does not open, or that is not there."""
+    if how == "gone":
+        path.unlink()
+    elif how == "text":
+        path.write_text("this is no database")
+    elif how == "version":
+        duckdb.connect(str(path)).execute(
+            "update internal.store_v1 set value = '0' where key = 'schema_version'"
+        ).close()
+    elif how == "block":
+        data = bytearray(path.read_bytes())
+        for at in range(12288 + 500, len(data), 4096):
+            data[at] ^= 0xFF
+        path.write_bytes(bytes(data))
+    else:
+        code = (
+            "import duckdb, os, sys\n"
+            "connection = duckdb.connect(sys.argv[1])\n"
+            "connection.execute(\"insert into internal.store_v1 values ('x', 'y')\")\n"
+            "os._exit(0)"
+        )
+        subprocess.run([sys.executable, "-c", code, str(path)], check=True)
+        wal = Path(f"{path}.wal")
+        data = bytearray(wal.read_bytes())
+        data[len(data) // 2] ^= 0xFF
+        wal.write_bytes(bytes(data))
+
+
+@pytest.mark.parametrize("how", ["gone", "text", "block", "wal"])
+def test_a_store_that_does_not_open_is_made_again_from_logs_and_journal(store: Path, logs: Path, how: str) -> None:
+    """All views are equal but for the moments that no log knows; the broken one is kept aside, its WAL with it."""
+    before = dump(store, MOMENTS)
+    spoil(store, how)
+    if how != "gone":
+        with pytest.raises((StoreError, duckdb.Error)):
+            dump(store)
+    with pytest.raises(StoreError, match=r"no store|cannot be read") as caught:
+        rebuild(str(store))
+    assert "analyzer rebuild" in caught.value.hint
+    result = rebuild(str(store), [str(logs)])
+    assert result.former == ("missing" if how == "gone" else "unreadable")
+    assert_same(dump(store, MOMENTS), before)
+    assert os.path.exists(aside_of(str(store))) == (how != "gone")
+    assert os.path.exists(aside_of(str(store)) + ".wal") == (how == "wal")
+    assert not os.path.exists(f"{store}.wal")
+
+
+def test_a_store_of_another_version_keeps_what_it_knows(store: Path) -> None:
+    """It need not be opened by the views of today to be read."""
+    before = dump(store)
+    spoil(store, "version")
+    with pytest.raises(StoreError, match="another version") as caught:
+        open_store(store)
+    assert "analyzer rebuild" in caught.value.hint
+    rebuild(str(store))
+    assert_same(dump(store), before)
+
+
+def test_events_of_foreign_logs_survive_the_log_and_the_store(store: Path, logs: Path) -> None:
+    """The journal alone gives them back, word for word."""
+    derived = [row for row in dump(store, MOMENTS)["events"] if row[10] == "claude_code"]
+    shutil.copytree(store.parent / "s.journal", store.parent / "t.journal")
+    (logs / "one.jsonl").write_bytes((logs / "own.jsonl").read_bytes())
+    rebuild(str(store.parent / "t.duckdb"), [str(logs / "one.jsonl")])
+    assert derived
+    assert [row for row in dump(store.parent / "t.duckdb", MOMENTS)["events"] if row[10] == "claude_code"] == derived
+
+
+def test_an_event_too_large_for_a_log_line_is_the_same_in_store_and_journal(tmp_path: Path) -> None:
+    """Many long texts: the store keeps what the journal could."""
+    texts = {f"key{number}": "x" * 10_000 for number in range(200)}
+    record = {"type": "error.classified", "timestamp": "2026-11-02T08:00:00Z", "sessionId": "s", "payload": texts}
+    (tmp_path / "big.jsonl").write_text(json.dumps(record) + "\n", "utf-8")
+    feed(tmp_path / "s.duckdb", tmp_path / "big.jsonl")
+    before = dump(tmp_path / "s.duckdb")
+    (tmp_path / "big.jsonl").unlink()
+    result = rebuild(str(tmp_path / "s.duckdb"))
+    assert result.carried_events == 0
+    assert dump(tmp_path / "s.duckdb")["events"] == before["events"]
+    assert '"truncated":true' in before["events"][0][4]
+
+
+def test_a_database_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    """Nothing is moved."""
+    duckdb.connect(str(tmp_path / "o.duckdb")).execute("create table t (i integer)").close()
+    before = (tmp_path / "o.duckdb").read_bytes()
+    with pytest.raises(StoreError, match="something else"):
+        rebuild(str(tmp_path / "o.duckdb"), [str(tmp_path)])
+    assert (tmp_path / "o.duckdb").read_bytes() == before
+
+
+KILLED = """
+import os, signal, sys
+import analyzer.store.database as database
+import analyzer.store.replacement as replacement
+from analyzer.store import rebuild
+
+left = int(sys.argv[2])
+
+def step(*_):
+    global left
+    left -= 1
+    if not left:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+class Counting:
+    def __init__(self, real):
+        self._real = real
+    def execute(self, *arguments):
+        step()
+        return self._real.execute(*arguments)
+    def __getattr__(self, name):
+        return getattr(self._real, name)
+    def __enter__(self):
+        return self
+    def __exit__(self, *_):
+        self._real.close()
+
+connect = database.duckdb.connect
+database.duckdb.connect = lambda *a, **k: Counting(connect(*a, **k))
+for name in ("replace", "unlink", "fsync"):
+    def wrapped(*a, real=getattr(os, name), **k):
+        step()
+        return real(*a, **k)
+    setattr(os, name, wrapped)
+rebuild(sys.argv[1])
+print("done", -left)
+"""
+
+
+@pytest.mark.slow
+def test_a_rebuild_killed_at_any_statement_leaves_the_old_store_or_the_new(tmp_path: Path, native: Native) -> None:
+    """Killed before each statement and each change of a name in turn, until one run gets through."""
+    log = tmp_path / "log.jsonl"
+    log.write_bytes(native("a", caller="x", reason="unknown") + b"broken\n")
+    feed(tmp_path / "s.duckdb", log)
+    with open_store(tmp_path / "s.duckdb", writable=True) as opened:
+        opened.reclassify(apply=True)
+    before = dump(tmp_path / "s.duckdb")
+    for step in range(1, 1000):
+        done = subprocess.run(
+            [sys.executable, "-c", KILLED, str(tmp_path / "s.duckdb"), str(step)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert dump(tmp_path / "s.duckdb") == before, step
+        if "done" in done.stdout:
+            break
+        assert done.returncode == -9, done.stderr
+    assert step > 40
+    assert not os.path.exists(work_of(str(tmp_path / "s.duckdb")))
