@@ -1,0 +1,1 @@
+"""The pure core of detection: statistics without SQL and without rendering."""

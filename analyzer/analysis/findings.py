@@ -1,0 +1,183 @@
+"""`Finding`: one incident as a night reports it, whatever kind of test found it.
+
+Invariant: the same incident has the same id every night, from the night that opens it to the one that resolves it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from analyzer.analysis.detection.finding import Detection
+from analyzer.errors import AnalyzerError
+from analyzer.events.ids import derived_id
+
+SEVERITIES = ("info", "warning", "critical")
+STATES = ("new", "ongoing", "resolved")
+TITLES = {
+    "spike": "Unknown errors spiked",
+    "drift": "Unknown errors drift upwards",
+    "template": "A new unknown message",
+    "burst": "One session repeats an error",
+    "reason_mix": "The mix of reasons changed",
+    "relay_frequency": "Relays became more frequent",
+    "retry_payoff": "Retries stopped paying",
+    "wording": "A known error changed its wording",
+}
+"""Every kind of finding, and what it says in a headline."""
+
+
+_NAMED_BY = {
+    "burst": "session",
+    "relay_frequency": "step",
+    "reason_mix": "reason",
+    "retry_payoff": "reason",
+    "wording": "reason",
+}
+"""What the scope of a detection is, for those that have one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a finding is about; None for what it does not single out."""
+
+    caller: str | None = None
+    reason: str | None = None
+    template: str | None = None
+    step: str | None = None
+    session: str | None = None
+
+    @classmethod
+    def of(cls, detection: Detection) -> Scope:
+        """What a detection is about."""
+        named = {_NAMED_BY[detection.finding]: detection.scope} if detection.finding in _NAMED_BY else {}
+        return cls(caller=detection.caller, template=detection.template, **named)
+
+    def to_dict(self) -> dict[str, str | None]:
+        """JSON-ready."""
+        return {name: getattr(self, name) for name in Scope.__slots__}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """An incident as of one night."""
+
+    id: str
+    state: str
+    """`new`, `ongoing` or `resolved`."""
+    severity: str
+    opened_on: date
+    """The first day on which it was detected."""
+    last_on: date
+    """The last one so far; its figures are `latest`."""
+    resolved_on: date | None = None
+    resolution: str | None = None
+    """Why it is over: `quiet` for days without it, `explained` when the rules of today never see it."""
+    latest: Detection
+    explanation: str = ""
+    """One sentence in plain language."""
+    advice: str = ""
+    """What to do next, as a command where there is one."""
+    evidence: tuple[str, ...] = ()
+    """Ids of some of its events."""
+    samples: tuple[str, ...] = ()
+    """Some of its messages, redacted."""
+    parts: tuple[Finding, ...] = ()
+    """Findings with the same cause, which this one speaks for."""
+
+    @property
+    def finding(self) -> str:
+        """Its kind."""
+        return self.latest.finding
+
+    @property
+    def scope(self) -> Scope:
+        """What it is about."""
+        return Scope.of(self.latest)
+
+    @property
+    def onset(self) -> date:
+        """The day from which on it probably was so."""
+        return self.latest.onset or self.opened_on
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready; days as ISO dates."""
+        own = {name: getattr(self.latest, name) for name in _FIGURES}
+        return {
+            "id": self.id,
+            "finding": self.finding,
+            "scope": self.scope.to_dict(),
+            "severity": self.severity,
+            "state": self.state,
+            "window": {"since": self.opened_on.isoformat(), "until": self.last_on.isoformat()},
+            "onset": self.onset.isoformat(),
+            "resolved_on": self.resolved_on.isoformat() if self.resolved_on else None,
+            "resolution": self.resolution,
+            **own,
+            "explanation": self.explanation,
+            "advice": self.advice,
+            "evidence": list(self.evidence),
+            "samples": list(self.samples),
+            "parts": [part.to_dict() for part in self.parts],
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Finding:
+        """What `to_dict` made, read back."""
+        scope = Scope(**data["scope"])
+        latest = Detection(
+            day=date.fromisoformat(data["window"]["until"]),
+            finding=data["finding"],
+            caller=scope.caller,
+            template=scope.template,
+            scope=scope.reason or scope.step or scope.session,
+            onset=date.fromisoformat(data["onset"]),
+            **{name: data[name] for name in _FIGURES},
+        )
+        return cls(
+            id=data["id"],
+            state=data["state"],
+            severity=data["severity"],
+            opened_on=date.fromisoformat(data["window"]["since"]),
+            last_on=date.fromisoformat(data["window"]["until"]),
+            resolved_on=date.fromisoformat(data["resolved_on"]) if data["resolved_on"] else None,
+            resolution=data["resolution"],
+            latest=latest,
+            explanation=data["explanation"],
+            advice=data["advice"],
+            evidence=tuple(data["evidence"]),
+            samples=tuple(data["samples"]),
+            parts=tuple(cls.from_dict(part) for part in data["parts"]),
+        )
+
+
+_FIGURES = (
+    "observed",
+    "expected",
+    "low",
+    "high",
+    "statistic",
+    "p_value",
+    "q_value",
+    "sessions",
+    "groups",
+    "note",
+)
+
+
+def finding_id(family: str, scope: Scope, opened_on: date) -> str:
+    """The id that follows from what is found, about what, and since when."""
+    return derived_id("finding", family, *scope.to_dict().values(), opened_on.isoformat())
+
+
+def at_least(severity: str, threshold: str) -> bool:
+    """Whether a severity reaches a threshold.
+
+    Raises:
+        AnalyzerError: no such severity.
+    """
+    for word in (severity, threshold):
+        if word not in SEVERITIES:
+            raise AnalyzerError.unknown_value("severity", word, SEVERITIES)
+    return SEVERITIES.index(severity) >= SEVERITIES.index(threshold)

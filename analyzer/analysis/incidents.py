@@ -1,0 +1,118 @@
+"""Detections of single days → incidents that open, go on and end.
+
+Invariant: what an incident is on a night follows from that night and the ones before it alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+
+from analyzer.analysis.detection.finding import Detection
+from analyzer.analysis.findings import Finding, Scope, finding_id
+
+QUIET_DAYS = 3
+"""Days with traffic and without a detection that end an incident: one good day is no end."""
+_SHARE = "share"
+_FAMILIES = {"spike": _SHARE, "drift": _SHARE}
+"""A sudden and a slow rise of one share are one incident, whichever test sees it first."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    family: str
+    scope: Scope
+
+
+def incidents(
+    detections: Iterable[Detection], traffic: Mapping[str, Sequence[date]], night: date
+) -> tuple[Finding, ...]:
+    """The incidents that are open on `night`, and those that end on it; the gravest first.
+
+    `traffic` has the days on which each caller had anything to judge, in order: a caller that was silent has not got
+    better. Detections after `night` are not looked at.
+    """
+    days: dict[_Key, list[Detection]] = {}
+    for found in sorted(detections, key=lambda one: (one.day, one.finding)):
+        if found.day <= night:
+            days.setdefault(_Key(_FAMILIES.get(found.finding, found.finding), Scope.of(found)), []).append(found)
+    seen = [_as_of(key, rows, traffic.get(key.scope.caller or "", ()), night) for key, rows in days.items()]
+    return _merged([found for found in seen if found is not None])
+
+
+def _as_of(key: _Key, rows: Sequence[Detection], traffic: Sequence[date], night: date) -> Finding | None:
+    run: list[Detection] = []
+    for row in rows:
+        if run and _end(run[-1].day, traffic, row.day - timedelta(days=1)) is not None:
+            run = []
+        run.append(row)
+    opened, last = run[0].day, run[-1].day
+    ended = _end(last, traffic, night)
+    if ended is not None and ended != night:
+        return None
+    state = "resolved" if ended else "new" if opened == night else "ongoing"
+    # The incident keeps the name of the test that opened it, and of a day the figures of its strongest test.
+    latest = min((row for row in run if row.day == last), key=lambda row: row.p_value if row.p_value else 0.0)
+    return Finding(
+        id=finding_id(key.family, key.scope, opened),
+        state=state,
+        severity=_severity(run),
+        opened_on=opened,
+        last_on=last,
+        resolved_on=ended,
+        resolution="quiet" if ended else None,
+        latest=replace(latest, finding=run[0].finding, onset=run[0].onset or opened),
+    )
+
+
+def _end(last: date, traffic: Sequence[date], until: date) -> date | None:
+    """The day on which an incident that was last seen on `last` ends, if that is not after `until`."""
+    quiet = [day for day in traffic if last < day <= until][:QUIET_DAYS]
+    return quiet[-1] if len(quiet) == QUIET_DAYS else None
+
+
+def _severity(run: Sequence[Detection]) -> str:
+    """By the worst day of the incident: how far it is from what was expected, and how many sessions it hits."""
+    return max((_severity_of(row) for row in run), key=("info", "warning", "critical").index)
+
+
+def _severity_of(row: Detection) -> str:
+    sessions = row.sessions or 0
+    if row.finding in _FAMILIES:
+        observed, expected = row.observed or 0.0, row.expected or 0.0
+        far = observed >= 0.25 or observed >= 5 * max(expected, 0.01)
+        return "critical" if far and sessions >= 10 else "warning"
+    if row.finding == "burst":
+        return "info"
+    if row.finding == "template":
+        return "warning" if sessions >= 5 else "info"
+    return "warning"
+
+
+def _merged(found: list[Finding]) -> tuple[Finding, ...]:
+    """Findings with one cause as one: a new message or a change of the mix inside a rise of the same caller's share."""
+    heads = {one.scope.caller: one for one in found if one.finding in _FAMILIES and one.state != "resolved"}
+    parts: dict[str, list[Finding]] = {}
+    rest = []
+    for one in found:
+        head = heads.get(one.scope.caller)
+        if head is not None and one is not head and one.finding in {"template", "burst", "reason_mix", "wording"}:
+            parts.setdefault(head.id, []).append(one)
+        else:
+            rest.append(one)
+    whole = [replace(one, parts=tuple(sorted(parts.get(one.id, ()), key=_gravity))) for one in rest]
+    return tuple(sorted(whole, key=_gravity))
+
+
+def _gravity(one: Finding) -> tuple[object, ...]:
+    states = ("new", "ongoing", "resolved")
+    grave = ("critical", "warning", "info")
+    return (
+        states.index(one.state) == 2,
+        grave.index(one.severity),
+        states.index(one.state),
+        -(one.latest.sessions or 0),
+        one.scope.caller or "",
+        one.id,
+    )
