@@ -98,7 +98,7 @@ def test_the_gravest_stands_first() -> None:
         seen(3, caller="c", observed=0.12, expected=0.05),
         seen(0, caller="d"),
     ]
-    found = incidents(detections, {name: TRAFFIC["probe"] for name in "abcd"}, day(3))
+    found = incidents(detections, dict.fromkeys("abcd", TRAFFIC["probe"]), day(3))
     assert [(one.scope.caller, one.severity, one.state) for one in found] == [
         ("b", "critical", "new"),
         ("c", "warning", "new"),
