@@ -1,1 +1,5 @@
-"""The pure core of detection: statistics without SQL and without rendering."""
+"""Statistics of change, without SQL and without rendering: counts in, findings out. The method: docs/DETECTION.md."""
+
+from analyzer.analysis.detection.detect import detect
+
+__all__ = ["detect"]

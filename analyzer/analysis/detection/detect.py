@@ -1,0 +1,144 @@
+"""All callers, night after night: the frames of daily counts in, findings out.
+
+Each day is judged from that day and the days before it alone, so a night judged again says the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import polars as pl
+
+from analyzer.analysis.detection.baseline import (
+    DAY_NOISES,
+    Counts,
+    Prior,
+    add,
+    fleet_prior,
+    noise_weights,
+)
+from analyzer.analysis.detection.finding import Detection, frame
+from analyzer.analysis.detection.settings import HISTORY_DAYS, Settings
+from analyzer.analysis.detection.share import Evidence, Watch
+from analyzer.analysis.detection.tails import false_discovery
+from analyzer.analysis.detection.templates import NewTemplates
+from analyzer.errors import AnalyzerError
+
+COUNT_COLUMNS = ("groups", "unknown_groups_replayed", "sessions", "unknown_sessions_replayed")
+_FLEET = 3
+"""Callers with a history that make a fleet to measure a caller without one against."""
+_LEAVE_ONE_OUT = 8
+"""With fewer callers each is left out of the fleet that it is measured against; with more it makes no difference."""
+_NO_FLEET = Prior((0.5, 0.5), (0.5, 0.5))
+
+DEFAULT = Settings()
+
+
+class DetectionError(AnalyzerError):
+    """Counts that cannot be judged."""
+
+
+def detect(counts: pl.DataFrame, templates: pl.DataFrame, settings: Settings = DEFAULT) -> pl.DataFrame:
+    """Findings `spike`, `drift` and `template`, at most one of each a day and caller, in the columns of `SCHEMA`.
+
+    `counts` has one row a day and caller: `day` (Date), `caller`, `sessions`, `groups` (distinct pairs of session and
+    template), and of both those with an unknown error under today's rules, `unknown_sessions_replayed` and
+    `unknown_groups_replayed`. `templates` has one row a day, caller and unknown template: `sessions` that showed it.
+    Raises `DetectionError` for columns that are missing and counts that cannot be.
+    """
+    days = _days(counts)
+    return frame([*_shares(days, settings), *_new_templates(days, templates, settings)])
+
+
+def _days(counts: pl.DataFrame) -> dict[int, dict[str, Counts]]:
+    """Counts by day (proleptic ordinal), then caller, both in order."""
+    wanted = ("day", "caller", *COUNT_COLUMNS)
+    if missing := [name for name in wanted if name not in counts.columns]:
+        raise DetectionError(f"counts without column {', '.join(missing)}", f"needed: {', '.join(wanted)}")
+    days: dict[int, dict[str, Counts]] = {}
+    totals = counts.group_by("day", "caller").agg(pl.col(COUNT_COLUMNS).sum()).sort("day", "caller")
+    for day, caller, *values in totals.iter_rows():
+        of_day = Counts(*values)
+        if not (0 <= of_day.unknown_sessions <= of_day.sessions and 0 <= of_day.unknown_groups <= of_day.groups):
+            raise DetectionError(f"impossible counts of {caller} on {day}: {of_day}", "unknown ones are part of all")
+        if of_day.sessions and of_day.groups:
+            days.setdefault(day.toordinal(), {})[caller] = of_day
+    return days
+
+
+def _shares(days: dict[int, dict[str, Counts]], settings: Settings) -> list[Detection]:
+    found: list[Detection] = []
+    watches: dict[str, Watch] = {}
+    for day, of_day in days.items():
+        totals = _totals(watches, day)
+        everyone = fleet_prior(list(totals.values()))
+        noise_total = [sum(watch.history.noise_total[i] for watch in watches.values()) for i in range(len(DAY_NOISES))]
+        others = len(watches) - 1
+        tonight: list[tuple[Watch, list[Evidence]]] = []
+        for caller, counts in of_day.items():
+            watch = watches.get(caller) or Watch(caller)
+            own = watch.history.noise_total
+            noise = noise_weights(
+                own,
+                [total - part for total, part in zip(noise_total, own, strict=True)],
+                others if caller in watches else others + 1,
+            )
+            watch.history.days[day] = counts
+            prior = _prior(caller, totals, everyone)
+            tonight.append((watch, watch.look(day, prior, noise, len(totals) >= _FLEET, settings)))
+        watches.update((watch.caller, watch) for watch, _ in tonight)
+        watches = dict(sorted(watches.items()))
+        best = [min((each.p_value for each in evidence), default=1.0) for _, evidence in tonight]
+        for (watch, evidence), q_value in zip(tonight, false_discovery(best), strict=True):
+            passed = evidence if q_value <= settings.false_discovery_rate else []
+            detection = watch.settle(day, passed, q_value)
+            if detection is not None:
+                found.append(detection)
+    return found
+
+
+def _totals(watches: dict[str, Watch], day: int) -> dict[str, Counts]:
+    """The baseline of every caller that has one, summed."""
+    sums = {
+        caller: add(counts for _, counts in watch.history.between(day - HISTORY_DAYS, day - 1))
+        for caller, watch in watches.items()
+    }
+    return {caller: total for caller, total in sums.items() if total.sessions}
+
+
+def _prior(caller: str, totals: dict[str, Counts], everyone: Prior) -> Prior:
+    if caller not in totals or len(totals) >= _LEAVE_ONE_OUT:
+        return everyone if totals else _NO_FLEET
+    rest = [total for name, total in totals.items() if name != caller]
+    return fleet_prior(rest) if rest else _NO_FLEET
+
+
+def _new_templates(
+    days: dict[int, dict[str, Counts]], templates: pl.DataFrame, settings: Settings
+) -> list[Detection]:
+    wanted = ("day", "caller", "template", "sessions")
+    if missing := [name for name in wanted if name not in templates.columns]:
+        raise DetectionError(f"templates without column {', '.join(missing)}", f"needed: {', '.join(wanted)}")
+    shown: dict[tuple[int, str], dict[str, int]] = {}
+    for day, caller, template, sessions in templates.select(wanted).iter_rows():
+        of_day = shown.setdefault((day.toordinal(), caller), {})
+        of_day[template] = of_day.get(template, 0) + sessions
+    found: list[Detection] = []
+    callers: dict[str, NewTemplates] = {}
+    for day, of_day in days.items():
+        for caller, counts in of_day.items():
+            watch = callers.setdefault(caller, NewTemplates(caller))
+            news = watch.look(day, counts.sessions, shown.get((day, caller), {}), settings)
+            found += _together(list(news))
+    return found
+
+
+def _together(news: Sequence[Detection]) -> list[Detection]:
+    """One finding a night: the clearest template, the others named in its note."""
+    if len(news) < 2:
+        return list(news)
+
+
+    first, *rest = sorted(news, key=lambda each: (each.p_value or 0.0, each.template or ""))
+    return [replace(first, note=f"{first.note}; with it: {', '.join(str(each.template) for each in rest)}")]

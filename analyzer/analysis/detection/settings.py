@@ -1,0 +1,51 @@
+"""The few numbers a detector goes by, and the ladder on which they are widened when history was noisier than they allow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+HISTORY_DAYS = 42
+"""Days that make a baseline: six of each weekday."""
+DRIFT_SPANS = (2, 4, 7, 14)
+"""Lengths in days of the spans over which a slow change adds up."""
+DRIFT_GAP = 3
+"""Least days between the judged day and the baseline of a span, so that the first days of a drift do not hide the next."""
+ACCEPT_DAYS = 28
+"""A level that has lasted for so long is the new baseline."""
+TEMPLATE_DAYS = 14
+"""For so long after its first sight a template can be found to be new."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What is called a finding. The alphas are budgets: false alarms a caller-day."""
+
+    spike_alpha: float = 0.001
+    drift_alpha: float = 0.0007
+    template_alpha: float = 0.0005
+    witness_alpha: float = 0.003
+    """How clearly the groups must agree with the sessions."""
+    false_discovery_rate: float = 0.02
+    """Over the callers judged on the same night."""
+    min_ratio: float = 1.5
+    """Least observed share, in expected ones."""
+    min_rise: float = 0.02
+    """Least rise of the share, in shares."""
+    min_sessions: int = 3
+    """Fewer sessions are no change of the world."""
+
+
+def widened(settings: Settings, times: int) -> Settings:
+    """The rung of the ladder so many steps up: each divides the budgets by three and asks for a little more effect."""
+    divisor = 3.0**times
+    return replace(
+        settings,
+        spike_alpha=settings.spike_alpha / divisor,
+        drift_alpha=settings.drift_alpha / divisor,
+        template_alpha=settings.template_alpha / divisor,
+        min_ratio=settings.min_ratio + 0.25 * times,
+    )
+
+
+RUNGS = 4
+"""Rungs above the settings as they are; the last asks for p <= 1.2e-5 and 2.5 times the expected share."""

@@ -1,0 +1,230 @@
+"""One caller, night after night: is the share of unknown today, or over the last days, higher than its history allows?
+
+Every night first looks (`Watch.look`, no change of state) and, once all callers have looked, settles (`Watch.settle`).
+Days of an incident never enter the baseline that it is measured against.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from math import sqrt
+from typing import NamedTuple
+
+from analyzer.analysis.detection.baseline import (
+    DAY_NOISES,
+    Counts,
+    History,
+    Level,
+    Prior,
+    Span,
+    group_tail,
+    is_weekend,
+    level,
+    session_tail,
+    span,
+)
+from analyzer.analysis.detection.finding import Detection
+from analyzer.analysis.detection.onset import onset
+from analyzer.analysis.detection.settings import ACCEPT_DAYS, DRIFT_GAP, DRIFT_SPANS, HISTORY_DAYS, Settings
+from analyzer.analysis.detection.tails import log_beta_binomial_odds, wilson_interval
+
+ONSET_DAYS = 28
+"""Days back among which the beginning of a drift is looked for."""
+_NEAR_DAYS = 3
+"""A second spike so soon after the first is no spike any more."""
+_RECOVERED = 3.0
+"""Log-likelihood ratio, old level over new, at which an incident is over: 20 to 1."""
+_LEAST_SESSIONS = 10
+"""Sessions of own history below which only a fleet makes a baseline."""
+
+
+class Evidence(NamedTuple):
+    """What one test of one night says."""
+
+    p_value: float
+    finding: str
+    """`spike` or `drift`."""
+    first: int
+    """First day of the span."""
+    span: Span
+    expected: Level
+
+
+@dataclass(slots=True)
+class _Incident:
+    """A drift that has not ended."""
+
+    onset: int
+    before: Level
+    share: float
+    """Share of sessions since the onset, when it was found."""
+    recovery: float = 0.0
+    """CUSUM of the log-likelihood ratio, old level over new (Page 1954)."""
+    last_bad: int = 0
+
+
+@dataclass(slots=True)
+class Watch:
+    """The state of one caller between nights."""
+
+    caller: str
+    history: History = field(default_factory=History)
+    noise: tuple[float, ...] = (1.0,) + (0.0,) * (len(DAY_NOISES) - 1)
+    expected: Level | None = None
+    """Of today, set by `look`."""
+    _incident: _Incident | None = None
+    _last_spike: int | None = None
+    _spans_since: int = 0
+    """Spans do not reach back behind this day."""
+
+    def look(
+        self, day: int, prior: Prior, noise: tuple[float, ...], fleet: bool, settings: Settings
+    ) -> list[Evidence]:
+        """What today and the days before it say: the evidence that meets all conditions but the fleet's."""
+        self.noise = noise
+        expected = level(self.history, day - HISTORY_DAYS, day - 1, float(is_weekend(day)), prior)
+        self.expected = expected if expected.sessions >= _LEAST_SESSIONS or fleet else None
+        if self.expected is None:
+            return []
+        found = []
+        today = span([self.history.days[day]])
+        p_value = self._p_value(today, expected, settings.spike_alpha, settings)
+        if p_value is not None:
+            found.append(Evidence(p_value, "spike", day, today, expected))
+        drifts = [
+            evidence
+            for length in DRIFT_SPANS
+            if (evidence := self._drift(day, length, prior, fleet, settings)) is not None
+        ]
+        return found + drifts
+
+    def _drift(self, day: int, length: int, prior: Prior, fleet: bool, settings: Settings) -> Evidence | None:
+        history = self.history
+        first = max(day - length + 1, self._spans_since)
+        days = [
+            (each, history.days[each])
+            for each in range(first, day + 1)
+            if each in history.days and (self._incident is not None or each not in history.excluded)
+        ]
+        if len(days) < 2:
+            return None
+        over = span([counts for _, counts in days])
+        if over.days_with_unknown < 2 or over.counts.unknown_sessions < settings.min_sessions:
+            return None
+        weekend = sum(counts.sessions for each, counts in days if is_weekend(each)) / over.counts.sessions
+        gap = max(length, DRIFT_GAP)
+        expected = level(history, day - HISTORY_DAYS - gap, day - gap, weekend, prior)
+        if expected.sessions < _LEAST_SESSIONS and not fleet:
+            return None
+        p_value = self._p_value(over, expected, settings.drift_alpha, settings)
+        return None if p_value is None else Evidence(p_value, "drift", days[0][0], over, expected)
+
+    def _p_value(self, of: Span, expected: Level, alpha: float, settings: Settings) -> float | None:
+        """The sessions' p-value where the effect is worth a word, they are clear, and the groups agree; else None."""
+        counts = of.counts
+        share = counts.unknown_groups / counts.groups
+        least = max(settings.min_ratio * expected.group_share, expected.group_share + settings.min_rise)
+        if share < least or counts.unknown_sessions < settings.min_sessions:
+            return None
+        p_value = session_tail(of, expected, self.noise)
+        if p_value > alpha or group_tail(of, expected, self.noise) > settings.witness_alpha:
+            return None
+        return p_value
+
+    def settle(self, day: int, found: Sequence[Evidence], q_value: float) -> Detection | None:
+        """Takes the day into the history, or into an incident; `found` is empty unless the whole fleet's test let it pass."""
+        spike = next((each for each in found if each.finding == "spike"), None)
+        drift = min((each for each in found if each.finding == "drift"), key=lambda each: each.p_value, default=None)
+        if self._incident is not None:
+            return self._go_on(day, self._incident, drift or spike, q_value)
+        if drift is None and spike is not None and self._last_spike is not None:
+            # A spike that does not pass is a step.
+            drift = spike if day - self._last_spike <= _NEAR_DAYS else None
+        if drift is not None:
+            return self._open(day, drift, q_value)
+        if spike is not None:
+            self.history.exclude(day)
+            self._last_spike = day
+            self._spans_since = day + 1
+            return self._detection(day, spike, "spike", "new", day, q_value)
+        if self.expected is not None:
+            self.history.learn_noise(day, self.expected)
+        return None
+
+    def _open(self, day: int, evidence: Evidence, q_value: float) -> Detection:
+        history = self.history
+        candidates = [
+            each
+            for each in range(max(day - ONSET_DAYS + 1, history.since), day + 1)
+            if each in history.days and (each not in history.excluded or day - each <= _NEAR_DAYS)
+        ]
+        pairs = [(history.days[each].unknown_sessions, history.days[each].sessions) for each in candidates]
+        began = onset(pairs, evidence.expected.session_share)
+        self._incident = _Incident(candidates[began.index], evidence.expected, began.share, 0.0, day)
+        for each in range(candidates[began.index], day + 1):
+            history.exclude(each)
+        return self._detection(day, evidence, "drift", "new", candidates[began.index], q_value)
+
+    def _go_on(self, day: int, incident: _Incident, evidence: Evidence | None, q_value: float) -> Detection | None:
+        history = self.history
+        history.exclude(day)
+        counts = history.days[day]
+        incident.recovery = max(0.0, incident.recovery + self._recovery(counts, incident))
+        if not incident.recovery:
+            incident.last_bad = day
+        if incident.recovery > _RECOVERED:
+            self._close(day, range(incident.last_bad + 1, day + 1), incident.last_bad + 1)
+            return None
+        if day - incident.onset >= ACCEPT_DAYS:
+            history.since = incident.onset
+            self._close(day, range(incident.onset, day + 1), day + 1)
+            if evidence is not None:
+                return self._detection(day, evidence, "drift", "accepted", incident.onset, q_value)
+            return None
+        if evidence is None:
+            return None
+        return self._detection(day, evidence, "drift", "ongoing", incident.onset, q_value)
+
+    def _close(self, day: int, normal: range, spans_since: int) -> None:
+        self.history.excluded.difference_update(normal)
+        self._incident = None
+        self._spans_since = spans_since
+
+    def _recovery(self, counts: Counts, incident: _Incident) -> float:
+        deviation = sum(a * b for a, b in zip(DAY_NOISES, self.noise, strict=True))
+        odds = []
+        for share in (incident.before.session_share, max(incident.share, incident.before.session_share)):
+            size = 1 / min(0.3, max(0.001, share * (1 - share) * deviation**2)) - 1
+            odds.append(
+                log_beta_binomial_odds(counts.unknown_sessions, counts.sessions, share * size, (1 - share) * size)
+            )
+        return odds[0] - odds[1]
+
+    def _detection(
+        self, day: int, evidence: Evidence, finding: str, state: str, began: int, q_value: float
+    ) -> Detection:
+        counts, expected = evidence.span.counts, evidence.expected
+        share = expected.group_share
+        low, high = wilson_interval(share, share * (1 - share) / (expected.group_error * expected.clustering))
+        mean = counts.sessions * expected.session_share
+        spread = sqrt(mean * (1 - expected.session_share))
+        return Detection(
+            day=date.fromordinal(day),
+            caller=self.caller,
+            finding=finding,
+            state=state,
+            onset=date.fromordinal(began),
+            observed=counts.unknown_groups / counts.groups,
+            expected=share,
+            low=low,
+            high=high,
+            p_value=evidence.p_value,
+            q_value=q_value,
+            statistic=(counts.unknown_sessions - mean) / spread,
+            sessions=counts.unknown_sessions,
+            groups=counts.unknown_groups,
+            note=f"{counts.unknown_sessions} of {counts.sessions} sessions over "
+            f"{day - evidence.first + 1} {'day' if day == evidence.first else 'days'}, {mean:.1f} expected",
+        )

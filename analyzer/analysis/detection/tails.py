@@ -1,0 +1,133 @@
+"""Tail probabilities and quantiles, accurate far out, with nothing but `math`.
+
+Tails are summed from the observed value away from the mean, never taken as 1 - cdf, so small ones keep their digits.
+"""
+
+from __future__ import annotations
+
+import math
+from math import exp, lgamma, log
+from statistics import NormalDist
+
+_NORMAL = NormalDist()
+_NEGLIGIBLE = 1e-17
+
+
+def log_beta_binomial_odds(k: int, n: int, a: float, b: float) -> float:
+    """Log of B(k + a, n - k + b) / B(a, b): the beta-binomial probability of k of n but for the binomial coefficient."""
+    return lgamma(k + a) + lgamma(n - k + b) - lgamma(n + a + b) - lgamma(a) - lgamma(b) + lgamma(a + b)
+
+
+def log_binomial_coefficient(n: float, k: float) -> float:
+    """Log of n over k."""
+    return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
+
+
+def beta_binomial_tail(k: int, n: int, share: float, correlation: float) -> float:
+    """P(X >= k) of a beta-binomial over n trials with this mean share and intra-class correlation, both in (0, 1).
+
+    The terms follow from each other by the ratio (n-j)(j+a) / ((j+1)(n-j-1+b)) (Johnson, Kemp & Kotz 2005, 6.9.2).
+    """
+    if k <= 0:
+        return 1.0
+    if k > n:
+        return 0.0
+    size = 1 / correlation - 1
+    a = share * size
+    b = size - a
+    term = exp(log_binomial_coefficient(n, k) + log_beta_binomial_odds(k, n, a, b))
+    total = 0.0
+    rising = k < share * n
+    for j in range(k, n + 1):
+        total += term
+        if not rising and term < _NEGLIGIBLE * total and (n - j) * term < _NEGLIGIBLE * total:
+            break
+        if j < n:
+            ratio = (n - j) * (j + a) / ((j + 1) * (n - j - 1 + b))
+            rising = ratio > 1
+            term *= ratio
+    return min(1.0, total)
+
+
+def negative_binomial_tail(k: int, shape: float, success: float) -> float:
+    """P(X >= k), X the failures before the shape-th success, each of probability `success` in (0, 1).
+
+    It is the predictive of a Poisson count whose rate has a gamma distribution (Greenwood & Yule 1920).
+    """
+    if k <= 0:
+        return 1.0
+    failure = 1 - success
+    if k <= shape * failure / success:
+        # Left of the mean the short side is below k, and 1 - cdf loses nothing.
+        return max(0.0, 1.0 - sum(_negative_binomial(j, shape, success) for j in range(k)))
+    term = _negative_binomial(k, shape, success)
+    total = 0.0
+    j = k
+    while term > _NEGLIGIBLE * total:
+        total += term
+        term *= failure * (j + shape) / (j + 1)
+        j += 1
+    # What is left is less than a geometric series of the last ratio.
+    return min(1.0, total)
+
+
+def _negative_binomial(k: int, shape: float, success: float) -> float:
+    return exp(lgamma(k + shape) - lgamma(k + 1) - lgamma(shape) + shape * log(success) + k * math.log1p(-success))
+
+
+def chi_square_tail(value: float, degrees: float) -> float:
+    """P(X >= value) of a chi-square variable: the upper regularised gamma function (NIST DLMF 8.11.4 and 8.9.2)."""
+    a, x = degrees / 2, value / 2
+    if x <= 0:
+        return 1.0
+    front = exp(a * log(x) - x - lgamma(a))
+    if x < a + 1:
+        term = total = 1 / a
+        step = a
+        while term > _NEGLIGIBLE * total:
+            step += 1
+            term *= x / step
+            total += term
+        return max(0.0, 1.0 - front * total)
+    # Lentz's evaluation of the continued fraction.
+    b = x + 1 - a
+    c, d = 1e300, 1 / b
+    fraction = d
+    for i in range(1, 1000):
+        factor = -i * (i - a)
+        b += 2
+        d = 1 / (factor * d + b)
+        c = b + factor / c
+        change = c * d
+        fraction *= change
+        if abs(change - 1) < 1e-15:
+            break
+    return front * fraction
+
+
+def normal_tail(z: float) -> float:
+    """P(Z >= z) of a standard normal variable."""
+    return math.erfc(z / math.sqrt(2)) / 2
+
+
+def wilson_interval(share: float, trials: float, confidence: float = 0.95) -> tuple[float, float]:
+    """Score interval of a share seen in (effectively) so many trials (Wilson 1927; Brown, Cai & DasGupta 2001)."""
+    if trials <= 0:
+        return 0.0, 1.0
+    z = _NORMAL.inv_cdf((1 + confidence) / 2)
+    shrunk = trials / (trials + z * z)
+    middle = shrunk * share + (1 - shrunk) / 2
+    half = shrunk * z * math.sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials))
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def false_discovery(p_values: list[float]) -> list[float]:
+    """Q-values in the order given: the least false discovery rate at which each is a discovery (Benjamini & Hochberg 1995)."""
+    order = sorted(range(len(p_values)), key=lambda index: p_values[index])
+    q_values = [1.0] * len(p_values)
+    least = 1.0
+    for rank in range(len(order), 0, -1):
+        index = order[rank - 1]
+        least = min(least, p_values[index] * len(order) / rank)
+        q_values[index] = least
+    return q_values
