@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from analyzer.analysis import overview, spikes
+    from analyzer.analysis import check, each_night, overview, spikes
     from analyzer.classifier import Classification, Facts, classify
     from analyzer.errors import AnalyzerError
     from analyzer.events import Event, EventLog
@@ -21,7 +21,9 @@ _HOMES = {
     "Event": "analyzer.events",
     "EventLog": "analyzer.events",
     "Facts": "analyzer.classifier",
+    "check": "analyzer.analysis",
     "classify": "analyzer.classifier",
+    "each_night": "analyzer.analysis",
     "open_store": "analyzer.store",
     "overview": "analyzer.analysis",
     "spikes": "analyzer.analysis",
@@ -33,7 +35,9 @@ __all__ = [
     "Event",
     "EventLog",
     "Facts",
+    "check",
     "classify",
+    "each_night",
     "open_store",
     "overview",
     "spikes",

@@ -35,6 +35,13 @@ EXIT_CODES: dict[str, tuple[tuple[int, str], ...]] = {
         (75, "another process has the store open"),
         (130, "interrupted, as `--follow` is meant to be"),
     ),
+    "check": (
+        (0, "no open finding is so severe as `--fail-on`"),
+        (1, "an open finding is at least so severe"),
+        (2, "an option, a time or rules that cannot be used"),
+        (3, "no store, or it or a file cannot be written; the webhook could not be reached"),
+        (75, "another process has the store open"),
+    ),
     "reclassify": (
         (0, "history was judged and compared"),
         (1, "with `--fail-on-change N`: N errors or more change their reason"),
@@ -92,7 +99,7 @@ def commands_page() -> str:
         "| exit code | means |",
         "| ---: | --- |",
         "| 0 | fine |",
-        "| 1 | findings: `rules test`, `reclassify --fail-on-change` |",
+        "| 1 | findings: `check`, `rules test`, `reclassify --fail-on-change` |",
         "| 2 | usage: an argument, an option or SQL that cannot be used |",
         "| 3 | a store or an input could not be read or written |",
         "| 4 | partial data, under `--strict` alone |",

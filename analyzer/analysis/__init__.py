@@ -1,5 +1,8 @@
 """Answers → findings. Runs catalogue queries and returns frozen results; prints and renders nothing."""
 
+from analyzer.analysis.check import check, each_night
+from analyzer.analysis.findings import Finding
+from analyzer.analysis.night import Night
 from analyzer.analysis.overview import Completeness, Overview, Totals, Verdict, overview
 from analyzer.analysis.spikes import Spike, Spikes, find_spikes, spikes
 from analyzer.analysis.tables import Table, json_rows, json_value, table
@@ -7,6 +10,8 @@ from analyzer.analysis.window import Window, window
 
 __all__ = [
     "Completeness",
+    "Finding",
+    "Night",
     "Overview",
     "Spike",
     "Spikes",
@@ -14,6 +19,8 @@ __all__ = [
     "Totals",
     "Verdict",
     "Window",
+    "check",
+    "each_night",
     "find_spikes",
     "json_rows",
     "json_value",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 import polars as pl
@@ -59,6 +59,16 @@ class Night:
     def of(self, state: str) -> tuple[Finding, ...]:
         """The findings in one state."""
         return tuple(one for one in self.findings if one.state == state)
+
+    @property
+    def judged_at_seconds(self) -> float:
+        """Unix time."""
+        return self.judged_at.replace(tzinfo=UTC).timestamp()
+
+    @property
+    def day_seconds(self) -> float:
+        """Unix time at which the day begins in UTC."""
+        return datetime(self.day.year, self.day.month, self.day.day, tzinfo=UTC).timestamp()
 
     @property
     def headline(self) -> str:

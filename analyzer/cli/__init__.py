@@ -17,6 +17,7 @@ from analyzer.errors import INTERRUPTED, OK, UNREADABLE, AnalyzerError
 COMMANDS = {
     "report": "Read logs and report: reasons, outcomes, unknown spikes, relays.",
     "ingest": "Read logs into a store, only what is new.",
+    "check": "Judge the last day against the days before it; exit 1 on findings.",
     "reclassify": "Judge all history again, and show what would change.",
     "query": "Run a query of the catalogue, or list them.",
     "sql": "Run ad-hoc SQL over a store, read-only.",

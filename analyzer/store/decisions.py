@@ -17,7 +17,7 @@ from analyzer.events.ids import new_id
 from analyzer.events.sanitize import sanitize
 from analyzer.events.times import now
 
-DECISIONS = ("ruleset.applied", "finding.opened", "finding.resolved", "history.pruned")
+DECISIONS = ("ruleset.applied", "finding.opened", "finding.resolved", "night.judged", "history.pruned")
 """Types that only this program writes into a journal; they are never pruned."""
 
 

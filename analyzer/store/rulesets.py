@@ -37,6 +37,27 @@ def keep_up(connection: duckdb.DuckDBPyConnection, store_path: str) -> int:
     )
 
 
+def judge_history(
+    connection: duckdb.DuckDBPyConnection, store_path: str, rules_path: str | None, *, judging: bool
+) -> str:
+    """The digest of the ruleset in force; with `judging`, after its verdicts for all facts that lack one.
+
+    In force is the active one, else the rules at `rules_path`, or the built-in ones; those do not become active by it.
+
+    Raises:
+        RulesError: the rules cannot be used.
+    """
+    active = connection.execute("select value from internal.store_v1 where key = 'active_ruleset'").fetchall()
+    if active:
+        if judging:
+            keep_up(connection, store_path)
+        return str(active[0][0])
+    ruleset = ruleset_for(rules_path)
+    if judging:
+        judge(connection, ruleset, rules_path, "internal.verdict_v1", None)
+    return ruleset.digest
+
+
 def judge_with(
     connection: duckdb.DuckDBPyConnection, digest: str, places: Iterable[str | None], before: datetime | None = None
 ) -> bool:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
-from typing import Self
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Self
 
 import duckdb
 import polars as pl
@@ -12,12 +12,13 @@ import polars as pl
 from analyzer.classifier.rules import ruleset_for
 from analyzer.store import adhoc
 from analyzer.store.catalogue import run as run_query
-from analyzer.store.database import connect
+from analyzer.store.database import connect, query_errors, transaction
+from analyzer.store.decisions import decide
 from analyzer.store.ingest import IngestResult, ingest, open_journal
 from analyzer.store.lock import MEMORY, exclusive, patiently
 from analyzer.store.reclassify import Reclassification, reclassify
 from analyzer.store.replacement import complete_replacement, replacement_waits
-from analyzer.store.rulesets import keep_up
+from analyzer.store.rulesets import judge_history, keep_up
 
 
 class Store:
@@ -82,6 +83,31 @@ class Store:
                 progress=progress,
             )
 
+    def judge_history(self, rules_path: str | None = None) -> str:
+        """Judge what the ruleset in force has not judged yet; its digest. A store open for reading stays as it is.
+
+        In force is the active ruleset, else the rules at `rules_path` (None: the built-in ones).
+
+        Raises:
+            RulesError: the rules cannot be used.
+        """
+        return judge_history(self._connection, self.path, rules_path, judging=self.writable)
+
+    def decide(self, decisions: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
+        """Record decisions of the analyzer, all or none: types and payloads. The store must be open for writing.
+
+        Raises:
+            StoreError: the store or its journal cannot be written.
+        """
+        with open_journal(self.path) as journal, query_errors(), transaction(self._connection):
+            for kind, payload in decisions:
+                decide(self._connection, journal, kind, payload)
+
+    @property
+    def writable(self) -> bool:
+        """Whether it is open for writing."""
+        return False
+
     def close(self) -> None:
         """Let go of the file."""
         self._connection.close()
@@ -106,6 +132,10 @@ class _WritableStore(Store):
         except BaseException:
             self._lock.__exit__(None, None, None)
             raise
+
+    @property
+    def writable(self) -> bool:
+        return True
 
     def close(self) -> None:
         super().close()

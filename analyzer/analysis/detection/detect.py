@@ -114,9 +114,7 @@ def _prior(caller: str, totals: dict[str, Counts], everyone: Prior) -> Prior:
     return fleet_prior(rest) if rest else _NO_FLEET
 
 
-def _new_templates(
-    days: dict[int, dict[str, Counts]], templates: pl.DataFrame, settings: Settings
-) -> list[Detection]:
+def _new_templates(days: dict[int, dict[str, Counts]], templates: pl.DataFrame, settings: Settings) -> list[Detection]:
     wanted = ("day", "caller", "template", "sessions")
     if missing := [name for name in wanted if name not in templates.columns]:
         raise DetectionError(f"templates without column {', '.join(missing)}", f"needed: {', '.join(wanted)}")
@@ -138,7 +136,6 @@ def _together(news: Sequence[Detection]) -> list[Detection]:
     """One finding a night: the clearest template, the others named in its note."""
     if len(news) < 2:
         return list(news)
-
 
     first, *rest = sorted(news, key=lambda each: (each.p_value or 0.0, each.template or ""))
     return [replace(first, note=f"{first.note}; with it: {', '.join(str(each.template) for each in rest)}")]

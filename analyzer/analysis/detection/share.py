@@ -79,9 +79,7 @@ class Watch:
     _spans_since: int = 0
     """Spans do not reach back behind this day."""
 
-    def look(
-        self, day: int, prior: Prior, noise: tuple[float, ...], fleet: bool, settings: Settings
-    ) -> list[Evidence]:
+    def look(self, day: int, prior: Prior, noise: tuple[float, ...], fleet: bool, settings: Settings) -> list[Evidence]:
         """What today and the days before it say: the evidence that meets all conditions but the fleet's."""
         self.noise = noise
         expected = level(self.history, day - HISTORY_DAYS, day - 1, float(is_weekend(day)), prior)

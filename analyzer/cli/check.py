@@ -1,0 +1,150 @@
+"""`analyzer check`: the nightly judgement, as an exit code and in whatever form the night's job wants it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from analyzer.cli.options import DEFAULT_STORE, chosen_window, quiet_option, rules_option, store_option, window_options
+from analyzer.cli.output import narrate, terminal_width, write
+from analyzer.errors import FINDINGS, AnalyzerError
+
+if TYPE_CHECKING:
+    from analyzer.analysis import Night
+    from analyzer.store import Store
+
+FORMATS = ("table", "json", "jsonl", "markdown")
+
+
+@click.command("check")
+@store_option()
+@window_options
+@rules_option
+@click.option(
+    "--fail-on",
+    type=click.Choice(("info", "warning", "critical")),
+    default="warning",
+    help="Exit with 1 when an open finding is at least so severe. Default: warning.",
+)
+@click.option("--each-day", is_flag=True, help="What every night of the window would have reported; nothing is kept.")
+@click.option("--again", is_flag=True, help="Judge a night anew, with the events that came late.")
+@click.option("--prometheus", metavar="FILE", help="Write gauges there for node exporter's textfile collector.")
+@click.option("--webhook", metavar="URL", help="Post the result there when anything was found; chats read its `text`.")
+@click.option("--format", "-f", "row_format", type=click.Choice(FORMATS), default="table", help="Default: table.")
+@click.option("--json", "-j", "as_json", is_flag=True, help="Short for --format json.")
+@click.option("--output", "-o", metavar="FILE", help="Write there instead of to stdout.")
+@quiet_option
+def command(
+    store_path: str | None,
+    since: str | None,
+    until: str | None,
+    last: str | None,
+    timezone: str,
+    rules_path: str | None,
+    fail_on: str,
+    each_day: bool,
+    again: bool,
+    prometheus: str | None,
+    webhook: str | None,
+    row_format: str,
+    as_json: bool,
+    output: str | None,
+    quiet: bool,
+) -> int:
+    """Judge the last whole day against the days before it: spikes and drifts of unknown errors, new messages, and more.
+
+    Says nothing when there is nothing to say. The night is written down in the store and its journal: the same night
+    asked for again gives the same answer, and says how many events came late. A finding keeps its id until it is
+    resolved. With $GITHUB_STEP_SUMMARY set, the result is added to the job's summary.
+
+    \b
+      analyzer check --store fleet.duckdb
+      analyzer check --until 2026-11-10 --json
+      analyzer check --each-day --last 30d
+      analyzer check --prometheus /var/lib/node_exporter/analyzer.prom --webhook "$HOOK"
+    """
+    from analyzer.analysis import check, each_night
+    from analyzer.cli.settings import rules_in_use
+
+    if each_day and (again or prometheus or webhook):
+        raise AnalyzerError("--each-day writes nothing down", "leave out --again, --prometheus and --webhook")
+    if not each_day and (since or last):
+        raise AnalyzerError("one night has no beginning to choose", "add --each-day, or name its end with --until")
+    chosen_window(since, until, last, timezone)
+    with _opened(store_path or DEFAULT_STORE) as store:
+        rules = rules_in_use(rules_path)
+        if each_day:
+            nights = each_night(store, since=since, until=until, last=last, timezone=timezone, rules_path=rules)
+        else:
+            nights = [check(store, until=until, timezone=timezone, rules_path=rules, again=again)]
+    kind = "json" if as_json else row_format
+    told = [night for night in nights if night.findings]
+    if kind != "table" or told or output:
+        write(_rendered(nights, kind, each_day, output), output)
+    if not told:
+        for line in _quiet(nights).splitlines():
+            narrate(line, quiet=quiet)
+    if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
+        _add_to_summary(summary, nights)
+    if prometheus:
+        from analyzer.report.prometheus import render_prometheus
+
+        write(render_prometheus(nights[-1]), prometheus)
+    if webhook and told:
+        from analyzer.cli.webhook import post
+        from analyzer.report.webhook import webhook_body
+
+        post(webhook, webhook_body(nights[-1]))
+    return FINDINGS if any(night.fails(fail_on) for night in nights) else 0
+
+
+def _opened(name: str) -> Store:
+    from analyzer.store import open_store
+
+    if not os.path.exists(name):
+        open_store(name).close()  # says that there is none, and how to make one
+    return open_store(name, writable=True)
+
+
+def _rendered(nights: list[Night], kind: str, each_day: bool, output: str | None) -> str:
+    from analyzer.report.escape import json_text
+    from analyzer.report.night_markdown import render_night_markdown
+    from analyzer.report.night_text import render_night_text, render_nights_text
+
+    if kind == "json":
+        every = {"schema": "analyzer.nights/1", "nights": [night.to_dict() for night in nights]}
+        return json_text(every if each_day else nights[0].to_dict())
+    if kind == "jsonl":
+        return "".join(json_text(night.to_dict()) + "\n" for night in nights)
+    if kind == "markdown":
+        told = [night for night in nights if night.findings]
+        return "\n".join(render_night_markdown(night) for night in told) or f"{_quiet(nights)}\n"
+    terminal = output is None and sys.stdout.isatty()
+    width = terminal_width() if terminal else 80
+    if each_day:
+        return render_nights_text(nights, width)
+    colour = terminal and "NO_COLOR" not in os.environ
+    return render_night_text(nights[0], width, colour=colour) if nights[0].findings else f"{_quiet(nights)}\n"
+
+
+def _quiet(nights: list[Night]) -> str:
+    if not nights:
+        return "Nothing to report: there is no history in this window."
+    if len(nights) > 1:
+        return f"Nothing to report for {len(nights)} nights up to {nights[-1].day}."
+    said = [nights[0].headline, *(f"Note: {note}" for note in nights[0].notes)]
+    return "\n".join(said)
+
+
+def _add_to_summary(path: str, nights: list[Night]) -> None:
+    from analyzer.report.night_markdown import render_night_markdown
+
+    try:
+        with open(path, "a", encoding="utf-8") as handle:
+            told = nights if len(nights) == 1 else [night for night in nights if night.findings]
+            handle.writelines(render_night_markdown(night) + "\n" for night in told)
+    except OSError as error:
+        narrate(f"the job summary {path} cannot be written: {error.strerror}")
