@@ -13,7 +13,7 @@ select
   json_extract_string(payload, '$.window.timezone') as timezone,
   occurred_at as judged_at,
   json_extract_string(payload, '$.ruleset') as ruleset,
-  json_array_length(payload, '$.findings') as findings,
+  cast(json_array_length(payload, '$.findings') as bigint) as findings,
   payload as night
 from events
 where type = 'night.judged'
