@@ -52,7 +52,7 @@ def _as_of(key: _Key, rows: Sequence[Detection], traffic: Sequence[date], night:
     if ended is not None and ended != night:
         return None
     state = "resolved" if ended else "new" if opened == night else "ongoing"
-    # The incident keeps the name of the test that opened it, and of a day the figures of its strongest test.
+    # Of a day the figures of its strongest test; of the whole incident the name that its beginning gives it.
     latest = min((row for row in run if row.day == last), key=lambda row: row.p_value if row.p_value else 0.0)
     return Finding(
         id=finding_id(key.family, key.scope, opened),
@@ -62,8 +62,15 @@ def _as_of(key: _Key, rows: Sequence[Detection], traffic: Sequence[date], night:
         last_on=last,
         resolved_on=ended,
         resolution="quiet" if ended else None,
-        latest=replace(latest, finding=run[0].finding, onset=run[0].onset or opened),
+        latest=replace(latest, finding=_name(run[0]), onset=run[0].onset or opened),
     )
+
+
+def _name(first: Detection) -> str:
+    """A share that rose on the very day is a spike, one that had been rising a drift, whichever test saw it first."""
+    if first.finding not in _FAMILIES:
+        return first.finding
+    return "spike" if first.onset in {None, first.day} else "drift"
 
 
 def _end(last: date, traffic: Sequence[date], until: date) -> date | None:

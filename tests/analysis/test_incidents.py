@@ -50,7 +50,7 @@ def test_an_incident_opens_goes_on_and_ends() -> None:
 
 
 def test_a_spike_that_becomes_a_drift_is_one_incident() -> None:
-    """Whichever test sees it, it is the same rise of the same share, under the name that it opened with."""
+    """Whichever test sees it, it is the same rise of the same share, under the name that its beginning gave it."""
     first = incidents([seen(1)], TRAFFIC, day(1))
     later = incidents([seen(1), seen(3, "drift"), seen(5, "drift")], TRAFFIC, day(5))
     assert [(one.id, one.finding, one.opened_on) for one in later] == [(first[0].id, "spike", day(1))]
