@@ -5,20 +5,23 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib import resources
 
 import duckdb
 
-from analyzer.errors import QueryError, StoreBusyError, StoreError
+from analyzer.errors import LimitError, QueryError, StoreBusyError, StoreError
+from analyzer.store.frames import OUT_OF_MEMORY_HINT
 from analyzer.store.header import Header, parse_header
 
 MEMORY = ":memory:"
 SCHEMA_VERSION = "2"
 
 
-def connect(path: str, *, read_only: bool) -> duckdb.DuckDBPyConnection:
-    """Open a store file, or a throw-away one for `:memory:`.
+def connect(
+    path: str, *, read_only: bool, settings: Mapping[str, str] | None = None
+) -> duckdb.DuckDBPyConnection:
+    """Open a store file, or a throw-away one for `:memory:`, with `settings` of DuckDB beside our own.
 
     Raises:
         StoreBusyError: another process holds it.
@@ -32,7 +35,10 @@ def connect(path: str, *, read_only: bool) -> duckdb.DuckDBPyConnection:
     config: dict[str, str | bool | int | float | list[str]] = {
         "python_enable_replacements": "false",
         "autoinstall_known_extensions": "false",
+        "autoload_known_extensions": "false",
         "allow_community_extensions": "false",
+        "allow_persistent_secrets": "false",
+        **(settings or {}),
     }
     before = os.umask(0o077)
     try:
@@ -49,7 +55,7 @@ def connect(path: str, *, read_only: bool) -> duckdb.DuckDBPyConnection:
         # On already in a notebook; there, DuckDB refuses to touch it at all while ipywidgets is missing.
         if connection.execute("select current_setting('enable_progress_bar')").fetchall()[0][0]:
             connection.execute("set enable_progress_bar = false")
-        if read_only and path != MEMORY:
+        if read_only:
             # A reader reaches nothing but its store, and there is no way back.
             connection.execute("set global enable_external_access = false")
             connection.execute("set global lock_configuration = true")
@@ -155,7 +161,7 @@ def exclusive(path: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def query_errors() -> Iterator[None]:
-    """DuckDB's errors as `QueryError`, with its first lines."""
+    """DuckDB's errors as `QueryError`, with its first lines; as `LimitError` where memory ends."""
     try:
         yield
     except duckdb.InterruptException:
@@ -164,6 +170,8 @@ def query_errors() -> Iterator[None]:
         raise QueryError(
             first_line(error), "the store is read-only here, and nothing outside of it can be reached"
         ) from None
+    except duckdb.OutOfMemoryException as error:
+        raise LimitError(first_line(error), OUT_OF_MEMORY_HINT) from None
     except duckdb.Error as error:
         raise QueryError(first_line(error), _query_hint(str(error))) from None
 
