@@ -41,9 +41,13 @@ def copy(content: IO[bytes], output: str | None) -> None:
         AnalyzerError: the file cannot be written, or a stranger decides where it would be.
     """
     if output is None or output == "-":
-        sys.stdout.flush()
-        shutil.copyfileobj(content, sys.stdout.buffer)
-        sys.stdout.buffer.flush()
+        try:
+            sys.stdout.flush()
+            shutil.copyfileobj(content, sys.stdout.buffer)
+            sys.stdout.buffer.flush()
+        except BrokenPipeError:
+            # The reader has gone, as `head` does, and has what it wanted. Python would complain at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return
     _refuse_planted(output)
     target = os.path.realpath(output)

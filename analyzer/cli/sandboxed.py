@@ -34,13 +34,14 @@ def main() -> None:
     except AnalyzerError as error:
         header, body = {"exit_code": error.exit_code, "message": error.message, "hint": error.hint}, b""
     except MemoryError:
-        header, body = {"exit_code": LIMIT, "message": "the answer is larger than memory", "hint": ""}, b""
+        # There is no memory left to say so with.
+        os._exit(LIMIT)
     try:
         with open(sys.stdout.fileno(), "wb", closefd=False) as out:
             out.write(json.dumps(header).encode() + b"\n")
             out.write(body)
     except OSError:
-        # Past the limit on files, or the disk is full; the parent sees it by the exit code.
+        # Past the limit on files, or the disk is full.
         os._exit(LIMIT)
     # DuckDB's binding prints a page about leaks when the interpreter is torn down.
     os._exit(0)
