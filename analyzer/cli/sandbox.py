@@ -141,7 +141,9 @@ def _ended(code: int, request: Request) -> AnalyzerError:
     if code == LIMIT:
         return _too_much("the answer is too large", request)
     if code < 0:
-        return _too_much(f"the query crashed the database ({signal.Signals(-code).name}), or ran out of memory", request)
+        return _too_much(
+            f"the query crashed the database ({signal.Signals(-code).name}), or ran out of memory", request
+        )
     error = AnalyzerError(f"the query's process ended with {code}", "ANALYZER_DEBUG=1 shows why")
     error.exit_code = UNREADABLE
     return error

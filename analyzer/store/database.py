@@ -18,9 +18,7 @@ MEMORY = ":memory:"
 SCHEMA_VERSION = "2"
 
 
-def connect(
-    path: str, *, read_only: bool, settings: Mapping[str, str] | None = None
-) -> duckdb.DuckDBPyConnection:
+def connect(path: str, *, read_only: bool, settings: Mapping[str, str] | None = None) -> duckdb.DuckDBPyConnection:
     """Open a store file, or a throw-away one for `:memory:`, with `settings` of DuckDB beside our own.
 
     Raises:
