@@ -38,15 +38,13 @@ def connect(path: str, *, read_only: bool, settings: Mapping[str, str] | None = 
         "allow_persistent_secrets": "false",
         **(settings or {}),
     }
-    before = os.umask(0o077)
     try:
-        connection = duckdb.connect(path, read_only=read_only and path != MEMORY, config=config)
+        with _private():
+            connection = duckdb.connect(path, read_only=read_only and path != MEMORY, config=config)
     except duckdb.IOException as error:
         raise _opening_error(path, str(error)) from None
     except duckdb.Error as error:
         raise StoreError(f"{path} does not open: {first_line(error)}", "is it a DuckDB file?") from None
-    finally:
-        os.umask(before)
     # A second connection of this process to the same file shares settings that may be locked by now.
     if not connection.execute("select current_setting('lock_configuration')").fetchall()[0][0]:
         connection.execute("set global TimeZone = 'UTC'")
@@ -62,6 +60,16 @@ def connect(path: str, *, read_only: bool, settings: Mapping[str, str] | None = 
     else:
         _create_schema(connection, path)
     return connection
+
+
+@contextlib.contextmanager
+def _private() -> Iterator[None]:
+    """Files that are made meanwhile are their owner's alone; DuckDB itself leaves that to the process."""
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 def _opening_error(path: str, message: str) -> StoreError:
@@ -109,7 +117,9 @@ def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
     connection.execute("begin")
     try:
         yield
-        connection.execute("commit")
+        # The first commit makes the write-ahead log, with all of the rows in it.
+        with _private():
+            connection.execute("commit")
     except BaseException:
         # After some errors DuckDB has already ended the transaction, and says so by raising.
         with contextlib.suppress(duckdb.Error):
