@@ -39,7 +39,7 @@ def connect(path: str, *, read_only: bool, settings: Mapping[str, str] | None = 
         **(settings or {}),
     }
     try:
-        with _private():
+        with private_files():
             connection = duckdb.connect(path, read_only=read_only and path != MEMORY, config=config)
     except duckdb.IOException as error:
         raise _opening_error(path, str(error)) from None
@@ -63,7 +63,7 @@ def connect(path: str, *, read_only: bool, settings: Mapping[str, str] | None = 
 
 
 @contextlib.contextmanager
-def _private() -> Iterator[None]:
+def private_files() -> Iterator[None]:
     """Files that are made meanwhile are their owner's alone; DuckDB itself leaves that to the process."""
     before = os.umask(0o077)
     try:
@@ -118,7 +118,7 @@ def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
     try:
         yield
         # The first commit makes the write-ahead log, with all of the rows in it.
-        with _private():
+        with private_files():
             connection.execute("commit")
     except BaseException:
         # After some errors DuckDB has already ended the transaction, and says so by raising.
