@@ -14,6 +14,7 @@ USAGE = 2
 UNREADABLE = 3
 PARTIAL = 4
 BUSY = 75
+LIMIT = 124
 INTERRUPTED = 130
 
 
@@ -42,6 +43,12 @@ class RulesError(AnalyzerError):
 
 class QueryError(AnalyzerError):
     """A query that the catalogue or the database refuses."""
+
+
+class LimitError(QueryError):
+    """A query that was stopped at a limit of time, memory or size."""
+
+    exit_code = LIMIT
 
 
 class StoreError(AnalyzerError):

@@ -81,12 +81,14 @@ def _json(result: IngestResult) -> str:
 
 def _summary(result: IngestResult, store_path: str) -> str:
     """A few lines for a person."""
+    from analyzer.report.escape import terminal_safe
+
     total = result.total
     unread = sum(item.tally.skipped for item in result.sources if item.status == "unsupported")
     rate = total.bytes / 1e6 / result.seconds if result.seconds else 0.0
     met = f"{_counted(len(result.sources), 'file')}, {_counted(total.lines, 'new line')}"
     lines = [
-        f"{met}, {_counted(total.events, 'new event')} → {store_path}",
+        f"{met}, {_counted(total.events, 'new event')} → {terminal_safe(store_path)}",
         f"  {total.bytes / 1e6:,.1f} MB in {result.seconds:.1f} s ({rate:,.0f} MB/s)",
         "",
     ]

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import shutil
 import stat
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import click
 
-from analyzer.errors import UNREADABLE, USAGE, AnalyzerError
+from analyzer.errors import UNREADABLE, AnalyzerError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -30,34 +31,67 @@ def write(content: str | bytes, output: str | None) -> None:
     data = content.encode("utf-8") if isinstance(content, str) else content
     if data and not data.endswith(b"\n") and isinstance(content, str):
         data += b"\n"
+    copy(io.BytesIO(data), output)
+
+
+def copy(content: IO[bytes], output: str | None) -> None:
+    """The rest of a file to another one, or to stdout for None and `-`; never all of it in memory.
+
+    Raises:
+        AnalyzerError: the file cannot be written, or a stranger decides where it would be.
+    """
     if output is None or output == "-":
-        sys.stdout.flush()
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
+        try:
+            sys.stdout.flush()
+            shutil.copyfileobj(content, sys.stdout.buffer)
+            sys.stdout.buffer.flush()
+        except BrokenPipeError:
+            # The reader has gone, as `head` does, and has what it wanted. Python would complain at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return
+    _refuse_planted(output)
     target = os.path.realpath(output)
     try:
-        mode = os.stat(target).st_mode if os.path.exists(target) else None
-        if mode is not None and not stat.S_ISREG(mode):
+        there = os.stat(target) if os.path.exists(target) else None
+        if there is not None and not stat.S_ISREG(there.st_mode):
             # A device or a pipe is written to, never replaced by a file of the same name.
             with open(target, "wb") as handle:
-                handle.write(data)
+                shutil.copyfileobj(content, handle)
             return
         descriptor, temporary = tempfile.mkstemp(prefix=".analyzer-", dir=os.path.dirname(target))
         try:
             with os.fdopen(descriptor, "wb") as handle:
-                handle.write(data)
-            if mode is not None:
-                os.chmod(temporary, stat.S_IMODE(mode))
+                shutil.copyfileobj(content, handle)
+            if there is not None and there.st_uid == os.geteuid():
+                # What its owner opened to others stays open; a stranger's file lends no rights.
+                os.chmod(temporary, stat.S_IMODE(there.st_mode))
             os.replace(temporary, target)
         except BaseException:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
             raise
     except OSError as error:
-        failure = AnalyzerError(f"{output}: cannot be written: {error.strerror}", "name another file with --output")
-        failure.exit_code = UNREADABLE
-        raise failure from None
+        raise _unwritable(f"{output}: cannot be written: {error.strerror}") from None
+
+
+def _refuse_planted(output: str) -> None:
+    """Follow a link of the user's own choice, but none that another user left where anyone may write, as in /tmp.
+
+    The kernel has the same rule, but holds it only for whom it resolves the link.
+    """
+    try:
+        link, folder = os.lstat(output), os.stat(os.path.dirname(os.path.abspath(output)))
+    except OSError:
+        return
+    open_to_all = folder.st_mode & stat.S_IWOTH
+    if not stat.S_ISREG(link.st_mode) and open_to_all and link.st_uid not in {os.geteuid(), folder.st_uid}:
+        raise _unwritable(f"{output}: another user's link or pipe, in a folder open to all")
+
+
+def _unwritable(message: str) -> AnalyzerError:
+    failure = AnalyzerError(message, "name another file with --output")
+    failure.exit_code = UNREADABLE
+    return failure
 
 
 def write_rows(
@@ -76,14 +110,28 @@ def write_rows(
     """
     from analyzer.report import render_rows
 
-    if row_format == "parquet" and output is None and sys.stdout.isatty():
-        failure = AnalyzerError("parquet is no text for a terminal", "add --output FILE")
-        failure.exit_code = USAGE
-        raise failure
-    width = terminal_width() if row_format == "table" and output is None and sys.stdout.isatty() else None
+    width = rows_width(row_format, output)
     write(render_rows(frame, row_format, name=schema, truncated=truncated, width=width), output)
     if truncated:
-        narrate(f"cut after {frame.height:,} rows; more with --limit N, all with --limit 0", quiet=quiet)
+        tell_cut(frame.height, quiet=quiet)
+
+
+def rows_width(row_format: str, output: str | None) -> int | None:
+    """Cells that rows should fit into; None where there is no terminal.
+
+    Raises:
+        AnalyzerError: Parquet onto a terminal.
+    """
+    if output is not None or not sys.stdout.isatty():
+        return None
+    if row_format == "parquet":
+        raise AnalyzerError("parquet is no text for a terminal", "add --output FILE")
+    return terminal_width() if row_format == "table" else None
+
+
+def tell_cut(rows: int, *, quiet: bool) -> None:
+    """Say that a limit cut the answer."""
+    narrate(f"cut after {rows:,} rows; more with --limit N, all with --limit 0", quiet=quiet)
 
 
 def narrate(message: str, *, quiet: bool = False) -> None:

@@ -65,6 +65,8 @@ def command(
 
 def _summary(result: Reclassification) -> str:
     """The verdict first, then the cells that changed, then what that does to recovery."""
+    from analyzer.report.escape import terminal_safe
+
     share = f" ({result.changed / result.examined:.1%})" if result.examined else ""
     lines = [
         f"{result.changed:,} of {result.examined:,} errors change their reason{share} under ruleset {result.ruleset}.",
@@ -88,7 +90,7 @@ def _summary(result: Reclassification) -> str:
         lines.append(f"{len(moved) - SHOWN} more: --json, or analyzer query ruleset-matrix once it is applied")
     if result.actions:
         lines += ["", "What recovery would do differently:"]
-        lines += [f"  {cell.count:>7,}  {cell.before} → {cell.after}" for cell in result.actions]
+        lines += [f"  {cell.count:>7,}  {terminal_safe(cell.before)} → {cell.after}" for cell in result.actions]
     same = sum(cell.count for cell in result.matrix if cell.before == cell.after)
     return "\n".join([*lines, "", f"{same:,} keep their reason."])
 
@@ -96,11 +98,13 @@ def _summary(result: Reclassification) -> str:
 def _cells(before: str, after: str, cells: list[Change]) -> list[str]:
     from analyzer.report.escape import terminal_safe
 
-    width = max(len(before), *(len(cell.before) for cell in cells))
+    # A recorded reason is what a log says, and may be any text.
+    names = [terminal_safe(cell.before) for cell in cells]
+    width = max(len(before), *map(len, names))
     lines = [f"  {'errors':>7}  {before:{width}}    {after}"]
-    for cell in cells:
-        lines.append(f"  {cell.count:>7,}  {cell.before:{width}}  → {cell.after}")
+    for name, cell in zip(names, cells, strict=True):
+        lines.append(f"  {cell.count:>7,}  {name:{width}}  → {cell.after}")
         for sample in cell.samples:
-            shown = " ".join(terminal_safe(sample, keep="\n").split())
+            shown = terminal_safe(" ".join(sample.split()))
             lines.append(f"             {shown if len(shown) <= 64 else shown[:63] + '…'}")
     return lines

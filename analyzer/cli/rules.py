@@ -237,5 +237,6 @@ def _lines(path: str) -> Iterator[tuple[int, object]]:
 
 
 def _write_json(schema: str, content: dict[str, Any]) -> None:
-    data = {"schema": f"analyzer.{schema}/1", **content}
-    write(json.dumps(data, ensure_ascii=False, allow_nan=False, default=str), None)
+    from analyzer.report.escape import json_text
+
+    write(json_text({"schema": f"analyzer.{schema}/1", **content}, default=str), None)

@@ -1,15 +1,29 @@
-"""`analyzer sql`: ad-hoc SQL over the views."""
+"""`analyzer sql`: ad-hoc SQL over the views, in a process of its own under limits."""
 
 from __future__ import annotations
 
+import re
 import sys
 
 import click
 
 from analyzer.cli.options import DEFAULT_STORE, ROW_FORMATS, result_options, store_option
-from analyzer.cli.output import write_rows
+from analyzer.cli.output import copy, rows_width, tell_cut
 
 DEFAULT_LIMIT = 10_000
+DEFAULT_SECONDS = 60.0
+DEFAULT_MEMORY = "2GB"
+_SIZE = re.compile(r"(\d{1,6})\s*(MB|GB)", re.IGNORECASE)
+_LEAST_MEMORY = 200_000_000
+
+
+def _size(_: click.Context, __: click.Parameter, text: str) -> int:
+    """`512MB`, `2GB` → bytes."""
+    found = _SIZE.fullmatch(text.strip())
+    size = int(found[1]) * (10**9 if found[2].upper() == "GB" else 10**6) if found else 0
+    if size < _LEAST_MEMORY:
+        raise click.BadParameter(f"{text!r} is no size from 200MB on; write 512MB or 2GB")
+    return size
 
 
 @click.command("sql")
@@ -17,14 +31,39 @@ DEFAULT_LIMIT = 10_000
 @click.option(
     "--limit", type=click.IntRange(min=0), default=DEFAULT_LIMIT, help="Rows at most; 0 for all. Default 10000."
 )
+@click.option(
+    "--timeout",
+    "seconds",
+    type=click.FloatRange(min=0.1, max=86_400),
+    default=DEFAULT_SECONDS,
+    metavar="SECONDS",
+    help="Stop the query after so long. Default 60.",
+)
+@click.option(
+    "--memory",
+    metavar="SIZE",
+    default=DEFAULT_MEMORY,
+    callback=_size,
+    help=f"Memory for the query and its answer: 512MB, 2GB. Default {DEFAULT_MEMORY}.",
+)
 @store_option()
 @result_options(*ROW_FORMATS)
 def command(
-    statement: str, limit: int, store_path: str | None, row_format: str, as_json: bool, output: str | None, quiet: bool
+    statement: str,
+    limit: int,
+    seconds: float,
+    memory: int,
+    store_path: str | None,
+    row_format: str,
+    as_json: bool,
+    output: str | None,
+    quiet: bool,
 ) -> None:
     """Run one reading SQL statement over a store; - reads it from standard input.
 
-    The store is opened read-only, and nothing outside of it can be reached. The views describe themselves:
+    The store is opened read-only by a process of its own, which reaches no other file and is ended at its limits. That
+    guards against accidents; for SQL of people whom you do not trust, see docs/SECURITY.md. The views describe
+    themselves:
 
     \b
       analyzer sql "show tables"
@@ -33,10 +72,19 @@ def command(
                     where table_name = 'errors'"
       analyzer sql "select caller, count(*) from errors group by all order by all"
     """
-    from analyzer.store import open_store
+    from analyzer.cli.sandbox import Request, answer
 
-    text = sys.stdin.read() if statement == "-" else statement
-    with open_store(store_path or DEFAULT_STORE) as store:
-        answer = store.answer(text, limit or None)
     kind = "json" if as_json else row_format
-    write_rows(answer.frame, kind, output, schema="analyzer.sql/1", truncated=answer.truncated, quiet=quiet)
+    request = Request(
+        store=store_path or DEFAULT_STORE,
+        sql=sys.stdin.read() if statement == "-" else statement,
+        rows=limit or None,
+        row_format=kind,
+        width=rows_width(kind, output),
+        seconds=seconds,
+        memory=memory,
+    )
+    with answer(request) as answered:
+        copy(answered.content, output)
+    if answered.truncated:
+        tell_cut(answered.rows, quiet=quiet)

@@ -8,16 +8,29 @@ from __future__ import annotations
 import html
 import json
 import re
-import unicodedata
+import string
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
 
-_INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-"""Controls (C0, DEL, C1), format characters (bidi overrides, zero width), surrogates, line and paragraph separators."""
-_MARKDOWN = re.compile(r"([\\`*_\[\]#|!~$])")
+_FORMATTING = (
+    "\x7f-\x9f\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e"
+    "\u2060-\u206f\u3164\ud800-\udfff\ufeff\uffa0\ufff9-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+"""DEL and C1, format characters (bidi marks, zero width), fillers and tags that take no ink, surrogates, separators."""
+_INVISIBLE = re.compile(f"[\x00-\x1f{_FORMATTING}]")
+_STEERING = re.compile(f"[{_FORMATTING}]")
+"""What JSON itself leaves as it is."""
+_MARKDOWN = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]#|!~$"} | {"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _LIST_START = re.compile(r"^(\s*)([-+=]|\d+(?=[.)]))")
-_STEERING = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
-"""What JSON itself leaves as it is: DEL, C1, zero width, bidi marks, line separators."""
-_FORMULA_STARTS = "=+-@\t\r＝＋－＠"
-_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+_FORMULA_STARTS = frozenset("=+-@＝＋－＠−﹢﹣﹦﹫")
+_TAB_AND_RETURN = frozenset("\t\r")
+_BEFORE_A_FORMULA = (
+    string.whitespace + "\"'`‘’‚“”„«»\u00a0\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
+)
+"""White space and quotation marks, which a spreadsheet may drop when it reads a cell."""
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 def terminal_safe(text: str, *, keep: str = "") -> str:
@@ -28,20 +41,17 @@ def terminal_safe(text: str, *, keep: str = "") -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    return "".join(
-        character if character in keep or unicodedata.category(character) not in _INVISIBLE else _visible(character)
-        for character in text
-    )
+    return text.translate(_visible_codes(keep)) if _INVISIBLE.search(text) else text
 
 
-def json_text(value: object, *, indent: int | None = None) -> str:
+def json_text(value: object, *, indent: int | None = None, default: Callable[[Any], Any] | None = None) -> str:
     """JSON, with invisible and steering characters as escapes: the same data to a parser, harmless on a terminal.
 
     Raises:
         ValueError: it holds a NaN or an infinity.
     """
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
-    return text if text.isascii() else _STEERING.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent, default=default)
+    return text.translate(_json_codes()) if _STEERING.search(text) else text
 
 
 def html_text(text: str) -> str:
@@ -52,7 +62,7 @@ def html_text(text: str) -> str:
 def markdown_text(text: str) -> str:
     """Safe in a paragraph, a list item or a table cell: no markup, no link, no HTML, one line."""
     flat = terminal_safe(re.sub(r"[\r\n\t\u2028\u2029]+", " ", text))
-    escaped = _MARKDOWN.sub(r"\\\1", flat).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    escaped = flat.translate(_MARKDOWN)
     # Bare addresses become links without any markup.
     unlinked = escaped.replace("://", "&#58;//").replace("www.", "www&#46;")
     return _LIST_START.sub(_unlisted, unlinked)
@@ -60,13 +70,28 @@ def markdown_text(text: str) -> str:
 
 def csv_cell(text: str) -> str:
     """A text that no spreadsheet takes for a formula: `'` goes before what would start one; numbers stay."""
-    bare = text.lstrip(" \n\"'\u00a0")
-    starts = bool(bare) and bare[0] in _FORMULA_STARTS
+    starts = text[:1] in _TAB_AND_RETURN or text.lstrip(_BEFORE_A_FORMULA)[:1] in _FORMULA_STARTS
     return f"'{text}" if starts and not _NUMBER.fullmatch(text) else text
 
 
-def _visible(character: str) -> str:
-    number = ord(character)
+# Tables, because a text may consist of nothing else: one pass takes 50 ms a megabyte at worst, a substitution 300.
+@lru_cache(maxsize=4)
+def _visible_codes(keep: str) -> dict[int, str]:
+    return {ord(each): _visible(ord(each)) for each in _members(_INVISIBLE) if each not in keep}
+
+
+@lru_cache(maxsize=1)
+def _json_codes() -> dict[int, str]:
+    codes = {ord(each): json.dumps(each)[1:-1] for each in _members(_STEERING)}
+    # The one of them that is ASCII, which JSON does not escape.
+    return codes | {0x7F: "\\u007f"}
+
+
+def _members(pattern: re.Pattern[str]) -> list[str]:
+    return pattern.findall("".join(map(chr, (*range(0x20000), *range(0xE0000, 0xE1000)))))
+
+
+def _visible(number: int) -> str:
     if number <= 0xFF:
         return f"\\x{number:02x}"
     return f"\\u{number:04x}" if number <= 0xFFFF else f"\\U{number:08x}"

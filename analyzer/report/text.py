@@ -119,9 +119,9 @@ def _unknown(overview: Overview, size: int) -> list[str]:
     frame = overview.tables["unknown-messages"].frame
     if frame.is_empty():
         return []
-    hidden = _hidden_callers(overview)
     lines = ["Unknown errors, most frequent texts: analyzer query unknown-messages"]
     rows = list(frame.head(_MAX_MESSAGES).iter_rows(named=True))
+    hidden = _hidden_callers(overview, [row["message"] for row in rows])
     counts = [_brief(row["errors"]) for row in rows]
     wide = max(map(len, counts))
     for number, row in zip(counts, rows, strict=True):
@@ -130,12 +130,14 @@ def _unknown(overview: Overview, size: int) -> list[str]:
     return lines
 
 
-def _hidden_callers(overview: Overview) -> re.Pattern[str] | None:
-    """Callers without a spike: a message may speak of them, and this summary must not."""
+def _hidden_callers(overview: Overview, messages: list[str]) -> re.Pattern[str] | None:
+    """Callers without a spike that the messages speak of; this summary must not."""
     seen = {
         caller for name in ("errors-by-caller", "relays-by-step") for caller in overview.tables[name].frame["caller"]
     }
-    names = sorted(seen - set(overview.spikes.callers), key=len, reverse=True)
+    # A log may hold a million callers: only those that occur become part of the pattern.
+    said = "\n".join(messages)
+    names = sorted((name for name in seen - set(overview.spikes.callers) if name in said), key=len, reverse=True)
     return re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, names))})(?![\w-])") if names else None
 
 

@@ -5,20 +5,21 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib import resources
 
 import duckdb
 
-from analyzer.errors import QueryError, StoreBusyError, StoreError
+from analyzer.errors import LimitError, QueryError, StoreBusyError, StoreError
+from analyzer.store.frames import OUT_OF_MEMORY_HINT
 from analyzer.store.header import Header, parse_header
 from analyzer.store.lock import MEMORY, holder
 
 SCHEMA_VERSION = "3"
 
 
-def connect(path: str, *, read_only: bool) -> duckdb.DuckDBPyConnection:
-    """Open a store file, or a throw-away one for `:memory:`.
+def connect(path: str, *, read_only: bool, settings: Mapping[str, str] | None = None) -> duckdb.DuckDBPyConnection:
+    """Open a store file, or a throw-away one for `:memory:`, with `settings` of DuckDB beside our own.
 
     Raises:
         StoreBusyError: another process holds it.
@@ -30,7 +31,7 @@ def connect(path: str, *, read_only: bool) -> duckdb.DuckDBPyConnection:
         if read_only and not os.path.exists(path):
             raise StoreError(f"no store at {path}", "make one with: analyzer ingest PATH --store FILE")
     try:
-        connection = connect_plain(path, read_only=read_only and path != MEMORY)
+        connection = connect_plain(path, read_only=read_only and path != MEMORY, settings=settings)
     except duckdb.Error as error:
         raise StoreError(f"{path} does not open: {first_line(error)}", _opening_hint(path)) from None
     try:
@@ -41,7 +42,9 @@ def connect(path: str, *, read_only: bool) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def connect_plain(path: str, *, read_only: bool) -> duckdb.DuckDBPyConnection:
+def connect_plain(
+    path: str, *, read_only: bool, settings: Mapping[str, str] | None = None
+) -> duckdb.DuckDBPyConnection:
     """A connection to whatever is in the file, for its owner's eyes alone.
 
     Raises:
@@ -51,17 +54,20 @@ def connect_plain(path: str, *, read_only: bool) -> duckdb.DuckDBPyConnection:
     config: dict[str, str | bool | int | float | list[str]] = {
         "python_enable_replacements": "false",
         "autoinstall_known_extensions": "false",
+        "autoload_known_extensions": "false",
         "allow_community_extensions": "false",
+        "allow_persistent_secrets": "false",
+        **(settings or {}),
     }
-    before = os.umask(0o077)
     try:
-        return duckdb.connect(os.path.realpath(path) if path != MEMORY else path, read_only=read_only, config=config)
+        with private_files():
+            return duckdb.connect(
+                os.path.realpath(path) if path != MEMORY else path, read_only=read_only, config=config
+            )
     except duckdb.IOException as error:
         if busy := _busy(path, str(error)):
             raise busy from None
         raise
-    finally:
-        os.umask(before)
 
 
 def _prepare(connection: duckdb.DuckDBPyConnection, path: str, *, read_only: bool) -> None:
@@ -72,7 +78,7 @@ def _prepare(connection: duckdb.DuckDBPyConnection, path: str, *, read_only: boo
         # On already in a notebook; there, DuckDB refuses to touch it at all while ipywidgets is missing.
         if connection.execute("select current_setting('enable_progress_bar')").fetchall()[0][0]:
             connection.execute("set enable_progress_bar = false")
-        if read_only and path != MEMORY:
+        if read_only:
             # A reader reaches nothing but its store, and there is no way back.
             connection.execute("set global enable_external_access = false")
             connection.execute("set global lock_configuration = true")
@@ -98,6 +104,16 @@ def _opening_hint(path: str) -> str:
 def rebuild_hint(path: str) -> str:
     """What to do about a store that is damaged or too old."""
     return f"make it again from the logs: analyzer rebuild PATH... --store {path}"
+
+
+@contextlib.contextmanager
+def private_files() -> Iterator[None]:
+    """Files that are made meanwhile are their owner's alone; DuckDB itself leaves that to the process."""
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 def _create_schema(connection: duckdb.DuckDBPyConnection, path: str) -> None:
@@ -137,7 +153,9 @@ def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
     connection.execute("begin")
     try:
         yield
-        connection.execute("commit")
+        # The first commit makes the write-ahead log, with all of the rows in it.
+        with private_files():
+            connection.execute("commit")
     except BaseException:
         # After some errors DuckDB has already ended the transaction, and says so by raising.
         with contextlib.suppress(duckdb.Error):
@@ -155,7 +173,7 @@ def views() -> dict[str, Header]:
 
 @contextlib.contextmanager
 def query_errors() -> Iterator[None]:
-    """DuckDB's errors as `QueryError`, with its first lines."""
+    """DuckDB's errors as `QueryError`, with its first lines; as `LimitError` where memory ends."""
     try:
         yield
     except duckdb.InterruptException:
@@ -164,6 +182,8 @@ def query_errors() -> Iterator[None]:
         raise QueryError(
             first_line(error), "the store is read-only here, and nothing outside of it can be reached"
         ) from None
+    except duckdb.OutOfMemoryException as error:
+        raise LimitError(first_line(error), OUT_OF_MEMORY_HINT) from None
     except duckdb.Error as error:
         raise QueryError(first_line(error), _query_hint(str(error))) from None
 

@@ -7,7 +7,9 @@ from typing import Any, Protocol, cast
 import duckdb
 import polars as pl
 
-from analyzer.errors import QueryError
+from analyzer.errors import LimitError, QueryError
+
+OUT_OF_MEMORY_HINT = "ask for fewer columns, rows or groups"
 
 
 class ArrowStream(Protocol):
@@ -31,12 +33,19 @@ def to_frame(relation: duckdb.DuckDBPyRelation) -> pl.DataFrame:
     """A result as a polars frame. It must hold no INTERVAL and no TIMESTAMPTZ; the catalogue's tests see to that.
 
     Raises:
-        QueryError: it holds a value that no frame can.
+        QueryError: it holds a value that no frame can, or the database fails at one.
+        LimitError: memory ends.
     """
     try:
         return pl.DataFrame(cast("ArrowStream", relation))
     except duckdb.Error:
         raise
+    except pl.exceptions.ComputeError as error:
+        # What DuckDB says once rows are flowing arrives inside of an error of polars.
+        message = str(error).removeprefix("got external error: ").strip()
+        if message.startswith("Out of Memory Error"):
+            raise LimitError(message.splitlines()[0], OUT_OF_MEMORY_HINT) from None
+        raise QueryError(message.splitlines()[0], "cast what cannot be shown to varchar") from None
     except BaseException as error:
         # polars panics on types that it does not know, and a panic is no Exception.
         if isinstance(error, KeyboardInterrupt | SystemExit | MemoryError):

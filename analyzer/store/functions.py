@@ -7,6 +7,7 @@ is made on a connection only when a statement names it.
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from importlib.util import find_spec
 
 import duckdb
@@ -25,15 +26,10 @@ def offer_classify(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
     Raises:
         QueryError: it is named, and numpy is not installed.
     """
-    if not _NAMED.search(sql):
+    if not load_classify(sql):
         return
     if connection.execute("select 1 from duckdb_functions() where function_name = $1", [_FUNCTION]).fetchall():
         return
-    if find_spec("numpy") is None:
-        raise QueryError(
-            "the SQL function classify needs numpy",
-            "install it with the extra: pip install 'agent-error-analyzer[notebook]'",
-        )
     connection.create_function(
         _FUNCTION, _reason, ["VARCHAR", "INTEGER"], "VARCHAR", null_handling=FunctionNullHandling.SPECIAL
     )
@@ -41,6 +37,24 @@ def offer_classify(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
         f"create or replace temp macro classify(message) as {_FUNCTION}(message::varchar, null),"
         f" (message, status) as {_FUNCTION}(message::varchar, try_cast(status as integer))"
     )
+
+
+def load_classify(sql: str) -> bool:
+    """Whether `sql` names `classify`; if so, load all that it needs, as later there may be limits on doing so.
+
+    Raises:
+        QueryError: it is named, and numpy is not installed.
+    """
+    if not _NAMED.search(sql):
+        return False
+    if find_spec("numpy") is None:
+        raise QueryError(
+            "the SQL function classify needs numpy",
+            "install it with the extra: pip install 'agent-error-analyzer[notebook]'",
+        )
+    import_module("numpy")
+    classify("")
+    return True
 
 
 def _reason(message: str | None, status: int | None) -> str | None:

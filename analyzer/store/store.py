@@ -12,7 +12,7 @@ import polars as pl
 from analyzer.classifier.rules import ruleset_for
 from analyzer.store import adhoc
 from analyzer.store.catalogue import run as run_query
-from analyzer.store.database import connect, query_errors, transaction
+from analyzer.store.database import connect, private_files, query_errors, transaction
 from analyzer.store.decisions import decide
 from analyzer.store.ingest import IngestResult, ingest, open_journal
 from analyzer.store.lock import MEMORY, exclusive, patiently
@@ -45,22 +45,15 @@ class Store:
         """
         return adhoc.run(self._connection, sql, limit=None).frame
 
-    def answer(self, sql: str, limit: int | None) -> adhoc.Answer:
-        """At most `limit` rows of one reading statement, and whether that cut any off.
-
-        Raises:
-            QueryError: as for `sql`.
-        """
-        return adhoc.run(self._connection, sql, limit)
-
     def ingest(self, paths: Iterable[str], progress: Callable[[str, int, int], None] | None = None) -> IngestResult:
         """Read what is new below the paths. The store must be open for writing.
 
         Raises:
             StoreError: the store refused a batch.
         """
-        result = ingest(self._connection, paths, store_path=self.path, progress=progress)
-        result.unjudged = keep_up(self._connection, self.path)
+        with private_files():
+            result = ingest(self._connection, paths, store_path=self.path, progress=progress)
+            result.unjudged = keep_up(self._connection, self.path)
         return result
 
     def reclassify(
@@ -72,7 +65,7 @@ class Store:
             RulesError: the rules cannot be used.
             StoreError: the store or its journal cannot be written.
         """
-        with open_journal(self.path if apply else MEMORY) as journal:
+        with private_files(), open_journal(self.path if apply else MEMORY) as journal:
             return reclassify(
                 self._connection,
                 ruleset_for(rules_path),
@@ -99,7 +92,7 @@ class Store:
         Raises:
             StoreError: the store or its journal cannot be written.
         """
-        with open_journal(self.path) as journal, query_errors(), transaction(self._connection):
+        with private_files(), open_journal(self.path) as journal, query_errors(), transaction(self._connection):
             for kind, payload in decisions:
                 decide(self._connection, journal, kind, payload)
 

@@ -169,7 +169,7 @@ def test_days_and_zoneless_texts_do_not_depend_on_the_machine(path: str) -> None
 def test_a_limit_is_told(path: str) -> None:
     """Cut answers say so, whole ones do not."""
     with open_store(path) as store:
-        cut, whole = store.answer("from errors", 1), store.answer("from errors", 2)
+        cut, whole = run(store._connection, "from errors", 1), run(store._connection, "from errors", 2)
     assert (cut.frame.height, cut.truncated, whole.frame.height, whole.truncated) == (1, True, 2, False)
 
 

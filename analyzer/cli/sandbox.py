@@ -1,0 +1,154 @@
+"""Ad-hoc SQL in a process of its own, which is ended when it takes too much: time, memory, or space for its answer.
+
+Invariants: this process loads no database and holds no more of the answer than a chunk; whatever happens here, the
+other process is dead and reaped afterwards; its answer is used whole or not at all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import IO, Any
+
+from analyzer.errors import LIMIT, UNREADABLE, AnalyzerError, LimitError
+
+_KEPT = ("PYTHONHOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+"""All of the environment that an interpreter may need to start; tokens and proxies stay here."""
+_OWN = {
+    "LC_ALL": "C.UTF-8",
+    "PYTHONUTF8": "1",
+    # Each of these would reserve address space by the number of processors.
+    "MALLOC_ARENA_MAX": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "POLARS_MAX_THREADS": "1",
+}
+_LONGEST_HEADER = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One query and its limits."""
+
+    store: str
+    sql: str
+    rows: int | None
+    row_format: str
+    width: int | None
+    seconds: float
+    """On the wall clock."""
+    memory: int
+    """Bytes beyond what the program itself takes; of the answer, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A rendered answer."""
+
+    rows: int
+    truncated: bool
+    """Whether the limit of rows cut some off."""
+    content: IO[bytes]
+    """At its beginning; closed with the context."""
+
+
+@contextlib.contextmanager
+def answer(request: Request) -> Iterator[Answered]:
+    """The answer to one reading statement over a store.
+
+    Raises:
+        QueryError: it is more or less than one statement, does not only read, or the database refuses it.
+        LimitError: it took more time, memory or space than the request allows.
+        StoreError: the store cannot be opened; StoreBusyError: another process is writing to it.
+    """
+    # A nameless file, that no other user can open: the limit on the size of files bounds it, and no pipe can fill up.
+    with tempfile.TemporaryFile() as content:
+        code = _run(request, content)
+        content.seek(0)
+        header = _header(content.readline(_LONGEST_HEADER))
+        if code != 0 or header is None:
+            raise _ended(code, request)
+        if header["exit_code"] != 0:
+            raise _told(header, request)
+        yield Answered(header["rows"], header["truncated"], content)
+
+
+def _run(request: Request, content: IO[bytes]) -> int:
+    """The exit code of the process that answers; negative for a signal."""
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "analyzer.cli.sandboxed"],
+        stdin=subprocess.PIPE,
+        stdout=content,
+        stderr=None if os.environ.get("ANALYZER_DEBUG") else subprocess.DEVNULL,
+        env=_environment(),
+        close_fds=True,
+        # Ctrl-C reaches this process alone, which then ends the other one without asking.
+        process_group=0,
+    )
+    try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.communicate(json.dumps(asdict(request)).encode(), timeout=request.seconds)
+            return process.returncode
+        raise LimitError(
+            f"stopped after {request.seconds:g} s", "ask for less, as one day or one caller; or allow more: --timeout"
+        )
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+
+
+def _environment() -> dict[str, str]:
+    """A few settings, and where modules are found: as here, but never in the working directory."""
+    from pathlib import Path
+
+    import analyzer
+
+    home = str(Path(str(analyzer.__file__)).resolve().parent.parent)
+    path = [entry for entry in sys.path if os.path.isabs(entry)]
+    paths = os.pathsep.join(path if home in path else [home, *path])
+    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    return {**kept, **_OWN, "PYTHONPATH": paths}
+
+
+def _header(line: bytes) -> dict[str, Any] | None:
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _told(header: dict[str, Any], request: Request) -> AnalyzerError:
+    """The error that the other process met."""
+    if header["exit_code"] == LIMIT:
+        return _too_much(header["message"], request)
+    error = AnalyzerError(header["message"], header["hint"])
+    error.exit_code = header["exit_code"]
+    return error
+
+
+def _ended(code: int, request: Request) -> AnalyzerError:
+    """What a process without an answer died of."""
+    if code in {-signal.SIGXCPU, -signal.SIGALRM}:
+        return LimitError(f"stopped after {request.seconds:g} s", "ask for less, or allow more: --timeout")
+    if code == LIMIT:
+        return _too_much("the answer is too large", request)
+    if code < 0:
+        return _too_much(
+            f"the query crashed the database ({signal.Signals(-code).name}), or ran out of memory", request
+        )
+    error = AnalyzerError(f"the query's process ended with {code}", "ANALYZER_DEBUG=1 shows why")
+    error.exit_code = UNREADABLE
+    return error
+
+
+def _too_much(message: str, request: Request) -> LimitError:
+    allowed = f"{request.memory / 1e6:,.0f} MB"
+    return LimitError(f"{message} (limit: {allowed})", "ask for fewer rows, columns or groups; or allow more: --memory")

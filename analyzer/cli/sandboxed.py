@@ -1,0 +1,101 @@
+"""The process that runs one ad-hoc query: limits upon itself first, then the store, the query, the rendering.
+
+Run as `python -m analyzer.cli.sandboxed` by `sandbox`. A request stands on standard input as one JSON object; on
+standard output go one line of JSON, how it went, and the rendered answer.
+
+Invariant: nothing of the store or of the query is touched before the limits stand, and they cannot be lifted again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import resource
+import signal
+import sys
+
+from analyzer.cli.sandbox import Request
+from analyzer.errors import LIMIT, AnalyzerError
+
+THREADS = 4
+_GRACE_SECONDS = 2
+"""What the parent gets to end this process, before it ends by itself; for a parent that is no more."""
+_OPEN_FILES = 64
+_DATABASE_SHARE = 0.75
+"""Of the memory; the rest is for the frame and its text."""
+
+
+def main() -> None:
+    """Answer the request on standard input."""
+    request = Request(**json.load(sys.stdin))
+    try:
+        header, body = _answer(request)
+    except AnalyzerError as error:
+        header, body = {"exit_code": error.exit_code, "message": error.message, "hint": error.hint}, b""
+    except MemoryError:
+        # There is no memory left to say so with.
+        os._exit(LIMIT)
+    try:
+        with open(sys.stdout.fileno(), "wb", closefd=False) as out:
+            out.write(json.dumps(header).encode() + b"\n")
+            out.write(body)
+    except OSError:
+        # Past the limit on files, or the disk is full.
+        os._exit(LIMIT)
+    # DuckDB's binding prints a page about leaks when the interpreter is torn down.
+    os._exit(0)
+
+
+def _answer(request: Request) -> tuple[dict[str, object], bytes]:
+    # What the program itself needs is loaded before memory is measured and limited.
+    from analyzer.report import render_rows
+    from analyzer.store.adhoc import run
+    from analyzer.store.database import connect
+    from analyzer.store.functions import load_classify
+
+    load_classify(request.sql)
+    threads = min(os.cpu_count() or 1, THREADS)
+    _limit(request, threads)
+    settings = {
+        "threads": str(threads),
+        "memory_limit": f"{int(request.memory * _DATABASE_SHARE)}B",
+        "temp_directory": "",
+    }
+    with contextlib.closing(connect(request.store, read_only=True, settings=settings)) as connection:
+        answer = run(connection, request.sql, request.rows)
+    text = render_rows(
+        answer.frame, request.row_format, name="analyzer.sql/1", truncated=answer.truncated, width=request.width
+    )
+    body = text.encode("utf-8") if isinstance(text, str) else text
+    return {"exit_code": 0, "rows": answer.frame.height, "truncated": answer.truncated}, body
+
+
+def _limit(request: Request, threads: int) -> None:
+    """Limits of the kernel, which no SQL can lift."""
+    seconds = int(request.seconds) + _GRACE_SECONDS
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.alarm(seconds)
+    limits = [
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_FSIZE, request.memory),
+        (resource.RLIMIT_NOFILE, _OPEN_FILES),
+        (resource.RLIMIT_CPU, seconds * threads),
+    ]
+    if sys.platform == "linux":
+        # Elsewhere address space is no measure of memory, or cannot be limited at all.
+        limits.append((resource.RLIMIT_AS, _address_space() + request.memory))
+    for which, value in limits:
+        hard = resource.getrlimit(which)[1]
+        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(which, (value, value))
+
+
+def _address_space() -> int:
+    """Bytes that this process has mapped."""
+    with open("/proc/self/statm", "rb") as handle:
+        return int(handle.read().split()[0]) * resource.getpagesize()
+
+
+if __name__ == "__main__":
+    main()
