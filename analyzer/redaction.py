@@ -116,7 +116,8 @@ _RULES = (
     _Rule(
         "authorization",
         r"(?i)\b(?:proxy-)?authorization(?:\\{0,3}[\"'])?\s{0,4}[:=]\s{0,4}(?:\\{0,3}[\"'])?"
-        r"((?:(?:basic|bearer|token|digest|negotiate|aws4-hmac-sha256) +)?(?:[^\[\s\"',;\\]|\[[^R\s\"',;\\])[^\s\"',;\\]{3,})",
+        r"((?:(?:basic|bearer|token|digest|negotiate|aws4-hmac-sha256) +)?"
+        r"(?:[^\[\s\"',;\\]|\[[^R\s\"',;\\])[^\s\"',;\\]{3,})",
         r"(?i)authorization" + _TRACE_IS + r"[^\s\"'\\]",
     ),
     _Rule("bearer", r"(?i)\bbearer +([A-Za-z0-9_\-.~+/]{12,}=*)", r"(?i)bearer +[A-Za-z0-9_\-.~+/\\]{12}", "plain"),

@@ -62,7 +62,11 @@ def encode(event: Event) -> bytes:
         record["origin"] = {"format": event.origin.format, "path": event.origin.path, "line": event.origin.line}
     record.update({key: value for key, value in event.extra.items() if key not in _KNOWN})
     record["payload"] = event.payload
-    body = _encoder.encode(record)[:-1]
+    return sealed_line(_encoder.encode(record)[:-1])
+
+
+def sealed_line(body: bytes) -> bytes:
+    """A JSON object without its closing brace → the line with its checksum, newline included."""
     return b'%s%s%08x"}\n' % (body, CRC_MARK, zlib.crc32(body))
 
 

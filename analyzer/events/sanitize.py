@@ -1,63 +1,185 @@
-"""Any value → a JSON-ready, redacted, bounded one. Total: what cannot be kept is replaced by a text that says so."""
+"""Any value → a JSON-ready, redacted, bounded one. Total: what cannot be kept is replaced by a text that says so.
+
+`payload_json` has two roads with one meaning: what needs no change is encoded at once, everything else is walked.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
+import msgspec
+
 from analyzer.events.times import format_time
-from analyzer.redaction import redact, redact_member
+from analyzer.redaction import may_hold_secret, redact, redact_argument, redact_member
 
 MAX_TEXT = 16_384
 """Characters of one text; redaction comes before the cut, so that no half of a secret survives it."""
 MAX_ITEMS = 1_000
 MAX_LEVELS = 32
-_LARGEST_EXACT = 2**63 - 1
+MAX_TOTAL = 4 * 1024 * 1024
+"""Characters of a whole value, an item counted as `_NODE`: containers that hold each other would else never end."""
+_NODE = 64
+_LOOKAHEAD = 4_096
+"""Characters behind the cut that redaction sees: more than a secret needs to be recognised by."""
+_CUT_NOTE = 48
+# What the encoder takes for an integer.
+_LEAST, _LARGEST = -(2**63), 2**64 - 1
+_SCALARS = frozenset({str, bool, type(None), int, float})
+_encode = msgspec.json.Encoder().encode
 
 
-def sanitize(value: Any, level: int = 0) -> Any:
-    """A copy of `value` that the codec takes, with secrets out and sizes bounded."""
-    if isinstance(value, str):
-        return _text(value)
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, int):
-        return int(value) if abs(value) <= _LARGEST_EXACT else str(value)[:64]
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else None
-    if level >= MAX_LEVELS:
-        return "[nested too deeply]"
-    if isinstance(value, Mapping):
-        items = list(value.items())[:MAX_ITEMS]
-        return dict(_member(key if isinstance(key, str) else str(key), item, level + 1) for key, item in items)
-    if isinstance(value, list | tuple | set | frozenset):
-        return [sanitize(item, level + 1) for item in list(value)[:MAX_ITEMS]]
-    if isinstance(value, datetime):
-        return format_time(value)
-    if isinstance(value, bytes | bytearray):
-        return _text(bytes(value[: MAX_TEXT * 4]).decode("utf-8", "replace"))
-    return _text(str(value))
+def payload_json(payload: Mapping[str, Any]) -> bytes:
+    """The sanitized payload as JSON: the same bytes as `encode(sanitize(payload))`, mostly without the walk."""
+    if type(payload) is dict and len(payload) <= MAX_ITEMS:
+        try:
+            if _is_plain(payload):
+                encoded = _encode(payload)
+                # A text that is too long makes a long encoding.
+                if len(encoded) <= MAX_TEXT and not may_hold_secret(encoded):
+                    return encoded
+        except (TypeError, ValueError, OverflowError, RuntimeError):
+            pass  # a key that is no text, a lone surrogate, a huge integer; or another thread has changed it meanwhile
+    return _encode(sanitize_payload(payload))
 
 
-def _member(key: str, value: Any, level: int) -> tuple[str, Any]:
-    name = _text(key)
-    if isinstance(value, str):
-        return name, _capped(redact_member(key, _encodable(value)))
-    return name, sanitize(value, level)
+def sanitize_payload(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """The same for a payload: an object always, whatever asking it for its items brings."""
+    clean = sanitize(payload)
+    return clean if isinstance(clean, dict) else {"unreadable": clean}
 
 
-def _encodable(text: str) -> str:
-    # A lone surrogate (from file names, mostly) is no UTF-8: strict readers refuse the whole line.
-    return text.encode("utf-8", "replace").decode("utf-8")
+def _is_plain(value: dict[str, Any]) -> bool:
+    """Whether everything in it is of exactly the types that JSON has, and within the bounds of number and depth.
+
+    Raises:
+        TypeError: a key is no text.
+    """
+    layer: list[Any] = [value]
+    total = 0
+    for _ in range(MAX_LEVELS):
+        below: list[Any] = []
+        for container in layer:
+            total += len(container)
+            if total > MAX_ITEMS:
+                return False
+            items: Iterable[Any] = container
+            if type(container) is dict:
+                "".join(container)
+                items = container.values()
+            for item in items:
+                kind = type(item)
+                if kind not in _SCALARS:
+                    if kind is not dict and kind is not list:
+                        return False
+                    below.append(item)
+        if not below:
+            return True
+        layer = below
+    return False
 
 
-def _text(text: str) -> str:
-    return _capped(redact(_encodable(text)))
+def sanitize(value: Any) -> Any:
+    """A copy of `value` that the codec takes, with secrets out and sizes bounded. Never raises."""
+    return _Walk().clean(value, 0)
 
 
-def _capped(clean: str) -> str:
-    if len(clean) <= MAX_TEXT:
+class _Walk:
+    """One value's way through; it knows how much may still be kept."""
+
+    __slots__ = ("left",)
+
+    def __init__(self) -> None:
+        self.left = MAX_TOTAL
+
+    def clean(self, value: Any, level: int) -> Any:
+        try:
+            return self._clean(value, level)
+        except Exception:  # noqa: BLE001 - a host's own objects may do anything when they are asked what they are
+            return f"[unreadable {type(value).__name__[:64]}]"
+
+    def _clean(self, value: Any, level: int) -> Any:
+        self.left -= _NODE
+        if isinstance(value, str):
+            return self._text(value)
+        if value is None or isinstance(value, bool):
+            return value
+        if isinstance(value, int):
+            return _number(int.__add__(value, 0))
+        if isinstance(value, float):
+            number = float.__add__(value, 0.0)
+            return number if math.isfinite(number) else None
+        if isinstance(value, Mapping):
+            return "[nested too deeply]" if level >= MAX_LEVELS else self._object(value, level + 1)
+        if isinstance(value, list | tuple | set | frozenset):
+            return "[nested too deeply]" if level >= MAX_LEVELS else self._array(value, level + 1)
+        if isinstance(value, datetime):
+            return format_time(value)
+        if isinstance(value, bytes | bytearray):
+            return self._text(bytes(value[: 4 * (MAX_TEXT + _LOOKAHEAD)]).decode("utf-8", "replace"), len(value))
+        return self._text(str(value))
+
+    def _object(self, value: Mapping[Any, Any], level: int) -> dict[str, Any]:
+        # A copy first: other threads may change a plain one meanwhile.
+        items = list(value.items()) if type(value) is dict else islice(value.items(), MAX_ITEMS)
+        kept: dict[str, Any] = {}
+        for key, item in islice(items, MAX_ITEMS):
+            if self.left <= 0:
+                break
+            word = key if isinstance(key, str) else self._word(key)
+            name = self.clean(word, level)
+            if isinstance(item, str):
+                self.left -= _NODE
+                kept[name] = self._text(item, key=_readable(word))
+            else:
+                kept[name] = self.clean(item, level)
+        return kept
+
+    def _word(self, key: object) -> str:
+        try:
+            return str(key)
+        except Exception:  # noqa: BLE001 - as in `clean`
+            return f"[unreadable {type(key).__name__[:64]}]"
+
+    def _array(self, value: Iterable[Any], level: int) -> list[Any]:
+        kept: list[Any] = []
+        before: Any = None
+        for item in islice(tuple(value), MAX_ITEMS):
+            if self.left <= 0:
+                break
+            if isinstance(item, str) and isinstance(before, str) and before.startswith("-"):
+                self.left -= _NODE
+                kept.append(self._text(item, argument=_readable(before)))
+            else:
+                kept.append(self.clean(item, level))
+            before = item
+        return kept
+
+    def _text(self, text: str, length: int | None = None, *, key: str = "", argument: str = "") -> str:
+        length = max(length or 0, str.__len__(text))
+        seen = _readable(text)
+        if key:
+            clean = redact_member(key, seen)
+        elif argument:
+            clean = redact_argument(argument, seen)
+        else:
+            clean = redact(seen)
+        if length > len(seen) or len(clean) > MAX_TEXT:
+            kept = clean[: MAX_TEXT - _CUT_NOTE]
+            clean = f"{kept}[… {max(length, len(clean)) - len(kept)} characters cut]"
+        self.left -= len(clean)
         return clean
-    return f"{clean[:MAX_TEXT]}[… {len(clean) - MAX_TEXT} characters cut]"
+
+
+def _readable(text: str) -> str:
+    # A lone surrogate (from file names, mostly) is no UTF-8: strict readers refuse the whole line.
+    return str.__getitem__(text, slice(MAX_TEXT + _LOOKAHEAD)).encode("utf-8", "replace").decode("utf-8")
+
+
+def _number(value: int) -> int | str:
+    if _LEAST <= value <= _LARGEST:
+        return value
+    return str(value)[:64] if value.bit_length() <= 4_096 else f"[an integer of {value.bit_length()} bits]"

@@ -8,7 +8,7 @@ import stat
 import subprocess
 import sys
 import threading
-from datetime import date, datetime
+from datetime import datetime
 from pathlib import Path
 
 import jsonlines
@@ -18,6 +18,7 @@ from analyzer.classifier import classify
 from analyzer.events import EventLog, error_payload
 from analyzer.events.appender import Appender
 from analyzer.events.payloads import EVENT_TYPES
+from analyzer.events.times import now
 
 
 def lines_of(folder: Path) -> list[dict[str, object]]:
@@ -160,9 +161,13 @@ def test_nothing_that_a_host_passes_makes_append_raise(tmp_path: Path) -> None:
             {7: {1}},
         ):
             assert log.append("a.b", awkward) is not None
-        assert log.append("a.b", {"h": Hostile()}) is None
+        assert log.append("a.b", {"h": Hostile(), Hostile(): 1}) is not None
         assert log.append("a.b", 5) is None  # type: ignore[arg-type]
-    assert len(lines_of(tmp_path)) == 7
+        assert log.append("") is None
+        assert log.append("a.b", at=datetime(1, 1, 1)) is None
+        assert log.append(Hostile()) is not None  # type: ignore[arg-type]
+    assert len(lines_of(tmp_path)) == 9
+    assert log.dropped == 3
 
 
 def test_a_payload_over_the_cap_leaves_a_placeholder(tmp_path: Path) -> None:
@@ -189,11 +194,11 @@ def test_a_log_that_cannot_be_written_says_so_once_and_counts(
 
 
 def test_a_fifo_in_the_logs_place_does_not_hang_the_host(tmp_path: Path) -> None:
-    """What is no regular file is refused."""
-    from analyzer.events.times import now
-
-    os.mkfifo(tmp_path / f"events-{now().date()}.jsonl")
-    assert EventLog(tmp_path).append("a.b") is None
+    """What is no regular file is left alone, and the next part is taken."""
+    fifo = tmp_path / f"events-{now().date()}.jsonl"
+    os.mkfifo(fifo)
+    assert EventLog(tmp_path).append("a.b") is not None
+    assert [path.suffixes for path in tmp_path.iterdir() if path != fifo] == [[".001", ".jsonl"]]
 
 
 def test_a_new_line_is_begun_after_a_torn_one(tmp_path: Path) -> None:
@@ -230,22 +235,29 @@ def test_a_full_part_is_followed_by_a_new_one(tmp_path: Path) -> None:
     assert len(lines_of(tmp_path)) == 20
 
 
+DAY = 86_400 * 10**9
+
+
 def test_a_new_day_begins_a_new_file(tmp_path: Path) -> None:
-    """The name carries the UTC day at the time of writing."""
-    days = iter([date(2026, 11, 1), date(2026, 11, 1), date(2026, 11, 2)])
-    appender = Appender(tmp_path, today=lambda: next(days))
-    for _ in range(3):
-        appender.write(b"{}\n")
+    """The name carries the UTC day of writing; a clock that goes back goes back to its file."""
+    appender = Appender(tmp_path)
+    for day in (20_758, 20_758, 20_759, 20_757, 20_758, 0):
+        appender.write(b"{}\n", day * DAY + 5)
     appender.close()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["events-2026-11-01.jsonl", "events-2026-11-02.jsonl"]
+    assert {path.name: path.stat().st_size for path in tmp_path.iterdir()} == {
+        "events-2026-11-01.jsonl": 9,
+        "events-2026-11-02.jsonl": 3,
+        "events-2026-10-31.jsonl": 3,
+        "events-1970-01-01.jsonl": 3,
+    }
 
 
 def test_a_restarted_writer_goes_on_with_the_newest_part(tmp_path: Path) -> None:
     """Parts that are full already are not opened again."""
     (tmp_path / "events-2026-11-01.jsonl").write_bytes(b"x" * 99 + b"\n")
     (tmp_path / "events-2026-11-01.002.jsonl").write_bytes(b"{}\n")
-    appender = Appender(tmp_path, max_bytes=100, today=lambda: date(2026, 11, 1))
-    appender.write(b'{"a":1}\n')
+    appender = Appender(tmp_path, max_bytes=100)
+    appender.write(b'{"a":1}\n', 20_758 * DAY)
     appender.close()
     assert (tmp_path / "events-2026-11-01.002.jsonl").read_bytes() == b'{}\n{"a":1}\n'
 
