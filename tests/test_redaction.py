@@ -304,7 +304,7 @@ def test_the_prefilter_misses_no_pair(name, value):
     [
         '{"type":"error.classified","payload":{"max_tokens":64000,"current_tokens":70000,"facts":{"message":"slow"}}}',
         '{"usage":{"input_tokens":4,"cache_read_input_tokens":12},"cost":0.5,"requestId":"req_011CX78UXorabcdefg"}',
-        '{"cwd":"/home/a/project","sessionId":"0199f3a2-4c07-7c31-9d0e-5b1f60c8a211","text":"<b>\\u2028 \\u003cb\\u003e"}',
+        '{"cwd":"/home/a/project","id":"0199f3a2-4c07-7c31-9d0e-5b1f60c8a211","text":"<b>\\u2028 \\u003cb\\u003e"}',
         '{"message":"API Error: 529 {\\"type\\":\\"error\\"} at https://api.example.com:443/v1/messages"}',
     ],
 )

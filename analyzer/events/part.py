@@ -15,7 +15,7 @@ import threading
 from analyzer.events import system
 
 TORN_AFTER_SECONDS = 0.02
-"""A tail without its newline that has not grown for so long is torn; a write in progress takes microseconds."""
+"""A tail without its newline that has not grown for so long, with no write in progress, is torn."""
 _PAUSE_SECONDS = 0.0005
 _OPEN = os.O_RDWR | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 # Without O_NONBLOCK a FIFO planted under this name would hang the host program.
@@ -118,13 +118,16 @@ class Part:
         while system.last_byte(self.descriptor, size) != b"\n":
             if size == self._torn_at:
                 return False
-            system.sleep(_PAUSE_SECONDS)
+            system.wait_for_writes(self.descriptor)
             grown = system.fstat(self.descriptor).st_size
             if not grown:
                 return True
-            waited = waited + _PAUSE_SECONDS if grown == size else 0.0
-            size = grown
-            if waited >= TORN_AFTER_SECONDS:
+            if grown != size:
+                size, waited = grown, 0.0
+            elif waited < TORN_AFTER_SECONDS:
+                system.sleep(_PAUSE_SECONDS)
+                waited += _PAUSE_SECONDS
+            else:
                 self._torn_at = size
                 return False
         return True

@@ -95,32 +95,31 @@ class _Walk:
     def __init__(self) -> None:
         self.left = MAX_TOTAL
 
-    def clean(self, value: Any, level: int) -> Any:
-        try:
-            return self._clean(value, level)
-        except Exception:  # noqa: BLE001 - a host's own objects may do anything when they are asked what they are
-            return f"[unreadable {type(value).__name__[:64]}]"
-
-    def _clean(self, value: Any, level: int) -> Any:
+    def clean(self, value: Any, level: int, key: str = "", argument: str = "") -> Any:
+        """`key`: the name that it stands under; `argument`: the text before it in a list."""
         self.left -= _NODE
-        if isinstance(value, str):
-            return self._text(value)
-        if value is None or isinstance(value, bool):
-            return value
-        if isinstance(value, int):
-            return _number(int.__add__(value, 0))
-        if isinstance(value, float):
-            number = float.__add__(value, 0.0)
-            return number if math.isfinite(number) else None
-        if isinstance(value, Mapping):
-            return "[nested too deeply]" if level >= MAX_LEVELS else self._object(value, level + 1)
-        if isinstance(value, list | tuple | set | frozenset):
-            return "[nested too deeply]" if level >= MAX_LEVELS else self._array(value, level + 1)
-        if isinstance(value, datetime):
-            return format_time(value)
-        if isinstance(value, bytes | bytearray):
-            return self._text(bytes(value[: 4 * (MAX_TEXT + _LOOKAHEAD)]).decode("utf-8", "replace"), len(value))
-        return self._text(str(value))
+        try:
+            if isinstance(value, str):
+                return self._text(value, 0, key, argument)
+            if value is None or isinstance(value, bool):
+                return value
+            if isinstance(value, int):
+                number = int.__add__(value, 0)
+                return number if _LEAST <= number <= _LARGEST else self._text(_digits(number), 0, key, argument)
+            if isinstance(value, float):
+                return float.__add__(value, 0.0) if math.isfinite(value) else None
+            if isinstance(value, Mapping | list | tuple | set | frozenset):
+                if level >= MAX_LEVELS:
+                    return self._text("[nested too deeply]", 0, key, argument)
+                return self._object(value, level + 1) if isinstance(value, Mapping) else self._array(value, level + 1)
+            if isinstance(value, datetime):
+                return self._text(format_time(value), 0, key, argument)
+            if isinstance(value, bytes | bytearray):
+                text = bytes(value[: 4 * (MAX_TEXT + _LOOKAHEAD)]).decode("utf-8", "replace")
+                return self._text(text, len(value), key, argument)
+            return self._text(str(value), 0, key, argument)
+        except Exception:  # noqa: BLE001 - a host's own objects may do anything when they are asked what they are
+            return self._text(_unreadable(value), 0, key, argument)
 
     def _object(self, value: Mapping[Any, Any], level: int) -> dict[str, Any]:
         # A copy first: other threads may change a plain one meanwhile.
@@ -129,37 +128,22 @@ class _Walk:
         for key, item in islice(items, MAX_ITEMS):
             if self.left <= 0:
                 break
-            word = key if isinstance(key, str) else self._word(key)
-            name = self.clean(word, level)
-            if isinstance(item, str):
-                self.left -= _NODE
-                kept[name] = self._text(item, key=_readable(word))
-            else:
-                kept[name] = self.clean(item, level)
+            word = _word(key)
+            kept[self._text(word, 0, "", "")] = self.clean(item, level, key=word)
         return kept
-
-    def _word(self, key: object) -> str:
-        try:
-            return str(key)
-        except Exception:  # noqa: BLE001 - as in `clean`
-            return f"[unreadable {type(key).__name__[:64]}]"
 
     def _array(self, value: Iterable[Any], level: int) -> list[Any]:
         kept: list[Any] = []
-        before: Any = None
+        before = ""
         for item in islice(tuple(value), MAX_ITEMS):
             if self.left <= 0:
                 break
-            if isinstance(item, str) and isinstance(before, str) and before.startswith("-"):
-                self.left -= _NODE
-                kept.append(self._text(item, argument=_readable(before)))
-            else:
-                kept.append(self.clean(item, level))
-            before = item
+            kept.append(self.clean(item, level, argument=before))
+            before = _readable(item) if isinstance(item, str) else ""
         return kept
 
-    def _text(self, text: str, length: int | None = None, *, key: str = "", argument: str = "") -> str:
-        length = max(length or 0, str.__len__(text))
+    def _text(self, text: str, length: int, key: str, argument: str) -> str:
+        length = max(length, str.__len__(text))
         seen = _readable(text)
         if key:
             clean = redact_member(key, seen)
@@ -174,12 +158,21 @@ class _Walk:
         return clean
 
 
+def _word(key: object) -> str:
+    try:
+        return _readable(key if isinstance(key, str) else str(key))
+    except Exception:  # noqa: BLE001 - as in `clean`
+        return _unreadable(key)
+
+
+def _unreadable(value: object) -> str:
+    return f"[unreadable {type(value).__name__[:64]}]"
+
+
 def _readable(text: str) -> str:
     # A lone surrogate (from file names, mostly) is no UTF-8: strict readers refuse the whole line.
     return str.__getitem__(text, slice(MAX_TEXT + _LOOKAHEAD)).encode("utf-8", "replace").decode("utf-8")
 
 
-def _number(value: int) -> int | str:
-    if _LEAST <= value <= _LARGEST:
-        return value
+def _digits(value: int) -> str:
     return str(value)[:64] if value.bit_length() <= 4_096 else f"[an integer of {value.bit_length()} bits]"

@@ -32,6 +32,7 @@ __all__ = [
     "time_ns",
     "urandom",
     "user",
+    "wait_for_writes",
     "write",
 ]
 
@@ -49,6 +50,14 @@ def user() -> int | None:
 def last_byte(descriptor: int, size: int) -> bytes:
     """The byte before `size`."""
     return os.pread(descriptor, 1, size - 1)
+
+
+def wait_for_writes(descriptor: int) -> None:
+    """Come back once no write is in progress that had begun before: an empty write waits for its turn like any other.
+
+    So it is on ext4, tmpfs, btrfs and others of Linux; XFS has its reads wait instead.
+    """
+    os.write(descriptor, b"")
 
 
 def sync_data(descriptor: int) -> None:

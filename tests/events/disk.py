@@ -20,6 +20,7 @@ USERS: tuple[ModuleType, ...] = (appender, log, part, places)
 FAILING = frozenset({"chmod", "close", "fstat", "hold", "last_byte", "listdir", "mkdir", "open", "stat"}) | {
     "sync_data",
     "sync_folder",
+    "wait_for_writes",
     "write",
 }
 

@@ -125,7 +125,7 @@ def test_a_failed_sync_is_never_repeated_on_its_file(tmp_path: Path, monkeypatch
 def test_level_event_survives_a_power_cut_at_any_moment(
     tmp_path: Path, cut_tail: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After each call the power fails: what is not synced is gone (or half there), names too; acknowledged events are not."""
+    """After each call the power fails: unsynced bytes and names are gone or half there; acknowledged events are not."""
     disk = Disk()
     acknowledged: list[tuple[int, str]] = []
     with monkeypatch.context() as patch:

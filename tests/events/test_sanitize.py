@@ -41,6 +41,7 @@ class Unruly:
 
 class Endless(dict[str, Any]):
     def items(self) -> Any:
+        """Items without an end."""
         number = 0
         while True:
             yield str(number), number
