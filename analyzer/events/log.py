@@ -159,15 +159,16 @@ class EventLog:
                 type=sanitize(event.type),
                 occurred_at=_readable_moment(event.occurred_at),
                 session_id=sanitize(event.session_id),
-                payload=sanitize(event.payload),
                 extra=extra,
                 origin=replace(origin, path=sanitize(origin.path)) if origin else None,
                 writer=writer.name,
                 seq=seq,
             )
-            line = encode(clean)
+            payload = payload_json(event.payload)
+            line = encode(clean, payload)
             if len(line) > MAX_LINE_BYTES:
-                line = encode(replace(clean, **_placeholder(clean.type, clean.payload, len(line)), extra={}))
+                short = _placeholder(clean.type, _decode(payload), len(line))
+                line = encode(replace(clean, **short, extra={"dropped_before": told} if told else {}))
             writer.appender.write(line, system.time_ns())
         except Exception as error:  # noqa: BLE001 - as in `append`
             self._refuse(writer, error, told)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import stat
@@ -15,7 +16,7 @@ import jsonlines
 import pytest
 
 from analyzer.classifier import classify
-from analyzer.events import EventLog, error_payload
+from analyzer.events import Event, EventLog, Origin, decode, encode, error_payload
 from analyzer.events.appender import Appender
 from analyzer.events.payloads import EVENT_TYPES
 from analyzer.events.times import now
@@ -267,3 +268,53 @@ def test_a_given_moment_is_written_in_utc(tmp_path: Path) -> None:
     with EventLog(tmp_path) as log:
         log.append("a.b", at=datetime.fromisoformat("2026-11-01T02:00:00+02:00"))
     assert lines_of(tmp_path)[0]["timestamp"] == "2026-11-01T00:00:00.000Z"
+
+
+def test_a_line_is_what_the_codec_would_make_of_its_event(tmp_path: Path) -> None:
+    """The appender puts its lines together by hand, and they are the same bytes."""
+    log = EventLog(tmp_path)
+    for kind, session, payload in [
+        ("a.b", None, None),
+        ('q"\u00e9\n', "s\u2028", {"n": [1, {"m": None}], "\u00e9": 0.5}),
+    ]:
+        log.append(kind, payload, session=session)
+    log.append("a.b", at=datetime(2026, 11, 1, 2, 3, 4, 567_891))
+    (path,) = tmp_path.iterdir()
+    lines = path.read_bytes().splitlines(keepends=True)
+    assert len(lines) == 3
+    for line in lines:
+        event = decode(line[:-1], datetime(2026, 1, 1))
+        assert isinstance(event, Event)
+        assert encode(event) == line
+    assert json.loads(lines[2])["timestamp"] == "2026-11-01T02:03:04.567Z"
+
+
+def test_a_recorded_event_keeps_its_id_and_its_bounds(tmp_path: Path) -> None:
+    """A derived event is written with the journal's writer and number; one that is too long leaves a placeholder."""
+    log = EventLog(tmp_path)
+    small = Event("a.b", datetime(2026, 11, 1), "s", {"token": "hunter2x"}, "id-1", origin=Origin("gdd", "/x", 3))
+    large = Event("a.b", datetime(2026, 11, 1), "s", {"k": 1, "items": ["x" * 16_000] * 200}, "id-2")
+    assert [log.record(small), log.record(large)] == ["id-1", "id-2"]
+    first, second = lines_of(tmp_path)
+    assert (first["id"], first["seq"], first["origin"]) == ("id-1", 0, {"format": "gdd", "path": "/x", "line": 3})
+    assert "hunter2x" not in str(first)
+    assert (second["seq"], second["payload"]["k"], second["payload"]["truncated"]) == (1, 1, True)  # type: ignore[index]
+
+
+def test_an_unknown_durability_is_an_error_of_the_program(tmp_path: Path) -> None:
+    """A word that promises nothing is refused where it is written."""
+    with pytest.raises(ValueError, match="process, batch or event"):
+        EventLog(tmp_path, durability="always")  # type: ignore[arg-type]
+
+
+def test_importing_the_log_loads_little(tmp_path: Path) -> None:
+    """Beside the standard library the serializer (with its `typing_extensions`) and RE2; not even the classifier."""
+    script = (
+        "import sys; before = set(sys.modules); import analyzer; analyzer.EventLog\n"
+        "names = {name.split('.')[0] for name in set(sys.modules) - before}\n"
+        "print(sorted(names - sys.stdlib_module_names), 'analyzer.classifier' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    names, classifier = done.stdout.rsplit(" ", 1)
+    assert set(ast.literal_eval(names)) <= {"analyzer", "msgspec", "re2", "typing_extensions"}
+    assert classifier == "False\n"
