@@ -5,15 +5,20 @@ from __future__ import annotations
 import os
 import time
 
+_TAIL = (1 << 76) - 1
 # The two upper bits of a hexadecimal digit as RFC 9562 wants them, the lower two as they are.
 _VARIANT = dict(zip("0123456789abcdef", "89ab" * 4, strict=True))
 
 
-def new_id(nanoseconds: int | None = None) -> str:
+def new_id() -> str:
     """A fresh id: 48 bits of milliseconds, then random bits, laid out as UUID version 7 (RFC 9562)."""
-    stamp = (time.time_ns() if nanoseconds is None else nanoseconds) // 1_000_000 & 0xFFFFFFFFFFFF
-    head, tail = f"{stamp:012x}", os.urandom(10).hex()
-    return f"{head[:8]}-{head[8:]}-7{tail[:3]}-{_VARIANT[tail[3]]}{tail[4:7]}-{tail[7:19]}"
+    return numbered_id(time.time_ns(), int.from_bytes(os.urandom(10), "big"))
+
+
+def numbered_id(nanoseconds: int, number: int) -> str:
+    """The same with 74 bits of a number that no one else has at that moment: a writer counts on from a random one."""
+    head, tail = f"{nanoseconds // 1_000_000 & 0xFFFFFFFFFFFF:012x}", f"{number & _TAIL:019x}"
+    return f"{head[:8]}-{head[8:]}-7{tail[:3]}-{_VARIANT[tail[3]]}{tail[4:7]}-{tail[7:]}"
 
 
 def derived_id(*parts: object) -> str:

@@ -23,7 +23,7 @@ import msgspec
 from analyzer.events import system
 from analyzer.events.appender import DEFAULT_MAX_BYTES, MAX_LINE_BYTES, Appender, Durability
 from analyzer.events.codec import encode, sealed_line
-from analyzer.events.ids import new_id
+from analyzer.events.ids import numbered_id
 from analyzer.events.model import SCHEMA_VERSION, Event
 from analyzer.events.sanitize import payload_json, sanitize
 from analyzer.events.times import EPOCH, LAST, format_nanoseconds, format_time, to_naive_utc
@@ -34,13 +34,14 @@ if TYPE_CHECKING:
     from analyzer.classifier import Classification
     from analyzer.events import payloads
 
+_class_of = type
 _decode = msgspec.json.Decoder().decode
 
 
 class _Writer:
     """One process's side of a log: who it is, how far it has counted, and what it still has to tell."""
 
-    __slots__ = ("appender", "name", "name_json", "numbers", "untold")
+    __slots__ = ("appender", "first_id", "name", "name_json", "numbers", "untold")
 
     def __init__(self, appender: Appender) -> None:
         self.appender = appender
@@ -48,6 +49,8 @@ class _Writer:
         self.name_json = msgspec.json.encode(self.name)
         # Counting is one step of the interpreter: threads and signal handlers never get a number twice.
         self.numbers = count()
+        self.first_id = int.from_bytes(system.urandom(10), "big")
+        """Random, and so far from those of other writers that counting on from it never meets them."""
         self.untold = 0
         """Events lost since the last one that was written."""
 
@@ -106,14 +109,14 @@ class EventLog:
         told = 0
         try:
             nanoseconds = system.time_ns()
-            event_id = new_id(nanoseconds)
+            event_id = numbered_id(nanoseconds, writer.first_id + seq)
             kind = _word(type)
             if kind == b'""':
                 raise ValueError("an event has a type")
             if payload is None:
                 payload = {}
-            elif not isinstance(payload, Mapping):
-                raise TypeError(f"a payload is a mapping, not a {payload.__class__.__name__}")
+            elif _class_of(payload) is not dict and not isinstance(payload, Mapping):
+                raise TypeError(f"a payload is a mapping, not a {_class_of(payload).__name__}")
             moment = format_nanoseconds(nanoseconds) if at is None else format_time(_readable_moment(at))
             if writer.untold:
                 told = self._take_untold(writer)

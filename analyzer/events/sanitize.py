@@ -71,9 +71,8 @@ def _is_plain(value: dict[str, Any]) -> bool:
                 "".join(container)
                 items = container.values()
             for item in items:
-                kind = type(item)
-                if kind not in _SCALARS:
-                    if kind is not dict and kind is not list:
+                if type(item) not in _SCALARS:
+                    if type(item) is not dict and type(item) is not list:
                         return False
                     below.append(item)
         if not below:
