@@ -34,9 +34,9 @@ _encode = msgspec.json.Encoder().encode
 
 def payload_json(payload: Mapping[str, Any]) -> bytes:
     """The sanitized payload as JSON: the same bytes as `encode(sanitize(payload))`, mostly without the walk."""
-    if type(payload) is dict and len(payload) <= MAX_ITEMS:
+    if type(payload) is dict:
         try:
-            if _is_plain(payload):
+            if _plain_items(payload, 0) <= MAX_ITEMS:
                 encoded = _encode(payload)
                 # A text that is too long makes a long encoding.
                 if len(encoded) <= MAX_TEXT and not may_hold_secret(encoded):
@@ -52,33 +52,28 @@ def sanitize_payload(payload: Mapping[str, Any]) -> dict[str, Any]:
     return clean if isinstance(clean, dict) else {"unreadable": clean}
 
 
-def _is_plain(value: dict[str, Any]) -> bool:
-    """Whether everything in it is of exactly the types that JSON has, and within the bounds of number and depth.
+def _plain_items(value: Any, level: int) -> int:
+    """How many items a container holds in all, or more than `MAX_ITEMS` where it has to be walked.
+
+    To be walked is what holds anything but exactly the types of JSON, or more or deeper than a payload may.
 
     Raises:
         TypeError: a key is no text.
     """
-    layer: list[Any] = [value]
-    total = 0
-    for _ in range(MAX_LEVELS):
-        below: list[Any] = []
-        for container in layer:
-            total += len(container)
-            if total > MAX_ITEMS:
-                return False
-            items: Iterable[Any] = container
-            if type(container) is dict:
-                "".join(container)
-                items = container.values()
-            for item in items:
-                if type(item) not in _SCALARS:
-                    if type(item) is not dict and type(item) is not list:
-                        return False
-                    below.append(item)
-        if not below:
-            return True
-        layer = below
-    return False
+    total = len(value)
+    if total > MAX_ITEMS or level >= MAX_LEVELS:
+        return MAX_ITEMS + 1
+    if type(value) is dict:
+        "".join(value)
+        value = value.values()
+    for item in value:
+        if type(item) not in _SCALARS:
+            if type(item) is not dict and type(item) is not list:
+                return MAX_ITEMS + 1
+            total += _plain_items(item, level + 1)
+            if total > MAX_ITEMS:  # also what ends the way through containers that hold each other
+                return total
+    return total
 
 
 def sanitize(value: Any) -> Any:
