@@ -95,6 +95,8 @@ def test_a_short_write_of_any_length_is_made_good(
             log.close()
         assert None not in ids
         hold_account(folder, ids, 0)
+        lines = [line for path in folder.iterdir() for line in path.read_bytes().split(b"\n")]
+        assert {json.loads(line)["id"] for line in lines if line.endswith(b'"}')} >= set(ids)
         whole = len(disk.calls) and max(len(call[1][1]) for call in disk.calls if call[0] == "write")
         if short > whole:
             break
