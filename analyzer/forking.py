@@ -16,9 +16,12 @@ import re2
 _Made = TypeVar("_Made")
 
 
-def kept_until_fork(make: Callable[..., _Made]) -> Callable[..., _Made]:
-    """Like `functools.lru_cache`, for what holds compiled patterns: a forked child makes it anew when it needs it."""
-    kept = lru_cache(maxsize=32)(make)
+def kept_until_fork(make: Callable[..., _Made], most: int | None = None) -> Callable[..., _Made]:
+    """Like `functools.lru_cache`, for what holds compiled patterns: a forked child makes it anew when it needs it.
+
+    `most` is how many results are kept; None for all.
+    """
+    kept = lru_cache(maxsize=most)(make)
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=kept.cache_clear)
     return kept

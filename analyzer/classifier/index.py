@@ -193,7 +193,5 @@ def _masks(table: Mapping[Any, Iterable[int]]) -> dict[Any, int]:
     return {key: _mask(numbers) for key, numbers in table.items()}
 
 
-@kept_until_fork
-def index_of(ruleset: Ruleset) -> Index:
-    """The index of a ruleset, made once."""
-    return Index(ruleset)
+index_of = kept_until_fork(Index, most=8)
+"""The index of a ruleset, made once."""

@@ -3,5 +3,6 @@
 from analyzer.events.codec import Reject, decode, encode
 from analyzer.events.log import EventLog, error_payload
 from analyzer.events.model import Event, Origin
+from analyzer.events.part import sealed
 
-__all__ = ["Event", "EventLog", "Origin", "Reject", "decode", "encode", "error_payload"]
+__all__ = ["Event", "EventLog", "Origin", "Reject", "decode", "encode", "error_payload", "sealed"]

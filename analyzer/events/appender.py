@@ -1,28 +1,37 @@
-"""Bytes onto the log: one `write` a line on an O_APPEND descriptor, so that threads and processes never interleave.
+"""Lines onto the log, as durable as it was asked for, or an error: retries, parts and syncs.
 
-Everything that durability needs has its place here and nowhere else. Files are named by UTC day and part, and are
-never renamed, truncated or deleted.
+Files are named by UTC day and part, and are never renamed, truncated or deleted. No locks between writers, and none
+between threads but for a sync, so that a stopped process, a fork or a signal handler can block no one.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
-import re
-import stat
-import time
+from collections import deque
 from collections.abc import Callable
-from datetime import date
-from pathlib import Path
+from datetime import date, timedelta
+from typing import Literal, TypeVar
 
-from analyzer.events.times import now
+from analyzer.events import places, system
+from analyzer.events.part import Part
+
+Durability = Literal["process", "batch", "event"]
+_T = TypeVar("_T")
 
 DEFAULT_MAX_BYTES = 128 * 1024 * 1024
 """Size at which a new part is begun. A reader can finish a part that no one writes to any more."""
 MAX_LINE_BYTES = 1024 * 1024
-TORN_AFTER_SECONDS = 0.02
-"""A tail without its newline that has not grown for so long is torn; a write in progress takes microseconds."""
-_PART = re.compile(r"^events-(\d{4}-\d{2}-\d{2})(?:\.(\d{3,}))?\.jsonl$")
+BATCH_SECONDS = 1.0
+BATCH_BYTES = 4 * 1024 * 1024
+"""What the level `batch` leaves unsynced at most, counted at an append; as much is kept in memory."""
+NEWEST = -1
+_ATTEMPTS = 3
+_DAY = 86_400_000_000_000
+_EPOCH_DAY = date(1970, 1, 1)
+_SAME_PART = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR})
+_SAME_NAME = frozenset({errno.ENOENT, errno.EBADF, errno.ESTALE})
 
 
 class Appender:
@@ -33,85 +42,169 @@ class Appender:
         folder: str | os.PathLike[str],
         *,
         max_bytes: int = DEFAULT_MAX_BYTES,
-        today: Callable[[], date] | None = None,
+        durability: Durability = "process",
     ) -> None:
-        self.folder = Path(folder)
+        self.folder = os.path.abspath(os.fspath(folder))
         self.max_bytes = max_bytes
-        self._today = today or (lambda: now().date())
-        self._descriptor = -1
-        self._day: date | None = None
-        self._part = 0
+        self.durability = durability
+        self._part: Part | None = None
+        self._tag: str | None = None
+        self._tried = 0
+        """Number of the part that was last opened, or tried."""
+        # Of the level `batch`: lines out of a part whose sync failed, until they are in another one.
+        self._homeless: deque[bytes] = deque()
+        self._synced_at = 0.0
+        self._unsynced_bytes = 0
 
-    def write(self, line: bytes) -> None:
-        """Append one line, newline included.
+    def write(self, line: bytes, nanoseconds: int) -> None:
+        """Append one line, newline included, at this moment of the wall clock.
 
         Raises:
-            OSError: it is not on the log; a torn beginning of it may be.
+            OSError: it is not on the log as durably as was asked for; all of it or a torn beginning may be.
         """
-        size = self._ready(len(line))
-        if size and not self._ends_whole(size):
-            # Someone died in the middle of a line: begin a new one, or this line would be glued to the torn one.
-            line = b"\n" + line
-        written = os.write(self._descriptor, line)
-        if written != len(line):
-            raise OSError(28, f"only {written} of {len(line)} bytes were written")
+        part = self._attempt(self._write_once, line, nanoseconds)
+        if self.durability == "batch":
+            self._sync_when_due(part, line, nanoseconds)
+
+    def sync(self, nanoseconds: int) -> None:
+        """Everything appended so far to the disk; what a failed sync left unsure goes to a new part, as it was.
+
+        Raises:
+            OSError: it may not be there. It is tried again at the next call.
+        """
+        self._attempt(self._sync_once, b"", nanoseconds)
+        self._synced_at, self._unsynced_bytes = system.monotonic(), 0
 
     def close(self) -> None:
-        """Let go of the file; the next write opens it again."""
-        if self._descriptor >= 0:
-            descriptor, self._descriptor = self._descriptor, -1
-            with contextlib.suppress(OSError):
-                os.close(descriptor)
+        """Let go of the file; the next write opens it again.
 
-    def _ready(self, incoming: int) -> int:
-        """Open the part that takes `incoming` more bytes; its present size."""
-        today = self._today()
-        if self._descriptor < 0 or today != self._day:
-            self.close()
-            self._day, self._part = today, self._newest_part(today)
-            self._open()
-        found = os.fstat(self._descriptor)
-        if not found.st_nlink:
-            # Someone has deleted the file: what is written to it now, no one will ever read.
-            self.close()
-            self._open()
-            found = os.fstat(self._descriptor)
-        size = found.st_size
-        while size and size + incoming > self.max_bytes:
-            self.close()
-            self._part += 1
-            self._open()
-            size = os.fstat(self._descriptor).st_size
-        return size
-
-    def _ends_whole(self, size: int) -> bool:
-        """Whether the file ends in a newline; a line that someone is writing at this moment is given time to end."""
-        deadline = 0.0
-        while os.pread(self._descriptor, 1, size - 1) != b"\n":
-            grown = os.fstat(self._descriptor).st_size
-            if grown != size or not deadline:
-                size, deadline = grown, time.monotonic() + TORN_AFTER_SECONDS
-            elif time.monotonic() > deadline:
-                return False
-            time.sleep(0)
-        return True
-
-    def _newest_part(self, day: date) -> int:
+        Raises:
+            OSError: the last lines may not be on the disk; at the level `process` never.
+        """
         try:
-            names = os.listdir(self.folder)
-        except FileNotFoundError:
-            return 0
-        found = (_PART.match(name) for name in names)
-        return max((int(match[2] or 0) for match in found if match and match[1] == day.isoformat()), default=0)
+            if self.durability != "process":
+                self.sync(system.time_ns())
+        finally:
+            # Others may be in the middle of a line: the descriptor is closed when the last of them lets go of the part.
+            self._part = None
 
-    def _open(self) -> None:
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        suffix = f".{self._part:03d}" if self._part else ""
-        path = self.folder / f"events-{self._day}{suffix}.jsonl"
-        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-        # Without O_NONBLOCK a FIFO planted under this name would hang the host program.
-        descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0), 0o600)
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            os.close(descriptor)
-            raise OSError(22, "not a regular file", str(path))
-        self._descriptor = descriptor
+    def abandon(self) -> None:
+        """In a forked child: close its duplicate of the descriptor. The lease stays the parent's."""
+        if self._part is not None:
+            self._part.close()
+
+    def _attempt(self, act: Callable[[bytes, int, int], _T], line: bytes, nanoseconds: int) -> _T:
+        """Act, after a failure again, where the failure leaves a place to go to; `act` gets the part to begin with."""
+        number = NEWEST
+        for left in reversed(range(_ATTEMPTS)):
+            try:
+                return act(line, nanoseconds, number)
+            except OSError as failure:
+                number = self._move_on(failure)
+                if not left:
+                    raise
+        raise AssertionError("unreachable")
+
+    def _write_once(self, line: bytes, nanoseconds: int, number: int) -> Part:
+        part = self._place(line, nanoseconds, number)
+        if self.durability == "event":
+            part.sync()
+        return part
+
+    def _sync_once(self, _line: bytes, nanoseconds: int, number: int) -> None:
+        while self._homeless:
+            try:
+                line = self._homeless.popleft()
+            except IndexError:  # another thread was faster
+                break
+            try:
+                self._keep(self._place(line, nanoseconds, number), line)
+            except BaseException:
+                self._homeless.appendleft(line)
+                raise
+        if self._part is not None:
+            self._part.sync()
+
+    def _place(self, line: bytes, nanoseconds: int, number: int) -> Part:
+        """Write the line to a part that has room for it."""
+        day = nanoseconds // _DAY
+        part = self._part
+        size = -1
+        if part is not None and part.day == day and not part.failed:
+            number = part.number
+            try:
+                found = system.stat(part.path)
+            except FileNotFoundError:
+                pass
+            else:
+                if found.st_ino == part.inode and found.st_dev == part.device:
+                    size = found.st_size
+            # Else someone has renamed, replaced or deleted the file: what is written to it now may never be read.
+        if part is None or size < 0:
+            part, size = self._open(day, number)
+        while size and size + len(line) > self.max_bytes:
+            part, size = self._open(day, part.number + 1)
+        part.append(line, size)
+        return part
+
+    def _open(self, day: int, number: int) -> tuple[Part, int]:
+        """Make a part the current one; it and its size."""
+        synced = self.durability != "process"
+        places.make_folder(self.folder, synced=synced)
+        if self._tag is None:
+            # Elsewhere two writers in one file could overwrite each other: there each has files of its own.
+            self._tag = "" if places.is_local(self.folder) else f".w{system.urandom(4).hex()}"
+        name = str(_EPOCH_DAY + timedelta(days=day))
+        self._tried = number = self._newest(name) if number == NEWEST else number
+        ending = f".{number:03d}" if number else ""
+        part = Part(f"{self.folder}/events-{name}{self._tag}{ending}.jsonl", day, number)
+        if synced:
+            system.sync_folder(self.folder)
+        size = system.fstat(part.descriptor).st_size
+        old, self._part = self._part, part
+        if old is not None:
+            self._leave(old)
+        return part, size
+
+    def _newest(self, day: str) -> int:
+        found = (places.PART.match(name) for name in system.listdir(self.folder))
+        own = (self._tag or "")[2:] or None
+        return max((int(m[3] or 0) for m in found if m and m[1] == day and m[2] == own), default=0)
+
+    def _move_on(self, error: OSError) -> int:
+        """After a failure: keep the part, or let go of it and say which one to open."""
+        part = self._part
+        if part is not None and not part.failed and error.errno in _SAME_PART:
+            return part.number
+        self._part = None
+        if part is not None:
+            self._leave(part)
+        if error.errno in _SAME_PART | _SAME_NAME and not (part and part.failed):
+            return self._tried
+        return self._tried + 1
+
+    def _leave(self, part: Part) -> None:
+        """See to the lines of a part that is not the current one any more."""
+        if part.unsynced:
+            with contextlib.suppress(OSError):
+                part.sync()
+            left, part.unsynced = part.unsynced, []
+            self._homeless.extend(left)
+
+    def _keep(self, part: Part, line: bytes) -> None:
+        part.unsynced.append(line)
+        self._unsynced_bytes += len(line)
+        if part is not self._part:  # another thread has left it since the line was written
+            self._leave(part)
+
+    def _sync_when_due(self, part: Part, line: bytes, nanoseconds: int) -> None:
+        self._keep(part, line)
+        due = system.monotonic() - self._synced_at >= BATCH_SECONDS or self._unsynced_bytes >= BATCH_BYTES
+        if due or self._homeless:
+            try:
+                self.sync(nanoseconds)
+            except OSError:
+                # It is told as lost, so it is not to be held on to; the ones before it were acknowledged.
+                with contextlib.suppress(ValueError):
+                    self._homeless.remove(line)
+                raise

@@ -40,8 +40,8 @@ class Reject:
     """What exactly, for a person."""
 
 
-def encode(event: Event) -> bytes:
-    """The event as one line with its checksum, newline included.
+def encode(event: Event, payload_json: bytes | None = None) -> bytes:
+    """The event as one line with its checksum, newline included; `payload_json`: the payload, where it is JSON already.
 
     Raises:
         TypeError, ValueError, RecursionError: the payload is not JSON-ready (the appender sanitizes first).
@@ -61,8 +61,12 @@ def encode(event: Event) -> bytes:
     if event.origin is not None:
         record["origin"] = {"format": event.origin.format, "path": event.origin.path, "line": event.origin.line}
     record.update({key: value for key, value in event.extra.items() if key not in _KNOWN})
-    record["payload"] = event.payload
-    body = _encoder.encode(record)[:-1]
+    record["payload"] = event.payload if payload_json is None else msgspec.Raw(payload_json)
+    return sealed_line(_encoder.encode(record)[:-1])
+
+
+def sealed_line(body: bytes) -> bytes:
+    """A JSON object without its closing brace → the line with its checksum, newline included."""
     return b'%s%s%08x"}\n' % (body, CRC_MARK, zlib.crc32(body))
 
 

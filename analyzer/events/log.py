@@ -1,51 +1,103 @@
 """`EventLog`: what a program holds to leave events.
 
-It never raises into its host; None means that nothing was written.
+It never raises into its host. An id is the promise that the event is on the log; None says that it is not.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
-import platform
 import sys
 import threading
+import weakref
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Self, Unpack
+from functools import lru_cache
+from itertools import count
+from typing import TYPE_CHECKING, Any, Self
 
-from analyzer.classifier import Classification
-from analyzer.events import payloads
-from analyzer.events.appender import DEFAULT_MAX_BYTES, MAX_LINE_BYTES, Appender
-from analyzer.events.codec import encode
-from analyzer.events.ids import new_id
-from analyzer.events.model import Event
-from analyzer.events.sanitize import sanitize
-from analyzer.events.times import now, to_naive_utc
+import msgspec
+
+from analyzer.events import system
+from analyzer.events.appender import DEFAULT_MAX_BYTES, MAX_LINE_BYTES, Appender, Durability
+from analyzer.events.codec import encode, sealed_line
+from analyzer.events.ids import numbered_id
+from analyzer.events.model import SCHEMA_VERSION, Event
+from analyzer.events.sanitize import payload_json, sanitize
+from analyzer.events.times import EPOCH, LAST, format_nanoseconds, format_time, to_naive_utc
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from analyzer.classifier import Classification
+    from analyzer.events import payloads
+
+_class_of = type
+_decode = msgspec.json.Decoder().decode
+
+
+class _Writer:
+    """One process's side of a log: who it is, how far it has counted, and what it still has to tell."""
+
+    __slots__ = ("appender", "first_id", "name", "name_json", "numbers", "untold")
+
+    def __init__(self, appender: Appender) -> None:
+        self.appender = appender
+        self.name = f"{_host()}:{os.getpid()}:{system.urandom(4).hex()}"
+        self.name_json = msgspec.json.encode(self.name)
+        # Counting is one step of the interpreter: threads and signal handlers never get a number twice.
+        self.numbers = count()
+        self.first_id = int.from_bytes(system.urandom(10), "big")
+        """Random, and so far from those of other writers that counting on from it never meets them."""
+        self.untold = 0
+        """Events lost since the last one that was written."""
+
 
 _WRITER_BYTES = 512
 """More than writer and number add to a line."""
 
 
 class EventLog:
-    """An append-only log folder. Safe to share between threads, to use after a fork, and to open in many processes."""
+    """An append-only log folder. Safe to share between threads and signal handlers, to use after a fork, and to open in
+    many processes.
 
-    def __init__(self, folder: str | os.PathLike[str], *, max_bytes: int = DEFAULT_MAX_BYTES) -> None:
+    WHAT AN ID PROMISES depends on `durability`:
+
+    - `process` (default): the line is with the operating system. It survives the death of this process, `kill -9`
+      included. It does NOT survive a power cut or a crash of the kernel in the seconds until the disk has it.
+    - `batch`: the same, and every second of appending, at `close` and at exit the disk is made to have everything so
+      far. A power cut costs at most what came after.
+    - `event`: the disk has the line (fdatasync, and fsync of the folder for a new file). Survives a power cut if the
+      disk is honest. Some hundred times slower.
+
+    None says that the event is lost, or that the disk did not confirm it. It is counted in `dropped`, its number is
+    missing in the writer's sequence, and the next line that is written says how many went before it (`dropped_before`).
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        max_bytes: int = DEFAULT_MAX_BYTES,
+        durability: Durability = "process",
+    ) -> None:
+        if durability not in ("process", "batch", "event"):
+            raise ValueError(f"durability is process, batch or event, not {durability!r}")
         self.folder = os.fspath(folder)
-        self.dropped = 0
-        """Events that could not be written since this object was made."""
         self._max_bytes = max_bytes
-        self._lock = threading.Lock()
-        self._warned = False
+        self._durability = durability
         self._begin()
+        _logs.add(self)
 
     def _begin(self) -> None:
         # A forked child is another writer: own file, own name, own count, and no lock that its parent held.
-        self._pid = os.getpid()
-        self._appender = Appender(self.folder, max_bytes=self._max_bytes)
-        self._writer = f"{platform.node() or 'localhost'}:{self._pid}:{os.urandom(4).hex()}"
-        self._seq = 0
+        self.dropped = 0
+        """Events that this process could not write."""
+        self._warned = False
+        self._losses = threading.RLock()  # a signal handler may lose an event while one is being counted as lost
+        self._writer = _Writer(Appender(self.folder, max_bytes=self._max_bytes, durability=self._durability))
 
     def append(
         self,
@@ -56,35 +108,73 @@ class EventLog:
         at: datetime | None = None,
     ) -> str | None:
         """Write one event; its id once it is written, None if it could not be. `at` defaults to now."""
+        writer = self._writer
+        seq = next(writer.numbers)
+        told = 0
         try:
-            if not isinstance(payload or {}, Mapping):
-                raise TypeError(f"a payload is a mapping, not a {type(payload).__name__}")
-            moment = to_naive_utc(at) if at is not None else now()
-            return self._write(
-                Event(
-                    type=sanitize(str(type)),
-                    occurred_at=moment,
-                    session_id=None if session is None else sanitize(str(session)),
-                    payload=sanitize(payload or {}),
-                    id=new_id(),
+            nanoseconds = system.time_ns()
+            event_id = numbered_id(nanoseconds, writer.first_id + seq)
+            kind = _word(type)
+            if kind == b'""':
+                raise ValueError("an event has a type")
+            if payload is None:
+                payload = {}
+            elif _class_of(payload) is not dict and not isinstance(payload, Mapping):
+                raise TypeError(f"a payload is a mapping, not a {_class_of(payload).__name__}")
+            moment = format_nanoseconds(nanoseconds) if at is None else format_time(_readable_moment(at))
+            if writer.untold:
+                told = self._take_untold(writer)
+            body = (
+                b'{"v":%d,"id":"%s","type":%s,"timestamp":"%s","sessionId":%s,"writer":%s,"seq":%d,%s"payload":%s'
+                % (
+                    SCHEMA_VERSION,
+                    event_id.encode(),
+                    kind,
+                    moment.encode(),
+                    b"null" if session is None else _word(session),
+                    writer.name_json,
+                    seq,
+                    b'"dropped_before":%d,' % told if told else b"",
+                    payload_json(payload),
                 )
             )
+            line = sealed_line(body)
+            if len(line) > MAX_LINE_BYTES:
+                line = _placeholder_line(_decode(body + b"}"), len(line))
+            writer.appender.write(line, nanoseconds)
         except Exception as error:  # noqa: BLE001 - telemetry must never break the program that it watches
-            self._refuse(error)
+            self._refuse(writer, error, told)
             return None
+        except BaseException as error:  # the host's own: Ctrl-C, an exit from a signal handler
+            self._refuse(writer, error, told)
+            raise
+        return event_id
 
     def record(self, event: Event) -> str | None:
         """Write an event that already has its id and time: how derived events reach a journal."""
+        writer = self._writer
+        seq = next(writer.numbers)
+        told = 0
         try:
-            return self._write(recorded(event))
+            clean = recorded(event)
+            if writer.untold:
+                told = self._take_untold(writer)
+                clean = replace(clean, extra={**clean.extra, "dropped_before": told})
+            writer.appender.write(encode(replace(clean, writer=writer.name, seq=seq)), system.time_ns())
         except Exception as error:  # noqa: BLE001 - as in `append`
-            self._refuse(error)
+            self._refuse(writer, error, told)
             return None
+        except BaseException as error:
+            self._refuse(writer, error, told)
+            raise
+        return event.id
 
     def close(self) -> None:
-        """Let go of the file. The log can still be used; it opens the file again."""
-        with self._lock:
-            self._appender.close()
+        """Let go of the file, synced at the levels that sync. The log can still be used; it opens the file again."""
+        try:
+            self._writer.appender.close()
+        except Exception as error:  # noqa: BLE001 - as in `append`
+            self._warn(f"the last events may not be on the disk: {error}")
 
     def __enter__(self) -> Self:
         return self
@@ -92,24 +182,22 @@ class EventLog:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _write(self, event: Event) -> str:
-        if os.getpid() != self._pid:
-            self._lock = threading.Lock()
-            self._begin()
-        with self._lock:
-            line = encode(replace(event, writer=self._writer, seq=self._seq))
-            if len(line) > MAX_LINE_BYTES:
-                line = encode(replace(_placeholder(event, len(line)), writer=self._writer, seq=self._seq))
-            self._seq += 1
-            self._appender.write(line)
-        return event.id
+    def _take_untold(self, writer: _Writer) -> int:
+        with self._losses:
+            told, writer.untold = writer.untold, 0
+        return told
 
-    def _refuse(self, error: Exception) -> None:
-        self.dropped += 1
+    def _refuse(self, writer: _Writer, error: BaseException, told: int) -> None:
+        with self._losses:
+            self.dropped += 1
+            writer.untold += 1 + told
+        self._warn(f"cannot write to the event log: {error}")
+
+    def _warn(self, what: str) -> None:
         if not self._warned:
             self._warned = True
             with contextlib.suppress(Exception):  # a closed stderr is no reason to fail either
-                print(f"analyzer: cannot write to the event log in {self.folder}: {error}", file=sys.stderr)  # noqa: T201
+                print(f"analyzer: {self.folder}: {what}", file=sys.stderr)  # noqa: T201
 
     # One method a type: the same as `append`, with the payload's keys checked by a type checker.
 
@@ -229,16 +317,72 @@ def recorded(event: Event) -> Event:
     clean = replace(
         event,
         type=sanitize(event.type),
+        occurred_at=_readable_moment(event.occurred_at),
         session_id=sanitize(event.session_id),
-        payload=sanitize(event.payload),
+        payload=_decode(payload_json(event.payload)),
         extra=sanitize(event.extra),
         origin=replace(origin, path=sanitize(origin.path)) if origin else None,
     )
     length = len(encode(clean)) + _WRITER_BYTES
-    return clean if length <= MAX_LINE_BYTES else _placeholder(clean, length)
+    if length <= MAX_LINE_BYTES:
+        return clean
+    return replace(clean, extra={}, **_placeholder(clean.type, clean.payload, length))
 
 
-def _placeholder(event: Event, length: int) -> Event:
-    short = {key: value for key, value in event.payload.items() if len(str(value)) <= 256}
-    payload = {**short, "truncated": True, "original_bytes": length}
-    return replace(event, type=event.type[:256], payload=payload, extra={})
+def _placeholder(kind: str, payload: Mapping[str, Any], length: int) -> dict[str, Any]:
+    short = {key: value for key, value in payload.items() if len(str(value)) <= 256}
+    return {"type": kind[:256], "payload": {**short, "truncated": True, "original_bytes": length}}
+
+
+def _placeholder_line(record: dict[str, Any], length: int) -> bytes:
+    record.update(_placeholder(record["type"], record["payload"], length))
+    return sealed_line(msgspec.json.encode(record)[:-1])
+
+
+@lru_cache(maxsize=256)
+def _short_word(text: str) -> bytes:
+    return msgspec.json.encode(sanitize(text))
+
+
+def _word(value: object) -> bytes:
+    """A text of the envelope as JSON; the same few come again and again."""
+    if value.__class__ is str and len(value) <= 128:
+        return _short_word(value)
+    clean = sanitize(value)
+    return msgspec.json.encode(clean if isinstance(clean, str) else str(clean))
+
+
+def _readable_moment(moment: datetime) -> datetime:
+    """The moment in naive UTC, if a reader would take it.
+
+    Raises:
+        ValueError: outside of the years that a log speaks of.
+    """
+    utc = to_naive_utc(moment)
+    if not EPOCH <= utc < LAST:
+        raise ValueError(f"out of the years 1970 to 2199: {utc.isoformat()[:10]}")
+    return utc
+
+
+def _host() -> str:
+    name = os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "")
+    return name.replace(":", "-") or "localhost"
+
+
+_logs: weakref.WeakSet[EventLog] = weakref.WeakSet()
+
+
+def _in_child() -> None:
+    for log in list(_logs):
+        log._writer.appender.abandon()
+        log._begin()
+
+
+def _at_exit() -> None:
+    for log in list(_logs):
+        log.close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
+atexit.register(_at_exit)

@@ -1,66 +1,172 @@
-"""Any value → a JSON-ready, redacted, bounded one. Total: what cannot be kept is replaced by a text that says so."""
+"""Any value → a JSON-ready, redacted, bounded one. Total: what cannot be kept is replaced by a text that says so.
+
+`payload_json` has two roads with one meaning: what needs no change is encoded at once, everything else is walked.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
+import msgspec
+
 from analyzer.events.times import format_time
-from analyzer.redaction import redact, redact_member
+from analyzer.redaction import may_hold_secret, redact, redact_argument, redact_member
 
 MAX_TEXT = 16_384
 """Characters of one text; redaction comes before the cut, so that no half of a secret survives it."""
 MAX_ITEMS = 1_000
 MAX_LEVELS = 32
-_NOTE = 48
-_LARGEST_EXACT = 2**63 - 1
+MAX_TOTAL = 4 * 1024 * 1024
+"""Characters of a whole value, an item counted as `_NODE`: containers that hold each other would else never end."""
+_NODE = 64
+_LOOKAHEAD = 4_096
+"""Characters behind the cut that redaction sees: more than a secret needs to be recognised by."""
+_CUT_NOTE = 48
+# What the encoder takes for an integer.
+_LEAST, _LARGEST = -(2**63), 2**64 - 1
+_SCALARS = frozenset({str, bool, type(None), int, float})
+_encode = msgspec.json.Encoder().encode
 
 
-def sanitize(value: Any, level: int = 0) -> Any:
-    """A copy of `value` that the codec takes, with secrets out and sizes bounded."""
-    if isinstance(value, str):
-        return _text(value)
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, int):
-        return int(value) if abs(value) <= _LARGEST_EXACT else str(value)[:64]
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else None
-    if level >= MAX_LEVELS:
-        return "[nested too deeply]"
-    if isinstance(value, Mapping):
-        items = list(value.items())[:MAX_ITEMS]
-        return dict(_member(key if isinstance(key, str) else str(key), item, level + 1) for key, item in items)
-    if isinstance(value, list | tuple | set | frozenset):
-        return [sanitize(item, level + 1) for item in list(value)[:MAX_ITEMS]]
-    if isinstance(value, datetime):
-        return format_time(value)
-    if isinstance(value, bytes | bytearray):
-        return _text(bytes(value[: MAX_TEXT * 4]).decode("utf-8", "replace"))
-    return _text(str(value))
+def payload_json(payload: Mapping[str, Any]) -> bytes:
+    """The sanitized payload as JSON: the same bytes as `encode(sanitize(payload))`, mostly without the walk."""
+    if type(payload) is dict:
+        try:
+            if _plain_items(payload, 0) <= MAX_ITEMS:
+                encoded = _encode(payload)
+                # A text that is too long makes a long encoding.
+                if len(encoded) <= MAX_TEXT and not may_hold_secret(encoded):
+                    return encoded
+        except (TypeError, ValueError, OverflowError, RuntimeError):
+            pass  # a key that is no text, a lone surrogate, a huge integer; or another thread has changed it meanwhile
+    return _encode(sanitize_payload(payload))
 
 
-def _member(key: str, value: Any, level: int) -> tuple[str, Any]:
-    name = _text(key)
-    if isinstance(value, str):
-        return name, _capped(redact_member(key, _encodable(value)))
-    return name, sanitize(value, level)
+def sanitize_payload(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """The same for a payload: an object always, whatever asking it for its items brings."""
+    clean = sanitize(payload)
+    return clean if isinstance(clean, dict) else {"unreadable": clean}
 
 
-def _encodable(text: str) -> str:
-    # A lone surrogate (from file names, mostly) is no UTF-8: strict readers refuse the whole line.
-    return text.encode("utf-8", "replace").decode("utf-8")
+def _plain_items(value: Any, level: int) -> int:
+    """How many items a container holds in all, or more than `MAX_ITEMS` where it has to be walked.
+
+    To be walked is what holds anything but exactly the types of JSON, or more or deeper than a payload may.
+
+    Raises:
+        TypeError: a key is no text.
+    """
+    total = len(value)
+    if total > MAX_ITEMS or level >= MAX_LEVELS:
+        return MAX_ITEMS + 1
+    if type(value) is dict:
+        "".join(value)
+        value = value.values()
+    for item in value:
+        if type(item) not in _SCALARS:
+            if type(item) is not dict and type(item) is not list:
+                return MAX_ITEMS + 1
+            total += _plain_items(item, level + 1)
+            if total > MAX_ITEMS:  # also what ends the way through containers that hold each other
+                return total
+    return total
 
 
-def _text(text: str) -> str:
-    return _capped(redact(_encodable(text)))
+def sanitize(value: Any) -> Any:
+    """A copy of `value` that the codec takes, with secrets out and sizes bounded. Never raises."""
+    return _Walk().clean(value, 0)
 
 
-def _capped(clean: str) -> str:
-    if len(clean) <= MAX_TEXT:
+class _Walk:
+    """One value's way through; it knows how much may still be kept."""
+
+    __slots__ = ("left",)
+
+    def __init__(self) -> None:
+        self.left = MAX_TOTAL
+
+    def clean(self, value: Any, level: int, key: str = "", argument: str = "") -> Any:
+        """`key`: the name that it stands under; `argument`: the text before it in a list."""
+        self.left -= _NODE
+        try:
+            if isinstance(value, str):
+                return self._text(value, 0, key, argument)
+            if value is None or isinstance(value, bool):
+                return value
+            if isinstance(value, int):
+                number = int.__add__(value, 0)
+                return number if _LEAST <= number <= _LARGEST else self._text(_digits(number), 0, key, argument)
+            if isinstance(value, float):
+                return float.__add__(value, 0.0) if math.isfinite(value) else None
+            if isinstance(value, Mapping | list | tuple | set | frozenset):
+                if level >= MAX_LEVELS:
+                    return self._text("[nested too deeply]", 0, key, argument)
+                return self._object(value, level + 1) if isinstance(value, Mapping) else self._array(value, level + 1)
+            if isinstance(value, datetime):
+                return self._text(format_time(value), 0, key, argument)
+            if isinstance(value, bytes | bytearray):
+                text = bytes(value[: 4 * (MAX_TEXT + _LOOKAHEAD)]).decode("utf-8", "replace")
+                return self._text(text, len(value), key, argument)
+            return self._text(str(value), 0, key, argument)
+        except Exception:  # noqa: BLE001 - a host's own objects may do anything when they are asked what they are
+            return self._text(_unreadable(value), 0, key, argument)
+
+    def _object(self, value: Mapping[Any, Any], level: int) -> dict[str, Any]:
+        # A copy first: other threads may change a plain one meanwhile.
+        items = list(value.items()) if type(value) is dict else islice(value.items(), MAX_ITEMS)
+        kept: dict[str, Any] = {}
+        for key, item in islice(items, MAX_ITEMS):
+            if self.left <= 0:
+                break
+            word = _word(key)
+            kept[self._text(word, 0, "", "")] = self.clean(item, level, key=word)
+        return kept
+
+    def _array(self, value: Iterable[Any], level: int) -> list[Any]:
+        kept: list[Any] = []
+        before = ""
+        for item in islice(tuple(value), MAX_ITEMS):
+            if self.left <= 0:
+                break
+            kept.append(self.clean(item, level, argument=before))
+            before = _readable(item) if isinstance(item, str) else ""
+        return kept
+
+    def _text(self, text: str, length: int, key: str, argument: str) -> str:
+        length = max(length, str.__len__(text))
+        seen = _readable(text)
+        if key:
+            clean = redact_member(key, seen)
+        elif argument:
+            clean = redact_argument(argument, seen)
+        else:
+            clean = redact(seen)
+        if length > len(seen) or len(clean) > MAX_TEXT:
+            kept = clean[: MAX_TEXT - _CUT_NOTE]
+            clean = f"{kept}[… {max(length, len(clean)) - len(kept)} characters cut]"
+        self.left -= len(clean)
         return clean
-    # What was cut once is not cut again: the note counts towards the length.
-    kept = MAX_TEXT - _NOTE
-    return f"{clean[:kept]}[… {len(clean) - kept} characters cut]"
+
+
+def _word(key: object) -> str:
+    try:
+        return _readable(key if isinstance(key, str) else str(key))
+    except Exception:  # noqa: BLE001 - as in `clean`
+        return _unreadable(key)
+
+
+def _unreadable(value: object) -> str:
+    return f"[unreadable {type(value).__name__[:64]}]"
+
+
+def _readable(text: str) -> str:
+    # A lone surrogate (from file names, mostly) is no UTF-8: strict readers refuse the whole line.
+    return str.__getitem__(text, slice(MAX_TEXT + _LOOKAHEAD)).encode("utf-8", "replace").decode("utf-8")
+
+
+def _digits(value: int) -> str:
+    return str(value)[:64] if value.bit_length() <= 4_096 else f"[an integer of {value.bit_length()} bits]"

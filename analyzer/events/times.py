@@ -6,6 +6,7 @@ A text that names a moment gives that moment; a text without a single digit ("â€
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - naive UTC is the store's own form
 LAST = datetime(2200, 1, 1)  # noqa: DTZ001 - as above
@@ -82,3 +83,18 @@ def format_time(moment: datetime) -> str:
 def now() -> datetime:
     """The present moment, naive UTC, to the millisecond."""
     return _to_millisecond(datetime.now(UTC).replace(tzinfo=None))
+
+
+def format_nanoseconds(nanoseconds: int) -> str:
+    """The same of nanoseconds since 1970; most calls share their second with the one before.
+
+    Raises:
+        OverflowError: after the year 9999.
+    """
+    seconds, rest = divmod(nanoseconds, 1_000_000_000)
+    return f"{_second_text(seconds)}.{rest // 1_000_000:03d}Z"
+
+
+@lru_cache(maxsize=4)
+def _second_text(seconds: int) -> str:
+    return (EPOCH + timedelta(seconds=seconds)).isoformat()

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import stat
 import subprocess
 import sys
 import threading
-from datetime import date, datetime
+from datetime import datetime
 from pathlib import Path
 
 import jsonlines
 import pytest
 
 from analyzer.classifier import classify
-from analyzer.events import EventLog, error_payload
+from analyzer.events import Event, EventLog, Origin, decode, encode, error_payload
 from analyzer.events.appender import Appender
 from analyzer.events.payloads import EVENT_TYPES
+from analyzer.events.times import now
 
 
 def lines_of(folder: Path) -> list[dict[str, object]]:
@@ -160,9 +162,13 @@ def test_nothing_that_a_host_passes_makes_append_raise(tmp_path: Path) -> None:
             {7: {1}},
         ):
             assert log.append("a.b", awkward) is not None
-        assert log.append("a.b", {"h": Hostile()}) is None
+        assert log.append("a.b", {"h": Hostile(), Hostile(): 1}) is not None
         assert log.append("a.b", 5) is None  # type: ignore[arg-type]
-    assert len(lines_of(tmp_path)) == 7
+        assert log.append("") is None
+        assert log.append("a.b", at=datetime(1, 1, 1)) is None
+        assert log.append(Hostile()) is not None  # type: ignore[arg-type]
+    assert len(lines_of(tmp_path)) == 9
+    assert log.dropped == 3
 
 
 def test_a_payload_over_the_cap_leaves_a_placeholder(tmp_path: Path) -> None:
@@ -189,11 +195,11 @@ def test_a_log_that_cannot_be_written_says_so_once_and_counts(
 
 
 def test_a_fifo_in_the_logs_place_does_not_hang_the_host(tmp_path: Path) -> None:
-    """What is no regular file is refused."""
-    from analyzer.events.times import now
-
-    os.mkfifo(tmp_path / f"events-{now().date()}.jsonl")
-    assert EventLog(tmp_path).append("a.b") is None
+    """What is no regular file is left alone, and the next part is taken."""
+    fifo = tmp_path / f"events-{now().date()}.jsonl"
+    os.mkfifo(fifo)
+    assert EventLog(tmp_path).append("a.b") is not None
+    assert [path.suffixes for path in tmp_path.iterdir() if path != fifo] == [[".001", ".jsonl"]]
 
 
 def test_a_new_line_is_begun_after_a_torn_one(tmp_path: Path) -> None:
@@ -230,22 +236,29 @@ def test_a_full_part_is_followed_by_a_new_one(tmp_path: Path) -> None:
     assert len(lines_of(tmp_path)) == 20
 
 
+DAY = 86_400 * 10**9
+
+
 def test_a_new_day_begins_a_new_file(tmp_path: Path) -> None:
-    """The name carries the UTC day at the time of writing."""
-    days = iter([date(2026, 11, 1), date(2026, 11, 1), date(2026, 11, 2)])
-    appender = Appender(tmp_path, today=lambda: next(days))
-    for _ in range(3):
-        appender.write(b"{}\n")
+    """The name carries the UTC day of writing; a clock that goes back goes back to its file."""
+    appender = Appender(tmp_path)
+    for day in (20_758, 20_758, 20_759, 20_757, 20_758, 0):
+        appender.write(b"{}\n", day * DAY + 5)
     appender.close()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["events-2026-11-01.jsonl", "events-2026-11-02.jsonl"]
+    assert {path.name: path.stat().st_size for path in tmp_path.iterdir()} == {
+        "events-2026-11-01.jsonl": 9,
+        "events-2026-11-02.jsonl": 3,
+        "events-2026-10-31.jsonl": 3,
+        "events-1970-01-01.jsonl": 3,
+    }
 
 
 def test_a_restarted_writer_goes_on_with_the_newest_part(tmp_path: Path) -> None:
     """Parts that are full already are not opened again."""
     (tmp_path / "events-2026-11-01.jsonl").write_bytes(b"x" * 99 + b"\n")
     (tmp_path / "events-2026-11-01.002.jsonl").write_bytes(b"{}\n")
-    appender = Appender(tmp_path, max_bytes=100, today=lambda: date(2026, 11, 1))
-    appender.write(b'{"a":1}\n')
+    appender = Appender(tmp_path, max_bytes=100)
+    appender.write(b'{"a":1}\n', 20_758 * DAY)
     appender.close()
     assert (tmp_path / "events-2026-11-01.002.jsonl").read_bytes() == b'{}\n{"a":1}\n'
 
@@ -255,3 +268,53 @@ def test_a_given_moment_is_written_in_utc(tmp_path: Path) -> None:
     with EventLog(tmp_path) as log:
         log.append("a.b", at=datetime.fromisoformat("2026-11-01T02:00:00+02:00"))
     assert lines_of(tmp_path)[0]["timestamp"] == "2026-11-01T00:00:00.000Z"
+
+
+def test_a_line_is_what_the_codec_would_make_of_its_event(tmp_path: Path) -> None:
+    """The appender puts its lines together by hand, and they are the same bytes."""
+    log = EventLog(tmp_path)
+    for kind, session, payload in [
+        ("a.b", None, None),
+        ('q"\u00e9\n', "s\u2028", {"n": [1, {"m": None}], "\u00e9": 0.5}),
+    ]:
+        log.append(kind, payload, session=session)
+    log.append("a.b", at=datetime(2026, 11, 1, 2, 3, 4, 567_891))
+    (path,) = tmp_path.iterdir()
+    lines = path.read_bytes().splitlines(keepends=True)
+    assert len(lines) == 3
+    for line in lines:
+        event = decode(line[:-1], datetime(2026, 1, 1))
+        assert isinstance(event, Event)
+        assert encode(event) == line
+    assert json.loads(lines[2])["timestamp"] == "2026-11-01T02:03:04.567Z"
+
+
+def test_a_recorded_event_keeps_its_id_and_its_bounds(tmp_path: Path) -> None:
+    """A derived event is written with the journal's writer and number; one that is too long leaves a placeholder."""
+    log = EventLog(tmp_path)
+    small = Event("a.b", datetime(2026, 11, 1), "s", {"token": "hunter2x"}, "id-1", origin=Origin("gdd", "/x", 3))
+    large = Event("a.b", datetime(2026, 11, 1), "s", {"k": 1, "items": ["x" * 16_000] * 200}, "id-2")
+    assert [log.record(small), log.record(large)] == ["id-1", "id-2"]
+    first, second = lines_of(tmp_path)
+    assert (first["id"], first["seq"], first["origin"]) == ("id-1", 0, {"format": "gdd", "path": "/x", "line": 3})
+    assert "hunter2x" not in str(first)
+    assert (second["seq"], second["payload"]["k"], second["payload"]["truncated"]) == (1, 1, True)  # type: ignore[index]
+
+
+def test_an_unknown_durability_is_an_error_of_the_program(tmp_path: Path) -> None:
+    """A word that promises nothing is refused where it is written."""
+    with pytest.raises(ValueError, match="process, batch or event"):
+        EventLog(tmp_path, durability="always")  # type: ignore[arg-type]
+
+
+def test_importing_the_log_loads_little(tmp_path: Path) -> None:
+    """Beside the standard library the serializer (with its `typing_extensions`) and RE2; not even the classifier."""
+    script = (
+        "import sys; before = set(sys.modules); import analyzer; analyzer.EventLog\n"
+        "names = {name.split('.')[0] for name in set(sys.modules) - before}\n"
+        "print(sorted(names - sys.stdlib_module_names), 'analyzer.classifier' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    names, classifier = done.stdout.rsplit(" ", 1)
+    assert set(ast.literal_eval(names)) <= {"analyzer", "msgspec", "re2", "typing_extensions"}
+    assert classifier == "False\n"

@@ -1,0 +1,222 @@
+"""How many events a second and process: `python -m benchmarks.append`. See README.md for what the rows mean."""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import itertools
+import json
+import logging
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from time import perf_counter, process_time
+from typing import Any, NamedTuple
+
+from analyzer.events import EventLog
+
+Write = Callable[[Mapping[str, Any]], object]
+
+
+class Rival(NamedTuple):
+    """A way to append events as JSON lines."""
+
+    name: str
+    open: Callable[[Path, ExitStack], Write]
+    promise: str
+    """What is known about an event once the call is back."""
+    share: int = 1
+    """One part in so many of the events: some ways are slow."""
+
+
+def _events(count: int) -> list[dict[str, Any]]:
+    """Payloads of `error.classified` with their facts, some 400 bytes each; no secrets in them."""
+    return [
+        {
+            "caller": f"probe-{number % 7}",
+            "reason": "rate_limited",
+            "detail": "requests",
+            "retryable": True,
+            "action": "wait_then_retry",
+            "rule": "status-429",
+            "ruleset": "5c1f0e9a2b7d",
+            "operation": f"op-{number}",
+            "attempt": number % 3 + 1,
+            "max_attempts": 3,
+            "retry_after_seconds": number % 60 + 0.5,
+            "input_tokens": 1_000 + number,
+            "facts": {
+                "status": 429,
+                "type": "rate_limit_error",
+                "message": f"Too many requests, {number % 90} waiting, try again in {number % 60} seconds",
+                "provider": "example",
+                "headers": {"retry-after": str(number % 60)},
+            },
+        }
+        for number in range(count)
+    ]
+
+
+def _event_log(level: Any) -> Callable[[Path, ExitStack], Write]:
+    def opened(folder: Path, stack: ExitStack) -> Write:
+        log = stack.enter_context(EventLog(folder / "log", durability=level))
+
+        def write(payload: Mapping[str, Any]) -> None:
+            if log.append("error.classified", payload, session="s-42") is None:
+                raise OSError("an event was lost")
+
+        return write
+
+    return opened
+
+
+def _structlog(raw: bool) -> Callable[[Path, ExitStack], Write]:
+    def opened(folder: Path, stack: ExitStack) -> Write:
+        import structlog
+
+        stamp = structlog.processors.TimeStamper(fmt="iso", key="timestamp")
+        if raw:
+            import orjson
+
+            sink: Any = structlog.BytesLogger(stack.enter_context((folder / "a.jsonl").open("ab")))
+            render = structlog.processors.JSONRenderer(serializer=orjson.dumps)
+        else:
+            sink = structlog.WriteLogger(stack.enter_context((folder / "a.jsonl").open("a", encoding="utf-8")))
+            render = structlog.processors.JSONRenderer()
+        logger = structlog.wrap_logger(sink, processors=[structlog.processors.add_log_level, stamp, render]).bind()
+        return lambda payload: logger.error("error.classified", sessionId="s-42", payload=payload)
+
+    return opened
+
+
+def _jsonlines(folder: Path, stack: ExitStack) -> Write:
+    import jsonlines
+
+    writer = stack.enter_context(jsonlines.open(str(folder / "a.jsonl"), "a", flush=True))
+    return lambda payload: writer.write(_record(payload))
+
+
+def _json_logger(folder: Path, stack: ExitStack) -> Write:
+    from pythonjsonlogger.json import JsonFormatter
+
+    handler = logging.FileHandler(folder / "a.jsonl")
+    stack.callback(handler.close)
+    handler.setFormatter(JsonFormatter("{message}{levelname}{asctime}", style="{"))
+    logger = logging.Logger("benchmark")
+    logger.addHandler(handler)
+    return lambda payload: logger.error("error.classified", extra={"sessionId": "s-42", "payload": payload})
+
+
+def _loguru(folder: Path, stack: ExitStack) -> Write:
+    from loguru import logger
+
+    logger.remove()
+    sink = logger.add(str(folder / "a.jsonl"), serialize=True)
+    stack.callback(logger.remove, sink)
+    bound = logger.bind(sessionId="s-42")
+    return lambda payload: bound.bind(payload=payload).error("error.classified")
+
+
+def _by_hand(folder: Path, stack: ExitStack) -> Write:
+    handle = stack.enter_context((folder / "a.jsonl").open("a", encoding="utf-8"))
+
+    def write(payload: Mapping[str, Any]) -> None:
+        handle.write(json.dumps(_record(payload)) + "\n")
+        handle.flush()
+
+    return write
+
+
+def _record(payload: Mapping[str, Any]) -> dict[str, Any]:
+    moment = datetime.now(UTC).isoformat(timespec="milliseconds")
+    return {"type": "error.classified", "timestamp": moment, "sessionId": "s-42", "payload": payload}
+
+
+_KILL = "survives kill -9; errors are raised; no ids, checksums, redaction"
+RIVALS = (
+    Rival("EventLog, process", _event_log("process"), "survives kill -9; id, checksum, redaction, losses counted"),
+    Rival("EventLog, batch", _event_log("batch"), "the same, and on the disk once a second"),
+    Rival("EventLog, event", _event_log("event"), "the same, and on the disk: survives a power cut", share=100),
+    Rival("structlog, BytesLogger, orjson", _structlog(raw=True), _KILL),
+    Rival("structlog, WriteLogger, json", _structlog(raw=False), _KILL),
+    Rival("jsonlines, flush", _jsonlines, "two writes a line: lines of two processes may mix"),
+    Rival("python-json-logger, FileHandler", _json_logger, "survives kill -9; errors to stderr; no ids, no redaction"),
+    Rival("loguru, serialize", _loguru, "survives kill -9; errors to stderr; no redaction"),
+    Rival("json.dumps, write, flush", _by_hand, _KILL),
+)
+
+
+class Timing(NamedTuple):
+    """One run of one row, in microseconds an event."""
+
+    wall: float
+    processor: float
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print the table, and what an import costs."""
+    options = _parser().parse_args(argv)
+    events = _events(2_000)
+    timings: dict[str, list[Timing]] = {rival.name: [] for rival in RIVALS}
+    absent: dict[str, str] = {}
+    for turn in range(options.runs):
+        # Every other time backwards: what a run leaves behind does not always meet the same neighbour.
+        for rival in RIVALS[:: 1 if turn % 2 == 0 else -1]:
+            try:
+                timings[rival.name].append(_run(rival, events, options.events // rival.share, options.folder))
+            except ImportError as error:
+                absent[rival.name] = f"not installed: {error.name}"
+    own = statistics.median(timing.processor for timing in timings[RIVALS[0].name])
+    print(f"{'row':32} {'wall us':>8} {'cpu us':>8} {'events/s':>9} {'cpu ratio':>9}  promise")
+    for rival in RIVALS:
+        if rival.name in absent:
+            print(f"{rival.name:32} {absent[rival.name]}")
+            continue
+        wall = statistics.median(timing.wall for timing in timings[rival.name])
+        processor = statistics.median(timing.processor for timing in timings[rival.name])
+        rate = 1e6 / wall
+        print(f"{rival.name:32} {wall:8.1f} {processor:8.1f} {rate:9,.0f} {processor / own:9.2f}  {rival.promise}")
+    print(f"\nimport: {_import_milliseconds(options.runs):.0f} ms of processor time over bare Python")
+    return 0
+
+
+def _run(rival: Rival, events: Sequence[Mapping[str, Any]], count: int, folder: str | None) -> Timing:
+    with tempfile.TemporaryDirectory(dir=folder) as place, ExitStack() as stack:
+        write = rival.open(Path(place), stack)
+        given = list(itertools.islice(itertools.cycle(events), count))
+        for payload in events[: count // 10]:
+            write(payload)
+        gc.collect()
+        wall, processor = perf_counter(), process_time()
+        for payload in given:
+            write(payload)
+        return Timing((perf_counter() - wall) / count * 1e6, (process_time() - processor) / count * 1e6)
+
+
+def _import_milliseconds(runs: int) -> float:
+    script = (
+        "import time; start = time.process_time(); import analyzer; analyzer.EventLog; "
+        "print(time.process_time() - start)"
+    )
+    found = [
+        float(subprocess.check_output([sys.executable, "-c", script], text=True))  # noqa: S603 - our own script
+        for _ in range(max(3, runs))
+    ]
+    return statistics.median(found) * 1000
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.append", description=__doc__)
+    parser.add_argument("--events", type=int, default=50_000, help="events a run (default: %(default)s)")
+    parser.add_argument("--runs", type=int, default=7, help="runs a row; the median counts (default: %(default)s)")
+    parser.add_argument("--folder", help="where to write (default: the folder for temporary files)")
+    return parser
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
