@@ -13,14 +13,36 @@ if TYPE_CHECKING:
     from analyzer.classifier import Classification, Facts, classify
     from analyzer.errors import AnalyzerError
     from analyzer.events import Event, EventLog
+    from analyzer.recovery import (
+        Backoff,
+        ContextRecovery,
+        ContextRecoveryHook,
+        IterationBudget,
+        IterationBudgetExhaustedError,
+        Policy,
+        RateGuard,
+        RateLimitedError,
+        Retry,
+        RetryWatch,
+    )
     from analyzer.store import open_store
 
 _HOMES = {
     "AnalyzerError": "analyzer.errors",
+    "Backoff": "analyzer.recovery",
     "Classification": "analyzer.classifier",
+    "ContextRecovery": "analyzer.recovery",
+    "ContextRecoveryHook": "analyzer.recovery",
     "Event": "analyzer.events",
     "EventLog": "analyzer.events",
     "Facts": "analyzer.classifier",
+    "IterationBudget": "analyzer.recovery",
+    "IterationBudgetExhaustedError": "analyzer.recovery",
+    "Policy": "analyzer.recovery",
+    "RateGuard": "analyzer.recovery",
+    "RateLimitedError": "analyzer.recovery",
+    "Retry": "analyzer.recovery",
+    "RetryWatch": "analyzer.recovery",
     "classify": "analyzer.classifier",
     "open_store": "analyzer.store",
     "overview": "analyzer.analysis",
@@ -29,10 +51,20 @@ _HOMES = {
 
 __all__ = [
     "AnalyzerError",
+    "Backoff",
     "Classification",
+    "ContextRecovery",
+    "ContextRecoveryHook",
     "Event",
     "EventLog",
     "Facts",
+    "IterationBudget",
+    "IterationBudgetExhaustedError",
+    "Policy",
+    "RateGuard",
+    "RateLimitedError",
+    "Retry",
+    "RetryWatch",
     "classify",
     "open_store",
     "overview",

@@ -116,6 +116,7 @@ class Chain:
             action=action,
             attempt=self.attempt,
             max_attempts=self.attempt + allowed - self._failures[reason],
+            chained=not policy.silent,
         )
         step = self._step(error, verdict, needed)
         if policy.silent:

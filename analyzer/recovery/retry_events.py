@@ -28,12 +28,19 @@ class Trail:
     operation: str = field(default_factory=lambda: uuid.uuid4().hex)
     settled: bool = False
 
-    def error_classified(self, verdict: Classification, *, action: str, attempt: int, max_attempts: int) -> None:
-        """A call failed. A caller that only records makes no chain."""
+    def error_classified(
+        self,
+        verdict: Classification,
+        *,
+        action: str,
+        attempt: int,
+        max_attempts: int | None,
+        chained: bool = True,
+    ) -> None:
+        """A call failed. `chained`: the end of its chain will be told."""
         if self.log is None:
             return
         provider = verdict.provider or self.provider
-        chained = action != "record" or verdict.detail == "aborted"
         self.log.error_classified(
             verdict,
             session=self.session,
