@@ -82,7 +82,7 @@ def _auth(verdict: Classification, caller: str, provider: str | None, credential
     renew = f" ({credential.renew})" if credential else ""
     if verdict.detail in ("billing", "hard_quota"):
         return f"{caller}: the account at {whose}{kept} has no credit or quota left{renew}; waiting does not help{said}"
-    if verdict.detail == "permission":
+    if verdict.detail == "permission" or verdict.facts.status == 403:
         return f"{caller}: the credential{kept} may not do this at {whose}; grant it or use another{renew}{said}"
     if verdict.detail == "missing_key":
         return f"{caller}: there is no credential for {whose}; set {_variable(credential)}{renew}{said}"

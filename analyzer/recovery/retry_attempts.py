@@ -90,6 +90,7 @@ class Attempts:
                 answer = self._chain.admit()
                 if answer == "wait":
                     self._block(None)
+                    self._setting.clock.sleep(self._chain.jitter_seconds(), self._cancel)
                 self._done = answer == "skip"
             else:
                 step = self._over(self._chain.failed(error), error)
@@ -138,6 +139,7 @@ class Attempts:
                 answer = await asyncio.to_thread(self._chain.admit)
                 if answer == "wait":
                     await self._block_async(None)
+                    await self._setting.clock.sleep_async(self._chain.jitter_seconds(), self._cancel)
                 self._done = answer == "skip"
             else:
                 step = self._over(await asyncio.to_thread(self._chain.failed, error), error)

@@ -93,6 +93,10 @@ class Chain:
         self.short_circuit(state.reset_at)
         return "skip"
 
+    def jitter_seconds(self) -> float:
+        """What keeps those apart who waited for the same limit."""
+        return self._setting.policy.backoff.delay_seconds(0, self._setting.rng)
+
     def short_circuit(self, reset_at: datetime | None) -> None:
         """The call is not made at all."""
         setting = self._setting

@@ -44,7 +44,11 @@ EPOCH = int(NOW.timestamp())
         ),
         ({"anthropic-ratelimit-unified-5h-status": "allowed"}, "unified-5h", None),
         ({"x-codex-primary-used-percent": "100", "x-codex-primary-reset-after-seconds": "90"}, "primary", Limit(0, 90)),
-        ({"x-codex-primary-used-percent": "25.5", "x-codex-primary-reset-at": str(EPOCH + 9)}, "primary", Limit(74.5, 9)),
+        (
+            {"x-codex-primary-used-percent": "25.5", "x-codex-primary-reset-at": str(EPOCH + 9)},
+            "primary",
+            Limit(74.5, 9),
+        ),
         ({"x-codex-primary-window-minutes": "300"}, "primary", None),
         ({"x-rate-limit-remaining": "0", "x-rate-limit-reset": str(EPOCH + 5)}, "", Limit(0, 5)),
         ({"x-ratelimit-reset-after": "0.75", "x-ratelimit-remaining": "0"}, "", Limit(0, 0.75)),
@@ -88,7 +92,9 @@ def test_moments_are_measured_against_the_servers_clock() -> None:
 @given(
     st.lists(
         st.tuples(
-            st.sampled_from(["retry-after", "retry-after-ms", "x-ratelimit-reset", "ratelimit", "x-codex-reset", "date"])
+            st.sampled_from(
+                ["retry-after", "retry-after-ms", "x-ratelimit-reset", "ratelimit", "x-codex-reset", "date"]
+            )
             | st.text(max_size=30),
             st.text(max_size=40) | st.integers().map(str) | st.floats().map(str) | st.none() | st.binary(max_size=9),
         )
