@@ -192,7 +192,7 @@ class ContextRecovery:
                         continue
                     smaller = summed
             saved = sum(scale.weights) - strategies.weigh(smaller, None).total * scale.share
-            if saved <= 0:
+            if not (gone or cut_now) or saved <= 0:
                 skipped.append(f"{name}: there is nothing that it could make smaller")
                 continue
             present, total = smaller, max(1, round(total - saved))

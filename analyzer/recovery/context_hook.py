@@ -98,7 +98,7 @@ class ContextRecoveryHook:
         return HookResult(stop_propagation=True) if recovered else None
 
     async def handle_async(self, event: str, session_id: str, error: object = None) -> HookResult | None:
-        """`handle` for coroutines; the store is used in a thread, `resume` and the summarizer may be coroutine functions."""
+        """`handle` for coroutines: the store is used in a thread, `resume` and the summarizer may be coroutines."""
         import asyncio  # only loaded where somebody runs it anyway
 
         job = await asyncio.to_thread(self._begin, event, session_id, error)

@@ -16,7 +16,7 @@ import pytest
 
 from analyzer.recovery import RateGuard, RateLimitedError, StateError, WaitCancelledError
 from analyzer.recovery.state_file import StateFile
-from tests.recovery.conftest import FakeClock
+from tests.recovery.simulated import FakeClock
 from tests.recovery.test_state_file import ENVIRONMENT
 
 
@@ -117,8 +117,13 @@ def test_the_file_is_legible(guard: RateGuard, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "limits",
-    ["x", {"a": 1}, {"a": {}}, {"a": {"remaining": "0", "reset_at": "2027-01-01", "recorded_at": "2026-01-01"}}]
-    + [{"a": {"remaining": 0, "reset_at": "whenever", "recorded_at": 5}}],
+    [
+        "x",
+        {"a": 1},
+        {"a": {}},
+        {"a": {"remaining": "0", "reset_at": "2027-01-01", "recorded_at": "2026-01-01"}},
+        {"a": {"remaining": 0, "reset_at": "whenever", "recorded_at": 5}},
+    ],
 )
 def test_a_file_that_says_nonsense_blocks_nothing(guard: RateGuard, tmp_path: Path, limits: object) -> None:
     """What is no limit is passed over, and the next record goes on."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given
@@ -112,19 +112,19 @@ def test_any_headers_give_sane_limits(headers: object) -> None:
 
 
 def test_headers_are_found_where_client_libraries_put_them() -> None:
-    """On the response, on the error, in botocore's dict, and on what an error was raised from; hostile ones give none."""
+    """On the response, the error, in botocore's dict, on what an error was raised from; a hostile error has none."""
 
     class Response:
-        headers = {"Retry-After": "3"}
+        headers: ClassVar = {"Retry-After": "3"}
 
     class WithResponse(Exception):
         response = Response()
 
     class WithHeaders(Exception):
-        headers = [("Retry-After", "3")]
+        headers: ClassVar = [("Retry-After", "3")]
 
     class Botocore(Exception):
-        response = {"ResponseMetadata": {"HTTPHeaders": {"retry-after": "3"}}}
+        response: ClassVar = {"ResponseMetadata": {"HTTPHeaders": {"retry-after": "3"}}}
 
     class Hostile(Exception):
         @property

@@ -24,7 +24,7 @@ from analyzer.recovery import (
     Retry,
     WaitCancelledError,
 )
-from tests.recovery.conftest import OVERFLOW, FakeClock, Flaky, HttpError, Log, limited
+from tests.recovery.simulated import OVERFLOW, FakeClock, Flaky, HttpError, Log, limited
 
 STEADY = Policy(backoff=Backoff(jitter=0))
 

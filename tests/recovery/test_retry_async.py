@@ -12,7 +12,7 @@ import pytest
 
 from analyzer.recovery import ContextRecovery, Policy, RateGuard, RateLimitedError, Retry, WaitCancelledError
 from analyzer.recovery.state_file import StateFile
-from tests.recovery.conftest import OVERFLOW, FakeClock, Flaky, HttpError, Log, limited
+from tests.recovery.simulated import OVERFLOW, FakeClock, Flaky, HttpError, Log, limited
 from tests.recovery.test_retry import STEADY, conversation, settled
 
 

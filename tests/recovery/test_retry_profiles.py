@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from analyzer.recovery import PROFILES, RateGuard, RateLimitedError, Retry
-from tests.recovery.conftest import FakeClock, Flaky, HttpError, Log, limited
+from tests.recovery.simulated import FakeClock, Flaky, HttpError, Log, limited
 from tests.recovery.test_retry import settled
 
 

@@ -11,7 +11,7 @@ import tenacity
 
 from analyzer.recovery import RetryWatch
 from analyzer.store import Store
-from tests.recovery.conftest import Flaky, HttpError, Log
+from tests.recovery.simulated import Flaky, HttpError, Log
 from tests.recovery.test_retry import settled
 
 
