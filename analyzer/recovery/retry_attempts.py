@@ -82,7 +82,7 @@ class Attempts:
         return self
 
     def __next__(self) -> Attempt:
-        if self._done:
+        if self._finished():
             raise StopIteration
         with _Watch(self):
             error = self._failure
@@ -131,7 +131,7 @@ class Attempts:
     async def __anext__(self) -> Attempt:
         import asyncio  # only loaded where somebody runs it anyway
 
-        if self._done:
+        if self._finished():
             raise StopAsyncIteration
         with _Watch(self):
             error = self._failure
@@ -178,6 +178,10 @@ class Attempts:
 
     # What both share.
 
+    def _finished(self) -> bool:
+        """Whether there is nothing left to try; a try whose block never ran is one that did not fail."""
+        return self._done or (self._chain.attempt > 0 and self._failure is None)
+
     def _over(self, step: Step | None, error: BaseException) -> Step | None:
         """The step; None where a silent chain is over, and the error where another one is."""
         if step is None:
@@ -207,7 +211,7 @@ class Attempts:
 
 
 class _Watch:
-    """Settles the chain when somebody stops it between two calls."""
+    """Settles the chain when something ends it between two calls: an interrupt, or a help that raised."""
 
     def __init__(self, attempts: Attempts) -> None:
         self._attempts = attempts
@@ -218,6 +222,10 @@ class _Watch:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if error is not None and (not isinstance(error, Exception) or isinstance(error, WaitCancelledError)):
-            self._attempts._done = True
+        if error is None or isinstance(error, _LEAVES_LOOPS):
+            return
+        self._attempts._done = True
+        if not isinstance(error, Exception) or isinstance(error, WaitCancelledError):
             self._attempts._chain.aborted(error, in_call=False)
+        else:
+            self._attempts._chain.left()

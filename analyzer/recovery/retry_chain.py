@@ -157,6 +157,11 @@ class Chain:
         """While it waited, the limit grew longer than the policy waits for: the error surfaces."""
         self._over(error, "surfaced")
 
+    def left(self) -> None:
+        """An error ends the chain between two calls; what has not been settled yet surfaced."""
+        if self._verdict is not None:
+            self._settle("surfaced")
+
     def succeeded(self, *, cache_hit: bool) -> None:
         """A call returned."""
         if self.attempt > 1:

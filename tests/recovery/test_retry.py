@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import traceback
 from datetime import timedelta
 from pathlib import Path
@@ -326,6 +327,17 @@ def test_each_reason_has_its_own_allowance(settings: dict[str, Any], log: Log) -
     assert (settled(log)["attempts"], settled(log)["outcome"]) == (6, "exhausted")
 
 
+def test_a_help_that_raises_ends_the_chain(settings: dict[str, Any], log: Log) -> None:
+    """Its error is raised, no further call is made, and the chain has an end."""
+
+    def compress(*_: object) -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        Retry("planner", compress=compress, **settings).call(Flaky(HttpError(400, OVERFLOW), "never"))
+    assert (settled(log)["outcome"], settled(log)["attempts"]) == ("surfaced", 1)
+
+
 def test_attempts_can_be_set_by_reason(settings: dict[str, Any], log: Log) -> None:
     """Where the table's figures do not fit; a reason that is not tried again cannot be given attempts."""
     settings["policy"] = Policy(backoff=Backoff(jitter=0), max_attempts={"network_transient": 2})
@@ -421,6 +433,23 @@ def test_a_block_can_be_the_call(settings: dict[str, Any], log: Log) -> None:
     assert numbers == [1, 2]
     assert (budget.consumed, budget.refunded) == (1, 1)
     assert settled(log)["outcome"] == "recovered"
+
+
+def test_a_loop_without_its_block_ends(settings: dict[str, Any]) -> None:
+    """Who forgets `with attempt` gets one round, not an endless one."""
+    assert len(list(Retry("planner", **settings).attempts())) == 1
+
+
+def test_a_real_wait_can_be_cancelled_from_another_thread() -> None:
+    """With the machine's own clock."""
+    cancel = threading.Event()
+    timer = threading.Timer(0.05, cancel.set)
+    timer.start()
+    begun = time.monotonic()
+    with pytest.raises(WaitCancelledError):
+        Retry("planner", cancel=cancel).call(Flaky(limited(60), "never"))
+    timer.join()
+    assert time.monotonic() - begun < 10
 
 
 def test_a_block_surfaces_its_own_error(settings: dict[str, Any]) -> None:
