@@ -229,3 +229,4 @@ class _Watch:
             self._attempts._chain.aborted(error, in_call=False)
         else:
             self._attempts._chain.left()
+            error.__cause__ = error.__cause__ or self._attempts._failure

@@ -328,13 +328,15 @@ def test_each_reason_has_its_own_allowance(settings: dict[str, Any], log: Log) -
 
 
 def test_a_help_that_raises_ends_the_chain(settings: dict[str, Any], log: Log) -> None:
-    """Its error is raised, no further call is made, and the chain has an end."""
+    """Its error is raised from the call's, no further call is made, and the chain has an end."""
 
     def compress(*_: object) -> None:
         raise ZeroDivisionError
 
-    with pytest.raises(ZeroDivisionError):
-        Retry("planner", compress=compress, **settings).call(Flaky(HttpError(400, OVERFLOW), "never"))
+    cause = HttpError(400, OVERFLOW)
+    with pytest.raises(ZeroDivisionError) as caught:
+        Retry("planner", compress=compress, **settings).call(Flaky(cause, "never"))
+    assert caught.value.__cause__ is cause
     assert (settled(log)["outcome"], settled(log)["attempts"]) == ("surfaced", 1)
 
 
