@@ -5,6 +5,7 @@ Invariant: an error leaves the loop exactly as it was raised, once it is over; u
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import threading
 from collections.abc import Callable, Mapping
@@ -87,41 +88,34 @@ class Attempts:
         with _Watch(self):
             error = self._failure
             if error is None:
-                answer = self._chain.admit()
-                if answer == "wait":
-                    self._block(None)
-                    self._setting.clock.sleep(self._chain.jitter_seconds(), self._cancel)
-                self._done = answer == "skip"
+                step = self._chain.admit()
             else:
-                step = self._over(self._chain.failed(error), error)
-                if step is None:
-                    raise StopIteration
-                if step.help is not None and not self._chain.helped(self._helps[step.help](), error):
-                    raise self._surfacing(error)
-                self._chain.scheduled(step)
-                self._wait(step, error)
-        if self._done:
-            raise StopIteration
+                step = self._decided(self._chain.failed(error), error)
+                if step is not None and step.help is not None:
+                    self._helped(self._helps[step.help](), error)
+            if step is None:
+                self._done = True
+                raise StopIteration
+            if self._has_to_wait(step, error):
+                self._waited(self._wait(step), error)
         return self._next()
 
-    def _wait(self, step: Step, error: BaseException) -> None:
-        clock = self._setting.clock
-        begun = clock.monotonic()
+    def _wait(self, step: Step) -> RateLimitedError | None:
+        """Waits as the step says; the refusal of a guard whose limit has grown too long."""
+        setting = self._setting
+        begun = setting.clock.monotonic()
         try:
             if step.block_seconds is not None:
-                self._block(error)
-            clock.sleep(step.delay_seconds, self._cancel)
+                with contextlib.suppress(StateError):  # a guard that breaks holds nobody back
+                    setting.guard.block_until_ready(
+                        setting.guarded, max_wait_seconds=setting.policy.max_wait_seconds, cancel=self._cancel
+                    )
+            setting.clock.sleep(step.delay_seconds, self._cancel)
+        except RateLimitedError as refused:
+            return refused
         finally:
-            self._chain.waited_seconds += clock.monotonic() - begun
-
-    def _block(self, error: BaseException | None) -> None:
-        setting = self._setting
-        try:
-            setting.guard.block_until_ready(
-                setting.guarded, max_wait_seconds=setting.policy.max_wait_seconds, cancel=self._cancel
-            )
-        except (RateLimitedError, StateError) as refused:
-            self._refused(refused, error)
+            self._chain.waited(setting.clock.monotonic() - begun)
+        return None
 
     # The loop of coroutines: the same, but nothing that touches files or locks runs on the event loop.
 
@@ -136,45 +130,34 @@ class Attempts:
         with _Watch(self):
             error = self._failure
             if error is None:
-                answer = await asyncio.to_thread(self._chain.admit)
-                if answer == "wait":
-                    await self._block_async(None)
-                    await self._setting.clock.sleep_async(self._chain.jitter_seconds(), self._cancel)
-                self._done = answer == "skip"
+                step = await asyncio.to_thread(self._chain.admit)
             else:
-                step = self._over(await asyncio.to_thread(self._chain.failed, error), error)
-                if step is None:
-                    raise StopAsyncIteration
-                if step.help is not None:
+                step = self._decided(await asyncio.to_thread(self._chain.failed, error), error)
+                if step is not None and step.help is not None:
                     result = self._helps[step.help]()
-                    if inspect.isawaitable(result):
-                        result = await result
-                    if not self._chain.helped(result, error):
-                        raise self._surfacing(error)
-                self._chain.scheduled(step)
-                await self._wait_async(step, error)
-        if self._done:
-            raise StopAsyncIteration
+                    self._helped(await result if inspect.isawaitable(result) else result, error)
+            if step is None:
+                self._done = True
+                raise StopAsyncIteration
+            if self._has_to_wait(step, error):
+                self._waited(await self._wait_async(step), error)
         return self._next()
 
-    async def _wait_async(self, step: Step, error: BaseException) -> None:
-        clock = self._setting.clock
-        begun = clock.monotonic()
+    async def _wait_async(self, step: Step) -> RateLimitedError | None:
+        setting = self._setting
+        begun = setting.clock.monotonic()
         try:
             if step.block_seconds is not None:
-                await self._block_async(error)
-            await clock.sleep_async(step.delay_seconds, self._cancel)
+                with contextlib.suppress(StateError):
+                    await setting.guard.block_until_ready_async(
+                        setting.guarded, max_wait_seconds=setting.policy.max_wait_seconds, cancel=self._cancel
+                    )
+            await setting.clock.sleep_async(step.delay_seconds, self._cancel)
+        except RateLimitedError as refused:
+            return refused
         finally:
-            self._chain.waited_seconds += clock.monotonic() - begun
-
-    async def _block_async(self, error: BaseException | None) -> None:
-        setting = self._setting
-        try:
-            await setting.guard.block_until_ready_async(
-                setting.guarded, max_wait_seconds=setting.policy.max_wait_seconds, cancel=self._cancel
-            )
-        except (RateLimitedError, StateError) as refused:
-            self._refused(refused, error)
+            self._chain.waited(setting.clock.monotonic() - begun)
+        return None
 
     # What both share.
 
@@ -182,27 +165,34 @@ class Attempts:
         """Whether there is nothing left to try; a try whose block never ran is one that did not fail."""
         return self._done or (self._chain.attempt > 0 and self._failure is None)
 
-    def _over(self, step: Step | None, error: BaseException) -> Step | None:
+    def _decided(self, step: Step | None, error: BaseException) -> Step | None:
         """The step; None where a silent chain is over, and the error where another one is."""
-        if step is None:
-            surfacing = self._surfacing(error)
-            if not self._setting.policy.silent:
-                raise surfacing
+        if step is None and not self._setting.policy.silent:
+            raise self._surfacing(error)
         return step
+
+    def _helped(self, result: object, error: BaseException) -> None:
+        if not self._chain.helped(result, error):
+            raise self._surfacing(error)
+
+    def _has_to_wait(self, step: Step, error: BaseException | None) -> bool:
+        """Whether there is a wait, be it of no length: a cancel flag is looked at in waits."""
+        if error is not None:
+            self._chain.scheduled(step)
+        return error is not None or step.block_seconds is not None
+
+    def _waited(self, refused: RateLimitedError | None, error: BaseException | None) -> None:
+        """The wait is over; where the guard refused after all, the chain is."""
+        if refused is None:
+            return
+        if error is None:
+            raise self._chain.short_circuit(refused.reset_at)
+        self._chain.still_limited(error)
+        raise self._surfacing(error)
 
     def _surfacing(self, error: BaseException) -> BaseException:
         self._done, self._failure = True, None
         return error
-
-    def _refused(self, refused: RateLimitedError | StateError, error: BaseException | None) -> None:
-        """A wait for the guard came to nothing: go on without a guard that is broken, give up on one that says no."""
-        if isinstance(refused, StateError):
-            return
-        if error is None:
-            self._chain.short_circuit(refused.reset_at)
-            raise refused
-        self._chain.still_limited(error)
-        raise self._surfacing(error)
 
     def _next(self) -> Attempt:
         self._failure = None

@@ -67,7 +67,7 @@ class Chain:
     def __init__(self, setting: Setting, trail: Trail, helps: frozenset[str]) -> None:
         self.attempt = 0
         """Calls begun so far."""
-        self.waited_seconds = 0.0
+        self._waited_seconds = 0.0
         self._setting = setting
         self._trail = trail
         self._helps = helps
@@ -75,8 +75,8 @@ class Chain:
         self._backoffs = 0
         self._verdict: Classification | None = None
 
-    def admit(self) -> str:
-        """Whether the first call may be made: `call`, `wait` for the guard first, or `skip` it (a silent policy).
+    def admit(self) -> Step | None:
+        """What has to happen before the first call; None where a silent policy leaves it out.
 
         Raises:
             RateLimitedError: the guard says no, and the policy says not to wait.
@@ -85,24 +85,21 @@ class Chain:
         try:
             state = setting.guard.state(setting.guarded)
         except StateError:
-            return "call"  # a guard that cannot be read guards nothing; the provider will say it itself
+            return Step()  # a guard that cannot be read guards nothing; the provider will say it itself
         if state.ready:
-            return "call"
+            return Step()
         if policy.wait_when_blocked and state.wait_seconds <= policy.max_wait_seconds:
-            return "wait"
-        self.short_circuit(state.reset_at)
-        return "skip"
+            # The jitter keeps those apart who waited for the same limit.
+            return Step(block_seconds=state.wait_seconds, delay_seconds=policy.backoff.delay_seconds(0, setting.rng))
+        refused = self.short_circuit(state.reset_at)
+        if not policy.silent:
+            raise refused
+        return None
 
-    def jitter_seconds(self) -> float:
-        """What keeps those apart who waited for the same limit."""
-        return self._setting.policy.backoff.delay_seconds(0, self._setting.rng)
-
-    def short_circuit(self, reset_at: datetime | None) -> None:
-        """The call is not made at all."""
-        setting = self._setting
-        self._trail.call_short_circuited(setting.guarded, reset_at)
-        if not setting.policy.silent:
-            raise RateLimitedError(setting.guarded, reset_at)
+    def short_circuit(self, reset_at: datetime | None) -> RateLimitedError:
+        """The call is not made at all; the error that says so."""
+        self._trail.call_short_circuited(self._setting.guarded, reset_at)
+        return RateLimitedError(self._setting.guarded, reset_at)
 
     def failed(self, error: BaseException) -> Step | None:
         """A call raised. None: it is over, and the error surfaces with a note that says what to do."""
@@ -152,6 +149,11 @@ class Chain:
     def scheduled(self, step: Step) -> None:
         """The next call will come after a wait."""
         self._trail.retry_scheduled(self._known().reason, attempt=self.attempt, delay_seconds=step.seconds)
+
+    def waited(self, seconds: float) -> None:
+        """A wait is over, or was cut short; one before the first call is no retry's."""
+        if self.attempt:
+            self._waited_seconds += seconds
 
     def still_limited(self, error: BaseException) -> None:
         """While it waited, the limit grew longer than the policy waits for: the error surfaces."""
@@ -239,7 +241,7 @@ class Chain:
 
     def _settle(self, outcome: str) -> None:
         self._trail.retry_settled(
-            self._known().reason, outcome, attempts=self.attempt, waited_seconds=self.waited_seconds
+            self._known().reason, outcome, attempts=self.attempt, waited_seconds=self._waited_seconds
         )
 
     def _known(self) -> Classification:

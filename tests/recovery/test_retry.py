@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import settings as settings_of
+from hypothesis import strategies as st
 
 from analyzer.errors import AnalyzerError
 from analyzer.recovery import (
@@ -163,6 +166,7 @@ def test_a_limit_that_grows_too_long_while_it_is_waited_for_surfaces(
     with pytest.raises(HttpError):
         Retry("planner", guard=guard, **settings).call(Flaky(limited(5)))
     assert (settled(log)["outcome"], settled(log)["attempts"]) == ("surfaced", 1)
+    assert settled(log)["waited_seconds"] == 1
 
 
 def test_a_guard_that_already_says_no_short_circuits_the_call(
@@ -325,6 +329,31 @@ def test_each_reason_has_its_own_allowance(settings: dict[str, Any], log: Log) -
     assert call.answers == []
     assert all(each["attempt"] <= each["max_attempts"] for each in log.payloads("error.classified"))
     assert (settled(log)["attempts"], settled(log)["outcome"]) == (6, "exhausted")
+
+
+FAILURES = (
+    lambda: HttpError(503),
+    lambda: limited(1),
+    lambda: HttpError(400, OVERFLOW),
+    lambda: RuntimeError("Unknown tool: x"),
+    lambda: HttpError(401),
+    lambda: HttpError(422, "no"),
+    lambda: RuntimeError("Canvas shard 4 is parked"),
+)
+
+
+@given(st.lists(st.integers(0, len(FAILURES) - 1) | st.integers(0, 3), min_size=8, max_size=8))
+@settings_of(deadline=None)
+def test_every_chain_of_failures_ends(failures: list[int]) -> None:
+    """Whatever fails in whatever order: at most seven calls, then the last call's own error, with one note."""
+    call = Flaky(*[FAILURES[number]() for number in failures])
+    answers = list(call.answers)
+    retry = Retry("x", clock=FakeClock(), compress=ContextRecovery().compress, reprobe=lambda *_: None)
+    with pytest.raises((HttpError, RuntimeError)) as caught:
+        retry.call(call, conversation(40))
+    assert len(call.calls) <= 7
+    assert caught.value is answers[len(call.calls) - 1]
+    assert note(caught.value)
 
 
 def test_a_help_that_raises_ends_the_chain(settings: dict[str, Any], log: Log) -> None:
