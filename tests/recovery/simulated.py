@@ -11,6 +11,7 @@ from typing import Any
 
 from analyzer.events import Event, EventLog, decode
 from analyzer.events.times import now
+from analyzer.recovery import Backoff, Policy
 from analyzer.recovery.waiting import cancelled
 
 
@@ -110,3 +111,28 @@ def limited(seconds: float | str | None = None, **headers: str) -> HttpError:
 
 
 OVERFLOW = "prompt is too long: 210000 tokens > 200000 maximum"
+
+
+STEADY = Policy(backoff=Backoff(jitter=0))
+"""The policy of the table, without jitter."""
+
+
+def settled(log: Log) -> dict[str, Any]:
+    """The end of the one chain in a log."""
+    (payload,) = log.payloads("retry.settled")
+    return payload
+
+
+def note(error: BaseException) -> str:
+    """What the loop says to the person."""
+    (text,) = error.__notes__
+    return text
+
+
+def conversation(turns: int = 10) -> list[dict[str, str]]:
+    """A system message and turns of equal length."""
+    messages = [{"role": "system", "content": "Be brief."}]
+    for number in range(turns):
+        messages.append({"role": "user", "content": f"question {number} " + "x" * 400})
+        messages.append({"role": "assistant", "content": f"answer {number} " + "y" * 400})
+    return [*messages, {"role": "user", "content": "the last question"}]

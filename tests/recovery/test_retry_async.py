@@ -12,14 +12,7 @@ import pytest
 
 from analyzer.recovery import ContextRecovery, Policy, RateGuard, RateLimitedError, Retry, WaitCancelledError
 from analyzer.recovery.state_file import StateFile
-from tests.recovery.simulated import OVERFLOW, FakeClock, Flaky, HttpError, Log, limited
-from tests.recovery.test_retry import STEADY, conversation, settled
-
-
-@pytest.fixture
-def settings(clock: FakeClock, log: Log) -> dict[str, Any]:
-    """Simulated time, a log, no jitter."""
-    return {"provider": "anthropic", "policy": STEADY, "clock": clock, "log": log}
+from tests.recovery.simulated import OVERFLOW, FakeClock, Flaky, HttpError, Log, conversation, limited, settled
 
 
 def test_a_coroutine_recovers_as_a_function_does(settings: dict[str, Any], clock: FakeClock, log: Log) -> None:

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from analyzer.recovery import PROFILES, RateGuard, RateLimitedError, Retry
-from tests.recovery.simulated import FakeClock, Flaky, HttpError, Log, limited
-from tests.recovery.test_retry import settled
+from tests.recovery.simulated import FakeClock, Flaky, HttpError, Log, limited, settled
 
 
 @pytest.fixture

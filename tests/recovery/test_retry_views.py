@@ -12,8 +12,7 @@ import pytest
 from analyzer.recovery import ContextRecovery, IterationBudget, Policy, RateGuard, RateLimitedError, Retry
 from analyzer.recovery.budget import IterationBudgetExhaustedError
 from analyzer.store import Store, open_store
-from tests.recovery.simulated import OVERFLOW, FakeClock, Flaky, HttpError, Log, limited
-from tests.recovery.test_retry import STEADY, conversation
+from tests.recovery.simulated import OVERFLOW, STEADY, FakeClock, Flaky, HttpError, Log, conversation, limited
 from tests.recovery.test_state_file import ENVIRONMENT
 
 

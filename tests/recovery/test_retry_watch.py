@@ -11,8 +11,7 @@ import tenacity
 
 from analyzer.recovery import RetryWatch
 from analyzer.store import Store
-from tests.recovery.simulated import Flaky, HttpError, Log
-from tests.recovery.test_retry import settled
+from tests.recovery.simulated import Flaky, HttpError, Log, settled
 
 
 @pytest.fixture
