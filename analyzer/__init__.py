@@ -13,15 +13,37 @@ if TYPE_CHECKING:
     from analyzer.classifier import Classification, Facts, classify
     from analyzer.errors import AnalyzerError
     from analyzer.events import Event, EventLog
+    from analyzer.recovery import (
+        Backoff,
+        ContextRecovery,
+        ContextRecoveryHook,
+        IterationBudget,
+        IterationBudgetExhaustedError,
+        Policy,
+        RateGuard,
+        RateLimitedError,
+        Retry,
+        RetryWatch,
+    )
     from analyzer.store import open_store
 
 _HOMES = {
     "AnalyzerError": "analyzer.errors",
+    "Backoff": "analyzer.recovery",
     "Classification": "analyzer.classifier",
+    "ContextRecovery": "analyzer.recovery",
+    "ContextRecoveryHook": "analyzer.recovery",
     "Event": "analyzer.events",
     "EventLog": "analyzer.events",
     "Facts": "analyzer.classifier",
     "check": "analyzer.analysis",
+    "IterationBudget": "analyzer.recovery",
+    "IterationBudgetExhaustedError": "analyzer.recovery",
+    "Policy": "analyzer.recovery",
+    "RateGuard": "analyzer.recovery",
+    "RateLimitedError": "analyzer.recovery",
+    "Retry": "analyzer.recovery",
+    "RetryWatch": "analyzer.recovery",
     "classify": "analyzer.classifier",
     "each_night": "analyzer.analysis",
     "open_store": "analyzer.store",
@@ -31,11 +53,21 @@ _HOMES = {
 
 __all__ = [
     "AnalyzerError",
+    "Backoff",
     "Classification",
+    "ContextRecovery",
+    "ContextRecoveryHook",
     "Event",
     "EventLog",
     "Facts",
     "check",
+    "IterationBudget",
+    "IterationBudgetExhaustedError",
+    "Policy",
+    "RateGuard",
+    "RateLimitedError",
+    "Retry",
+    "RetryWatch",
     "classify",
     "each_night",
     "open_store",

@@ -379,6 +379,7 @@ def test_help_is_quick(tmp_path: Path) -> None:
     cases = {
         "from analyzer.cli import run; run(['--help']); run(['report', '--help']); run(['query', '-h'])": heavy,
         "import analyzer; analyzer.EventLog('x').append('a.b'); analyzer.classify('x')": agents,
+        "import analyzer; analyzer.Retry('x').call(int); analyzer.ContextRecovery().fit([])": (*agents, "asyncio"),
         "import analyzer": (*agents, "msgspec", "re2"),
     }
     for code, forbidden in cases.items():

@@ -1,0 +1,136 @@
+"""RECOVERY.md shows what works, and names tests and files that exist."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import analyzer
+from analyzer import recovery
+from analyzer.events import Event, decode
+from analyzer.events.times import now
+from analyzer.recovery.context import STRATEGIES
+from tests import REPOSITORY
+from tests.recovery.test_state_file import ENVIRONMENT
+
+PAGE = (REPOSITORY / "docs" / "RECOVERY.md").read_text("utf-8")
+BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+SECTIONS = re.findall(
+    r"^### (.+?)\n(.*?)(?=^##|\Z)", PAGE.partition("\n## What is promised")[2], re.MULTILINE | re.DOTALL
+)
+ROWS = [row for _, text in SECTIONS for row in re.findall(r"^\| (?!promised|---)(.+) \|$", text, re.MULTILINE)]
+
+STAGE = """
+class Refused(Exception):
+    def __init__(self, status_code, message, headers=()):
+        super().__init__(message)
+        self.status_code, self.headers = status_code, dict(headers)
+
+
+class Client:
+    def __init__(self):
+        self.answers = [
+            Refused(503, "upstream is away"),
+            Refused(429, "slow down", {"retry-after": "0.2"}),
+            Refused(400, "prompt is too long: 210000 tokens > 200000 maximum"),
+        ]
+
+    def create(self, messages):
+        if self.answers:
+            raise self.answers.pop(0)
+        return f"an answer to {len(messages)} messages"
+
+
+client = Client()
+messages = [{"role": role, "content": "x" * 4_000} for role in ("user", "assistant") * 105]
+messages.append({"role": "user", "content": "and now?"})
+resumed = []
+
+
+def flaky(question):
+    return "an answer"
+"""
+
+
+def run(program: str, folder: Path) -> str:
+    """What the program prints."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program],
+        cwd=folder,
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout
+
+
+def test_the_ten_lines_make_an_agent_recover(tmp_path: Path) -> None:
+    """A client that is away, then limited, then overflows: the call answers, and the log tells the chain."""
+    assert len([line for line in BLOCKS[0].splitlines() if line.strip()]) <= 10
+    said = run(f"{STAGE}{BLOCKS[0]}\nprint(ask(messages), len(messages))", tmp_path)
+    answered, kept = re.findall(r"\d+", said)
+    assert 90 < int(answered) == int(kept) < 120
+    lines = [line for path in (tmp_path / "telemetry").iterdir() for line in path.read_bytes().splitlines()]
+    events = [decode(line, now()) for line in lines]
+    assert all(isinstance(event, Event) for event in events)
+    end = events[-1]
+    assert isinstance(end, Event)
+    assert (end.type, end.payload["outcome"], end.payload["attempts"]) == ("retry.settled", "recovered", 4)
+    assert end.payload["waited_seconds"] > 0.35
+
+
+def test_the_examples_run(tmp_path: Path) -> None:
+    """All blocks of the page, one after another, in one program."""
+    assert len(BLOCKS) == 6
+    run(f"{STAGE}client.answers.clear()\n" + "\n".join(BLOCKS), tmp_path)
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_what_is_promised_is_held(row: str) -> None:
+    """Each row of the tables names files and tests that exist."""
+    _, lives_in, held_by = row.split(" | ")
+    rooms = (REPOSITORY / "analyzer", REPOSITORY / "analyzer" / "recovery")
+    for name in re.findall(r"`([\w/]+\.py)`", lives_in):
+        assert any((room / name).is_file() for room in rooms), name
+    tests = re.findall(r"`(?:([\w/]+\.py)::)?(test_\w+)`", held_by)
+    assert tests
+    for name, test in tests:
+        places = [REPOSITORY / "tests" / name] if name else (REPOSITORY / "tests").rglob("test_*.py")
+        assert any(f"def {test}(" in place.read_text("utf-8") for place in places), test
+
+
+def test_the_tables_are_not_empty() -> None:
+    """Both specifications are there."""
+    assert {title for title, _ in SECTIONS} >= {"Error recovery", "Context recovery hook"}
+    assert len(ROWS) >= 40
+
+
+def test_names_and_strategies_are_documented() -> None:
+    """RECOVERY.md names what `import analyzer` offers of this room, and each strategy and profile."""
+    names = [name for name, home in analyzer._HOMES.items() if home == "analyzer.recovery"]
+    assert [name for name in names if name not in PAGE] == []
+    assert [name for name in (*STRATEGIES, *recovery.PROFILES) if f"`{name}`" not in PAGE] == []
+
+
+def test_all_names_of_the_room_load() -> None:
+    """Each exported name is where the table says, and no other is known."""
+    assert all(getattr(recovery, name) is not None for name in recovery.__all__)
+    assert sorted(recovery._HOMES) == sorted(recovery.__all__)
+    with pytest.raises(AttributeError):
+        _ = recovery.no_such_name  # type: ignore[attr-defined]
+
+
+def test_the_room_stays_light() -> None:
+    """Importing all of it loads no database, frames, charts or command line."""
+    names = [path.stem for path in (REPOSITORY / "analyzer" / "recovery").glob("*.py") if path.stem != "__init__"]
+    program = "".join(f"import analyzer.recovery.{name}\n" for name in names) + (
+        "import sys\n"
+        "heavy = ['duckdb', 'polars', 'plotly', 'click', 'rich', 'jsonlines', 'zstandard']\n"
+        "assert not [name for name in heavy if name in sys.modules]\n"
+    )
+    subprocess.run([sys.executable, "-W", "error", "-c", program], env=ENVIRONMENT, check=True)
