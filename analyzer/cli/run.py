@@ -1,0 +1,153 @@
+"""`analyzer run`: an agent's command under supervision."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING
+
+import click
+
+from analyzer.cli.emit import DEFAULT_LOG
+from analyzer.cli.options import quiet_option
+
+if TYPE_CHECKING:
+    from analyzer.events import EventLog
+    from analyzer.recovery.relay import Relay
+
+
+@click.command("run", context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False})
+@click.argument("words", nargs=-1, required=True, metavar="-- COMMAND...", type=click.UNPROCESSED)
+@click.option("--log", "folder", default=DEFAULT_LOG, metavar="DIR", help=f"The log folder. Default {DEFAULT_LOG}/.")
+@click.option("--agent", metavar="NAME", help="Who runs, in the log and in the pool. Default: the command's name.")
+@click.option("--pool", "pool_path", metavar="FILE", help="Agents at their usage limit, shared by all runs.")
+@click.option("--retries", type=click.IntRange(0), default=0, metavar="N", help="Tries after the first. Default 0.")
+@click.option(
+    "--timeout", type=click.FloatRange(0, min_open=True), metavar="S", help="Seconds that each start may take."
+)
+@click.option(
+    "--grace", type=click.FloatRange(0), default=3.0, metavar="S", help="Seconds from SIGTERM to SIGKILL. Default 3."
+)
+@click.option(
+    "--max-wait",
+    type=click.FloatRange(0),
+    default=60.0,
+    metavar="S",
+    help="The longest wait for a limit to reset. Default 60.",
+)
+@click.option(
+    "--relay",
+    "percent",
+    metavar="PERCENT",
+    help="Hand off to a fresh instance once the context is so full: 70, or token_limit_70%.",
+)
+@click.option("--summarizer", metavar="CMD", help="Makes the checkpoint from the session on its stdin.")
+@click.option("--step", "step_id", metavar="ID", help="The step at work, for [relay.steps.ID] and the log.")
+@click.option("--worker", "worker_id", metavar="ID", help="The worker of a matrix step.")
+@quiet_option
+def command(
+    words: tuple[str, ...],
+    folder: str,
+    agent: str | None,
+    pool_path: str | None,
+    retries: int,
+    timeout: float | None,
+    grace: float,
+    max_wait: float,
+    percent: str | None,
+    summarizer: str | None,
+    step_id: str | None,
+    worker_id: str | None,
+    quiet: bool,
+) -> int:
+    """Run an agent's command under supervision: its bytes pass through, its exit code is ours, events go to a log.
+
+    A failure is classified from the stream-json result, the exit code, stdout and stderr. --retries starts the command
+    again where that helps. At its usage limit, an agent leaves the pool until the limit resets. --relay ends it at a
+    safe point and starts it again with a checkpoint on stdin and in the file $ANALYZER_CHECKPOINT.
+
+    \b
+      analyzer run -- claude -p "Fix the tests" --output-format stream-json --verbose
+      analyzer run --timeout 1800 --retries 2 --pool pool.json --agent claude -- ./agent.sh
+      analyzer run --relay 70 --step implement --summarizer "claude -p" -- claude -p "..." \\
+          --output-format stream-json --verbose
+    """
+    from analyzer.classifier.rules import ruleset_for
+    from analyzer.cli import complain
+    from analyzer.cli.output import narrate
+    from analyzer.cli.settings import rules_in_use
+    from analyzer.events import EventLog
+    from analyzer.recovery.pool import AgentPool
+    from analyzer.recovery.supervise import Limits, supervise
+
+    with EventLog(folder) as log, _ending_on(signal.SIGTERM, signal.SIGHUP):
+        done = supervise(
+            words,
+            agent=agent,
+            limits=Limits(retries, timeout, grace, max_wait),
+            log=log,
+            pool=AgentPool(pool_path, log=log) if pool_path else None,
+            make_relay=_relay_of(
+                folder, percent, summarizer, step_id, worker_id, log, agent or os.path.basename(words[0])
+            ),
+            ruleset=ruleset_for(rules_in_use(None)),
+            say=lambda sentence: narrate(f"analyzer: {sentence}", quiet=quiet),
+        )
+    if done.error is not None and not quiet:
+        complain(done.error.message, done.error.hint)
+    return done.exit_code
+
+
+def _relay_of(
+    folder: str,
+    percent: str | None,
+    summarizer: str | None,
+    step_id: str | None,
+    worker_id: str | None,
+    log: EventLog,
+    caller: str,
+) -> Callable[[Callable[[], str | None]], Relay] | None:
+    """Makes the relay that options and analyzer.toml describe; None where there is to be none."""
+    from analyzer.cli.settings import section
+    from analyzer.recovery.relay_config import relay_config
+
+    configured = section("relay")
+    if percent is None and configured is None:
+        return None
+    config = relay_config(configured or {})
+    given = {"threshold_percent": percent, "summarizer": summarizer}
+    settings = relay_config(
+        {key: value for key, value in given.items() if value is not None}, config.of_step(step_id)
+    ).settings
+
+    def make(session: Callable[[], str | None]) -> Relay:
+        from analyzer.recovery.relay import Relay, RelayMonitor
+
+        monitor = RelayMonitor(settings, step_id=step_id, worker_id=worker_id)
+        # Beside the log, not in it: a log folder holds nothing but events.
+        checkpoints = f"{folder.rstrip(os.sep)}.checkpoints"
+        return Relay(monitor, checkpoints, log=log, caller=caller, session=session)
+
+    return make
+
+
+@contextmanager
+def _ending_on(*signals: signal.Signals) -> Iterator[None]:
+    """These signals end the command's group, then us, with the exit code that a shell would show."""
+
+    def end(number: int, _: FrameType | None) -> None:
+        raise click.exceptions.Exit(128 + number)
+
+    # A parent that ignores its children hands that down, and nobody would learn how the command ended.
+    before = {signal.SIGCHLD: signal.signal(signal.SIGCHLD, signal.SIG_DFL)}
+    for each in signals:
+        if signal.getsignal(each) is not signal.SIG_IGN:
+            before[each] = signal.signal(each, end)
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)

@@ -1,0 +1,1 @@
+"""What a program does about a classified error, and the events it leaves."""

@@ -1,0 +1,81 @@
+"""A stream of records as a relay sees it: how full the context is, and where the agent may be paused.
+
+A safe point is right behind the answers of all tools that were called: no tool is at work there, and the next reply has
+not begun. The records of one instance are kept in a file without a name until they are summarized.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from analyzer.recovery.process_pump import CHUNK_BYTES, write_all
+from analyzer.recovery.relay import RelayMonitor
+from analyzer.recovery.relay_transcript import tool_calls
+from analyzer.recovery.streams import Lines
+from analyzer.recovery.supervise_observer import context_tokens, context_window, mapping, parse, text
+
+
+class RelayStream:
+    """Follows one instance, line by line, in the thread that hands its output on."""
+
+    def __init__(
+        self, monitor: RelayMonitor, *, at_safe_point: Callable[[], None], first_reply: Callable[[int], None]
+    ) -> None:
+        self._monitor = monitor
+        self._at_safe_point = at_safe_point
+        self._first_reply = first_reply
+        self._kept = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as this object
+        self._pending: set[str] = set()
+        self._replied = False
+        self._paused = False
+
+    def follow(self, line: bytes) -> None:
+        """The next whole line of stdout."""
+        record = parse(line) if line.lstrip().startswith(b"{") else {}
+        kind = record.get("type")
+        if kind == "result":
+            window = context_window(record)
+            if window:
+                self._monitor.observe_window(window)
+        if kind not in ("assistant", "user") or record.get("parent_tool_use_id"):
+            return
+        write_all(self._kept.fileno(), line + b"\n")
+        called, answered = tool_calls(record)
+        self._pending = (self._pending | called) - answered
+        if kind == "assistant":
+            self._reply(record)
+        elif self._monitor.due and not self._pending and not self._paused:
+            self._paused = True
+            self._at_safe_point()
+
+    def go_on(self) -> None:
+        """The agent goes on after all; the next safe point counts again."""
+        self._paused = False
+
+    def records(self) -> Iterator[Mapping[str, Any]]:
+        """What the instance has said and done so far."""
+        lines, offset = Lines(), 0
+        while data := os.pread(self._kept.fileno(), CHUNK_BYTES, offset):  # the place for writing stays where it is
+            offset += len(data)
+            for region, start, end in lines.feed(data):
+                yield from map(parse, region[start:end].splitlines())
+
+    def close(self) -> None:
+        """Lets go of what was kept."""
+        self._kept.close()
+
+    def _reply(self, record: Mapping[str, Any]) -> None:
+        model = text(mapping(record.get("message")).get("model"))
+        if model == "<synthetic>":
+            return
+        if model is not None:
+            self._monitor.observe_model(model)
+        tokens = context_tokens(record)
+        if tokens is not None:
+            self._monitor.observe(tokens)
+            if not self._replied:
+                self._replied = True
+                self._first_reply(tokens)
