@@ -83,6 +83,8 @@ def command(
     from analyzer.recovery.pool import AgentPool
     from analyzer.recovery.supervise import Limits, supervise
 
+    agent = agent or os.path.basename(words[0])
+    rules = rules_in_use(None)
     with EventLog(folder) as log, _ending_on(signal.SIGTERM, signal.SIGHUP):
         done = supervise(
             words,
@@ -90,10 +92,8 @@ def command(
             limits=Limits(retries, timeout, grace, max_wait),
             log=log,
             pool=AgentPool(pool_path, log=log) if pool_path else None,
-            make_relay=_relay_of(
-                folder, percent, summarizer, step_id, worker_id, log, agent or os.path.basename(words[0])
-            ),
-            ruleset=ruleset_for(rules_in_use(None)),
+            make_relay=_relay_of(folder, percent, summarizer, step_id, worker_id, log, agent),
+            ruleset=ruleset_for(rules) if rules else None,
             say=lambda sentence: narrate(f"analyzer: {sentence}", quiet=quiet),
         )
     if done.error is not None and not quiet:

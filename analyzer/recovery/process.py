@@ -1,4 +1,4 @@
-"""A command in a process group of its own: output handed on byte by byte, an end that is told, a group that can be ended.
+"""A command in a process group of its own: output handed on as it comes, a group that can be ended.
 
 Invariant: what was read is written on before anybody looks at it, and nothing here keeps output.
 """

@@ -20,7 +20,7 @@ class RelaySettings:
     """How one step hands off."""
 
     threshold_percent: float = 70.0
-    """How full the context may get, 0..100. Agents that compact by themselves do so at about 95; 70 comes well before."""
+    """How full the context may get, 0..100. Agents that compact by themselves do so at about 95."""
     strategy: str = STRATEGIES[0]
     summarizer: str | None = None
     """A command; None is the one that needs no model."""
