@@ -15,7 +15,9 @@ from analyzer.cli.emit import DEFAULT_LOG
 from analyzer.cli.options import quiet_option
 
 if TYPE_CHECKING:
+    from analyzer.classifier import Ruleset
     from analyzer.events import EventLog
+    from analyzer.recovery.pool import AgentPool
     from analyzer.recovery.relay import Relay
 
 
@@ -75,30 +77,44 @@ def command(
       analyzer run --relay 70 --step implement --summarizer "claude -p" -- claude -p "..." \\
           --output-format stream-json --verbose
     """
-    from analyzer.classifier.rules import ruleset_for
     from analyzer.cli import complain
     from analyzer.cli.output import narrate
     from analyzer.cli.settings import rules_in_use
     from analyzer.events import EventLog
-    from analyzer.recovery.pool import AgentPool
     from analyzer.recovery.supervise import Limits, supervise
 
     agent = agent or os.path.basename(words[0])
-    rules = rules_in_use(None)
     with EventLog(folder) as log, _ending_on(signal.SIGTERM, signal.SIGHUP):
         done = supervise(
             words,
             agent=agent,
             limits=Limits(retries, timeout, grace, max_wait),
             log=log,
-            pool=AgentPool(pool_path, log=log) if pool_path else None,
+            pool=_pool(pool_path, log),
             make_relay=_relay_of(folder, percent, summarizer, step_id, worker_id, log, agent),
-            ruleset=ruleset_for(rules) if rules else None,
+            ruleset=_ruleset(rules_in_use(None)),
             say=lambda sentence: narrate(f"analyzer: {sentence}", quiet=quiet),
         )
     if done.error is not None and not quiet:
         complain(done.error.message, done.error.hint)
     return done.exit_code
+
+
+def _pool(path: str | None, log: EventLog) -> AgentPool | None:
+    if path is None:
+        return None
+    from analyzer.recovery.pool import AgentPool
+
+    return AgentPool(path, log=log)
+
+
+def _ruleset(rules_path: str | None) -> Ruleset | None:
+    """The rules in use, where they are not the built-in ones: those are loaded when something fails."""
+    if rules_path is None:
+        return None
+    from analyzer.classifier.rules import ruleset_for
+
+    return ruleset_for(rules_path)
 
 
 def _relay_of(

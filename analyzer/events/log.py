@@ -13,9 +13,8 @@ import threading
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from analyzer.classifier import Classification
 from analyzer.events import payloads
 from analyzer.events.appender import DEFAULT_MAX_BYTES, MAX_LINE_BYTES, Appender
 from analyzer.events.codec import encode
@@ -23,6 +22,10 @@ from analyzer.events.ids import new_id
 from analyzer.events.model import Event
 from analyzer.events.sanitize import sanitize
 from analyzer.events.times import now, to_naive_utc
+
+if TYPE_CHECKING:
+    # 30 ms that a program pays which only appends.
+    from analyzer.classifier import Classification
 
 
 class EventLog:

@@ -7,8 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
-from analyzer.classifier import Classification
+from analyzer.events import EventLog
+from analyzer.events.times import format_time
+
+if TYPE_CHECKING:
+    from analyzer.classifier import Classification
 
 UNKNOWN_RESET_SECONDS = 3_600.0
 """How long an agent stays away whose limit does not say when it resets."""
@@ -51,6 +56,17 @@ def exhaustion(agent: str, verdict: Classification, exit_code: int, at: datetime
     said = _line(verdict)
     text = f"usage limit reached, {when}{f': {said}' if said else ''}"
     return Exhaustion(agent, text, at, reset_at, exit_code)
+
+
+def log_exhausted(log: EventLog, gone: Exhaustion, *, session: str | None = None) -> None:
+    """`agent.exhausted`."""
+    log.agent_exhausted(
+        agent=gone.agent,
+        reason_text=gone.reason_text,
+        reset_at=format_time(gone.reset_at) if gone.reset_at else None,
+        exit_code=gone.exit_code,
+        session=session,
+    )
 
 
 def _line(verdict: Classification) -> str:

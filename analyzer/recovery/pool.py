@@ -13,7 +13,7 @@ from typing import Any
 
 from analyzer.events import EventLog
 from analyzer.events.times import format_time, parse_time
-from analyzer.recovery.exhaustion import MAX_ABSENCE_DAYS, Exhaustion
+from analyzer.recovery.exhaustion import MAX_ABSENCE_DAYS, Exhaustion, log_exhausted
 from analyzer.recovery.state_file import State, StateFile
 from analyzer.recovery.waiting import SYSTEM_CLOCK, Clock
 
@@ -105,17 +105,6 @@ class AgentPool:
             for name in back:
                 self._log.agent_restored(agent=name)
         return {name: _exhaustion(name, entry) for name, entry in agents.items()}
-
-
-def log_exhausted(log: EventLog, gone: Exhaustion, *, session: str | None = None) -> None:
-    """`agent.exhausted`."""
-    log.agent_exhausted(
-        agent=gone.agent,
-        reason_text=gone.reason_text,
-        reset_at=format_time(gone.reset_at) if gone.reset_at else None,
-        exit_code=gone.exit_code,
-        session=session,
-    )
 
 
 def _agents(state: State) -> dict[str, Any]:

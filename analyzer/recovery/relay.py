@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from analyzer.errors import HALTED, AnalyzerError
+from analyzer.errors import AnalyzerError
 from analyzer.events import EventLog
 from analyzer.events.ids import new_id
 from analyzer.events.payloads import Relay as RelayPayload
@@ -21,6 +21,7 @@ from analyzer.recovery.checkpoint import Checkpoint
 from analyzer.recovery.relay_command import CommandSummarizer
 from analyzer.recovery.relay_config import DEFAULT_CONTEXT_WINDOW, RelaySettings
 from analyzer.recovery.relay_transcript import SummarizerLimitError, Transcript
+from analyzer.recovery.step_error import RelayHaltedError
 
 OFTEN = 3
 """So many relays of one step are a sign that it should be split."""
@@ -32,12 +33,6 @@ PUT_OFF_PERCENT = 5.0
 Summarizer = Callable[[Transcript, int], str]
 """From a session and the most tokens that its checkpoint may have to the text of the checkpoint. Raises
 `SummarizerLimitError` where it cannot hold the session, any `AnalyzerError` for other failures."""
-
-
-class RelayHaltedError(AnalyzerError):
-    """The step was stopped: it can be handed off no further."""
-
-    exit_code = HALTED
 
 
 class RelayMonitor:

@@ -8,7 +8,6 @@ import shlex
 import signal
 import subprocess
 
-from analyzer.classifier import classify
 from analyzer.errors import AnalyzerError
 from analyzer.recovery.checkpoint import CHARS_PER_TOKEN, SECTIONS, TITLE
 from analyzer.recovery.relay_transcript import SummarizerLimitError, Transcript
@@ -69,6 +68,8 @@ class CommandSummarizer:
         stdout, stderr = (part.decode("utf-8", "replace") for part in printed)
         if process.returncode == 0:
             return stdout
+        from analyzer.classifier import classify
+
         verdict = classify({"exit_code": process.returncode, "stdout": stdout[-_STDERR_CHARS:], "stderr": stderr})
         if verdict.reason == "context_overflow":
             raise SummarizerLimitError("the summarizer's own context is too small for the session")

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from analyzer.classifier import Classification, Ruleset, classify
-from analyzer.errors import AnalyzerError
+from analyzer.errors import HALTED, AnalyzerError
 from analyzer.recovery.supervise_observer import Observed, TokenUsage, text
+
+if TYPE_CHECKING:
+    from analyzer.classifier import Classification, Ruleset
 
 TIMEOUT = "timeout"
 CONTEXT_EXHAUSTION = "context_exhaustion"
@@ -59,6 +61,12 @@ class StepError(AnalyzerError):
         return self.hint
 
 
+class RelayHaltedError(AnalyzerError):
+    """The step was stopped: it can be handed off no further."""
+
+    exit_code = HALTED
+
+
 def step_error(
     observed: Observed,
     exit_code: int,
@@ -75,6 +83,8 @@ def step_error(
     flagged = says_error(observed.result)
     if exit_code == 0 and not flagged and timed_out_after is None:
         return None
+    from analyzer.classifier import classify  # who never fails never loads it
+
     verdict = classify(_facts(observed, exit_code, flagged), at=at, ruleset=ruleset)
     decided = verdict.reason == "context_overflow" or verdict.detail == "usage_limit"
     if timed_out_after is not None and not decided:

@@ -11,22 +11,25 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from analyzer.classifier import Ruleset, classify
 from analyzer.errors import BUSY, TIMED_OUT, AnalyzerError
 from analyzer.events import EventLog
 from analyzer.events.times import format_time
-from analyzer.recovery.exhaustion import Exhaustion, exhaustion
-from analyzer.recovery.pool import AgentPool, log_exhausted
+from analyzer.recovery.exhaustion import Exhaustion, exhaustion, log_exhausted
 from analyzer.recovery.process import NotStartedError
 from analyzer.recovery.process_stdin import Stdin
-from analyzer.recovery.relay import Relay, RelayHaltedError
-from analyzer.recovery.step_error import UNKNOWN, StepError, step_error
+from analyzer.recovery.step_error import UNKNOWN, RelayHaltedError, StepError, step_error
 from analyzer.recovery.supervise_chain import Chain
 from analyzer.recovery.supervise_instance import Ending, Instance, Streams
 from analyzer.recovery.supervise_observer import Observed, TokenUsage
 from analyzer.recovery.waiting import SYSTEM_CLOCK, Clock, WaitCancelledError
 from analyzer.redaction import redact
+
+if TYPE_CHECKING:
+    from analyzer.classifier import Ruleset
+    from analyzer.recovery.pool import AgentPool
+    from analyzer.recovery.relay import Relay
 
 _STDIN = 0
 _PREFACE = (
@@ -258,6 +261,8 @@ class _Supervisor:
         return self._ended(error.exit_code, "short_circuited", error)
 
     def _not_started(self, error: NotStartedError) -> Run:
+        from analyzer.classifier import classify
+
         verdict = classify({"exit_code": error.exit_code, "stderr": error.message}, ruleset=self._ruleset)
         failure = StepError(
             error.message,

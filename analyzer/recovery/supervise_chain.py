@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from analyzer.classifier import RECOVERY
 from analyzer.events import EventLog
 from analyzer.events.ids import new_id
 from analyzer.recovery.backoff import Backoff
@@ -35,6 +34,7 @@ class Chain:
     waited_seconds: float = 0.0
     _retried: bool = False
     _reason: str = "unknown"
+    _retryable: bool = False
 
     def failed(
         self, error: StepError, gone: Exhaustion | None, *, now: datetime, compressible: bool, session: str | None
@@ -43,8 +43,10 @@ class Chain:
 
         `compressible`: the next try can begin with a smaller context. `now` is aware, UTC.
         """
+        from analyzer.classifier import RECOVERY  # who never fails never loads it
+
         verdict = error.classification
-        self._reason = verdict.reason
+        self._reason, self._retryable = verdict.reason, RECOVERY[verdict.reason].retryable
         most = min(1 + self.retries, RECOVERY[verdict.reason].max_attempts)
         if verdict.action == "compress_then_retry" and compressible:
             most = RECOVERY[verdict.reason].max_attempts  # a relay is the compression, and was asked for
@@ -109,7 +111,7 @@ class Chain:
         return outcome
 
     def _given_up(self) -> str:
-        if not RECOVERY[self._reason].retryable:
+        if not self._retryable:
             return "surfaced"
         return "escalated" if self._reason == "context_overflow" else "exhausted"
 

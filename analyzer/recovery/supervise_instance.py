@@ -6,14 +6,19 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from analyzer.recovery.process import Process, start
 from analyzer.recovery.process_pump import write_all
-from analyzer.recovery.relay import Relay, RelayHaltedError
-from analyzer.recovery.relay_stream import RelayStream
-from analyzer.recovery.relay_transcript import Transcript, transcript
+from analyzer.recovery.step_error import RelayHaltedError
 from analyzer.recovery.supervise_observer import Observed, Observer
 from analyzer.recovery.waiting import cancelled
+
+if TYPE_CHECKING:
+    # Most runs have no relay, and a command should start at once.
+    from analyzer.recovery.relay import Relay
+    from analyzer.recovery.relay_stream import RelayStream
+    from analyzer.recovery.relay_transcript import Transcript
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +60,7 @@ class Instance:
         self._began_from = relay.checkpoint if relay else None
         self._on_session = on_session
         self._halted: RelayHaltedError | None = None
-        self.stream = (
-            RelayStream(relay.monitor, at_safe_point=self._at_safe_point, first_reply=self._first_reply)
-            if relay
-            else None
-        )
+        self.stream = self._relay_stream(relay) if relay else None
         self._observer = Observer(self.stream.follow if self.stream else None)
         environment = {}
         if relay is not None and relay.path is not None:
@@ -130,6 +131,8 @@ class Instance:
         Raises:
             SummarizerLimitError: more than `token_cap`.
         """
+        from analyzer.recovery.relay_transcript import transcript
+
         records = self.stream.records() if self.stream else ()
         return transcript(self._task, records, self._began_from, token_cap)
 
@@ -137,6 +140,11 @@ class Instance:
         """Lets go of what was kept."""
         if self.stream is not None:
             self.stream.close()
+
+    def _relay_stream(self, relay: Relay) -> RelayStream:
+        from analyzer.recovery.relay_stream import RelayStream
+
+        return RelayStream(relay.monitor, at_safe_point=self._at_safe_point, first_reply=self._first_reply)
 
     def _hand_off(self) -> bool:
         assert self._relay is not None and self.stream is not None
