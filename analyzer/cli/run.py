@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from analyzer.cli.emit import DEFAULT_LOG
-from analyzer.cli.options import quiet_option
+from analyzer.cli.options import DEFAULT_LOG, quiet_option
 
 if TYPE_CHECKING:
     from analyzer.classifier import Ruleset
@@ -78,7 +77,6 @@ def command(
           --output-format stream-json --verbose
     """
     from analyzer.cli import complain
-    from analyzer.cli.output import narrate
     from analyzer.cli.settings import rules_in_use
     from analyzer.events import EventLog
     from analyzer.recovery.supervise import Limits, supervise
@@ -93,9 +91,9 @@ def command(
             pool=_pool(pool_path, log),
             make_relay=_relay_of(folder, percent, summarizer, step_id, worker_id, log, agent),
             ruleset=_ruleset(rules_in_use(None)),
-            say=lambda sentence: narrate(f"analyzer: {sentence}", quiet=quiet),
+            say=lambda sentence: None if quiet else complain(sentence),
         )
-    if done.error is not None and not quiet:
+    if done.error is not None:
         complain(done.error.message, done.error.hint)
     return done.exit_code
 
@@ -128,11 +126,12 @@ def _relay_of(
 ) -> Callable[[Callable[[], str | None]], Relay] | None:
     """Makes the relay that options and analyzer.toml describe; None where there is to be none."""
     from analyzer.cli.settings import section
-    from analyzer.recovery.relay_config import relay_config
 
     configured = section("relay")
     if percent is None and configured is None:
         return None
+    from analyzer.recovery.relay_config import relay_config
+
     config = relay_config(configured or {})
     given = {"threshold_percent": percent, "summarizer": summarizer}
     settings = relay_config(

@@ -75,9 +75,8 @@ def parse(text: str) -> Checkpoint:
         raise CheckpointError(f"no {TITLE!r} in it", f"the document begins with that title; its sections: {_names()}")
     bodies: dict[str, list[str]] = {}
     section: list[str] | None = None
-    for line in lines[titles[-1] + 1 :]:
-        if line.strip() == "```":
-            break
+    begins = titles[-1] + 1
+    for line in lines[begins : _end_of_fence(lines, begins)]:
         heading = _HEADING.match(line)
         if heading and heading[1] in SECTIONS:
             if heading[1] in bodies:
@@ -117,6 +116,13 @@ def write(checkpoint: Checkpoint, folder: str | os.PathLike[str], name: str) -> 
             f"{path}: cannot be written: {error.strerror}", "it needs a folder that you may write"
         ) from error
     return path
+
+
+def _end_of_fence(lines: list[str], begins: int) -> int:
+    """Where the fence around the document ends; the end of the text where there is none."""
+    before = next((line for line in reversed(lines[: begins - 1]) if line.strip()), "")
+    fences = [place for place in range(begins, len(lines)) if lines[place].strip() == "```"]
+    return fences[-1] if before.strip().startswith("```") and fences else len(lines)
 
 
 def _items(lines: Iterable[str]) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ not begun. The records of one instance are kept in a file without a name until t
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -17,9 +18,11 @@ from analyzer.recovery.relay_transcript import tool_calls
 from analyzer.recovery.streams import Lines
 from analyzer.recovery.supervise_observer import context_tokens, context_window, mapping, parse, text
 
+_TELLING = re.compile(rb'"type": ?"(?:assistant|user|result)"')
+
 
 class RelayStream:
-    """Follows one instance, line by line, in the thread that hands its output on."""
+    """Follows one instance in the thread that hands its output on."""
 
     def __init__(
         self, monitor: RelayMonitor, *, at_safe_point: Callable[[], None], first_reply: Callable[[int], None]
@@ -32,9 +35,14 @@ class RelayStream:
         self._replied = False
         self._paused = False
 
-    def follow(self, line: bytes) -> None:
-        """The next whole line of stdout."""
-        record = parse(line) if line.lstrip().startswith(b"{") else {}
+    def follow(self, lines: bytes) -> None:
+        """The next whole lines of stdout."""
+        write_all(self._kept.fileno(), lines)
+        for line in lines.splitlines():
+            if _TELLING.search(line):
+                self._record(parse(line))
+
+    def _record(self, record: Mapping[str, Any]) -> None:
         kind = record.get("type")
         if kind == "result":
             window = context_window(record)
@@ -42,7 +50,6 @@ class RelayStream:
                 self._monitor.observe_window(window)
         if kind not in ("assistant", "user") or record.get("parent_tool_use_id"):
             return
-        write_all(self._kept.fileno(), line + b"\n")
         called, answered = tool_calls(record)
         self._pending = (self._pending | called) - answered
         if kind == "assistant":

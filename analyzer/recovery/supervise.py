@@ -6,7 +6,6 @@ Invariant: stdout is the command's, byte for byte; whatever raises here, the com
 from __future__ import annotations
 
 import os
-import shlex
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -24,7 +23,6 @@ from analyzer.recovery.supervise_chain import Chain
 from analyzer.recovery.supervise_instance import Ending, Instance, Streams
 from analyzer.recovery.supervise_observer import Observed, TokenUsage
 from analyzer.recovery.waiting import SYSTEM_CLOCK, Clock, WaitCancelledError
-from analyzer.redaction import redact
 
 if TYPE_CHECKING:
     from analyzer.classifier import Ruleset
@@ -126,7 +124,6 @@ class _Supervisor:
         self._log, self._pool, self._streams = log, pool, streams
         self._clock, self._cancel, self._ruleset, self._say = clock, cancel, ruleset, say
         self._chain = Chain(agent, limits.retries, limits.max_wait_seconds, log)
-        self._task = redact(shlex.join(command))
         self._version: str | None = None
         self.relay: Relay | None = None
         self.session = f"run-{self._chain.operation}"
@@ -180,7 +177,6 @@ class _Supervisor:
         try:
             return Instance(
                 self._command,
-                task=self._task,
                 stdin=given,
                 streams=self._streams,
                 relay=self.relay,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -48,13 +49,12 @@ class Instance:
         self,
         command: Sequence[str],
         *,
-        task: str,
         stdin: int | None,
         streams: Streams,
         relay: Relay | None,
         on_session: Callable[[str], None],
     ) -> None:
-        self._task = task
+        self._command = command
         self._streams = streams
         self._relay = relay
         self._began_from = relay.checkpoint if relay else None
@@ -132,9 +132,11 @@ class Instance:
             SummarizerLimitError: more than `token_cap`.
         """
         from analyzer.recovery.relay_transcript import transcript
+        from analyzer.redaction import redact
 
+        task = redact(shlex.join(self._command))
         records = self.stream.records() if self.stream else ()
-        return transcript(self._task, records, self._began_from, token_cap)
+        return transcript(task, records, self._began_from, token_cap)
 
     def close(self) -> None:
         """Lets go of what was kept."""

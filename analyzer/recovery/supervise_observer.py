@@ -114,8 +114,7 @@ class Observer:
         if place >= 0:
             self._limit = line_at(region, place, start, end)[:_LIMIT_LINE_BYTES]
         if self._follow is not None:
-            for line in region[start:end].splitlines():
-                self._follow(line)
+            self._follow(region[start:end])
 
     def _plain_stdout(self) -> str:
         lines = [line for line in self._tails[0].text().splitlines() if not line.lstrip().startswith("{")]

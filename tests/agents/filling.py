@@ -31,15 +31,14 @@ while todo:
         result(session, f"Prompt is too long: {tokens} tokens > {WINDOW} maximum", is_error=True)
         sys.exit(1)
     item = todo.pop(0)
-    reply(session, number, tokens, {"type": "text", "text": f"I do {item}."}, tool("Write", number, file_path=item))
-    with done.open("a") as file:
-        file.write(f"{item} by {session}\n")
     finished.append(item)
-    answer(session, number)
-    number += 1
     todos = [{"content": each, "status": "completed"} for each in finished]
     todos += [{"content": each, "status": "pending"} for each in todo]
-    reply(session, number, tokens + 100, tool("TodoWrite", number, todos=todos))
-    answer(session, number)
-    time.sleep(0.05)  # a model takes its time before the next reply
+    calls = tool("Write", 2 * number, file_path=item), tool("TodoWrite", 2 * number + 1, todos=todos)
+    reply(session, number, tokens, {"type": "text", "text": f"I do {item}."}, *calls)
+    with done.open("a") as file:
+        file.write(f"{item} by {session}\n")
+    answer(session, 2 * number)
+    answer(session, 2 * number + 1)
+    time.sleep(0.15)  # a model takes its time before the next reply
 result(session, "All done.")
