@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from queue import Empty, SimpleQueue
 
-from analyzer.errors import NOT_STARTED, AnalyzerError
+from analyzer.errors import NOT_STARTED, UNREADABLE, AnalyzerError
 from analyzer.recovery.process_pump import Pump
 from analyzer.recovery.process_terminal import Terminal
 
@@ -28,6 +28,12 @@ class NotStartedError(AnalyzerError):
     """The command could not be started."""
 
     exit_code = NOT_STARTED
+
+
+class OutputError(AnalyzerError):
+    """What the command printed could not be written to where it belongs."""
+
+    exit_code = UNREADABLE
 
 
 Watch = Callable[[bytes], None]
@@ -84,6 +90,11 @@ class Process:
             elif news != "exited":
                 return news
 
+    @property
+    def reader_gone(self) -> bool:
+        """Whether nobody reads our output any more."""
+        return any(pump.reader_gone for pump in self._pumps)
+
     def interrupt(self, word: str) -> None:
         """Makes `wait` return this word. Safe from any thread."""
         self._news.put(word)
@@ -135,12 +146,15 @@ class Process:
         """Lets go of the pipes and of the terminal.
 
         Raises:
-            OSError: output could not be handed on, for another reason than a reader that has gone.
+            OutputError: output could not be handed on, for another reason than a reader that has gone.
         """
         for pump in self._pumps:
             pump.stop()
         self._terminal.take_back()
         for pump in self._pumps:
+            if isinstance(pump.failure, OSError):
+                why = pump.failure.strerror or str(pump.failure)
+                raise OutputError(f"output could not be handed on: {why}", "the command was ended; make room for it")
             if pump.failure is not None:
                 raise pump.failure
 

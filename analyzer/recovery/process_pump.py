@@ -22,6 +22,7 @@ class Pump(threading.Thread):
         super().__init__(daemon=True)
         self.failure: Exception | None = None
         """What kept output from being handed on, or a watcher from watching."""
+        self.reader_gone = False
         self.handing_on = False
         self.moved_bytes = 0
         self._source, self._target, self._watch, self._ended = source, target, watch, ended
@@ -33,7 +34,7 @@ class Pump(threading.Thread):
         try:
             self._pump()
         except BrokenPipeError:
-            pass
+            self.reader_gone = True
         except Exception as error:  # noqa: BLE001 - handed to the thread that waits
             self.failure = error
         finally:

@@ -64,7 +64,7 @@ class Run:
     """The command's; 124 where it was timed out, 125 where a relay was halted, 127 where it could not be started, 75
     where its agent is out of the pool."""
     outcome: str
-    """`succeeded`, `recovered`, `exhausted`, `surfaced`, `escalated`, `halted` or `short_circuited`."""
+    """`succeeded`, `recovered`, `exhausted`, `surfaced`, `escalated`, `aborted`, `halted` or `short_circuited`."""
     error: AnalyzerError | None
     """A `StepError` where the command failed."""
     attempts: int
@@ -95,7 +95,7 @@ def supervise(
     Raises:
         WaitCancelledError: `cancel` was set.
         StateError: the pool's file cannot be used.
-        OSError: output could not be handed on.
+        OutputError: output could not be handed on.
     """
     name = agent or os.path.basename(command[0])
     supervisor = _Supervisor(
@@ -196,6 +196,8 @@ class _Supervisor:
             return None
         if self.relay is not None:
             self.relay.resumed()  # it has ended without a reply that tells its tokens
+        if ending.reader_gone and ending.exit_code != 0:
+            return self._ended(ending.exit_code, self._chain.settle("aborted", session=self.session), None)
         now = self._clock.now()
         error = step_error(
             ending.observed,

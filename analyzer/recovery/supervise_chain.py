@@ -6,6 +6,7 @@ outcome.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -32,9 +33,10 @@ class Chain:
     attempt: int = 1
     """1-based number of the try that is under way or has just ended."""
     waited_seconds: float = 0.0
+    _failures: Counter[str] = field(default_factory=Counter)
     _retried: bool = False
     _reason: str = "unknown"
-    _retryable: bool = False
+    _gives_up_as: str = "surfaced"
 
     def failed(
         self, error: StepError, gone: Exhaustion | None, *, now: datetime, compressible: bool, session: str | None
@@ -46,17 +48,16 @@ class Chain:
         from analyzer.classifier import RECOVERY  # who never fails never loads it
 
         verdict = error.classification
-        self._reason, self._retryable = verdict.reason, RECOVERY[verdict.reason].retryable
-        most = min(1 + self.retries, RECOVERY[verdict.reason].max_attempts)
-        if verdict.action == "compress_then_retry" and compressible:
-            most = RECOVERY[verdict.reason].max_attempts  # a relay is the compression, and was asked for
+        self._reason = verdict.reason
+        self._failures[verdict.reason] += 1
+        compresses = verdict.action == "compress_then_retry"
+        # Each reason has its own allowance; a relay is the compression, and was asked for.
+        left = RECOVERY[verdict.reason].max_attempts - self._failures[verdict.reason]
+        left = (left if compressible else 0) if compresses else min(left, 1 + self.retries - self.attempt)
         delay = self._delay(error, gone, now)
-        again = (
-            verdict.retryable
-            and self.attempt < most
-            and delay <= self.max_wait_seconds
-            and (verdict.action != "compress_then_retry" or compressible)
-        )
+        waits = verdict.retryable and delay <= self.max_wait_seconds
+        again = waits and left > 0
+        self._gives_up_as = "surfaced" if not waits else "escalated" if compresses else "exhausted"
         self._retried = self._retried or again
         if self.log is not None:
             self.log.error_classified(
@@ -66,7 +67,7 @@ class Chain:
                 caller=self.agent,
                 operation=self.operation if self._retried else None,
                 attempt=self.attempt if self._retried else None,
-                max_attempts=most if self._retried else None,
+                max_attempts=self.attempt + max(0, left) if self._retried else None,
                 outcome=None if self._retried else "surfaced",
                 failure_reason=error.failure_reason,
                 remediation=error.remediation,
@@ -94,7 +95,7 @@ class Chain:
         if not self._retried:
             return "succeeded" if outcome == "recovered" else "surfaced" if outcome == "gave_up" else outcome
         if outcome == "gave_up":
-            outcome = self._given_up()
+            outcome = self._gives_up_as
         reason = self._reason
         if (outcome, reason) == ("exhausted", "network_transient"):
             reason = "network_permanent"
@@ -109,11 +110,6 @@ class Chain:
                 session=session,
             )
         return outcome
-
-    def _given_up(self) -> str:
-        if not self._retryable:
-            return "surfaced"
-        return "escalated" if self._reason == "context_overflow" else "exhausted"
 
     def _delay(self, error: StepError, gone: Exhaustion | None, now: datetime) -> float:
         verdict = error.classification

@@ -40,6 +40,8 @@ class Ending:
     timed_out: bool = False
     handed_off: bool = False
     """It was ended at a safe point; its work goes on from the relay's newest checkpoint."""
+    reader_gone: bool = False
+    """Nobody reads our output any more: that it ended then is no failure."""
 
 
 class Instance:
@@ -117,7 +119,8 @@ class Instance:
             self._process.drain(grace_seconds)
             self._process.close()
         code = self._process.exit_code
-        return Ending(255 if code is None else code, self._observer.observed(), timed_out, handed_off)
+        observed = self._observer.observed()
+        return Ending(255 if code is None else code, observed, timed_out, handed_off, self._process.reader_gone)
 
     def end_group(self, grace_seconds: float) -> None:
         """Ends what the command left running, before it is started again, and ends its last line."""

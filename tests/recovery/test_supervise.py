@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from analyzer.events import EventLog
+from analyzer.recovery.process import OutputError
 from analyzer.recovery.step_error import StepError
 from analyzer.recovery.supervise import Limits, Run, Streams, supervise
 from analyzer.recovery.waiting import WaitCancelledError
@@ -170,10 +171,23 @@ def test_a_reader_that_has_gone_ends_the_command(bench: Bench) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     try:
-        done = supervise(("yes",), streams=Streams(writing, None))
+        with EventLog(bench.log) as log:
+            done = supervise(("yes",), streams=Streams(writing, None), log=log)
     finally:
         os.close(writing)
-    assert done.exit_code == 128 + signal.SIGPIPE
+    assert (done.exit_code, done.outcome) == (128 + signal.SIGPIPE, "aborted")
+    assert bench.events("error.classified") == []
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_output_that_cannot_be_written_ends_the_command() -> None:
+    """A full disk is told as such, and the command does not go on."""
+    full = os.open("/dev/full", os.O_WRONLY)
+    try:
+        with pytest.raises(OutputError, match="No space left"):
+            supervise(("yes",), streams=Streams(full, None))
+    finally:
+        os.close(full)
 
 
 def test_stdin_passes_through(bench: Bench, tmp_path: Path) -> None:
