@@ -15,9 +15,12 @@ from typing import Any
 from analyzer.recovery.process_pump import CHUNK_BYTES, write_all
 from analyzer.recovery.relay import RelayMonitor
 from analyzer.recovery.relay_transcript import tool_calls
-from analyzer.recovery.streams import Lines
+from analyzer.recovery.streams import Lines, last_lines
 from analyzer.recovery.supervise_observer import context_tokens, context_window, mapping, parse, text
 
+_WINDOW, _USAGE = b'"contextWindow"', b'"usage"'
+_TRIES = 8
+"""Lines of subagents that are passed over in search of a reply."""
 _TELLING = re.compile(rb'"type": ?"(?:assistant|user|result)"')
 
 
@@ -38,9 +41,27 @@ class RelayStream:
     def follow(self, lines: bytes) -> None:
         """The next whole lines of stdout."""
         write_all(self._kept.fileno(), lines)
+        if self._replied and not self._monitor.due and not self._matters(lines):
+            return
         for line in lines.splitlines():
             if _TELLING.search(line):
                 self._record(parse(line))
+
+    def _matters(self, lines: bytes) -> bool:
+        """Whether lines that come below the threshold have to be read one by one; their last reply is enough to tell.
+
+        Tools of earlier replies have been answered by the time of the one that makes a relay due.
+        """
+        if _WINDOW in lines:
+            return True
+        for line, tries in zip(last_lines(lines, 0, len(lines), _USAGE), range(_TRIES + 1), strict=False):
+            if tries == _TRIES:
+                return True
+            record = parse(line)
+            if record.get("type") == "assistant" and not record.get("parent_tool_use_id"):
+                tokens = context_tokens(record)
+                return tokens is not None and self._monitor.observe(tokens)
+        return False
 
     def _record(self, record: Mapping[str, Any]) -> None:
         kind = record.get("type")
