@@ -60,7 +60,7 @@ def _producers(megabytes: int, folder: Path) -> list[tuple[str, tuple[str, ...],
     made = folder / "records"
     agents = [(sys.executable, "-c", AGENT.format(repeated=repeated, megabytes=megabytes)) for repeated in (6, 60)]
     with made.open("wb") as file:
-        subprocess.run(agents[0], stdout=file, check=True)
+        subprocess.run(agents[0], stdout=file, check=True)  # noqa: S603 - our own
     command = (*CLI, "run")
     return [
         ("an agent, lines of 0.6 kB", agents[0], command),
@@ -73,7 +73,7 @@ def _producers(megabytes: int, folder: Path) -> list[tuple[str, tuple[str, ...],
 def _seconds(command: Sequence[str]) -> float:
     """From the start to the end of a command, its output read through a pipe and thrown away."""
     began = perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)  # noqa: S603 - our own
     assert process.stdout is not None
     with process.stdout:
         while process.stdout.read(MEGABYTE):

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from analyzer.events import EventLog
     from analyzer.recovery.pool import AgentPool
     from analyzer.recovery.relay import Relay
+    from analyzer.recovery.relay_config import RelaySettings
 
 
 @click.command("run", context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False})
@@ -71,25 +72,26 @@ def command(
     safe point and starts it again with a checkpoint on stdin and in the file $ANALYZER_CHECKPOINT.
 
     \b
-      analyzer run -- claude -p "Fix the tests" --output-format stream-json --verbose
-      analyzer run --timeout 1800 --retries 2 --pool pool.json --agent claude -- ./agent.sh
-      analyzer run --relay 70 --step implement --summarizer "claude -p" -- claude -p "..." \\
-          --output-format stream-json --verbose
+      analyzer run --timeout 1800 --retries 2 -- ./agent.sh
+      analyzer run --pool pool.json -- claude -p "Fix the tests"
+      analyzer run --relay 70 --step implement --summarizer "claude -p" -- \\
+        claude -p "Fix the tests" --output-format stream-json --verbose
     """
     from analyzer.cli import complain
     from analyzer.cli.settings import rules_in_use
-    from analyzer.events import EventLog
     from analyzer.recovery.supervise import Limits, supervise
 
     agent = agent or os.path.basename(words[0])
-    with EventLog(folder) as log, _ending_on(signal.SIGTERM, signal.SIGHUP):
+    settings = _relay_settings(percent, summarizer, step_id)
+    log = _log(folder) if settings or pool_path else folder
+    with _ending_on(signal.SIGTERM, signal.SIGHUP):
         done = supervise(
             words,
             agent=agent,
             limits=Limits(retries, timeout, grace, max_wait),
             log=log,
-            pool=_pool(pool_path, log),
-            make_relay=_relay_of(folder, percent, summarizer, step_id, worker_id, log, agent),
+            pool=_pool(pool_path, log) if pool_path else None,
+            make_relay=_relay(settings, folder, step_id, worker_id, log, agent) if settings else None,
             ruleset=_ruleset(rules_in_use(None)),
             say=lambda sentence: None if quiet else complain(sentence),
         )
@@ -98,11 +100,19 @@ def command(
     return done.exit_code
 
 
-def _pool(path: str | None, log: EventLog) -> AgentPool | None:
-    if path is None:
-        return None
+# What most runs do without is loaded by those that need it: a command should start at once.
+
+
+def _log(folder: str) -> EventLog:
+    from analyzer.events import EventLog
+
+    return EventLog(folder)
+
+
+def _pool(path: str, log: EventLog | str) -> AgentPool:
     from analyzer.recovery.pool import AgentPool
 
+    assert not isinstance(log, str)
     return AgentPool(path, log=log)
 
 
@@ -115,16 +125,8 @@ def _ruleset(rules_path: str | None) -> Ruleset | None:
     return ruleset_for(rules_path)
 
 
-def _relay_of(
-    folder: str,
-    percent: str | None,
-    summarizer: str | None,
-    step_id: str | None,
-    worker_id: str | None,
-    log: EventLog,
-    caller: str,
-) -> Callable[[Callable[[], str | None]], Relay] | None:
-    """Makes the relay that options and analyzer.toml describe; None where there is to be none."""
+def _relay_settings(percent: str | None, summarizer: str | None, step_id: str | None) -> RelaySettings | None:
+    """What options and analyzer.toml say of the step; None where there is to be no relay."""
     from analyzer.cli.settings import section
 
     configured = section("relay")
@@ -132,21 +134,26 @@ def _relay_of(
         return None
     from analyzer.recovery.relay_config import relay_config
 
-    config = relay_config(configured or {})
     given = {"threshold_percent": percent, "summarizer": summarizer}
-    settings = relay_config(
-        {key: value for key, value in given.items() if value is not None}, config.of_step(step_id)
-    ).settings
+    options = {key: value for key, value in given.items() if value is not None}
+    return relay_config(options, relay_config(configured or {}).of_step(step_id)).settings
 
-    def make(session: Callable[[], str | None]) -> Relay:
-        from analyzer.recovery.relay import Relay, RelayMonitor
 
-        monitor = RelayMonitor(settings, step_id=step_id, worker_id=worker_id)
-        # Beside the log, not in it: a log folder holds nothing but events.
-        checkpoints = f"{folder.rstrip(os.sep)}.checkpoints"
-        return Relay(monitor, checkpoints, log=log, caller=caller, session=session)
+def _relay(
+    settings: RelaySettings,
+    folder: str,
+    step_id: str | None,
+    worker_id: str | None,
+    log: EventLog | str,
+    caller: str,
+) -> Callable[[Callable[[], str | None]], Relay]:
+    from analyzer.recovery.relay import Relay, RelayMonitor
 
-    return make
+    assert not isinstance(log, str)
+    monitor = RelayMonitor(settings, step_id=step_id, worker_id=worker_id)
+    # Beside the log, not in it: a log folder holds nothing but events.
+    checkpoints = f"{folder.rstrip(os.sep)}.checkpoints"
+    return lambda session: Relay(monitor, checkpoints, log=log, caller=caller, session=session)
 
 
 @contextmanager

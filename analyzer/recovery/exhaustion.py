@@ -9,11 +9,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from analyzer.events import EventLog
-from analyzer.events.times import format_time
-
 if TYPE_CHECKING:
     from analyzer.classifier import Classification
+    from analyzer.events import EventLog
 
 UNKNOWN_RESET_SECONDS = 3_600.0
 """How long an agent stays away whose limit does not say when it resets."""
@@ -60,6 +58,8 @@ def exhaustion(agent: str, verdict: Classification, exit_code: int, at: datetime
 
 def log_exhausted(log: EventLog, gone: Exhaustion, *, session: str | None = None) -> None:
     """`agent.exhausted`."""
+    from analyzer.events.times import format_time
+
     log.agent_exhausted(
         agent=gone.agent,
         reason_text=gone.reason_text,

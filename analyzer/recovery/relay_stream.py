@@ -41,17 +41,17 @@ class RelayStream:
     def follow(self, lines: bytes) -> None:
         """The next whole lines of stdout."""
         write_all(self._kept.fileno(), lines)
-        if self._replied and not self._monitor.due and not self._matters(lines):
-            return
+        if self._replied and not self._monitor.due:
+            if not self._matters(lines):
+                return
+            # Tools of earlier replies have been answered by the time of the one that makes a relay due.
+            self._pending = set()
         for line in lines.splitlines():
             if _TELLING.search(line):
                 self._record(parse(line))
 
     def _matters(self, lines: bytes) -> bool:
-        """Whether lines that come below the threshold have to be read one by one; their last reply is enough to tell.
-
-        Tools of earlier replies have been answered by the time of the one that makes a relay due.
-        """
+        """Whether lines below the threshold have to be read one by one; their last reply is enough to tell."""
         if _WINDOW in lines:
             return True
         for line, tries in zip(last_lines(lines, 0, len(lines), _USAGE), range(_TRIES + 1), strict=False):

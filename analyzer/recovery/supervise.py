@@ -10,13 +10,13 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from analyzer.errors import BUSY, TIMED_OUT, AnalyzerError
-from analyzer.events import EventLog
-from analyzer.events.times import format_time
 from analyzer.recovery.exhaustion import Exhaustion, exhaustion, log_exhausted
 from analyzer.recovery.process import NotStartedError
+from analyzer.recovery.process_signals import held_back
 from analyzer.recovery.process_stdin import Stdin
 from analyzer.recovery.step_error import UNKNOWN, RelayHaltedError, StepError, step_error
 from analyzer.recovery.supervise_chain import Chain
@@ -26,6 +26,7 @@ from analyzer.recovery.waiting import SYSTEM_CLOCK, Clock, WaitCancelledError
 
 if TYPE_CHECKING:
     from analyzer.classifier import Ruleset
+    from analyzer.events import EventLog
     from analyzer.recovery.pool import AgentPool
     from analyzer.recovery.relay import Relay
 
@@ -78,7 +79,7 @@ def supervise(
     *,
     agent: str | None = None,
     limits: Limits | None = None,
-    log: EventLog | None = None,
+    log: EventLog | str | os.PathLike[str] | None = None,
     pool: AgentPool | None = None,
     make_relay: Callable[[Callable[[], str | None]], Relay] | None = None,
     streams: Streams | None = None,
@@ -89,8 +90,8 @@ def supervise(
 ) -> Run:
     """Runs a command to its end, through retries, waits and hand-offs.
 
-    Its stdin is ours. `make_relay` is given a function that tells the session, and makes the relay of the step. `say`
-    gets one sentence a decision.
+    Its stdin is ours. A `log` that is given as a folder is opened once the command has been started. `make_relay` is
+    given a function that tells the session, and makes the relay of the step. `say` gets one sentence a decision.
 
     Raises:
         WaitCancelledError: `cancel` was set.
@@ -112,7 +113,7 @@ class _Supervisor:
         command: Sequence[str],
         agent: str,
         limits: Limits,
-        log: EventLog | None,
+        log: EventLog | str | os.PathLike[str] | None,
         pool: AgentPool | None,
         streams: Streams,
         clock: Clock,
@@ -121,14 +122,22 @@ class _Supervisor:
         say: Callable[[str], None],
     ) -> None:
         self._command, self._agent, self._limits = command, agent, limits
-        self._log, self._pool, self._streams = log, pool, streams
+        self._given_log, self._pool, self._streams = log, pool, streams
         self._clock, self._cancel, self._ruleset, self._say = clock, cancel, ruleset, say
-        self._chain = Chain(agent, limits.retries, limits.max_wait_seconds, log)
+        self._chain = Chain(agent, limits.retries, limits.max_wait_seconds, lambda: self._log)
         self._version: str | None = None
         self.relay: Relay | None = None
         self.session = f"run-{self._chain.operation}"
         """The first that the stream names; one of our own until then."""
         self._named = False
+
+    @cached_property
+    def _log(self) -> EventLog | None:
+        if self._given_log is None:
+            return None
+        from analyzer.events import EventLog  # a command should not have to wait for it
+
+        return self._given_log if isinstance(self._given_log, EventLog) else EventLog(self._given_log)
 
     def run(self) -> Run:
         began = self._clock.now()
@@ -143,31 +152,40 @@ class _Supervisor:
             if stdin is not None:
                 stdin.close()
             self._observed(began)
+            if self._log is not None and self._log is not self._given_log:
+                self._log.close()
 
     def _run(self, stdin: Stdin | None) -> Run:
         out = self._pool.wait_for(self._agent, self._limits.max_wait_seconds, self._cancel) if self._pool else None
         if out is not None:
             return self._short_circuited(out)
         while True:
+            instance: Instance | None = None
             try:
-                instance = self._start(stdin)
-            except NotStartedError as error:
-                return self._not_started(error)
-            try:
+                with held_back():
+                    instance = self._start(stdin)
+                _ = self._log  # loaded while the command begins its work
                 ending = instance.attend(
                     timeout_seconds=self._limits.timeout_seconds,
                     grace_seconds=self._limits.grace_seconds,
                     cancel=self._cancel,
                 )
-                again = self._after(ending, instance)
-            except RelayHaltedError as error:
+                done = self._after(ending, instance)
+                if done is not None:
+                    return done
+                instance.end_group(self._limits.grace_seconds)
+            except NotStartedError as error:
+                return self._not_started(error)
+            except BaseException as error:
+                if instance is not None:
+                    instance.abandon(self._limits.grace_seconds)
+                if not isinstance(error, RelayHaltedError):
+                    raise
                 self._chain.settle("gave_up", session=self.session)
                 return self._ended(error.exit_code, "halted", error)
             finally:
-                instance.close()
-            if again is not None:
-                return again
-            instance.end_group(self._limits.grace_seconds)
+                if instance is not None:
+                    instance.close()
 
     def _start(self, stdin: Stdin | None) -> Instance:
         preface = b""
@@ -248,6 +266,8 @@ class _Supervisor:
 
     def _short_circuited(self, out: Exhaustion) -> Run:
         if self._log is not None:
+            from analyzer.events.times import format_time
+
             reset = format_time(out.back_at)
             self._log.call_short_circuited(
                 caller=self._agent, provider=self._agent, reason="rate_limited", reset_at=reset, session=self.session
@@ -283,6 +303,8 @@ class _Supervisor:
 
     def _observed(self, began: datetime) -> None:
         if self._log is not None:
+            from analyzer.events.times import format_time
+
             seen = {
                 "started_at": format_time(began),
                 "ended_at": format_time(self._clock.now()),

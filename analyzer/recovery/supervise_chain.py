@@ -6,15 +6,19 @@ outcome.
 
 from __future__ import annotations
 
+import os
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from analyzer.events import EventLog
-from analyzer.events.ids import new_id
 from analyzer.recovery.backoff import Backoff
 from analyzer.recovery.exhaustion import Exhaustion
 from analyzer.recovery.step_error import StepError
+
+if TYPE_CHECKING:
+    from analyzer.events import EventLog
 
 _BACKOFF = Backoff(base_seconds=1.0, cap_seconds=60.0)
 
@@ -27,9 +31,10 @@ class Chain:
     retries: int
     """Tries after the first one, at most; what the recovery table allows is the other bound."""
     max_wait_seconds: float
-    log: EventLog | None
+    log: Callable[[], EventLog | None]
+    """Opens the log, or gives the one that is open."""
     backoff: Backoff = _BACKOFF
-    operation: str = field(default_factory=new_id)
+    operation: str = field(default_factory=lambda: os.urandom(16).hex())
     attempt: int = 1
     """1-based number of the try that is under way or has just ended."""
     waited_seconds: float = 0.0
@@ -59,8 +64,9 @@ class Chain:
         again = waits and left > 0
         self._gives_up_as = "surfaced" if not waits else "escalated" if compresses else "exhausted"
         self._retried = self._retried or again
-        if self.log is not None:
-            self.log.error_classified(
+        log = self.log()
+        if log is not None:
+            log.error_classified(
                 verdict,
                 session=session,
                 at=now,
@@ -75,7 +81,7 @@ class Chain:
                 output_tokens=error.usage.output_tokens,
             )
             if again:
-                self.log.retry_scheduled(
+                log.retry_scheduled(
                     operation=self.operation,
                     caller=self.agent,
                     reason=verdict.reason,
@@ -99,8 +105,9 @@ class Chain:
         reason = self._reason
         if (outcome, reason) == ("exhausted", "network_transient"):
             reason = "network_permanent"
-        if self.log is not None:
-            self.log.retry_settled(
+        log = self.log()
+        if log is not None:
+            log.retry_settled(
                 operation=self.operation,
                 caller=self.agent,
                 reason=reason,

@@ -62,6 +62,7 @@ class Instance:
         self._began_from = relay.checkpoint if relay else None
         self._on_session = on_session
         self._halted: RelayHaltedError | None = None
+        self._let_gone = False
         self.stream = self._relay_stream(relay) if relay else None
         self._observer = Observer(self.stream.follow if self.stream else None)
         environment = {}
@@ -86,41 +87,36 @@ class Instance:
 
         Raises:
             RelayHaltedError: it was to be handed off, and could not be.
-            WaitCancelledError: `cancel` was set. The group has been ended, as it is before anything else is raised.
+            WaitCancelledError: `cancel` was set.
         """
         deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
         timed_out = handed_off = False
-        try:
-            while True:
-                left = None if deadline is None else max(0.0, deadline - time.monotonic())
-                word = self._process.wait(left, cancel)
-                if word == "cancelled":
-                    raise cancelled()
-                if word == "halted" and self._halted is not None:
-                    raise self._halted
-                if word == "safe_point":
-                    paused_at = time.monotonic()
-                    handed_off = self._hand_off()
-                    if not handed_off:
-                        deadline = None if deadline is None else deadline + time.monotonic() - paused_at
-                        continue
-                timed_out = word == "timed_out" or (
-                    word == "exited" and not self._process.drain(grace_seconds, deadline)
-                )
-                if word != "exited" or timed_out:
-                    self._process.end(grace_seconds)
-                break
-        except BaseException:
-            self._process.end(grace_seconds)
-            raise
-        finally:
-            if self.stream is not None:
-                self._process.go_on()  # nothing of it is left behind paused
-            self._process.drain(grace_seconds)
-            self._process.close()
+        while True:
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            word = self._process.wait(left, cancel)
+            if word == "cancelled":
+                raise cancelled()
+            if word == "halted" and self._halted is not None:
+                raise self._halted
+            if word == "safe_point":
+                paused_at = time.monotonic()
+                handed_off = self._hand_off()
+                if not handed_off:
+                    deadline = None if deadline is None else deadline + time.monotonic() - paused_at
+                    continue
+            timed_out = word == "timed_out" or (word == "exited" and not self._process.drain(grace_seconds, deadline))
+            if word != "exited" or timed_out:
+                self._process.end(grace_seconds)
+            break
+        self._let_go(grace_seconds)
         code = self._process.exit_code
         observed = self._observer.observed()
         return Ending(255 if code is None else code, observed, timed_out, handed_off, self._process.reader_gone)
+
+    def abandon(self, grace_seconds: float) -> None:
+        """Ends the group, whatever it was doing; what it still says is handed on."""
+        self._process.end(grace_seconds)
+        self._let_go(grace_seconds)
 
     def end_group(self, grace_seconds: float) -> None:
         """Ends what the command left running, before it is started again, and ends its last line."""
@@ -145,6 +141,14 @@ class Instance:
         """Lets go of what was kept."""
         if self.stream is not None:
             self.stream.close()
+
+    def _let_go(self, grace_seconds: float) -> None:
+        if self._let_gone:
+            return
+        self._let_gone = True
+        self._process.go_on()  # nothing of it is left behind paused
+        self._process.drain(grace_seconds)
+        self._process.close()
 
     def _relay_stream(self, relay: Relay) -> RelayStream:
         from analyzer.recovery.relay_stream import RelayStream

@@ -73,6 +73,13 @@ def test_a_piece_of_many_lines_is_read_as_its_lines_are(watched: Watched) -> Non
     assert watched.monitor.tokens == 700
 
 
+def test_pieces_of_one_line_are_read_as_a_long_one_is(watched: Watched) -> None:
+    """What was called and answered below the threshold is not waited for later."""
+    for record in (reply(100, "a"), answers("a"), reply(300, "b", "c"), answers("b", "c"), reply(700, "d")):
+        assert watched.see(record) == 0
+    assert watched.see(answers("d")) == 1
+
+
 def test_it_is_paused_once(watched: Watched) -> None:
     """Until the agent goes on, further records change nothing."""
     assert watched.see(reply(700, "a"), answers("a"), reply(800, "b"), answers("b")) == 1

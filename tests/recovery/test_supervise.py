@@ -15,6 +15,7 @@ import pytest
 
 from analyzer.events import EventLog
 from analyzer.recovery.process import OutputError
+from analyzer.recovery.process_signals import held_back
 from analyzer.recovery.step_error import StepError
 from analyzer.recovery.supervise import Limits, Run, Streams, supervise
 from analyzer.recovery.waiting import WaitCancelledError
@@ -255,6 +256,16 @@ def test_cancelling_ends_the_group(bench: Bench, tmp_path: Path) -> None:
     with pytest.raises(WaitCancelledError):
         bench.run(*agent("hang", tmp_path / "ids"), cancel=cancel, limits=Limits(grace_seconds=0.2))
     assert not any(alive(int(pid)) for pid in (tmp_path / "ids").read_text().split())
+
+
+def test_signals_wait_until_a_start_is_over() -> None:
+    """Ctrl-C while a command is being started comes when it can be ended."""
+    reached = []
+    with pytest.raises(KeyboardInterrupt), held_back():
+        signal.raise_signal(signal.SIGINT)
+        reached.append(True)
+    assert reached
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_each_run_is_a_session_in_the_log(bench: Bench) -> None:
