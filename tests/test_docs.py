@@ -101,9 +101,10 @@ def test_readme_example_of_logging_runs(tmp_path: Path) -> None:
     assert (event.type, event.payload["caller"]) == ("error.classified", "planner")
 
 
-def test_examples_of_the_python_page_run(tmp_path: Path) -> None:
-    """The blocks of PYTHON.md run one after another, and their assertions hold."""
-    program = "\n".join(blocks(text_of("docs/PYTHON.md"), "python"))
+@pytest.mark.parametrize("name", ["PYTHON", "RUN"])
+def test_examples_of_pages_with_python_run(name: str, tmp_path: Path) -> None:
+    """The blocks of a page run one after another, and their assertions hold."""
+    program = "\n".join(blocks(text_of(f"docs/{name}.md"), "python"))
     subprocess.run([sys.executable, "-W", "error", "-c", program], cwd=tmp_path, env=ENVIRONMENT, check=True)
 
 

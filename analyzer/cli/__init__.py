@@ -23,6 +23,7 @@ COMMANDS = {
     "sql": "Run ad-hoc SQL over a store, read-only.",
     "classify": "Say which reason an error has, and what to do about it.",
     "rules": "List, test and explain the rules, and score them against labels.",
+    "run": "Run an agent's command under supervision: timeouts, retries, limits, relays.",
     "emit": "Append one event to a log, from a shell or a hook.",
 }
 """Every command and its short help, in the order in which a newcomer needs them."""

@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
+from analyzer.cli.options import DEFAULT_LOG
 from analyzer.cli.output import narrate, write
 from analyzer.errors import AnalyzerError, StoreError
 
-DEFAULT_LOG = "telemetry"
 FACTS = frozenset(
     {
         "status",

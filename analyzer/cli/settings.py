@@ -29,6 +29,19 @@ def rules_in_use(option: str | None) -> str | None:
     return None if path is None else _rules_of(path)
 
 
+def section(name: str) -> dict[str, Any] | None:
+    """A table of analyzer.toml; None where there is no such file or table.
+
+    Raises:
+        AnalyzerError: analyzer.toml cannot be understood.
+    """
+    path = _nearest(os.getcwd())
+    found = None if path is None else _read(path).get(name)
+    if path is not None and found is not None and not isinstance(found, dict):
+        raise _refused(path, f"{name} is no table", f"write [{name}]")
+    return found
+
+
 def _nearest(folder: str) -> str | None:
     while True:
         path = os.path.join(folder, FILE)

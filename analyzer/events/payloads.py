@@ -94,6 +94,8 @@ class Relay(TypedDict, total=False):
     duration_seconds: float | None
     cause: str | None
     """Why it was halted or skipped."""
+    advice: str | None
+    """What to do about a step that hands off often."""
 
 
 class ContextRecovery(TypedDict, total=False):

@@ -1,0 +1,1 @@
+"""Scripted agents: what real ones print and do, without a model."""
