@@ -12,9 +12,10 @@ import duckdb
 
 from analyzer.errors import QueryError, StoreBusyError, StoreError
 from analyzer.store.header import Header, parse_header
+from analyzer.store.templates import macros
 
 MEMORY = ":memory:"
-SCHEMA_VERSION = "2"
+SCHEMA_VERSION = "3"
 
 
 def connect(path: str, *, read_only: bool) -> duckdb.DuckDBPyConnection:
@@ -79,6 +80,8 @@ def _create_schema(connection: duckdb.DuckDBPyConnection, path: str) -> None:
         for statement in resources.files("analyzer.store").joinpath("tables.sql").read_text("utf-8").split(";\n"):
             if statement.strip():
                 connection.execute(statement)
+        for statement in macros():
+            connection.execute(statement)
         for name, header in views().items():
             connection.execute(f"create view {name} as {header.body}")
             connection.execute(f"comment on view {name} is {_quoted(header.description)}")
