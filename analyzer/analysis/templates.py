@@ -6,18 +6,26 @@ because the whole set shows it.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from analyzer.classifier.fingerprint import SLOT, templates, tidy
 
-MIN_VALUES = 5
-"""So many words in one place, all else equal, are values."""
-MIN_CONSTANTS = 3
-"""So many words must stay: what is left of a shorter template says nothing."""
+NEEDED = {2: 8, 3: 5, 4: 5, 5: 5, 6: 3}
+"""Constant words around a place → how many words in it show that they are values; beyond six as for six.
+
+The more words stay, the less likely it is that two messages share them by chance. One word says nothing.
+"""
+MIN_COVERING = 3
+"""So many constant words has a template that takes in others which its slots cover."""
 MAX_WORDS = 80
 """Longer templates, such as traces, are left as they are."""
+_FEWEST = min(NEEDED.values())
+# Far beyond what logs show; hostile input costs no more than these.
 _MAX_ROUNDS = 8
+_MAX_COVERS = 64
+_MAX_OPEN = 24
 _BREAK = "\0"
 _MARKS = " ,;:=()[]{}\"'`|/@#!?"
 _SEPARATE = str.maketrans({mark: f"{_BREAK}{mark}{_BREAK}" for mark in _MARKS})
@@ -41,21 +49,22 @@ def group(messages: Sequence[str]) -> list[str]:
 def merge(single: Iterable[str]) -> dict[str, str]:
     """Each template and the one that it is part of; its own where it is merged with none.
 
-    Templates of equally many words that differ in one place are one, when at least five words stand in that place and at
-    least three constant words remain; a place that holds a masked value in one of them needs no second one. Then
-    the same for two places that vary together. Again until nothing changes.
+    Templates of equally many words that differ in one place are one when so many words stand in that place that they are
+    values, see `NEEDED`. Where that merges nothing, a template that another one covers with its slots becomes that one,
+    if three constant words remain; where that merges nothing either, two places may vary together. Again until nothing
+    changes.
     """
     now = {each: each for each in set(single)}
     for _ in range(_MAX_ROUNDS):
-        moved = _round(set(now.values()))
+        moved = _merged(set(now.values()))
         if not moved:
             break
         now = {first: moved.get(last, last) for first, last in now.items()}
     return now
 
 
-def _round(known: set[str]) -> dict[str, str]:
-    """The templates that become another one, by places that vary alone, else by two that vary together."""
+def _merged(known: set[str]) -> dict[str, str]:
+    """The templates that become another one; only at the end slots are taken together, which changes the shape."""
     shapes: defaultdict[_Words, list[_Words]] = defaultdict(list)
     for text in known:
         words = _split(text)
@@ -66,11 +75,18 @@ def _round(known: set[str]) -> dict[str, str]:
         if len(alike) == 1:
             continue
         places = [place for place, mark in enumerate(shape) if not mark]
-        loose = _varying(alike, places) or _varying_in_pairs(alike, places)
-        for words, open_places in loose.items():
-            text = "".join(SLOT if place in open_places else word for place, word in enumerate(words))
-            if (after := tidy(text)) != (before := "".join(words)):
-                moved[before] = after
+        now = {words: words for words in alike}
+        for _ in range(_MAX_ROUNDS):
+            left = list(set(now.values()))
+            slots = _varying(left, places) or _covered(left) or _varying_in_pairs(left, places)
+            if not slots:
+                break
+            opened = {
+                words: tuple(SLOT if place in found else word for place, word in enumerate(words))
+                for words, found in slots.items()
+            }
+            now = {first: opened.get(last, last) for first, last in now.items()}
+        moved.update(("".join(first), tidy("".join(last))) for first, last in now.items() if first != last)
     return moved
 
 
@@ -82,32 +98,51 @@ def _varying(alike: list[_Words], places: list[int]) -> dict[_Words, set[int]]:
         for words in alike:
             rests[words[:place] + words[place + 1 :]].append(words)
         for rest, members in rests.items():
-            if len(members) > 1 and _constants(rest) >= MIN_CONSTANTS and _are_values({each[place] for each in members}):
+            if len(members) >= _FEWEST and len(members) >= _needed(rest):
                 for words in members:
                     found[words].add(place)
     return found
 
 
+def _covered(alike: list[_Words]) -> dict[_Words, set[int]]:
+    """The slots that another template has, and this one lacks, of the narrowest one that covers it."""
+    covers: defaultdict[tuple[int, ...], set[_Words]] = defaultdict(set)
+    for words in alike:
+        slots = tuple(place for place, word in enumerate(words) if word == SLOT)
+        if slots and _constants(words) >= MIN_COVERING:
+            covers[slots].add(words)
+    found: dict[_Words, set[int]] = {}
+    for slots in sorted(covers, key=lambda slots: (len(slots), slots))[:_MAX_COVERS]:
+        wanted = set(slots)
+        for words in alike:
+            if words not in found and words not in covers[slots]:
+                cover = tuple(SLOT if place in wanted else word for place, word in enumerate(words))
+                if cover in covers[slots]:
+                    found[words] = wanted
+    return found
+
+
 def _varying_in_pairs(alike: list[_Words], places: list[int]) -> dict[_Words, set[int]]:
+    """As `_varying`, for two places together, where each of them shows enough words."""
     found: defaultdict[_Words, set[int]] = defaultdict(set)
-    if len(alike) < MIN_VALUES:
-        return found
-    open_places = [place for place in places if len({words[place] for words in alike}) >= MIN_VALUES]
-    for index, first in enumerate(open_places):
-        for second in open_places[index + 1 :]:
+    places = [place for place in places if len({words[place] for words in alike}) >= _FEWEST][:_MAX_OPEN]
+    for index, first in enumerate(places):
+        for second in places[index + 1 :]:
             rests: defaultdict[_Words, list[_Words]] = defaultdict(list)
             for words in alike:
                 rests[words[:first] + words[first + 1 : second] + words[second + 1 :]].append(words)
             for rest, members in rests.items():
-                values = [{each[place] for each in members} for place in (first, second)]
-                if min(map(len, values)) >= MIN_VALUES and _constants(rest) >= MIN_CONSTANTS:
+                if len(members) < _FEWEST:
+                    continue
+                fewest = min(len({each[place] for each in members}) for place in (first, second))
+                if fewest >= _needed(rest):
                     for words in members:
                         found[words] |= {first, second}
     return found
 
 
-def _are_values(words: set[str]) -> bool:
-    return len(words) >= MIN_VALUES or SLOT in words
+def _needed(rest: _Words) -> float:
+    return NEEDED.get(min(_constants(rest), max(NEEDED)), math.inf)
 
 
 def _constants(words: Iterable[str]) -> int:

@@ -20,7 +20,7 @@ MAX_CHARS = 1_000
 """So much of a message makes its template; what follows is output, traces, quoted pages."""
 
 _TOP_LEVEL = (
-    "com|org|edu|gov|mil|dev|ai|cloud|local|localdomain|internal|lan|corp|example|invalid|"
+    "com|org|edu|gov|mil|dev|ai|cloud|local|localdomain|internal|lan|corp|"
     "au|br|ca|ch|cn|cz|de|dk|es|eu|fr|hk|hu|il|jp|kr|mx|nl|nz|pl|pt|ro|ru|se|sg|tr|tw|uk|us|za"
 )
 _EXTENSIONS = (
@@ -55,24 +55,32 @@ _VALUES = (
     r"\b(?:Africa|America|Antarctica|Asia|Atlantic|Australia|Europe|Indian|Pacific)/[A-Za-z_/]+",
     r"[\w@.\-]+(?:/[\w@.\-]+){2,}/?",
     r"\w[\w@.\-]*(?:/[\w@.\-]+)*\.(?:" + _EXTENSIONS + r")\b",
+    # ab:cd:ef:ab:cd:ef, fe80::a:b
+    r"\b(?:[0-9a-fA-F]{1,4}:){3,7}(?:[0-9a-fA-F]{1,4})?\b",
     # host.example.com, host.example:8080
     r"[A-Za-z][\w\-]*(?:\.[A-Za-z][\w\-]*)+:[0-9]+",
     r"[A-Za-z][\w\-]*(?:\.[\w\-]+)*\.(?:" + _TOP_LEVEL + r")\b",
     # any word with a digit in it and what is tied to it: 12, <1, 0x1f, blk_-12, v1.2-rc, 10.0.0.1:80, 08:00:00, aGk3eA==
-    r"<?[+\-]?(?:[A-Za-z_]+[._/+~\-]+)*[A-Za-z_]*[0-9]\w*(?:[.:_@/+~#%\-]+\w+)*(?:={1,2}\B)?",
+    r"<?[+\-]?(?:[A-Za-z_]+[._/+~\-]+)*[A-Za-z_]*[0-9]\w*(?:[._@/+~#%\-]+\w+|:+[0-9]\w*)*(?:={1,2}\B)?",
     # hexadecimal without a digit, by chance
     r"\b(?:[0-9a-f]{8,}|[0-9A-F]{8,})\b",
+    r"\b(?:true|false|null|nil|undefined|NaN|True|False|None|TRUE|FALSE|NULL)\b",
 )
 
 PASSES: tuple[tuple[str, str], ...] = (
     # A key in JSON is no value.
     (r"\"(\w+)\":", r"\1:"),
     ("|".join(_VALUES), SLOT),
-    (r"=(?:<\*>|[^\s,;&()\[\]{}'\"<>|=])+", f"={SLOT}"),
+    # name=value, name=Value{12}
+    (r"=(?:<\*>|[^\s,;&()\[\]{}'\"<>|=])+(?:\([^\s()]*\)|\[[^\s\[\]]*\]|\{[^\s{}]*\})?", f"={SLOT}"),
+    # name="more than a word"
+    (r"=(?:\"[^\"]*\"|'[^']*')", f"={SLOT}"),
     # The same size is 900 bytes or 1.2 KB, the same wait 90 s or 2 min.
     (rf"<\*>(?: ?(?:{_UNITS})\b|%)", SLOT),
     (rf"\b(?:{_DAYS},? )?{_MONTHS}\.?,? <\*>|\b{_DAYS},? <\*>", SLOT),
-    # A list is one value, however long it is.
+    # A value may be missing, and a list is one value, however long it is.
+    (r" \(\)", f" ({SLOT})"),
+    (r"([(\[{])(?:[\w.<>*\-]+, ?)+[\w.<>*\-]+([)\]}])", rf"\1{SLOT}\2"),
     (r"<\*>(?:(?:, ?|[ ;:|/+x\-])?<\*>)+", SLOT),
 )
 """Patterns (RE2) and what takes the place of what they match, one after the other, over one line of single spaces.
