@@ -3,6 +3,8 @@
 from analyzer.analysis.overview import Completeness, Overview, Totals, Verdict, overview
 from analyzer.analysis.spikes import Spike, Spikes, find_spikes, spikes
 from analyzer.analysis.tables import Table, json_rows, json_value, table
+from analyzer.analysis.templates import group
+from analyzer.analysis.unknowns import UnknownGroup, Unknowns, unknowns
 from analyzer.analysis.window import Window, window
 
 __all__ = [
@@ -12,13 +14,17 @@ __all__ = [
     "Spikes",
     "Table",
     "Totals",
+    "UnknownGroup",
+    "Unknowns",
     "Verdict",
     "Window",
     "find_spikes",
+    "group",
     "json_rows",
     "json_value",
     "overview",
     "spikes",
     "table",
+    "unknowns",
     "window",
 ]

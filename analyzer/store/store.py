@@ -14,7 +14,7 @@ from analyzer.store import adhoc
 from analyzer.store.catalogue import run as run_query
 from analyzer.store.database import MEMORY, connect, exclusive
 from analyzer.store.ingest import IngestResult, ingest, open_journal
-from analyzer.store.reclassify import Reclassification, keep_up, reclassify
+from analyzer.store.reclassify import Reclassification, keep_up, reclassify, verdicts
 
 
 class Store:
@@ -72,6 +72,18 @@ class Store:
             return reclassify(
                 self._connection, ruleset_for(rules_path), rules_path, journal=journal, apply=apply, progress=progress
             )
+
+    def verdicts(
+        self, rules_path: str | None = None, *, progress: Callable[[int, int], None] | None = None
+    ) -> pl.DataFrame:
+        """What a ruleset (None: the built-in one) says of each error that has facts, without keeping it.
+
+        One row an error: `event_id`, `reason`, `detail`, `action`, `rule`.
+
+        Raises:
+            RulesError: the rules cannot be used.
+        """
+        return verdicts(self._connection, ruleset_for(rules_path), rules_path, progress)
 
     def close(self) -> None:
         """Let go of the file."""
