@@ -8,7 +8,7 @@ import statistics
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Sequence
-from time import perf_counter
+from time import process_time
 
 from analyzer.analysis.templates import group
 from analyzer.classifier.fingerprint import templates
@@ -51,7 +51,9 @@ def quality(rounds: int) -> str:
         f"{name:12} {count:6} {labels or '':>9}  {ga:9.3f} {fga:6.3f}  {ga2:10.3f} {fga2:6.3f}\n"
         for name, count, labels, ga, fga, ga2, fga2 in rows
     )
-    return head + body + f"all in one pass: GA {together[0]:.3f}, FGA {together[1]:.3f}; shuffled: {moved} lines moved\n"
+    return (
+        head + body + f"all in one pass: GA {together[0]:.3f}, FGA {together[1]:.3f}; shuffled: {moved} lines moved\n"
+    )
 
 
 def scores(truth: Sequence[Hashable], found: Sequence[Hashable]) -> tuple[float, float]:
@@ -67,17 +69,20 @@ def scores(truth: Sequence[Hashable], found: Sequence[Hashable]) -> tuple[float,
 
 
 def speed(count: int, runs: int) -> str:
-    """Lines a second on one core, of mixed lines that are mostly distinct."""
+    """Lines a second of processor time, of mixed lines that are mostly distinct; one thread does the work."""
     lines = [line.text for line in corpus(seed=2, rounds=count // 1_000 + 1)][:count]
-    text = f"{len(lines):,} lines, {len(set(lines)):,} distinct, {sum(map(len, lines)) / len(lines):.0f} characters each\n"
+    text = (
+        f"{len(lines):,} lines, {len(set(lines)):,} distinct, {sum(map(len, lines)) / len(lines):.0f} characters each\n"
+    )
     for name, call in (("masks", templates), ("masks and merging", group)):
         taken = []
         for _ in range(runs):
-            begin = perf_counter()
+            begin = process_time()
             found = call(lines)
-            taken.append(perf_counter() - begin)
+            taken.append(process_time() - begin)
         rates = sorted(len(lines) / each for each in taken)
-        text += f"{name:18} {statistics.median(rates):9,.0f} lines/s (slowest run {rates[0]:,.0f}), {len(set(found)):,} templates\n"
+        rate = f"{statistics.median(rates):9,.0f} lines/s (slowest run {rates[0]:,.0f})"
+        text += f"{name:18} {rate}, {len(set(found)):,} templates\n"
     return text
 
 

@@ -1,7 +1,7 @@
 """Log lines with known templates: `tests/analysis/templates.jsonl` filled with made-up values.
 
-Each entry is a format string of the kind that well-known systems print, with named slots and the number of lines that it
-gives in one round; the same seed gives the same lines.
+Each entry is a format string of the kind that well-known systems print, with named slots and the number of lines that
+it gives in one round; the same seed gives the same lines.
 """
 
 from __future__ import annotations
@@ -14,10 +14,45 @@ from typing import NamedTuple
 
 CORPUS = Path(__file__).resolve().parents[1] / "tests" / "analysis" / "templates.jsonl"
 
-_USERS = "root admin test guest oracle postgres nagios webmaster ftp mysql cyrus news backup git ubuntu pi support".split()
-_WORDS = "amber birch cedar delta ember fjord grove heron iris jasper kelp lotus maple north onyx".split()
-_NAMES = "alpha bravo carol dave erin frank grace heidi ivan judy".split()
-_TOPS = "example.com example.org corp.example.net cluster.example lab.example.edu".split()
+_USERS = [
+    "root",
+    "admin",
+    "test",
+    "guest",
+    "oracle",
+    "postgres",
+    "nagios",
+    "webmaster",
+    "ftp",
+    "mysql",
+    "cyrus",
+    "news",
+    "backup",
+    "git",
+    "ubuntu",
+    "pi",
+    "support",
+]
+_WORDS = [
+    "amber",
+    "birch",
+    "cedar",
+    "delta",
+    "ember",
+    "fjord",
+    "grove",
+    "heron",
+    "iris",
+    "jasper",
+    "kelp",
+    "lotus",
+    "maple",
+    "north",
+    "onyx",
+]
+_NOUNS = ("Job", "Task", "Main", "Photo", "Sync")
+_NAMES = ["alpha", "bravo", "carol", "dave", "erin", "frank", "grace", "heidi", "ivan", "judy"]
+_TOPS = ["example.com", "example.org", "corp.example.net", "cluster.example", "lab.example.edu"]
 
 
 class Line(NamedTuple):
@@ -74,10 +109,14 @@ def _uuid(rng: random.Random) -> str:
     return "-".join(_hex(size)(rng) for size in (8, 4, 4, 4, 12))
 
 
+def _clock(rng: random.Random) -> str:
+    return f"{rng.randrange(24):02}:{rng.randrange(60):02}:{rng.randrange(60):02}"
+
+
 def _ctime(rng: random.Random) -> str:
-    day, month = rng.choice("Mon Tue Wed Thu Fri Sat Sun".split()), rng.choice("Jan Mar Jun Jul Nov Dec".split())
-    clock = f"{rng.randrange(24):02}:{rng.randrange(60):02}:{rng.randrange(60):02}"
-    return f"{day} {month} {rng.randrange(1, 29):2} {clock} {rng.randrange(2005, 2027)}"
+    day = rng.choice(("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"))
+    month = rng.choice(("Jan", "Mar", "Jun", "Jul", "Nov", "Dec"))
+    return f"{day} {month} {rng.randrange(1, 29):2} {_clock(rng)} {rng.randrange(2005, 2027)}"
 
 
 def _choice(*values: str) -> Callable[[random.Random], str]:
@@ -95,7 +134,9 @@ _MAKERS: dict[str, Callable[[random.Random], str]] = {
     "big": lambda rng: str(rng.randrange(10**9, 10**13)),
     "blk": lambda rng: f"blk_{rng.choice(('', '-'))}{rng.randrange(10**15, 10**19)}",
     "client": _choice("WindowsUpdateAgent", "SPP", "CbsTask", "lpksetup", "DISM"),
-    "cls": lambda rng: rng.choice(("Job", "Task", "Main", "Photo", "Sync")) + rng.choice(("Event", "Activity", "Handler", "View")),
+    "cls": lambda rng: (
+        rng.choice(("Job", "Task", "Main", "Photo", "Sync")) + rng.choice(("Event", "Activity", "Handler", "View"))
+    ),
     "ctime": _ctime,
     "daemon": _choice("crond", "syslogd", "rpc.statd", "named", "portmap", "sendmail", "xinetd"),
     "dotted": lambda rng: f"com.example.{rng.choice(_WORDS)}.{rng.choice(_NAMES)}",
@@ -108,22 +149,32 @@ _MAKERS: dict[str, Callable[[random.Random], str]] = {
     "host": _host,
     "int": _number(0, 40_000),
     "ip": _ip,
-    "iso": lambda rng: f"2026-{rng.randrange(1, 13):02}-{rng.randrange(1, 29):02}T{rng.randrange(24):02}:15:{rng.randrange(60):02}Z",
+    "iso": lambda rng: (
+        f"2026-{rng.randrange(1, 13):02}-{rng.randrange(1, 29):02}T{rng.randrange(24):02}:15:{rng.randrange(60):02}Z"
+    ),
     "letter": _choice("A", "B", "C", "D"),
-    "life": lambda rng: rng.choice(("<1 sec", f"{rng.randrange(60):02}:{rng.randrange(60):02}", f"01:{rng.randrange(60):02}:07")),
+    "life": lambda rng: rng.choice(
+        ("<1 sec", f"{rng.randrange(60):02}:{rng.randrange(60):02}", f"01:{rng.randrange(60):02}:07")
+    ),
     "loc": _choice("cpu", "ambient", "disk bay"),
     "mac": lambda rng: ":".join(_hex(2)(rng) for _ in range(6)),
     "maybehost": lambda rng: rng.choice(("", _host(rng))),
     "model": lambda rng: rng.choice(("lark-2", "lark-2-mini", "osprey-7b", "wren-large-3")),
     "negative": lambda rng: str(rng.randrange(-20, 9)),
     "onoff": _choice("on", "off"),
-    "package": lambda rng: f"Package_for_KB{rng.randrange(10**6, 10**7)}~31bf3856ad364e35~amd64~~6.1.{rng.randrange(9)}.0",
+    "package": lambda rng: (
+        f"Package_for_KB{rng.randrange(10**6, 10**7)}~31bf3856ad364e35~amd64~~6.1.{rng.randrange(9)}.0"
+    ),
     "path": _path,
     "port": _number(1024, 65_536),
-    "proxyhost": lambda rng: rng.choice((_host(rng), f"{rng.choice(_WORDS)}.{rng.choice(_NAMES)}.example.cn", _ip(rng))),
+    "proxyhost": lambda rng: rng.choice(
+        (_host(rng), f"{rng.choice(_WORDS)}.{rng.choice(_NAMES)}.example.cn", _ip(rng))
+    ),
     "psu": _choice("on", "off", "ok"),
     "region": _choice("eu-west-1", "us-east-2", "ap-south-1"),
-    "reqid": lambda rng: "req_" + "".join(rng.choices("abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ123456789", k=24)),
+    "reqid": lambda rng: (
+        "req_" + "".join(rng.choices("abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ123456789", k=24))
+    ),
     "sizeunit": _choice("KB", "MB", "GB"),
     "small": _number(0, 12),
     "state": _choice("NEW", "UNASSIGNED", "ASSIGNED", "RUNNING", "SCHEDULED", "SUCCEEDED", "COMMIT_PENDING", "KILLED"),

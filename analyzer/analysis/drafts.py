@@ -1,4 +1,4 @@
-"""A draft of a rule for a group of unknown errors: what it would match, what else it would take, what speaks for a reason.
+"""A draft of a rule for a group of unknown errors: what it matches, what else it would take, what speaks for a reason.
 
 Invariant: a draft matches every text of its group that it was made from, and names all it would take beyond the group.
 """
@@ -138,7 +138,7 @@ def draft(
         text=pattern,
         source=source,
         examples=examples,
-        counter_examples=_counter_examples(near, group.template, alone),
+        counter_examples=_counter_examples(near, examples, alone),
         evidence=_evidence(near, found),
         groups=1 + len(also),
         errors=group.errors + sum(each.errors for each in also),
@@ -239,12 +239,12 @@ def _examples(texts: Iterable[str], regex: Any, alone: Ruleset) -> tuple[str, ..
     chosen: list[str] = []
     for text in texts:
         short = text if len(text) <= EXAMPLE_CHARS else _line(text, regex)
-        if short not in chosen and classify(short, ruleset=alone).rule != "none":
+        if short not in chosen and not _spared(short, alone):
             chosen.append(short)
         if len(chosen) == 2:
             return tuple(chosen)
     wrapped = [f"Error: {chosen[0]}"] if chosen else []
-    return tuple(chosen + [each for each in wrapped if classify(each, ruleset=alone).rule != "none"])
+    return tuple(chosen + [each for each in wrapped if not _spared(each, alone)])
 
 
 def _line(text: str, regex: Any) -> str:
@@ -252,11 +252,16 @@ def _line(text: str, regex: Any) -> str:
     return next((line for line in text.split("\n") if _matches(regex, line)), text)[:EXAMPLE_CHARS]
 
 
-def _counter_examples(near: Sequence[Near], template: str, alone: Ruleset) -> tuple[str, ...]:
-    """The nearest known text that the rule leaves alone, else a report about what the template says."""
-    report = f"Fixed: {template.replace(SLOT, ' ').split('  ')[0].strip()[:80]} no longer happens"
-    candidates = [*(each.known.sample[:EXAMPLE_CHARS] for each in near), report, "All is well"]
-    return next((each,) for each in candidates if each and classify(each, ruleset=alone).rule == "none")
+def _counter_examples(near: Sequence[Near], examples: Sequence[str], alone: Ruleset) -> tuple[str, ...]:
+    """The nearest known text, and a report that says the same words: of each what the rule leaves alone."""
+    known = [each.known.sample[:EXAMPLE_CHARS] for each in near]
+    reports = [f"Fixed: {examples[0]}", f"Fixed the cause of: {examples[0]}", "All is well"]
+    found = (next((each for each in texts if _spared(each, alone)), None) for texts in (known, reports))
+    return tuple(each for each in found if each is not None)
+
+
+def _spared(text: str, alone: Ruleset) -> bool:
+    return bool(text) and classify(text, ruleset=alone).rule == "none"
 
 
 def _evidence(near: Sequence[Near], found: tuple[str, float] | None) -> tuple[str, ...]:
@@ -266,7 +271,7 @@ def _evidence(near: Sequence[Near], found: tuple[str, float] | None) -> tuple[st
         for each in near[:3]
     ]
     if found is None:
-        return ("nothing known is near enough to speak for a reason: choose one", *lines)
+        return ("nothing known is near enough to speak for a reason", *lines)
     return (f"{found[1]:.0%} of the likeness of the nearest known texts is with {found[0]}", *lines)
 
 

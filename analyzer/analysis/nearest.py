@@ -16,7 +16,7 @@ MIN_LIKENESS_FOR_REASON = 0.45
 """As near as this must the nearest one be to speak for a reason."""
 MIN_SHARE_FOR_REASON = 0.6
 """So much of the likeness of the near ones must be with one reason."""
-_NO_WORDS = str.maketrans({mark: " " for mark in "0123456789<>*,;:.=()[]{}\"'`|/\\@#!?-+~&%$^…·"})
+_NO_WORDS = str.maketrans(dict.fromkeys("0123456789<>*,;:.=()[]{}\"'`|/\\@#!?-+~&%$^…·", " "))
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,10 +49,10 @@ def group(messages: Sequence[str]) -> list[str]:
 def merge(single: Iterable[str]) -> dict[str, str]:
     """Each template and the one that it is part of; its own where it is merged with none.
 
-    Templates of equally many words that differ in one place are one when so many words stand in that place that they are
-    values, see `NEEDED`. Where that merges nothing, a template that another one covers with its slots becomes that one,
-    if three constant words remain; where that merges nothing either, two places may vary together. Again until nothing
-    changes.
+    Templates of equally many words that differ in one place are one when so many words stand in that place that they
+    are values, see `NEEDED`. Where that merges nothing, a template that another one covers with its slots becomes that
+    one, if three constant words remain; where that merges nothing either, two places may vary together. Again until
+    nothing changes.
     """
     now = {each: each for each in set(single)}
     for _ in range(_MAX_ROUNDS):

@@ -172,8 +172,8 @@ def unknowns(
 ) -> Unknowns:
     """The unknown errors of a window by template, at most `limit` groups (None: all).
 
-    With `suggest` each group gets a draft of a rule, where one can be made. `ruleset` is where the nearest rules are looked
-    for; the built-in rules where it is None.
+    With `suggest` each group gets a draft of a rule, where one can be made. `ruleset` is where the nearest rules are
+    looked for; the built-in rules where it is None.
 
     Raises:
         AnalyzerError: a window that cannot be read.
@@ -233,7 +233,11 @@ def _examples(rules: Ruleset) -> Iterable[Known]:
 
 
 def _drafts(
-    names: Iterable[str], members: dict[str, pl.DataFrame], known: Sequence[Known], neighbours: Neighbours, rules: Ruleset
+    names: Iterable[str],
+    members: dict[str, pl.DataFrame],
+    known: Sequence[Known],
+    neighbours: Neighbours,
+    rules: Ruleset,
 ) -> dict[str, Draft]:
     every = {name: Group(name, messages(rows), int(rows["errors"].sum())) for name, rows in members.items()}
     ids = {rule.id for rule in rules.rules}
@@ -241,15 +245,15 @@ def _drafts(
     found: dict[str, Draft] = {}
     for name in names:
         rows = members[name]
-        sessions = rows["session_id"].n_unique()
+        first, last = min(rows["day"]), max(rows["day"])
         made = draft(
             every[name],
             others=[group for other, group in every.items() if other != name],
             known=texts,
             near=neighbours.near(name, MAX_NEAR),
             source=(
-                f"drafted from {every[name].errors:,} unknown errors in {sessions:,} sessions, "
-                f"{rows['first_at'].min():%Y-%m-%d} to {rows['last_at'].max():%Y-%m-%d}"
+                f"drafted from the unknown errors of {first} to {last}: errors {every[name].errors:,},"
+                f" sessions {rows['session_id'].n_unique():,}"
             ),
             rules=rules,
             taken_ids=ids,

@@ -60,7 +60,7 @@ _VALUES = (
     # host.example.com, host.example:8080
     r"[A-Za-z][\w\-]*(?:\.[A-Za-z][\w\-]*)+:[0-9]+",
     r"[A-Za-z][\w\-]*(?:\.[\w\-]+)*\.(?:" + _TOP_LEVEL + r")\b",
-    # any word with a digit in it and what is tied to it: 12, <1, 0x1f, blk_-12, v1.2-rc, 10.0.0.1:80, 08:00:00, aGk3eA==
+    # any word with a digit in it and what is tied to it: 12, <1, 0x1f, blk_-12, v1.2-rc, 10.0.0.1:80, 08:00, aGk3eA==
     r"<?[+\-]?(?:[A-Za-z_]+[._/+~\-]+)*[A-Za-z_]*[0-9]\w*(?:[._@/+~#%\-]+\w+|:+[0-9]\w*)*(?:={1,2}\B)?",
     # hexadecimal without a digit, by chance
     r"\b(?:[0-9a-f]{8,}|[0-9A-F]{8,})\b",

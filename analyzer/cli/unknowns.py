@@ -14,7 +14,7 @@ from analyzer.cli.options import (
     store_option,
     window_options,
 )
-from analyzer.cli.output import terminal_width, write
+from analyzer.cli.output import narrate, terminal_width, write
 from analyzer.errors import USAGE, AnalyzerError
 
 
@@ -87,6 +87,11 @@ def command(
         from analyzer.report.rulefile import render_rules
 
         write(render_rules(found), output)
+        if output is not None:
+            chosen_reasons = sum(
+                group.suggestion is not None and group.suggestion.reason is not None for group in found.groups
+            )
+            narrate(f"{output}: {chosen_reasons} of {len(found.groups)} groups have a rule with a reason", quiet=quiet)
     else:
         from analyzer.report.unknowns import render_unknowns
 

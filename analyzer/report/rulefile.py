@@ -26,6 +26,8 @@ def render_rules(found: Unknowns) -> str:
         *_comment("Drafts of rules. Read each one, mend it, then: analyzer rules test --rules FILE"),
         *_comment("and see what it does to history: analyzer rules backtest --rules FILE --store STORE"),
     ]
+    reasons = ", ".join(reason for reason in REASONS if reason != "unknown")
+    lines += _comment(f"Where nothing speaks for a reason, the rule is commented out. The reasons: {reasons}.")
     left = len(found.groups) - len(drafted)
     if left:
         lines += _comment(f"{counted(left, 'group')} below have no draft: their texts share no words to hold on to.")
@@ -45,10 +47,9 @@ def _group(group: UnknownGroup) -> list[str]:
         lines += _comment(f"Evidence: {sentence}", more="    ")
     if draft.reason is not None:
         return [*lines, *entry(draft, draft.reason)]
-    reasons = ", ".join(reason for reason in REASONS if reason != "unknown")
     return [
         *lines,
-        *_comment(f"Choose a reason and take the marks away. One of: {reasons}."),
+        *_comment("Choose a reason, and take the marks away."),
         *(f"# {line}" for line in entry(draft, "")),
     ]
 

@@ -64,9 +64,12 @@ def _body(group: UnknownGroup, size: int) -> list[str]:
     lines = [f"  {line}" for line in fold(fit(_flat(group.template), 3 * (size - 2)), size - 2)]
     lines += [fit(f"    e.g. {_flat(text)}", size) for text in group.samples if _flat(text) != _flat(group.template)]
     names = ", ".join(_flat(name) for name in group.caller_names)
-    more = f" and {count(group.callers - len(group.caller_names))} more" if group.callers > len(group.caller_names) else ""
-    lines.append(fit(f"    by {names}{more}", size))
-    lines.append(fit(f"    {minute(group.first_seen_at)} to {minute(group.last_seen_at)}", size))
+    more = (
+        f" and {count(group.callers - len(group.caller_names))} more" if group.callers > len(group.caller_names) else ""
+    )
+    begin, end = minute(group.first_seen_at), minute(group.last_seen_at)
+    when = begin if begin == end else f"{begin} to {end}"
+    lines.append(fit(f"    {when}, by {names}{more}", size))
     near = group.nearest
     if near is not None:
         lines += [fit(f"    near {near.reason}: {_flat(near.text)}", size), fit(f"      {_flat(near.why)}", size)]
