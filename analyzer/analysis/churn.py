@@ -215,7 +215,8 @@ def _changes(store: Store, changed: pl.DataFrame) -> list[Change]:
             shown=pl.col("event_id").sort().head(MAX_SAMPLES),
         )
         .sort(
-            [-pl.col("sessions").cast(pl.Int64), -pl.col("events").cast(pl.Int64)],
+            -pl.col("sessions").cast(pl.Int64),
+            -pl.col("events").cast(pl.Int64),
             "template",
             "reason",
             "new_reason",

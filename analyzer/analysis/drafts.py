@@ -15,6 +15,7 @@ import re2
 
 from analyzer.analysis.nearest import Near, proposed
 from analyzer.classifier import Ruleset, classify
+from analyzer.classifier.extract import extract
 from analyzer.classifier.fingerprint import SLOT
 from analyzer.classifier.ruleset import Rule, make
 
@@ -115,7 +116,9 @@ def draft(
 
     `known` are texts with what they are. The id of the draft is added to `taken_ids`.
     """
-    pattern = pattern_for(group.template, group.texts)
+    # As the classifier will see them: opened, and without what steers a terminal.
+    texts = [text for text in (extract(each).message for each in group.texts) if text]
+    pattern = pattern_for(group.template, texts)
     if pattern is None:
         return None
     name = _name(group.template, taken_ids)
@@ -128,7 +131,7 @@ def draft(
     collisions = tuple(dict.fromkeys(what for text, what in known if _matches(regex, text)))
     rule = Rule(id=name, reason="validation", source=source, text=(pattern,))
     alone = make((rule,), rules.status_patterns, rules.prose_patterns)
-    examples = _examples(group.texts, regex, alone)
+    examples = _examples(texts, regex, alone)
     if len(examples) < 2:
         return None
     found = proposed(near)
@@ -213,8 +216,11 @@ def _joined(constants: Sequence[str], gaps: Sequence[str], space: str) -> str | 
 
 
 def _spelled(part: str, space: str) -> str:
-    """Constant words as a pattern; an apostrophe by its number, so that the pattern fits in single quotes."""
-    return _SPECIAL.sub(r"\\\g<0>", part).replace("'", r"\x27").replace(" ", space)
+    """Constant words as a pattern that fits in single quotes: apostrophes and what is not seen by their numbers."""
+    return "".join(
+        space if letter == " " else letter if letter.isprintable() and letter != "'" else rf"\x{{{ord(letter):x}}}"
+        for letter in _SPECIAL.sub(r"\\\g<0>", part)
+    )
 
 
 def _holds(pattern: str, texts: Iterable[str]) -> bool:

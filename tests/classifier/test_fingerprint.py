@@ -16,34 +16,8 @@ from analyzer.classifier.fingerprint import MAX_CHARS, PASSES, SLOT, fingerprint
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=200) | st.lists(
     st.sampled_from(
         [
-            "12",
-            "0x1f",
-            "blk_-9",
-            '"a b"',
-            "'x'",
-            "user=root",
-            "=",
-            "/var/x",
-            "a.py",
-            "5 KB",
-            ",",
-            "(",
-            ")",
-            "[",
-            "]",
-            " ",
-        ]
-        + [
-            "true",
-            "<*>",
-            "Jan",
-            "Mon",
-            "10.0.0.1:80",
-            "who@example.com",
-            "https://a.example.com/x?y=1",
-            "é",
-            "\n",
-            "()",
+            *("12", "0x1f", "blk_-9", '"a b"', "'x'", "user=root", "=", "/var/x", "a.py", "5 KB", ",", "<*>", "true"),
+            *("Jan", "Mon", "10.0.0.1:80", "who@example.com", "https://a.example.com/x?y=1", "é", "\n", *" ()[]", "()"),
         ]
     ),
     max_size=12,
