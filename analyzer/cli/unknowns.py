@@ -88,10 +88,8 @@ def command(
 
         write(render_rules(found), output)
         if output is not None:
-            chosen_reasons = sum(
-                group.suggestion is not None and group.suggestion.reason is not None for group in found.groups
-            )
-            narrate(f"{output}: {chosen_reasons} of {len(found.groups)} groups have a rule with a reason", quiet=quiet)
+            ready = sum(group.suggestion is not None and group.suggestion.reason is not None for group in found.groups)
+            narrate(f"{output}: rules for {ready} of {len(found.groups)} groups; the others need a reason", quiet=quiet)
     else:
         from analyzer.report.unknowns import render_unknowns
 

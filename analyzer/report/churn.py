@@ -41,8 +41,8 @@ def _rate(name: str, rate: Rate) -> list[str]:
 
 def _test(found: Churn) -> str:
     freed, spoiled = counted(found.sessions_freed, "session"), counted(found.sessions_spoiled, "session")
-    said = f"{freed} lose their last unknown error, {spoiled} get their first one"
-    return f"{said} (McNemar, exact: p = {found.p_value:.2g})."
+    said = f"Their last unknown error is gone from {freed}, a first one came to {spoiled}"
+    return f"{said} (exact McNemar test: p = {found.p_value:.2g})."
 
 
 def _changes(title: str, changes: tuple[Change, ...], size: int) -> list[str]:

@@ -1,6 +1,6 @@
 -- title: Facts of errors
--- description: What the classifier saw of the errors that are named.
--- param event_ids VARCHAR = '' : ids of events, commas between them
+-- description: What the classifier saw of errors.
+-- param event_ids VARCHAR = null : ids of events, commas between them; all where null
 -- column event_id VARCHAR: the error's event
 -- column message VARCHAR: what the error said, redacted and capped
 -- column facts VARCHAR: the facts as JSON; null where it was logged without any
@@ -11,5 +11,6 @@ select
 from errors as e
 inner join events as v
   on e.event_id = v.event_id
-where list_contains(string_split($event_ids, ','), e.event_id)
+where $event_ids is null
+  or list_contains(string_split($event_ids, ','), e.event_id)
 order by e.event_id
