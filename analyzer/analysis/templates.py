@@ -7,8 +7,9 @@ because the whole set shows it.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations, islice
 
 from analyzer.classifier.fingerprint import SLOT, templates, tidy
 
@@ -25,7 +26,7 @@ _FEWEST = min(NEEDED.values())
 # Far beyond what logs show; hostile input costs no more than these.
 _MAX_ROUNDS = 8
 _MAX_COVERS = 64
-_MAX_OPEN = 24
+_MAX_LOOKS = 2_000_000
 _BREAK = "\0"
 _MARKS = " ,;:=()[]{}\"'`|/@#!?"
 _SEPARATE = str.maketrans({mark: f"{_BREAK}{mark}{_BREAK}" for mark in _MARKS})
@@ -93,12 +94,11 @@ def _merged(known: set[str]) -> dict[str, str]:
 def _varying(alike: list[_Words], places: list[int]) -> dict[_Words, set[int]]:
     """Places of each template in which the others that are equal elsewhere show so many words that they are values."""
     found: defaultdict[_Words, set[int]] = defaultdict(set)
+    whole = [_digest(words) for words in alike]
     for place in places:
-        rests: defaultdict[_Words, list[_Words]] = defaultdict(list)
-        for words in alike:
-            rests[words[:place] + words[place + 1 :]].append(words)
-        for rest, members in rests.items():
-            if len(members) >= _FEWEST and len(members) >= _needed(rest):
+        rests = [total - hash((place, words[place])) for total, words in zip(whole, alike, strict=True)]
+        for members in _shared(alike, rests):
+            if len(members) >= _needed(members[0], place):
                 for words in members:
                     found[words].add(place)
     return found
@@ -125,24 +125,45 @@ def _covered(alike: list[_Words]) -> dict[_Words, set[int]]:
 def _varying_in_pairs(alike: list[_Words], places: list[int]) -> dict[_Words, set[int]]:
     """As `_varying`, for two places together, where each of them shows enough words."""
     found: defaultdict[_Words, set[int]] = defaultdict(set)
-    places = [place for place in places if len({words[place] for words in alike}) >= _FEWEST][:_MAX_OPEN]
-    for index, first in enumerate(places):
-        for second in places[index + 1 :]:
-            rests: defaultdict[_Words, list[_Words]] = defaultdict(list)
-            for words in alike:
-                rests[words[:first] + words[first + 1 : second] + words[second + 1 :]].append(words)
-            for rest, members in rests.items():
-                if len(members) < _FEWEST:
-                    continue
-                fewest = min(len({each[place] for each in members}) for place in (first, second))
-                if fewest >= _needed(rest):
-                    for words in members:
-                        found[words] |= {first, second}
+    variety = {place: len({words[place] for words in alike}) for place in places}
+    lively = sorted(
+        (place for place in places if variety[place] >= _FEWEST), key=lambda place: (-variety[place], place)
+    )
+    whole = [_digest(words) for words in alike]
+    for first, second in islice(combinations(lively, 2), _MAX_LOOKS // len(alike)):
+        rests = [
+            total - hash((first, words[first])) - hash((second, words[second]))
+            for total, words in zip(whole, alike, strict=True)
+        ]
+        for members in _shared(alike, rests):
+            fewest = min(len({each[place] for each in members}) for place in (first, second))
+            if fewest >= _needed(members[0], first, second):
+                for words in members:
+                    found[words] |= {first, second}
     return found
 
 
-def _needed(rest: _Words) -> float:
-    return NEEDED.get(min(_constants(rest), max(NEEDED)), math.inf)
+def _digest(words: _Words) -> int:
+    """A sum over the places, so that taking one place out costs no look at the others."""
+    return sum(map(hash, enumerate(words)))
+
+
+def _shared(alike: list[_Words], rests: list[int]) -> Iterator[list[_Words]]:
+    """The templates that have the same rest, where they are enough to show anything."""
+    often = {rest for rest, count in Counter(rests).items() if count >= _FEWEST}
+    if not often:
+        return
+    members: defaultdict[int, list[_Words]] = defaultdict(list)
+    for rest, words in zip(rests, alike, strict=True):
+        if rest in often:
+            members[rest].append(words)
+    yield from members.values()
+
+
+def _needed(words: _Words, *places: int) -> float:
+    """How many words must be seen in the places, going by the constant words around them."""
+    around = _constants(word for place, word in enumerate(words) if place not in places)
+    return NEEDED.get(min(around, max(NEEDED)), math.inf)
 
 
 def _constants(words: Iterable[str]) -> int:
