@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from analyzer.analysis import check, each_night, overview, spikes
+    from analyzer.analysis import check, each_night, overview, spikes, unknowns
     from analyzer.classifier import Classification, Facts, classify
     from analyzer.errors import AnalyzerError
     from analyzer.events import Event, EventLog
@@ -49,6 +49,7 @@ _HOMES = {
     "open_store": "analyzer.store",
     "overview": "analyzer.analysis",
     "spikes": "analyzer.analysis",
+    "unknowns": "analyzer.analysis",
 }
 
 __all__ = [
@@ -73,6 +74,7 @@ __all__ = [
     "open_store",
     "overview",
     "spikes",
+    "unknowns",
 ]
 
 

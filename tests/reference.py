@@ -42,6 +42,12 @@ EXIT_CODES: dict[str, tuple[tuple[int, str], ...]] = {
         (3, "no store, or it or a file cannot be written; the webhook could not be reached"),
         (75, "another process has the store open"),
     ),
+    "unknowns": (
+        (0, "the groups were printed, perhaps none"),
+        (2, "an option, a time, a group or rules that cannot be used"),
+        (3, "no store, or it cannot be opened"),
+        (75, "another process is writing to the store"),
+    ),
     "reclassify": (
         (0, "history was judged and compared"),
         (1, "with `--fail-on-change N`: N errors or more change their reason"),

@@ -6,6 +6,8 @@ from analyzer.analysis.night import Night
 from analyzer.analysis.overview import Completeness, Overview, Totals, Verdict, overview
 from analyzer.analysis.spikes import Spike, Spikes, find_spikes, spikes
 from analyzer.analysis.tables import Table, json_rows, json_value, table
+from analyzer.analysis.templates import group
+from analyzer.analysis.unknowns import UnknownGroup, Unknowns, unknowns
 from analyzer.analysis.window import Window, window
 
 __all__ = [
@@ -17,15 +19,19 @@ __all__ = [
     "Spikes",
     "Table",
     "Totals",
+    "UnknownGroup",
+    "Unknowns",
     "Verdict",
     "Window",
     "check",
     "each_night",
     "find_spikes",
+    "group",
     "json_rows",
     "json_value",
     "overview",
     "spikes",
     "table",
+    "unknowns",
     "window",
 ]

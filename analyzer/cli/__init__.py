@@ -18,6 +18,7 @@ COMMANDS = {
     "report": "Read logs and report: reasons, outcomes, unknown spikes, relays.",
     "ingest": "Read logs into a store, only what is new.",
     "check": "Judge the last day against the days before it; exit 1 on findings.",
+    "unknowns": "Group the unknown errors by what they say, and draft rules for them.",
     "reclassify": "Judge all history again, and show what would change.",
     "query": "Run a query of the catalogue, or list them.",
     "sql": "Run ad-hoc SQL over a store, read-only.",

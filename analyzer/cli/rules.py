@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from analyzer.cli.options import rules_option
-from analyzer.cli.output import narrate, write
+from analyzer.cli.output import counting, narrate, terminal_width, write
 from analyzer.errors import FINDINGS, AnalyzerError, InputError
 
 if TYPE_CHECKING:
@@ -156,16 +156,31 @@ def explain_command(
 
 @command.command("backtest")
 @rules_option
-@click.option("--labels", required=True, metavar="FILE", help="JSON lines with input and reason; see docs/RULES.md.")
+@click.option("--labels", metavar="FILE", help="JSON lines with input and reason; see docs/RULES.md.")
+@click.option("--store", "store_path", metavar="FILE", help="A store: which templates of its history change sides.")
 @json_option
-def backtest_command(rules_path: str | None, labels: str, as_json: bool) -> int:
-    """Score rules against labelled errors: the rules in use without --rules before, those with it after.
+def backtest_command(rules_path: str | None, labels: str | None, store_path: str | None, as_json: bool) -> int:
+    """Score rules against labelled errors, or try them on a store's history. Nothing is changed.
 
-    Without --rules the built-in rules stand before and the rules in use after.
+    With --labels: the rules in use without --rules before, those with it after; without --rules the built-in rules
+    stand before and the rules in use after. With --store: the reasons that the store shows before, those of the
+    rules after, template by template; to make them the store's own: analyzer reclassify --apply.
 
     \b
       analyzer rules backtest --rules my-rules.toml --labels labelled.jsonl
+      analyzer rules backtest --rules my-rules.toml --store fleet.duckdb
     """
+    if (labels is None) == (store_path is None):
+        raise click.UsageError("give either --labels FILE or --store FILE")
+    if labels is not None:
+        _score(rules_path, labels, as_json)
+    else:
+        _try(rules_path, str(store_path), as_json)
+    return 0
+
+
+def _score(rules_path: str | None, labels: str, as_json: bool) -> None:
+    """Rules against labelled errors."""
     from dataclasses import asdict
 
     from analyzer.classifier.backtest import backtest, label
@@ -188,7 +203,21 @@ def backtest_command(rules_path: str | None, labels: str, as_json: bool) -> int:
         _write_json("rules-backtest", {**content, "skipped": len(bad)})
     else:
         write(comparison(result), None)
-    return 0
+
+
+def _try(rules_path: str | None, store_path: str, as_json: bool) -> None:
+    """Rules against a store's history."""
+    from analyzer.analysis.churn import churn
+    from analyzer.cli.settings import rules_in_use
+    from analyzer.report.churn import render_churn
+    from analyzer.store import open_store
+
+    with open_store(store_path) as store, counting("facts", quiet=False) as shown:
+        found = churn(store, rules_in_use(rules_path), progress=shown)
+    if as_json:
+        _write_json("rules-churn", found.to_dict())
+    else:
+        write(render_churn(found, terminal_width()), None)
 
 
 def _ruleset(option: str | None) -> Ruleset:

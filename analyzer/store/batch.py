@@ -257,7 +257,9 @@ class Batch:
             frame = pl.DataFrame({"facts_id": list(facts), "facts": list(facts.values())})
             register(self._connection, "staged_facts", frame)
             self._connection.execute(
-                "insert into internal.facts_v1 select s.* from staged_facts as s"
+                "insert into internal.facts_v1"
+                " select s.facts_id, s.facts, internal.template(internal.message(s.facts)) as template,"
+                " internal.fingerprint(template) from staged_facts as s"
                 " anti join internal.facts_v1 as f on s.facts_id = f.facts_id"
             ).fetchall()
 

@@ -14,6 +14,7 @@ from analyzer.errors import LimitError, QueryError, StoreBusyError, StoreError
 from analyzer.store.frames import OUT_OF_MEMORY_HINT
 from analyzer.store.header import Header, parse_header
 from analyzer.store.lock import MEMORY, holder
+from analyzer.store.templates import macros
 
 SCHEMA_VERSION = "3"
 
@@ -127,6 +128,8 @@ def _create_schema(connection: duckdb.DuckDBPyConnection, path: str) -> None:
         for statement in resources.files("analyzer.store").joinpath("tables.sql").read_text("utf-8").split(";\n"):
             if statement.strip():
                 connection.execute(statement)
+        for statement in macros():
+            connection.execute(statement)
         for name, header in views().items():
             connection.execute(f"create view {name} as {header.body}")
             connection.execute(f"comment on view {name} is {_quoted(header.description)}")

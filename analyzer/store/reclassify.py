@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import duckdb
+import polars as pl
 
 from analyzer.classifier import Ruleset
 from analyzer.events import EventLog
 from analyzer.store.database import query_errors, transaction
 from analyzer.store.decisions import decide
+from analyzer.store.frames import to_frame
 from analyzer.store.judging import judge
 from analyzer.store.lock import MEMORY
 from analyzer.store.rulesets import activate, keep_rules
@@ -106,20 +108,42 @@ def reclassify(
         QueryError: the database refuses.
     """
     with query_errors():
-        if apply:
-            target = "internal.verdict_v1"
-        else:
-            target = "trial_verdict"
-            connection.execute("create or replace temp table trial_verdict as from internal.verdict_v1 limit 0")
-            connection.execute(
-                "insert into trial_verdict from internal.verdict_v1 where ruleset = $1", [ruleset.digest]
-            )
+        target = "internal.verdict_v1" if apply else _trial(connection, ruleset)
         active = connection.execute("select value from internal.store_v1 where key = 'active_ruleset'").fetchall()
         judged = judge(connection, ruleset, rules_path, target, progress)
         if apply:
             _activate(connection, ruleset, rules_path, store_path, journal)
         before = active[0][0] if active else None
         return _compare(connection, ruleset.digest, target, judged, active=before, applied=apply)
+
+
+def verdicts(
+    connection: duckdb.DuckDBPyConnection,
+    ruleset: Ruleset,
+    rules_path: str | None,
+    progress: Callable[[int, int], None] | None = None,
+) -> pl.DataFrame:
+    """What a ruleset says of each error that has facts: `event_id, reason, detail, action, rule`. Nothing is kept.
+
+    Raises:
+        QueryError: the database refuses.
+    """
+    with query_errors():
+        target = _trial(connection, ruleset)
+        judge(connection, ruleset, rules_path, target, progress)
+        return to_frame(
+            connection.sql(
+                "select e.event_id, v.reason, v.detail, v.action, v.rule from internal.event_v1 as e"
+                " inner join trial_verdict as v on e.facts_id = v.facts_id where e.type = 'error.classified'"
+            )
+        )
+
+
+def _trial(connection: duckdb.DuckDBPyConnection, ruleset: Ruleset) -> str:
+    """A temporary table with the verdicts of this ruleset that there are."""
+    connection.execute("create or replace temp table trial_verdict as from internal.verdict_v1 limit 0")
+    connection.execute("insert into trial_verdict from internal.verdict_v1 where ruleset = $1", [ruleset.digest])
+    return "trial_verdict"
 
 
 def _activate(

@@ -16,7 +16,7 @@ from analyzer.store.database import connect, private_files, query_errors, transa
 from analyzer.store.decisions import decide
 from analyzer.store.ingest import IngestResult, ingest, open_journal
 from analyzer.store.lock import MEMORY, exclusive, patiently
-from analyzer.store.reclassify import Reclassification, reclassify
+from analyzer.store.reclassify import Reclassification, reclassify, verdicts
 from analyzer.store.replacement import complete_replacement, replacement_waits
 from analyzer.store.rulesets import judge_history, keep_up
 
@@ -100,6 +100,18 @@ class Store:
     def writable(self) -> bool:
         """Whether it is open for writing."""
         return False
+
+    def verdicts(
+        self, rules_path: str | None = None, *, progress: Callable[[int, int], None] | None = None
+    ) -> pl.DataFrame:
+        """What a ruleset (None: the built-in one) says of each error that has facts, without keeping it.
+
+        One row an error: `event_id`, `reason`, `detail`, `action`, `rule`.
+
+        Raises:
+            RulesError: the rules cannot be used.
+        """
+        return verdicts(self._connection, ruleset_for(rules_path), rules_path, progress)
 
     def close(self) -> None:
         """Let go of the file."""

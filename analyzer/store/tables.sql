@@ -44,7 +44,12 @@ create table if not exists internal.event_v1 (
   ingested_at timestamp not null
 );
 
-create table if not exists internal.facts_v1 (facts_id varchar not null, facts varchar not null);
+create table if not exists internal.facts_v1 (
+  facts_id varchar not null,
+  facts varchar not null,
+  template varchar,
+  fingerprint varchar
+);
 
 create table if not exists internal.verdict_v1 (
   facts_id varchar not null,

@@ -1,5 +1,5 @@
 -- title: Top unknown messages
--- description: Unknown errors grouped by their text; texts that differ in numbers and hexadecimal ids alone are one group.
+-- description: Unknown errors grouped by their text; texts that differ in values alone are one group.
 -- param since TIMESTAMP = null : first instant, inclusive, UTC
 -- param until TIMESTAMP = null : last instant, exclusive, UTC
 -- param caller VARCHAR = null : only this caller

@@ -19,7 +19,8 @@
 -- column message VARCHAR: What the error said, redacted and capped.
 -- column provider VARCHAR: Who serves the model.
 -- column model VARCHAR: The model.
--- column fingerprint VARCHAR: The same for messages that differ in numbers and hexadecimal ids alone.
+-- column fingerprint VARCHAR: Id of the message's template, the same on every machine; see UNKNOWNS.md. Null without a message.
+-- column template VARCHAR: The message on one line, with <*> for numbers, ids, names in quotes, paths, addresses, times, sizes.
 -- column operation VARCHAR: Its retry chain.
 -- column attempt BIGINT: 1-based number of the call that failed.
 -- column max_attempts BIGINT: Calls allowed in all.
@@ -59,12 +60,13 @@ error as (
       else v.detail
     end as detail,
     json_extract_string(e.payload, '$.operation') as operation,
+    coalesce(internal.message(f.facts), json_extract_string(e.payload, '$.message')) as message,
+    -- Made when the facts were stored, each of them once.
+    coalesce(f.template, internal.template(json_extract_string(e.payload, '$.message'))) as template,
     coalesce(
-      json_extract_string(f.facts, '$.message'),
-      json_extract_string(f.facts, '$.stderr'),
-      json_extract_string(f.facts, '$.stdout'),
-      json_extract_string(e.payload, '$.message')
-    ) as message
+      f.fingerprint,
+      internal.fingerprint(internal.template(json_extract_string(e.payload, '$.message')))
+    ) as fingerprint
   from internal.event_v1 as e
   left join internal.facts_v1 as f
     on e.facts_id = f.facts_id
@@ -97,7 +99,8 @@ select
   e.message,
   coalesce(json_extract_string(e.payload, '$.provider'), json_extract_string(e.facts, '$.provider')) as provider,
   coalesce(json_extract_string(e.payload, '$.model'), json_extract_string(e.facts, '$.model')) as model,
-  left(md5(regexp_replace(lower(e.message), '0x[0-9a-f]+|[0-9a-f-]{8,}|[0-9]+', '#', 'g')), 12) as fingerprint,
+  e.fingerprint,
+  e.template,
   e.operation,
   internal.whole(e.payload, '$.attempt') as attempt,
   internal.whole(e.payload, '$.max_attempts') as max_attempts,

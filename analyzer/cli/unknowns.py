@@ -1,0 +1,98 @@
+"""`analyzer unknowns`: what no rule knows yet, and the way from there to a rule."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from analyzer.cli.options import (
+    DEFAULT_STORE,
+    chosen_window,
+    result_options,
+    rules_option,
+    store_option,
+    window_options,
+)
+from analyzer.cli.output import narrate, terminal_width, write
+from analyzer.errors import USAGE, AnalyzerError
+
+
+@click.command("unknowns")
+@click.argument("fingerprints", nargs=-1, metavar="[FINGERPRINT]...")
+@store_option()
+@rules_option
+@window_options
+@click.option("--caller", metavar="NAME", help="Only errors of this caller.")
+@click.option("--limit", type=click.IntRange(min=0), default=20, help="Groups at most; 0: all. Default 20.")
+@click.option("--suggest", is_flag=True, help="Draft a rule for each group, as the text of a rules file.")
+@result_options("table", "json")
+def command(
+    fingerprints: tuple[str, ...],
+    store_path: str | None,
+    rules_path: str | None,
+    since: str | None,
+    until: str | None,
+    last: str | None,
+    timezone: str,
+    caller: str | None,
+    limit: int,
+    suggest: bool,
+    row_format: str,
+    as_json: bool,
+    output: str | None,
+    quiet: bool,
+) -> int:
+    """Group the unknown errors by what they say, and show what each group is nearest to.
+
+    Texts that differ in values alone are one group. Those in most sessions come first. FINGERPRINTs name the groups to
+    show. With --suggest the answer is a file of drafted rules; one without evidence for a reason is commented out.
+
+    \b
+      analyzer unknowns --last 7d
+      analyzer unknowns --suggest --output draft.toml
+      analyzer rules backtest --rules draft.toml --store fleet.duckdb
+    """
+    from dataclasses import replace
+
+    from analyzer.analysis.unknowns import unknowns
+    from analyzer.classifier.rules import ruleset_for
+    from analyzer.cli.settings import rules_in_use
+    from analyzer.store import open_store
+
+    rules = ruleset_for(rules_in_use(rules_path))
+    chosen = chosen_window(since, until, last, timezone)
+    with open_store(store_path or DEFAULT_STORE) as store:
+        found = unknowns(
+            store,
+            within=chosen,
+            caller=caller,
+            limit=None if fingerprints or not limit else limit,
+            suggest=suggest,
+            ruleset=rules,
+        )
+    if fingerprints:
+        known = [group.fingerprint for group in found.groups]
+        for wanted in fingerprints:
+            if wanted not in known:
+                failure = AnalyzerError.unknown_value("group", wanted, known)
+                failure.exit_code = USAGE
+                raise failure
+        found = replace(found, groups=tuple(group for group in found.groups if group.fingerprint in fingerprints))
+    if as_json or row_format == "json":
+        from analyzer.report.escape import json_text
+
+        write(json_text(found.to_dict()), output)
+    elif suggest:
+        from analyzer.report.rulefile import render_rules
+
+        write(render_rules(found), output)
+        if output is not None:
+            ready = sum(group.suggestion is not None and group.suggestion.reason is not None for group in found.groups)
+            narrate(f"{output}: rules for {ready} of {len(found.groups)} groups; the others need a reason", quiet=quiet)
+    else:
+        from analyzer.report.unknowns import render_unknowns
+
+        wide = terminal_width() if output is None and sys.stdout.isatty() else 80
+        write(render_unknowns(found, wide), output)
+    return 0

@@ -1,0 +1,87 @@
+"""Unknown errors and churn for a terminal: nothing wider than asked, nothing that steers it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date, datetime
+
+import pytest
+
+from analyzer.analysis.churn import Change, Churn, Rate
+from analyzer.analysis.unknowns import Neighbour, UnknownGroup, Unknowns
+from analyzer.analysis.window import Window
+from analyzer.report.churn import render_churn
+from analyzer.report.monospace import width_of
+from analyzer.report.unknowns import render_unknowns, trend
+
+LONG = "Canvas \x1b[2J shard <*> is parked \u202e " + "far away " * 40
+GROUP = UnknownGroup(
+    fingerprint="1-0123456789ab",
+    template=LONG,
+    count=1_234_567,
+    sessions=12_345,
+    callers=9,
+    first_seen_at=datetime(2026, 11, 2, 8),
+    last_seen_at=datetime(2026, 11, 9, 8),
+    samples=(LONG.replace("<*>", "5"), "速い" * 60),
+    caller_names=("planner\x1b[1m", "x" * 90),
+    by_day=((date(2026, 11, 2), 1), (date(2026, 11, 9), 8)),
+    fingerprints=("1-0123456789ab",),
+    nearest=Neighbour(
+        "weak_wait", "network_transient", LONG, 0.5, "rule weak_wait knows words that are not here: " + LONG
+    ),
+)
+CHANGE = Change("1-0123456789ab", LONG, "unknown", "validation", "r" * 70, 12_345, 9, 9, (LONG,))
+
+
+def _unknowns(*groups: UnknownGroup) -> Unknowns:
+    return Unknowns(groups, sum(group.count for group in groups), 5, len(groups) + 2, Window())
+
+
+def _churn(count: int) -> Churn:
+    changes = tuple(replace(CHANGE, template=f"{LONG} {number}") for number in range(count))
+    rate = Rate(count, 100)
+    import polars as pl
+
+    return Churn("abc", changes, changes, (), rate, rate, Rate(0, 0), 3, 1, 0.625, pl.DataFrame())
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+@pytest.mark.parametrize(
+    "text",
+    [lambda width: render_unknowns(_unknowns(GROUP, GROUP), width), lambda width: render_churn(_churn(12), width)],
+    ids=["unknowns", "churn"],
+)
+def test_no_line_is_wider_than_asked_and_none_steers(text: Callable[[int], str], width: int) -> None:
+    """Long and wide texts are cut with a mark; what is invisible is shown."""
+    lines = text(width).splitlines()
+    assert max(map(width_of, lines)) <= width
+    assert all(line.isprintable() for line in lines)
+    assert text(width).endswith("\n")
+
+
+def test_the_verdict_comes_first_and_what_is_hidden_is_told() -> None:
+    """How few make most of it, on the first line; groups beyond the limit near the last one."""
+    lines = render_unknowns(_unknowns(GROUP)).splitlines()
+    assert lines[0].startswith("1 of 3 templates make 100% of 1,234,567 unknown errors.")
+    assert "2 more with --limit 3" in lines
+    assert any("near network_transient" in line for line in lines)
+    assert render_unknowns(Unknowns((), 0, 0, 0, Window())) == "No unknown errors.\n"
+
+
+def test_a_trend_has_a_bar_a_day_until_days_share_them() -> None:
+    """Days without errors are points, the highest day is full."""
+    assert trend(GROUP, date(2026, 11, 2), date(2026, 11, 9)) == "▁······█"
+    year = replace(GROUP, by_day=((date(2026, 1, 1), 4), (date(2026, 12, 31), 8)))
+    bars = trend(year, date(2026, 1, 1), date(2026, 12, 31))
+    assert (len(bars), bars[0], bars[-1], set(bars[1:-1])) == (28, "▄", "█", {"·"})
+
+
+def test_churn_lists_say_how_many_they_leave_out() -> None:
+    """Counts, the test, then the lists; empty ones are not shown."""
+    text = render_churn(_churn(12), 120)
+    assert text.startswith("12 templates recovered, 12 templates regressed, 0 templates moved under ruleset abc.")
+    assert text.count("2 more: --json lists them") == 2
+    assert "Moved" not in text
+    assert "gone from 3 sessions, a first one came to 1 session" in text
