@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from math import exp, log
 from typing import NamedTuple
 
-from analyzer.analysis.detection.settings import HISTORY_DAYS
 from analyzer.analysis.detection.tails import beta_binomial_tail, log_beta_binomial_odds
 
 DAY_NOISES = (0.15, 0.3, 0.5, 0.75, 1.1)
@@ -71,9 +70,7 @@ class History:
         """Days of the baseline within both ends."""
         days, excluded = self.days, self.excluded
         return [
-            (day, days[day])
-            for day in range(max(first, self.since), last + 1)
-            if day in days and day not in excluded
+            (day, days[day]) for day in range(max(first, self.since), last + 1) if day in days and day not in excluded
         ]
 
     def exclude(self, day: int) -> None:

@@ -10,8 +10,8 @@ from typing import NamedTuple
 class Onset(NamedTuple):
     """The first day of the second segment."""
 
-    index: int
-    """Into the days given."""
+    position: int
+    """Index into the days given."""
     share: float
     """Share from there on, smoothed."""
     gain: float

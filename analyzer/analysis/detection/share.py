@@ -79,9 +79,7 @@ class Watch:
     _spans_since: int = 0
     """Spans do not reach back behind this day."""
 
-    def look(
-        self, day: int, prior: Prior, noise: tuple[float, ...], fleet: bool, settings: Settings
-    ) -> list[Evidence]:
+    def look(self, day: int, prior: Prior, noise: tuple[float, ...], fleet: bool, settings: Settings) -> list[Evidence]:
         """What today and the days before it say: the evidence that meets all conditions but the fleet's."""
         self.noise = noise
         expected = level(self.history, day - HISTORY_DAYS, day - 1, float(is_weekend(day)), prior)
@@ -134,14 +132,18 @@ class Watch:
         return p_value
 
     def settle(self, day: int, found: Sequence[Evidence], q_value: float) -> Detection | None:
-        """Takes the day into the history, or into an incident; `found` is empty unless the whole fleet's test let it pass."""
+        """Takes the day into the history, or into an incident; `found` is empty unless the fleet's test let it pass."""
         spike = next((each for each in found if each.finding == "spike"), None)
         drift = min((each for each in found if each.finding == "drift"), key=lambda each: each.p_value, default=None)
         if self._incident is not None:
             return self._go_on(day, self._incident, drift or spike, q_value)
-        if drift is None and spike is not None and self._last_spike is not None:
-            # A spike that does not pass is a step.
-            drift = spike if day - self._last_spike <= _NEAR_DAYS else None
+        if spike is not None:
+            if self._last_spike is not None and day - self._last_spike <= _NEAR_DAYS:
+                # A spike that does not pass is a step.
+                drift = drift or spike
+            elif drift is not None and spike.p_value <= drift.p_value:
+                # Today alone says more than the days before it add.
+                drift = None
         if drift is not None:
             return self._open(day, drift, q_value)
         if spike is not None:
@@ -162,10 +164,10 @@ class Watch:
         ]
         pairs = [(history.days[each].unknown_sessions, history.days[each].sessions) for each in candidates]
         began = onset(pairs, evidence.expected.session_share)
-        self._incident = _Incident(candidates[began.index], evidence.expected, began.share, 0.0, day)
-        for each in range(candidates[began.index], day + 1):
+        self._incident = _Incident(candidates[began.position], evidence.expected, began.share, 0.0, day)
+        for each in range(candidates[began.position], day + 1):
             history.exclude(each)
-        return self._detection(day, evidence, "drift", "new", candidates[began.index], q_value)
+        return self._detection(day, evidence, "drift", "new", candidates[began.position], q_value)
 
     def _go_on(self, day: int, incident: _Incident, evidence: Evidence | None, q_value: float) -> Detection | None:
         history = self.history
