@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
+import polars as pl
 import pytest
 
 from analyzer.analysis.detection import Settings, calibrated, detect, false_alarm_rate, widened
 from analyzer.analysis.detection.baseline import History, Counts, fleet_prior, level
-from analyzer.analysis.detection.calibration import _nulls
+from analyzer.analysis.detection.calibration import _episodes, _nulls
 from analyzer.analysis.detection.tails import wilson_interval
-from tests.analysis.detection_data import constant, counts, simulated, step, templates
+from tests.analysis.detection_data import FIRST, constant, counts, simulated, step, templates
 
-LOOSE = Settings(spike_alpha=0.05, drift_alpha=0.05, witness_alpha=0.2, min_ratio=1.0, min_rise=0.0)
+LOOSE = Settings(
+    spike_alpha=0.05, drift_alpha=0.05, witness_alpha=0.2, min_ratio=1.0, min_rise=0.0, false_discovery_rate=1.0
+)
 
 
 def test_without_changes_alarms_stay_within_the_budget() -> None:
@@ -20,13 +25,16 @@ def test_without_changes_alarms_stay_within_the_budget() -> None:
 
 
 def test_the_measured_rate_is_that_of_the_settings_on_histories_alike() -> None:
-    """Loose settings fire; what A/A says is near what happens on fresh histories without changes."""
-    said = false_alarm_rate(simulated(22, callers=4, sessions=20), templates(), LOOSE, draws=6)
+    """Loose settings fire; A/A on one history says within a factor of two what they do on fresh ones without changes."""
+    said = false_alarm_rate(simulated(22, callers=3, sessions=20), templates(), LOOSE, draws=4)
     assert said.low < said.per_thousand < said.high
-    seen = [false_alarm_rate(simulated(seed, callers=4, sessions=20), templates(), LOOSE, draws=2) for seed in (23, 24)]
-    fired = sum(detect(simulated(seed, callers=4, sessions=20), templates(), LOOSE).height for seed in (25, 26, 27))
-    assert fired > 0 and said.per_thousand > 5
-    assert all(0.4 < each.per_thousand / said.per_thousand < 2.5 for each in seen)
+    episodes = sum(
+        _episodes(detect(fresh_history, templates(), LOOSE).filter(pl.col("day") >= FIRST + timedelta(days=28)))
+        for fresh_history in (simulated(seed, callers=3, sessions=20) for seed in range(40, 46))
+    )
+    seen = 1000 * episodes / (6 * 3 * 56)
+    assert seen > 5
+    assert 0.5 < said.per_thousand / seen < 2
 
 
 def test_incidents_do_not_count_as_false_alarms() -> None:
@@ -44,7 +52,7 @@ def test_a_budget_that_is_kept_leaves_the_settings_alone() -> None:
 
 def test_a_noisy_history_widens_the_settings_and_says_so() -> None:
     """Settings that fire every week are taken up the ladder until the budget holds."""
-    result = calibrated(simulated(30, sessions=30), templates(), budget=15, settings=LOOSE, draws=3)
+    result = calibrated(simulated(30, sessions=30), templates(), budget=8, settings=LOOSE, draws=3)
     assert result.rung > 0 and "widened" in result.note
     assert result.settings == widened(LOOSE, result.rung)
     assert result.within_budget

@@ -48,8 +48,8 @@ def _sessions(seed: int, count: int, unknown: float) -> list[frozenset[str]]:
 
 
 def test_the_test_of_reasons_keeps_its_level_when_nothing_changed() -> None:
-    """Few sessions (shuffled) and many (chi-square) are below 0.05 in at most a tenth of 60 histories."""
-    for count, of in [(12, 60), (300, 60)]:
+    """Few sessions (shuffled) and many (chi-square) are below 0.05 in at most a tenth of the histories."""
+    for count, of in [(12, 30), (300, 60)]:
         low = sum(
             reason_test(_sessions(2 * seed, 2 * count, 0.1), _sessions(2 * seed + 1, count, 0.1))[0] <= 0.05
             for seed in range(of)

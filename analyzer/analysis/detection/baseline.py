@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from math import exp, log
+from math import exp, expm1, log
 from typing import NamedTuple
 
 from analyzer.analysis.detection.tails import beta_binomial_tail, log_beta_binomial_odds
@@ -26,6 +26,7 @@ _WEAKEST, _STRONGEST = 5.0, 200.0
 """Bounds of the fleet's weight in a caller's share, in trials."""
 _MOST_CORRELATION = 0.6
 _LEAST_CORRELATION = 1e-4
+_MOST_DAY_CORRELATION = 0.3
 
 
 class Counts(NamedTuple):
@@ -87,7 +88,7 @@ class History:
         spread = share * (1 - share)
         evidence = []
         for noise in DAY_NOISES:
-            size = 1 / _bounded(spread * noise * noise + level.session_error / spread) - 1
+            size = 1 / _bounded(day_correlation(spread, noise) + level.session_error / spread) - 1
             evidence.append(
                 log_beta_binomial_odds(counts.unknown_sessions, counts.sessions, share * size, (1 - share) * size)
             )
@@ -128,7 +129,7 @@ def level(history: History, first: int, last: int, weekend: float, prior: Prior)
         for index, value in enumerate(counts):
             stratum[index] += value
         squares += counts.sessions * counts.sessions
-    groups, unknown, sessions, unknown_sessions = (a + b for a, b in zip(*strata, strict=True))
+    _, unknown, sessions, unknown_sessions = (a + b for a, b in zip(*strata, strict=True))
     group = _stratified([(s[1], s[0]) for s in strata], weekend, prior.groups, _STRATUM_GROUPS)
     session = _stratified([(s[3], s[2]) for s in strata], weekend, prior.sessions, _STRATUM_SESSIONS)
     clustering = max(1.0, 2 * (unknown + 1.5) / (unknown_sessions + 1.2) - 1) if unknown_sessions else 1.5
@@ -250,12 +251,16 @@ def _tail(
     for deviation, weight in zip(DAY_NOISES, noise, strict=True):
         if weight < 1e-4:
             continue
-        # A log-odds of standard deviation s moves the share by p (1 - p) s, to first order.
-        day = min(0.3, spread * deviation * deviation)
+        day = day_correlation(spread, deviation)
         baseline = error * (1 + max(0.0, expected.day_sessions - 1) * day) * clustering / spread
         correlation = _bounded(day * evenness + baseline + (clustering - 1) / max(1, n - 1))
         total += weight * beta_binomial_tail(k, n, share, correlation)
     return min(1.0, total)
+
+
+def day_correlation(spread: float, deviation: float) -> float:
+    """Intra-class correlation of a day: lognormal odds of this deviation, on a share p with spread p (1 - p)."""
+    return min(_MOST_DAY_CORRELATION, spread * expm1(deviation * deviation))
 
 
 def _bounded(correlation: float) -> float:

@@ -119,12 +119,16 @@ def calibrated(
 
 
 def _quiet(counts: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFrame:
-    """The days outside of findings, from the onset of each to its last day."""
-    spans = findings.filter(pl.col("finding") != "template").select("caller", "onset", last="day")
+    """The days outside of findings, from the onset of each to its last day.
+
+    Of a level that was accepted nothing counts: two levels together would pass for noise.
+    """
+    end = counts["day"].max()
+    columns = findings.filter(pl.col("finding") != "template").select("caller", "onset", "day", "state")
     excluded = [
         (caller, onset + timedelta(days=each))
-        for caller, onset, last in spans.iter_rows()
-        for each in range((last - onset).days + 1)
+        for caller, onset, last, state in columns.iter_rows()
+        for each in range(((end if state == "accepted" else last) - onset).days + 1)
     ]
     loud = pl.DataFrame(excluded, schema={"caller": pl.String, "day": pl.Date}, orient="row").unique()
     return counts.join(loud, on=["caller", "day"], how="anti")

@@ -21,11 +21,11 @@ class Settings:
     """What is called a finding. The alphas are budgets: false alarms a caller-day."""
 
     spike_alpha: float = 0.001
-    drift_alpha: float = 0.0007
+    drift_alpha: float = 0.001
     template_alpha: float = 0.001
     witness_alpha: float = 0.003
     """How clearly the groups must agree with the sessions."""
-    false_discovery_rate: float = 0.01
+    false_discovery_rate: float = 0.005
     """Over the callers judged on the same night."""
     min_ratio: float = 1.5
     """Least observed share, in expected ones."""

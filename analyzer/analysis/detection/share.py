@@ -19,6 +19,7 @@ from analyzer.analysis.detection.baseline import (
     Level,
     Prior,
     Span,
+    day_correlation,
     group_tail,
     is_weekend,
     level,
@@ -198,7 +199,7 @@ class Watch:
         deviation = sum(a * b for a, b in zip(DAY_NOISES, self.noise, strict=True))
         odds = []
         for share in (incident.before.session_share, max(incident.share, incident.before.session_share)):
-            size = 1 / min(0.3, max(0.001, share * (1 - share) * deviation**2)) - 1
+            size = 1 / max(0.001, day_correlation(share * (1 - share), deviation)) - 1
             odds.append(
                 log_beta_binomial_odds(counts.unknown_sessions, counts.sessions, share * size, (1 - share) * size)
             )
