@@ -2,9 +2,9 @@
 
     python -m benchmarks.detection [--seeds 10] [--first-seed 0] [--day-noise 0.25] [--scenarios DIR]
 
-An alarm outside of every change is false; alarms at most two days apart are one. `--scenarios DIR` scores on a generator of
-your own instead: a module `scenarios` in DIR with NAMES, FIRST_DAY, WARM_UP, Noise(day_sd=…) and make(name, seed, noise)
-that gives counts, templates, truth and neutral as `telemetry.Story` has them.
+An alarm outside of every change is false; alarms at most two days apart are one. `--scenarios DIR` scores on a
+generator of your own instead: a module `scenarios` in DIR with NAMES, FIRST_DAY, WARM_UP, Noise(day_sd=…)
+and make(name, seed, noise) that gives counts, templates, truth and neutral as `telemetry.Story` has them.
 """
 
 from __future__ import annotations

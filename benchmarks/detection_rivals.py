@@ -22,7 +22,7 @@ def _found(rows: list[tuple]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=_SCHEMA, orient="row")
 
 
-def z_score(counts: pl.DataFrame, templates: pl.DataFrame) -> pl.DataFrame:
+def z_score(counts: pl.DataFrame, _templates: pl.DataFrame) -> pl.DataFrame:
     """The day's share is more than three standard deviations above the mean of the 28 days before."""
     found = []
     for caller, days in _callers(counts):
@@ -34,7 +34,7 @@ def z_score(counts: pl.DataFrame, templates: pl.DataFrame) -> pl.DataFrame:
     return _found(found)
 
 
-def fixed_share(counts: pl.DataFrame, templates: pl.DataFrame) -> pl.DataFrame:
+def fixed_share(counts: pl.DataFrame, _templates: pl.DataFrame) -> pl.DataFrame:
     """The day's share is above fifteen per cent."""
     return _found(
         [
@@ -53,7 +53,7 @@ def adwin() -> Callable[[pl.DataFrame, pl.DataFrame], pl.DataFrame]:
     """
     from river.drift import ADWIN
 
-    def detect(counts: pl.DataFrame, templates: pl.DataFrame) -> pl.DataFrame:
+    def detect(counts: pl.DataFrame, _templates: pl.DataFrame) -> pl.DataFrame:
         found = []
         for caller, days in _callers(counts):
             detector, random = ADWIN(), Random(caller)  # noqa: S311 - no secret

@@ -1,7 +1,8 @@
 """Made-up telemetry with known changes: agents at work, their errors, and the part of them that no rule knows.
 
-Sessions differ (each has its own log-odds), days differ (with a memory of the day before), volumes are lognormal, weeks have
-weekends. `story(name, seed)` gives the two frames that `detect` takes, what there is to find, and where to be quiet.
+Sessions differ (each has its own log-odds), days differ (with a memory of the day before), volumes are lognormal,
+weeks have weekends. `story(name, seed)` gives the two frames that `detect` takes, what there is to find, and where
+to be quiet.
 """
 
 from __future__ import annotations
@@ -61,9 +62,9 @@ class _Agent:
     name: str
     busy: float
     share: Callable[[int], float]
-    growth: Callable[[int], float] = lambda day: 1.0
+    growth: Callable[[int], float] = lambda _: 1.0
     born: int = 0
-    texts: Callable[[int], list[str]] = lambda day: [f"text-{number}" for number in range(12)]
+    texts: Callable[[int], list[str]] = lambda _: [f"text-{number}" for number in range(12)]
     ruleset_day: int | None = None
     stuck_day: int | None = None
 
@@ -118,7 +119,7 @@ class _Agent:
         return counts, templates
 
 
-def story(name: str, seed: int, day_noise: float = 0.25, session_noise: float = 0.8) -> Story:
+def story(name: str, seed: int, day_noise: float = 0.25, session_noise: float = 0.8) -> Story:  # noqa: C901 - one case a story
     """One story; the same arguments give the same telemetry."""
     random = Random(f"{name}/{seed}")  # noqa: S311 - no secret
     turn = random.randint(49, 70)
@@ -126,7 +127,7 @@ def story(name: str, seed: int, day_noise: float = 0.25, session_noise: float = 
     usual = 0.03
 
     def flat(share: float = usual) -> Callable[[int], float]:
-        return lambda day: share
+        return lambda _: share
 
     def from_turn(after: float, before: float = usual, last: int = DAYS) -> Callable[[int], float]:
         return lambda day: after if turn <= day <= last else before

@@ -54,7 +54,7 @@ def simulated(
     sessions: int = 40,
     day_noise: float = 0.25,
 ) -> pl.DataFrame:
-    """Independent sessions of one or two groups; `share` is of sessions, by day, of the first caller (others: day 0's)."""
+    """Independent sessions of one or two groups; `share` is that of the first caller (others: of day 0)."""
     random = Random(seed)
     rows = []
     for index in range(callers):

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from analyzer.analysis.detection import Settings, calibrated, detect, false_alarm_rate, widened
-from analyzer.analysis.detection.baseline import History, Counts, fleet_prior, level
+from analyzer.analysis.detection.baseline import Counts, History, fleet_prior, level
 from analyzer.analysis.detection.calibration import _episodes, _nulls
 from analyzer.analysis.detection.tails import wilson_interval
 from tests.analysis.detection_data import FIRST, constant, counts, simulated, step, templates
@@ -25,7 +25,7 @@ def test_without_changes_alarms_stay_within_the_budget() -> None:
 
 
 def test_the_measured_rate_is_that_of_the_settings_on_histories_alike() -> None:
-    """Loose settings fire; A/A on one history says within a factor of two what they do on fresh ones without changes."""
+    """Loose settings fire; A/A on one history says within a factor of two what they do on fresh ones."""
     said = false_alarm_rate(simulated(22, callers=3, sessions=20), templates(), LOOSE, draws=4)
     assert said.low < said.per_thousand < said.high
     episodes = sum(

@@ -1,7 +1,8 @@
-"""What a caller's days before lead one to expect: a share, how sure of it one is, and how much days differ by themselves.
+"""What a caller's days before lead one to expect: a share, how sure of it one is, and how much days differ by
+themselves.
 
-Sessions are the unit: given the day, whether one session shows an unknown error says nothing of another. Groups (distinct
-pairs of session and template) cluster in sessions and are corrected for it.
+Sessions are the unit: given the day, whether one session shows an unknown error says nothing of another. Groups
+(distinct pairs of session and template) cluster in sessions and are corrected for it.
 """
 
 from __future__ import annotations
@@ -81,8 +82,8 @@ class History:
         if evidence is not None:
             self.noise_total = [total - part for total, part in zip(self.noise_total, evidence, strict=True)]
 
-    def learn_noise(self, day: int, level: Level) -> None:
-        """Keeps how well each day noise would have foretold the day."""
+    def learn_noise(self, day: int, level: Level, most: float = float("inf")) -> None:
+        """Keeps how well each day noise would have foretold the day, none worse than the best by more than `most`."""
         counts = self.days[day]
         share = level.session_share
         spread = share * (1 - share)
@@ -92,12 +93,14 @@ class History:
             evidence.append(
                 log_beta_binomial_odds(counts.unknown_sessions, counts.sessions, share * size, (1 - share) * size)
             )
+        least = max(evidence) - most
+        evidence = [max(least, each) for each in evidence]
         self.noise_evidence[day] = tuple(evidence)
         self.noise_total = [total + part for total, part in zip(self.noise_total, evidence, strict=True)]
 
 
 class Prior(NamedTuple):
-    """What the fleet says of a caller that nothing is known of: two Beta distributions, as pseudo-counts (unknown, other)."""
+    """What the fleet says of a caller that is not known: Beta distributions, as pseudo-counts (unknown, other)."""
 
     groups: tuple[float, float]
     sessions: tuple[float, float]
@@ -121,7 +124,7 @@ class Level:
 
 
 def level(history: History, first: int, last: int, weekend: float, prior: Prior) -> Level:
-    """The baseline of the days from first to last for a span of which the part `weekend` (0..1, by sessions) is weekend."""
+    """The baseline from first to last day, for a span of which the part `weekend` (0..1 of sessions) is weekend."""
     strata = ([0, 0, 0, 0], [0, 0, 0, 0])
     squares = 0
     for day, counts in history.between(first, last):
@@ -191,7 +194,7 @@ class Span(NamedTuple):
 
     counts: Counts
     session_evenness: float
-    """Sum of squared sessions a day over the squared sum: 1 for one day, 1/d for d alike ones. Day noise averages out by it."""
+    """Sum of squared sessions a day over the squared sum: 1 for one day, 1/d for d alike ones."""
     group_evenness: float
     days_with_unknown: int
 

@@ -1,8 +1,10 @@
-"""The false-alarm rate that these settings have on this very history when nothing changes, and settings that keep a budget.
+"""The false-alarm rate that these settings have on this very history when nothing changes, and settings that keep a
+budget.
 
-History is drawn anew under the null, not merely searched: real incidents would count as false alarms, and removing what the
-detector found would count none. Each caller-day keeps its sessions and groups; what is drawn is how many were unknown, by the
-caller's own weekly shares, its day noise and its clustering, measured on the days outside of findings.
+History is drawn anew under the null, not merely searched: real incidents would count as false alarms, and removing
+what the detector found would count none. Each caller-day keeps its sessions and groups; what is drawn is how many
+were unknown, by the caller's own weekly shares, its day noise and its clustering, measured on the days outside of
+findings.
 """
 
 from __future__ import annotations

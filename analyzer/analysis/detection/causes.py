@@ -28,13 +28,14 @@ class Flip:
 def causes(errors: pl.DataFrame, *, day: date, caller: str | None = None, alpha: float = 0.001) -> pl.DataFrame:
     """Findings `traffic_changed`, `classifier_changed` and `wording_changed`, each with its own evidence.
 
-    `errors`: one row a (session, template): `period` (`before` or `after`), `session`, `template`, `reason` and `rule` (null
-    where none matched) under today's ruleset, `old_reason` under the one it was first judged with (null: not known).
+    `errors`: one row a (session, template): `period` (`before` or `after`), `session`, `template`, `reason` and
+    `rule` (null where none matched) under today's ruleset, `old_reason` under the one it was first judged with
+    (null: not known).
 
     classifier: the same facts got other verdicts (`scope` is `old → new`, `observed` the share of groups that flipped).
     traffic: judged by one and the same ruleset, the mix of reasons differs (session test of `reason_test`).
-    wording: a template new in its reason (`scope` is the reason), or a rule (`scope`) that matched before and no longer does
-    although its caller's traffic goes on, while new unknown templates came.
+    wording: a template new in its reason (`scope` is the reason), or a rule (`scope`) that matched before and no
+    longer does although its caller's traffic goes on, while new unknown templates came.
     """
     distinct = errors.select(_COLUMNS).unique().sort(_COLUMNS, nulls_last=True)
     found = [*_classifier(distinct, day, caller), *_traffic(distinct, day, caller, alpha)]
@@ -138,7 +139,8 @@ def _silent_rules(
         # As few matches or fewer, when the baseline's share still held.
         p_value = beta_binomial_tail(sessions[1] - now, sessions[1], 1 - share, 1 / (sessions[0] + 2))
         if p_value <= alpha and now <= 0.2 * share * sessions[1]:
-            note = f"rule {rule} matched in {matched} of {sessions[0]} sessions, now in {now} of {sessions[1]}, while new unknown texts came"
+            said = f"rule {rule} matched in {matched} of {sessions[0]} sessions, now in {now} of {sessions[1]}"
+            note = f"{said}, while new unknown texts came"
             found.append(_worded(day, caller, now, p_value, str(rule), None, note))
     return found
 

@@ -39,8 +39,8 @@ class Split:
 def split(before: Mapping[str, tuple[int, int]], after: Mapping[str, tuple[int, int]]) -> Split:
     """Kitagawa's (1955) decomposition of a pooled share over members, such as callers or reasons.
 
-    Both sides give (unknown, all) by member. A member of one side alone has no share on the other: all that it brings or
-    takes away is mix. Either side empty gives a change of nothing.
+    Both sides give (unknown, all) by member. A member of one side alone has no share on the other: all that it
+    brings or takes away is mix. Either side empty gives a change of nothing.
     """
     totals = [sum(n for _, n in side.values()) for side in (before, after)]
     if not all(totals):

@@ -34,9 +34,9 @@ def reason_drift(
 ) -> Detection | None:
     """The finding `reasons` if the mix of reasons differs between the two periods, else None.
 
-    `observed` is the Jensen-Shannon divergence (bits, 0..1) of the two mixes, `low` to `high` its bootstrap interval over
-    sessions (95 %, biased upwards for few sessions), `expected` its mean over shuffles or, for many sessions, the one of
-    chance; `statistic` is G (Sokal & Rohlf 1995). The same input gives the same numbers.
+    `observed` is the Jensen-Shannon divergence (bits, 0..1) of the two mixes, `low` to `high` its bootstrap interval
+    over sessions (95 %, biased upwards for few sessions), `expected` its mean over shuffles or, for many sessions,
+    the one of chance; `statistic` is G (Sokal & Rohlf 1995). The same input gives the same numbers.
     """
     p_value, statistic, chance = reason_test(before, after)
     if p_value > alpha:

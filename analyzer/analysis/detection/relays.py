@@ -29,8 +29,9 @@ _Day = tuple[int, int, float]
 def relay_frequency(relays: pl.DataFrame, alpha: float = 0.001) -> pl.DataFrame:
     """Findings `relays`: a day of a caller and step with more hand-offs than its history allows.
 
-    `relays`: columns `day`, `caller`, `step`, `session`, `relays`, `exposure` (above 0; the same unit throughout, such as
-    active hours of that session at that step). `observed` and `expected` are hand-offs of the day; `scope` is the step.
+    `relays`: columns `day`, `caller`, `step`, `session`, `relays`, `exposure` (above 0; the same unit throughout,
+    such as active hours of that session at that step). `observed` and `expected` are hand-offs of the day; `scope`
+    is the step.
     """
     found = []
     daily = relays.group_by("day", "caller", "step").agg(

@@ -1,4 +1,4 @@
-"""What retries buy, by reason and caller: recovery that got worse, retries in vain, and retries not made that would pay."""
+"""What retries buy, by reason and caller: recovery that got worse, retries in vain, retries not made that would pay."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ _COLUMNS = ("caller", "reason", "before_chains", "before_recovered", "chains", "
 def retry_payoff(chains: pl.DataFrame, *, day: date, alpha: float = 0.001) -> pl.DataFrame:
     """Findings `recovery_fell`, `retry_in_vain`, `retry_would_pay`; `scope` is the reason.
 
-    `chains`: one row a caller and reason: `before_chains` and `before_recovered` of the baseline, `chains` and `recovered`
-    of the window (chains of at least one retry that have ended), `untried`: errors of the window that were not retried at
-    all. `observed` and `expected` are recovery rates, `low` and `high` the Wilson interval of what is known of the rate.
+    `chains`: one row a caller and reason: `before_chains` and `before_recovered` of the baseline, `chains` and
+    `recovered` of the window (chains of at least one retry that have ended), `untried`: errors of the window that
+    were not retried at all. `observed` and `expected` are recovery rates, `low` and `high` the Wilson interval of
+    what is known of the rate.
     """
     found = [each for row in chains.select(_COLUMNS).iter_rows() for each in _judge(*row, day=day, alpha=alpha)]
     return frame(found)

@@ -1,4 +1,4 @@
-"""The few numbers a detector goes by, and the ladder on which they are widened when history was noisier than they allow."""
+"""The few numbers a detector goes by, and the ladder on which they are widened where history is noisier."""
 
 from __future__ import annotations
 

@@ -37,6 +37,8 @@ _NEAR_DAYS = 3
 """A second spike so soon after the first is no spike any more."""
 _RECOVERED = 3.0
 """Log-likelihood ratio, old level over new, at which an incident is over: 20 to 1."""
+_SPIKE_EVIDENCE = 1.5
+"""Log-likelihood that a spike may add to the belief in noisy days."""
 _LEAST_SESSIONS = 10
 """Sessions of own history below which only a fleet makes a baseline."""
 
@@ -149,6 +151,8 @@ class Watch:
             return self._open(day, drift, q_value)
         if spike is not None:
             self.history.exclude(day)
+            # One spike is news; a caller that has them all the time is a noisy one.
+            self.history.learn_noise(day, spike.expected, _SPIKE_EVIDENCE)
             self._last_spike = day
             self._spans_since = day + 1
             return self._detection(day, spike, "spike", "new", day, q_value)
