@@ -1,14 +1,15 @@
-"""What a caller's days before lead one to expect: a share, how sure of it one is, and how much days differ by themselves.
+"""What a caller's days before lead one to expect: a share, how sure of it one is, and how much days differ by
+themselves.
 
-Sessions are the unit: given the day, whether one session shows an unknown error says nothing of another. Groups (distinct
-pairs of session and template) cluster in sessions and are corrected for it.
+Sessions are the unit: given the day, whether one session shows an unknown error says nothing of another. Groups
+(distinct pairs of session and template) cluster in sessions and are corrected for it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from math import exp, log
+from math import exp, expm1, log
 from typing import NamedTuple
 
 from analyzer.analysis.detection.tails import beta_binomial_tail, log_beta_binomial_odds
@@ -26,6 +27,7 @@ _WEAKEST, _STRONGEST = 5.0, 200.0
 """Bounds of the fleet's weight in a caller's share, in trials."""
 _MOST_CORRELATION = 0.6
 _LEAST_CORRELATION = 1e-4
+_MOST_DAY_CORRELATION = 0.3
 
 
 class Counts(NamedTuple):
@@ -80,23 +82,25 @@ class History:
         if evidence is not None:
             self.noise_total = [total - part for total, part in zip(self.noise_total, evidence, strict=True)]
 
-    def learn_noise(self, day: int, level: Level) -> None:
-        """Keeps how well each day noise would have foretold the day."""
+    def learn_noise(self, day: int, level: Level, most: float = float("inf")) -> None:
+        """Keeps how well each day noise would have foretold the day, none worse than the best by more than `most`."""
         counts = self.days[day]
         share = level.session_share
         spread = share * (1 - share)
         evidence = []
         for noise in DAY_NOISES:
-            size = 1 / _bounded(spread * noise * noise + level.session_error / spread) - 1
+            size = 1 / _bounded(day_correlation(spread, noise) + level.session_error / spread) - 1
             evidence.append(
                 log_beta_binomial_odds(counts.unknown_sessions, counts.sessions, share * size, (1 - share) * size)
             )
+        least = max(evidence) - most
+        evidence = [max(least, each) for each in evidence]
         self.noise_evidence[day] = tuple(evidence)
         self.noise_total = [total + part for total, part in zip(self.noise_total, evidence, strict=True)]
 
 
 class Prior(NamedTuple):
-    """What the fleet says of a caller that nothing is known of: two Beta distributions, as pseudo-counts (unknown, other)."""
+    """What the fleet says of a caller that is not known: Beta distributions, as pseudo-counts (unknown, other)."""
 
     groups: tuple[float, float]
     sessions: tuple[float, float]
@@ -120,7 +124,7 @@ class Level:
 
 
 def level(history: History, first: int, last: int, weekend: float, prior: Prior) -> Level:
-    """The baseline of the days from first to last for a span of which the part `weekend` (0..1, by sessions) is weekend."""
+    """The baseline from first to last day, for a span of which the part `weekend` (0..1 of sessions) is weekend."""
     strata = ([0, 0, 0, 0], [0, 0, 0, 0])
     squares = 0
     for day, counts in history.between(first, last):
@@ -128,7 +132,7 @@ def level(history: History, first: int, last: int, weekend: float, prior: Prior)
         for index, value in enumerate(counts):
             stratum[index] += value
         squares += counts.sessions * counts.sessions
-    groups, unknown, sessions, unknown_sessions = (a + b for a, b in zip(*strata, strict=True))
+    _, unknown, sessions, unknown_sessions = (a + b for a, b in zip(*strata, strict=True))
     group = _stratified([(s[1], s[0]) for s in strata], weekend, prior.groups, _STRATUM_GROUPS)
     session = _stratified([(s[3], s[2]) for s in strata], weekend, prior.sessions, _STRATUM_SESSIONS)
     clustering = max(1.0, 2 * (unknown + 1.5) / (unknown_sessions + 1.2) - 1) if unknown_sessions else 1.5
@@ -190,7 +194,7 @@ class Span(NamedTuple):
 
     counts: Counts
     session_evenness: float
-    """Sum of squared sessions a day over the squared sum: 1 for one day, 1/d for d alike ones. Day noise averages out by it."""
+    """Sum of squared sessions a day over the squared sum: 1 for one day, 1/d for d alike ones."""
     group_evenness: float
     days_with_unknown: int
 
@@ -250,12 +254,16 @@ def _tail(
     for deviation, weight in zip(DAY_NOISES, noise, strict=True):
         if weight < 1e-4:
             continue
-        # A log-odds of standard deviation s moves the share by p (1 - p) s, to first order.
-        day = min(0.3, spread * deviation * deviation)
+        day = day_correlation(spread, deviation)
         baseline = error * (1 + max(0.0, expected.day_sessions - 1) * day) * clustering / spread
         correlation = _bounded(day * evenness + baseline + (clustering - 1) / max(1, n - 1))
         total += weight * beta_binomial_tail(k, n, share, correlation)
     return min(1.0, total)
+
+
+def day_correlation(spread: float, deviation: float) -> float:
+    """Intra-class correlation of a day: lognormal odds of this deviation, on a share p with spread p (1 - p)."""
+    return min(_MOST_DAY_CORRELATION, spread * expm1(deviation * deviation))
 
 
 def _bounded(correlation: float) -> float:

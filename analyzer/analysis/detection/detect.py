@@ -120,22 +120,32 @@ def _new_templates(days: dict[int, dict[str, Counts]], templates: pl.DataFrame, 
         raise DetectionError(f"templates without column {', '.join(missing)}", f"needed: {', '.join(wanted)}")
     shown: dict[tuple[int, str], dict[str, int]] = {}
     for day, caller, template, sessions in templates.select(wanted).iter_rows():
-        of_day = shown.setdefault((day.toordinal(), caller), {})
-        of_day[template] = of_day.get(template, 0) + sessions
+        texts = shown.setdefault((day.toordinal(), caller), {})
+        texts[template] = texts.get(template, 0) + sessions
     found: list[Detection] = []
     callers: dict[str, NewTemplates] = {}
     for day, of_day in days.items():
-        for caller, counts in of_day.items():
-            watch = callers.setdefault(caller, NewTemplates(caller))
-            news = watch.look(day, counts.sessions, shown.get((day, caller), {}), settings)
-            found += _together(list(news))
+        tonight = [
+            _together(
+                list(
+                    callers.setdefault(caller, NewTemplates(caller)).look(
+                        day, counts.sessions, shown.get((day, caller), {}), settings
+                    )
+                )
+            )
+            for caller, counts in of_day.items()
+        ]
+        q_values = false_discovery([each.p_value if each and each.p_value is not None else 1.0 for each in tonight])
+        for each, q_value in zip(tonight, q_values, strict=True):
+            if each is not None and q_value <= settings.false_discovery_rate:
+                callers[str(each.caller)].report(str(each.template))
+                found.append(replace(each, q_value=q_value))
     return found
 
 
-def _together(news: Sequence[Detection]) -> list[Detection]:
+def _together(news: Sequence[Detection]) -> Detection | None:
     """One finding a night: the clearest template, the others named in its note."""
     if len(news) < 2:
-        return list(news)
-
+        return news[0] if news else None
     first, *rest = sorted(news, key=lambda each: (each.p_value or 0.0, each.template or ""))
-    return [replace(first, note=f"{first.note}; with it: {', '.join(str(each.template) for each in rest)}")]
+    return replace(first, note=f"{first.note}; with it: {', '.join(str(each.template) for each in rest)}")

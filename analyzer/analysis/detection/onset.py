@@ -10,8 +10,8 @@ from typing import NamedTuple
 class Onset(NamedTuple):
     """The first day of the second segment."""
 
-    index: int
-    """Into the days given."""
+    position: int
+    """Index into the days given."""
     share: float
     """Share from there on, smoothed."""
     gain: float
@@ -21,8 +21,8 @@ class Onset(NamedTuple):
 def onset(counts: Sequence[tuple[int, int]], before: float | None = None) -> Onset:
     """The day from which the share was higher, by the two-segment binomial likelihood (Hinkley 1970).
 
-    `counts` are (unknown, all) by day, at least one day; `before` is the share of the first segment where it is known from
-    a baseline, else it is taken from the days themselves.
+    `counts` are (unknown, all) by day, at least one day; `before` is the share of the first segment where it is
+    known from a baseline, else it is taken from the days themselves.
     """
     total_k, total_n = (sum(column) for column in zip(*counts, strict=True))
     best = Onset(len(counts) - 1, (total_k + 0.5) / (total_n + 1), float("-inf"))

@@ -1,4 +1,4 @@
-"""The few numbers a detector goes by, and the ladder on which they are widened when history was noisier than they allow."""
+"""The few numbers a detector goes by, and the ladder on which they are widened where history is noisier."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ HISTORY_DAYS = 42
 DRIFT_SPANS = (2, 4, 7, 14)
 """Lengths in days of the spans over which a slow change adds up."""
 DRIFT_GAP = 3
-"""Least days between the judged day and the baseline of a span, so that the first days of a drift do not hide the next."""
+"""Least days between the judged day and the baseline of a span: the first days of a drift must not hide the next."""
 ACCEPT_DAYS = 28
 """A level that has lasted for so long is the new baseline."""
 TEMPLATE_DAYS = 14
@@ -21,11 +21,11 @@ class Settings:
     """What is called a finding. The alphas are budgets: false alarms a caller-day."""
 
     spike_alpha: float = 0.001
-    drift_alpha: float = 0.0007
-    template_alpha: float = 0.0005
+    drift_alpha: float = 0.001
+    template_alpha: float = 0.001
     witness_alpha: float = 0.003
     """How clearly the groups must agree with the sessions."""
-    false_discovery_rate: float = 0.02
+    false_discovery_rate: float = 0.005
     """Over the callers judged on the same night."""
     min_ratio: float = 1.5
     """Least observed share, in expected ones."""
@@ -48,4 +48,4 @@ def widened(settings: Settings, times: int) -> Settings:
 
 
 RUNGS = 4
-"""Rungs above the settings as they are; the last asks for p <= 1.2e-5 and 2.5 times the expected share."""
+"""Rungs above the settings as they are; the last asks of a spike p <= 1.2e-5 and 2.5 times the expected share."""

@@ -19,6 +19,7 @@ from analyzer.analysis.detection.baseline import (
     Level,
     Prior,
     Span,
+    day_correlation,
     group_tail,
     is_weekend,
     level,
@@ -36,6 +37,8 @@ _NEAR_DAYS = 3
 """A second spike so soon after the first is no spike any more."""
 _RECOVERED = 3.0
 """Log-likelihood ratio, old level over new, at which an incident is over: 20 to 1."""
+_SPIKE_EVIDENCE = 1.5
+"""Log-likelihood that a spike may add to the belief in noisy days."""
 _LEAST_SESSIONS = 10
 """Sessions of own history below which only a fleet makes a baseline."""
 
@@ -132,18 +135,24 @@ class Watch:
         return p_value
 
     def settle(self, day: int, found: Sequence[Evidence], q_value: float) -> Detection | None:
-        """Takes the day into the history, or into an incident; `found` is empty unless the whole fleet's test let it pass."""
+        """Takes the day into the history, or into an incident; `found` is empty unless the fleet's test let it pass."""
         spike = next((each for each in found if each.finding == "spike"), None)
         drift = min((each for each in found if each.finding == "drift"), key=lambda each: each.p_value, default=None)
         if self._incident is not None:
             return self._go_on(day, self._incident, drift or spike, q_value)
-        if drift is None and spike is not None and self._last_spike is not None:
-            # A spike that does not pass is a step.
-            drift = spike if day - self._last_spike <= _NEAR_DAYS else None
+        if spike is not None:
+            if self._last_spike is not None and day - self._last_spike <= _NEAR_DAYS:
+                # A spike that does not pass is a step.
+                drift = drift or spike
+            elif drift is not None and spike.p_value <= drift.p_value:
+                # Today alone says more than the days before it add.
+                drift = None
         if drift is not None:
             return self._open(day, drift, q_value)
         if spike is not None:
             self.history.exclude(day)
+            # One spike is news; a caller that has them all the time is a noisy one.
+            self.history.learn_noise(day, spike.expected, _SPIKE_EVIDENCE)
             self._last_spike = day
             self._spans_since = day + 1
             return self._detection(day, spike, "spike", "new", day, q_value)
@@ -160,10 +169,10 @@ class Watch:
         ]
         pairs = [(history.days[each].unknown_sessions, history.days[each].sessions) for each in candidates]
         began = onset(pairs, evidence.expected.session_share)
-        self._incident = _Incident(candidates[began.index], evidence.expected, began.share, 0.0, day)
-        for each in range(candidates[began.index], day + 1):
+        self._incident = _Incident(candidates[began.position], evidence.expected, began.share, 0.0, day)
+        for each in range(candidates[began.position], day + 1):
             history.exclude(each)
-        return self._detection(day, evidence, "drift", "new", candidates[began.index], q_value)
+        return self._detection(day, evidence, "drift", "new", candidates[began.position], q_value)
 
     def _go_on(self, day: int, incident: _Incident, evidence: Evidence | None, q_value: float) -> Detection | None:
         history = self.history
@@ -194,7 +203,7 @@ class Watch:
         deviation = sum(a * b for a, b in zip(DAY_NOISES, self.noise, strict=True))
         odds = []
         for share in (incident.before.session_share, max(incident.share, incident.before.session_share)):
-            size = 1 / min(0.3, max(0.001, share * (1 - share) * deviation**2)) - 1
+            size = 1 / max(0.001, day_correlation(share * (1 - share), deviation)) - 1
             odds.append(
                 log_beta_binomial_odds(counts.unknown_sessions, counts.sessions, share * size, (1 - share) * size)
             )

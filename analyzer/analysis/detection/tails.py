@@ -14,7 +14,7 @@ _NEGLIGIBLE = 1e-17
 
 
 def log_beta_binomial_odds(k: int, n: int, a: float, b: float) -> float:
-    """Log of B(k + a, n - k + b) / B(a, b): the beta-binomial probability of k of n but for the binomial coefficient."""
+    """Log of B(k + a, n - k + b) / B(a, b): the beta-binomial probability of k of n without its coefficient."""
     return lgamma(k + a) + lgamma(n - k + b) - lgamma(n + a + b) - lgamma(a) - lgamma(b) + lgamma(a + b)
 
 
@@ -71,6 +71,17 @@ def negative_binomial_tail(k: int, shape: float, success: float) -> float:
     return min(1.0, total)
 
 
+def negative_binomial_upper(shape: float, success: float, exceeded: float = 0.025) -> int:
+    """The least count that is exceeded with a probability of at most `exceeded`."""
+    count, total, term = 0, 0.0, exp(shape * log(success))
+    while True:
+        total += term
+        if 1 - total <= exceeded:
+            return count
+        term *= (1 - success) * (count + shape) / (count + 1)
+        count += 1
+
+
 def _negative_binomial(k: int, shape: float, success: float) -> float:
     return exp(lgamma(k + shape) - lgamma(k + 1) - lgamma(shape) + shape * log(success) + k * math.log1p(-success))
 
@@ -122,7 +133,7 @@ def wilson_interval(share: float, trials: float, confidence: float = 0.95) -> tu
 
 
 def false_discovery(p_values: list[float]) -> list[float]:
-    """Q-values in the order given: the least false discovery rate at which each is a discovery (Benjamini & Hochberg 1995)."""
+    """Q-values in the order given: the least false discovery rate at which each counts (Benjamini & Hochberg 1995)."""
     order = sorted(range(len(p_values)), key=lambda index: p_values[index])
     q_values = [1.0] * len(p_values)
     least = 1.0

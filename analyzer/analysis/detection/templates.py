@@ -11,7 +11,7 @@ from datetime import date
 
 from analyzer.analysis.detection.finding import Detection
 from analyzer.analysis.detection.settings import HISTORY_DAYS, TEMPLATE_DAYS, Settings
-from analyzer.analysis.detection.tails import negative_binomial_tail
+from analyzer.analysis.detection.tails import negative_binomial_tail, negative_binomial_upper
 
 _LEAST_DAYS = 14
 """A template is new only to a caller whose days before its first sight are so many at least."""
@@ -45,8 +45,11 @@ class NewTemplates:
             self._seen[template] += shown[template]
             found = self._judge(day, template, settings)
             if found is not None:
-                self._known.add(template)
                 yield found
+
+    def report(self, template: str) -> None:
+        """Takes a template for known from now on."""
+        self._known.add(template)
 
     def _judge(self, day: int, template: str, settings: Settings) -> Detection | None:
         first, seen = self._first[template], self._seen[template]
@@ -57,7 +60,7 @@ class NewTemplates:
             return None
         exposure = sum(before)
         since = sum(self._sessions.get(each, 0) for each in range(first, day + 1))
-        # Jeffreys' prior Gamma(1/2) and no sight in `exposure` sessions leave a negative binomial for the sessions since.
+        # Jeffreys' prior Gamma(1/2) and no sight in `exposure` sessions leave a negative binomial for those since.
         p_value = negative_binomial_tail(seen - 1, 0.5, exposure / (exposure + since))
         if p_value > settings.template_alpha:
             return None
@@ -70,19 +73,10 @@ class NewTemplates:
             observed=float(seen),
             expected=expected,
             low=0.0,
-            high=_upper(exposure, since),
+            high=float(negative_binomial_upper(0.5, exposure / (exposure + since))),
             p_value=p_value,
-            q_value=p_value,
             statistic=seen / expected,
             sessions=seen,
             template=template,
             note=f"first seen {date.fromordinal(first)}, in {seen} of {since} sessions since",
         )
-
-
-def _upper(exposure: int, since: int) -> float:
-    """The count that would be exceeded in fewer than 2.5 % of cases."""
-    most = 0
-    while negative_binomial_tail(most + 1, 0.5, exposure / (exposure + since)) > 0.025:
-        most += 1
-    return float(most)

@@ -1,0 +1,100 @@
+"""Hand-offs to a fresh context: more of them than the same caller and step had on days alike.
+
+A rate without a denominator: exposure is what the caller was at work, in sessions (or hours), given with the counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from analyzer.analysis.detection.baseline import is_weekend
+from analyzer.analysis.detection.finding import Detection, frame
+from analyzer.analysis.detection.settings import HISTORY_DAYS
+from analyzer.analysis.detection.tails import negative_binomial_tail, negative_binomial_upper
+
+MIN_RELAYS = 3
+MIN_RATIO = 1.5
+MIN_DAYS = 7
+"""Days of baseline below which nothing is said."""
+_SHRINK_DAYS = 10.0
+_PRIOR_DISPERSION = 0.1
+"""Squared coefficient of variation that a daily rate has where the days are too few to tell."""
+
+_Day = tuple[int, int, float]
+"""Proleptic ordinal, relays, exposure."""
+
+
+def relay_frequency(relays: pl.DataFrame, alpha: float = 0.001) -> pl.DataFrame:
+    """Findings `relays`: a day of a caller and step with more hand-offs than its history allows.
+
+    `relays`: columns `day`, `caller`, `step`, `session`, `relays`, `exposure` (above 0; the same unit throughout,
+    such as active hours of that session at that step). `observed` and `expected` are hand-offs of the day; `scope`
+    is the step.
+    """
+    found = []
+    daily = relays.group_by("day", "caller", "step").agg(
+        pl.col("relays").sum(),
+        pl.col("exposure").sum(),
+        pl.col("session").filter(pl.col("relays") > 0).n_unique().alias("sessions"),
+        pl.col("relays").max().alias("most"),
+    )
+    for (caller, step), rows in daily.sort("day").group_by(["caller", "step"], maintain_order=True):
+        history: list[_Day] = []
+        for row in rows.iter_rows(named=True):
+            today = (row["day"].toordinal(), row["relays"], float(row["exposure"]))
+            judged = rate_tail(history, today)
+            if judged is not None:
+                p_value, expected, high = judged
+                if p_value <= alpha and today[1] >= max(MIN_RELAYS, MIN_RATIO * expected) and row["sessions"] >= 2:
+                    found.append(
+                        Detection(
+                            day=row["day"],
+                            caller=str(caller),
+                            finding="relays",
+                            onset=row["day"],
+                            observed=float(today[1]),
+                            expected=expected,
+                            low=0.0,
+                            high=high,
+                            p_value=p_value,
+                            q_value=p_value,
+                            statistic=today[1] / expected,
+                            sessions=row["sessions"],
+                            scope=None if step is None else str(step),
+                            note=f"{today[1]} relays, {expected:.1f} expected, at most {row['most']} in one session",
+                        )
+                    )
+                    continue  # A day out of the ordinary does not become the ordinary.
+            history.append(today)
+    return frame(found)
+
+
+def rate_tail(history: Sequence[_Day], today: _Day) -> tuple[float, float, float] | None:
+    """P(as many or more), the count expected, and the one exceeded in 2.5 % of cases; None with too little history.
+
+    The rate has a gamma distribution around that of the days alike (weekday or weekend, shrunk to all days), with the
+    squared coefficient of variation of the baseline days; the predictive is a negative binomial.
+    """
+    day, count, exposure = today
+    days = [each for each in history if day - HISTORY_DAYS <= each[0] < day and each[2] > 0]
+    if len(days) < MIN_DAYS or exposure <= 0:
+        return None
+    total, whole = sum(each[1] for each in days), sum(each[2] for each in days)
+    rate = (total + 0.5) / whole
+    alike = [each for each in days if is_weekend(each[0]) == is_weekend(day)]
+    # The whole week weighs as much as five of its days.
+    weight = 5 * whole / len(days)
+    share = (sum(each[1] for each in alike) + weight * rate) / (sum(each[2] for each in alike) + weight)
+    means = [rate * each[2] for each in days]
+    excess = sum((each[1] - mean) ** 2 - mean for each, mean in zip(days, means, strict=True))
+    squares = sum(mean * mean for mean in means)
+    spread = max(0.0, excess / squares) * len(days) / max(1, len(days) - 1)
+    dispersion = (len(days) * spread + _SHRINK_DAYS * _PRIOR_DISPERSION) / (len(days) + _SHRINK_DAYS)
+    dispersion += (1 + dispersion * total / len(days)) / (total + 0.5)  # The baseline is an estimate, too.
+    expected = share * exposure
+    shape = 1 / dispersion
+    success = shape / (shape + expected)
+    high = negative_binomial_upper(shape, success)
+    return negative_binomial_tail(count, shape, success), expected, float(high)

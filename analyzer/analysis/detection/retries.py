@@ -1,0 +1,93 @@
+"""What retries buy, by reason and caller: recovery that got worse, retries in vain, retries not made that would pay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import date
+from math import sqrt
+
+import polars as pl
+
+from analyzer.analysis.detection.finding import Detection, frame
+from analyzer.analysis.detection.tails import beta_binomial_tail, wilson_interval
+
+MIN_CHAINS = 10
+"""Chains of retries below which nothing is said of their worth."""
+MIN_DROP = 0.15
+"""Least fall of the recovery rate, in shares."""
+NEVER_PAYS = 0.05
+WOULD_PAY = 0.5
+MIN_UNTRIED = 5
+_CORRELATION = 0.02
+"""Chains of one bad hour fail together: intra-class correlation assumed in a period."""
+
+_COLUMNS = ("caller", "reason", "before_chains", "before_recovered", "chains", "recovered", "untried")
+
+
+def retry_payoff(chains: pl.DataFrame, *, day: date, alpha: float = 0.001) -> pl.DataFrame:
+    """Findings `recovery_fell`, `retry_in_vain`, `retry_would_pay`; `scope` is the reason.
+
+    `chains`: one row a caller and reason: `before_chains` and `before_recovered` of the baseline, `chains` and
+    `recovered` of the window (chains of at least one retry that have ended), `untried`: errors of the window that
+    were not retried at all. `observed` and `expected` are recovery rates, `low` and `high` the Wilson interval of
+    what is known of the rate.
+    """
+    found = [each for row in chains.select(_COLUMNS).iter_rows() for each in _judge(*row, day=day, alpha=alpha)]
+    return frame(found)
+
+
+def _judge(
+    caller: str | None,
+    reason: str,
+    before_chains: int,
+    before_recovered: int,
+    chains: int,
+    recovered: int,
+    untried: int,
+    *,
+    day: date,
+    alpha: float,
+) -> Iterator[Detection]:
+    if before_chains >= MIN_CHAINS and chains >= MIN_CHAINS:
+        expected = (before_recovered + 0.5) / (before_chains + 1)
+        rate = recovered / chains
+        p_value = recovery_tail(before_recovered, before_chains, recovered, chains)
+        if p_value <= alpha and expected - rate >= MIN_DROP:
+            low, high = wilson_interval(expected, before_chains)
+            yield Detection(
+                day=day,
+                caller=caller,
+                finding="recovery_fell",
+                observed=rate,
+                expected=expected,
+                low=low,
+                high=high,
+                p_value=p_value,
+                q_value=p_value,
+                statistic=(rate - expected) / sqrt(expected * (1 - expected) * (1 / chains + 1 / before_chains)),
+                groups=chains,
+                scope=reason,
+                note=f"{recovered} of {chains} chains recovered, {expected * chains:.1f} expected",
+            )
+    all_chains, all_recovered = before_chains + chains, before_recovered + recovered
+    if all_chains < MIN_CHAINS:
+        return
+    rate = all_recovered / all_chains
+    low, high = wilson_interval(rate, all_chains)
+    known = Detection(day=day, caller=caller, finding="", observed=rate, low=low, high=high, scope=reason)
+    # The interval speaks, not the rate: 0 of 10 may still be one in four.
+    if chains and high <= NEVER_PAYS:
+        note = f"{all_recovered} of {all_chains} chains recovered: retrying buys nothing"
+        yield replace(known, finding="retry_in_vain", statistic=high, groups=all_chains, note=note)
+    if untried >= MIN_UNTRIED and untried > chains and low >= WOULD_PAY:
+        note = f"{untried} errors not retried; of {all_chains} chains that were, {all_recovered} recovered"
+        yield replace(known, finding="retry_would_pay", statistic=low, groups=untried, note=note)
+
+
+def recovery_tail(before_recovered: int, before_chains: int, recovered: int, chains: int) -> float:
+    """P(as few recovered or fewer) by the beta-binomial predictive of the baseline with Jeffreys' prior."""
+    size = before_chains / (1 + (before_chains - 1) * _CORRELATION) + 1
+    failing = 1 - (before_recovered + 0.5) / (before_chains + 1)
+    correlation = _CORRELATION + 1 / (1 + size)
+    return beta_binomial_tail(chains - recovered, chains, failing, correlation)
