@@ -56,6 +56,20 @@ class Appender:
         if written != len(line):
             raise OSError(28, f"only {written} of {len(line)} bytes were written")
 
+    def sync(self) -> None:
+        """Wait until everything written so far is on the disk.
+
+        Raises:
+            OSError: it may not be.
+        """
+        if self._descriptor >= 0:
+            os.fsync(self._descriptor)
+            folder = os.open(self.folder, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+
     def close(self) -> None:
         """Let go of the file; the next write opens it again."""
         if self._descriptor >= 0:
@@ -67,6 +81,7 @@ class Appender:
         """Open the part that takes `incoming` more bytes; its present size."""
         today = self._today()
         if self._descriptor < 0 or today != self._day:
+            self.sync()
             self.close()
             self._day, self._part = today, self._newest_part(today)
             self._open()
@@ -78,6 +93,7 @@ class Appender:
             found = os.fstat(self._descriptor)
         size = found.st_size
         while size and size + incoming > self.max_bytes:
+            self.sync()
             self.close()
             self._part += 1
             self._open()

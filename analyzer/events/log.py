@@ -81,6 +81,16 @@ class EventLog:
             self._refuse(error)
             return None
 
+    def sync(self) -> bool:
+        """Wait until everything written so far would survive a power cut; False where it might not."""
+        try:
+            with self._lock:
+                self._appender.sync()
+        except OSError as error:
+            self._refuse(error)
+            return False
+        return True
+
     def close(self) -> None:
         """Let go of the file. The log can still be used; it opens the file again."""
         with self._lock:
@@ -205,6 +215,10 @@ class EventLog:
     def finding_resolved(self, *, session: str | None = None, **payload: Unpack[payloads.Finding]) -> str | None:
         """`finding.resolved`."""
         return self.append("finding.resolved", payload, session=session)
+
+    def history_pruned(self, *, session: str | None = None, **payload: Unpack[payloads.HistoryPruned]) -> str | None:
+        """`history.pruned`."""
+        return self.append("history.pruned", payload, session=session)
 
 
 def error_payload(

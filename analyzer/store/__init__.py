@@ -9,6 +9,8 @@ from analyzer.store.discovery import Problem
 from analyzer.store.ingest import IngestResult, journal_of
 from analyzer.store.lock import MEMORY
 from analyzer.store.moments import moment, span
+from analyzer.store.prune import Prune
+from analyzer.store.quarantine import Retry
 from analyzer.store.rebuild import Rebuild, rebuild
 from analyzer.store.reclassify import Change, Reclassification
 from analyzer.store.store import Store, open_store
@@ -20,9 +22,11 @@ __all__ = [
     "Change",
     "IngestResult",
     "Problem",
+    "Prune",
     "Query",
     "Rebuild",
     "Reclassification",
+    "Retry",
     "Store",
     "Tally",
     "catalogue",

@@ -52,6 +52,8 @@ class IngestResult:
     unchanged: int = 0
     """Sources in which nothing was new."""
     seconds: float = 0.0
+    pruned: int = 0
+    """Of the new events those that are older than what the store keeps: they were left out."""
     unjudged: int = 0
     """Distinct facts without a verdict of the active ruleset, because its rules are no longer where they were."""
 
@@ -80,6 +82,7 @@ class IngestResult:
             **self.total.to_dict(),
             "pending_bytes": sum(progress.pending_bytes for progress in self.sources),
             "unsupported": self.unsupported(),
+            "pruned": self.pruned,
             "unjudged": self.unjudged,
             "problems": [{"path": item.path, "message": item.message, "hint": item.hint} for item in self.problems],
             "sources": [

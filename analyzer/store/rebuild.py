@@ -24,6 +24,7 @@ from analyzer.store.identity import Checkpoint, Known
 from analyzer.store.ingest import checkpoints, ingest, journal_of
 from analyzer.store.inputs import Input
 from analyzer.store.lock import exclusive
+from analyzer.store.prune import restore_horizon
 from analyzer.store.replacement import aside_of, complete_replacement, discard_work, files_of, replace_store, work_of
 from analyzer.store.rulesets import activate, judge_with, keep_up, kept_rules
 
@@ -126,6 +127,7 @@ class _Work:
             split_by_events(self._connection)
             if former is not None:
                 self._adopt(former, known, matched)
+            restore_horizon(self._connection)
             self._restore_ruleset(judge_all=former is None)
         if former is not None:
             former.detach()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from datetime import datetime
 from typing import Self
 
 import duckdb
@@ -12,9 +13,11 @@ import polars as pl
 from analyzer.classifier.rules import ruleset_for
 from analyzer.store import adhoc
 from analyzer.store.catalogue import run as run_query
-from analyzer.store.database import connect
+from analyzer.store.database import connect, transaction
 from analyzer.store.ingest import IngestResult, ingest, open_journal
 from analyzer.store.lock import MEMORY, exclusive, patiently
+from analyzer.store.prune import Prune, apply_horizon, prune
+from analyzer.store.quarantine import Retry, retry
 from analyzer.store.reclassify import Reclassification, reclassify
 from analyzer.store.replacement import complete_replacement, replacement_waits
 from analyzer.store.rulesets import keep_up
@@ -59,8 +62,35 @@ class Store:
             StoreError: the store refused a batch.
         """
         result = ingest(self._connection, paths, store_path=self.path, progress=progress)
-        result.unjudged = keep_up(self._connection, self.path)
+        self._settle(result)
         return result
+
+    def retry_quarantine(self) -> Retry:
+        """Read again what is in quarantine. The store must be open for writing.
+
+        Raises:
+            StoreError: the store refused a batch.
+        """
+        result = retry(self._connection, store_path=self.path)
+        self._settle(result)
+        return result
+
+    def _settle(self, result: IngestResult | Retry) -> None:
+        """What a store does with new events: those before its horizon go, the others are judged."""
+        with transaction(self._connection):
+            result.pruned = apply_horizon(self._connection)
+        result.unjudged = keep_up(self._connection, self.path)
+
+    def prune(self, before: datetime, *, files: bool = False, dry_run: bool = False) -> Prune:
+        """Delete events before a moment (naive UTC), and with `files` the finished parts of logs that hold only such.
+
+        The store must be open for writing, but for a dry run.
+
+        Raises:
+            StoreError: journal, store or a file cannot be written.
+        """
+        with open_journal(MEMORY if dry_run else self.path) as journal:
+            return prune(self._connection, before, store_path=self.path, journal=journal, files=files, dry_run=dry_run)
 
     def reclassify(
         self, rules_path: str | None = None, *, apply: bool = False, progress: Callable[[int, int], None] | None = None
