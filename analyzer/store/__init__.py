@@ -4,8 +4,10 @@ from analyzer.importers import NOT_LOGS
 from analyzer.store.adhoc import Answer
 from analyzer.store.batch import Tally
 from analyzer.store.catalogue import Query, catalogue, find
+from analyzer.store.checks import Check
 from analyzer.store.database import views
 from analyzer.store.discovery import Problem
+from analyzer.store.doctor import examine
 from analyzer.store.ingest import IngestResult, journal_of
 from analyzer.store.lock import MEMORY
 from analyzer.store.moments import moment, span
@@ -20,6 +22,7 @@ __all__ = [
     "NOT_LOGS",
     "Answer",
     "Change",
+    "Check",
     "IngestResult",
     "Problem",
     "Prune",
@@ -30,6 +33,7 @@ __all__ = [
     "Store",
     "Tally",
     "catalogue",
+    "examine",
     "find",
     "journal_of",
     "moment",
