@@ -210,13 +210,13 @@ def spoil(path: Path, how: str) -> None:
         code = (
             "import duckdb, os, sys\n"
             "connection = duckdb.connect(sys.argv[1])\n"
-            "connection.execute(\"insert into internal.store_v1 values ('x', 'y')\")\n"
+            "connection.execute(\"insert into internal.store_v1 values ('x', repeat('y', 99))\")\n"
             "os._exit(0)"
         )
         subprocess.run([sys.executable, "-c", code, str(path)], check=True)
         wal = Path(f"{path}.wal")
         data = bytearray(wal.read_bytes())
-        data[len(data) // 2] ^= 0xFF
+        data[data.index(b"y" * 99)] ^= 0xFF
         wal.write_bytes(bytes(data))
 
 
