@@ -49,7 +49,7 @@ def command(
     from analyzer.store import open_store, span
 
     before = _midnight(now() - span(older_than))
-    with open_store(store_path or DEFAULT_STORE, writable=not dry_run) as store:
+    with open_store(store_path or DEFAULT_STORE, writable=not dry_run, create=False) as store:
         result = store.prune(before, files=files, dry_run=dry_run)
     if as_json or row_format == "json":
         from analyzer.report.escape import json_text

@@ -41,7 +41,7 @@ def command(act: str, store_path: str | None, row_format: str, as_json: bool, ou
         error = AnalyzerError(f"retry has no rows to write as {kind}", "write --format table or --json")
         error.exit_code = USAGE
         raise error
-    with open_store(store_path or DEFAULT_STORE, writable=True) as store:
+    with open_store(store_path or DEFAULT_STORE, writable=True, create=False) as store:
         result = store.retry_quarantine()
     if kind == "json":
         from analyzer.report.escape import json_text

@@ -92,10 +92,19 @@ def rebuild(path: str, paths: Iterable[str] = (), progress: Shown | None = None)
                 _Work(connection, path, result, progress).run(given)
             finally:
                 connection.close()
+            # DuckDB's COMMIT can return without an error and without having committed: look at every block.
+            if why := unreadable(work_of(path)):
+                raise StoreError(
+                    f"the new store cannot be read: {why}", "check the disk; the store before is untouched"
+                )
         except duckdb.Error as error:
+            discard_work(path)
             raise StoreError(
                 f"the new store cannot be made: {first_line(error)}", "the store before is untouched"
             ) from None
+        except BaseException:
+            discard_work(path)
+            raise
         if result.former != "missing":
             result.aside = aside_of(path)
         replace_store(path)

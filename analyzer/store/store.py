@@ -13,7 +13,7 @@ import polars as pl
 from analyzer.classifier.rules import ruleset_for
 from analyzer.store import adhoc
 from analyzer.store.catalogue import run as run_query
-from analyzer.store.database import connect, transaction
+from analyzer.store.database import connect, missing, transaction
 from analyzer.store.ingest import IngestResult, ingest, open_journal
 from analyzer.store.lock import MEMORY, exclusive, patiently
 from analyzer.store.prune import Prune, apply_horizon, prune
@@ -126,7 +126,9 @@ class Store:
 class _WritableStore(Store):
     """Holds the lock for as long as it is open."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, create: bool) -> None:
+        if not (create or os.path.exists(path) or replacement_waits(path)):
+            raise missing(path)
         self._lock = exclusive(path)
         self._lock.__enter__()
         try:
@@ -142,8 +144,10 @@ class _WritableStore(Store):
         self._lock.__exit__(None, None, None)
 
 
-def open_store(path: str | os.PathLike[str], *, writable: bool = False) -> Store:
+def open_store(path: str | os.PathLike[str], *, writable: bool = False, create: bool = True) -> Store:
     """Open a store file, read-only unless asked; `:memory:` is a new, empty, throw-away store.
+
+    A writable one is made where there is none, if `create`.
 
     Raises:
         StoreError: there is none, or it cannot be opened.
@@ -151,7 +155,7 @@ def open_store(path: str | os.PathLike[str], *, writable: bool = False) -> Store
     """
     name = os.fspath(path)
     if name == MEMORY or writable:
-        return _WritableStore(name)
+        return _WritableStore(name, create=create)
     return patiently(lambda: _read_only(name))
 
 

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -152,11 +153,14 @@ def test_what_is_new_in_the_logs_waits_for_ingest(store: Path, logs: Path, nativ
     before = dump(store)
     with (logs / "own.jsonl").open("ab") as handle:
         handle.write(native("new", caller="x", reason="unknown"))
+    with (logs / "packed.jsonl.gz").open("ab") as handle:
+        handle.write(gzip.compress(native("packed", caller="x", reason="unknown")))
     rebuild(str(store))
     assert_same(dump(store), before)
     feed(store, logs)
     with open_store(store) as opened:
         assert opened.sql("select source_line from events where event_id = 'new'").rows() == [(5,)]
+        assert opened.sql("select source_line from events where event_id = 'packed'").rows() == [(4,)]
         assert opened.sql("select sum(lines) from sources where source_path like '%own.jsonl'").item() == 5
 
 
@@ -273,6 +277,34 @@ def test_an_event_too_large_for_a_log_line_is_the_same_in_store_and_journal(tmp_
     assert result.carried_events == 0
     assert dump(tmp_path / "s.duckdb")["events"] == before["events"]
     assert sorted('"truncated":true' in row[4] for row in before["events"]) == [False, True]
+
+
+def test_a_rebuild_that_fails_leaves_the_store_as_it_was(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error of the database, an interruption: nothing is replaced, and nothing is left behind."""
+    before = dump(store)
+    for failure in (duckdb.OperationalError("disk full"), KeyboardInterrupt()):
+
+        def fail(*_: object, failure: BaseException = failure) -> None:
+            raise failure
+
+        monkeypatch.setattr(import_module("analyzer.store.rebuild"), "split_by_events", fail)
+        with pytest.raises((StoreError, KeyboardInterrupt)):
+            rebuild(str(store))
+        assert_same(dump(store), before)
+        assert sorted(path.name for path in store.parent.glob("s.duckdb*")) == ["s.duckdb", "s.duckdb.lock"]
+
+
+def test_a_replacement_that_was_interrupted_is_completed_by_whoever_comes_next(store: Path) -> None:
+    """A reader too; the write-ahead log of the former store never meets the new one."""
+    before = dump(store)
+    shutil.copy(store, f"{store}.rebuilt")
+    store.write_text("half of an old store")
+    Path(f"{store}.wal").write_text("its log")
+    assert_same(dump(store), before)
+    assert Path(aside_of(str(store))).read_text() == "half of an old store"
+    assert Path(aside_of(str(store)) + ".wal").read_text() == "its log"
+    assert not Path(f"{store}.wal").exists()
+    assert not Path(f"{store}.rebuilt").exists()
 
 
 def test_a_database_of_something_else_is_left_alone(tmp_path: Path) -> None:
