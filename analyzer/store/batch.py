@@ -98,14 +98,13 @@ class Batch:
         self._rejected: list[tuple[Progress, Rejected]] = []
         self._touched: dict[int, Progress] = {}
         self._forgotten: list[int] = []
-        self._resolved: list[tuple[int, int, int]] = []
         self._bad_lines: set[tuple[int, int]] = set()
         self._weight = 0
 
     @property
     def full(self) -> bool:
         """Whether it is time to save."""
-        return len(self._events) + len(self._rejected) + len(self._resolved) >= MAX_EVENTS or self._weight >= MAX_WEIGHT
+        return len(self._events) + len(self._rejected) >= MAX_EVENTS or self._weight >= MAX_WEIGHT
 
     def weigh(self, line_bytes: int) -> None:
         """Count a line towards the size at which the batch is full."""
@@ -142,12 +141,6 @@ class Batch:
         self._bad_lines.add((progress.checkpoint.source_id, rejected.line))
         progress.tally.quarantined += 1
 
-    def resolve(self, progress: Progress, line: int, offset: int) -> None:
-        """A line that was in quarantine leaves it; what it gives now is added like that of any other line."""
-        self.touch(progress)
-        self._resolved.append((progress.checkpoint.source_id, line, offset))
-        progress.tally.quarantined -= 1
-
     def save(self) -> None:
         """Commit everything collected.
 
@@ -164,7 +157,6 @@ class Batch:
             with transaction(connection):
                 self._insert(new)
                 self._insert_quarantine()
-                self._take_out_of_quarantine()
                 for source_id in self._forgotten:
                     connection.execute("delete from internal.source_v1 where source_id = $1", [source_id])
                 self._save_sources()
@@ -289,16 +281,6 @@ class Batch:
         ]
         register(self._connection, "staged_reject", pl.DataFrame(rows, schema=_QUARANTINE_SCHEMA, orient="row"))
         self._connection.execute("insert into internal.quarantine_v1 select * from staged_reject").fetchall()
-
-    def _take_out_of_quarantine(self) -> None:
-        if not self._resolved:
-            return
-        frame = pl.DataFrame(self._resolved, schema=["source_id", "line", "byte_offset"], orient="row")
-        register(self._connection, "staged_resolved", frame)
-        self._connection.execute(
-            "delete from internal.quarantine_v1 as q using staged_resolved as s"
-            " where q.source_id = s.source_id and q.line = s.line and q.byte_offset = s.byte_offset"
-        ).fetchall()
 
     def _save_sources(self) -> None:
         """Checkpoints replace the former ones, figures add up."""
