@@ -347,13 +347,11 @@ def _still(checkpoint: Checkpoint) -> bool:
     return checkpoint.status != "unsupported" or not _readable(checkpoint.format)
 
 
-def checkpoints(connection: duckdb.DuckDBPyConnection, database: str | None = None) -> list[Checkpoint]:
-    """How far each source has been read, by this store or by an attached one."""
-    table = "internal.source_v1" if database is None else f"{database}.internal.source_v1"
+def checkpoints(connection: duckdb.DuckDBPyConnection) -> list[Checkpoint]:
+    """How far each source has been read."""
     rows = connection.execute(
-        "select source_id, path, format, fingerprint, fingerprint_length, mark, mark_length,"  # noqa: S608 - our own name
-        " read_bytes, read_lines,"
-        f" size, mtime_ns, generation, state, line_open, status, detail from {table} order by source_id"
+        "select source_id, path, format, fingerprint, fingerprint_length, mark, mark_length, read_bytes, read_lines,"
+        " size, mtime_ns, generation, state, line_open, status, detail from internal.source_v1 order by source_id"
     ).fetchall()
     known: list[Checkpoint] = []
     for row in rows:

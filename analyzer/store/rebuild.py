@@ -21,7 +21,7 @@ from analyzer.store.decisions import as_decided
 from analyzer.store.discovery import STDIN, Problem, discover
 from analyzer.store.former import Former, split_by_events, unreadable
 from analyzer.store.identity import Checkpoint, Known
-from analyzer.store.ingest import checkpoints, ingest, journal_of
+from analyzer.store.ingest import ingest, journal_of
 from analyzer.store.inputs import Input
 from analyzer.store.lock import exclusive
 from analyzer.store.prune import restore_horizon
@@ -124,7 +124,7 @@ class _Work:
         """Everything, up to a store that is whole on disk."""
         self._read_journal()
         former = Former(self._connection, self._path) if self._result.former == "read" else None
-        known = checkpoints(self._connection, former.name) if former is not None else []
+        known = former.sources() if former is not None else []
         files = self._discover(given)
         matched = match(known, files)
         limits = {name: checkpoint.offset for name, checkpoint in matched.readable.items()}

@@ -11,30 +11,22 @@ from pathlib import Path
 
 import pytest
 
-from analyzer.events import codec
-from analyzer.events.codec import Reject
 from analyzer.store import Store, open_store, rebuild
 from tests.store.test_rebuild import assert_same, dump, feed
 
 Native = Callable[..., bytes]
 
 
+def damaged(line: bytes) -> bytes:
+    """The line with its first byte wrong: once mended, every byte stands where it stood."""
+    return b"(" + line[1:]
+
+
 @pytest.fixture
-def refusing(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """A codec that refuses lines with the word `newfangled`, as one of an older version might; call it to mend that."""
-    real = codec.decode_object
-
-    def refuse(line: bytes) -> object:
-        return Reject("not_json", "cannot be read yet") if b"newfangled" in line else real(line)
-
-    for module in ("analyzer.events.codec", "analyzer.importers.lines", "analyzer.store.ingest"):
-        monkeypatch.setattr(f"{module}.decode_object", refuse)
-    return monkeypatch.undo
-
-
-def newfangled(native: Native, event_id: str) -> bytes:
-    """A line that an older version refuses."""
-    return native(event_id, caller="x", reason="unknown", word="newfangled")
+def around(native: Native) -> Callable[[bytes], bytes]:
+    """Lines before and after, so many that a file is told by them whatever is mended in between."""
+    edge = {end: b"".join(native(f"{end}{number}") for number in range(9)) for end in ("first", "last")}
+    return lambda middle: edge["first"] + middle + edge["last"]
 
 
 def assert_adds_up(store: Store) -> None:
@@ -51,59 +43,65 @@ def assert_adds_up(store: Store) -> None:
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
 def test_lines_that_can_be_read_now_become_events_once(
-    tmp_path: Path, native: Native, refusing: Callable[[], None], pack: Callable[[bytes], bytes]
+    tmp_path: Path, native: Native, around: Callable[[bytes], bytes], pack: Callable[[bytes], bytes]
 ) -> None:
     """New ones, known ones, and ones that still cannot be read; plain or compressed."""
     log, path = tmp_path / "log.jsonl", tmp_path / "s.duckdb"
-    lines = [newfangled(native, "a"), native("b"), b"broken\n", newfangled(native, "b"), newfangled(native, "c")]
-    log.write_bytes(pack(b"".join(lines)))
+    lines = [native("a"), native("b"), native("b"), native("c")]
+    bad = [damaged(lines[0]), lines[1], b"broken\n", damaged(lines[2]), damaged(lines[3])]
+    log.write_bytes(pack(around(b"".join(bad))))
     feed(path, log)
+    log.write_bytes(pack(around(b"".join([*lines[:2], b"broken\n", *lines[2:]]))))
     with open_store(path, writable=True) as store:
         assert store.sql("select count(*) from quarantine").item() == 4
-        refusing()
         result = store.retry_quarantine()
         assert (result.tried, result.mended, result.events, result.remaining, result.gone) == (4, 3, 2, 1, [])
-        assert store.sql("select event_id, source_line from events order by 1").rows() == [("a", 1), ("b", 2), ("c", 5)]
-        assert store.sql("select line, why from quarantine").rows() == [(3, "not_json")]
-        assert store.sql("select event_lines, duplicates, quarantined from sources").rows() == [(3, 1, 1)]
+        query = "select event_id, source_line from events where length(event_id) = 1 order by 1"
+        assert store.sql(query).rows() == [("a", 10), ("b", 11), ("c", 14)]
+        assert store.sql("select line from quarantine").rows() == [(12,)]
+        assert store.sql("select event_lines, duplicates, quarantined from sources").rows() == [(21, 1, 1)]
         assert_adds_up(store)
         again = store.retry_quarantine()
         assert (again.tried, again.mended, again.events, again.remaining) == (1, 0, 0, 1)
-        assert store.ingest([str(log)]).unchanged == 1
+        assert store.ingest([str(log)]).total.events == 0
     before = dump(path)
     rebuild(str(path))
     assert_same(dump(path), before)
 
 
-def test_events_of_foreign_logs_reach_the_journal_too(tmp_path: Path, refusing: Callable[[], None]) -> None:
-    """A rebuild without the foreign log gives them back."""
+def test_events_of_foreign_logs_reach_the_journal_too(tmp_path: Path) -> None:
+    """A store that is made of the journal alone has them, word for word, and says where they happened."""
     log, path = tmp_path / "log.jsonl", tmp_path / "s.duckdb"
-    good = '{"type":"error.classified","timestamp":"2026-11-02T08:00:00Z","sessionId":"s","payload":{"caller":"x"}}\n'
-    log.write_text(good + good.replace('"x"', '"newfangled"'), "utf-8")
+    foreign = (
+        '{"type":"error.classified","timestamp":"2026-11-02T08:00:00Z","sessionId":"s%d","payload":{"caller":"x"},'
+        '"_meta":{"host":"far"}}\n'
+    )
+    lines = [(foreign % number).encode() for number in range(40)]
+    log.write_bytes(b"".join(lines[:20]) + damaged(lines[20]) + b"".join(lines[21:]))
     feed(path, log)
-    refusing()
+    log.write_bytes(b"".join(lines))
     with open_store(path, writable=True) as store:
         assert store.retry_quarantine().events == 1
         assert_adds_up(store)
-    before = dump(path)["events"]
+        assert store.sql("select distinct host from events").rows() == [("far",)]
+    before = dump(path, ("ingested_at",))["events"]
     log.unlink()
     path.unlink()
-    feed(tmp_path / "other.duckdb", *[tmp_path / "s.journal"])
-    assert len(before) == 2
-    with open_store(tmp_path / "other.duckdb") as store:
-        assert {row[0] for row in store.sql("select event_id from events").rows()} == {row[0] for row in before}
+    (tmp_path / "own.jsonl").write_bytes(b"")
+    rebuild(str(path), [str(tmp_path / "own.jsonl")])
+    assert len(before) == 40
+    assert dump(path, ("ingested_at",))["events"] == before
 
 
 def test_a_file_that_is_gone_or_rewritten_keeps_its_rejects(
-    tmp_path: Path, native: Native, refusing: Callable[[], None]
+    tmp_path: Path, native: Native, around: Callable[[bytes], bytes]
 ) -> None:
     """Nothing is read out of another content under the same name."""
     for name in ("gone", "other"):
-        (tmp_path / f"{name}.jsonl").write_bytes(newfangled(native, name) + native(f"{name}2"))
+        (tmp_path / f"{name}.jsonl").write_bytes(around(damaged(native(name))))
     feed(tmp_path / "s.duckdb", tmp_path / "gone.jsonl", tmp_path / "other.jsonl")
-    refusing()
     (tmp_path / "gone.jsonl").unlink()
-    (tmp_path / "other.jsonl").write_bytes(newfangled(native, "third") * 3)
+    (tmp_path / "other.jsonl").write_bytes(native("third") * 30)
     with open_store(tmp_path / "s.duckdb", writable=True) as store:
         result = store.retry_quarantine()
         assert (result.tried, result.mended, result.remaining) == (0, 0, 2)
@@ -153,13 +151,13 @@ def killed_at_each_statement(path: Path, work: str, check: Callable[[], None]) -
 
 @pytest.mark.slow
 def test_a_retry_killed_at_any_statement_mends_all_or_nothing(
-    tmp_path: Path, native: Native, refusing: Callable[[], None]
+    tmp_path: Path, native: Native, around: Callable[[bytes], bytes]
 ) -> None:
     """Never an event without its line, never a line twice."""
     log, path = tmp_path / "log.jsonl", tmp_path / "s.duckdb"
-    log.write_bytes(native("b") + newfangled(native, "a") + b"broken\n")
+    log.write_bytes(around(native("b") + damaged(native("a")) + b"broken\n"))
     feed(path, log)
-    refusing()
+    log.write_bytes(around(native("b") + native("a") + b"broken\n"))
     seen = set()
 
     def check() -> None:
@@ -168,4 +166,4 @@ def test_a_retry_killed_at_any_statement_mends_all_or_nothing(
             seen.add(store.sql("select (select count(*) from events), (select count(*) from quarantine)").rows()[0])
 
     assert killed_at_each_statement(path, "store.retry_quarantine()", check) > 10
-    assert seen == {(1, 2), (2, 1)}
+    assert seen == {(19, 2), (20, 1)}
