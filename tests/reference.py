@@ -92,6 +92,32 @@ EXIT_CODES: dict[str, tuple[tuple[int, str], ...]] = {
         (2, "an argument that is not KEY=VALUE"),
         (3, "the event could not be written"),
     ),
+    "doctor": (
+        (0, "no problem; there may be notes"),
+        (1, "a check found a problem"),
+        (2, "an option that cannot be read"),
+    ),
+    "quarantine": (
+        (0, "listed; for `retry`: tried again, whatever came of it"),
+        (2, "an option that cannot be read"),
+        (3, "no store, or it cannot be opened or written"),
+        (75, "another process has the store open"),
+    ),
+    "rebuild": (
+        (0, "the new store is in its place"),
+        (2, "an option that cannot be read"),
+        (
+            3,
+            "nothing to make it from, and nothing was changed; or it is in place, but a path could not be read",
+        ),
+        (75, "another process has the store open"),
+    ),
+    "prune": (
+        (0, "it went, or would go; perhaps nothing"),
+        (2, "no SPAN, or one that cannot be read"),
+        (3, "no store, or it, its journal or a file cannot be written"),
+        (75, "another process has the store open"),
+    ),
 }
 """What each command's exit codes mean there."""
 
@@ -115,7 +141,7 @@ def commands_page() -> str:
         "| exit code | means |",
         "| ---: | --- |",
         "| 0 | fine |",
-        "| 1 | findings: `check`, `rules test`, `reclassify --fail-on-change` |",
+        "| 1 | findings: `check`, `doctor`, `rules test`, `reclassify --fail-on-change` |",
         "| 2 | usage: an argument, an option or SQL that cannot be used |",
         "| 3 | a store or an input could not be read or written |",
         "| 4 | partial data, under `--strict` alone |",

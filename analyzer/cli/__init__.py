@@ -26,6 +26,10 @@ COMMANDS = {
     "rules": "List, test and explain the rules, and score them against labels.",
     "run": "Run an agent's command under supervision: timeouts, retries, limits, relays.",
     "emit": "Append one event to a log, from a shell or a hook.",
+    "doctor": "Check that store, journal and logs are in order.",
+    "quarantine": "List the lines that could not be read, or retry them.",
+    "rebuild": "Make the store again from journal and logs.",
+    "prune": "Delete what is older than you want to keep.",
 }
 """Every command and its short help, in the order in which a newcomer needs them."""
 

@@ -107,6 +107,10 @@ def _summary(result: IngestResult, store_path: str) -> str:
     pending = sum(item.pending_bytes > 0 and item.status == "read" for item in result.sources)
     if pending:
         lines.append(f"{pending:,} unfinished last line{'s wait for their' if pending > 1 else ' waits for its'} end.")
+    if result.pruned:
+        lines.append(
+            f"{_counted(result.pruned, 'new event')} left out: older than what this store keeps since a prune."
+        )
     if result.unjudged:
         lines.append(
             f"{result.unjudged:,} new errors have no verdict of the active ruleset: analyzer reclassify --apply"

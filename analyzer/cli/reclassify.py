@@ -52,7 +52,10 @@ def command(
     from analyzer.store import open_store
 
     rules_path = rules_in_use(rules_path)
-    with open_store(store_path or DEFAULT_STORE, writable=apply) as store, counting("facts", quiet=quiet) as shown:
+    with (
+        open_store(store_path or DEFAULT_STORE, writable=apply, create=False) as store,
+        counting("facts", quiet=quiet) as shown,
+    ):
         result = store.reclassify(rules_path, apply=apply, progress=shown)
     if as_json or row_format == "json":
         from analyzer.report.escape import json_text

@@ -169,6 +169,18 @@ class EventLog:
             raise
         return event.id
 
+    def sync(self) -> bool:
+        """Wait until everything that this object has written is on the disk; False if it may not be.
+
+        Whole only at the levels `batch` and `event`: at `process` it is the present file alone.
+        """
+        try:
+            self._writer.appender.sync(system.time_ns())
+        except OSError as error:
+            self._warn(f"the last events may not be on the disk: {error}")
+            return False
+        return True
+
     def close(self) -> None:
         """Let go of the file, synced at the levels that sync. The log can still be used; it opens the file again."""
         try:
@@ -293,6 +305,10 @@ class EventLog:
     def finding_resolved(self, *, session: str | None = None, **payload: Unpack[payloads.Finding]) -> str | None:
         """`finding.resolved`."""
         return self.append("finding.resolved", payload, session=session)
+
+    def history_pruned(self, *, session: str | None = None, **payload: Unpack[payloads.HistoryPruned]) -> str | None:
+        """`history.pruned`."""
+        return self.append("history.pruned", payload, session=session)
 
 
 def error_payload(

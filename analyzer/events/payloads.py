@@ -170,6 +170,12 @@ class Finding(TypedDict, total=False):
     explanation: str
 
 
+class HistoryPruned(TypedDict, total=False):
+    """`history.pruned`: the store keeps nothing of what happened before; the analyzer's own decision."""
+
+    before: str
+
+
 EVENT_TYPES: dict[str, type[Any]] = {
     "error.classified": ErrorClassified,
     "retry.scheduled": RetryScheduled,
@@ -189,5 +195,6 @@ EVENT_TYPES: dict[str, type[Any]] = {
     "ruleset.applied": RulesetApplied,
     "finding.opened": Finding,
     "finding.resolved": Finding,
+    "history.pruned": HistoryPruned,
 }
 """Every type of the contract and the keys of its payload; other types are legal and kept as they are."""

@@ -195,12 +195,13 @@ class Batch:
     def _write_journal(self, new: list[int]) -> None:
         if self._journal is None:
             return
-        for position in new:
-            _, _, event, derived = self._events[position]
-            if derived and self._journal.record(event) is None:
-                raise StoreError(
-                    f"the journal in {self._journal.folder} cannot be written", "free space, or check its permissions"
-                )
+        derived = [event for _, _, event, derived in (self._events[position] for position in new) if derived]
+        written = all(self._journal.record(event) is not None for event in derived)
+        # The store's own commit is synced: it must not know of events that a power cut takes from the journal.
+        if not written or (derived and not self._journal.sync()):
+            raise StoreError(
+                f"the journal in {self._journal.folder} cannot be written", "free space, or check its permissions"
+            )
 
     def _count(self, new: list[int]) -> None:
         fresh = set(new)

@@ -30,7 +30,7 @@ def connect(path: str, *, read_only: bool, settings: Mapping[str, str] | None = 
         # DuckDB tells two names of one file apart, and would open it twice.
         path = os.path.realpath(path)
         if read_only and not os.path.exists(path):
-            raise StoreError(f"no store at {path}", "make one with: analyzer ingest PATH --store FILE")
+            raise missing(path)
     try:
         connection = connect_plain(path, read_only=read_only and path != MEMORY, settings=settings)
     except duckdb.Error as error:
@@ -100,6 +100,11 @@ def _busy(path: str, message: str) -> StoreBusyError | None:
 def _opening_hint(path: str) -> str:
     readable = os.access(path if os.path.exists(path) else os.path.dirname(path), os.R_OK)
     return rebuild_hint(path) if readable else "check the path and its permissions"
+
+
+def missing(path: str) -> StoreError:
+    """There is no store."""
+    return StoreError(f"no store at {path}", "make one with: analyzer ingest PATH --store FILE")
 
 
 def rebuild_hint(path: str) -> str:

@@ -30,7 +30,7 @@ def decide(
         StoreError: the journal cannot be written; nothing was done.
     """
     event = Event(kind, now(), None, sanitize(payload), new_id())
-    if journal is not None and journal.record(event) is None:
+    if journal is not None and (journal.record(event) is None or not journal.sync()):
         raise StoreError(f"the journal in {journal.folder} cannot be written", "free space, or check its permissions")
     connection.execute(
         "insert into internal.event_v1 (event_id, type, occurred_at, payload, source_format, ingested_at)"

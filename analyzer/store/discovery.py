@@ -11,7 +11,8 @@ from pathlib import Path
 
 STDIN = "-"
 _GLOB = frozenset("*?[")
-_SKIPPED_FOLDERS = frozenset({".git", "node_modules", "__pycache__", ".venv"})
+SELF_TEST_FOLDER = ".analyzer-doctor"
+_SKIPPED_FOLDERS = frozenset({".git", "node_modules", "__pycache__", ".venv", SELF_TEST_FOLDER})
 """Folders that hold no agent's log and may hold very many files."""
 
 

@@ -12,11 +12,15 @@ import duckdb
 from analyzer.errors import StoreError
 from analyzer.importers import FORMATS
 from analyzer.store.database import connect_plain, first_line
+from analyzer.store.identity import Checkpoint
 from analyzer.store.lock import patiently
 
 FORMER = "analyzer_former"
 """The name under which it is attached."""
 _TABLES = ("store_v1", "event_v1", "facts_v1", "verdict_v1", "source_v1", "quarantine_v1")
+_NOTHING = {"BIGINT": "0", "INTEGER": "0", "BOOLEAN": "false", "VARCHAR": "''"}
+_DERIVED = {"event_bytes": "bytes"}
+"""Figures that an older store has in one sum alone."""
 _NATIVE = tuple(known.name for known in FORMATS if known.native)
 
 
@@ -44,7 +48,6 @@ class Former:
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, path: str) -> None:
         self._connection = connection
-        self.name = FORMER
         quoted = os.path.realpath(path).replace("'", "''")
         connection.execute(f"attach '{quoted}' as {FORMER} (read_only)").fetchall()
         self._columns = {table: self._shared(table) for table in _TABLES}
@@ -57,6 +60,28 @@ class Former:
             [table],
         ).fetchall()
         return sorted(str(row[0]) for row in rows)
+
+    def sources(self) -> list[Checkpoint]:
+        """How far each source had been read, as much of it as tells whether it is still there."""
+        names = ("source_id", "path", "generation", "fingerprint", "fingerprint_length", "mark", "mark_length")
+        rows = self._connection.execute(
+            f"select {', '.join(names)}, read_bytes from {FORMER}.internal.source_v1 order by source_id"  # noqa: S608
+        ).fetchall()
+        return [Checkpoint(**dict(zip(names, row[:-1], strict=True)), offset=row[-1]) for row in rows]
+
+    def _taken_over(self, table: str) -> str:
+        """The columns of the former table as the new one wants them: what it did not have yet is nothing, or null."""
+        rows = self._connection.execute(
+            "select column_name, data_type from duckdb_columns() where database_name = current_database()"
+            " and schema_name = 'internal' and table_name = $1 and not is_nullable order by column_name",
+            [table],
+        ).fetchall()
+        added = [
+            f"{_DERIVED.get(name, _NOTHING.get(kind, 'null'))} as {name}"
+            for name, kind in rows
+            if name not in self._columns[table]
+        ]
+        return ", ".join([*self._columns[table], *added])
 
     def adopt_sources(self, matched: dict[str, int], vanished: set[int]) -> None:
         """Sources keep the ids, generations and moments that they had; those that were not read again are taken over.
@@ -78,7 +103,7 @@ class Former:
             " case when source_id in (select unnest($1)) then 'vanished' else status end as status,"
             " case when source_id in (select unnest($1)) and status in ('damaged', 'unsupported')"
             " then concat_ws(': ', status, detail) else detail end as detail)"
-            f" from (select {_list(self._columns['source_v1'])} from {FORMER}.internal.source_v1)"
+            f" from (select {self._taken_over('source_v1')} from {FORMER}.internal.source_v1)"
             " where source_id not in (select source_id from internal.source_v1)",
             [sorted(vanished)],
         ).fetchall()
@@ -124,7 +149,7 @@ class Former:
 
     def adopt_rejects_of(self, source_ids: list[int]) -> None:
         """Rejects of sources that were not read again."""
-        names = _list(self._columns["quarantine_v1"])
+        names = self._taken_over("quarantine_v1")
         self._connection.execute(
             f"insert into internal.quarantine_v1 by name select {names}"  # noqa: S608 - as above
             f" from {FORMER}.internal.quarantine_v1 where source_id in (select unnest($1))",
@@ -141,16 +166,16 @@ class Former:
             f" from {FORMER}.internal.event_v1 as o where e.event_id = o.event_id"
         ).fetchall()
         carried = run(
-            f"insert into internal.event_v1 by name select {_list(self._columns['event_v1'])}"  # noqa: S608 - as above
+            f"insert into internal.event_v1 by name select {self._taken_over('event_v1')}"  # noqa: S608 - as above
             f" from {FORMER}.internal.event_v1 where event_id not in (select event_id from internal.event_v1)"
         ).fetchall()[0][0]
         run(
-            f"insert into internal.facts_v1 by name select {_list(self._columns['facts_v1'])}"  # noqa: S608 - as above
+            f"insert into internal.facts_v1 by name select {self._taken_over('facts_v1')}"  # noqa: S608 - as above
             f" from {FORMER}.internal.facts_v1 where facts_id in (select facts_id from internal.event_v1)"
             " and facts_id not in (select facts_id from internal.facts_v1)"
         ).fetchall()
         run(
-            f"insert into internal.verdict_v1 by name select {_list(self._columns['verdict_v1'])}"  # noqa: S608 - as above
+            f"insert into internal.verdict_v1 by name select {self._taken_over('verdict_v1')}"  # noqa: S608 - as above
             f" from {FORMER}.internal.verdict_v1 where facts_id in (select facts_id from internal.facts_v1)"
         ).fetchall()
         return int(carried)
@@ -185,7 +210,3 @@ def split_by_events(connection: duckdb.DuckDBPyConnection) -> None:
         " duplicates = greatest(s.event_lines + s.duplicates - g.lines, 0)"
         " from given as g where s.source_id = g.source_id"
     ).fetchall()
-
-
-def _list(names: list[str]) -> str:
-    return ", ".join(names)

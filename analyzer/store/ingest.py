@@ -52,6 +52,8 @@ class IngestResult:
     unchanged: int = 0
     """Sources in which nothing was new."""
     seconds: float = 0.0
+    pruned: int = 0
+    """Of the new events those that are older than what the store keeps: they were left out."""
     unjudged: int = 0
     """Distinct facts without a verdict of the active ruleset, because its rules are no longer where they were."""
 
@@ -80,6 +82,7 @@ class IngestResult:
             **self.total.to_dict(),
             "pending_bytes": sum(progress.pending_bytes for progress in self.sources),
             "unsupported": self.unsupported(),
+            "pruned": self.pruned,
             "unjudged": self.unjudged,
             "problems": [{"path": item.path, "message": item.message, "hint": item.hint} for item in self.problems],
             "sources": [
@@ -111,7 +114,7 @@ def open_journal(store_path: str) -> Iterator[EventLog | None]:
     if folder is None:
         yield None
         return
-    with EventLog(folder) as journal:
+    with EventLog(folder, durability="batch") as journal:
         yield journal
 
 
@@ -344,13 +347,11 @@ def _still(checkpoint: Checkpoint) -> bool:
     return checkpoint.status != "unsupported" or not _readable(checkpoint.format)
 
 
-def checkpoints(connection: duckdb.DuckDBPyConnection, database: str | None = None) -> list[Checkpoint]:
-    """How far each source has been read, by this store or by an attached one."""
-    table = "internal.source_v1" if database is None else f"{database}.internal.source_v1"
+def checkpoints(connection: duckdb.DuckDBPyConnection) -> list[Checkpoint]:
+    """How far each source has been read."""
     rows = connection.execute(
-        "select source_id, path, format, fingerprint, fingerprint_length, mark, mark_length,"  # noqa: S608 - our own name
-        " read_bytes, read_lines,"
-        f" size, mtime_ns, generation, state, line_open, status, detail from {table} order by source_id"
+        "select source_id, path, format, fingerprint, fingerprint_length, mark, mark_length, read_bytes, read_lines,"
+        " size, mtime_ns, generation, state, line_open, status, detail from internal.source_v1 order by source_id"
     ).fetchall()
     known: list[Checkpoint] = []
     for row in rows:

@@ -60,11 +60,11 @@ def exclusive(path: str) -> Iterator[None]:
 
 def holder(path: str) -> str | None:
     """`process N` while that process writes the store; None while nobody does, whatever an old lock file says."""
-    import fcntl
-
     try:
+        import fcntl
+
         descriptor = os.open(lock_of(path), os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
+    except (ImportError, OSError):
         return None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)

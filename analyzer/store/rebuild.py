@@ -21,9 +21,10 @@ from analyzer.store.decisions import as_decided
 from analyzer.store.discovery import STDIN, Problem, discover
 from analyzer.store.former import Former, split_by_events, unreadable
 from analyzer.store.identity import Checkpoint, Known
-from analyzer.store.ingest import checkpoints, ingest, journal_of
+from analyzer.store.ingest import ingest, journal_of
 from analyzer.store.inputs import Input
 from analyzer.store.lock import exclusive
+from analyzer.store.prune import restore_horizon
 from analyzer.store.replacement import aside_of, complete_replacement, discard_work, files_of, replace_store, work_of
 from analyzer.store.rulesets import activate, judge_with, keep_up, kept_rules
 
@@ -91,10 +92,19 @@ def rebuild(path: str, paths: Iterable[str] = (), progress: Shown | None = None)
                 _Work(connection, path, result, progress).run(given)
             finally:
                 connection.close()
+            # DuckDB's COMMIT can return without an error and without having committed: look at every block.
+            if why := unreadable(work_of(path)):
+                raise StoreError(
+                    f"the new store cannot be read: {why}", "check the disk; the store before is untouched"
+                )
         except duckdb.Error as error:
+            discard_work(path)
             raise StoreError(
                 f"the new store cannot be made: {first_line(error)}", "the store before is untouched"
             ) from None
+        except BaseException:
+            discard_work(path)
+            raise
         if result.former != "missing":
             result.aside = aside_of(path)
         replace_store(path)
@@ -114,7 +124,7 @@ class _Work:
         """Everything, up to a store that is whole on disk."""
         self._read_journal()
         former = Former(self._connection, self._path) if self._result.former == "read" else None
-        known = checkpoints(self._connection, former.name) if former is not None else []
+        known = former.sources() if former is not None else []
         files = self._discover(given)
         matched = match(known, files)
         limits = {name: checkpoint.offset for name, checkpoint in matched.readable.items()}
@@ -126,6 +136,7 @@ class _Work:
             split_by_events(self._connection)
             if former is not None:
                 self._adopt(former, known, matched)
+            restore_horizon(self._connection)
             self._restore_ruleset(judge_all=former is None)
         if former is not None:
             former.detach()

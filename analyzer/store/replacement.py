@@ -36,7 +36,7 @@ def files_of(path: str) -> list[str]:
 
 
 def discard_work(path: str) -> None:
-    """Take away what a process that died has left of a new store."""
+    """Take away what there is of an unfinished new store."""
     for name in (work_of(path), work_of(path) + WAL):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from typing import Any, Self
 
 import duckdb
@@ -12,10 +13,12 @@ import polars as pl
 from analyzer.classifier.rules import ruleset_for
 from analyzer.store import adhoc
 from analyzer.store.catalogue import run as run_query
-from analyzer.store.database import connect, private_files, query_errors, transaction
+from analyzer.store.database import connect, missing, private_files, query_errors, transaction
 from analyzer.store.decisions import decide
 from analyzer.store.ingest import IngestResult, ingest, open_journal
 from analyzer.store.lock import MEMORY, exclusive, patiently
+from analyzer.store.prune import Prune, apply_horizon, prune
+from analyzer.store.quarantine import Retry, retry
 from analyzer.store.reclassify import Reclassification, reclassify, verdicts
 from analyzer.store.replacement import complete_replacement, replacement_waits
 from analyzer.store.rulesets import judge_history, keep_up
@@ -53,8 +56,35 @@ class Store:
         """
         with private_files():
             result = ingest(self._connection, paths, store_path=self.path, progress=progress)
-            result.unjudged = keep_up(self._connection, self.path)
+            self._settle(result)
         return result
+
+    def retry_quarantine(self) -> Retry:
+        """Read again what is in quarantine. The store must be open for writing.
+
+        Raises:
+            StoreError: the store refused a batch.
+        """
+        result = retry(self._connection, store_path=self.path)
+        self._settle(result)
+        return result
+
+    def _settle(self, result: IngestResult | Retry) -> None:
+        """What a store does with new events: those before its horizon go, the others are judged."""
+        with transaction(self._connection):
+            result.pruned = apply_horizon(self._connection)
+        result.unjudged = keep_up(self._connection, self.path)
+
+    def prune(self, before: datetime, *, files: bool = False, dry_run: bool = False) -> Prune:
+        """Delete events before a moment (naive UTC), and with `files` the finished parts of logs that hold only such.
+
+        The store must be open for writing, but for a dry run.
+
+        Raises:
+            StoreError: journal, store or a file cannot be written.
+        """
+        with open_journal(MEMORY if dry_run else self.path) as journal:
+            return prune(self._connection, before, store_path=self.path, journal=journal, files=files, dry_run=dry_run)
 
     def reclassify(
         self, rules_path: str | None = None, *, apply: bool = False, progress: Callable[[int, int], None] | None = None
@@ -127,7 +157,9 @@ class Store:
 class _WritableStore(Store):
     """Holds the lock for as long as it is open."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, create: bool) -> None:
+        if not (create or os.path.exists(path) or replacement_waits(path)):
+            raise missing(path)
         self._lock = exclusive(path)
         self._lock.__enter__()
         try:
@@ -147,8 +179,10 @@ class _WritableStore(Store):
         self._lock.__exit__(None, None, None)
 
 
-def open_store(path: str | os.PathLike[str], *, writable: bool = False) -> Store:
+def open_store(path: str | os.PathLike[str], *, writable: bool = False, create: bool = True) -> Store:
     """Open a store file, read-only unless asked; `:memory:` is a new, empty, throw-away store.
+
+    A writable one is made where there is none, if `create`.
 
     Raises:
         StoreError: there is none, or it cannot be opened.
@@ -156,7 +190,7 @@ def open_store(path: str | os.PathLike[str], *, writable: bool = False) -> Store
     """
     name = os.fspath(path)
     if name == MEMORY or writable:
-        return _WritableStore(name)
+        return _WritableStore(name, create=create)
     return patiently(lambda: _read_only(name))
 
 

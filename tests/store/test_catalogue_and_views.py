@@ -19,7 +19,7 @@ from analyzer.store.header import parse_header
 GOLDEN = Path(__file__).with_name("golden")
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_events"
 # These answers name the checkout's own path or the text of a README that may change.
-PLACES = {"sources-completeness", "quarantine-lines"}
+PLACES = {"sources-completeness", "quarantine-lines", "quarantine-reasons"}
 PARAMS = {"detection-late": {"judged_at": "2026-11-01"}}
 """Of queries that answer nothing when they are asked for nothing."""
 VOLATILE = {

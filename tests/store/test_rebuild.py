@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -152,11 +153,14 @@ def test_what_is_new_in_the_logs_waits_for_ingest(store: Path, logs: Path, nativ
     before = dump(store)
     with (logs / "own.jsonl").open("ab") as handle:
         handle.write(native("new", caller="x", reason="unknown"))
+    with (logs / "packed.jsonl.gz").open("ab") as handle:
+        handle.write(gzip.compress(native("packed", caller="x", reason="unknown")))
     rebuild(str(store))
     assert_same(dump(store), before)
     feed(store, logs)
     with open_store(store) as opened:
         assert opened.sql("select source_line from events where event_id = 'new'").rows() == [(5,)]
+        assert opened.sql("select source_line from events where event_id = 'packed'").rows() == [(4,)]
         assert opened.sql("select sum(lines) from sources where source_path like '%own.jsonl'").item() == 5
 
 
@@ -210,13 +214,13 @@ def spoil(path: Path, how: str) -> None:
         code = (
             "import duckdb, os, sys\n"
             "connection = duckdb.connect(sys.argv[1])\n"
-            "connection.execute(\"insert into internal.store_v1 values ('x', 'y')\")\n"
+            "connection.execute(\"insert into internal.store_v1 values ('x', repeat('y', 99))\")\n"
             "os._exit(0)"
         )
         subprocess.run([sys.executable, "-c", code, str(path)], check=True)
         wal = Path(f"{path}.wal")
         data = bytearray(wal.read_bytes())
-        data[len(data) // 2] ^= 0xFF
+        data[data.index(b"y" * 99)] ^= 0xFF
         wal.write_bytes(bytes(data))
 
 
@@ -239,15 +243,25 @@ def test_a_store_that_does_not_open_is_made_again_from_logs_and_journal(store: P
     assert not os.path.exists(f"{store}.wal")
 
 
-def test_a_store_of_another_version_keeps_what_it_knows(store: Path) -> None:
-    """It need not be opened by the views of today to be read."""
+@pytest.mark.parametrize("gone", [False, True], ids=["log there", "log gone"])
+def test_a_store_of_another_version_keeps_what_it_knows(store: Path, logs: Path, gone: bool) -> None:
+    """It is not opened by the views of today, and may lack columns that were not there yet."""
     before = dump(store)
-    spoil(store, "version")
+    with duckdb.connect(str(store)) as connection:
+        connection.execute("update internal.store_v1 set value = '0' where key = 'schema_version'")
+        for column in ("line_open", "codec", "pending_bytes"):
+            connection.execute(f"alter table internal.source_v1 drop column {column}")
+        connection.execute("alter table internal.quarantine_v1 drop column detail")
     with pytest.raises(StoreError, match="another version") as caught:
         open_store(store)
     assert "analyzer rebuild" in caught.value.hint
+    if gone:
+        (logs / "own.jsonl").unlink()
     rebuild(str(store))
-    assert_same(dump(store), before)
+    after = dump(store)
+    assert_same({**after, "sources": [], "quarantine": []}, {**before, "sources": [], "quarantine": []})
+    assert len(after["sources"]) == len(before["sources"])
+    assert len(after["quarantine"]) == len(before["quarantine"])
 
 
 def test_events_of_foreign_logs_survive_the_log_and_the_store(store: Path, logs: Path) -> None:
@@ -261,17 +275,46 @@ def test_events_of_foreign_logs_survive_the_log_and_the_store(store: Path, logs:
 
 
 def test_an_event_too_large_for_a_log_line_is_the_same_in_store_and_journal(tmp_path: Path) -> None:
-    """Many long texts: the store keeps what the journal could."""
+    """Many texts, or a long one: the store keeps what the journal could, and cutting it again changes nothing."""
     texts = {f"key{number}": "x" * 10_000 for number in range(200)}
     record = {"type": "error.classified", "timestamp": "2026-11-02T08:00:00Z", "sessionId": "s", "payload": texts}
-    (tmp_path / "big.jsonl").write_text(json.dumps(record) + "\n", "utf-8")
+    lines = [json.dumps(record), json.dumps({**record, "payload": {"text": "y" * 50_000}})]
+    (tmp_path / "big.jsonl").write_text("\n".join(lines) + "\n", "utf-8")
     feed(tmp_path / "s.duckdb", tmp_path / "big.jsonl")
     before = dump(tmp_path / "s.duckdb")
     (tmp_path / "big.jsonl").unlink()
     result = rebuild(str(tmp_path / "s.duckdb"))
     assert result.carried_events == 0
     assert dump(tmp_path / "s.duckdb")["events"] == before["events"]
-    assert '"truncated":true' in before["events"][0][4]
+    assert sorted('"truncated":true' in row[4] for row in before["events"]) == [False, True]
+
+
+def test_a_rebuild_that_fails_leaves_the_store_as_it_was(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error of the database, an interruption: nothing is replaced, and nothing is left behind."""
+    before = dump(store)
+    for failure in (duckdb.OperationalError("disk full"), KeyboardInterrupt()):
+
+        def fail(*_: object, failure: BaseException = failure) -> None:
+            raise failure
+
+        monkeypatch.setattr(import_module("analyzer.store.rebuild"), "split_by_events", fail)
+        with pytest.raises((StoreError, KeyboardInterrupt)):
+            rebuild(str(store))
+        assert_same(dump(store), before)
+        assert sorted(path.name for path in store.parent.glob("s.duckdb*")) == ["s.duckdb", "s.duckdb.lock"]
+
+
+def test_a_replacement_that_was_interrupted_is_completed_by_whoever_comes_next(store: Path) -> None:
+    """A reader too; the write-ahead log of the former store never meets the new one."""
+    before = dump(store)
+    shutil.copy(store, f"{store}.rebuilt")
+    store.write_text("half of an old store")
+    Path(f"{store}.wal").write_text("its log")
+    assert_same(dump(store), before)
+    assert Path(aside_of(str(store))).read_text() == "half of an old store"
+    assert Path(aside_of(str(store)) + ".wal").read_text() == "its log"
+    assert not Path(f"{store}.wal").exists()
+    assert not Path(f"{store}.rebuilt").exists()
 
 
 def test_a_database_of_something_else_is_left_alone(tmp_path: Path) -> None:

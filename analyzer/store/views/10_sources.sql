@@ -1,7 +1,7 @@
 -- view sources: One row a file that was read, with every line accounted for.
 -- column source_path VARCHAR: The file, under its last known name.
 -- column source_format VARCHAR: What its content was recognised as.
--- column status VARCHAR: read, or unsupported for a format that is not read yet, or damaged for compressed data that breaks off.
+-- column status VARCHAR: read, or unsupported for a format that is not read yet, damaged for compressed data that breaks off, or vanished for a file that a rebuild found gone or a prune deleted.
 -- column detail VARCHAR: More on the status.
 -- column generation INTEGER: 0, and one more each time that a file was rewritten under its name.
 -- column lines BIGINT: Lines met; the sum of the next five.

@@ -3,7 +3,7 @@
 -- column host VARCHAR: Its machine.
 -- column events BIGINT: Events of it in this store.
 -- column last_seq BIGINT: The highest number it gave; numbers begin at 0.
--- column missing BIGINT: Numbers below the highest that no event here carries: an estimate of what was lost.
+-- column missing BIGINT: Numbers below the highest that no event here carries: an estimate of what was lost. Those below the lowest are left out once the store was pruned.
 -- column first_at TIMESTAMP: Its first event, UTC.
 -- column last_at TIMESTAMP: Its last event, UTC.
 select
@@ -11,7 +11,11 @@ select
   any_value(host) as host,
   count(*) as events,
   max(seq) as last_seq,
-  max(seq) + 1 - count(distinct seq) as missing,
+  max(seq) + 1 - count(distinct seq)
+  - case
+    when exists (from internal.store_v1 where key = 'horizon') then min(seq)
+    else 0
+  end as missing,
   min(occurred_at) as first_at,
   max(occurred_at) as last_at
 from internal.event_v1

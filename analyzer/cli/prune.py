@@ -1,0 +1,85 @@
+"""`analyzer prune`: history that is old enough goes."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import click
+
+from analyzer.cli.options import DEFAULT_STORE, result_options, store_option
+from analyzer.cli.output import narrate, write
+
+if TYPE_CHECKING:
+    from analyzer.store import Prune
+
+
+@click.command("prune")
+@click.option("--older-than", "older_than", required=True, metavar="SPAN", help="How much to keep: 90d, 26w.")
+@click.option(
+    "--files",
+    is_flag=True,
+    help="Delete files too: finished parts of event logs and of the journal that hold nothing newer.",
+)
+@click.option("--dry-run", "-n", is_flag=True, help="Say what would go, and delete nothing.")
+@store_option()
+@result_options("table", "json")
+def command(
+    older_than: str,
+    files: bool,
+    dry_run: bool,
+    store_path: str | None,
+    row_format: str,
+    as_json: bool,
+    output: str | None,
+    quiet: bool,
+) -> None:
+    """Delete events older than SPAN, counted from the last midnight UTC, and what quarantine holds of files that old.
+
+    For good: neither a rebuild nor a log that comes late brings them back. What the analyzer decided stays, as do the
+    figures of files that were read. With --files, parts of event logs (events-DAY.jsonl) and of the store's journal
+    are deleted once their day is over, nobody has them open, all of them was read and none of it is newer; logs of
+    other tools are never touched.
+
+    \b
+      analyzer prune --older-than 90d --dry-run --store fleet.duckdb
+      analyzer prune --older-than 90d --files --store fleet.duckdb
+    """
+    from analyzer.events.times import now
+    from analyzer.store import open_store, span
+
+    before = _midnight(now() - span(older_than))
+    with open_store(store_path or DEFAULT_STORE, writable=not dry_run, create=False) as store:
+        result = store.prune(before, files=files, dry_run=dry_run)
+    if as_json or row_format == "json":
+        from analyzer.report.escape import json_text
+
+        write(json_text(result.to_dict()), output)
+    else:
+        write(_summary(result, files=files), output)
+        if result.done and result.events:
+            narrate("The store's file keeps its size; analyzer rebuild makes it smaller.", quiet=quiet)
+
+
+def _midnight(moment: datetime) -> datetime:
+    return moment.replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def _summary(result: Prune, *, files: bool) -> str:
+    """What went or would go."""
+    from analyzer.report.cells import counted
+    from analyzer.report.escape import terminal_safe
+
+    went = "Deleted" if result.done else "A dry run. Would delete"
+    lines = [
+        f"{went} what happened before {result.before:%Y-%m-%d} UTC:",
+        f"  {counted(result.events, 'event')}",
+        f"  {counted(result.quarantined, 'row')} of quarantine",
+    ]
+    if files:
+        lines.append(f"  {counted(len(result.files), 'file')}, {result.file_bytes / 1e6:,.1f} MB")
+        lines += [f"    {terminal_safe(path)}" for path in result.files]
+    if result.kept_files:
+        lines.append(f"{counted(len(result.kept_files), 'file')} of those days kept:")
+        lines += [f"  {terminal_safe(said)}" for said in result.kept_files]
+    return "\n".join(lines)

@@ -1,0 +1,130 @@
+"""Is everything in order? Checks of a store, of its journal and of log folders; each says what it found and what to do.
+
+Nothing is changed but by the self-test of a log folder, which writes into a folder of its own and takes it away.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+
+from analyzer.classifier.rules import ruleset_for
+from analyzer.errors import RulesError, StoreBusyError, StoreError
+from analyzer.store.checks import Check, loose_modes, megabytes, some
+from analyzer.store.content import content_checks
+from analyzer.store.database import connect, rebuild_hint
+from analyzer.store.former import unreadable
+from analyzer.store.ingest import journal_of
+from analyzer.store.lock import holder, lock_of, patiently
+from analyzer.store.logfolder import folder_checks, log_checks
+from analyzer.store.replacement import WAL, aside_of, replacement_waits, work_of
+from analyzer.store.rulesets import kept_rules
+
+SPARE_BYTES = 256 * 1024 * 1024
+"""Free space that is called little whatever the size of the store."""
+
+
+def examine(store_path: str, folders: Iterable[str] = ()) -> list[Check]:
+    """All checks of a store and of log folders."""
+    checks = list(_store(store_path))
+    for folder in folders:
+        checks += folder_checks(folder)
+    return checks
+
+
+def _store(path: str) -> Iterator[Check]:
+    real = os.path.realpath(path)
+    yield from _leftovers(path)
+    if not os.path.exists(real):
+        yield Check("store", "note", f"no store at {path}", "make one: analyzer ingest PATH --store FILE")
+        return
+    writer = holder(path)
+    yield _lock(path, writer)
+    yield loose_modes("permissions of the store", [name for name in (real, real + WAL) if os.path.exists(name)])
+    yield _space(real)
+    try:
+        why = unreadable(path)
+    except StoreBusyError as error:
+        yield Check("store", "note", f"{error.message}: not looked into", "run it again when that has finished")
+    except StoreError as error:
+        yield Check("store", "problem", error.message, error.hint)
+    else:
+        yield from _content(path, why)
+    yield from _journal(path)
+
+
+def _content(path: str, why: str | None) -> Iterator[Check]:
+    if why is not None:
+        yield Check("store", "problem", f"it cannot be read: {why}", rebuild_hint(path))
+        return
+    try:
+        connection = patiently(lambda: connect(path, read_only=True))
+    except StoreError as error:
+        yield Check("store", "note" if isinstance(error, StoreBusyError) else "problem", error.message, error.hint)
+        return
+    with connection:
+        yield Check("store", "ok", f"it opens, and every block of it can be read ({megabytes(os.path.getsize(path))})")
+        rows = connection.execute("select value from internal.store_v1 where key = 'active_ruleset'").fetchall()
+        if rows:
+            yield _rules(path, str(rows[0][0]))
+        yield from content_checks(connection)
+
+
+def _lock(path: str, writer: str | None) -> Check:
+    if writer is not None:
+        return Check("lock", "note", f"{writer} is writing", "wait, or look at that process if it takes too long")
+    if os.path.exists(lock_of(path)):
+        return Check("lock", "ok", "nobody is writing; the lock file holds nothing by itself")
+    return Check("lock", "ok", "nobody is writing")
+
+
+def _leftovers(path: str) -> Iterator[Check]:
+    if replacement_waits(path):
+        yield Check("rebuild", "note", "a new store waits to take its place", "open the store: it is done by that")
+    elif os.path.exists(work_of(path)) and holder(path) is None:
+        yield Check("rebuild", "note", "one died half-way", f"run it again, or delete {work_of(path)}")
+    if os.path.exists(aside_of(path)):
+        size = sum(os.path.getsize(name) for name in (aside_of(path), aside_of(path) + WAL) if os.path.exists(name))
+        said = f"the store before the last rebuild takes {megabytes(size)}"
+        yield Check("rebuild", "note", said, f"delete {aside_of(path)} when all is well")
+    real = os.path.realpath(path)
+    if os.path.exists(real + WAL) and holder(path) is None:
+        said = "a write-ahead log is left of a process that died; it belongs to the store"
+        yield Check("write-ahead log", "note", said, "never delete or copy one without the other")
+
+
+def _space(real: str) -> Check:
+    free, size = shutil.disk_usage(os.path.dirname(real)).free, os.path.getsize(real)
+    said = f"{megabytes(free)} free, the store has {megabytes(size)}"
+    if free < max(SPARE_BYTES, 2 * size):
+        return Check("space", "problem", said, "free some: a rebuild needs the size of the store twice")
+    return Check("space", "ok", said)
+
+
+def _rules(path: str, digest: str) -> Check:
+    for place in (kept_rules(path, digest), None):
+        try:
+            if ruleset_for(place).digest == digest:
+                return Check("ruleset", "ok", f"the rules of {digest}, the active one, are at hand")
+        except RulesError:
+            continue
+    return Check(
+        "ruleset",
+        "problem",
+        f"the rules of {digest}, the active one, are gone",
+        "analyzer reclassify --apply --rules FILE",
+    )
+
+
+def _journal(path: str) -> Iterator[Check]:
+    folder = journal_of(path)
+    if folder is None or not os.path.isdir(folder):
+        yield Check("journal", "ok", "none: nothing was read from other tools' logs yet")
+        return
+    if not os.access(folder, os.W_OK | os.X_OK):
+        yield Check("journal", "problem", f"{folder} may not be written", "check its permissions")
+    parts = [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(".jsonl")]
+    yield loose_modes("permissions of the journal", [folder, *parts])
+    yield from log_checks("journal", parts, "bring the part back from a backup: no other place has its events")
+    yield Check("journal", "ok", f"{some(len(parts), 'part')}, {megabytes(sum(map(os.path.getsize, parts)))}")
