@@ -17,6 +17,7 @@ import pytest
 
 from analyzer.errors import AnalyzerError, QueryError, StoreBusyError, StoreError
 from analyzer.store import Store, journal_of, moment, open_store, span
+from analyzer.store.adhoc import run
 from analyzer.store.frames import register
 
 
