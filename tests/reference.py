@@ -53,6 +53,7 @@ EXIT_CODES: dict[str, tuple[tuple[int, str], ...]] = {
         (2, "the SQL does not run, is more than one statement, or does not only read"),
         (3, "no store, or it cannot be opened"),
         (75, "another process is writing to the store"),
+        (124, "stopped at a limit: `--timeout`, `--memory`, or the size of the answer"),
     ),
     "classify": (
         (0, "each input has a line of output, `unknown` ones included"),
@@ -97,6 +98,7 @@ def commands_page() -> str:
         "| 3 | a store or an input could not be read or written |",
         "| 4 | partial data, under `--strict` alone |",
         "| 75 | busy: another process has the store open, try later |",
+        "| 124 | stopped at a limit of time, memory or size: `sql` |",
         "| 130 | interrupted |",
         "",
         "An error is one line on stderr and, where something can be done, a second one that begins with `hint:`. An",

@@ -50,9 +50,8 @@ def test_nothing_turns_data_into_code() -> None:
             called = node.func
             if isinstance(called, ast.Name) and called.id in FORBIDDEN_CALLS:
                 found.append(f"{place} calls {called.id}")
-            if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name):
-                if (called.value.id, called.attr) in FORBIDDEN_METHODS:
-                    found.append(f"{place} calls {called.value.id}.{called.attr}")
+            if isinstance(called, ast.Attribute) and (ast.unparse(called.value), called.attr) in FORBIDDEN_METHODS:
+                found.append(f"{place} calls {ast.unparse(called)}")
             for keyword in node.keywords:
                 if keyword.arg == "shell" and not (isinstance(keyword.value, ast.Constant) and not keyword.value.value):
                     found.append(f"{place} uses a shell")
@@ -69,15 +68,14 @@ def test_no_dependency_that_turns_data_into_code() -> None:
 
 def test_user_patterns_are_re2() -> None:
     """`re` compiles constants of our own alone; what a rules file brings goes to RE2."""
-    found: list[str] = []
+    found: set[str] = set()
     for place, node in nodes():
-        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args):
-            continue
-        if isinstance(node.func.value, ast.Name) and node.func.value.id == "re" and node.func.attr != "escape":
-            if not isinstance(node.args[0], ast.Constant):
-                found.append(place.split(":")[0])
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
+            built = not isinstance(node.args[0], ast.Constant)
+            if ast.unparse(node.func.value) == "re" and node.func.attr != "escape" and built:
+                found.add(place.split(":")[0])
     # f-strings over our own constants, and callers that go through re.escape.
-    assert set(found) <= {"classifier/reset_times.py", "report/text.py", "report/escape.py"}
+    assert found <= {"classifier/reset_times.py", "report/text.py", "report/escape.py"}
 
 
 HOSTILE = {
@@ -111,6 +109,11 @@ HOSTILE = {
 SECONDS_A_MEGABYTE = 0.05
 MACHINE = 8
 """A busy or slow machine may take so many times longer; what is not linear takes a thousand times longer."""
+ELSEWHERE = {
+    "analyzer.classifier.reset_times._PARTS": "reads what RE2 has matched, a few words; held by the test of all rules",
+    "analyzer.cli.sql._SIZE": "reads an option",
+}
+"""Patterns that no text of a log reaches."""
 
 
 def patterns() -> list[tuple[str, Any]]:
@@ -119,31 +122,31 @@ def patterns() -> list[tuple[str, Any]]:
     for module in pkgutil.walk_packages(analyzer.__path__, "analyzer."):
         loaded = importlib.import_module(module.name)
         for name, value in vars(loaded).items():
-            if hasattr(value, "finditer") and hasattr(value, "pattern"):
+            if hasattr(value, "finditer") and hasattr(value, "pattern") and f"{module.name}.{name}" not in ELSEWHERE:
                 found[id(value)] = f"{module.name}.{name}", value
     return sorted(found.values(), key=lambda item: item[0])
 
 
 @pytest.mark.parametrize(("name", "pattern"), patterns(), ids=lambda value: value if isinstance(value, str) else "")
 def test_every_pattern_is_linear_on_hostile_text(name: str, pattern: Any) -> None:
-    """A megabyte of what a pattern likes best and then does not match: milliseconds."""
+    """100 KB of what it likes best and then does not match, tried from every place: no pattern costs the square."""
     for kind, text in HOSTILE.items():
-        given = text.encode() if isinstance(pattern.pattern, bytes) else text
+        given = text[:100_000].encode() if isinstance(pattern.pattern, bytes) else text[:100_000]
         began = time.perf_counter()
-        sum(1 for _ in pattern.finditer(given))
+        for _ in pattern.finditer(given):
+            pass
         pattern.fullmatch(given)
-        # A match at every character is as many objects of Python; that is no matter of the pattern.
         assert time.perf_counter() - began < MACHINE * SECONDS_A_MEGABYTE, f"{name} on {kind}"
 
 
 @pytest.mark.parametrize("escape", [terminal_safe, html_text, csv_cell, markdown_text, json_text])
 def test_every_escape_is_linear_on_hostile_text(escape: Callable[[str], str]) -> None:
-    """As the patterns are; the text may grow tenfold on its way."""
+    """By what goes in or what comes out, whichever is longer: a text may grow tenfold on its way."""
     escape(HOSTILE["escapes"][:10])
     for kind, text in HOSTILE.items():
         began = time.perf_counter()
-        escape(text)
-        assert time.perf_counter() - began < MACHINE * SECONDS_A_MEGABYTE, kind
+        megabytes = max(1, len(escape(text)) / 1e6)
+        assert time.perf_counter() - began < MACHINE * SECONDS_A_MEGABYTE * megabytes, kind
 
 
 @pytest.mark.parametrize("work", [redact, lambda text: classify({"message": text, "stderr": text, "exit_code": 1})])
