@@ -66,6 +66,7 @@ EXIT_CODES: dict[str, tuple[tuple[int, str], ...]] = {
         (2, "the SQL does not run, is more than one statement, or does not only read"),
         (3, "no store, or it cannot be opened"),
         (75, "another process is writing to the store"),
+        (124, "stopped at a limit: `--timeout`, `--memory`, or the size of the answer"),
     ),
     "classify": (
         (0, "each input has a line of output, `unknown` ones included"),
@@ -146,7 +147,7 @@ def commands_page() -> str:
         "| 3 | a store or an input could not be read or written |",
         "| 4 | partial data, under `--strict` alone |",
         "| 75 | busy: another process has the store open, or an agent is at its limit; try later |",
-        "| 124 | `run`: the command was timed out |",
+        "| 124 | stopped at a limit: `sql` of time, memory or size, `run` when the command was timed out |",
         "| 125 | `run`: a relay was halted |",
         "| 127 | `run`: the command could not be started |",
         "| 130 | interrupted |",

@@ -42,7 +42,8 @@ Then keep a store, and read only what is new each night:
 
 \b
 Exit codes: 0 fine, 1 findings, 2 usage, 3 store or input unreadable,
-4 partial data under --strict, 75 busy (try later), 130 interrupted.
+4 partial data under --strict, 75 busy (try later), 124 stopped at a limit,
+130 interrupted.
 """
 
 

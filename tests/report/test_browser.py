@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import http.server
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
+import sys
+import threading
+from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -13,11 +16,37 @@ import pytest
 
 from analyzer.analysis import Overview
 from analyzer.report import render_html
+from tests.security.hostile import write_logs
 
 Report = Callable[..., Overview]
 pytestmark = pytest.mark.slow
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 ATTACK = '</script><script>document.title="pwned"</script><img id=injected src=x onerror=\'document.title="pwned"\'>'
+
+
+@pytest.fixture
+def listener() -> Iterator[tuple[str, list[str]]]:
+    """A server on this machine: its address, and what it has been asked for."""
+    asked: list[str] = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Not on stderr."""
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}", asked
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
 
 
 def attributes_of(page: str) -> list[tuple[str, str]]:
@@ -76,3 +105,36 @@ def test_hostile_log_stays_text(report: Report, tmp_path: Path) -> None:
     assert ("id", "injected") not in attributes
     assert not [name for name, _ in attributes if name.startswith("on")]
     assert all(value.startswith("#") for name, value in attributes if name in {"href", "xlink:href", "src"})
+
+
+def test_a_report_of_hostile_logs_asks_nobody(tmp_path: Path, listener: tuple[str, list[str]]) -> None:
+    """Every text field of several formats attacks; the page of the command line runs none of it and reaches no one."""
+    url, asked = listener
+    write_logs(tmp_path / "logs", url)
+    command = [sys.executable, "-c", "from analyzer.cli import main; main()", "report", "logs", "-q"]
+    done = subprocess.run(command, cwd=tmp_path, check=False, capture_output=True)
+    # 3, for the planted link, which is told and not followed.
+    assert (done.returncode, b"not followed" in done.stderr) == (3, True)
+    source = (tmp_path / "report.html").read_text("utf-8")
+    assert source.count("img id=injected") > 20
+    (tmp_path / "browser").mkdir()
+    page, console = rendered(source, tmp_path / "browser")
+    assert asked == []
+    assert console == ""
+    assert "<title>Agent errors: report</title>" in page
+    assert page.count("main-svg") >= 6
+    attributes = attributes_of(page)
+    assert ("id", "injected") not in attributes
+    assert not [name for name, _ in attributes if name.startswith("on")]
+    assert all(value.startswith("#") for name, value in attributes if name in {"href", "xlink:href", "src"})
+    # plotly.js holds some of these itself.
+    own = re.sub(r"<script>.*?</script>", "", source, flags=re.DOTALL)
+    assert not re.search(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", own)
+
+
+def test_the_listener_would_have_heard(tmp_path: Path, listener: tuple[str, list[str]]) -> None:
+    """A page without our policy and escapes does reach it, so silence means something."""
+    url, asked = listener
+    page, _ = rendered(f"<title>x</title><img src={url}/pixel><script>document.title='pwned'</script>", tmp_path)
+    assert asked == ["/pixel"]
+    assert "<title>pwned</title>" in page

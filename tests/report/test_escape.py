@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import unicodedata
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analyzer.report import csv_cell, html_text, markdown_text, terminal_safe
+from analyzer.report.escape import json_text
 
 STEERING = [
     ("\x1b[31mred\x1b[0m", r"\x1b[31mred\x1b[0m"),
@@ -22,6 +24,9 @@ STEERING = [
     ("line\u2028break", r"line\u2028break"),
     ("tag\U000e0041", r"tag\U000e0041"),
     ("half\ud800", r"half\ud800"),
+    ("filler\u3164\uffa0\u115f", r"filler\u3164\uffa0\u115f"),
+    ("smuggled\U000e0100\U000e01ef", r"smuggled\U000e0100\U000e01ef"),
+    ("mark\u061c\xad", r"mark\u061c\xad"),
 ]
 
 
@@ -46,6 +51,18 @@ def test_terminal_keeps_our_own_layout() -> None:
 def test_terminal_output_has_nothing_invisible(text: str) -> None:
     """Whatever goes in, no control, format or surrogate character comes out."""
     assert not [char for char in terminal_safe(text) if unicodedata.category(char) in {"Cc", "Cf", "Cs", "Zl", "Zp"}]
+
+
+def test_every_invisible_character_is_known() -> None:
+    """All of Unicode, by this interpreter's own tables: shown on a terminal, escaped in JSON, still the same data."""
+    every = [chr(number) for number in range(0x110000)]
+    # Apart from each other: a high surrogate before a low one would be one character of JSON.
+    invisible = "x".join(each for each in every if unicodedata.category(each) in {"Cc", "Cf", "Cs", "Zl", "Zp"})
+    assert len(invisible) > 2_000
+    assert not set(terminal_safe(invisible)) & (set(invisible) - {"x"})
+    text = json_text({"key": invisible})
+    assert not set(text) & (set(invisible) - {"x"})
+    assert json.loads(text) == {"key": invisible}
 
 
 @given(st.text())
@@ -92,6 +109,11 @@ def test_markdown_is_taken_literally(hostile: str, shown: str) -> None:
         "＠x",
         "\n=1",
         "-",
+        "\u3000=1",
+        "“=1",
+        "'=1",
+        "\u2212" + "1+1",
+        "-٣",
     ],
 )
 def test_csv_formulas_are_disarmed(formula: str) -> None:

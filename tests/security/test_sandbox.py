@@ -251,9 +251,7 @@ def test_modules_of_the_working_directory_are_not_loaded(sql: Sql, store: Path) 
     planted = store.parent / "duckdb.py"
     planted.write_text("open('planted', 'w').close()\n", "utf-8")
     try:
-        command = [
-            sys.executable, "-P", "-c", "from analyzer.cli import main; main()", "sql", "select 1", "--store", str(store),
-        ]  # fmt: skip
+        command = [COMMAND[0], "-P", *COMMAND[1:], "select 1", "--store", str(store)]
         done = subprocess.run(command, cwd=store.parent, capture_output=True, check=False)
         assert done.returncode == 0
         assert not (store.parent / "planted").exists()

@@ -1,0 +1,165 @@
+"""What the program's own code does not do, read from its syntax trees; and the patterns that it runs on log text."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import pkgutil
+import re
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import analyzer
+from analyzer.classifier import classify
+from analyzer.redaction import redact
+from analyzer.report.escape import csv_cell, html_text, json_text, markdown_text, terminal_safe
+from tests import REPOSITORY
+
+ROOT = REPOSITORY / "analyzer"
+FILES = sorted(ROOT.rglob("*.py"))
+FORBIDDEN_MODULES = {
+    "pickle", "cPickle", "marshal", "shelve", "dill", "cloudpickle", "joblib", "yaml", "ruamel", "code", "codeop",
+    "pty", "telnetlib", "ftplib", "xmlrpc", "xml", "ctypes",
+}  # fmt: skip
+FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__", "input", "breakpoint"}
+FORBIDDEN_METHODS = {
+    ("os", "system"), ("os", "popen"), ("os", "execv"), ("os", "execvp"), ("tempfile", "mktemp"),
+    ("pl", "read_ipc"), ("pl", "scan_ipc"), ("pd", "read_pickle"), ("np", "load"),
+}  # fmt: skip
+
+
+def nodes() -> Iterator[tuple[str, ast.AST]]:
+    """Every node of every file, with its place."""
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            yield f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}", node
+
+
+def test_nothing_turns_data_into_code() -> None:
+    """No pickle, no YAML, no eval: neither imported nor called, by any name."""
+    found: list[str] = []
+    for place, node in nodes():
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names = [item.name for item in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+            found += [f"{place} imports {name}" for name in names if name.split(".")[0] in FORBIDDEN_MODULES]
+        elif isinstance(node, ast.Call):
+            called = node.func
+            if isinstance(called, ast.Name) and called.id in FORBIDDEN_CALLS:
+                found.append(f"{place} calls {called.id}")
+            if isinstance(called, ast.Attribute) and (ast.unparse(called.value), called.attr) in FORBIDDEN_METHODS:
+                found.append(f"{place} calls {ast.unparse(called)}")
+            for keyword in node.keywords:
+                if keyword.arg == "shell" and not (isinstance(keyword.value, ast.Constant) and not keyword.value.value):
+                    found.append(f"{place} uses a shell")
+    assert found == []
+
+
+def test_no_dependency_that_turns_data_into_code() -> None:
+    """Nor among what is installed to run it."""
+    locked = (REPOSITORY / "constraints.txt").read_text("utf-8").lower()
+    names = set(re.findall(r"^([a-z0-9_.-]+)==", locked, re.MULTILINE))
+    assert names
+    assert not names & {"pyyaml", "ruamel-yaml", "dill", "cloudpickle", "joblib"}
+
+
+def test_user_patterns_are_re2() -> None:
+    """`re` compiles constants of our own alone; what a rules file brings goes to RE2."""
+    found: set[str] = set()
+    for place, node in nodes():
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
+            built = not isinstance(node.args[0], ast.Constant)
+            if ast.unparse(node.func.value) == "re" and node.func.attr != "escape" and built:
+                found.add(place.split(":")[0])
+    # f-strings over our own constants, and callers that go through re.escape.
+    assert found <= {"classifier/reset_times.py", "report/text.py", "report/escape.py"}
+
+
+HOSTILE = {
+    "a": "a" * 1_000_000,
+    "digits": "1" * 1_000_000,
+    "dots": "1." * 500_000,
+    "spaces": " " * 1_000_000,
+    "newlines": "\n" * 1_000_000,
+    "lines of spaces": "\n   " * 250_000,
+    "quotes": '"' * 1_000_000,
+    "backslashes": "\\" * 1_000_000,
+    "brackets": "<" * 1_000_000,
+    "stars": "*" * 1_000_000,
+    "equals": "=" * 1_000_000,
+    "escapes": "\x1b" * 1_000_000,
+    "bidi": "\u202e" * 1_000_000,
+    "letters": "é" * 1_000_000,
+    "attempts": "attempt 1" * 111_111,
+    "attempt digits": "attempt " + "1" * 1_000_000,
+    "ids": '"id":"msg_' * 100_000,
+    "sessions": '"sessionId":"' * 76_000,
+    "keys": "sk-ant-api03-" * 76_000,
+    "assignments": "password=" * 111_000,
+    "urls": "http://a:b" * 100_000,
+    "pem": "-----BEGIN PRIVATE KEY-----" * 37_000,
+    "jwt": "eyJ" * 333_000,
+    "resets": "resets at 1" * 90_000,
+    "hours": "1 h " * 250_000,
+    "relays": "Context relay triggered at 1" + "1" * 1_000_000,
+}
+SECONDS_A_MEGABYTE = 0.05
+MACHINE = 8
+"""Of processor time; a slow machine may take so many times longer; what is not linear takes a thousand times longer."""
+ELSEWHERE = {
+    "analyzer.classifier.reset_times._PARTS": "reads what RE2 has matched, a few words; held by the test of all rules",
+    "analyzer.cli.sql._SIZE": "reads an option",
+}
+"""Patterns that no text of a log reaches."""
+
+
+def patterns() -> list[tuple[str, Any]]:
+    """Every pattern of `re` and RE2 that stands at the top of a module."""
+    found: dict[int, tuple[str, Any]] = {}
+    for module in pkgutil.walk_packages(analyzer.__path__, "analyzer."):
+        loaded = importlib.import_module(module.name)
+        for name, value in vars(loaded).items():
+            if hasattr(value, "finditer") and hasattr(value, "pattern") and f"{module.name}.{name}" not in ELSEWHERE:
+                found[id(value)] = f"{module.name}.{name}", value
+    return sorted(found.values(), key=lambda item: item[0])
+
+
+@pytest.mark.parametrize(("name", "pattern"), patterns(), ids=lambda value: value if isinstance(value, str) else "")
+def test_every_pattern_is_linear_on_hostile_text(name: str, pattern: Any) -> None:
+    """100 KB of what it likes best and then does not match, tried from every place: no pattern costs the square."""
+    for kind, text in HOSTILE.items():
+        given = text[:100_000].encode() if isinstance(pattern.pattern, bytes) else text[:100_000]
+        began = time.process_time()
+        for _ in pattern.finditer(given):
+            pass
+        pattern.fullmatch(given)
+        assert time.process_time() - began < MACHINE * SECONDS_A_MEGABYTE, f"{name} on {kind}"
+
+
+@pytest.mark.parametrize("escape", [terminal_safe, html_text, csv_cell, markdown_text, json_text])
+def test_every_escape_is_linear_on_hostile_text(escape: Callable[[str], str]) -> None:
+    """By what goes in or what comes out, whichever is longer: a text may grow tenfold on its way."""
+    escape(HOSTILE["escapes"][:10])
+    for kind, text in HOSTILE.items():
+        began = time.process_time()
+        megabytes = max(1, len(escape(text)) / 1e6)
+        assert time.process_time() - began < MACHINE * SECONDS_A_MEGABYTE * megabytes, kind
+
+
+@pytest.mark.parametrize("work", [redact, lambda text: classify({"message": text, "stderr": text, "exit_code": 1})])
+def test_redaction_and_rules_are_linear_on_hostile_text(work: Callable[[str], object]) -> None:
+    """All rules at once, and all that is looked for around them."""
+    work("warm")
+    for kind, text in HOSTILE.items():
+        began = time.process_time()
+        work(text)
+        assert time.process_time() - began < 4 * MACHINE * SECONDS_A_MEGABYTE, kind
+
+
+def test_the_source_is_where_it_is_looked_for() -> None:
+    """The tests above read all of it."""
+    assert Path(str(analyzer.__file__)).parent == ROOT
+    assert len(FILES) > 70

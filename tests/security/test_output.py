@@ -1,0 +1,172 @@
+"""What a hostile log becomes in everything that the commands print, refuse or write."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+import unicodedata
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from analyzer.store import catalogue
+from tests.security.hostile import TERMINAL, attack, write_logs
+
+Run = Callable[..., subprocess.CompletedProcess[bytes]]
+STEERING = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with hostile logs and a store of them."""
+    folder = tmp_path_factory.mktemp("hostile")
+    write_logs(folder / "logs")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def run(folder: Path) -> Run:
+    """`run("report", "logs")` in that folder."""
+
+    def call(*arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+        command = [sys.executable, "-c", "from analyzer.cli import main; main()", *arguments]
+        env = {**os.environ, "PYTHONUTF8": "1"}
+        return subprocess.run(command, cwd=folder, input=stdin, capture_output=True, check=False, timeout=120, env=env)
+
+    done = call("ingest", "logs", "--store", "s.duckdb", "--json")
+    assert json.loads(done.stdout)["events"] > 100, done.stderr
+    return call
+
+
+def assert_harmless(done: subprocess.CompletedProcess[bytes], keep: str = "\n") -> str:
+    """Nothing on either stream steers a terminal or hides, and there is no traceback; stdout."""
+    for stream in (done.stdout, done.stderr):
+        text = stream.decode("utf-8")
+        found = {
+            character for character in text if unicodedata.category(character) in STEERING and character not in keep
+        }
+        assert found == set(), text[:2000]
+        assert "Traceback" not in text
+        assert "internal error" not in text
+    return done.stdout.decode("utf-8")
+
+
+COMMANDS = [
+    ["ingest", "logs", "--store", "new.duckdb"],
+    ["ingest", "logs", "--store", "s.duckdb", "--json"],
+    ["ingest", "\x1b[31mnone\u202e", "--store", "s.duckdb"],
+    ["ingest", "logs", "--store", "x\x1b]0;pwned\x07\u202e.duckdb"],
+    ["report", "logs"],
+    ["report", "logs", "-f", "markdown"],
+    ["report", "logs", "--json"],
+    ["report", "logs", "-o", "\x1b[31mx\u202e.html"],
+    ["report", "--store", "\x1b[31mnone\u202e"],
+    ["report", "logs", "--since", "\x1b[31m\u202e"],
+    ["report", "logs", "--timezone", "\x1b[31m\u202e"],
+    ["reclassify", "--store", "s.duckdb"],
+    ["reclassify", "--store", "s.duckdb", "--json"],
+    ["query", "\x1b[31mx\u202e"],
+    ["query", "errors-by-reason", "-p", "\x1b[31m\u202e=1"],
+    ["query", "unknown-messages", "--store", "s.duckdb", "-p", "limit=\x1b[31m\u202e"],
+    ["sql", "select '\x1b[31m\u202e' as \"\x1b[31m\u202e\"", "--store", "s.duckdb"],
+    ["sql", "selec '\x1b[31m\u202e'", "--store", "s.duckdb"],
+    ["sql", 'select "\x1b[31m\u202e" from errors', "--store", "s.duckdb"],
+    ["sql", "select message::int from errors", "--store", "s.duckdb"],
+    ["sql", "select error(message) from errors", "--store", "s.duckdb"],
+    ["classify", attack("text")],
+    ["classify", "x", "--at", "\x1b[31m\u202e"],
+    ["classify", "x", "--rules", "\x1b[31m\u202e"],
+    ["rules", "explain", attack("text")],
+    ["rules", "explain", attack("text"), "--json"],
+    ["rules", "list", "--reason", "\x1b[31m\u202e"],
+    ["rules", "backtest", "--labels", "\x1b[31m\u202e"],
+    ["emit", "\x1b[31mtype\u202e", f"key={attack('value')}", "--session", attack("session")],
+    ["emit", "a.b", "\x1b[31m\u202e"],
+    ["\x1b[31m\u202e"],
+    ["report", "--\x1b[31m\u202e"],
+]
+
+
+@pytest.mark.parametrize("arguments", COMMANDS, ids=lambda value: " ".join(map(ascii, value))[:60])
+def test_no_command_lets_a_text_steer_the_terminal(run: Run, arguments: list[str]) -> None:
+    """Content, names of files, arguments and the database's own messages, on both streams, with no terminal there."""
+    assert_harmless(run(*arguments))
+
+
+@pytest.mark.parametrize("row_format", ["table", "json", "jsonl", "csv", "markdown"])
+@pytest.mark.parametrize(
+    "view", ["errors", "retries", "relays", "exhaustions", "sessions", "quarantine", "sources", "events"]
+)
+def test_no_view_lets_a_text_steer_the_terminal(run: Run, view: str, row_format: str) -> None:
+    """Every column of every view, in every format of text."""
+    out = assert_harmless(run("sql", f"from {view}", "--store", "s.duckdb", "-f", row_format), keep="\n\t")
+    assert "\\u202e" in out or "u202e" in out
+
+
+@pytest.mark.parametrize("name", sorted(catalogue()))
+def test_no_query_lets_a_text_steer_the_terminal(run: Run, name: str) -> None:
+    """The whole catalogue, as a table and as JSON, which other programs can read."""
+    assert_harmless(run("query", name, "--store", "s.duckdb"))
+    json.loads(assert_harmless(run("query", name, "--store", "s.duckdb", "--json")), parse_constant=pytest.fail)
+
+
+@pytest.mark.parametrize("view", ["errors", "quarantine", "sources", "relays"])
+def test_no_cell_starts_a_formula(run: Run, view: str) -> None:
+    """Texts are disarmed by an apostrophe, numbers stay numbers."""
+    out = run(
+        "sql", f"select *, -5 as less, -0.5 as part from {view}", "--store", "s.duckdb", "-f", "csv"
+    ).stdout.decode()
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert rows
+    for row in rows:
+        assert (row.pop("less"), row.pop("part")) == ("-5", "-0.5")
+        cells = [cell.lstrip(" \t\r\n\"'") if not cell.startswith("'") else "" for cell in row.values()]
+        assert [cell for cell in cells if cell[:1] in {"=", "+", "-", "@"}] == []
+    assert "'=HYPERLINK" in out or view == "sources"
+
+
+def test_markdown_holds_no_markup_of_the_log(run: Run) -> None:
+    """No tag, no link, no image, no row that a text has begun."""
+    out = assert_harmless(run("report", "logs", "-f", "markdown"))
+    for sign in ("<script", "<img", "<b>", "http://", "](", 'javascript:alert(1)">'):
+        assert sign not in out
+    columns: int | None = None
+    for line in out.splitlines():
+        if line.startswith("|"):
+            cells = line.replace("\\|", "").count("|")
+            columns = columns if columns is not None else cells
+            assert cells == columns
+        else:
+            columns = None
+
+
+def test_a_rules_file_of_a_stranger_is_data(run: Run, folder: Path) -> None:
+    """Its texts are shown harmless; a pattern that RE2 does not take is an error, and one that it takes is linear."""
+    text = json.dumps(TERMINAL.replace("\x7f", ""))
+    (folder / "bad.toml").write_text(
+        '[[rule]]\nid = "own"\nreason = "validation"\nmessage = ["(a+)+$"]\n'
+        f"source = {text}\nexamples = [{{ message = {json.dumps('a' * 40)} }}, {{ message = {text} }}]\n"
+        "counter_examples = [{ message = 'b' }]\n",
+        "utf-8",
+    )
+    (folder / "worse.toml").write_text(f'[[rule]]\nid = {text}\nreason = {text}\nmessage = ["(?=x)"]\n', "utf-8")
+    long = json.dumps({"message": "a" * 1_000_000 + "!"}).encode()
+    for rules in ("bad.toml", "worse.toml"):
+        for command in (["list"], ["list", "--json"], ["test"], ["test", "--json"], ["explain", "-"]):
+            assert_harmless(run("rules", *command, "--rules", rules, stdin=long))
+
+
+def test_labels_and_lines_of_errors_are_data(run: Run, folder: Path) -> None:
+    """What backtest and classify show of their inputs is harmless, line for line."""
+    labels = [{"id": attack("id"), "input": attack("input"), "reason": reason} for reason in ("unknown", "validation")]
+    (folder / "labels.jsonl").write_text("".join(json.dumps(line) + "\n" for line in labels), "utf-8")
+    for options in ([], ["--json"]):
+        assert_harmless(run("rules", "backtest", "--labels", "labels.jsonl", *options))
+    facts = {key: attack(key) for key in ("message", "code", "type", "provider", "model", "stdout", "timestamp")}
+    out = assert_harmless(run("classify", "-", stdin=json.dumps(facts).encode() + b"\n\xff\x1b\n"))
+    assert len(out.splitlines()) == 2
