@@ -24,6 +24,9 @@ from analyzer.events.model import Event
 from analyzer.events.sanitize import sanitize
 from analyzer.events.times import now, to_naive_utc
 
+_WRITER_BYTES = 512
+"""More than writer and number add to a line."""
+
 
 class EventLog:
     """An append-only log folder. Safe to share between threads, to use after a fork, and to open in many processes."""
@@ -73,16 +76,7 @@ class EventLog:
     def record(self, event: Event) -> str | None:
         """Write an event that already has its id and time: how derived events reach a journal."""
         try:
-            origin = event.origin
-            clean = replace(
-                event,
-                type=sanitize(event.type),
-                session_id=sanitize(event.session_id),
-                payload=sanitize(event.payload),
-                extra=sanitize(event.extra),
-                origin=replace(origin, path=sanitize(origin.path)) if origin else None,
-            )
-            return self._write(clean)
+            return self._write(recorded(event))
         except Exception as error:  # noqa: BLE001 - as in `append`
             self._refuse(error)
             return None
@@ -223,6 +217,25 @@ def error_payload(
         "facts": classification.facts.to_dict(),
     }
     return {key: value for key, value in {**verdict, **known}.items() if value is not None}  # type: ignore[return-value]
+
+
+def recorded(event: Event) -> Event:
+    """The event as a reader of a log gets it back, `writer` and `seq` aside: without secrets, and of bounded size.
+
+    Raises:
+        TypeError, ValueError, RecursionError: it cannot be written down.
+    """
+    origin = event.origin
+    clean = replace(
+        event,
+        type=sanitize(event.type),
+        session_id=sanitize(event.session_id),
+        payload=sanitize(event.payload),
+        extra=sanitize(event.extra),
+        origin=replace(origin, path=sanitize(origin.path)) if origin else None,
+    )
+    length = len(encode(clean)) + _WRITER_BYTES
+    return clean if length <= MAX_LINE_BYTES else _placeholder(clean, length)
 
 
 def _placeholder(event: Event, length: int) -> Event:

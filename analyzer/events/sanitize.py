@@ -14,6 +14,7 @@ MAX_TEXT = 16_384
 """Characters of one text; redaction comes before the cut, so that no half of a secret survives it."""
 MAX_ITEMS = 1_000
 MAX_LEVELS = 32
+_NOTE = 48
 _LARGEST_EXACT = 2**63 - 1
 
 
@@ -60,4 +61,6 @@ def _text(text: str) -> str:
 def _capped(clean: str) -> str:
     if len(clean) <= MAX_TEXT:
         return clean
-    return f"{clean[:MAX_TEXT]}[… {len(clean) - MAX_TEXT} characters cut]"
+    # What was cut once is not cut again: the note counts towards the length.
+    kept = MAX_TEXT - _NOTE
+    return f"{clean[:kept]}[… {len(clean) - kept} characters cut]"

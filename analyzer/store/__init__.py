@@ -2,7 +2,6 @@
 
 from analyzer.importers import NOT_LOGS
 from analyzer.store.adhoc import Answer
-from analyzer.store.batch import Tally
 from analyzer.store.catalogue import Query, catalogue, find
 from analyzer.store.database import MEMORY, views
 from analyzer.store.discovery import Problem
@@ -10,6 +9,7 @@ from analyzer.store.ingest import IngestResult, journal_of
 from analyzer.store.moments import moment, span
 from analyzer.store.reclassify import Change, Reclassification
 from analyzer.store.store import Store, open_store
+from analyzer.store.tally import Tally
 
 __all__ = [
     "MEMORY",

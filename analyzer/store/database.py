@@ -14,7 +14,7 @@ from analyzer.errors import QueryError, StoreBusyError, StoreError
 from analyzer.store.header import Header, parse_header
 
 MEMORY = ":memory:"
-SCHEMA_VERSION = "2"
+SCHEMA_VERSION = "3"
 
 
 def connect(path: str, *, read_only: bool) -> duckdb.DuckDBPyConnection:

@@ -35,7 +35,8 @@ class Found:
 def discover(paths: Iterable[str], *, own: Sequence[str] = ()) -> Found:
     """Files in the order given, folders walked in name order, each file once.
 
-    `own` are files and folders that belong to the store itself and are left out of folders.
+    `own` are files and folders that belong to the store itself. The files are never opened, not even by name: closing
+    any handle on a database makes its process lose the lock on it. The folders are left out of other folders.
     """
     found = Found()
     seen: set[str] = set()
@@ -54,9 +55,16 @@ def discover(paths: Iterable[str], *, own: Sequence[str] = ()) -> Found:
                     Problem(path, "nothing to read in this folder", "point at a folder with logs in it")
                 )
         elif os.path.lexists(path):
+            if os.path.realpath(path) in excluded:
+                found.problems.append(Problem(path, "this file belongs to the store itself", "name logs"))
+                continue
             candidates = [path]
         elif _GLOB & set(path):
-            candidates = sorted(name for name in glob.glob(path, recursive=True) if not os.path.isdir(name))
+            candidates = sorted(
+                name
+                for name in glob.glob(path, recursive=True)
+                if not os.path.isdir(name) and os.path.realpath(name) not in excluded
+            )
             if not candidates:
                 found.problems.append(Problem(path, "no file matches this pattern"))
         else:

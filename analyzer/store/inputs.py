@@ -29,8 +29,8 @@ _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 class Input:
     """An open input. Use as a context manager."""
 
-    def __init__(self, path: str) -> None:
-        """Open a regular file, or standard input for `-`.
+    def __init__(self, path: str, limit: int | None = None) -> None:
+        """Open a regular file, or standard input for `-`; of its decompressed bytes the first `limit`, or all.
 
         Raises:
             InputError: it cannot be opened, or is not a regular file.
@@ -44,6 +44,8 @@ class Input:
         self.size = status.st_size
         self.mtime_ns = min(status.st_mtime_ns, 2**63 - 1)
         """Nanoseconds since 1970, as the file system says."""
+        self.ctime_ns = min(status.st_ctime_ns, 2**63 - 1)
+        """The same of the last change of name, mode or content; no program can set it."""
         self.file_time = _file_time(status.st_mtime)
         try:
             magic = self._handle.read(4)
@@ -51,6 +53,9 @@ class Input:
             self._handle.close()
             raise InputError(f"{path}: cannot be read: {error.strerror}") from None
         self.codec = "gzip" if magic[:2] == _GZIP else "zstd" if magic == _ZSTD else "plain"
+        self._limit = limit
+        if limit is not None and self.codec == "plain":
+            self.size = min(self.size, limit)
 
     def __enter__(self) -> Self:
         return self
@@ -63,7 +68,7 @@ class Input:
         if self.codec == "plain":
             try:
                 self._handle.seek(start)
-                return self._handle.read(max(end - start, 0))
+                return self._handle.read(max((end if self._limit is None else min(end, self._limit)) - start, 0))
             except OSError as error:
                 raise InputError(f"{self.path}: cannot be read: {error.strerror or error}") from None
         parts: list[bytes] = []
@@ -84,6 +89,10 @@ class Input:
             data = self.between(0, length)
         return data
 
+    def sealed(self) -> bool:
+        """Whether no living process has this log open for appending: then its last line is as long as it will be."""
+        return self.codec == "plain" and _alone(self._handle.fileno())
+
     def chunks(self, offset: int) -> Iterator[bytes]:
         """Everything from `offset` on, as it stands now, in chunks of bounded size.
 
@@ -103,7 +112,7 @@ class Input:
             self._handle.seek(0)
             self.damage = None
             skip = offset
-            for chunk in self._decompressed():
+            for chunk in self._limited():
                 if skip >= len(chunk):
                     skip -= len(chunk)
                     continue
@@ -111,6 +120,18 @@ class Input:
                 skip = 0
         except OSError as error:
             raise InputError(f"{self.path}: cannot be read: {error.strerror or error}") from None
+
+    def _limited(self) -> Iterator[bytes]:
+        left = self._limit
+        for chunk in self._decompressed():
+            if left is None:
+                yield chunk
+                continue
+            if chunk[:left]:
+                yield chunk[:left]
+            left -= len(chunk)
+            if left <= 0:
+                return
 
     def _decompressed(self) -> Iterator[bytes]:
         """Members or frames one after another; each must come to its own checked end."""
@@ -150,6 +171,20 @@ def _engine(codec: str) -> Any:
     import zstandard
 
     return zstandard.ZstdDecompressor(max_window_size=2**27).decompressobj()
+
+
+def _alone(descriptor: int) -> bool:
+    """Our appenders share a lock on the file for as long as they have it open, however they end."""
+    try:
+        import fcntl
+    except ImportError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+    except OSError:
+        return False
+    return True
 
 
 def _spooled() -> IO[bytes]:

@@ -55,7 +55,7 @@ class Store:
         Raises:
             StoreError: the store refused a batch.
         """
-        result = ingest(self._connection, paths, store_path=self.path, progress=progress)
+        result = ingest(self._connection, paths, store_path=self.path, progress=progress, reopen=self._reopen())
         result.unjudged = keep_up(self._connection)
         return result
 
@@ -72,6 +72,18 @@ class Store:
             return reclassify(
                 self._connection, ruleset_for(rules_path), rules_path, journal=journal, apply=apply, progress=progress
             )
+
+    def _reopen(self) -> Callable[[], duckdb.DuckDBPyConnection] | None:
+        """How to go on with a new connection after an error that has ended this one; a throw-away store ends with it."""
+        if self.path == MEMORY:
+            return None
+
+        def again() -> duckdb.DuckDBPyConnection:
+            self._connection.close()
+            self._connection = connect(self.path, read_only=False)
+            return self._connection
+
+        return again
 
     def close(self) -> None:
         """Let go of the file."""
