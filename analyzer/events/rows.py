@@ -28,7 +28,7 @@ _PIECE = 64 * 1024
 """Bytes that are searched for secrets at once; where something like one is found, line by line."""
 _SHORT = 2 * MAX_ITEMS
 """Bytes; a shorter line has no object or list with too many items."""
-_FACTS = b'"facts"'
+_FACTS = '"facts"'
 _CRC_BYTES = len(CRC_MARK) + 10
 _BIG_NUMBER = r"(?:\":|[\[,])\s*-?[0-9][0-9.]*(?:[0-9]{17}|[eE][+\-]?[0-9])"
 """A number that may not fit into 64 bits; in texts it may stand for nothing, which only costs time."""
@@ -93,7 +93,7 @@ class Rows:
         if event.v < SCHEMA_VERSION:
             payload = upcast(event.v, event.type, payload)
         clean: dict[str, Any] = sanitize(payload)
-        kept = split_payload(bytes(_decode_payload(text).payload)) if text and clean == event.payload else None
+        kept = split_payload(str(_decode_payload(text).payload, "utf-8")) if text and clean == event.payload else None
         body, facts = kept or _encoded(clean)
         origin = event.origin
         self.hosts[len(self.payloads)] = sanitize(event.host)
@@ -117,17 +117,30 @@ class Rows:
         self.lengths.append(length)
 
 
+@dataclass(slots=True)
+class Decoded:
+    """What a block held."""
+
+    rows: Rows = field(default_factory=Rows)
+    rejects: list[tuple[int, int, bytes, Reject]] = field(default_factory=list)
+    """Of each broken line: its number in the block, offset, text, and why. What was salvaged from it is among the rows."""
+    lines: int = 0
+    blank: int = 0
+    blank_bytes: int = 0
+    """Newlines included."""
+
+
 class RowDecoder:
-    """Decodes blocks of whole lines; rejects are told by line, offset and text."""
+    """Decodes blocks of whole lines. Without `fast` every line takes the slow road; the answer is the same."""
 
     def __init__(self, file_time: datetime, *, fast: bool = True) -> None:
         self._file_time = file_time
         self._fast = fast
 
-    def decode(self, data: bytes) -> tuple[Rows, list[tuple[int, int, bytes, Reject]]]:
-        """The rows of a block, and of each line that gives none: its number in the block, offset, text and why not."""
-        rows = Rows()
-        rejects: list[tuple[int, int, bytes, Reject]] = []
+    def decode(self, data: bytes) -> Decoded:
+        """The rows of a block of whole lines, and all that is to be known about its other lines."""
+        decoded = Decoded()
+        rows, rejects = decoded.rows, decoded.rejects
         line = offset = start = 0
         suspect, take = _suspect(), _taker(rows) if self._fast else _never
         while start < len(data):
@@ -141,16 +154,17 @@ class RowDecoder:
             for text in texts:
                 line += 1
                 if (search and suspect(text)) or not take(text, line, offset):
-                    reject = self._take_slowly(rows, text, line, offset)
-                    if reject:
+                    if not text or text.isspace():
+                        decoded.blank += 1
+                        decoded.blank_bytes += len(text) + 1
+                    elif reject := self._take_slowly(rows, text, line, offset):
                         rejects.append((line, offset, text, reject))
                 offset += len(text) + 1
             start = end
-        return rows, rejects
+        decoded.lines = line
+        return decoded
 
     def _take_slowly(self, rows: Rows, text: bytes, line: int, offset: int) -> Reject | None:
-        if not text or text.isspace():
-            return None
         event = decode(text, self._file_time)
         if isinstance(event, Reject):
             return self._salvage(rows, text, line, offset, event)
@@ -222,16 +236,14 @@ def _taker(rows: Rows) -> Callable[[bytes, int, int], bool]:
             stamp = envelope.timestamp
             if (
                 len(stamp) != 24
-                or stamp[19] != "."
-                or stamp[7] != "-"
-                or stamp[10] != "T"
+                or stamp[7:20:3] != "-T::."
                 or stamp[23] != "Z"
                 or not "1970" <= stamp < "2200"
                 or envelope.v < version
             ):
                 return False
             parse(stamp[:23])
-            kept = split(bytes(envelope.payload))
+            kept = split(str(envelope.payload, "utf-8"))
         except (ValueError, RecursionError):
             return False
         if kept is None:
@@ -252,29 +264,28 @@ _decode_payload = msgspec.json.Decoder(_Payload).decode
 _skip = msgspec.json.Decoder(msgspec.Raw).decode
 
 
-def split_payload(body: bytes) -> tuple[str, str | None] | None:
-    """A valid JSON object as text, and the facts that are the last thing in it; None where they cannot be cut out.
+def split_payload(body: str) -> tuple[str, str | None] | None:
+    """The text of a valid JSON object and the facts that are the last thing in it; None where they cannot be cut out.
 
-    The bytes `"facts"` are a key or a whole text, never a part of one: a quote in a text has a backslash before it.
-
-    Raises:
-        ValueError: it is no UTF-8.
+    The characters `"facts"` are a key or a whole text, never a part of one: a quote in a text has a backslash before it.
     """
     at = body.find(_FACTS)
     if at < 0:
-        return (body.decode(), None) if body[:1] == b"{" else None
-    facts = body[at + 8 : -1]
+        return (body, None) if body[:1] == "{" else None
     before = body[at - 1]
-    if body[at + 7 : at + 10] != b':{"' or before not in b"{,":
+    if body[at + 7 : at + 10] != ':{"' or before not in "{,":
         return None
-    try:
-        # One whole object, with only the end of the payload behind it: then it is a member of the payload itself.
-        _skip(facts)
-    except msgspec.DecodeError:
-        return None
-    if before == 0x7B:
-        return ("{}", facts.decode()) if at == 1 else None
-    return (body[: at - 1] + b"}").decode(), facts.decode()
+    facts = body[at + 8 : -1]
+    # The facts end with the first brace behind their beginning, or later. Where that is the last but one, only the end
+    # of the payload is behind them, and they are a member of the payload itself; else a parser must tell.
+    if body.find("}", at) != len(body) - 2:
+        try:
+            _skip(facts)
+        except msgspec.DecodeError:
+            return None
+    if before == "{":
+        return ("{}", facts) if at == 1 else None
+    return body[: at - 1] + "}", facts
 
 
 def _encoded(payload: Mapping[str, Any]) -> tuple[str, str | None]:

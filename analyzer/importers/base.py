@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, Protocol, runtime_checkable
 
 from analyzer.events import Event
-from analyzer.events.rows import Rows
+from analyzer.events.rows import Decoded
 from analyzer.importers.lines import Block
 
 
@@ -55,8 +55,8 @@ class Reader(Protocol):
 class RowReader(Reader, Protocol):
     """A reader of lines that are events already: it gives a whole block of them at once."""
 
-    def rows(self, block: Block) -> tuple[Rows, list[Hit]]:
-        """Rows with line numbers and offsets within the block, and a hit without events for every broken line."""
+    def decode(self, data: bytes) -> Decoded:
+        """Lines and offsets count within the block."""
 
 
 class ReaderFactory(Protocol):

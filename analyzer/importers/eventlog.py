@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from analyzer.events import Event
-from analyzer.events.rows import RowDecoder, Rows
+from analyzer.events.rows import Decoded, RowDecoder
 from analyzer.importers.base import Hit, Source
 from analyzer.importers.lines import Block
 
@@ -20,14 +20,14 @@ class EventLogReader:
     def __init__(self, source: Source, _state: Mapping[str, Any]) -> None:
         self._decoder = RowDecoder(source.file_time)
 
-    def rows(self, block: Block) -> tuple[Rows, list[Hit]]:
-        """All events of a block at once, and a hit without events for every line that is broken."""
-        rows, rejects = self._decoder.decode(block.data)
-        return rows, [Hit(offset, len(text), (), reject.why, reject.detail) for _, offset, text, reject in rejects]
+    def decode(self, data: bytes) -> Decoded:
+        """All events of a block at once, its blank and its broken lines."""
+        return self._decoder.decode(data)
 
     def read(self, block: Block) -> Iterator[Hit]:
-        """The broken lines; whole ones are rows."""
-        yield from self.rows(block)[1]
+        """A hit without events for every broken line; whole ones are rows."""
+        for _, offset, text, reject in self.decode(block.data).rejects:
+            yield Hit(offset, len(text), (), reject.why, reject.detail)
 
     def finish(self) -> Sequence[Event]:
         """Nothing beyond the lines."""

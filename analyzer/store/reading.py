@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from analyzer.events import Event, Origin, Reject
@@ -62,13 +62,11 @@ class SourceRun:
             self._reject(1, 0, stretch, Hit(0, stretch.length, (), "line_too_long", f"{stretch.length} bytes"), text)
         elif stretch.data:
             bom = stretch.data.startswith(_BOM) and stretch.offset == 0
-            block = block_of(b"   " + stretch.data[3:] if bom else stretch.data)
-            gained.lines += block.lines
-            blank, size = blank_lines(block)
-            gained.blank += blank
-            gained.blank_bytes += min(size, stretch.length)
-            self._take_block(block, stretch)
-            checkpoint.lines += block.lines
+            data = b"   " + stretch.data[3:] if bom else stretch.data
+            reader = self._reader
+            lines = self._take_rows(reader, data, stretch) if isinstance(reader, RowReader) else self._take_hits(data, stretch)
+            gained.lines += lines
+            checkpoint.lines += lines
         checkpoint.lines += stretch.overlong
         gained.bytes += stretch.length
         checkpoint.offset = stretch.offset + stretch.length
@@ -77,28 +75,38 @@ class SourceRun:
             # Its end is not what was kept of it.
             self._last = stretch.end[-MARK_BYTES:]
 
-    def _take_block(self, block: Block, stretch: Stretch) -> None:
-        reader = self._reader
-        if reader is None:
-            return
+    def _take_rows(self, reader: RowReader, data: bytes, stretch: Stretch) -> int:
+        """A block of our own log; how many lines it has."""
+        decoded = reader.decode(data)
+        self._count_blank(decoded.blank, decoded.blank_bytes, stretch)
+        checkpoint = self._checkpoint
         end = stretch.offset + stretch.length
-        self._batch.touch(self._progress)
-        if isinstance(reader, RowReader):
-            rows, hits = reader.rows(block)
-            self._batch.add_rows(
-                self._progress, rows, line=self._checkpoint.lines, offset=stretch.offset, end=end
-            )
-        else:
-            hits = list(reader.read(block))
+        self._batch.add_rows(self._progress, decoded.rows, line=checkpoint.lines, offset=stretch.offset, end=end)
+        for line, offset, text, reject in decoded.rejects:
+            self._reject(line, offset, stretch, Hit(offset, len(text), (), reject.why, reject.detail), text)
+        return decoded.lines
+
+    def _take_hits(self, data: bytes, stretch: Stretch) -> int:
+        """A block of a foreign log; how many lines it has."""
+        block = block_of(data)
+        self._count_blank(*blank_lines(block), stretch)
+        if self._reader is None:
+            return block.lines
         found: list[tuple[Event, int | None, int, int]] = []
-        for hit, line in _numbered(hits, block):
+        for hit, line in _numbered(self._reader.read(block), block):
             number = self._checkpoint.lines + line
             found += (
                 (self._derived(event, number), number, stretch.offset + hit.offset, hit.length) for event in hit.events
             )
             if hit.why:
                 self._reject(line, hit.offset, stretch, hit, stretch.data[hit.offset : hit.offset + hit.length])
-        self._batch.add_derived(self._progress, found, end=end)
+        self._batch.add_derived(self._progress, found, end=stretch.offset + stretch.length)
+        return block.lines
+
+    def _count_blank(self, lines: int, size: int, stretch: Stretch) -> None:
+        self._batch.touch(self._progress)
+        self._progress.gained.blank += lines
+        self._progress.gained.blank_bytes += min(size, stretch.length)
 
     def _rest_of_line(self, stretch: Stretch) -> Stretch:
         """The newline of a line that was taken without it is not a line of its own."""
@@ -154,7 +162,7 @@ class SourceRun:
         self._batch.add_rejected(self._progress, rejected, newline_bytes=0 if whole else 1)
 
 
-def _numbered(hits: list[Hit], block: Block) -> Iterator[tuple[Hit, int]]:
+def _numbered(hits: Iterable[Hit], block: Block) -> Iterator[tuple[Hit, int]]:
     """Hits, each with the 1-based number of its line in the block."""
     line, counted = 1, 0
     for hit in hits:
