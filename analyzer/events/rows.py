@@ -56,6 +56,7 @@ class Envelope(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     sessionId: str | None = None  # noqa: N815 - the key's own spelling
     writer: str | None = None
     seq: Annotated[int, msgspec.Meta(ge=0, lt=2**62)] | None = None
+    dropped_before: Annotated[int, msgspec.Meta(ge=0, lt=2**62)] | None = None
     time_source: Literal["event", "file"] = "event"
     origin: _Origin | None = None
     crc: str = ""
@@ -95,7 +96,7 @@ class Rows:
         clean: dict[str, Any] = sanitize(payload)
         kept = split_payload(str(_decode_payload(text).payload, "utf-8")) if text and clean == event.payload else None
         body, facts = kept or _encoded(clean)
-        origin = event.origin
+        origin, dropped = event.origin, event.extra.get("dropped_before")
         self.hosts[len(self.payloads)] = sanitize(event.host)
         self.envelopes.append(
             Envelope(
@@ -106,6 +107,7 @@ class Rows:
                 sessionId=sanitize(event.session_id),
                 writer=sanitize(event.writer),
                 seq=event.seq,
+                dropped_before=dropped if isinstance(dropped, int) and 0 <= dropped < 2**62 else None,
                 time_source="file" if event.time_source == "file" else "event",
                 origin=_Origin(sanitize(origin.format), sanitize(origin.path), origin.line) if origin else None,
             )

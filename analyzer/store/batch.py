@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import polars as pl
 
 from analyzer.events import Event
+from analyzer.events.ids import new_id
 from analyzer.events.log import recorded
 from analyzer.events.rows import Rows
 from analyzer.store.identity import Checkpoint
@@ -76,6 +77,8 @@ class SourceChange:
 class Sealed:
     """A batch that nothing is added to any more. It can be applied again and again until it is in the store."""
 
+    batch_id: str
+    """Told from every other batch by this alone."""
     events: pl.DataFrame
     """`STAGED`, and `place`: 0, 1, 2, ... in the order of reading."""
     derived: dict[int, Event]
@@ -205,6 +208,7 @@ class Batch:
             )
             progress.gained, progress.retracted_bytes = Tally(), 0
         sealed = Sealed(
+            new_id(),
             # Not made into one piece: DuckDB reads pieces side by side.
             pl.concat(frames, rechunk=False).with_row_index("place"),
             derived,

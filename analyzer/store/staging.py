@@ -21,6 +21,7 @@ STAGED: dict[str, Any] = {
     "schema_version": pl.Int32,
     "writer": pl.String,
     "seq": pl.Int64,
+    "dropped_before": pl.Int64,
     "host": pl.String,
     "time_source": pl.String,
     "payload": pl.String,
@@ -36,7 +37,8 @@ which for an event out of a journal is the place in the foreign file."""
 def staged(rows: Rows, source_id: int, name: str, path: str, *, line: int, offset: int, end: int) -> pl.DataFrame:
     """The rows of a block that begins behind so many lines and bytes of its source, and ends at byte `end`."""
     found = rows.envelopes
-    writers = [one.writer for one in found]
+    # Writer and number of a derived event belong to the journal that it was read from.
+    writers = [None if one.origin else one.writer for one in found]
     known = {writer: _host(writer) for writer in set(writers)}
     hosts = [known[writer] for writer in writers]
     for place, host in rows.hosts.items():
@@ -51,9 +53,9 @@ def staged(rows: Rows, source_id: int, name: str, path: str, *, line: int, offse
         "moment": [one.timestamp for one in found],
         "session_id": [one.sessionId for one in found],
         "schema_version": [one.v for one in found],
-        # Writer and number of a derived event belong to the journal that it was read from.
-        "writer": [None if one.origin else one.writer for one in found] if derived else writers,
-        "seq": [None if one.origin else one.seq for one in found] if derived else [one.seq for one in found],
+        "writer": writers,
+        "seq": [None if one.origin else one.seq for one in found],
+        "dropped_before": [None if one.origin else one.dropped_before for one in found],
         "host": hosts,
         "time_source": [one.time_source for one in found],
         "payload": rows.payloads,

@@ -34,6 +34,7 @@ create table if not exists internal.event_v1 (
   schema_version integer,
   writer varchar,
   seq bigint,
+  dropped_before bigint,
   host varchar,
   time_source varchar,
   recognised boolean,
@@ -99,7 +100,8 @@ create table if not exists internal.source_v1 (
   incident varchar,
   incident_at timestamp,
   first_ingested_at timestamp not null,
-  last_ingested_at timestamp not null
+  last_ingested_at timestamp not null,
+  batch_id varchar not null
 );
 
 create table if not exists internal.quarantine_v1 (

@@ -214,7 +214,10 @@ class Writer:
 
 
 def _source_rows(batch: Sealed, tallies: dict[int, Tally], now: datetime) -> list[dict[str, Any]]:
-    return [_source_row(change, tallies.get(change.checkpoint.source_id, Tally()), now) for change in batch.sources]
+    return [
+        _source_row(change, tallies.get(change.checkpoint.source_id, Tally()), now) | {"batch_id": batch.batch_id}
+        for change in batch.sources
+    ]
 
 
 def _source_row(change: SourceChange, tally: Tally, now: datetime) -> dict[str, Any]:
@@ -268,6 +271,7 @@ _SOURCE_SCHEMA: dict[str, Any] = {
     **dict.fromkeys((*_SUMMED, "pending_bytes"), pl.Int64),
     "incident": pl.String,
     **dict.fromkeys(("incident_at", "first_ingested_at", "last_ingested_at"), pl.Datetime("us")),
+    "batch_id": pl.String,
 }
 _QUARANTINE_SCHEMA: dict[str, Any] = {
     "source_id": pl.Int64,
@@ -307,10 +311,8 @@ select
 from internal.source_v1 as t
 inner join staged_source as s
   on t.source_id = s.source_id
+  and t.batch_id = s.batch_id
   and t.read_bytes = s.read_bytes
-  and t.read_lines = s.read_lines
-  and t.path = s.path
-  and t.last_ingested_at = s.last_ingested_at
 """
 
 # Ids begin with their time, so that most of a large store lies outside of these bounds and is never looked at.
@@ -396,8 +398,8 @@ group by l.source_id
 """
 _INSERT_EVENTS = f"""
 insert into internal.event_v1 (
-  event_id, type, occurred_at, session_id, schema_version, writer, seq, host, time_source, recognised, payload, facts_id,
-  source_format, source_path, source_line, ingested_at
+  event_id, type, occurred_at, session_id, schema_version, writer, seq, dropped_before, host, time_source, recognised,
+  payload, facts_id, source_format, source_path, source_line, ingested_at
 )
 select
   event_id,
@@ -407,6 +409,7 @@ select
   schema_version,
   writer,
   seq,
+  dropped_before,
   host,
   time_source,
   schema_version between 1 and {SCHEMA_VERSION} and type in ({_KNOWN_TYPES}),
