@@ -27,7 +27,7 @@ create or replace macro internal.moment(payload, path) as (
 create table if not exists internal.store_v1 (key varchar not null, value varchar);
 
 create table if not exists internal.event_v1 (
-  event_id varchar not null,
+  event_id varchar not null using compression zstd,
   type varchar not null,
   occurred_at timestamp not null,
   session_id varchar,
@@ -40,7 +40,7 @@ create table if not exists internal.event_v1 (
   recognised boolean,
   -- Long texts of one shape: ZSTD makes them smaller than FSST does, in half the time.
   payload varchar not null using compression zstd,
-  facts_id varchar,
+  facts_id varchar using compression zstd,
   source_format varchar,
   source_path varchar,
   source_line bigint,
