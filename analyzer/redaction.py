@@ -193,7 +193,7 @@ def _prefilter() -> Callable[[bytes], list[int] | None]:
 
 
 def prefilter_with(*patterns: str) -> Callable[[bytes], list[int] | None]:
-    """A search for what `may_hold_secret` looks for (0 in the answer) and for other patterns (1, 2, ...) in one pass."""
+    """One search for what `may_hold_secret` looks for (0 in the answer) and for other patterns (1, 2, ...)."""
     traces = "|".join(f"(?:{rule.trace})" for rule in _RULES).replace(r"\<", _WORD_START)
     return _set_of([f"{traces}|{_ESCAPED}", *patterns])
 

@@ -53,11 +53,11 @@ _TRUNCATED = "Input data was truncated"
 _OUT_OF_RANGE = "out of range"
 
 
-class _RepeatedKey(Exception):
+class _RepeatedKeyError(Exception):
     pass
 
 
-class _NoNumber(Exception):
+class _NoNumberError(Exception):
     pass
 
 
@@ -66,12 +66,12 @@ def _once(pairs: list[tuple[str, Any]]) -> None:
         seen: set[str] = set()
         for key, _ in pairs:
             if key in seen:
-                raise _RepeatedKey(key)
+                raise _RepeatedKeyError(key)
             seen.add(key)
 
 
 def _refused(constant: str) -> None:
-    raise _NoNumber(constant)
+    raise _NoNumberError(constant)
 
 
 def _unread(_digits: str) -> None:
@@ -86,7 +86,7 @@ def repeated_key(line: bytes) -> str | None:
     """A key that stands twice in one object of this valid line, or None."""
     try:
         _keys.decode(line.decode("utf-8").strip())
-    except _RepeatedKey as error:
+    except _RepeatedKeyError as error:
         return str(error)
     except (ValueError, RecursionError):
         return None
@@ -108,7 +108,7 @@ def diagnosed(line: bytes, words: str) -> Reject:
         return Reject("torn" if words == _TRUNCATED else "not_json", words)
     try:
         _, end = _values.raw_decode(decoded)
-    except _NoNumber as error:
+    except _NoNumberError as error:
         return Reject("bad_number", f"{error} is no JSON")
     except RecursionError:
         return Reject("too_deep", "nested too deeply to read")

@@ -125,7 +125,7 @@ class Decoded:
 
     rows: Rows = field(default_factory=Rows)
     rejects: list[tuple[int, int, bytes, Reject]] = field(default_factory=list)
-    """Of each broken line: its number in the block, offset, text, and why. What was salvaged from it is among the rows."""
+    """Of each broken line: its number in the block, offset, text, and why. What was salvaged of it is a row."""
     lines: int = 0
     blank: int = 0
     blank_bytes: int = 0
@@ -182,7 +182,9 @@ class RowDecoder:
         if intact and reject.why not in {"glued", "crc_mismatch"}:
             return Reject("torn", f"{reject.detail}; {intact} intact record{'s' * (intact > 1)} on the same line")
         if intact:
-            return Reject("glued" if reject.why == "glued" else "torn", f"{intact} of the records on the line are intact")
+            return Reject(
+                "glued" if reject.why == "glued" else "torn", f"{intact} of the records on the line are intact"
+            )
         return reject
 
 
@@ -195,7 +197,7 @@ def _add(rows: Rows, event: Event, text: bytes, line: int, offset: int, length: 
 
 
 def _intact(text: bytes) -> Iterator[bytes]:
-    """Records inside a broken line whose checksum holds. Each of the first openings is tried up to the next, and to the end."""
+    """Records inside a broken line whose checksum holds; each of the first openings is tried."""
     starts: list[int] = []
     at = text.find(_OPENING)
     while at >= 0 and len(starts) < _MOST_OPENINGS:
@@ -269,7 +271,7 @@ _skip = msgspec.json.Decoder(msgspec.Raw).decode
 def split_payload(body: str) -> tuple[str, str | None] | None:
     """The text of a valid JSON object and the facts that are the last thing in it; None where they cannot be cut out.
 
-    The characters `"facts"` are a key or a whole text, never a part of one: a quote in a text has a backslash before it.
+    The characters `"facts"` are a key or a whole text, never a part of one: a quote in a text is escaped.
     """
     at = body.find(_FACTS)
     if at < 0:

@@ -135,7 +135,9 @@ class Batch:
         if rows.payloads:
             self._stage(progress, rows, [], line=line, offset=offset, end=end)
 
-    def add_derived(self, progress: Progress, events: Iterable[tuple[Event, int | None, int, int]], *, end: int) -> None:
+    def add_derived(
+        self, progress: Progress, events: Iterable[tuple[Event, int | None, int, int]], *, end: int
+    ) -> None:
         """Events of a foreign log, each with the line that it was read on (none: of the file), its offset and length.
 
         The store gets them exactly as the journal does, so that it can be made again from that.
@@ -148,9 +150,7 @@ class Batch:
         if kept:
             self._stage(progress, rows, kept, line=0, offset=0, end=end)
 
-    def _stage(
-        self, progress: Progress, rows: Rows, derived: list[Event], *, line: int, offset: int, end: int
-    ) -> None:
+    def _stage(self, progress: Progress, rows: Rows, derived: list[Event], *, line: int, offset: int, end: int) -> None:
         checkpoint = progress.checkpoint
         frame = staged(
             rows, checkpoint.source_id, checkpoint.format, checkpoint.path, line=line, offset=offset, end=end

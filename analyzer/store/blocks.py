@@ -46,7 +46,9 @@ class Blocks:
             cut = chunk.rfind(b"\n") + 1
             if held_length + (cut or len(chunk)) > self._max_line and (first := self._first_break(held_length, chunk)):
                 # The held line is too long, wherever it ends.
-                yield Stretch(offset, (held + chunk[:first])[:KEPT_OF_LONG], held_length + first, True, end=chunk[:first])
+                yield Stretch(
+                    offset, (held + chunk[:first])[:KEPT_OF_LONG], held_length + first, True, end=chunk[:first]
+                )
                 offset += held_length + first
                 chunk, held, held_length = chunk[first:], b"", 0
                 cut = chunk.rfind(b"\n") + 1

@@ -164,7 +164,7 @@ class _Run:
             self._result.problems.append(Problem(path, error.message.removeprefix(f"{path}: "), error.hint))
 
     def mark_incidents(self) -> None:
-        """What has become of sources that were not found again: told at the end, as rotation renames them in any order."""
+        """What has become of sources that were not found again; told at the end, as files are renamed in any order."""
         for checkpoint, incident in [*self._replaced.values(), *self._known.vanished()]:
             checkpoint.incident = incident
             self._batch.note(checkpoint)

@@ -147,7 +147,9 @@ def _without(batch: Sealed, places: list[int]) -> Sealed:
         source, line, length = row["source_id"], row["line"], row["byte_length"]
         text = row["payload"].encode()
         rejected.append(
-            Rejected(source, paths[source], line or 0, row["byte_offset"], length, "poison", f"id {row['event_id']}", text)
+            Rejected(
+                source, paths[source], line or 0, row["byte_offset"], length, "poison", f"id {row['event_id']}", text
+            )
         )
         if line is not None and (source, line) not in bad_lines:
             bad_lines.add((source, line))

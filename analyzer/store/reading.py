@@ -21,9 +21,7 @@ _BOM = b"\xef\xbb\xbf"
 class SourceRun:
     """One source in one run; `save` is called whenever the batch is full."""
 
-    def __init__(
-        self, source: Input, progress: Progress, kind: Format, batch: Batch, save: Callable[[], None]
-    ) -> None:
+    def __init__(self, source: Input, progress: Progress, kind: Format, batch: Batch, save: Callable[[], None]) -> None:
         self._source, self._progress, self._kind, self._batch, self._save = source, progress, kind, batch, save
         self._checkpoint = progress.checkpoint
         progress.native = kind.native
@@ -64,7 +62,11 @@ class SourceRun:
             bom = stretch.data.startswith(_BOM) and stretch.offset == 0
             data = b"   " + stretch.data[3:] if bom else stretch.data
             reader = self._reader
-            lines = self._take_rows(reader, data, stretch) if isinstance(reader, RowReader) else self._take_hits(data, stretch)
+            lines = (
+                self._take_rows(reader, data, stretch)
+                if isinstance(reader, RowReader)
+                else self._take_hits(data, stretch)
+            )
             gained.lines += lines
             checkpoint.lines += lines
         checkpoint.lines += stretch.overlong
@@ -135,7 +137,7 @@ class SourceRun:
         self._batch.touch(self._progress)
 
     def _take_tail(self, blocks: Blocks) -> None:
-        """The last line, where it has no newline: taken if it is whole, or never will be; else it waits for the rest."""
+        """The last line without its newline: taken if it is whole, or never will be; else it waits for the rest."""
         tail = blocks.tail
         if tail.strip() and not self._checkpoint.line_open:
             final = self._source.path == STDIN or (self._kind.native and self._source.sealed())
@@ -155,9 +157,7 @@ class SourceRun:
         checkpoint = self._checkpoint
         why = "torn_tail" if stretch.torn else hit.why
         place = checkpoint.lines + line, stretch.offset + offset, hit.length
-        rejected = Rejected(
-            checkpoint.source_id, checkpoint.path, *place, why, hit.detail, text[:KEPT_BYTES]
-        )
+        rejected = Rejected(checkpoint.source_id, checkpoint.path, *place, why, hit.detail, text[:KEPT_BYTES])
         self._batch.touch(self._progress)
         self._batch.add_rejected(self._progress, rejected, newline_bytes=0 if whole else 1)
 

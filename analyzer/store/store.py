@@ -74,7 +74,7 @@ class Store:
             )
 
     def _reopen(self) -> Callable[[], duckdb.DuckDBPyConnection] | None:
-        """How to go on with a new connection after an error that has ended this one; a throw-away store ends with it."""
+        """How to go on after an error that has ended the connection; a throw-away store ends with it."""
         if self.path == MEMORY:
             return None
 

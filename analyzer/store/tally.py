@@ -11,7 +11,7 @@ class AccountingError(AssertionError):
 
 @dataclass(slots=True)
 class Tally:
-    """Figures of one source, in one run. `lines` is the sum of the next five, `bytes` that of the five that end in it."""
+    """Figures of one source, in one run. `lines` is the sum of the next five, `bytes` of those that end in it."""
 
     lines: int = 0
     event_lines: int = 0

@@ -132,8 +132,8 @@ class Writer:
             " semi join (from repeated where conflict) as r using (place) order by place"
         ).fetchall()
         return [
-            Rejected(row[0], paths[row[0]], *row[1:4], "conflict", f"id {row[4]}"[:300], row[5].encode())
-            for row in rows
+            Rejected(source, paths[source], line, offset, length, "conflict", f"id {event_id}"[:300], payload.encode())
+            for source, line, offset, length, event_id, payload in rows
         ]
 
     def _count(self, batch: Sealed, *, settle: bool) -> dict[int, Tally]:
@@ -425,7 +425,12 @@ anti join repeated using (place)
 _INSERT_FACTS = f"""
 insert into internal.facts_v1
 select s.facts_id, any_value(s.facts)
-from (select {_FACTS_ID} as facts_id, facts from staged_event anti join repeated using (place) where facts is not null) as s
+from (
+  select {_FACTS_ID} as facts_id, facts
+  from staged_event
+  anti join repeated using (place)
+  where facts is not null
+) as s
 anti join internal.facts_v1 as f
   on s.facts_id = f.facts_id
 group by s.facts_id

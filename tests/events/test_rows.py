@@ -46,11 +46,23 @@ def told(decoded: Decoded) -> dict[str, Any]:
     """Everything that a store makes of a block."""
     rows = decoded.rows
     found = [
-        (one.v, one.id, one.type, one.timestamp, one.sessionId, one.writer, one.seq, one.dropped_before, one.time_source)
+        (
+            one.v,
+            one.id,
+            one.type,
+            one.timestamp,
+            one.sessionId,
+            one.writer,
+            one.seq,
+            one.dropped_before,
+            one.time_source,
+        )
         for one in rows.envelopes
     ]
     hosts = [
-        rows.hosts.get(place, None if one.origin or not one.writer or ":" not in one.writer else one.writer.split(":")[0])
+        rows.hosts.get(
+            place, None if one.origin or not one.writer or ":" not in one.writer else one.writer.split(":")[0]
+        )
         for place, one in enumerate(rows.envelopes)
     ]
     origins = [(one.origin.format, one.origin.path, one.origin.line) if one.origin else None for one in rows.envelopes]
@@ -161,7 +173,9 @@ def test_both_roads_say_the_same_of_every_kind_of_line(number: int) -> None:
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6) | st.just("facts"), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6) | st.just("facts"), inner, max_size=4)
+    ),
     max_leaves=12,
 )
 

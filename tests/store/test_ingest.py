@@ -11,7 +11,6 @@ import shutil
 import stat
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import zstandard
@@ -33,7 +32,13 @@ def assert_accounted(result: IngestResult) -> None:
     for tally in [result.total, *[progress.tally for progress in result.sources]]:
         assert tally.lines == tally.event_lines + tally.duplicates + tally.quarantined + tally.blank + tally.skipped
         assert min(tally.to_dict().values()) >= 0
-        parts = (tally.event_bytes, tally.duplicate_bytes, tally.quarantined_bytes, tally.blank_bytes, tally.skipped_bytes)
+        parts = (
+            tally.event_bytes,
+            tally.duplicate_bytes,
+            tally.quarantined_bytes,
+            tally.blank_bytes,
+            tally.skipped_bytes,
+        )
         assert tally.bytes == sum(parts)
 
 
