@@ -231,7 +231,7 @@ def _taker(rows: Rows) -> Callable[[bytes, int, int], bool]:
         if (
             not text.endswith(b',"crc":"%08x"}' % crc32(text[:-crc_bytes]))
             or length > longest
-            or text.count(b"{") + text.count(b"[") > levels
+            or text.count(b"{") + (text.count(b"[") if b"[" in text else 0) > levels
             or (length > short and text.count(b",") >= items)
         ):
             return False
