@@ -191,8 +191,13 @@ def _set_of(patterns: Iterable[str]) -> Callable[[bytes], list[int] | None]:
 
 @kept_until_fork
 def _prefilter() -> Callable[[bytes], list[int] | None]:
+    return prefilter_with()
+
+
+def prefilter_with(*patterns: str) -> Callable[[bytes], list[int] | None]:
+    """One search for what `may_hold_secret` looks for (0 in the answer) and for other patterns (1, 2, ...)."""
     traces = "|".join(f"(?:{rule.trace})" for rule in _RULES).replace(r"\<", _WORD_START)
-    return _set_of([f"{traces}|{_ESCAPED}"])
+    return _set_of([f"{traces}|{_ESCAPED}", *patterns])
 
 
 @kept_until_fork

@@ -1,8 +1,9 @@
 """The event log: the model, the codec and the appender. It runs inside other people's agents, so it stays light."""
 
-from analyzer.events.codec import Reject, decode, encode
+from analyzer.events.codec import decode, encode
 from analyzer.events.log import EventLog, error_payload
 from analyzer.events.model import Event, Origin
 from analyzer.events.part import sealed
+from analyzer.events.rejects import Reject
 
 __all__ = ["Event", "EventLog", "Origin", "Reject", "decode", "encode", "error_payload", "sealed"]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeGuard
 
@@ -15,6 +14,7 @@ import msgspec
 
 from analyzer.events.ids import derived_id
 from analyzer.events.model import SCHEMA_VERSION, Event, Origin
+from analyzer.events.rejects import Reject, diagnosed, repeated_key
 from analyzer.events.times import format_time, parse_time
 
 MAX_DEPTH = 64
@@ -27,17 +27,6 @@ _KNOWN = frozenset(
 )
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder()
-
-
-@dataclass(frozen=True, slots=True)
-class Reject:
-    """A line that gives no event."""
-
-    why: str
-    """A code from a closed list: `nul_bytes`, `invalid_utf8`, `not_json`, `not_an_object`, `too_deep`, `crc_mismatch`,
-    `missing_type`, `bad_payload`, `bad_session`, `bad_timestamp`, `line_too_long`, `torn`."""
-    detail: str = ""
-    """What exactly, for a person."""
 
 
 def encode(event: Event, payload_json: bytes | None = None) -> bytes:
@@ -73,32 +62,36 @@ def sealed_line(body: bytes) -> bytes:
 def decode(line: bytes, file_time: datetime) -> Event | Reject:
     """One line without its newline as an event, or why not.
 
-    `file_time` (naive UTC) stands in where the line names no time. A line with a `crc` must carry the right one.
+    `file_time` (naive UTC) stands in where the line names no time. A line with a `crc` must carry the right one; such a
+    line is ours, and only lines of others are searched for keys that stand twice.
     """
-    record = decode_object(line)
+    ours = crc_holds(line)
+    record = decode_object(line, unique_keys=not ours)
     if isinstance(record, Reject):
         return record
-    if "crc" in record and not crc_holds(line):
+    if "crc" in record and not ours:
         return Reject("crc_mismatch", "the checksum does not fit the bytes before it")
     return event_from(record, line, file_time)
 
 
-def decode_object(line: bytes) -> dict[str, Any] | Reject:
-    """One line as a JSON object of bounded depth, or why not."""
+def decode_object(line: bytes, *, unique_keys: bool = True) -> dict[str, Any] | Reject:
+    """One line as a JSON object of bounded depth, no key of which stands twice (unless told), or why not."""
     if b"\0" in line:
         return Reject("nul_bytes", f"{line.count(0)} NUL bytes")
     try:
         record = _decoder.decode(line)
     except msgspec.DecodeError as error:
-        return Reject("not_json", str(error))
+        return diagnosed(line, str(error))
     except UnicodeDecodeError as error:
-        return Reject("invalid_utf8", f"byte {error.start}: {error.reason}")
+        return diagnosed(line, str(error))
     except RecursionError:
         return Reject("too_deep", "nested too deeply to read")
     if not isinstance(record, dict):
         return Reject("not_an_object", f"the line is a JSON {type(record).__name__}")
     if _deeper_than(record, MAX_DEPTH, line):
         return Reject("too_deep", f"nested deeper than {MAX_DEPTH} levels")
+    if unique_keys and (key := repeated_key(line)) is not None:
+        return Reject("duplicate_key", f"the key {key[:80]!r} stands twice in one object")
     return record
 
 

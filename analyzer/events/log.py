@@ -58,6 +58,9 @@ class _Writer:
 _WRITER_BYTES = 512
 """More than writer and number add to a line."""
 
+_WRITER_BYTES = 512
+"""More than writer and number add to a line."""
+
 
 class EventLog:
     """An append-only log folder. Safe to share between threads and signal handlers, to use after a fork, and to open in

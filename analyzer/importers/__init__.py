@@ -1,6 +1,6 @@
 """Other tools' logs → events. One file a format; the format is told by the content, never by the file's name."""
 
-from analyzer.importers.base import Hit, Reader, Source
+from analyzer.importers.base import Hit, Reader, RowReader, Source
 from analyzer.importers.formats import BY_NAME, FORMATS, HEAD_BYTES, NOT_LOGS, Format, detect, head_of
 from analyzer.importers.lines import Block, blank_lines, block_of
 
@@ -13,6 +13,7 @@ __all__ = [
     "Format",
     "Hit",
     "Reader",
+    "RowReader",
     "Source",
     "blank_lines",
     "block_of",

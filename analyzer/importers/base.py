@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from analyzer.events import Event
+from analyzer.events.rows import Decoded
 from analyzer.importers.lines import Block
 
 
@@ -48,6 +49,14 @@ class Reader(Protocol):
 
     def state(self) -> Mapping[str, Any]:
         """JSON-ready; given to the next reader of the same source."""
+
+
+@runtime_checkable
+class RowReader(Reader, Protocol):
+    """A reader of lines that are events already: it gives a whole block of them at once."""
+
+    def decode(self, data: bytes) -> Decoded:
+        """Lines and offsets count within the block."""
 
 
 class ReaderFactory(Protocol):

@@ -1,6 +1,6 @@
 """This project's own log, and logs that share its envelope: `type`, `timestamp`, `sessionId`, `payload`.
 
-Every line is decoded; a line that is no event is a reject, and an intact event glued to a torn one is salvaged.
+Every line is a row or a reject, or both where an intact event is glued to a torn one.
 """
 
 from __future__ import annotations
@@ -8,28 +8,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from analyzer.events import Event, Reject
-from analyzer.events.codec import crc_holds, decode
+from analyzer.events import Event
+from analyzer.events.rows import Decoded, RowDecoder
 from analyzer.importers.base import Hit, Source
-from analyzer.importers.lines import Block, Line, all_lines
-
-_OPENING = b'{"v":'
+from analyzer.importers.lines import Block
 
 
 class EventLogReader:
     """Reads native lines; lines of other producers with the same envelope are events too."""
 
     def __init__(self, source: Source, _state: Mapping[str, Any]) -> None:
-        self._source = source
+        self._decoder = RowDecoder(source.file_time)
+
+    def decode(self, data: bytes) -> Decoded:
+        """All events of a block at once, its blank and its broken lines."""
+        return self._decoder.decode(data)
 
     def read(self, block: Block) -> Iterator[Hit]:
-        """A hit for every line that is not blank."""
-        for line in all_lines(block):
-            decoded = decode(line.text, self._source.file_time)
-            if isinstance(decoded, Event):
-                yield Hit(line.offset, len(line.text), (decoded,))
-            else:
-                yield self._salvage(line, decoded)
+        """A hit without events for every broken line; whole ones are rows."""
+        for _, offset, text, reject in self.decode(block.data).rejects:
+            yield Hit(offset, len(text), (), reject.why, reject.detail)
 
     def finish(self) -> Sequence[Event]:
         """Nothing beyond the lines."""
@@ -38,15 +36,3 @@ class EventLogReader:
     def state(self) -> Mapping[str, Any]:
         """Nothing to remember."""
         return {}
-
-    def _salvage(self, line: Line, reject: Reject) -> Hit:
-        at = line.text.find(_OPENING, 1)
-        while at > 0:
-            tail = line.text[at:]
-            if crc_holds(tail):
-                event = decode(tail, self._source.file_time)
-                if isinstance(event, Event):
-                    detail = f"{at} bytes of a torn record in front of an intact one"
-                    return Hit(line.offset, len(line.text), (event,), "torn", detail)
-            at = line.text.find(_OPENING, at + 1)
-        return Hit(line.offset, len(line.text), (), reject.why, reject.detail)

@@ -50,7 +50,7 @@ def head_of(data: bytes) -> Head:
     if len(data) >= HEAD_BYTES and len(lines) > 2:
         lines.pop()
     shown = [line for line in lines if line.strip()][:_LOOKED_AT]
-    decoded = (decode_object(line.removeprefix(b"\xef\xbb\xbf")) for line in shown)
+    decoded = (decode_object(line.removeprefix(b"\xef\xbb\xbf"), unique_keys=False) for line in shown)
     return Head(data, tuple(record for record in decoded if not isinstance(record, Reject)), len(shown))
 
 

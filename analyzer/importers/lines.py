@@ -8,13 +8,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from analyzer.events.codec import Reject, decode_object
+from analyzer.events import Reject
+from analyzer.events.codec import decode_object
 
 
 def _refuse(constant: str) -> object:
     raise ValueError(f"{constant} is no JSON")
 
 
+_IN_PART = frozenset({"not_json", "glued", "torn", "trailing_garbage"})
+"""What may be wrong with a line that holds an intact record all the same."""
 _raw = json.JSONDecoder(parse_constant=_refuse)
 _BLANK = re.compile(rb"\n[ \t\r\x0b\x0c]*(?=\n)")
 
@@ -44,9 +47,15 @@ def block_of(data: bytes) -> Block:
     return Block(data, lines, uniform)
 
 
-def blank_lines(block: Block) -> int:
-    """How many lines hold nothing but white space."""
-    return 0 if block.uniform else len(_BLANK.findall(b"\n" + block.data))
+def blank_lines(block: Block) -> tuple[int, int]:
+    """How many lines hold nothing but white space, and how many bytes they have, newlines included."""
+    if block.uniform:
+        return 0, 0
+    count = size = 0
+    for found in _BLANK.finditer(b"\n" + block.data):
+        count += 1
+        size += found.end() - found.start()
+    return count, size
 
 
 def all_lines(block: Block) -> Iterator[Line]:
@@ -110,7 +119,7 @@ def objects_in(text: bytes, openings: Sequence[bytes]) -> tuple[list[dict[str, A
     whole = decode_object(text)
     if not isinstance(whole, Reject):
         return [whole], None
-    if whole.why != "not_json":
+    if whole.why not in _IN_PART:
         return [], whole
     found: list[dict[str, Any]] = []
     try:
@@ -137,4 +146,4 @@ def objects_in(text: bytes, openings: Sequence[bytes]) -> tuple[list[dict[str, A
         salvaged = decode_object(tail[position:])
         if not isinstance(salvaged, Reject):
             return [*found, salvaged], Reject("torn", f"{position} bytes of a torn record in front of an intact one")
-    return found, Reject("torn" if found else "not_json", whole.detail)
+    return found, Reject("torn", whole.detail) if found else whole

@@ -2,7 +2,6 @@
 
 from analyzer.importers import NOT_LOGS
 from analyzer.store.adhoc import Answer
-from analyzer.store.batch import Tally
 from analyzer.store.catalogue import Query, catalogue, find
 from analyzer.store.checks import Check
 from analyzer.store.database import views
@@ -16,6 +15,7 @@ from analyzer.store.quarantine import Retry
 from analyzer.store.rebuild import Rebuild, rebuild
 from analyzer.store.reclassify import Change, Reclassification
 from analyzer.store.store import Store, open_store
+from analyzer.store.tally import Tally
 
 __all__ = [
     "MEMORY",

@@ -22,6 +22,8 @@ class Stretch:
     length: int
     """Bytes of the input that it stands for; more than `len(data)` only for an overlong line."""
     overlong: bool = False
+    torn: bool = False
+    """Whether it is a last line that breaks off, and that no one will complete."""
     end: bytes = b""
     """Of an overlong line: its last bytes, as far as they are at hand."""
 
@@ -44,7 +46,9 @@ class Blocks:
             cut = chunk.rfind(b"\n") + 1
             if held_length + (cut or len(chunk)) > self._max_line and (first := self._first_break(held_length, chunk)):
                 # The held line is too long, wherever it ends.
-                yield Stretch(offset, (held + chunk[:first])[:KEPT_OF_LONG], held_length + first, True, chunk[:first])
+                yield Stretch(
+                    offset, (held + chunk[:first])[:KEPT_OF_LONG], held_length + first, True, end=chunk[:first]
+                )
                 offset += held_length + first
                 chunk, held, held_length = chunk[first:], b"", 0
                 cut = chunk.rfind(b"\n") + 1

@@ -6,6 +6,7 @@ rewritten file starts again, and event ids keep copies from counting twice.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
@@ -36,17 +37,32 @@ class Checkpoint:
     """Lines before the offset, in this generation."""
     size: int = -1
     mtime_ns: int = -1
+    ctime_ns: int = -1
     generation: int = 0
     state: dict[str, Any] | None = None
     line_open: bool = False
     """Whether the last line was taken without its newline, which may still come."""
+    torn_bytes: int = 0
+    """Length of that line, where it went to quarantine because whoever wrote it was gone."""
+    pending_bytes: int = 0
+    codec: str = "plain"
+    incident: str | None = None
+    """What happened to the file: `truncated`, `rewritten`, `vanished` or `damaged`."""
     status: str = "read"
     """As in the view `sources`, when it was last looked at."""
     detail: str | None = None
 
     def rewind(self) -> None:
         """Take everything back."""
-        self.offset, self.lines, self.state, self.line_open = 0, 0, None, False
+        self.offset, self.lines, self.state, self.line_open, self.torn_bytes = 0, 0, None, False, 0
+
+    def retract(self) -> int:
+        """Go back before a last line that went to quarantine as torn; how many bytes that is."""
+        torn, self.torn_bytes = self.torn_bytes, 0
+        if torn:
+            self.offset -= torn
+            self.lines -= 1
+        return torn
 
     def stamp(self, source: Input, first: bytes, last: bytes, *, finished: bool) -> None:
         """Remember the content up to the offset: its first bytes, and its last ones before the offset.
@@ -55,11 +71,12 @@ class Checkpoint:
         """
         self.fingerprint_length, self.fingerprint = len(first), digest(first)
         self.mark_length, self.mark = len(last), digest(last)
-        self.size, self.mtime_ns = (source.size, source.mtime_ns) if finished else (-1, -1)
+        times = source.size, source.mtime_ns, source.ctime_ns
+        self.size, self.mtime_ns, self.ctime_ns = times if finished else (-1, -1, -1)
 
     def unchanged(self, source: Input) -> bool:
         """Whether nothing has happened to the file since it was read."""
-        return self.size == source.size and self.mtime_ns == source.mtime_ns
+        return (self.size, self.mtime_ns, self.ctime_ns) == (source.size, source.mtime_ns, source.ctime_ns)
 
     def fits(self, source: Input) -> bool:
         """Whether the input begins with exactly what was read of this source."""
@@ -96,6 +113,29 @@ class Known:
     def next_generation(self, path: str) -> int:
         """0 for a new path, one more than ever before for a path whose content was rewritten."""
         return max((checkpoint.generation for checkpoint in self._by_path.get(path, ())), default=-1) + 1
+
+    def replaced(self, source: Input) -> list[tuple[Checkpoint, str]]:
+        """Sources that this path held until now, and what happened to them: another content stands in their place."""
+        found: list[tuple[Checkpoint, str]] = []
+        for checkpoint in self._by_path.get(source.path, ()):
+            if checkpoint.incident in {"truncated", "rewritten"} or not checkpoint.offset:
+                continue
+            shorter = source.codec == "plain" and source.size < checkpoint.offset
+            found.append((checkpoint, "truncated" if shorter else "rewritten"))
+        return found
+
+    def vanished(self) -> list[tuple[Checkpoint, str]]:
+        """Sources that are no longer there, whose last line was never read to its end."""
+        return [
+            (checkpoint, "vanished")
+            for checkpoints in self._by_path.values()
+            for checkpoint in checkpoints
+            if (checkpoint.pending_bytes or checkpoint.size < 0)
+            and checkpoint.incident is None
+            and checkpoint.status == "read"
+            and checkpoint.path != STDIN
+            and not os.path.lexists(checkpoint.path)
+        ]
 
     def locate(self, source: Input) -> tuple[Checkpoint | None, bool]:
         """The checkpoint of this input, or None for one that has to be read from its start; and whether it has moved.

@@ -44,6 +44,8 @@ class Input:
         self.size = status.st_size
         self.mtime_ns = min(status.st_mtime_ns, 2**63 - 1)
         """Nanoseconds since 1970, as the file system says."""
+        self.ctime_ns = min(status.st_ctime_ns, 2**63 - 1)
+        """The same of the last change of name, mode or content; no program can set it."""
         self.file_time = _file_time(status.st_mtime)
         try:
             magic = self._handle.read(4)
@@ -86,6 +88,10 @@ class Input:
             length *= 4
             data = self.between(0, length)
         return data
+
+    def sealed(self) -> bool:
+        """Whether no living process has this log open for appending: then its last line is as long as it will be."""
+        return self.codec == "plain" and _alone(self._handle.fileno())
 
     def chunks(self, offset: int) -> Iterator[bytes]:
         """Everything from `offset` on, as it stands now, in chunks of bounded size.
@@ -165,6 +171,20 @@ def _engine(codec: str) -> Any:
     import zstandard
 
     return zstandard.ZstdDecompressor(max_window_size=2**27).decompressobj()
+
+
+def _alone(descriptor: int) -> bool:
+    """Our appenders share a lock on the file for as long as they have it open, however they end."""
+    try:
+        import fcntl
+    except ImportError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+    except OSError:
+        return False
+    return True
 
 
 def _spooled() -> IO[bytes]:

@@ -55,7 +55,7 @@ class Store:
             StoreError: the store refused a batch.
         """
         with private_files():
-            result = ingest(self._connection, paths, store_path=self.path, progress=progress)
+            result = ingest(self._connection, paths, store_path=self.path, progress=progress, reopen=self._reopen())
             self._settle(result)
         return result
 
@@ -142,6 +142,18 @@ class Store:
             RulesError: the rules cannot be used.
         """
         return verdicts(self._connection, ruleset_for(rules_path), rules_path, progress)
+
+    def _reopen(self) -> Callable[[], duckdb.DuckDBPyConnection] | None:
+        """How to go on after an error that has ended the connection; a throw-away store ends with it."""
+        if self.path == MEMORY:
+            return None
+
+        def again() -> duckdb.DuckDBPyConnection:
+            self._connection.close()
+            self._connection = connect(self.path, read_only=False)
+            return self._connection
+
+        return again
 
     def close(self) -> None:
         """Let go of the file."""

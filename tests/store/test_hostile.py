@@ -72,16 +72,16 @@ def test_an_importer_that_fails_costs_only_its_own_log(
     (tmp_path / "a.jsonl").write_bytes(native("a") + native("b"))
     (tmp_path / "z.jsonl").write_bytes(native("z"))
 
-    def fail(self: Any, block: Any) -> Any:
-        if b'"a"' in block.data:
+    def fail(self: Any, data: bytes) -> Any:
+        if b'"a"' in data:
             raise RuntimeError("a bug")
-        return original(self, block)
+        return original(self, data)
 
     from analyzer.importers.eventlog import EventLogReader
 
-    original = EventLogReader.read
+    original = EventLogReader.decode
     with monkeypatch.context() as patched:
-        patched.setattr(EventLogReader, "read", fail)
+        patched.setattr(EventLogReader, "decode", fail)
         result = memory.ingest([str(tmp_path)])
     assert [problem.message for problem in result.problems] == ["RuntimeError: a bug"]
     assert set(memory.sql("select event_id from events")["event_id"]) == {"z"}
@@ -96,13 +96,13 @@ def test_a_run_that_is_ended_in_the_middle_is_continued(
     (tmp_path / "log.jsonl").write_bytes(b"".join(native(f"id-{number}") for number in range(3_000)))
     code = (
         "import os, signal, sys\n"
-        "from analyzer.store import batch, inputs, open_store\n"
+        "from analyzer.store import batch, inputs, open_store, writing\n"
         "batch.MAX_EVENTS, inputs.CHUNK = 1_000, 50_000\n"
-        "save, saved = batch.Batch.save, []\n"
-        "def stop(self):\n"
-        "    save(self); saved.append(1)\n"
+        "apply, saved = writing.Writer.apply, []\n"
+        "def stop(self, sealed):\n"
+        "    apply(self, sealed); saved.append(1)\n"
         f"    if len(saved) == 2: os.kill(os.getpid(), signal.{signal})\n"
-        "batch.Batch.save = stop\n"
+        "writing.Writer.apply = stop\n"
         "store = open_store('s.duckdb', writable=True)\n"
         "store.ingest(['log.jsonl'])\n"
     )
@@ -176,13 +176,13 @@ def test_large_lines_fill_a_batch_by_their_weight(
     memory: Store, native: Callable[..., bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Memory is bounded by bytes, not by the number of events."""
-    from analyzer.store.batch import Batch
+    from analyzer.store.writing import Writer
 
     saves: list[int] = []
-    save = Batch.save
+    apply = Writer.apply
     monkeypatch.setattr("analyzer.store.batch.MAX_WEIGHT", 100_000)
     monkeypatch.setattr("analyzer.store.inputs.CHUNK", 50_000)
-    monkeypatch.setattr(Batch, "save", lambda self: (saves.append(1), save(self))[1])
+    monkeypatch.setattr(Writer, "apply", lambda self, sealed: (saves.append(1), apply(self, sealed))[1])
     (tmp_path / "log").write_bytes(b"".join(native(f"id-{number}", text="x" * 10_000) for number in range(40)))
     memory.ingest([str(tmp_path / "log")])
     assert len(saves) > 3

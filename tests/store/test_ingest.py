@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import gzip
 import json
 import os
@@ -10,7 +11,6 @@ import shutil
 import stat
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import zstandard
@@ -32,6 +32,14 @@ def assert_accounted(result: IngestResult) -> None:
     for tally in [result.total, *[progress.tally for progress in result.sources]]:
         assert tally.lines == tally.event_lines + tally.duplicates + tally.quarantined + tally.blank + tally.skipped
         assert min(tally.to_dict().values()) >= 0
+        parts = (
+            tally.event_bytes,
+            tally.duplicate_bytes,
+            tally.quarantined_bytes,
+            tally.blank_bytes,
+            tally.skipped_bytes,
+        )
+        assert tally.bytes == sum(parts)
 
 
 def test_reading_twice_changes_nothing(memory: Store, native: Native, tmp_path: Path) -> None:
@@ -58,18 +66,56 @@ def test_a_grown_file_is_continued(memory: Store, native: Native, tmp_path: Path
     assert memory.sql("select max(source_line) from events").rows() == [(3,)]
 
 
-def test_an_unfinished_last_line_waits(memory: Store, native: Native, tmp_path: Path) -> None:
-    """A torn tail is no event and no reject; its rest makes it one event."""
+def test_an_unfinished_last_line_waits_for_its_writer(memory: Store, native: Native, tmp_path: Path) -> None:
+    """While someone has the log open, a torn tail is no event and no reject; its rest makes it one event."""
     path = tmp_path / "log.jsonl"
     whole = native("b")
     path.write_bytes(native("a") + whole[:40])
-    first = memory.ingest([str(path)])
-    assert (first.total.lines, first.sources[0].pending_bytes) == (1, 40)
     with path.open("ab") as handle:
+        fcntl.flock(handle, fcntl.LOCK_SH)
+        first = memory.ingest([str(path)])
+        assert (first.total.lines, first.total.quarantined, first.sources[0].pending_bytes) == (1, 0, 40)
         handle.write(whole[40:])
     second = memory.ingest([str(path)])
     assert (second.total.events, second.total.quarantined) == (1, 0)
     assert ids(memory) == {"a", "b"}
+
+
+def test_the_torn_last_line_of_a_dead_writer_is_in_quarantine(memory: Store, native: Native, tmp_path: Path) -> None:
+    """No one has the log open, so it never ends; a whole line that only lacks its newline is an event."""
+    torn, whole = tmp_path / "torn.jsonl", tmp_path / "whole.jsonl"
+    torn.write_bytes(native("a") + native("b")[:40])
+    whole.write_bytes(native("c") + native("d")[:-1])
+    result = memory.ingest([str(torn), str(whole)])
+    assert ids(memory) == {"a", "c", "d"}
+    assert memory.sql("select line, byte_offset, byte_length, why from quarantine").rows() == [
+        (2, len(native("a")), 40, "torn_tail")
+    ]
+    assert [progress.pending_bytes for progress in result.sources] == [0, 0]
+    assert memory.ingest([str(torn), str(whole)]).unchanged == 2
+
+
+@pytest.mark.parametrize("rest", ["completed", "left"], ids=["completed after all", "left as it is by the next writer"])
+def test_a_torn_tail_leaves_quarantine_when_the_log_goes_on(
+    memory: Store, native: Native, tmp_path: Path, rest: str
+) -> None:
+    """The copy of a log in the making, or a new writer: the store is that of a log that was read once, at its end."""
+    path = tmp_path / "log.jsonl"
+    line = native("b")
+    path.write_bytes(native("a") + line[:40])
+    memory.ingest([str(path)])
+    with path.open("ab") as handle:
+        handle.write((line[40:] if rest == "completed" else b"\n") + native("c"))
+    memory.ingest([str(path)])
+    with open_store(":memory:") as once:
+        once.ingest([str(path)])
+        for sql in (
+            "select event_id, source_line from events order by 1",
+            "select line, byte_offset, byte_length, why from quarantine order by 1",
+            "select lines, event_lines, quarantined, bytes, event_bytes, quarantined_bytes, generation from sources",
+        ):
+            assert memory.sql(sql).rows() == once.sql(sql).rows()
+    assert ids(memory) == ({"a", "b", "c"} if rest == "completed" else {"a", "c"})
 
 
 def test_a_whole_last_line_without_newline_is_taken_once(memory: Store, native: Native, tmp_path: Path) -> None:
@@ -186,7 +232,7 @@ def test_every_bad_line_is_in_quarantine_with_its_place(memory: Store, native: N
     assert (tally.lines, tally.event_lines, tally.duplicates, tally.quarantined, tally.blank) == (7, 1, 1, 3, 2)
     assert_accounted(result)
     rows = memory.sql("select line, byte_offset, byte_length, why, text from quarantine order by line").rows()
-    assert [(row[0], row[3]) for row in rows] == [(3, "not_json"), (4, "not_an_object"), (5, "nul_bytes")]
+    assert [(row[0], row[3]) for row in rows] == [(3, "torn"), (4, "not_an_object"), (5, "nul_bytes")]
     assert rows[0][1:3] == (len(good) + 1, len(bad))
     assert secret not in rows[0][4]
     assert "[REDACTED:" in rows[0][4]
@@ -353,30 +399,6 @@ def test_the_store_beside_the_logs_is_not_read_as_a_log(native: Native, tmp_path
     with open_store(str(tmp_path / "s.duckdb"), writable=True) as store:
         result = store.ingest([str(tmp_path)])
     assert [Path(progress.checkpoint.path).name for progress in result.sources] == ["log.jsonl"]
-
-
-def test_a_failing_statement_keeps_nothing_of_its_batch(
-    tmp_path: Path, native: Native, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Events, accounting and checkpoint are in one transaction: after a failure the next run reads everything."""
-    from analyzer.errors import StoreError
-    from analyzer.store.batch import Batch
-
-    (tmp_path / "log.jsonl").write_bytes(native("a") + b"bad\n")
-    path = str(tmp_path / "s.duckdb")
-
-    def fail(self: Any) -> None:
-        self._connection.execute("select error('disk on fire')").fetchall()
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Batch, "_insert_quarantine", fail)
-        with open_store(path, writable=True) as store, pytest.raises(StoreError, match="disk on fire"):
-            store.ingest([str(tmp_path / "log.jsonl")])
-    with open_store(path, writable=True) as store:
-        assert store.sql("select count(*) from events").item() == 0
-        assert store.sql("select count(*) from sources").item() == 0
-        result = store.ingest([str(tmp_path / "log.jsonl")])
-    assert (result.total.events, result.total.quarantined) == (1, 1)
 
 
 def test_big_inputs_are_saved_in_several_batches(

@@ -9,6 +9,7 @@
 -- column seq BIGINT: 0-based position among the events of its writer.
 -- column host VARCHAR: The machine that wrote it, where the log says so.
 -- column time_source VARCHAR: event, or file where the record names no time and the time of its file stands in.
+-- column recognised BOOLEAN: Whether this program knows the type and the version of the line; others are kept as they are.
 -- column source_format VARCHAR: The format it was read from, as in analyzer or claude_code.
 -- column source_path VARCHAR: The file it was read from; for derived events the foreign file.
 -- column source_line BIGINT: 1-based line in that file, null for events of the file as a whole.
@@ -28,6 +29,7 @@ select
   e.seq,
   e.host,
   e.time_source,
+  e.recognised,
   e.source_format,
   e.source_path,
   e.source_line,

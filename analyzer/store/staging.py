@@ -1,0 +1,102 @@
+"""Rows as frames, the way they are handed to DuckDB: one row an event, with its place in the file beside it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from analyzer.events.rows import Rows
+
+STAGED: dict[str, Any] = {
+    "source_id": pl.Int64,
+    "line": pl.Int64,
+    "byte_offset": pl.Int64,
+    "byte_length": pl.Int64,
+    "newline_bytes": pl.Int64,
+    "event_id": pl.String,
+    "type": pl.String,
+    "moment": pl.String,
+    "session_id": pl.String,
+    "schema_version": pl.Int32,
+    "writer": pl.String,
+    "seq": pl.Int64,
+    "dropped_before": pl.Int64,
+    "host": pl.String,
+    "time_source": pl.String,
+    "payload": pl.String,
+    "facts": pl.String,
+    "source_format": pl.String,
+    "source_path": pl.String,
+    "source_line": pl.Int64,
+}
+"""`line`, `byte_offset` and `byte_length` are where an event stands in the source; `source_*` is what the store shows,
+which for an event out of a journal is the place in the foreign file."""
+
+
+def staged(rows: Rows, source_id: int, name: str, path: str, *, line: int, offset: int, end: int) -> pl.DataFrame:
+    """The rows of a block that begins behind so many lines and bytes of its source, and ends at byte `end`."""
+    found = rows.envelopes
+    derived = any([one.origin for one in found])  # noqa: C419 - a list is twice as fast here
+    writers = [one.writer for one in found]
+    seqs: list[int | None] = [one.seq for one in found]
+    dropped: list[int | None] = [one.dropped_before for one in found]
+    if derived:
+        # Writer and number of a derived event belong to the journal that it was read from.
+        for place, one in enumerate(found):
+            if one.origin:
+                writers[place] = seqs[place] = dropped[place] = None
+    known = {writer: _host(writer) for writer in set(writers)}
+    hosts = [known[writer] for writer in writers]
+    for place, host in rows.hosts.items():
+        hosts[place] = host
+    columns: dict[str, Any] = {
+        "line": rows.lines,
+        "byte_offset": rows.offsets,
+        "byte_length": rows.lengths,
+        "event_id": [one.id for one in found],
+        "type": [one.type for one in found],
+        "moment": [one.timestamp for one in found],
+        "session_id": [one.sessionId for one in found],
+        "schema_version": _column([one.v for one in found], pl.Int32),
+        "writer": writers,
+        "seq": seqs,
+        "dropped_before": _column(dropped, pl.Int64),
+        "host": hosts,
+        "time_source": _column([one.time_source for one in found], pl.String),
+        "payload": rows.payloads,
+        "facts": rows.facts,
+    }
+    if derived:
+        columns["source_format"] = [one.origin.format if one.origin else name for one in found]
+        columns["source_path"] = [one.origin.path if one.origin else path for one in found]
+        columns["source_line"] = [
+            one.origin.line if one.origin else None if at is None else at + line
+            for one, at in zip(found, rows.lines, strict=True)
+        ]
+    frame = pl.DataFrame(columns, schema={key: STAGED[key] for key in columns})
+    line_end = pl.col("byte_offset") + pl.col("byte_length")
+    frame = frame.with_columns(
+        pl.lit(source_id, pl.Int64).alias("source_id"),
+        pl.col("line") + line,
+        pl.col("byte_offset") + offset,
+        # The last line of a file may be without its newline.
+        (line_end + offset < end).cast(pl.Int64).alias("newline_bytes"),
+    )
+    if not derived:
+        frame = frame.with_columns(
+            pl.lit(name).alias("source_format"), pl.lit(path).alias("source_path"), pl.col("line").alias("source_line")
+        )
+    return frame.select(list(STAGED))
+
+
+def _column(values: list[Any], dtype: Any) -> pl.Series:
+    """Most often one value stands in every row, and need not be converted so many times."""
+    distinct = set(values)
+    if len(distinct) == 1:
+        return pl.repeat(distinct.pop(), len(values), dtype=dtype, eager=True)
+    return pl.Series(values, dtype=dtype)
+
+
+def _host(writer: str | None) -> str | None:
+    return writer.split(":", 1)[0] if writer and ":" in writer else None
