@@ -181,8 +181,7 @@ class Writer:
             raise _unwritable(self._journal)
 
     def _insert_events(self, batch: Sealed) -> None:
-        if not batch.events.height:
-            return
+        # Without any rows, too: a statement that fails then is what is wrong, and no row is poison.
         self._connection.execute(_INSERT_EVENTS, [self._now]).fetchall()
         self._connection.execute(_INSERT_FACTS).fetchall()
 
@@ -429,18 +428,18 @@ anti join repeated using (place)
 """  # noqa: S608 - as above
 _INSERT_FACTS = f"""
 insert into internal.facts_v1
-select
-  s.facts_id,
-  any_value(s.facts) as facts,
-  internal.template(internal.message(facts)) as template,
-  internal.fingerprint(template)
-from (
-  select {_FACTS_ID} as facts_id, facts
-  from staged_event
-  anti join repeated using (place)
-  where facts is not null
-) as s
-anti join internal.facts_v1 as f
-  on s.facts_id = f.facts_id
-group by s.facts_id
+with new as (
+  select s.facts_id, any_value(s.facts) as facts
+  from (
+    select {_FACTS_ID} as facts_id, facts
+    from staged_event
+    anti join repeated using (place)
+    where facts is not null
+  ) as s
+  anti join internal.facts_v1 as f
+    on s.facts_id = f.facts_id
+  group by s.facts_id
+)
+select facts_id, facts, internal.template(internal.message(facts)) as template, internal.fingerprint(template)
+from new
 """  # noqa: S608 - as above
