@@ -45,7 +45,7 @@ _IS = r"(?:\\{0,3}[\"'])?\s{0,4}(?:=>|:=|=|:)\s{0,4}(?:\\{0,3}[\"'])?"
 # The same in JSON, where a blank may be `\n`; and the first character of a value that is no number.
 _GAP = r"(?:[\s\"'\\]|\\[nrtf]|\\u000[cC])*"
 _TRACE_IS = _GAP + r"[=:][=>\s\"'\\]*"
-_TRACE_VALUE = r"[0-9.\[{]*[^0-9.,\s\"';&)}\]\\\[{]"
+_TRACE_VALUE = r"[0-9.\[{]*(?:[^0-9.,\s\"';&)}\]\\\[{]|\\[bu/])"
 
 _RULES = (
     _Rule(
@@ -149,7 +149,8 @@ _RULES = (
     _Rule(
         "assignment",
         r"(?i)" + _KEY + _IS + r"((?:[^\[\s\"',;&)}\]\\]|\[[^R\s\"',;&)}\]\\])[^\s\"',;&)}\]\\]{3,})",
-        r"(?i)" + _WORDS + _TRACE_IS + _TRACE_VALUE,
+        # Of a member the whole text counts, and more than a number is in it.
+        r"(?i)" + _WORDS + _TRACE_IS + _TRACE_VALUE + "|(?i)" + _WORDS + r"\"\s*:\s*\"[0-9.,]*[^0-9.,\"]",
         "plain",
     ),
     _Rule(
@@ -176,8 +177,8 @@ def _options() -> Any:
     options = re2.Options()
     # Bytes, not characters: a smaller automaton, and no letter outside of ASCII that folds to one inside.
     options.encoding = re2.Options.Encoding.LATIN1
-    # A ceiling for the automaton, not an allocation; a set that ran out of it would find nothing.
-    options.max_mem = 256 << 20
+    # A ceiling for each automaton, which then begins anew: hostile texts must not cost the host more memory.
+    options.max_mem = 32 << 20
     return options
 
 

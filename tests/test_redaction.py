@@ -284,7 +284,10 @@ WORDS = [
     "key",
 ]
 values = st.one_of(
-    st.sampled_from([*CORPUS, "hunter2 x", "kJ8sd0fKq2ZxW9vB7nM4tYp1LrE6cUaH", "1234"]), st.text(max_size=9)
+    st.sampled_from(
+        [*CORPUS, "hunter2 x", "12 ab", "0;x, y", "7\u0080", "12", "kJ8sd0fKq2ZxW9vB7nM4tYp1LrE6cUaH", "1234"]
+    ),
+    st.text(max_size=9),
 )
 names = st.one_of(st.sampled_from(WORDS), st.text(max_size=5))
 
