@@ -1,4 +1,4 @@
-"""A million of our own events into a store, beside DuckDB's reader, which checks nothing: `python -m benchmarks.ingest`.
+"""A million of our own events into a store, beside DuckDB's unchecked reader: `python -m benchmarks.ingest`.
 
 Each run is a process of its own; runs take turns, and medians are compared. Then a second ingest of a thousand files.
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import fcntl
 import io
 import json
 import os
@@ -107,7 +108,18 @@ def test_ingest_tells_a_person_what_it_did(run: Run, samples: Path) -> None:
     said = run("ingest", str(samples)).stdout
     assert "new events → analyzer.duckdb" in said
     assert "analyzer query quarantine-lines" in said
-    assert "unfinished last line" in said
+
+
+def test_ingest_tells_of_a_line_that_someone_is_still_writing(run: Run, tmp_path: Path) -> None:
+    """It waits for its end; the lock says that its writer lives."""
+    with EventLog(tmp_path / "logs") as log:
+        log.append("relay.triggered")
+    (path,) = (tmp_path / "logs").iterdir()
+    with path.open("ab") as handle:
+        handle.write(b'{"v":1,"id":"')
+        fcntl.flock(handle, fcntl.LOCK_SH)
+        handle.flush()
+        assert "unfinished last line waits" in run("ingest", str(path)).stdout
 
 
 def test_ingest_strict_exits_with_four_on_bad_lines(run: Run, samples: Path) -> None:

@@ -264,7 +264,7 @@ def test_an_intact_record_behind_a_torn_one_is_salvaged(read: Read) -> None:
 def test_a_torn_line_without_anything_of_interest_is_still_noticed(read: Read) -> None:
     """Lines are selected by bytes, but damage is not overlooked."""
     _, rejects = read(reply(), '{"parentUuid":"u","type":"user"', "garbage", reply())
-    assert [hit.why for hit in rejects] == ["not_json", "not_json"]
+    assert [hit.why for hit in rejects] == ["torn", "not_json"]
 
 
 def test_a_session_is_observed_with_its_requests(read: Read) -> None:

@@ -166,7 +166,7 @@ def test_a_step_that_fails_at_once_was_surfaced(read: Read) -> None:
 def test_bad_lines_are_rejected(read: Read) -> None:
     """Neither importer hides what it cannot read."""
     _, rejects = read(*RELAY, "{", {**RELAY[0], "timestamp": "31.12.2026 8 o'clock"})
-    assert [hit.why for hit in rejects] == ["not_json", "bad_timestamp"]
+    assert [hit.why for hit in rejects] == ["torn", "bad_timestamp"]
     _, rejects = read(gdd("error", message="x"), "[]")
     assert [hit.why for hit in rejects] == ["not_an_object"]
 
