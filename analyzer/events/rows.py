@@ -175,7 +175,7 @@ class RowDecoder:
     def _salvage(self, rows: Rows, text: bytes, line: int, offset: int, reject: Reject) -> Reject:
         """Whole events on a line that is broken: glued to a torn one, or to each other. Their checksums prove them."""
         intact = 0
-        for record in _intact(text):
+        for record in intact_records(text):
             event = decode(record, self._file_time)
             if isinstance(event, Event) and _add(rows, event, record, line, offset, len(text)) is None:
                 intact += 1
@@ -196,7 +196,7 @@ def _add(rows: Rows, event: Event, text: bytes, line: int, offset: int, length: 
     return None
 
 
-def _intact(text: bytes) -> Iterator[bytes]:
+def intact_records(text: bytes) -> Iterator[bytes]:
     """Records inside a broken line whose checksum holds; each of the first openings is tried."""
     starts: list[int] = []
     at = text.find(_OPENING)
