@@ -1,7 +1,7 @@
 """Work that ends by SIGKILL before its n-th moment, for n = 1, 2, ... until it gets through.
 
-A moment is a statement of the database, or a change of the file system's names. The process that dies is forked from one
-that has everything loaded and nothing open, as a start of its own costs more than the work.
+A moment is a statement of the database, or a change of the file system's names. The process that dies is forked from
+one that has everything loaded and nothing open, as a start of its own costs more than the work.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Self
 
 import duckdb
 
@@ -28,7 +28,7 @@ PRELUDE = "from analyzer.store import open_store, rebuild\n"
 class Victims:
     """Runs work that is killed. Use as a context manager."""
 
-    def __enter__(self) -> Victims:
+    def __enter__(self) -> Self:
         command = [sys.executable, "-m", "tests.store.killing"]
         self._process = subprocess.Popen(
             command, cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -74,7 +74,7 @@ class _Clock:
         if sql.lstrip().startswith(TURNING) or self._statements % STRIDE == 0:
             self.moment()
 
-    def moment(self, *_: object) -> None:
+    def moment(self) -> None:
         """Die, or go on."""
         self.left -= self.armed
         if self.armed and not self.left:
@@ -94,7 +94,7 @@ class _Counting:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._real, name)
 
-    def __enter__(self) -> _Counting:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -107,13 +107,16 @@ def _live(work: str, at: int) -> None:
     connect: Any = duckdb.connect
     duckdb.connect = lambda *a, **k: _Counting(connect(*a, **k), clock)  # type: ignore[assignment]
     for name in ("replace", "unlink", "fsync"):
-
-        def wrapped(*a: Any, real: Callable[..., Any] = getattr(os, name), **k: Any) -> Any:
-            clock.moment()
-            return real(*a, **k)
-
-        setattr(os, name, wrapped)
+        setattr(os, name, _counted(getattr(os, name), clock))
     exec(PRELUDE + work, {"arm": clock.arm})
+
+
+def _counted(real: Callable[..., Any], clock: _Clock) -> Callable[..., Any]:
+    def call(*arguments: Any, **named: Any) -> Any:
+        clock.moment()
+        return real(*arguments, **named)
+
+    return call
 
 
 def _requests() -> Iterator[tuple[str, int]]:

@@ -117,7 +117,7 @@ def test_a_statement_that_fails_for_good_keeps_nothing_of_its_batch(
 def test_a_run_killed_at_any_statement_is_completed_by_the_next(
     tmp_path: Path, logs: Path, undisturbed: dict[str, pl.DataFrame], victims: Victims
 ) -> None:
-    """kill -9 before each statement in turn, those that make the store included; the store is as if nothing had been."""
+    """kill -9 before each moment in turn, those that make the store included; the store is that of an undisturbed run."""
     for at in range(1, 1_000):
         path = tmp_path / f"s{at}.duckdb"
         work = f"arm()\nwith open_store({str(path)!r}, writable=True) as store:\n    store.ingest([{str(logs)!r}])"
