@@ -16,11 +16,11 @@ _LAST_WORDS = 3
 _LAST_DECISIONS = 5
 _WORDS_CHARS = 400
 _EDITS = {"Write": "file_path", "Edit": "file_path", "MultiEdit": "file_path", "NotebookEdit": "notebook_path"}
-_DECISION = re.compile(
-    r"[^.!?\n]*\b(?:decided|decision|chose|instead of|we will use|I will use|I'll use)\b[^.!?\n]*[.!?]?"
-)
-_OPEN = re.compile(r"^\s*(?:[-*+]\s+)?\[ \]\s+(.+)$", re.MULTILINE)
-_DONE = re.compile(r"^\s*(?:[-*+]\s+)?\[[xX]\]\s+(.+)$", re.MULTILINE)
+_SENTENCE = re.compile(r"[^.!?\n]+[.!?]?")
+_DECIDED = re.compile(r"\b(?:decided|decision|chose|instead of|we will use|I will use|I'll use)\b")
+# A box stands on one line with its words: blanks that may be newlines would be tried from every line of an empty text.
+_OPEN = re.compile(r"^[^\S\n]*(?:[-*+][^\S\n]+)?\[ \][^\S\n]+(\S.*)$", re.MULTILINE)
+_DONE = re.compile(r"^[^\S\n]*(?:[-*+][^\S\n]+)?\[[xX]\][^\S\n]+(\S.*)$", re.MULTILINE)
 
 
 def summarize(transcript: Transcript, max_tokens: int) -> str:
@@ -55,7 +55,7 @@ def _checkpoint(transcript: Transcript) -> Checkpoint:
     if not left and before is not None and not todos:
         left = before.remaining_work
     last = [_shortened(words) for words in said[-_LAST_WORDS:]]
-    decisions = [f"Decided: {words}" for words in _found(_DECISION, said)[-_LAST_DECISIONS:]]
+    decisions = [f"Decided: {words}" for words in _decisions(said)[-_LAST_DECISIONS:]]
     state = [*(f"In progress: {item}" for item in doing), *decisions, *(f"Said: {words}" for words in last)]
     files = [*(before.modified_files if before else ()), *_files(transcript.turns)]
     return Checkpoint(
@@ -93,8 +93,13 @@ def _files(turns: tuple[Turn, ...]) -> Iterator[str]:
             yield path
 
 
+def _decisions(texts: list[str]) -> list[str]:
+    sentences = (match[0] for said in texts for match in _SENTENCE.finditer(said))
+    return [_shortened(words) for words in sentences if _DECIDED.search(words)]
+
+
 def _found(pattern: re.Pattern[str], texts: list[str]) -> list[str]:
-    return [_shortened(match[match.lastindex or 0]) for said in texts for match in pattern.finditer(said)]
+    return [_shortened(match[1]) for said in texts for match in pattern.finditer(said)]
 
 
 def _shortened(words: str, limit: int = _WORDS_CHARS) -> str:

@@ -33,8 +33,8 @@ def decide(
     if journal is not None and (journal.record(event) is None or not journal.sync()):
         raise StoreError(f"the journal in {journal.folder} cannot be written", "free space, or check its permissions")
     connection.execute(
-        "insert into internal.event_v1 (event_id, type, occurred_at, payload, source_format, ingested_at)"
-        " values ($1, $2, $3, $4, 'analyzer', $3)",
+        "insert into internal.event_v1 (event_id, type, occurred_at, recognised, payload, source_format, ingested_at)"
+        " values ($1, $2, $3, true, $4, 'analyzer', $3)",
         [event.id, event.type, event.occurred_at, msgspec.json.encode(event.payload).decode()],
     ).fetchall()
     return event
@@ -44,7 +44,7 @@ def as_decided(connection: duckdb.DuckDBPyConnection) -> None:
     """Give the decisions that were read from a journal the row that `decide` gives them."""
     connection.execute(
         "update internal.event_v1 set schema_version = null, writer = null, seq = null, host = null,"
-        " time_source = null, source_format = 'analyzer', source_path = null, source_line = null,"
+        " time_source = null, recognised = true, source_format = 'analyzer', source_path = null, source_line = null,"
         " ingested_at = occurred_at"
         " where source_path in (select path from internal.source_v1)"
     ).fetchall()

@@ -10,7 +10,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.chaos.conductor import Conductor, Tally
+from tests.chaos.conductor import Conductor
+from tests.chaos.tally import Tally
 
 ROUND_SECONDS = 30.0
 """A round has a folder and a store of its own, so that the last judgement comes often."""

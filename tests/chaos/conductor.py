@@ -12,44 +12,16 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
-from dataclasses import dataclass, field
 from pathlib import Path
 
+from analyzer.errors import StoreBusyError, StoreError
 from analyzer.store import open_store
+from tests.chaos.judge import ANALYZER, judge
+from tests.chaos.tally import Tally
 
-_ACCOUNTS = """
-  select source_path, lines, event_lines + duplicates + quarantined + blank + skipped as told
-  from sources
-"""
-_INGEST = [sys.executable, "-c", "from analyzer.cli import main; main()", "ingest"]
-
-
-@dataclass(slots=True)
-class Tally:
-    """What happened, and what became of it."""
-
-    acknowledged: int = 0
-    stored: int = 0
-    lost: int = 0
-    duplicated: int = 0
-    quarantined: int = 0
-    writer_kills: int = 0
-    writer_pauses: int = 0
-    ingests: int = 0
-    ingest_kills: int = 0
-    ingests_refused: int = 0
-    """Told that another one is at work."""
-    disks_full: int = 0
-    """Ingests and writers that ran with a limit on the size of their files."""
-    moves: int = 0
-    """Files renamed, compressed, truncated after a copy, or given a torn line by somebody else."""
-    violations: list[str] = field(default_factory=list)
-
-    @property
-    def sound(self) -> bool:
-        """Whether every promise was kept."""
-        return not (self.lost or self.duplicated or self.violations) and self.acknowledged > 0
+_LONGEST_READ_SECONDS = 5.5
 
 
 class Conductor:
@@ -64,6 +36,7 @@ class Conductor:
         self._count = writers
         self._writers: list[subprocess.Popen[bytes]] = []
         self._ingests: list[tuple[subprocess.Popen[bytes], bool]] = []
+        self._over = threading.Event()
         self._born = 0
 
     def run(self, seconds: float) -> Tally:
@@ -78,6 +51,8 @@ class Conductor:
             (self._tear, 1),
         )
         chosen = [step for step, weight in steps for _ in range(weight)]
+        reader = threading.Thread(target=self._read)
+        reader.start()
         try:
             while time.monotonic() < end:
                 while len(self._writers) < self._count:
@@ -86,14 +61,17 @@ class Conductor:
                 self._collect()
                 time.sleep(self._chance.random() / 5)
         finally:
+            self._over.set()
             self._end_all()
-        self._judge()
+            reader.join()
+        judge(self._logs, self._notes, self._store, self.tally)
         return self.tally
 
     def _start_writer(self) -> None:
         self._born += 1
         command = [sys.executable, "-m", "tests.chaos.writer", str(self._logs)]
         command += [str(self._notes / str(self._born)), str(self._chance.randrange(2**32))]
+        command.append(self._chance.choice(("process", "process", "batch", "event")))
         if self._chance.random() < 0.25:
             self.tally.disks_full += 1
             command.append(str(self._chance.randrange(50_000, 400_000)))
@@ -120,20 +98,16 @@ class Conductor:
         if len(self._ingests) > 1:
             return
         limited = self._chance.random() < 0.2
-        size = self._chance.randrange(200_000, 4_000_000)
-
-        def limit() -> None:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
-
-        process = subprocess.Popen(
-            [*_INGEST, str(self._logs), "--store", str(self._store), "--quiet"],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            preexec_fn=limit if limited else None,
-        )
+        process = subprocess.Popen(self._ingest_command(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        if limited:
+            size = self._chance.randrange(200_000, 4_000_000)
+            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (size, size))
         self.tally.disks_full += limited
         self.tally.ingests += 1
         self._ingests.append((process, limited))
+
+    def _ingest_command(self) -> list[str]:
+        return [*ANALYZER, "ingest", str(self._logs), "--store", str(self._store), "--quiet"]
 
     def _kill_ingest(self) -> None:
         if self._ingests:
@@ -213,27 +187,25 @@ class Conductor:
             os.killpg(writer.pid, signal.SIGKILL)
             writer.wait()
 
-    def _judge(self) -> None:
-        done = subprocess.run(
-            [*_INGEST, str(self._logs), "--store", str(self._store), "--quiet"], capture_output=True, check=False
-        )
-        if done.returncode:
-            self.tally.violations.append(f"last ingest exit {done.returncode}: {done.stderr.decode()[-400:]}")
-            return
-        noted = [line for path in self._notes.iterdir() for line in path.read_text().split("\n")[:-1]]
-        with open_store(self._store) as store:
-            stored = store.sql("select event_id, count(*) as n from events group by 1")
-            sources = store.sql(_ACCOUNTS)
-            quarantined = store.sql("select count(*) as n from quarantine")["n"][0]
-        if hung := noted.count("hung"):
-            self.tally.violations.append(f"{hung} forked children hung")
-        noted = [line for line in noted if line != "hung"]
-        known = set(stored["event_id"])
-        self.tally.acknowledged = len(noted)
-        self.tally.stored = len(known)
-        self.tally.lost = len(set(noted) - known)
-        self.tally.duplicated = stored.filter(stored["n"] > 1).height
-        self.tally.quarantined = quarantined
-        for path, lines, told in sources.rows():
-            if lines != told:
-                self.tally.violations.append(f"{path}: {lines} lines, {told} accounted for")
+    def _read(self) -> None:
+        """Someone who looks at the store all the while: told that it is busy, or shown the state after some batch."""
+        while not self._over.wait(0.1):
+            if not self._store.exists():
+                continue
+            began = time.monotonic()
+            try:
+                with open_store(self._store) as store:
+                    events, told = store.sql(
+                        "select (select count(*) from events), (select coalesce(sum(events), 0) from sources)"
+                    ).row(0)
+                if events != told:
+                    self.tally.violations.append(f"a reader saw {events} events where {told} were accounted for")
+                self.tally.reads += 1
+            except StoreBusyError:
+                self.tally.reads_refused += 1
+            except StoreError as error:
+                # The first ingest may have died before the store was one.
+                if self.tally.reads:
+                    self.tally.violations.append(f"a reader was told: {error}")
+            if (seconds := time.monotonic() - began) > _LONGEST_READ_SECONDS:
+                self.tally.violations.append(f"a reader waited for {seconds:.1f} s")

@@ -1,8 +1,8 @@
 """One writer of the chaos: appends as fast as it may, and notes every id that it was given.
 
-`python -m tests.chaos.writer FOLDER NOTES SEED [FILE_LIMIT_BYTES]`. The note is written after `append` has returned, so
-a kill between the two leaves an event that is stored and not noted; the other way round would be a loss. A forked child
-that does not come to its end is noted as `hung`.
+`python -m tests.chaos.writer FOLDER NOTES SEED DURABILITY [FILE_LIMIT_BYTES]`. The note is written after `append` has
+returned, so a kill between the two leaves an event that is stored and not noted; the other way round would be a loss. A
+forked child that does not come to its end is noted as `hung`.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ def write(log: EventLog, notes: int, chance: random.Random, stopped: threading.E
 
 def main() -> None:
     """Threads that append, forks that append, until a signal ends it."""
-    folder, noted, seed, *limit = sys.argv[1:]
+    folder, noted, seed, durability, *limit = sys.argv[1:]
     if limit:
         resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit[0]), int(limit[0])))
     chance = random.Random(int(seed))
     notes = os.open(noted, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-    log = EventLog(folder, max_bytes=PART_BYTES)
+    log = EventLog(folder, max_bytes=PART_BYTES, durability=durability)
     stopped = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopped.set())
     threads = [

@@ -13,7 +13,7 @@ import pytest
 from analyzer.events import EventLog
 from analyzer.events.times import EPOCH
 from analyzer.store import Prune, open_store, rebuild
-from tests.store.test_quarantine import killed_at_each_statement
+from tests.store.killing import Victims
 from tests.store.test_rebuild import MOMENTS, assert_same, dump, feed
 
 Native = Callable[..., bytes]
@@ -180,12 +180,11 @@ def test_decisions_of_a_part_of_the_journal_move_on_before_it_goes(path: Path) -
         assert log.dropped == 0
 
 
-@pytest.mark.slow
-def test_a_prune_killed_at_any_statement_leaves_all_or_nothing(path: Path) -> None:
+def test_a_prune_killed_at_any_statement_leaves_all_or_nothing(path: Path, victims: Victims) -> None:
     """The store opens, and holds either every old row or none."""
     seen = set()
 
-    def check() -> None:
+    def check(at: int) -> None:
         with open_store(path) as store:
             rows = store.sql(
                 f"select count(*) filter (where occurred_at < timestamp '{BEFORE}'),"
@@ -193,6 +192,9 @@ def test_a_prune_killed_at_any_statement_leaves_all_or_nothing(path: Path) -> No
             ).rows()
             seen.add(rows[0])
 
-    work = "from datetime import datetime; store.prune(datetime(2026, 6, 1), files=True)"
-    assert killed_at_each_statement(path, work, check) > 15
+    work = (
+        f"from datetime import datetime\nwith open_store({str(path)!r}, writable=True) as store:\n"
+        "    arm(); store.prune(datetime(2026, 6, 1), files=True)"
+    )
+    assert victims.killed_at_each_moment(work, check) > 8
     assert seen == {(3, 2), (0, 1)}

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import gzip
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from analyzer.store import Store, open_store, rebuild
+from tests.store.killing import Victims
 from tests.store.test_rebuild import assert_same, dump, feed
 
 Native = Callable[..., bytes]
@@ -109,49 +108,8 @@ def test_a_file_that_is_gone_or_rewritten_keeps_its_rejects(
         assert_adds_up(store)
 
 
-KILLED = """
-import os, signal, sys
-import analyzer.store.database as database
-from analyzer.store import open_store
-
-left = int(sys.argv[2])
-
-class Counting:
-    def __init__(self, real):
-        self._real = real
-    def execute(self, *arguments):
-        global left
-        left -= 1
-        if not left:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return self._real.execute(*arguments)
-    def __getattr__(self, name):
-        return getattr(self._real, name)
-
-connect = database.duckdb.connect
-database.duckdb.connect = lambda *a, **k: Counting(connect(*a, **k))
-with open_store(sys.argv[1], writable=True) as store:
-    exec(sys.argv[3])
-print("done")
-"""
-
-
-def killed_at_each_statement(path: Path, work: str, check: Callable[[], None]) -> int:
-    """Run `work` on a copy of the store, killed before its n-th statement for n = 1, 2, ...; how many there were."""
-    for step in range(1, 500):
-        done = subprocess.run(
-            [sys.executable, "-c", KILLED, str(path), str(step), work], capture_output=True, text=True, check=False
-        )
-        check()
-        if "done" in done.stdout:
-            return step
-        assert done.returncode == -9, done.stderr
-    raise AssertionError("it never ends")
-
-
-@pytest.mark.slow
 def test_a_retry_killed_at_any_statement_mends_all_or_nothing(
-    tmp_path: Path, native: Native, around: Callable[[bytes], bytes]
+    tmp_path: Path, native: Native, around: Callable[[bytes], bytes], victims: Victims
 ) -> None:
     """Never an event without its line, never a line twice."""
     log, path = tmp_path / "log.jsonl", tmp_path / "s.duckdb"
@@ -160,10 +118,11 @@ def test_a_retry_killed_at_any_statement_mends_all_or_nothing(
     log.write_bytes(around(native("b") + native("a") + b"broken\n"))
     seen = set()
 
-    def check() -> None:
+    def check(at: int) -> None:
         with open_store(path) as store:
             assert_adds_up(store)
             seen.add(store.sql("select (select count(*) from events), (select count(*) from quarantine)").rows()[0])
 
-    assert killed_at_each_statement(path, "store.retry_quarantine()", check) > 10
+    work = f"with open_store({str(path)!r}, writable=True) as store:\n    arm(); store.retry_quarantine()"
+    assert victims.killed_at_each_moment(work, check) > 8
     assert seen == {(19, 2), (20, 1)}

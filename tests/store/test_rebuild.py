@@ -19,6 +19,7 @@ import pytest
 from analyzer.errors import StoreError
 from analyzer.store import open_store, rebuild, views
 from analyzer.store.replacement import aside_of, work_of
+from tests.store.killing import Victims
 
 Native = Callable[..., bytes]
 Dump = dict[str, list[tuple[Any, ...]]]
@@ -326,64 +327,20 @@ def test_a_database_of_something_else_is_left_alone(tmp_path: Path) -> None:
     assert (tmp_path / "o.duckdb").read_bytes() == before
 
 
-KILLED = """
-import os, signal, sys
-import analyzer.store.database as database
-import analyzer.store.replacement as replacement
-from analyzer.store import rebuild
-
-left = int(sys.argv[2])
-
-def step(*_):
-    global left
-    left -= 1
-    if not left:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-class Counting:
-    def __init__(self, real):
-        self._real = real
-    def execute(self, *arguments):
-        step()
-        return self._real.execute(*arguments)
-    def __getattr__(self, name):
-        return getattr(self._real, name)
-    def __enter__(self):
-        return self
-    def __exit__(self, *_):
-        self._real.close()
-
-connect = database.duckdb.connect
-database.duckdb.connect = lambda *a, **k: Counting(connect(*a, **k))
-for name in ("replace", "unlink", "fsync"):
-    def wrapped(*a, real=getattr(os, name), **k):
-        step()
-        return real(*a, **k)
-    setattr(os, name, wrapped)
-rebuild(sys.argv[1])
-print("done", -left)
-"""
-
-
-@pytest.mark.slow
-def test_a_rebuild_killed_at_any_statement_leaves_the_old_store_or_the_new(tmp_path: Path, native: Native) -> None:
-    """Killed before each statement and each change of a name in turn, until one run gets through."""
+def test_a_rebuild_killed_at_any_statement_leaves_the_old_store_or_the_new(
+    tmp_path: Path, native: Native, victims: Victims
+) -> None:
+    """Killed before statements and before each change of a name in turn, until one run gets through."""
     log = tmp_path / "log.jsonl"
     log.write_bytes(native("a", caller="x", reason="unknown") + b"broken\n")
     feed(tmp_path / "s.duckdb", log)
     with open_store(tmp_path / "s.duckdb", writable=True) as opened:
         opened.reclassify(apply=True)
     before = dump(tmp_path / "s.duckdb")
-    for step in range(1, 1000):
-        done = subprocess.run(
-            [sys.executable, "-c", KILLED, str(tmp_path / "s.duckdb"), str(step)],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert dump(tmp_path / "s.duckdb") == before, step
-        if "done" in done.stdout:
-            break
-        assert done.returncode == -9, done.stderr
-    assert step > 40
-    assert not os.path.exists(work_of(str(tmp_path / "s.duckdb")))
+    path = str(tmp_path / "s.duckdb")
+
+    def check(at: int) -> None:
+        assert dump(path) == before, at
+
+    assert victims.killed_at_each_moment(f"arm(); rebuild({path!r})", check) > 30
+    assert not os.path.exists(work_of(path))
