@@ -17,7 +17,6 @@ from analyzer.errors import BUSY, TIMED_OUT, AnalyzerError
 from analyzer.recovery.exhaustion import Exhaustion, exhaustion, log_exhausted
 from analyzer.recovery.process import NotStartedError
 from analyzer.recovery.process_signals import held_back
-from analyzer.recovery.process_stdin import Stdin
 from analyzer.recovery.step_error import UNKNOWN, RelayHaltedError, StepError, step_error
 from analyzer.recovery.supervise_chain import Chain
 from analyzer.recovery.supervise_instance import Ending, Instance, Streams
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from analyzer.classifier import Ruleset
     from analyzer.events import EventLog
     from analyzer.recovery.pool import AgentPool
+    from analyzer.recovery.process_stdin import Stdin
     from analyzer.recovery.relay import Relay
 
 _STDIN = 0
@@ -142,7 +142,7 @@ class _Supervisor:
     def run(self) -> Run:
         began = self._clock.now()
         # A command that is started once reads our stdin itself, and so does one at a terminal.
-        stdin = Stdin(_STDIN) if self._limits.retries > 0 or self.relay is not None else None
+        stdin = self._kept_stdin() if self._limits.retries > 0 or self.relay is not None else None
         try:
             return self._run(stdin)
         except (KeyboardInterrupt, WaitCancelledError):
@@ -186,6 +186,11 @@ class _Supervisor:
             finally:
                 if instance is not None:
                     instance.close()
+
+    def _kept_stdin(self) -> Stdin:
+        from analyzer.recovery.process_stdin import Stdin  # most commands are started once
+
+        return Stdin(_STDIN)
 
     def _start(self, stdin: Stdin | None) -> Instance:
         preface = b""

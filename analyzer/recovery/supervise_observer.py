@@ -10,8 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import msgspec
-
 from analyzer.recovery.streams import Lines, Tail, last_lines, line_at
 
 # Inside a JSON string these quotes would be escaped, so an unescaped match is structure, never somebody's prose.
@@ -126,8 +124,12 @@ class Observer:
 
 def parse(line: bytes) -> Mapping[str, Any]:
     """The object on a line; an empty one where there is none."""
+    if not line:
+        return {}
+    import msgspec  # a command should not have to wait for it
+
     try:
-        found = msgspec.json.decode(line) if line else None
+        found = msgspec.json.decode(line)
     except (msgspec.DecodeError, RecursionError, UnicodeError):
         return {}
     return mapping(found)
