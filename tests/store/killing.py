@@ -21,7 +21,7 @@ from tests import LONG_RUNS, REPOSITORY
 
 STRIDE = 1 if LONG_RUNS > 1 else 9
 """Every so manieth statement is a moment; what begins, ends or attaches something always is one."""
-TURNING = ("begin", "commit", "checkpoint", "attach", "detach", "insert into internal.store", "delete", "update")
+TURNING = ("begin", "commit", "checkpoint", "attach", "detach")
 PRELUDE = "from analyzer.store import open_store, rebuild\n"
 
 
