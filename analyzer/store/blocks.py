@@ -68,3 +68,17 @@ class Blocks:
         """Where the held line ends in this chunk, when it is over the cap by then."""
         first = chunk.find(b"\n") + 1
         return first if first and held_length + first > self._max_line else 0
+
+
+def lengths_of(source: Input, lines: set[int]) -> dict[int, int]:
+    """Bytes of these lines, by their 1-based number, each with its newline where it has one."""
+    found: dict[int, int] = {}
+    number = 0
+    blocks = Blocks(source, 0)
+    for stretch in blocks:
+        sizes = [stretch.length] if stretch.overlong else [len(text) + 1 for text in stretch.data.split(b"\n")[:-1]]
+        found.update((number + nth, size) for nth, size in enumerate(sizes, 1) if number + nth in lines)
+        number += len(sizes)
+    if blocks.tail_length and number + 1 in lines:
+        found[number + 1] = blocks.tail_length
+    return found

@@ -9,10 +9,12 @@ import os
 
 import duckdb
 
-from analyzer.errors import StoreError
+from analyzer.errors import InputError, StoreError
 from analyzer.importers import FORMATS
+from analyzer.store.blocks import lengths_of
 from analyzer.store.database import connect_plain, first_line
 from analyzer.store.identity import Checkpoint
+from analyzer.store.inputs import Input
 from analyzer.store.lock import patiently
 
 FORMER = "analyzer_former"
@@ -198,15 +200,31 @@ _FATES = ("quarantined", "blank", "skipped")
 def split_by_events(connection: duckdb.DuckDBPyConnection) -> None:
     """Which lines of foreign logs gave events first is told by the events, as the journal had them before the log."""
     connection.execute(
-        "with given as (select s.source_id, count(*) as events,"  # noqa: S608 - a list of our own names
-        " count(distinct e.source_line) filter (where q.line is null) as lines"
+        "create or replace temp table given as select distinct s.source_id, s.path, e.source_line as line,"  # noqa: S608
+        " count(*) over (partition by s.source_id) as events, q.line is null as whole"
         " from internal.source_v1 as s join internal.event_v1 as e"
         " on e.source_path = s.path and e.source_format = s.format"
         " left join (select distinct source_id, line from internal.quarantine_v1) as q"
         " on q.source_id = s.source_id and q.line = e.source_line"
-        f" where s.format not in ({', '.join(repr(name) for name in _NATIVE)}) group by s.source_id)"
-        " update internal.source_v1 as s set events = g.events,"
-        " event_lines = least(g.lines, s.event_lines + s.duplicates),"
-        " duplicates = greatest(s.event_lines + s.duplicates - g.lines, 0)"
-        " from given as g where s.source_id = g.source_id"
+        f" where s.format not in ({', '.join(repr(name) for name in _NATIVE)})"
     ).fetchall()
+    rows = connection.execute(
+        "select source_id, path, any_value(events), coalesce(list(line) filter (whole and line is not null), [])"
+        " from given group by source_id, path"
+    ).fetchall()
+    for source_id, path, events, lines in rows:
+        connection.execute(
+            "update internal.source_v1 set events = $2, event_lines = least($3, event_lines + duplicates),"
+            " duplicates = greatest(event_lines + duplicates - $3, 0),"
+            " event_bytes = least($4, event_bytes + duplicate_bytes),"
+            " duplicate_bytes = greatest(event_bytes + duplicate_bytes - $4, 0) where source_id = $1",
+            [source_id, events, len(lines), _bytes_of(path, set(lines))],
+        ).fetchall()
+
+
+def _bytes_of(path: str, lines: set[int]) -> int:
+    try:
+        with Input(path) as source:
+            return sum(lengths_of(source, lines).values())
+    except InputError:
+        return 0

@@ -20,6 +20,7 @@ from analyzer.errors import InputError, StoreError
 from analyzer.events import Event, EventLog, Origin
 from analyzer.events.times import now
 from analyzer.importers import BY_NAME
+from analyzer.store.blocks import lengths_of
 from analyzer.store.database import connect, query_errors, transaction
 from analyzer.store.frames import register, to_frame
 from analyzer.store.identity import Checkpoint
@@ -27,6 +28,11 @@ from analyzer.store.ingest import checkpoints, ingest, open_journal
 from analyzer.store.inputs import Input
 from analyzer.store.lock import MEMORY
 from analyzer.store.prune import horizon_of
+
+_FATES = (
+    ("quarantined", "event_lines", "skipped", "duplicates"),
+    ("quarantined_bytes", "event_bytes", "skipped_bytes", "duplicate_bytes"),
+)
 
 
 @dataclass(slots=True)
@@ -185,13 +191,21 @@ class _Source:
 
     def _count(self, lines: list[int], events: pl.DataFrame) -> None:
         """The lines are no longer in quarantine but one of the other four."""
-        new = set(events["source_line"].to_list())
-        fresh = sum(line in new for line in lines)
-        skipped = self._trial.execute("select skipped from internal.source_v1").fetchall()[0][0]
+        with Input(self._checkpoint.path) as source:
+            sizes = lengths_of(source, set(lines))
+        fresh = set(events["source_line"].to_list()) & sizes.keys()
+        found = self._trial.execute("select skipped, skipped_bytes from internal.source_v1").fetchall()[0]
+        # What is neither new nor skipped is a duplicate; lines and bytes are split alike.
+        moved = (len(sizes), sum(sizes.values())), (len(fresh), sum(sizes[line] for line in fresh))
+        for (bad, new, skipped, repeated), total, gained, known in zip(_FATES, *moved, found, strict=True):
+            self._connection.execute(
+                f"update internal.source_v1 set {bad} = {bad} - $2, {new} = {new} + $3,"  # noqa: S608 - named above
+                f" {skipped} = {skipped} + least(greatest($4 - {skipped}, 0), $2 - $3),"
+                f" {repeated} = {repeated} + $2 - $3 - least(greatest($4 - {skipped}, 0), $2 - $3)"
+                " where source_id = $1",
+                [self._checkpoint.source_id, total, gained, known],
+            ).fetchall()
         self._connection.execute(
-            "update internal.source_v1 set quarantined = quarantined - $2, event_lines = event_lines + $3,"
-            " skipped = skipped + least(greatest($4 - skipped, 0), $2 - $3),"
-            " duplicates = duplicates + $2 - $3 - least(greatest($4 - skipped, 0), $2 - $3),"
-            " events = events + $5, last_ingested_at = $6 where source_id = $1",
-            [self._checkpoint.source_id, len(lines), fresh, skipped, events.height, now()],
+            "update internal.source_v1 set events = events + $2, last_ingested_at = $3 where source_id = $1",
+            [self._checkpoint.source_id, events.height, now()],
         ).fetchall()

@@ -11,16 +11,17 @@ import duckdb
 import polars as pl
 
 from analyzer.classifier.rules import ruleset_for
+from analyzer.errors import StoreError
 from analyzer.store import adhoc
 from analyzer.store.catalogue import run as run_query
-from analyzer.store.database import connect, missing, private_files, query_errors, transaction
+from analyzer.store.database import connect, first_line, missing, private_files, query_errors, transaction
 from analyzer.store.decisions import decide
 from analyzer.store.ingest import IngestResult, ingest, open_journal
 from analyzer.store.lock import MEMORY, exclusive, patiently
 from analyzer.store.prune import Prune, apply_horizon, prune
 from analyzer.store.quarantine import Retry, retry
 from analyzer.store.reclassify import Reclassification, reclassify, verdicts
-from analyzer.store.replacement import complete_replacement, replacement_waits
+from analyzer.store.replacement import complete_replacement, discard_work, replace_store, replacement_waits, work_of
 from analyzer.store.rulesets import judge_history, keep_up
 
 
@@ -176,6 +177,8 @@ class _WritableStore(Store):
         self._lock.__enter__()
         try:
             complete_replacement(path)
+            if path != MEMORY and not os.path.exists(path):
+                _make(path)
             # Readers may have it open; who only reads is soon done.
             super().__init__(patiently(lambda: connect(path, read_only=False)), path)
         except BaseException:
@@ -189,6 +192,20 @@ class _WritableStore(Store):
     def close(self) -> None:
         super().close()
         self._lock.__exit__(None, None, None)
+
+
+def _make(path: str) -> None:
+    """An empty store gets its name when it is whole: who dies here, or fills the disk, leaves nothing in its place."""
+    discard_work(path)
+    try:
+        connect(work_of(path), read_only=False).close()
+        replace_store(path)
+    except duckdb.Error as error:
+        discard_work(path)
+        raise StoreError(f"{path} cannot be made: {first_line(error)}", "free space, or check permissions") from None
+    except BaseException:
+        discard_work(path)
+        raise
 
 
 def open_store(path: str | os.PathLike[str], *, writable: bool = False, create: bool = True) -> Store:

@@ -8,6 +8,13 @@ from typing import Any
 
 import duckdb
 
+from tests import LONG_RUNS
+
+
+def sampled(statements: range, first: int = 0) -> range:
+    """Every third of them, from the `first` one on; in long runs all of them."""
+    return statements if LONG_RUNS > 1 else statements[first::3]
+
 
 class Faulty:
     """Stands in for a DuckDB connection; the transaction that a statement fails in is really aborted."""

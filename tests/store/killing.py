@@ -21,7 +21,7 @@ from tests import LONG_RUNS, REPOSITORY
 
 STRIDE = 1 if LONG_RUNS > 1 else 9
 """Every so manieth statement is a moment; what begins, ends or attaches something always is one."""
-TURNING = ("begin", "commit", "checkpoint", "attach", "detach", "insert into internal.store", "delete", "update")
+TURNING = ("begin", "commit", "checkpoint", "attach", "detach")
 PRELUDE = "from analyzer.store import open_store, rebuild\n"
 
 
@@ -101,14 +101,19 @@ class _Counting:
         self._real.close()
 
 
-def _live(work: str, at: int) -> None:
-    """The work, in the child."""
+_kept: list[object] = []
+
+
+def _live(work: str, at: int) -> dict[str, Any]:
+    """The work, in the child; whatever it has not closed is still open in what comes back."""
     clock = _Clock(at)
     connect: Any = duckdb.connect
     duckdb.connect = lambda *a, **k: _Counting(connect(*a, **k), clock)  # type: ignore[assignment]
     for name in ("replace", "unlink", "fsync"):
         setattr(os, name, _counted(getattr(os, name), clock))
-    exec(PRELUDE + work, {"arm": clock.arm})
+    names: dict[str, Any] = {"arm": clock.arm}
+    exec(PRELUDE + work, names)
+    return names
 
 
 def _counted(real: Callable[..., Any], clock: _Clock) -> Callable[..., Any]:
@@ -135,11 +140,10 @@ def main() -> None:
         if not child:
             code = 0
             try:
-                _live(work, at)
+                _kept.append(_live(work, at))
             except BaseException:
                 code = 1
                 os.write(tell, traceback.format_exc()[-2_000:].encode())
-            # The store is left as it is: nothing is closed that the work has not closed.
             os._exit(code)
         os.close(tell)
         with os.fdopen(told, "rb") as said:

@@ -1,12 +1,8 @@
-"""Whatever happens to logs and readers, in any order: what was acknowledged is stored once, and everything adds up.
-
-`ANALYZER_LONG_RUNS` multiplies the number of histories; a long run is `ANALYZER_LONG_RUNS=100 pytest THIS_FILE`.
-"""
+"""Whatever happens to logs and readers, in any order: what was acknowledged is stored once, and everything adds up."""
 
 from __future__ import annotations
 
 import gzip
-import os
 import shutil
 import tempfile
 from datetime import datetime, timedelta
@@ -21,6 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from analyzer.errors import StoreError
 from analyzer.events import Event, encode
 from analyzer.store import Store, open_store
+from tests import LONG_RUNS
 from tests.store.faults import Faulty
 
 LIVE = "events.jsonl"
@@ -170,7 +167,7 @@ class History(RuleBasedStateMachine):
 
 TestHistory = History.TestCase
 TestHistory.settings = settings(
-    max_examples=8 * int(os.environ.get("ANALYZER_LONG_RUNS", "1")),
+    max_examples=8 * LONG_RUNS,
     stateful_step_count=14,
     deadline=None,
     suppress_health_check=list(HealthCheck),

@@ -32,6 +32,7 @@ def assert_adds_up(store: Store) -> None:
     """A line is one of five things, and quarantine holds the lines that the sources say."""
     assert store.sql(
         "from sources where lines <> event_lines + duplicates + quarantined + blank + skipped"
+        " or bytes <> event_bytes + duplicate_bytes + quarantined_bytes + blank_bytes + skipped_bytes"
         " or least(event_lines, duplicates, quarantined, blank, skipped, events) < 0"
     ).is_empty()
     assert store.sql(
@@ -59,6 +60,7 @@ def test_lines_that_can_be_read_now_become_events_once(
         assert store.sql(query).rows() == [("a", 10), ("b", 11), ("c", 14)]
         assert store.sql("select line from quarantine").rows() == [(12,)]
         assert store.sql("select event_lines, duplicates, quarantined from sources").rows() == [(21, 1, 1)]
+        assert store.sql("select duplicate_bytes, quarantined_bytes from sources").rows() == [(len(lines[1]), 7)]
         assert_adds_up(store)
         again = store.retry_quarantine()
         assert (again.tried, again.mended, again.events, again.remaining) == (1, 0, 0, 1)

@@ -55,6 +55,16 @@ def _columns(view: str, without: tuple[str, ...]) -> str:
     return ", ".join(f'"{column.name}"' for column in views()[view].columns if column.name not in without)
 
 
+def place_of(view: str, column: str, without: tuple[str, ...] = ()) -> int:
+    """Where a column stands in the rows of a dump."""
+    return [item.name for item in views()[view].columns if item.name not in without].index(column)
+
+
+def total(found: Dump, view: str, column: str) -> int:
+    """The sum of a column."""
+    return sum(row[place_of(view, column)] for row in found[view])
+
+
 def assert_same(after: Dump, before: Dump) -> None:
     """Told by the rows that differ."""
     for name, rows in before.items():
@@ -183,7 +193,7 @@ def test_rows_of_logs_that_are_gone_are_carried_over_and_marked(store: Path, log
         marked = opened.sql("select distinct source_path from sources where status = 'vanished'")
         assert set(marked["source_path"]) >= {str(path) for path in gone}
         assert opened.sql("select sum(lines), sum(events) from sources").rows() == [
-            (sum(row[5] for row in before["sources"]), sum(row[11] for row in before["sources"]))
+            (total(before, "sources", "lines"), total(before, "sources", "events"))
         ]
 
 
@@ -267,12 +277,13 @@ def test_a_store_of_another_version_keeps_what_it_knows(store: Path, logs: Path,
 
 def test_events_of_foreign_logs_survive_the_log_and_the_store(store: Path, logs: Path) -> None:
     """The journal alone gives them back, word for word."""
-    derived = [row for row in dump(store, MOMENTS)["events"] if row[10] == "claude_code"]
+    place = place_of("events", "source_format", MOMENTS)
+    derived = [row for row in dump(store, MOMENTS)["events"] if row[place] == "claude_code"]
     shutil.copytree(store.parent / "s.journal", store.parent / "t.journal")
     (logs / "one.jsonl").write_bytes((logs / "own.jsonl").read_bytes())
     rebuild(str(store.parent / "t.duckdb"), [str(logs / "one.jsonl")])
     assert derived
-    assert [row for row in dump(store.parent / "t.duckdb", MOMENTS)["events"] if row[10] == "claude_code"] == derived
+    assert [row for row in dump(store.parent / "t.duckdb", MOMENTS)["events"] if row[place] == "claude_code"] == derived
 
 
 def test_an_event_too_large_for_a_log_line_is_the_same_in_store_and_journal(tmp_path: Path) -> None:

@@ -1,0 +1,70 @@
+"""A log that was damaged at any place: whole lines are kept, and nothing is made up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from analyzer.events import Event, EventLog, encode, log
+from analyzer.events.rows import RowDecoder
+
+DAY = 86_400 * 10**9
+MOMENT = datetime(2026, 11, 2, 8)
+LINES = [
+    encode(Event("a.b", MOMENT, "s", {"text": text}, f"id-{number}", writer="h:1:a", seq=number))
+    for number, text in enumerate(("plain", "é 中 🙂", ""))
+]
+WHOLE = b"".join(LINES)
+
+
+def ids(data: bytes) -> list[str]:
+    """What is read of a block."""
+    return [envelope.id for envelope in RowDecoder(MOMENT).decode(data).rows.envelopes]
+
+
+def whole_before(cut: int) -> list[str]:
+    """Lines that end before the place, with or without their newline."""
+    ends = [sum(map(len, LINES[: number + 1])) for number in range(len(LINES))]
+    return [f"id-{number}" for number, end in enumerate(ends) if end - 1 <= cut]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda cut: WHOLE[:cut] + b"\n",
+        lambda cut: WHOLE[:cut] + bytes(len(WHOLE) - cut) + b"\n",
+        lambda cut: WHOLE[:cut] + bytes(4_096) + b"\n",
+    ],
+    ids=["cut", "zeros to the end", "a page of zeros"],
+)
+def test_a_log_that_breaks_off_anywhere_keeps_its_whole_lines(damage: Callable[[int], bytes]) -> None:
+    """At every byte: lines before it are events, what is left of the others is rejected, and later lines are kept."""
+    later = encode(Event("a.b", MOMENT, "s", {}, "later"))
+    for cut in range(len(WHOLE) + 1):
+        expected = whole_before(cut)
+        found = ids(damage(cut) + later)
+        assert found[-1] == "later"
+        # A line that zeros stand behind may be salvaged, or be rejected as a whole.
+        assert found[:-1] in ([*expected], [*expected[:-1]]) if b"\0" in damage(cut) else found[:-1] == expected, cut
+        decoded = RowDecoder(MOMENT).decode(damage(cut))
+        accounted = len(set(decoded.rows.lines) | {line for line, *_ in decoded.rejects})
+        assert accounted + decoded.blank == decoded.lines, cut
+
+
+def test_a_clock_that_jumps_costs_no_event_and_no_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An hour back, a year on, 1970: every event is in some file of the folder, and `seq` keeps their order."""
+    now = 20_758 * DAY + 5
+    clock = iter([now, now - 3_600 * 10**9, now + 365 * DAY, 0, now, now - DAY, now])
+    monkeypatch.setattr(log.system, "time_ns", lambda: next(clock))
+    with EventLog(tmp_path) as writer:
+        given = [writer.append("a.b", {"n": n}) for n in range(6)]
+    found = [
+        (envelope.seq, envelope.id)
+        for path in tmp_path.iterdir()
+        for envelope in RowDecoder(MOMENT).decode(path.read_bytes()).rows.envelopes
+    ]
+    assert [event_id for _, event_id in sorted(found)] == given
+    assert len(list(tmp_path.iterdir())) == 4
