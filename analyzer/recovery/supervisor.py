@@ -178,8 +178,10 @@ class _Supervisor:
 
     def _start(self, stdin: Stdin | None) -> Instance:
         preface = b""
-        if self.relay is not None and self.relay.path is not None:
-            preface = _PREFACE.format(document=self.relay.path.read_text("utf-8")).encode()
+        if self.relay is not None and self.relay.checkpoint is not None:
+            from analyzer.redaction import redact
+
+            preface = _PREFACE.format(document=redact(self.relay.checkpoint.render())).encode("utf-8", "replace")
         given = stdin.feed(preface) if stdin is not None and (preface or not os.isatty(_STDIN)) else None
         try:
             return Instance(

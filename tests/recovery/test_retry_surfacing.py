@@ -127,3 +127,17 @@ def test_a_compressor_of_ones_own_is_asked_with_the_calls_arguments(settings: di
     assert Retry("planner", compress=compress, **settings).call(call, "p", model="m") == "fine"
     assert asked == [("p", "m")]
     assert log.payloads("context.recovered")[0]["strategy"] == "trim"
+
+
+def test_where_no_turn_can_go_long_tool_outputs_are_cut(settings: dict[str, Any], log: Log) -> None:
+    """One question and one huge answer of a tool, as an attachment is: the answer is cut, and the call made again."""
+    messages: list[dict[str, Any]] = [
+        {"role": "user", "content": "what is in it?"},
+        {"role": "assistant", "content": None, "tool_calls": [{"id": "c1", "type": "function"}]},
+        {"role": "tool", "tool_call_id": "c1", "content": "x" * 400_000},
+    ]
+    retry = Retry("planner", compress=ContextRecovery().compress, **settings)
+    assert retry.call(Flaky(HttpError(400, OVERFLOW), "fine"), messages) == "fine"
+    assert len(messages) == 3
+    assert len(messages[2]["content"]) < 50_000
+    assert log.payloads("context.recovered")[0]["strategy"] == "truncate_tool_outputs"
