@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from analyzer.errors import AnalyzerError
     from analyzer.events import Event, EventLog
     from analyzer.recovery import (
+        AgentPool,
         Backoff,
         ContextRecovery,
         ContextRecoveryHook,
@@ -24,10 +25,12 @@ if TYPE_CHECKING:
         RateLimitedError,
         Retry,
         RetryWatch,
+        supervise,
     )
     from analyzer.store import open_store
 
 _HOMES = {
+    "AgentPool": "analyzer.recovery",
     "AnalyzerError": "analyzer.errors",
     "Backoff": "analyzer.recovery",
     "Classification": "analyzer.classifier",
@@ -49,10 +52,12 @@ _HOMES = {
     "open_store": "analyzer.store",
     "overview": "analyzer.analysis",
     "spikes": "analyzer.analysis",
+    "supervise": "analyzer.recovery",
     "unknowns": "analyzer.analysis",
 }
 
 __all__ = [
+    "AgentPool",
     "AnalyzerError",
     "Backoff",
     "Classification",
@@ -74,6 +79,7 @@ __all__ = [
     "open_store",
     "overview",
     "spikes",
+    "supervise",
     "unknowns",
 ]
 

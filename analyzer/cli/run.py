@@ -16,6 +16,7 @@ from analyzer.cli.options import DEFAULT_LOG, quiet_option
 if TYPE_CHECKING:
     from analyzer.classifier import Ruleset
     from analyzer.events import EventLog
+    from analyzer.recovery.guard import RateGuard
     from analyzer.recovery.pool import AgentPool
     from analyzer.recovery.relay import Relay
     from analyzer.recovery.relay_config import RelaySettings
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 @click.option("--log", "folder", default=DEFAULT_LOG, metavar="DIR", help=f"The log folder. Default {DEFAULT_LOG}/.")
 @click.option("--agent", metavar="NAME", help="Who runs, in the log and in the pool. Default: the command's name.")
 @click.option("--pool", "pool_path", metavar="FILE", help="Agents at their usage limit, shared by all runs.")
+@click.option("--limits", metavar="DIR", help="Rate limits by provider, shared by all runs and `RateGuard`s.")
+@click.option("--provider", metavar="NAME", help="Whose rate limits hold. Default: the agent's name.")
 @click.option("--retries", type=click.IntRange(0), default=0, metavar="N", help="Tries after the first. Default 0.")
 @click.option(
     "--timeout", type=click.FloatRange(0, min_open=True), metavar="S", help="Seconds that each start may take."
@@ -55,6 +58,8 @@ def command(
     folder: str,
     agent: str | None,
     pool_path: str | None,
+    limits: str | None,
+    provider: str | None,
     retries: int,
     timeout: float | None,
     grace: float,
@@ -79,7 +84,8 @@ def command(
     """
     from analyzer.cli import complain
     from analyzer.cli.settings import rules_in_use
-    from analyzer.recovery.supervise import Limits, supervise
+    from analyzer.recovery.supervise_plan import Limits
+    from analyzer.recovery.supervisor import supervise
 
     agent = agent or os.path.basename(words[0])
     settings = _relay_settings(percent, summarizer, step_id)
@@ -91,6 +97,8 @@ def command(
             limits=Limits(retries, timeout, grace, max_wait),
             log=log,
             pool=_pool(pool_path, log) if pool_path else None,
+            guard=_guard(limits) if limits else None,
+            provider=provider,
             make_relay=_relay(settings, folder, step_id, worker_id, log, agent) if settings else None,
             ruleset=_ruleset(rules_in_use(None)),
             say=lambda sentence: None if quiet else complain(sentence),
@@ -114,6 +122,12 @@ def _pool(path: str, log: EventLog | str) -> AgentPool:
 
     assert not isinstance(log, str)
     return AgentPool(path, log=log)
+
+
+def _guard(folder: str) -> RateGuard:
+    from analyzer.recovery.guard import RateGuard
+
+    return RateGuard(folder)
 
 
 def _ruleset(rules_path: str | None) -> Ruleset | None:

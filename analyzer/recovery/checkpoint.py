@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from analyzer.errors import AnalyzerError
+from analyzer.events.places import make_folder
 from analyzer.redaction import redact
 
 TITLE = "# Relay Checkpoint"
@@ -19,7 +20,6 @@ SECTIONS = ("Completed Work", "Current State", "Modified Files", "Remaining Work
 CHARS_PER_TOKEN = 4
 """English prose and code come to about four characters a token."""
 
-_HEADING = re.compile(r"^##\s+(.+?)\s*#*\s*$")
 _ITEM = re.compile(r"^\s*(?:[-*+]|\d{1,3}[.)])\s+")
 
 
@@ -77,11 +77,11 @@ def parse(text: str) -> Checkpoint:
     section: list[str] | None = None
     begins = titles[-1] + 1
     for line in lines[begins : _end_of_fence(lines, begins)]:
-        heading = _HEADING.match(line)
-        if heading and heading[1] in SECTIONS:
-            if heading[1] in bodies:
-                raise CheckpointError(f"the section {heading[1]!r} stands in it twice", "write each section once")
-            section = bodies[heading[1]] = []
+        heading = line[2:].strip().rstrip("#").rstrip() if line.startswith("## ") else ""
+        if heading in SECTIONS:
+            if heading in bodies:
+                raise CheckpointError(f"the section {heading!r} stands in it twice", "write each section once")
+            section = bodies[heading] = []
         elif section is not None:
             section.append(line)
     missing = [name for name in SECTIONS if name not in bodies]
@@ -101,19 +101,19 @@ def write(checkpoint: Checkpoint, folder: str | os.PathLike[str], name: str) -> 
     """Writes the document, secrets taken out, for its owner's eyes; it appears whole or not at all. Its path.
 
     Raises:
-        CheckpointError: it cannot be written there.
+        CheckpointError: it cannot be written there, or others may write to the folder.
     """
     path = Path(folder) / f"{re.sub(r'[^A-Za-z0-9._-]', '_', name)}.md"
     draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(os.path.abspath(folder), synced=False)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
         with os.fdopen(os.open(draft, flags, 0o600), "w", encoding="utf-8") as file:
             file.write(redact(checkpoint.render()))
         os.replace(draft, path)
     except OSError as error:
         raise CheckpointError(
-            f"{path}: cannot be written: {error.strerror}", "it needs a folder that you may write"
+            f"{path}: cannot be written: {error.strerror}", "it needs a folder that you, and nobody else, may write"
         ) from error
     return path
 

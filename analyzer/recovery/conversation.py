@@ -67,7 +67,9 @@ def blocks_of(message: Message) -> list[Any]:
 
 
 def calls_of(message: Message) -> list[str]:
-    """Ids of the tool calls that a message makes."""
+    """Ids of the tool calls that a message makes; instructions make none."""
+    if is_system(message):
+        return []
     found = [get(block, "id") for block in blocks_of(message) if get(block, "type") == "tool_use"]
     calls = get(message, "tool_calls")
     found += [get(call, "id") for call in calls] if isinstance(calls, (list, tuple)) else []
@@ -75,7 +77,9 @@ def calls_of(message: Message) -> list[str]:
 
 
 def results_of(message: Message) -> list[str]:
-    """Ids of the tool calls that a message answers."""
+    """Ids of the tool calls that a message answers; instructions answer none."""
+    if is_system(message):
+        return []
     found = [get(block, "tool_use_id") for block in blocks_of(message) if get(block, "type") == "tool_result"]
     found.append(get(message, "tool_call_id"))
     return [each for each in found if isinstance(each, str)]

@@ -16,11 +16,10 @@ _LAST_WORDS = 3
 _LAST_DECISIONS = 5
 _WORDS_CHARS = 400
 _EDITS = {"Write": "file_path", "Edit": "file_path", "MultiEdit": "file_path", "NotebookEdit": "notebook_path"}
-_SENTENCE = re.compile(r"[^.!?\n]+[.!?]?")
-_DECIDED = re.compile(r"\b(?:decided|decision|chose|instead of|we will use|I will use|I'll use)\b")
-# A box stands on one line with its words: blanks that may be newlines would be tried from every line of an empty text.
-_OPEN = re.compile(r"^[^\S\n]*(?:[-*+][^\S\n]+)?\[ \][^\S\n]+(\S.*)$", re.MULTILINE)
-_DONE = re.compile(r"^[^\S\n]*(?:[-*+][^\S\n]+)?\[[xX]\][^\S\n]+(\S.*)$", re.MULTILINE)
+_OPEN, _DONE = ("[ ]",), ("[x]", "[X]")
+# Sessions are as long and as odd as somebody makes them: these patterns look at each character once.
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s|\n")
+_DECISION = re.compile(r"\b(?:decided|decision|chose|instead of|we will use|I will use|I'll use)\b")
 
 
 def summarize(transcript: Transcript, max_tokens: int) -> str:
@@ -48,10 +47,10 @@ def _checkpoint(transcript: Transcript) -> Checkpoint:
     said = [turn.text for turn in transcript.turns if turn.role == "assistant"]
     todos = _todos(transcript.turns)
     done = [*(before.completed_work if before else ()), *(item for item, state in todos if state == "completed")]
-    done += [*_found(_DONE, said), *_deeds(transcript.turns)]
+    done += [*_marked(_DONE, said), *_deeds(transcript.turns)]
     doing = [item for item, state in todos if state == "in_progress"]
     waiting = [item for item, state in todos if state not in ("completed", "in_progress")]
-    left = _unique([*doing, *waiting, *_found(_OPEN, said[-1:])])
+    left = _unique([*doing, *waiting, *_marked(_OPEN, said[-1:])])
     if not left and before is not None and not todos:
         left = before.remaining_work
     last = [_shortened(words) for words in said[-_LAST_WORDS:]]
@@ -93,13 +92,15 @@ def _files(turns: tuple[Turn, ...]) -> Iterator[str]:
             yield path
 
 
+def _marked(boxes: tuple[str, ...], texts: list[str]) -> list[str]:
+    """Items behind one of these boxes, with or without a bullet."""
+    lines = (line.strip() for said in texts for line in said.splitlines())
+    items = (line[1:].lstrip() if line[:1] in tuple("-*+") else line for line in lines)
+    return [_shortened(item[3:]) for item in items if item.startswith(boxes) and item[3:].strip()]
+
+
 def _decisions(texts: list[str]) -> list[str]:
-    sentences = (match[0] for said in texts for match in _SENTENCE.finditer(said))
-    return [_shortened(words) for words in sentences if _DECIDED.search(words)]
-
-
-def _found(pattern: re.Pattern[str], texts: list[str]) -> list[str]:
-    return [_shortened(match[1]) for said in texts for match in pattern.finditer(said)]
+    return [_shortened(words) for said in texts for words in _SENTENCE_END.split(said) if _DECISION.search(words)]
 
 
 def _shortened(words: str, limit: int = _WORDS_CHARS) -> str:

@@ -13,7 +13,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from analyzer.recovery.guard import RateLimitedError
-from analyzer.recovery.retry_chain import Chain, Setting, Step
+from analyzer.recovery.retry_chain import Chain, Setting
+from analyzer.recovery.retry_step import Step
 from analyzer.recovery.state_file import StateError
 from analyzer.recovery.waiting import WaitCancelledError
 

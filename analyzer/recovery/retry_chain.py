@@ -13,33 +13,17 @@ from datetime import datetime
 from analyzer.classifier import Classification, classify
 from analyzer.recovery.budget import IterationBudget, IterationBudgetExhaustedError
 from analyzer.recovery.conversation import Compression
-from analyzer.recovery.guard import DEFAULT_BLOCK_SECONDS, RateGuard, RateLimitedError
+from analyzer.recovery.guard import RateGuard, RateLimitedError
 from analyzer.recovery.headers import response_headers
 from analyzer.recovery.policy import Policy
 from analyzer.recovery.retry_advice import Credential, advice
 from analyzer.recovery.retry_events import Trail
+from analyzer.recovery.retry_step import Step, asked_seconds, limit_step
 from analyzer.recovery.state_file import StateError
 from analyzer.recovery.waiting import Clock
 
 _HELP = {"context_overflow": "compress", "tool_not_found": "reprobe"}
 """Reasons that are tried again only when the caller mends the cause first, and how it does."""
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """What has to happen before the next call, in this order."""
-
-    help: str | None = None
-    """`compress` or `reprobe`: what the caller does about the cause."""
-    block_seconds: float | None = None
-    """Wait until the guard says that the provider is ready, about so long; null where no limit is in the way."""
-    delay_seconds: float = 0.0
-    """Then wait so long."""
-
-    @property
-    def seconds(self) -> float:
-        """All of the waiting, as far as it is known."""
-        return (self.block_seconds or 0.0) + self.delay_seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,17 +95,7 @@ class Chain:
         helped = needed in self._helps
         tried_again = helped if needed is not None else verdict.retryable
         allowed = policy.attempts_for(reason, helped=helped) if tried_again else self._failures[reason]
-        action = self._action(verdict, tried_again)
-        self._trail.error_classified(
-            verdict,
-            action=action,
-            attempt=self.attempt,
-            max_attempts=self.attempt + allowed - self._failures[reason],
-            chained=not policy.silent,
-        )
         step = self._step(error, verdict, needed)
-        if policy.silent:
-            return None
         outcome = None
         if verdict.detail == "aborted":
             outcome = "aborted"
@@ -129,6 +103,19 @@ class Chain:
             outcome = "escalated" if reason == "context_overflow" else "exhausted"
         elif not tried_again or step.seconds > policy.max_wait_seconds:
             outcome = "surfaced"
+        if outcome in ("escalated", "exhausted") and not self._trail.begun:
+            outcome = "surfaced"  # the policy allows one call: nothing was tried that could be exhausted
+        again = outcome is None and not policy.silent
+        self._trail.error_classified(
+            verdict,
+            action=self._action(verdict, tried_again),
+            attempt=self.attempt,
+            max_attempts=self.attempt + allowed - self._failures[reason],
+            again=again,
+            outcome=None if policy.silent else outcome,
+        )
+        if policy.silent:
+            return None
         if outcome is not None:
             self._over(error, outcome)
             return None
@@ -176,7 +163,14 @@ class Chain:
         if in_call:
             verdict = classify(error, at=self._setting.clock.now())
             self._verdict = self._verdict or verdict
-            self._trail.error_classified(verdict, action="record", attempt=self.attempt, max_attempts=self.attempt)
+            self._trail.error_classified(
+                verdict,
+                action="record",
+                attempt=self.attempt,
+                max_attempts=self.attempt,
+                again=False,
+                outcome="aborted",
+            )
         if self._verdict is not None:
             self._settle("aborted")
 
@@ -192,22 +186,13 @@ class Chain:
         if needed is not None:
             return Step(help=needed)
         setting = self._setting
-        asked = _asked_seconds(verdict, setting.clock.now())
+        now = setting.clock.now()
         if verdict.reason != "rate_limited":
-            return Step(delay_seconds=max(self._backoff(), asked or 0.0))
+            return Step(delay_seconds=max(self._backoff(), asked_seconds(verdict, now) or 0.0))
         # The guard holds the wait; behind it the jitter starts anew.
         self._backoffs = 0
-        try:
-            state = setting.guard.record(
-                setting.guarded,
-                response_headers(error) or verdict.facts.headers,
-                limited=True,
-                wait_seconds=asked,
-            )
-        except StateError:
-            # Nobody else will know, but this chain waits all the same.
-            return Step(delay_seconds=self._backoff() + (DEFAULT_BLOCK_SECONDS if asked is None else asked))
-        return Step(block_seconds=state.wait_seconds, delay_seconds=self._backoff())
+        headers = response_headers(error) or verdict.facts.headers
+        return limit_step(setting.guard, setting.guarded, verdict, headers, now, self._backoff())
 
     def _backoff(self) -> float:
         self._backoffs += 1
@@ -247,12 +232,3 @@ class Chain:
     def _known(self) -> Classification:
         assert self._verdict is not None  # asked for only after a failure
         return self._verdict
-
-
-def _asked_seconds(verdict: Classification, now: datetime) -> float | None:
-    """How long the error itself asks to wait."""
-    if verdict.retry_after_seconds is not None:
-        return verdict.retry_after_seconds
-    if verdict.reset_at is not None:
-        return max(0.0, (verdict.reset_at - now).total_seconds())
-    return None

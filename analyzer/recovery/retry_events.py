@@ -1,6 +1,7 @@
 """The events of one retry chain, so that the analyzer can tell what the retries bought.
 
-Invariant: one operation, at most one `retry.settled`; without a log nothing is written and nothing else changes.
+Invariant: a chain begins with its first retry and is settled once. A failure that nobody tries again belongs to no
+chain: it carries its own outcome. Without a log nothing is written and nothing else changes.
 """
 
 from __future__ import annotations
@@ -9,12 +10,15 @@ import dataclasses
 import uuid
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
-from analyzer.classifier import Classification
-from analyzer.events import EventLog
 from analyzer.events.times import format_time
-from analyzer.recovery.budget import IterationBudget
-from analyzer.recovery.conversation import Compression
+
+if TYPE_CHECKING:
+    from analyzer.classifier import Classification
+    from analyzer.events import EventLog
+    from analyzer.recovery.budget import IterationBudget
+    from analyzer.recovery.conversation import Compression
 
 
 @dataclass(slots=True)
@@ -26,6 +30,8 @@ class Trail:
     session: str | None = None
     provider: str | None = None
     operation: str = field(default_factory=lambda: uuid.uuid4().hex)
+    begun: bool = False
+    """Whether there is a chain: a failure was, or is about to be, tried again."""
     settled: bool = False
 
     def error_classified(
@@ -34,22 +40,30 @@ class Trail:
         *,
         action: str,
         attempt: int,
-        max_attempts: int | None,
-        chained: bool = True,
+        max_attempts: int | None = None,
+        again: bool,
+        outcome: str | None = None,
+        at: datetime | None = None,
+        **step: Any,
     ) -> None:
-        """A call failed. `chained`: the end of its chain will be told."""
+        """A call failed. `again`: it will be tried again. `outcome` is what becomes of it where there is no chain: null
+        where nobody is told. `step`: what a supervised run knows besides.
+        """
+        self.begun = self.begun or again
         if self.log is None:
             return
-        provider = verdict.provider or self.provider
+        place: dict[str, Any] = {"outcome": outcome}
+        if self.begun:
+            place = {"operation": self.operation, "attempt": attempt, "max_attempts": max_attempts}
+        known = {key: value for key, value in {**place, **step}.items() if value is not None}
         self.log.error_classified(
             verdict,
             session=self.session,
+            at=at,
             caller=self.caller,
             action=action,
-            operation=self.operation if chained else None,
-            attempt=attempt,
-            max_attempts=max_attempts,
-            provider=provider,
+            provider=verdict.provider or self.provider,
+            **known,
         )
 
     def retry_scheduled(self, reason: str, *, attempt: int, delay_seconds: float) -> None:
@@ -65,8 +79,8 @@ class Trail:
             )
 
     def retry_settled(self, reason: str, outcome: str, *, attempts: int, waited_seconds: float) -> None:
-        """The chain came to its end; an exhausted `network_transient` ends as `network_permanent`."""
-        if self.settled:
+        """The chain, if there is one, came to its end; an exhausted `network_transient` ends as `network_permanent`."""
+        if self.settled or not self.begun:
             return
         self.settled = True
         if (reason, outcome) == ("network_transient", "exhausted"):

@@ -72,8 +72,7 @@ class RetryWatch:
             self._ended(watched, error)
             raise
         else:
-            if watched.attempts > 1:
-                self._settle(watched, "recovered")
+            self._settle(watched, "recovered")
         finally:
             self._current.reset(token)
 
@@ -98,19 +97,19 @@ class RetryWatch:
         verdict = classify(error)
         if watched is None:
             Trail(self._caller, self._log, self._session, self._provider).error_classified(
-                verdict, action="retry", attempt=attempt, max_attempts=None, chained=False
+                verdict, action="retry", attempt=attempt, again=False
             )
             return
         watched.reason = verdict.reason
-        watched.trail.error_classified(verdict, action="retry", attempt=attempt, max_attempts=None)
+        watched.trail.error_classified(verdict, action="retry", attempt=attempt, again=True)
         watched.trail.retry_scheduled(verdict.reason, attempt=attempt, delay_seconds=wait_seconds)
 
     def _ended(self, watched: _Watched, error: BaseException) -> None:
         verdict = classify(_last(error))
-        outcome = _outcome(verdict, error, watched.attempts)
+        outcome = _outcome(verdict, error, watched.trail.begun)
         action = "record" if outcome == "aborted" else "surface"
-        watched.trail.error_classified(verdict, action=action, attempt=watched.attempts, max_attempts=None)
-        if outcome != "aborted" or watched.attempts == 1:
+        watched.trail.error_classified(verdict, action=action, attempt=watched.attempts, again=False, outcome=outcome)
+        if outcome != "aborted" or not watched.trail.begun:
             watched.reason = verdict.reason
         self._settle(watched, outcome)
 
@@ -127,7 +126,7 @@ def _last(error: BaseException) -> BaseException:
     return inner if isinstance(inner, BaseException) else error
 
 
-def _outcome(verdict: Classification, error: BaseException, attempts: int) -> str:
+def _outcome(verdict: Classification, error: BaseException, retried: bool) -> str:
     if verdict.detail == "aborted" or not isinstance(error, Exception):
         return "aborted"
-    return "exhausted" if attempts > 1 and verdict.retryable else "surfaced"
+    return "exhausted" if retried and verdict.retryable else "surfaced"

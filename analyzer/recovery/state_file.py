@@ -63,7 +63,7 @@ class StateFile:
         """The state; empty where there is no file yet, or a damaged one.
 
         Raises:
-            StateError: the path is no regular file, or the system refuses to read it.
+            StateError: the path is no regular file of this user, or the system refuses to read it.
         """
         with self._translated():
             return self._load()[0]
@@ -75,7 +75,7 @@ class StateFile:
 
         Raises:
             StateBusyError: the lock was not to be had within `give_up_after_seconds`, or this holder was overruled.
-            StateError: the path is no regular file, or the system refuses to read or write it.
+            StateError: the path is no regular file of this user, or the system refuses to read or write it.
         """
         with self._translated(), self._locked() as lock:
             before, damaged = self._load()
@@ -97,6 +97,8 @@ class StateFile:
             found = os.fstat(descriptor)
             if not stat.S_ISREG(found.st_mode):
                 raise OSError(errno.EINVAL, "not a regular file")
+            if found.st_uid != os.geteuid():
+                raise OSError(errno.EPERM, "it belongs to another user")
             if found.st_size > MAX_BYTES:
                 raise OSError(errno.EFBIG, "too large for a state file")
             text = file.read()
@@ -186,7 +188,7 @@ class StateFile:
         except OSError as error:
             raise StateError(
                 f"cannot use the state file {self.path}: {error.strerror or error}",
-                "It has to be a regular file in a folder that you may write.",
+                "It has to be a regular file of yours in a folder that you may write.",
             ) from error
 
 

@@ -103,6 +103,20 @@ def step_error(
     )
 
 
+def start_error(error: AnalyzerError, ruleset: Ruleset | None = None) -> StepError:
+    """The failure of a command that could not be started."""
+    from analyzer.classifier import classify
+
+    return StepError(
+        error.message,
+        error.hint,
+        failure_reason=UNKNOWN,
+        classification=classify({"exit_code": error.exit_code, "stderr": error.message}, ruleset=ruleset),
+        usage=TokenUsage(),
+        exit_code=error.exit_code,
+    )
+
+
 def failure_reason(result: Mapping[str, Any], verdict: Classification) -> str:
     """The word for a failure that was not our own timeout; without a known subtype and without evidence: unknown."""
     if verdict.reason == "context_overflow":

@@ -23,6 +23,8 @@ _TRIES = 8
 _STDOUT_CHARS = 3_900
 """Of stdout, what the classifier keeps whole."""
 _LIMIT_LINE_BYTES = 300
+_SESSION_CHARS = 200
+"""A longer one is nobody's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ class Observer:
         self._search(rest, 0, len(rest))
         result, reply = parse(self._result), parse(self._reply)
         return Observed(
-            session=text(result.get("session_id")) or text(parse(self._session).get("session_id")),
+            session=_session(result) or self.session(),
             agent_version=self._version,
             result=result,
             usage=_usage(result, reply),
@@ -91,7 +93,7 @@ class Observer:
 
     def session(self) -> str | None:
         """The session, while the command still runs."""
-        return text(parse(self._session).get("session_id"))
+        return _session(parse(self._session))
 
     def _search(self, region: bytes, start: int, end: int) -> None:
         if not self._session:
@@ -165,6 +167,11 @@ def context_window(result: Mapping[str, Any]) -> int | None:
     """The largest context window among the models of a result record."""
     models = mapping(result.get("modelUsage")).values()
     return max(filter(None, (count(mapping(model).get("contextWindow")) for model in models)), default=None)
+
+
+def _session(record: Mapping[str, Any]) -> str | None:
+    name = text(record.get("session_id"))
+    return name if name is not None and len(name) <= _SESSION_CHARS else None
 
 
 def _usage(result: Mapping[str, Any], reply: Mapping[str, Any]) -> TokenUsage:

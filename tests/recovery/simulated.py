@@ -123,6 +123,14 @@ def settled(log: Log) -> dict[str, Any]:
     return payload
 
 
+def alone(log: Log) -> dict[str, Any]:
+    """The one failure in a log that nobody tried again: it has its own outcome and belongs to no chain."""
+    (event,) = log.events()
+    assert event.type == "error.classified"
+    assert not {"operation", "attempt", "max_attempts"} & set(event.payload)
+    return dict(event.payload)
+
+
 def note(error: BaseException) -> str:
     """What the loop says to the person."""
     (text,) = error.__notes__

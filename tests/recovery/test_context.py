@@ -309,3 +309,15 @@ def test_settings_that_make_no_sense_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(AnalyzerError) as caught:
         ContextSettings(**wrong)
     assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "keep", [("message",), ("error", "message"), ("data", "message"), ("data", "error", "message")]
+)
+def test_a_message_is_found_wherever_bodies_keep_it(keep: tuple[str, ...]) -> None:
+    """At the top, below `error`, `data` or both; a code alone as well."""
+    for key, said in (("message", "prompt is too long: 5 tokens > 4 maximum"), ("code", "context_length_exceeded")):
+        error: dict[str, Any] = {key: said}
+        for name in reversed(keep[:-1]):
+            error = {name: error}
+        assert parse_token_limit_error(error) is not None

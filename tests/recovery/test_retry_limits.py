@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from analyzer.recovery import RateGuard, RateLimitedError, Retry
-from tests.recovery.simulated import FakeClock, Flaky, HttpError, Log, limited, note, settled
+from tests.recovery.simulated import FakeClock, Flaky, HttpError, Log, alone, limited, note, settled
 
 
 def test_a_rate_limit_waits_on_the_guard(settings: dict[str, Any], clock: FakeClock, log: Log, tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_a_limit_that_holds_too_long_surfaces_at_once(settings: dict[str, Any], 
     with pytest.raises(HttpError) as caught:
         Retry("planner", **settings).call(Flaky(limited(18_000)))
     assert clock.slept == []
-    assert settled(log)["outcome"] == "surfaced"
+    assert alone(log)["outcome"] == "surfaced"
     assert "anthropic is rate limited" in note(caught.value)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from analyzer.recovery import Compression, ContextRecovery, Credential, Retry
-from tests.recovery.simulated import OVERFLOW, FakeClock, Flaky, HttpError, Log, conversation, note, settled
+from tests.recovery.simulated import OVERFLOW, FakeClock, Flaky, HttpError, Log, alone, conversation, note, settled
 
 
 def test_an_overflow_is_compressed_once(settings: dict[str, Any], log: Log, clock: FakeClock) -> None:
@@ -60,8 +60,7 @@ def test_an_overflow_surfaces_where_nobody_can_compress(settings: dict[str, Any]
     """Without `compress` the same prompt would fail the same way."""
     with pytest.raises(HttpError):
         Retry("planner", **settings).call(Flaky(HttpError(400, OVERFLOW)))
-    assert (settled(log)["outcome"], settled(log)["attempts"]) == ("surfaced", 1)
-    assert log.payloads("error.classified")[0]["action"] == "surface"
+    assert (alone(log)["outcome"], alone(log)["action"]) == ("surfaced", "surface")
 
 
 @pytest.mark.parametrize(
@@ -84,8 +83,7 @@ def test_the_rest_surfaces_with_what_to_do(
         Retry("planner", **settings).call(Flaky(error, "never"))
     assert caught.value is error
     assert clock.slept == []
-    end = settled(log)
-    assert (end["reason"], end["outcome"], end["attempts"]) == (reason, "surfaced", 1)
+    assert (alone(log)["reason"], alone(log)["outcome"]) == (reason, "surfaced")
     assert said in note(error)
     assert note(error) in "".join(traceback.format_exception(error))
 
@@ -129,3 +127,17 @@ def test_a_compressor_of_ones_own_is_asked_with_the_calls_arguments(settings: di
     assert Retry("planner", compress=compress, **settings).call(call, "p", model="m") == "fine"
     assert asked == [("p", "m")]
     assert log.payloads("context.recovered")[0]["strategy"] == "trim"
+
+
+def test_where_no_turn_can_go_long_tool_outputs_are_cut(settings: dict[str, Any], log: Log) -> None:
+    """One question and one huge answer of a tool, as an attachment is: the answer is cut, and the call made again."""
+    messages: list[dict[str, Any]] = [
+        {"role": "user", "content": "what is in it?"},
+        {"role": "assistant", "content": None, "tool_calls": [{"id": "c1", "type": "function"}]},
+        {"role": "tool", "tool_call_id": "c1", "content": "x" * 400_000},
+    ]
+    retry = Retry("planner", compress=ContextRecovery().compress, **settings)
+    assert retry.call(Flaky(HttpError(400, OVERFLOW), "fine"), messages) == "fine"
+    assert len(messages) == 3
+    assert len(messages[2]["content"]) < 50_000
+    assert log.payloads("context.recovered")[0]["strategy"] == "truncate_tool_outputs"

@@ -16,13 +16,13 @@ from tests.recovery.simulated import OVERFLOW, STEADY, FakeClock, Flaky, HttpErr
 from tests.recovery.test_state_file import ENVIRONMENT
 
 
-def test_every_outcome_stands_in_the_retries_view(memory: Store, clock: FakeClock, log: Log) -> None:
-    """Recovered, exhausted, surfaced, escalated and aborted chains, with their attempts, waits and reasons."""
+def test_every_outcome_stands_in_the_views(memory: Store, clock: FakeClock, log: Log) -> None:
+    """Each chain, with attempts, waits and reason; a failure that was not tried again has its outcome in `errors`."""
 
-    def run(caller: str, *answers: object, budget: IterationBudget | None = None) -> None:
+    def run(caller: str, *answers: object, budget: IterationBudget | None = None, policy: Policy = STEADY) -> None:
         retry = Retry(
             caller,
-            policy=STEADY,
+            policy=policy,
             clock=clock,
             log=log,
             session="s-1",
@@ -41,6 +41,7 @@ def test_every_outcome_stands_in_the_retries_view(memory: Store, clock: FakeCloc
     run("aborts", HttpError(503), KeyboardInterrupt())
     run("overspends", HttpError(503), budget=IterationBudget(0))
     run("works", "fine")
+    run("given up", HttpError(503), policy=Policy(max_attempts={"network_transient": 1}))
     memory.ingest([log.folder])
     rows = memory.sql(
         "select caller, reason, outcome, attempts, round(waited_seconds, 3), session_id from retries order by caller"
@@ -51,10 +52,11 @@ def test_every_outcome_stands_in_the_retries_view(memory: Store, clock: FakeCloc
         ("exhausts", "network_permanent", "exhausted", 3, 0.3, "s-1"),
         ("overspends", "network_permanent", "exhausted", 1, 0.0, "s-1"),
         ("recovers", "rate_limited", "recovered", 3, 20.2, "s-1"),
-        ("surfaces", "auth_error", "surfaced", 1, 0.0, "s-1"),
     ]
     errors = memory.sql("select reason, outcome, count(*) from errors where caller = 'exhausts' group by all").rows()
     assert errors == [("network_transient", "exhausted", 3)]
+    alone = memory.sql("select caller, reason, outcome from errors where operation is null order by all").rows()
+    assert alone == [("given up", "network_transient", "surfaced"), ("surfaces", "auth_error", "surfaced")]
     recovered = memory.sql("select strategy, recovered, caller from context_recoveries").rows()
     assert recovered == [("drop_oldest_turns", True, "escalates")]
     types = dict(memory.sql("select type, count(*) from events group by all").rows())

@@ -136,8 +136,8 @@ def test_what_a_day_of_runs_leaves_is_in_the_report(analyzer: Place) -> None:
     assert analyzer("run", "--agent", "full", "--", *agent("context_exhaustion")).returncode == 1
     hang = ("run", "--agent", "hang", "--timeout", 1, "--grace", 0.3, "--", *agent("hang", "ids"))
     assert analyzer(*hang).returncode == 124
-    flaky = ("run", "--agent", "flaky", "--retries", 2, "--")
-    assert analyzer(*flaky, *agent("flaky", "starts", 3)).returncode == 0
+    flaky = ("run", "--agent", "flaky", "--retries", 1, "--")
+    assert analyzer(*flaky, *agent("flaky", "starts", 2)).returncode == 0
     assert analyzer(*flaky, *agent("flaky", "others", 9)).returncode == 1
     filling = (
         "run",
@@ -158,12 +158,12 @@ def test_what_a_day_of_runs_leaves_is_in_the_report(analyzer: Place) -> None:
         ("rate_limited", "claude", "surfaced"): 1,
         ("context_overflow", "full", "surfaced"): 1,
         ("network_transient", "hang", "surfaced"): 1,
-        ("network_transient", "flaky", "recovered"): 2,
-        ("network_transient", "flaky", "exhausted"): 3,
+        ("network_transient", "flaky", "recovered"): 1,
+        ("network_transient", "flaky", "exhausted"): 2,
     }
     (retries,) = analyzer.rows("retries-outcomes")
-    assert (retries["chains"], retries["recovered"], retries["exhausted"], retries["attempts"]) == (2, 1, 1, 6)
-    assert retries["waited_seconds"] >= 2 * 2.4
+    assert (retries["chains"], retries["recovered"], retries["exhausted"], retries["attempts"]) == (2, 1, 1, 4)
+    assert retries["waited_seconds"] >= 2 * 0.8
     (relays,) = analyzer.rows("relays-by-step")
     assert (relays["step_id"], relays["relays"], relays["most_in_one_session"], relays["halted"]) == (
         "implement",

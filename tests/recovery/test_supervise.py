@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from analyzer.events import EventLog
+from analyzer.recovery import Limits, Run, Streams, supervise
 from analyzer.recovery.process import OutputError
 from analyzer.recovery.process_signals import held_back
 from analyzer.recovery.step_error import StepError
-from analyzer.recovery.supervise import Limits, Run, Streams, supervise
 from analyzer.recovery.waiting import WaitCancelledError
 from tests.recovery.supervision import PretendClock, agent, events
 
@@ -246,7 +246,7 @@ def test_a_limit_that_resets_too_late_is_not_waited_for(bench: Bench) -> None:
     assert (done.outcome, bench.clock.waits) == ("surfaced", [])
     done = bench.run(*python(code), limits=Limits(retries=1, max_wait_seconds=120))
     assert done.outcome == "exhausted"
-    assert 90 <= bench.clock.waits[0] < 92
+    assert 90 <= sum(bench.clock.waits) < 92
 
 
 def test_cancelling_ends_the_group(bench: Bench, tmp_path: Path) -> None:

@@ -8,70 +8,36 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from analyzer.errors import BUSY, TIMED_OUT, AnalyzerError
-from analyzer.recovery.exhaustion import Exhaustion, exhaustion, log_exhausted
+from analyzer.errors import TIMED_OUT, AnalyzerError
 from analyzer.recovery.process import NotStartedError
 from analyzer.recovery.process_signals import held_back
-from analyzer.recovery.step_error import UNKNOWN, RelayHaltedError, StepError, step_error
+from analyzer.recovery.step_error import RelayHaltedError, StepError, start_error, step_error
+from analyzer.recovery.supervise_admission import NotAdmittedError, admit, log_refused
 from analyzer.recovery.supervise_chain import Chain
 from analyzer.recovery.supervise_instance import Ending, Instance, Streams
-from analyzer.recovery.supervise_observer import Observed, TokenUsage
+from analyzer.recovery.supervise_observer import Observed
+from analyzer.recovery.supervise_plan import Limits, Plan, Run
 from analyzer.recovery.waiting import SYSTEM_CLOCK, Clock, WaitCancelledError
 
 if TYPE_CHECKING:
     from analyzer.classifier import Ruleset
     from analyzer.events import EventLog
+    from analyzer.recovery.exhaustion import Exhaustion
+    from analyzer.recovery.guard import RateGuard
     from analyzer.recovery.pool import AgentPool
     from analyzer.recovery.process_stdin import Stdin
     from analyzer.recovery.relay import Relay
+    from analyzer.recovery.retry_step import Step
 
 _STDIN = 0
 _PREFACE = (
     "You go on with work that an earlier instance of you began; its context was full. "
     "This is the checkpoint that it left:\n\n{document}\n---\n\n"
 )
-
-
-class AgentOutError(AnalyzerError):
-    """The agent is out of the pool: the command was not started."""
-
-    exit_code = BUSY
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How long and how often."""
-
-    retries: int = 0
-    """Tries after the first one, within what the recovery table allows."""
-    timeout_seconds: float | None = None
-    """For each start."""
-    grace_seconds: float = 3.0
-    """From SIGTERM to SIGKILL."""
-    max_wait_seconds: float = 60.0
-    """The longest wait for a limit to reset; where one takes longer, there is none."""
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """How a supervised run ended."""
-
-    exit_code: int
-    """The command's; 124 where it was timed out, 125 where a relay was halted, 127 where it could not be started, 75
-    where its agent is out of the pool."""
-    outcome: str
-    """`succeeded`, `recovered`, `exhausted`, `surfaced`, `escalated`, `aborted`, `halted` or `short_circuited`."""
-    error: AnalyzerError | None
-    """A `StepError` where the command failed."""
-    attempts: int
-    relay_count: int
-    waited_seconds: float
-    session: str
 
 
 def supervise(
@@ -81,6 +47,8 @@ def supervise(
     limits: Limits | None = None,
     log: EventLog | str | os.PathLike[str] | None = None,
     pool: AgentPool | None = None,
+    guard: RateGuard | None = None,
+    provider: str | None = None,
     make_relay: Callable[[Callable[[], str | None]], Relay] | None = None,
     streams: Streams | None = None,
     clock: Clock = SYSTEM_CLOCK,
@@ -90,8 +58,9 @@ def supervise(
 ) -> Run:
     """Runs a command to its end, through retries, waits and hand-offs.
 
-    Its stdin is ours. A `log` that is given as a folder is opened once the command has been started. `make_relay` is
-    given a function that tells the session, and makes the relay of the step. `say` gets one sentence a decision.
+    Its stdin is ours. A `log` that is given as a folder is opened once the command has been started. `guard` keeps the
+    limits of `provider` (else of `agent`); without one they are known to this run alone. `make_relay` is given a
+    function that tells the session, and makes the relay of the step. `say` gets one sentence a decision.
 
     Raises:
         WaitCancelledError: `cancel` was set.
@@ -99,32 +68,37 @@ def supervise(
         OutputError: output could not be handed on.
     """
     name = agent or os.path.basename(command[0])
-    supervisor = _Supervisor(
-        command, name, limits or Limits(), log, pool, streams or Streams(), clock, cancel, ruleset, say
+    plan = Plan(
+        command,
+        name,
+        provider or name,
+        limits or Limits(),
+        streams or Streams(),
+        clock,
+        say,
+        log=log,
+        pool=pool,
+        guard=guard,
+        cancel=cancel,
+        ruleset=ruleset,
     )
+    supervisor = _Supervisor(plan)
     if make_relay is not None:
         supervisor.relay = make_relay(lambda: supervisor.session)
     return supervisor.run()
 
 
 class _Supervisor:
-    def __init__(
-        self,
-        command: Sequence[str],
-        agent: str,
-        limits: Limits,
-        log: EventLog | str | os.PathLike[str] | None,
-        pool: AgentPool | None,
-        streams: Streams,
-        clock: Clock,
-        cancel: threading.Event | None,
-        ruleset: Ruleset | None,
-        say: Callable[[str], None],
-    ) -> None:
-        self._command, self._agent, self._limits = command, agent, limits
-        self._given_log, self._pool, self._streams = log, pool, streams
-        self._clock, self._cancel, self._ruleset, self._say = clock, cancel, ruleset, say
-        self._chain = Chain(agent, limits.retries, limits.max_wait_seconds, lambda: self._log)
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._chain = Chain(
+            plan.agent,
+            plan.provider,
+            plan.limits.retries,
+            plan.limits.max_wait_seconds,
+            lambda: self._log,
+            lambda: self._guard,
+        )
         self._version: str | None = None
         self.relay: Relay | None = None
         self.session = f"run-{self._chain.operation}"
@@ -133,16 +107,23 @@ class _Supervisor:
 
     @cached_property
     def _log(self) -> EventLog | None:
-        if self._given_log is None:
+        if self._plan.log is None:
             return None
         from analyzer.events import EventLog  # a command should not have to wait for it
 
-        return self._given_log if isinstance(self._given_log, EventLog) else EventLog(self._given_log)
+        log = self._plan.log
+        return log if isinstance(log, EventLog) else EventLog(log)
+
+    @cached_property
+    def _guard(self) -> RateGuard:
+        from analyzer.recovery.guard import RateGuard  # who never meets a limit never loads it
+
+        return self._plan.guard or RateGuard(clock=self._plan.clock)
 
     def run(self) -> Run:
-        began = self._clock.now()
+        began = self._plan.clock.now()
         # A command that is started once reads our stdin itself, and so does one at a terminal.
-        stdin = self._kept_stdin() if self._limits.retries > 0 or self.relay is not None else None
+        stdin = self._kept_stdin() if self._plan.limits.retries > 0 or self.relay is not None else None
         try:
             return self._run(stdin)
         except (KeyboardInterrupt, WaitCancelledError):
@@ -152,13 +133,16 @@ class _Supervisor:
             if stdin is not None:
                 stdin.close()
             self._observed(began)
-            if self._log is not None and self._log is not self._given_log:
+            if self._log is not None and self._log is not self._plan.log:
                 self._log.close()
 
     def _run(self, stdin: Stdin | None) -> Run:
-        out = self._pool.wait_for(self._agent, self._limits.max_wait_seconds, self._cancel) if self._pool else None
-        if out is not None:
-            return self._short_circuited(out)
+        try:
+            admit(self._plan)
+        except NotAdmittedError as refused:
+            if self._log is not None:
+                log_refused(self._log, refused, agent=self._plan.agent, session=self.session)
+            return self._ended(refused.exit_code, "short_circuited", refused)
         while True:
             instance: Instance | None = None
             try:
@@ -166,19 +150,19 @@ class _Supervisor:
                     instance = self._start(stdin)
                 _ = self._log  # loaded while the command begins its work
                 ending = instance.attend(
-                    timeout_seconds=self._limits.timeout_seconds,
-                    grace_seconds=self._limits.grace_seconds,
-                    cancel=self._cancel,
+                    timeout_seconds=self._plan.limits.timeout_seconds,
+                    grace_seconds=self._plan.limits.grace_seconds,
+                    cancel=self._plan.cancel,
                 )
                 done = self._after(ending, instance)
                 if done is not None:
                     return done
-                instance.end_group(self._limits.grace_seconds)
+                instance.end_group(self._plan.limits.grace_seconds)
             except NotStartedError as error:
                 return self._not_started(error)
             except BaseException as error:
                 if instance is not None:
-                    instance.abandon(self._limits.grace_seconds)
+                    instance.abandon(self._plan.limits.grace_seconds)
                 if not isinstance(error, RelayHaltedError):
                     raise
                 self._chain.settle("gave_up", session=self.session)
@@ -194,14 +178,16 @@ class _Supervisor:
 
     def _start(self, stdin: Stdin | None) -> Instance:
         preface = b""
-        if self.relay is not None and self.relay.path is not None:
-            preface = _PREFACE.format(document=self.relay.path.read_text("utf-8")).encode()
+        if self.relay is not None and self.relay.checkpoint is not None:
+            from analyzer.redaction import redact
+
+            preface = _PREFACE.format(document=redact(self.relay.checkpoint.render())).encode("utf-8", "replace")
         given = stdin.feed(preface) if stdin is not None and (preface or not os.isatty(_STDIN)) else None
         try:
             return Instance(
-                self._command,
+                self._plan.command,
                 stdin=given,
-                streams=self._streams,
+                streams=self._plan.streams,
                 relay=self.relay,
                 on_session=self._see_session,
             )
@@ -213,91 +199,81 @@ class _Supervisor:
         """What a start led to; None where the command is to be started again."""
         self._see(ending.observed)
         if ending.handed_off and self.relay is not None:
-            self._say(f"relay {self.relay.monitor.relay_count}: handed off to a fresh instance by {self.relay.path}")
+            self._plan.say(
+                f"relay {self.relay.monitor.relay_count}: handed off to a fresh instance by {self.relay.path}"
+            )
             if self.relay.monitor.advice:
-                self._say(f"advice: {self.relay.monitor.advice}")
+                self._plan.say(f"advice: {self.relay.monitor.advice}")
             return None
         if self.relay is not None:
             self.relay.resumed()  # it has ended without a reply that tells its tokens
         if ending.reader_gone and ending.exit_code != 0:
             return self._ended(ending.exit_code, self._chain.settle("aborted", session=self.session), None)
-        now = self._clock.now()
+        now = self._plan.clock.now()
         error = step_error(
             ending.observed,
             ending.exit_code,
-            timed_out_after=self._limits.timeout_seconds if ending.timed_out else None,
+            timed_out_after=self._plan.limits.timeout_seconds if ending.timed_out else None,
             at=now,
-            ruleset=self._ruleset,
+            ruleset=self._plan.ruleset,
         )
         code = TIMED_OUT if ending.timed_out else ending.exit_code
         if error is None:
             return self._ended(code, self._chain.settle("recovered", session=self.session), None)
-        gone = exhaustion(self._agent, error.classification, ending.exit_code, now)
-        if gone is not None:
-            self._leaves(gone)
+        gone = self._gone(error, ending.exit_code, now)
         compressible = self.relay is not None
-        delay = self._chain.failed(error, gone, now=now, compressible=compressible, session=self.session)
-        if delay is None:
-            return self._ended(code, self._chain.settle("gave_up", session=self.session), error)
-        if error.classification.action == "compress_then_retry" and not self._compressed(instance):
-            return self._ended(code, self._chain.settle("gave_up", session=self.session), error)
-        self._wait(delay, error, gone)
-        return None
+        step = self._chain.failed(error, gone, now=now, compressible=compressible, session=self.session)
+        if step is not None and (step.help is None or self._compressed(instance)) and self._wait(step, error, gone):
+            return None
+        return self._ended(code, self._chain.settle("gave_up", session=self.session), error)
 
     def _compressed(self, instance: Instance) -> bool:
         """Hands off what a full context did, so that the next try begins with less."""
         assert self.relay is not None
         most = self.relay.monitor.settings.summarizer_token_cap
         if self.relay.hand_off(lambda: instance.transcript(most)) is None:
-            self._say(f"no checkpoint: {self.relay.skipped}")
+            self._plan.say(f"no checkpoint: {self.relay.skipped}")
             return False
         return True
 
-    def _wait(self, delay: float, error: StepError, gone: Exhaustion | None) -> None:
-        self._say(f"{error.message}; try {self._chain.attempt + 1} in {delay:.1f} s")
-        self._clock.sleep(delay, self._cancel)
-        self._chain.waited(delay)
-        if gone is not None and self._pool is not None:
-            self._pool.out(self._agent)  # back by now: looking brings it back
+    def _wait(self, step: Step, error: StepError, gone: Exhaustion | None) -> bool:
+        """Waits for the next try; False where the limit has grown too long meanwhile."""
+        from analyzer.recovery.guard import RateLimitedError
+
+        self._plan.say(f"{error.message}; try {self._chain.attempt + 1} in {step.seconds:.1f} s")
+        began = self._plan.clock.monotonic()
+        try:
+            if step.block_seconds is not None:
+                most = self._plan.limits.max_wait_seconds
+                self._guard.block_until_ready(self._plan.provider, max_wait_seconds=most, cancel=self._plan.cancel)
+            self._plan.clock.sleep(step.delay_seconds, self._plan.cancel)
+        except RateLimitedError:
+            self._chain.still_limited()
+            return False
+        self._chain.waited(self._plan.clock.monotonic() - began)
+        if gone is not None and self._plan.pool is not None:
+            self._plan.pool.out(self._plan.agent)  # back by now: looking brings it back
         elif gone is not None and self._log is not None:
-            self._log.agent_restored(agent=self._agent, session=self.session)
+            self._log.agent_restored(agent=self._plan.agent, session=self.session)
+        return True
 
-    def _leaves(self, gone: Exhaustion) -> None:
-        if self._pool is not None:
-            self._pool.remove(gone, session=self.session)
-            self._say(f"{self._agent} leaves the pool: {gone.reason_text}")
-        elif self._log is not None:
+    def _gone(self, error: StepError, exit_code: int, now: datetime) -> Exhaustion | None:
+        """The agent's usage limit, if that is what it ran into: it leaves the pool."""
+        from analyzer.recovery.exhaustion import exhaustion, log_exhausted
+
+        gone = exhaustion(self._plan.agent, error.classification, exit_code, now)
+        if gone is not None and self._plan.pool is not None:
+            self._plan.pool.remove(gone, session=self.session)
+            self._plan.say(f"{self._plan.agent} leaves the pool: {gone.reason_text}")
+        elif gone is not None and self._log is not None:
             log_exhausted(self._log, gone, session=self.session)
-
-    def _short_circuited(self, out: Exhaustion) -> Run:
-        if self._log is not None:
-            from analyzer.events.times import format_time
-
-            reset = format_time(out.back_at)
-            self._log.call_short_circuited(
-                caller=self._agent, provider=self._agent, reason="rate_limited", reset_at=reset, session=self.session
-            )
-        error = AgentOutError(
-            f"{self._agent} is out of the pool until {out.back_at:%Y-%m-%d %H:%M:%S} UTC: {out.reason_text}",
-            "come back then, let it wait with --max-wait, or use another agent",
-        )
-        return self._ended(error.exit_code, "short_circuited", error)
+        return gone
 
     def _not_started(self, error: NotStartedError) -> Run:
-        from analyzer.classifier import classify
-
-        verdict = classify({"exit_code": error.exit_code, "stderr": error.message}, ruleset=self._ruleset)
-        failure = StepError(
-            error.message,
-            error.hint,
-            failure_reason=UNKNOWN,
-            classification=verdict,
-            usage=TokenUsage(),
-            exit_code=error.exit_code,
-        )
+        failure = start_error(error, self._plan.ruleset)
         if self.relay is not None and self.relay.resuming:
             self.relay.halt("the fresh instance could not be started")
-        now = self._clock.now()
+        now = self._plan.clock.now()
         self._chain.failed(failure, None, now=now, compressible=False, session=self.session)
         return self._ended(error.exit_code, self._chain.settle("gave_up", session=self.session), failure)
 
@@ -312,7 +288,7 @@ class _Supervisor:
 
             seen = {
                 "started_at": format_time(began),
-                "ended_at": format_time(self._clock.now()),
+                "ended_at": format_time(self._plan.clock.now()),
                 "retry_visibility": "terminal",
                 "part": self._chain.operation,
                 "agent_version": self._version,

@@ -1,0 +1,69 @@
+"""What a supervised run is given, and what it gives."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from analyzer.errors import AnalyzerError
+
+if TYPE_CHECKING:
+    from analyzer.classifier import Ruleset
+    from analyzer.events import EventLog
+    from analyzer.recovery.guard import RateGuard
+    from analyzer.recovery.pool import AgentPool
+    from analyzer.recovery.supervise_instance import Streams
+    from analyzer.recovery.waiting import Clock
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How long and how often."""
+
+    retries: int = 0
+    """Tries after the first one, within what the recovery table allows."""
+    timeout_seconds: float | None = None
+    """For each start."""
+    grace_seconds: float = 3.0
+    """From SIGTERM to SIGKILL."""
+    max_wait_seconds: float = 60.0
+    """The longest wait for a limit to reset; where one takes longer, there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """How a supervised run ended."""
+
+    exit_code: int
+    """The command's; 124 where it was timed out, 125 where a relay was halted, 127 where it could not be started, 75
+    where a limit that was known already kept it from being started."""
+    outcome: str
+    """`succeeded`, `recovered`, `exhausted`, `surfaced`, `escalated`, `aborted`, `halted` or `short_circuited`."""
+    error: AnalyzerError | None
+    """A `StepError` where the command failed."""
+    attempts: int
+    relay_count: int
+    waited_seconds: float
+    session: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be run, and with what; see `supervise`."""
+
+    command: Sequence[str]
+    agent: str
+    provider: str
+    """The name that the guard keeps the limits under."""
+    limits: Limits
+    streams: Streams
+    clock: Clock
+    say: Callable[[str], None]
+    log: EventLog | str | os.PathLike[str] | None
+    pool: AgentPool | None
+    guard: RateGuard | None
+    cancel: threading.Event | None
+    ruleset: Ruleset | None
