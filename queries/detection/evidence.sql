@@ -32,6 +32,6 @@ where ($since is null or e.occurred_at >= $since)
       and coalesce(case when v.reason is null then e.recorded_detail else v.detail end, '')
       not in ('aborted', 'no_detail')
   end
-group by template
+group by coalesce(e.fingerprint, '')
 order by sessions desc, events desc, template
 limit $limit

@@ -28,5 +28,5 @@ where ($since is null or e.occurred_at >= $since)
       and coalesce(case when v.reason is null then e.recorded_detail else v.detail end, '')
       not in ('aborted', 'no_detail')
   end
-group by day, e.caller, template
+group by day, e.caller, coalesce(e.fingerprint, '')
 order by day, e.caller, template

@@ -25,7 +25,7 @@ class Settings:
     template_alpha: float = 0.001
     witness_alpha: float = 0.003
     """How clearly the groups must agree with the sessions."""
-    false_discovery_rate: float = 0.005
+    false_discovery_rate: float = 0.002
     """Over the callers judged on the same night."""
     min_ratio: float = 1.5
     """Least observed share, in expected ones."""
