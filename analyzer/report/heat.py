@@ -41,7 +41,7 @@ def heat_html(overview: Overview) -> str:
     cut = f'<p class="note">{more}</p>' if len(ranked) > MAX_CALLERS else ""
     return (
         '<div class="part"><h3>Errors by caller and reason</h3>'
-        '<p class="about">Numbers of errors; the more, the darker.'
+        '<p class="about">Numbers of errors; the shade repeats them.'
         f" <code>analyzer query {_QUERY}</code></p>"
         '<div class="scroll" tabindex="0" role="region" aria-label="Errors by caller and reason">'
         f'<table class="heat"><thead><tr><th scope="col">Caller</th>{head}</tr></thead>\n'

@@ -55,7 +55,7 @@ def _section(section: Section, overview: Overview) -> list[str]:
 
 def _part(part: Part) -> list[str]:
     if part.frame.is_empty():
-        return ["None."]
+        return ["None." + (f" `analyzer query {part.query}`" if part.query else "")]
     frame = part.rows.select(list(part.columns))
     rows, right = frame.rows(), [kind.is_numeric() for kind in frame.dtypes]
     lines = [

@@ -61,8 +61,9 @@ def _verdict(overview: Overview, size: int, colour: bool) -> list[str]:
         first = first.replace(word, f"{_COLOURS.get(verdict.level, _BOLD)}{word}{_PLAIN}", 1)
     lines = [first, *more]
     hidden = _hidden_callers(overview, list(verdict.details))
-    for detail in verdict.details[: len(overview.cases)][:_MAX_SENTENCES]:
-        lines += _indented(_short(_masked(detail, hidden)), size, 2)
+    for one in overview.findings[:_MAX_SENTENCES]:
+        over = f"over since {one.resolved_on}: " if one.state == "resolved" else ""
+        lines += _indented(over + _short(_masked(one.explanation, hidden)), size, 2)
     for advice in dict.fromkeys(one.advice for one in overview.findings[:_MAX_SENTENCES] if one.advice):
         lines += _indented(f"→ {terminal_safe(advice)}", size, 2)
     for detail in verdict.details[len(overview.cases) :]:

@@ -17,9 +17,10 @@ def rules_chart(drifts: Drifts) -> go.Figure:
     rows = list(drifts.days.tail(MAX_DAYS).iter_rows(named=True))
     days = [row["day"] for row in rows]
     figure = go.Figure()
-    for column, name, line in (
-        ("recorded_share", "as recorded", {"color": GREY, "width": 2, "dash": "dash"}),
-        ("unknown_share", "under the rules in force", {"color": _NOW, "width": 2.5}),
+    for column, name, colour, width in (
+        # Broad and below, so that it is seen where both are the same.
+        ("recorded_share", "as recorded", GREY, 7),
+        ("unknown_share", "under the rules in force", _NOW, 2),
     ):
         figure.add_trace(
             go.Scatter(
@@ -27,12 +28,10 @@ def rules_chart(drifts: Drifts) -> go.Figure:
                 y=[row[column] for row in rows],
                 customdata=[row["errors"] for row in rows],
                 mode="lines+markers",
-                line=line,
-                marker={
-                    "size": 5,
-                    "color": line["color"],
-                    "symbol": "square" if column == "recorded_share" else "circle",
-                },
+                line={"color": colour, "width": width},
+                marker={"size": width + 3, "color": colour},
+                opacity=0.6 if colour == GREY else 1,
+                cliponaxis=False,
                 name=name,
                 hovertemplate=f"{HOVER_DAY}: %{{y:.1%}} of %{{customdata:,}} {name}<extra></extra>",
             )
