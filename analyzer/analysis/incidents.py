@@ -33,24 +33,38 @@ def incidents(
     `traffic` has the days on which each caller had anything to judge, in order: a caller that was silent has not got
     better. Detections after `night` are not looked at.
     """
-    days: dict[_Key, list[Detection]] = {}
+    seen = [_told(key, runs[-1], traffic, night) for key, runs in _runs(detections, traffic, night)]
+    return _merged([found for found in seen if found.resolved_on in {None, night}])
+
+
+def incidents_between(
+    detections: Iterable[Detection], traffic: Mapping[str, Sequence[date]], first: date, night: date
+) -> tuple[Finding, ...]:
+    """The incidents as of `night` that had a day on or after `first`: open ones, then ended ones; the gravest first."""
+    seen = [_told(key, run, traffic, night) for key, runs in _runs(detections, traffic, night) for run in runs]
+    return _merged([found for found in seen if found.resolved_on is None or found.resolved_on >= first])
+
+
+def _runs(
+    detections: Iterable[Detection], traffic: Mapping[str, Sequence[date]], night: date
+) -> list[tuple[_Key, list[list[Detection]]]]:
+    """The detections up to `night` by what they are about, and these by incident."""
+    days: dict[_Key, list[list[Detection]]] = {}
     for found in sorted(detections, key=lambda one: (one.day, one.finding)):
-        if found.day <= night:
-            days.setdefault(_Key(_FAMILIES.get(found.finding, found.finding), Scope.of(found)), []).append(found)
-    seen = [_as_of(key, rows, traffic.get(key.scope.caller or "", ()), night) for key, rows in days.items()]
-    return _merged([found for found in seen if found is not None])
+        if found.day > night:
+            continue
+        key = _Key(_FAMILIES.get(found.finding, found.finding), Scope.of(found))
+        runs = days.setdefault(key, [])
+        own = traffic.get(key.scope.caller or "", ())
+        if not runs or _end(runs[-1][-1].day, own, found.day - timedelta(days=1)) is not None:
+            runs.append([])
+        runs[-1].append(found)
+    return list(days.items())
 
 
-def _as_of(key: _Key, rows: Sequence[Detection], traffic: Sequence[date], night: date) -> Finding | None:
-    run: list[Detection] = []
-    for row in rows:
-        if run and _end(run[-1].day, traffic, row.day - timedelta(days=1)) is not None:
-            run = []
-        run.append(row)
+def _told(key: _Key, run: Sequence[Detection], traffic: Mapping[str, Sequence[date]], night: date) -> Finding:
     opened, last = run[0].day, run[-1].day
-    ended = _end(last, traffic, night)
-    if ended is not None and ended != night:
-        return None
+    ended = _end(last, traffic.get(key.scope.caller or "", ()), night)
     state = "resolved" if ended else "new" if opened == night else "ongoing"
     # Of a day the figures of its strongest test; of the whole incident the name that its beginning gives it.
     latest = min((row for row in run if row.day == last), key=lambda row: row.p_value if row.p_value else 0.0)
@@ -99,17 +113,25 @@ def _severity_of(row: Detection) -> str:
 
 def _merged(found: list[Finding]) -> tuple[Finding, ...]:
     """Findings with one cause as one: a new message or a change of the mix inside a rise of the same caller's share."""
-    heads = {one.scope.caller: one for one in found if one.finding in _FAMILIES and one.state != "resolved"}
+    heads = [one for one in found if one.finding in _FAMILIES]
     parts: dict[str, list[Finding]] = {}
     rest = []
     for one in found:
-        head = heads.get(one.scope.caller)
-        if head is not None and one is not head and one.finding in {"template", "burst", "reason_mix", "wording"}:
-            parts.setdefault(head.id, []).append(one)
-        else:
+        head = next((head for head in heads if _is_part(one, head)), None)
+        if head is None:
             rest.append(one)
+        else:
+            parts.setdefault(head.id, []).append(one)
     whole = [replace(one, parts=tuple(sorted(parts.get(one.id, ()), key=_gravity))) for one in rest]
     return tuple(sorted(whole, key=_gravity))
+
+
+def _is_part(one: Finding, head: Finding) -> bool:
+    """Whether a rise of the share speaks for another finding of its caller: one that was there at the same time."""
+    if one.finding not in {"template", "burst", "reason_mix", "wording"} or one.scope.caller != head.scope.caller:
+        return False
+    overlaps = one.resolved_on is None or one.resolved_on >= head.onset
+    return overlaps and (head.resolved_on is None or one.opened_on <= head.resolved_on)
 
 
 def _gravity(one: Finding) -> tuple[object, ...]:

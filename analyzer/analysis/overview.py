@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
-from analyzer.analysis.spikes import Spike, Spikes, spikes
+from analyzer.analysis.drifts import Drifts, drifts
+from analyzer.analysis.findings import TITLES, Finding
+from analyzer.analysis.spikes import Spikes, spikes_of
 from analyzer.analysis.tables import Table, json_rows, table
 from analyzer.analysis.window import Window
+from analyzer.analysis.window_findings import Case, judge_window
 from analyzer.events.times import format_time, now
 from analyzer.store import NOT_LOGS, Store
 
@@ -21,11 +25,13 @@ TABLES = (
     "unknown-share",
     "unknown-messages",
     "retries-outcomes",
+    "retries-by-caller",
     "relays-by-step",
     "relays-by-session",
     "relays-by-day",
     "relays-utilization",
     "exhaustions-list",
+    "ruleset-applied",
     "quarantine-lines",
     "sources-completeness",
 )
@@ -83,10 +89,11 @@ class Verdict:
     """What to take away."""
 
     level: str
-    """`spike`, `unjudged`, `quiet` or `empty`."""
+    """`critical`, `warning` or `info` by the gravest open finding; `quiet` without one, `unjudged` where history is too
+    short to tell, `empty` where nothing happened."""
     headline: str
     details: tuple[str, ...]
-    """One sentence each."""
+    """One sentence each; of the findings, open ones first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +105,24 @@ class Overview:
     window: Window
     totals: Totals
     completeness: Completeness
+    cases: tuple[Case, ...]
+    """The findings of the window with the numbers behind them: open ones, then ended ones; the gravest first."""
     spikes: Spikes
+    """The days on which unknown shares rose, and the shares of all callers."""
+    drifts: Drifts
+    judged_until: date | None
+    """The last day that was judged; None without any history."""
+    not_replayed: int
+    """Errors that count as they were recorded: today's rules could not judge them."""
+    false_alarms_per_thousand: float | None
+    """False alarms per 1,000 caller-days of the settings on this history, as the last nightly check measured them."""
     tables: dict[str, Table]
     """By catalogue name."""
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """The findings of the window."""
+        return tuple(case.finding for case in self.cases)
 
     @property
     def verdict(self) -> Verdict:
@@ -121,28 +143,62 @@ class Overview:
                 "headline": self.verdict.headline,
                 "details": list(self.verdict.details),
             },
+            "findings": [_case_dict(case) for case in self.cases],
+            "judged_until": self.judged_until.isoformat() if self.judged_until else None,
+            "ruleset": self.drifts.ruleset,
+            "unjudged": self.spikes.unjudged,
+            "not_replayed": self.not_replayed,
+            "false_alarms_per_thousand": self.false_alarms_per_thousand,
+            "drifts": {
+                "since": self.drifts.split.isoformat() if self.drifts.split else None,
+                "changes": [change.to_dict() for change in self.drifts.found],
+                "days": json_rows(self.drifts.days),
+            },
             "totals": totals,
             "completeness": {
                 **{name: getattr(self.completeness, name) for name in Completeness.__slots__},
                 "read_share": self.completeness.read_share,
             },
-            "spikes": self.spikes.to_dict()["spikes"],
-            "unjudged": self.spikes.unjudged,
             "tables": {name: item.to_dict() for name, item in self.tables.items()},
         }
 
 
-def overview(store: Store, window: Window) -> Overview:
-    """Everything a report says about a window of a store."""
+def overview(store: Store, window: Window, rules_path: str | None = None) -> Overview:
+    """Everything a report says about a window of a store; history is judged by the rules that `check` goes by.
+
+    Raises:
+        RulesError: the rules at `rules_path` cannot be used.
+    """
     row = next(table(store, "overview-totals", window).frame.iter_rows(named=True))
+    judged = judge_window(store, window, rules_path)
     return Overview(
         generated_at=now(),
         window=window,
         totals=Totals(**row),
         completeness=_completeness(store, window),
-        spikes=spikes(store, within=window),
+        # What stays open while nothing happens at all is no news of an empty window.
+        cases=judged.cases if row["events"] else (),
+        spikes=spikes_of(store, judged, window),
+        drifts=drifts(store, judged, window),
+        judged_until=judged.last,
+        not_replayed=judged.not_replayed,
+        false_alarms_per_thousand=_false_alarms(store),
         tables={name: table(store, name, window) for name in TABLES},
     )
+
+
+def _false_alarms(store: Store) -> float | None:
+    nights = store.query("detection-nights")["night"]
+    return json.loads(nights[-1]).get("false_alarms_per_thousand") if len(nights) else None
+
+
+def _case_dict(case: Case) -> dict[str, Any]:
+    return {
+        **case.finding.to_dict(),
+        "days": json_rows(case.days),
+        "templates": json_rows(case.templates),
+        "changes": [change.to_dict() for change in case.changes],
+    }
 
 
 def _completeness(store: Store, window: Window) -> Completeness:
@@ -161,20 +217,29 @@ def _completeness(store: Store, window: Window) -> Completeness:
 
 
 def _verdict(report: Overview) -> Verdict:
-    found, totals = report.spikes, report.totals
+    totals, unjudged = report.totals, report.spikes.unjudged
     if not totals.events:
         return Verdict("empty", "There is nothing in this window.", ())
-    if not found.found and found.unjudged:
-        said = (
-            f"{totals.unknown_share or 0:.1%} of the errors are unknown; {found.unjudged} days of callers with many of "
-            "them have too little history before them to call that unusual."
-        )
-        return Verdict("unjudged", "Too little history to tell a spike.", (said,))
-    if not found.found:
-        return Verdict("quiet", "No spike of unknown errors.", (_error_sentence(totals),))
-    callers = found.callers
-    who = callers[0] if len(callers) == 1 else f"{len(callers)} callers"
-    return Verdict("spike", f"Unknown errors spiked for {who}.", tuple(_sentence(found, caller) for caller in callers))
+    details = tuple(one.explanation for one in report.findings)
+    if open_ones := [case.finding for case in report.cases if case.is_open]:
+        return Verdict(open_ones[0].severity, _headline(open_ones), details)
+    if unjudged:
+        days = "1 day" if unjudged == 1 else f"{unjudged:,} days"
+        said = f"{days} of callers with many unknown errors have too little history before them to call that unusual."
+        return Verdict("unjudged", "Too little history to tell.", (*details, said))
+    if details:
+        return Verdict("quiet", "Nothing is open; what was found is over.", details)
+    return Verdict("quiet", "No findings.", (_error_sentence(totals),))
+
+
+def _headline(found: list[Finding]) -> str:
+    """The gravest kind and whom it concerns; the rest as a number."""
+    kind = found[0].finding
+    alike = list(dict.fromkeys(one.scope.caller for one in found if one.finding == kind))
+    who = f"{len(alike):,} callers" if len(alike) > 1 else alike[0] or "the fleet"
+    rest = len(found) - sum(one.finding == kind for one in found)
+    more = f", and {rest:,} more finding{'' if rest == 1 else 's'}" if rest else ""
+    return f"{TITLES.get(kind, kind)} for {who}{more}."
 
 
 def _error_sentence(totals: Totals) -> str:
@@ -184,15 +249,3 @@ def _error_sentence(totals: Totals) -> str:
     if totals.unknown_share is None:
         return f"{errors}, all of them aborts or without any detail."
     return f"{errors}, {totals.unknown_share:.1%} of them unknown."
-
-
-def _sentence(found: Spikes, caller: str) -> str:
-    """One sentence a caller, however many of its days are spikes."""
-    own: list[Spike] = [spike for spike in found.found if spike.caller == caller]
-    if len(own) == 1:
-        return own[0].sentence + "."
-    unknown, errors = sum(spike.unknown_errors for spike in own), sum(spike.errors for spike in own)
-    return (
-        f"{caller}: {unknown} of {errors} errors on {len(own)} days from {own[0].day} to {own[-1].day} are unknown "
-        f"({unknown / errors:.0%}, before: {own[0].baseline_share:.0%})."
-    )

@@ -15,7 +15,7 @@ import click
 from analyzer.errors import INTERRUPTED, OK, UNREADABLE, AnalyzerError
 
 COMMANDS = {
-    "report": "Read logs and report: reasons, outcomes, unknown spikes, relays.",
+    "report": "Read logs and report: findings, reasons, outcomes, retries, relays.",
     "ingest": "Read logs into a store, only what is new.",
     "check": "Judge the last day against the days before it; exit 1 on findings.",
     "unknowns": "Group the unknown errors by what they say, and draft rules for them.",

@@ -46,7 +46,7 @@ def command(
     output: str | None,
     quiet: bool,
 ) -> int:
-    """Read logs and report on them: errors by reason and outcome, spikes of unknown ones, retries, relays.
+    """Read logs and report on them: what broke or drifted, errors by reason and outcome, retries, relays.
 
     PATHs are files, folders, patterns, or - for standard input, of any format this program knows; compressed ones too.
     Without --store they are read into a throw-away store. Without PATHs the report is on the store.
@@ -57,6 +57,7 @@ def command(
       analyzer report --store fleet.duckdb --since 2026-11-01 --format markdown
     """
     from analyzer.analysis import overview
+    from analyzer.cli.settings import rules_in_use
     from analyzer.report import render_html, render_json, render_markdown, render_text
     from analyzer.store import MEMORY, open_store
 
@@ -71,7 +72,7 @@ def command(
             problems = len(result.problems)
             if not result.sources and name == MEMORY:
                 return UNREADABLE
-        content = overview(store, chosen)
+        content = overview(store, chosen, rules_in_use(None))
     kind = "json" if as_json else report_format
     if kind == "json":
         write(render_json(content), output)

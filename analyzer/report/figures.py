@@ -8,13 +8,16 @@ from __future__ import annotations
 import html
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from analyzer.analysis import Overview, Table
-from analyzer.report.sections import Part
+from analyzer.report.parts import Part
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 _FRAGMENT = re.compile(
-    r'(<div id="[a-z-]+" class="plotly-graph-div"[^>]*></div>)\s*<script[^>]*>(.*)</script>', re.DOTALL
+    r'(<div id="[a-z0-9-]+" class="plotly-graph-div"[^>]*></div>)\s*<script[^>]*>(.*)</script>', re.DOTALL
 )
 _LEGEND_HEIGHT = 60
 """Pixels that a figure keeps for its legend."""
@@ -40,7 +43,7 @@ class Key:
     colour: str
     """Hexadecimal, our own."""
     look: str
-    """`line`, `symbol`, or the name of a pattern of a bar."""
+    """`line`, `dashes`, `band`, `symbol`, or the name of a pattern of a bar."""
     symbol: str = ""
 
 
@@ -61,18 +64,24 @@ class Drawing:
     """Without its tags."""
 
 
-def draw(overview: Overview, part: Part, name: str) -> Drawing:
-    """The chart of a part; `name` becomes the id of its element."""
+def figure_of(overview: Overview, part: Part) -> Figure:
+    """The chart of a part."""
     from analyzer.analysis import charts
 
     if part.chart == "unknown_share_chart":
-        figure = charts.unknown_share_chart(overview.spikes)
-    else:
-        table: Table = overview.tables[part.query]
-        figure = getattr(charts, part.chart)(table)
+        return charts.unknown_share_chart(overview.spikes)
+    if part.chart == "rules_chart":
+        return charts.rules_chart(overview.drifts)
+    table: Table = overview.tables[part.query]
+    figure: Figure = getattr(charts, part.chart)(table)
+    return figure
+
+
+def draw(figure: Figure, name: str, height: int | None = None) -> Drawing:
+    """The figure taken apart; `name` becomes the id of its element. `height` in pixels, its own where None."""
     title, note = str(figure.layout.title.text), str(figure.layout.title.subtitle.text or "")
     keys = tuple(_key(trace) for trace in figure.data if trace.showlegend is not False)
-    height = int(figure.layout.height) - _LEGEND_HEIGHT
+    height = height or int(figure.layout.height) - _LEGEND_HEIGHT
     # The page itself says title and legend above the chart, where they wrap on a phone.
     figure.update_layout(title=None, showlegend=False, height=height, margin={"t": 12})
     fragment = figure.to_html(full_html=False, include_plotlyjs=False, div_id=name, config=_CONFIG)
@@ -86,8 +95,10 @@ def _key(trace: Any) -> Key:
     name = html.unescape(str(trace.name))
     if trace.type == "bar":
         return Key(name, str(trace.marker.color), _PATTERNS[trace.marker.pattern.shape or ""])
+    if trace.fill:
+        return Key(name, str(trace.line.color), "band")
     if str(trace.mode).startswith("lines"):
-        return Key(name, str(trace.line.color), "line")
+        return Key(name, str(trace.line.color), "dashes" if trace.line.dash else "line")
     return Key(name, str(trace.marker.color), "symbol", _SYMBOLS[trace.marker.symbol])
 
 

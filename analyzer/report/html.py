@@ -10,16 +10,22 @@ import base64
 import hashlib
 from importlib import resources
 
-from analyzer.analysis import Overview
-from analyzer.report.cells import count, counted, heading, minute, percent, shown
+from analyzer.analysis import Case, Overview
+from analyzer.report.blocks import chart_part, empty_part, plain_part
+from analyzer.report.cells import count, counted, minute, percent
 from analyzer.report.escape import html_text
-from analyzer.report.figures import Drawing, draw, plotly_script
-from analyzer.report.sections import Part, Section, completeness, ended_chains, sections
-from analyzer.report.words import verdict_word, window_words
+from analyzer.report.figures import draw, figure_of, plotly_script
+from analyzer.report.finding_html import ICONS, finding_html
+from analyzer.report.heat import heat_html
+from analyzer.report.parts import Part, Section
+from analyzer.report.sections import completeness, ended_chains, sections
+from analyzer.report.words import course, title_of, verdict_word, window_words
 
-_ICONS = {"spike": "▲", "unjudged": "?", "quiet": "✓", "empty": "○"}
-_LONG_TEXT = 240
-"""Characters of a cell that stand open; the rest is a click away."""
+MAX_FINDINGS = 12
+"""Findings with a place of their own; the others are named."""
+_ICONS = {**ICONS, "unjudged": "?", "quiet": "✓", "empty": "○"}
+_ENDED_HEIGHT = 240
+"""Pixels of the chart of a finding that is over."""
 _PRINT_SCRIPT = """
 (() => {
   const each = (selector, act) => document.querySelectorAll(selector).forEach(act);
@@ -66,13 +72,13 @@ class _Page:
         """Everything between the body tags."""
         found = sections(self.overview)
         charts = any(part.chart and not part.frame.is_empty() for section in found for part in section.parts)
-        parts = [_header(self.overview), _tiles(self.overview), _contents(found)]
+        parts = [_header(self.overview), _tiles(self.overview), _contents(self.overview, found)]
         if charts:
             parts += [
                 self.script(plotly_script()),
                 "<noscript><p>The charts need JavaScript. Their numbers do not.</p></noscript>",
             ]
-        parts += [self.section(section) for section in found]
+        parts += [self.findings(), *(self.section(section) for section in found)]
         parts.append(_footer(self.overview))
         if charts:
             parts.append(self.script(_PRINT_SCRIPT))
@@ -89,42 +95,71 @@ class _Page:
         if section.name == "completeness":
             inside.append(_unsupported(self.overview))
         inside += [self.part(part) for part in section.parts]
+        if section.name == "errors":
+            # Behind the timeline.
+            inside.insert(3, heat_html(self.overview))
         return f'<section id="{section.name}">\n' + "\n".join(inside) + "\n</section>"
 
     def part(self, part: Part) -> str:
         """A table under its title; under its chart, where there is one."""
-        title = f"<h3>{html_text(part.title)}</h3>"
         if part.frame.is_empty():
-            return f'<div class="part">{title}{_about(part)}<p class="none">None.</p></div>'
+            return empty_part(part)
         if not part.chart:
-            return f'<div class="part">{title}{_about(part)}{_table(part)}</div>'
-        drawing = draw(self.overview, part, f"chart-{part.query}")
-        note = f'<p class="note">{html_text(drawing.note)}</p>' if drawing.note else ""
-        caption = f"<h3>{html_text(drawing.title)}</h3>{_about(part)}{note}{_legend(drawing)}"
-        numbers = f"<summary>The numbers: {counted(part.frame.height, 'row')}</summary>{_table(part)}"
-        return (
-            f'<div class="part"><figure><figcaption>{caption}</figcaption>'
-            f'<div class="chart" style="min-height:{drawing.height}px">{drawing.place}</div>'
-            f"{self.script(drawing.script)}</figure><details>{numbers}</details></div>"
-        )
+            return plain_part(part)
+        drawing = draw(figure_of(self.overview, part), f"chart-{part.query}")
+        return chart_part(part, drawing, self.script(drawing.script))
+
+    def findings(self) -> str:
+        """All findings, the gravest open one first; charts for as many as a page can carry."""
+        cases = self.overview.cases
+        if not cases:
+            return ""
+        inside = [self.finding(place, case) for place, case in enumerate(cases[:MAX_FINDINGS])]
+        rest = "".join(f"<li>{html_text(title_of(case.finding))}</li>" for case in cases[MAX_FINDINGS:])
+        more = f'<div class="part"><h3>And {len(cases) - MAX_FINDINGS:,} more</h3><ul>{rest}</ul></div>' if rest else ""
+        return '<section id="findings">\n<h2>Findings</h2>\n' + "\n".join(inside) + f"{more}\n</section>"
+
+    def finding(self, place: int, case: Case) -> str:
+        """One finding; what is over gets a smaller chart."""
+        drawing, script = None, ""
+        if not case.days.is_empty():
+            from analyzer.analysis.charts import finding_chart
+
+            height = None if case.is_open else _ENDED_HEIGHT
+            drawing = draw(finding_chart(case), f"chart-finding-{place}", height)
+            script = self.script(drawing.script)
+        return finding_html(case, f"finding-{place}", drawing, script)
 
 
 def _header(overview: Overview) -> str:
-    verdict = overview.verdict
-    details = "".join(f"<li>{html_text(detail)}</li>" for detail in verdict.details)
-    level = verdict.level if verdict.level in _ICONS else "spike"
+    verdict, cases = overview.verdict, overview.cases
+    # What findings say stands with them; here are links where there are several.
+    lines = [html_text(detail) for detail in verdict.details[len(cases) :]]
+    if len(cases) > 1:
+        lines += [
+            f'<a href="#finding-{place}">{html_text(title_of(case.finding))}</a> '
+            f"<small>{html_text(course(case.finding))}</small>"
+            for place, case in enumerate(cases[:MAX_FINDINGS])
+        ]
+    inside = f"<ul>{''.join(f'<li>{line}</li>' for line in lines)}</ul>\n" if lines else ""
     return (
-        f'<header class="verdict {level}"><p class="badge"><span aria-hidden="true">{_ICONS[level]}</span> '
-        f"{html_text(verdict_word(verdict.level))}</p>\n<h1>{html_text(verdict.headline)}</h1>\n"
-        + (f"<ul>{details}</ul>\n" if details else "")
-        + f'<p class="window">{html_text(window_words(overview))}. {html_text(completeness(overview))}</p></header>'
+        f'<header class="verdict {verdict.level}"><p class="badge"><span aria-hidden="true">{_ICONS[verdict.level]}'
+        f"</span> {html_text(verdict_word(verdict.level))}</p>\n<h1>{html_text(verdict.headline)}</h1>\n{inside}"
+        f'<p class="window">{html_text(window_words(overview))}. {html_text(completeness(overview))}</p></header>'
     )
 
 
 def _tiles(overview: Overview) -> str:
     totals, known = overview.totals, overview.completeness
     recovered, ended = ended_chains(overview)
+    still = sum(case.is_open for case in overview.cases)
     tiles = (
+        (
+            "findings" if overview.cases else "unknown",
+            "Open findings",
+            count(still),
+            f"{count(len(overview.cases) - still)} over by now",
+        ),
         (
             "errors",
             "Errors",
@@ -162,8 +197,10 @@ def _tiles(overview: Overview) -> str:
     )
 
 
-def _contents(found: tuple[Section, ...]) -> str:
-    links = "".join(f'<li><a href="#{section.name}">{html_text(section.title)}</a></li>' for section in found)
+def _contents(overview: Overview, found: tuple[Section, ...]) -> str:
+    names = [("findings", "Findings")] if overview.cases else []
+    names += [(section.name, section.title) for section in found]
+    links = "".join(f'<li><a href="#{name}">{html_text(title)}</a></li>' for name, title in names)
     return f'<nav class="contents" aria-label="Sections"><ul>{links}</ul></nav>'
 
 
@@ -173,52 +210,6 @@ def _unsupported(overview: Overview) -> str:
         return ""
     items = "".join(f"<li>{html_text(name)}: {counted(files, 'file')}</li>" for name, files in sorted(formats.items()))
     return f'<div class="part"><h3>Formats that are not read yet</h3><ul>{items}</ul></div>'
-
-
-def _about(part: Part) -> str:
-    return f'<p class="about">{html_text(part.description)} <code>analyzer query {html_text(part.query)}</code></p>'
-
-
-def _legend(drawing: Drawing) -> str:
-    keys = "".join(
-        f'<li><i class="{key.look}" style="--key:{key.colour}" aria-hidden="true">{key.symbol}</i>'
-        f"{html_text(key.name)}</li>"
-        for key in drawing.keys
-    )
-    return f'<ul class="legend">{keys}</ul>'
-
-
-def _table(part: Part) -> str:
-    frame = part.rows.select(list(part.columns))
-    rows, right = frame.rows(), [kind.is_numeric() for kind in frame.dtypes]
-    head = "".join(
-        f'<th scope="col"{_class(flush)} title="{html_text(meaning)}">{html_text(heading(name))}</th>'
-        for (name, meaning), flush in zip(part.columns.items(), right, strict=True)
-    )
-    body = "\n".join(
-        "<tr>"
-        + "".join(_cell(name, value, flush) for name, value, flush in zip(part.columns, row, right, strict=True))
-        + "</tr>"
-        for row in rows
-    )
-    cut = f'<p class="note">{html_text(part.cut)}</p>' if part.cut else ""
-    return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{html_text(part.title)}"><table>\n'
-        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>{cut}"
-    )
-
-
-def _cell(column: str, value: object, flush: bool) -> str:
-    text = shown(column, value)
-    if len(text) > _LONG_TEXT:
-        inside = f"<details><summary>{html_text(text[:_LONG_TEXT])}…</summary>{html_text(text[_LONG_TEXT:])}</details>"
-        return f"<td>{inside}</td>"
-    return f"<td{_class(flush, text)}>{html_text(text)}</td>"
-
-
-def _class(flush: bool, text: str = "") -> str:
-    names = [name for name, wanted in (("number", flush), ("long", len(text) > 28)) if wanted]
-    return f' class="{" ".join(names)}"' if names else ""
 
 
 def _footer(overview: Overview) -> str:

@@ -5,57 +5,11 @@ Invariant: every table of the overview stands in exactly one section, beside the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-import polars as pl
-
-from analyzer.analysis import Overview, Table
+from analyzer.analysis import Overview
 from analyzer.report.cells import counted, percent
-from analyzer.store import find
-
-MAX_ROWS = 50
-"""Rows of one table in a report; it says where the others are."""
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A table, and the chart over it."""
-
-    query: str
-    """Its name in the catalogue; for the spikes, of the query that they are found in."""
-    title: str
-    description: str
-    columns: dict[str, str]
-    """Column name → what it means."""
-    frame: pl.DataFrame
-    chart: str = ""
-    """The builder in `analysis.charts`; empty where the table says it all."""
-
-    @property
-    def rows(self) -> pl.DataFrame:
-        """The rows that are shown."""
-        return self.frame.head(MAX_ROWS)
-
-    @property
-    def cut(self) -> str:
-        """Says that rows are missing and where they are; empty where all are shown."""
-        total, limit = self.frame.height, _limit(self.query)
-        if limit is not None and total >= limit:
-            more = f"analyzer query {self.query} -p limit={100 * limit}"
-            return f"The first {min(total, MAX_ROWS)} rows; there may be more: {more}"
-        return f"{MAX_ROWS} of {total:,} rows; all: analyzer query {self.query}" if total > MAX_ROWS else ""
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A heading with the sentence to take away and what it rests on."""
-
-    name: str
-    """An id: lower case letters and hyphens."""
-    title: str
-    lead: str
-    """Our own words and numbers; never text from a log."""
-    parts: tuple[Part, ...]
+from analyzer.report.parts import Section, part_of
+from analyzer.report.rules_section import rules_section
+from analyzer.report.words import alarms
 
 
 def sections(overview: Overview) -> tuple[Section, ...]:
@@ -65,39 +19,45 @@ def sections(overview: Overview) -> tuple[Section, ...]:
             "unknown",
             "Unknown errors",
             _unknown(overview),
-            (_share(overview), _spikes(overview), _part(overview, "unknown-messages")),
+            (part_of(overview, "unknown-share", "unknown_share_chart"), part_of(overview, "unknown-messages")),
         ),
         Section(
             "errors",
             "Errors",
             _errors(overview),
             (
-                _part(overview, "errors-timeline", "errors_timeline_chart"),
-                _part(overview, "errors-by-reason"),
-                _part(overview, "errors-by-caller"),
-                _part(overview, "errors-by-reason-caller-outcome", "outcomes_chart"),
+                part_of(overview, "errors-timeline", "errors_timeline_chart"),
+                part_of(overview, "errors-by-reason"),
+                part_of(overview, "errors-by-caller"),
+                part_of(overview, "errors-by-reason-caller-outcome", "outcomes_chart"),
             ),
         ),
-        Section("retries", "Retries", _retries(overview), (_part(overview, "retries-outcomes", "retries_chart"),)),
+        Section(
+            "retries",
+            "Retries",
+            _retries(overview),
+            (part_of(overview, "retries-outcomes", "retries_chart"), part_of(overview, "retries-by-caller")),
+        ),
         Section(
             "relays",
             "Relays",
             _relays(overview),
             (
-                _part(overview, "relays-by-day", "relays_chart"),
-                _part(overview, "relays-by-step"),
-                _part(overview, "relays-by-session"),
-                _part(overview, "relays-utilization", "utilization_chart"),
+                part_of(overview, "relays-by-day", "relays_chart"),
+                part_of(overview, "relays-by-step"),
+                part_of(overview, "relays-by-session"),
+                part_of(overview, "relays-utilization", "utilization_chart"),
             ),
         ),
         Section(
-            "exhaustions", "Usage-limit exhaustions", _exhaustions(overview), (_part(overview, "exhaustions-list"),)
+            "exhaustions", "Usage-limit exhaustions", _exhaustions(overview), (part_of(overview, "exhaustions-list"),)
         ),
+        rules_section(overview),
         Section(
             "completeness",
             "Completeness",
-            completeness(overview),
-            (_part(overview, "sources-completeness"), _part(overview, "quarantine-lines")),
+            f"{completeness(overview)} {alarms(overview)}",
+            (part_of(overview, "sources-completeness"), part_of(overview, "quarantine-lines")),
         ),
     )
 
@@ -128,51 +88,13 @@ def ended_chains(overview: Overview) -> tuple[int, int]:
     return ends[0], sum(ends)
 
 
-def _part(overview: Overview, name: str, chart: str = "") -> Part:
-    table: Table = overview.tables[name]
-    return Part(table.query, table.title, table.description, table.columns, table.frame, chart)
-
-
-def _share(overview: Overview) -> Part:
-    table = overview.spikes.share
-    return Part(table.query, table.title, table.description, table.columns, table.frame, "unknown_share_chart")
-
-
-def _spikes(overview: Overview) -> Part:
-    return Part(
-        "unknown-share",
-        "Spikes",
-        "Days on which a caller's unknown share was far above that of its days before.",
-        {
-            "caller": "who made the calls",
-            "day": "day in the time zone of the window",
-            "unknown_errors": "unknown errors of that day",
-            "errors": "errors of that day that count: aborts and errors without any detail do not",
-            "unknown_share": "unknown errors / errors",
-            "baseline_share": "the share over the caller's days before, smoothed",
-            "baseline_errors": "errors that the baseline rests on",
-            "unknown_sessions": "distinct sessions with an unknown error",
-            "p_value": "probability of as many unknown ones or more, had the baseline's share still held",
-        },
-        overview.spikes.to_polars(),
-    )
-
-
-def _limit(query: str) -> int | None:
-    """Rows that a query gives at most unless asked for more; None for all."""
-    defaults = [param.default for param in find(query).header.params if param.name == "limit"]
-    return int(defaults[0]) if defaults and defaults[0].isdigit() else None
-
-
 def _unknown(overview: Overview) -> str:
     totals = overview.totals
     if not totals.counted_errors:
         return "No error in this window takes part in the unknown share."
-    found = len(overview.spikes.found)
-    spikes = counted(found, "spike") if found else "no spike"
     said = (
         f"{totals.unknown_errors:,} of {counted(totals.counted_errors, 'error')} that count are unknown "
-        f"({percent(totals.unknown_share)}); {spikes}."
+        f"({percent(totals.unknown_share)})."
     )
     if unjudged := overview.spikes.unjudged:
         said += f" Too little history to judge {counted(unjudged, 'day')} of callers with many unknown errors."

@@ -1,6 +1,6 @@
 """The report for a terminal: one screen, the verdict first.
 
-Invariants: no line is wider than asked; of all callers only those with a spike are named, so that a name stands out;
+Invariants: no line is wider than asked; of all callers only those with a finding are named, so that a name stands out;
 every text from a log went through `terminal_safe`.
 """
 
@@ -26,7 +26,13 @@ _MAX_STEPS = 3
 _SENTENCE_CELLS = 320
 _NAME_CELLS = 60
 _BAR = 10
-_COLOURS = {"spike": "\x1b[1;31m", "unjudged": "\x1b[1;33m", "quiet": "\x1b[1;32m"}
+_COLOURS = {
+    "critical": "\x1b[1;31m",
+    "warning": "\x1b[1;33m",
+    "info": "\x1b[1;36m",
+    "unjudged": "\x1b[1;33m",
+    "quiet": "\x1b[1;32m",
+}
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 
 
@@ -54,14 +60,25 @@ def _verdict(overview: Overview, size: int, colour: bool) -> list[str]:
     if colour:
         first = first.replace(word, f"{_COLOURS.get(verdict.level, _BOLD)}{word}{_PLAIN}", 1)
     lines = [first, *more]
-    for detail in verdict.details[:_MAX_SENTENCES]:
-        lines += _indented(fit_middle(terminal_safe(detail), _SENTENCE_CELLS), size, 2)
-    rest = overview.spikes.callers[_MAX_SENTENCES:]
+    hidden = _hidden_callers(overview, list(verdict.details))
+    for one in overview.findings[:_MAX_SENTENCES]:
+        over = f"over since {one.resolved_on}: " if one.state == "resolved" else ""
+        lines += _indented(over + _short(_masked(one.explanation, hidden)), size, 2)
+    for advice in dict.fromkeys(one.advice for one in overview.findings[:_MAX_SENTENCES] if one.advice):
+        lines += _indented(f"→ {terminal_safe(advice)}", size, 2)
+    for detail in verdict.details[len(overview.cases) :]:
+        lines += _indented(_short(detail), size, 2)
+    callers = [one.scope.caller or "the fleet" for one in overview.findings]
+    rest = [caller for caller in dict.fromkeys(callers[_MAX_SENTENCES:]) if caller not in callers[:_MAX_SENTENCES]]
     if rest:
         names = ", ".join(fit_middle(terminal_safe(caller), _NAME_CELLS) for caller in rest[:_MAX_NAMES])
         beyond = f" and {count(len(rest) - _MAX_NAMES)} more" if len(rest) > _MAX_NAMES else ""
-        lines += _indented(f"also {names}{beyond}: analyzer query unknown-share", size, 2)
+        lines += _indented(f"also {names}{beyond}: the HTML report has them", size, 2)
     return lines
+
+
+def _short(sentence: str) -> str:
+    return fit_middle(terminal_safe(sentence), _SENTENCE_CELLS)
 
 
 def _window(overview: Overview, size: int) -> list[str]:
@@ -131,13 +148,14 @@ def _unknown(overview: Overview, size: int) -> list[str]:
 
 
 def _hidden_callers(overview: Overview, messages: list[str]) -> re.Pattern[str] | None:
-    """Callers without a spike that the messages speak of; this summary must not."""
+    """Callers without a finding that the messages speak of; this summary must not."""
     seen = {
         caller for name in ("errors-by-caller", "relays-by-step") for caller in overview.tables[name].frame["caller"]
     }
     # A log may hold a million callers: only those that occur become part of the pattern.
     said = "\n".join(messages)
-    names = sorted((name for name in seen - set(overview.spikes.callers) if name in said), key=len, reverse=True)
+    known = {one.scope.caller for one in overview.findings}
+    names = sorted((name for name in seen - known if name in said), key=len, reverse=True)
     return re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, names))})(?![\w-])") if names else None
 
 

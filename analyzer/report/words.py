@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from analyzer.analysis import Overview
+from analyzer.analysis import Finding, Overview
+from analyzer.analysis.findings import TITLES
 from analyzer.report.cells import minute
 
-_LEVELS = {"spike": "SPIKE", "unjudged": "NOT JUDGED", "quiet": "QUIET", "empty": "EMPTY"}
+_LEVELS = {"unjudged": "NOT JUDGED"}
+_RESOLVED = {"quiet": "no longer seen", "explained": "the rules of today explain it"}
 
 
 def verdict_word(level: str) -> str:
@@ -21,3 +23,25 @@ def window_words(overview: Overview) -> str:
     if window.since is None and window.until is None:
         said = f"All time: {said}"
     return said if window.timezone == "UTC" else f"{said}; days begin in {window.timezone}"
+
+
+def title_of(found: Finding) -> str:
+    """What was found and of whom; the name comes from a log."""
+    return f"{TITLES.get(found.finding, found.finding)}: {found.scope.caller or 'the fleet'}"
+
+
+def course(found: Finding) -> str:
+    """Since when it is open, or from when to when it was."""
+    if found.state == "resolved":
+        why = _RESOLVED.get(found.resolution or "", found.resolution)
+        days = f"{found.onset} to {found.last_on}" if found.onset < found.last_on else f"{found.onset}"
+        return f"{days}, over on {found.resolved_on}: {why}"
+    return f"open since {found.opened_on}" + (f", last seen {found.last_on}" if found.last_on > found.opened_on else "")
+
+
+def alarms(overview: Overview) -> str:
+    """How far findings can be trusted on this history."""
+    rate = overview.false_alarms_per_thousand
+    if rate is None:
+        return "How many false alarms these settings give on this history has not been measured."
+    return f"On this history without its changes these settings give {rate:.1f} false alarms per 1,000 caller-days."

@@ -27,7 +27,7 @@ def _fleet(spiking: str, others: Iterable[str], message: str, step: str) -> list
             at = START + timedelta(days=day, minutes=place)
             session = f"s-{day}-{place}"
             operation = f"op-{day}-{place}"
-            facts = {"message": f"quota of {day} used up"}
+            facts = {"status": 429, "message": f"quota of {day} used up"}
             error = {
                 "caller": caller,
                 "reason": "rate_limited",

@@ -77,11 +77,11 @@ def rendered(page: str, folder: Path) -> tuple[str, str]:
 
 
 def test_charts_are_drawn_under_the_policy(report: Report, tmp_path: Path) -> None:
-    """All six charts render with no complaint from the policy and no script error."""
+    """All eight charts render with no complaint from the policy and no script error."""
     page, console = rendered(render_html(report()), tmp_path)
-    drawn = re.findall(r'<div id="(chart-[a-z-]+)" class="[^"]*js-plotly-plot', page)
-    assert len(drawn) == 6, console
-    assert page.count('class="main-svg"') >= 6
+    drawn = re.findall(r'<div id="(chart-[a-z0-9-]+)" class="[^"]*js-plotly-plot', page)
+    assert len(drawn) == 8, console
+    assert page.count('class="main-svg"') >= 8
     assert console == ""
     assert "<b>" not in page
     assert re.search(r"figma-probe 100\u202f?%", page)

@@ -101,7 +101,7 @@ def test_spikes_are_marked_and_named(report: Report) -> None:
 def test_left_out_callers_are_said(report: Report) -> None:
     """When there are too many callers, the subtitle says how many are drawn."""
     note = unknown_share_chart(lined(report().spikes, 90)).layout.title.subtitle.text
-    assert note == "6 of 9 callers with a spike; 40 of 81 without one are drawn"
+    assert note == "6 of 9 callers with a rise; 40 of 81 without one are drawn"
 
 
 def test_left_out_days_are_said(report: Report) -> None:

@@ -19,7 +19,7 @@ Report = Callable[..., Overview]
 def test_markdown_has_the_verdict_and_all_tables(report: Report) -> None:
     """The verdict is the title, callers have their table, and each table its query."""
     text = render_markdown(report())
-    assert text.startswith("# SPIKE: Unknown errors spiked for figma-probe.\n")
+    assert text.startswith("# CRITICAL: Unknown errors spiked for figma-probe.\n")
     assert [name for name in TABLES if f"analyzer query {name}" not in text] == []
     assert re.search(r"^\| lint-hook \| +40", text, re.MULTILINE)
 
@@ -43,7 +43,7 @@ def test_json_is_the_overview(report: Report) -> None:
     """Schema, verdict, totals and all tables, with counts as numbers."""
     found = json.loads(render_json(report()))
     assert found["schema"] == "analyzer.report/1"
-    assert found["verdict"]["level"] == "spike"
+    assert found["verdict"]["level"] == "critical"
     # Twelve that were called unknown, and one that no one gave a reason.
     assert found["totals"]["unknown_errors"] == 13
     assert found["totals"]["first_at"] == "2026-11-01T08:15:00.000Z"

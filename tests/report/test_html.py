@@ -68,10 +68,10 @@ def without_plotly(page: str) -> str:
 
 
 def test_plotly_is_inlined_once(report: Report) -> None:
-    """One file holds one copy of plotly.js and six charts."""
+    """One file holds one copy of plotly.js and eight charts: one a finding."""
     page = render_html(report())
     assert page.count(get_plotlyjs()) == 1
-    assert without_plotly(page).count("Plotly.newPlot(") == 6
+    assert without_plotly(page).count("Plotly.newPlot(") == 8
 
 
 def test_no_address_outside(hostile: str) -> None:
@@ -99,7 +99,7 @@ def test_log_text_makes_no_element(hostile: str, report: Report) -> None:
     }
     assert "img" not in elements.tags
     assert not [name for name, _ in elements.attributes if name.startswith("on")]
-    assert elements.tags.count("script") == elements.tags.count("/script") == 8
+    assert elements.tags.count("script") == elements.tags.count("/script") == 10
 
 
 def test_policy_allows_exactly_our_scripts(hostile: str) -> None:
@@ -139,16 +139,16 @@ def test_long_tables_say_what_is_missing(report: Report) -> None:
 
 def test_verdict_reads_without_colour(report: Report, nothing: Overview) -> None:
     """The level is a word and a sign as well as a colour."""
-    assert "▲</span> SPIKE" in render_html(report())
+    assert "▲</span> CRITICAL" in render_html(report())
     assert "○</span> EMPTY" in render_html(nothing)
 
 
 def test_too_little_history_is_no_quiet(report: Report) -> None:
     """Days that could not be judged have a level of their own and are counted."""
     found = report()
-    page = render_html(replace(found, spikes=replace(found.spikes, found=(), unjudged=2)))
+    page = render_html(replace(found, cases=(), spikes=replace(found.spikes, unjudged=2)))
     assert "?</span> NOT JUDGED" in page
-    assert "Too little history to judge 2 days" in page
+    assert "2 days of callers with many unknown errors have too little history before them" in page
 
 
 def test_nothing_needs_no_plotly(nothing: Overview) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from analyzer.analysis import Overview
+from analyzer.analysis import Case, Overview
 from analyzer.report import render_text
 from analyzer.report.monospace import columns, fit, fit_middle, fold, width_of
 
@@ -16,12 +16,19 @@ Report = Callable[..., Overview]
 ENDLESS = "漢字 " * 900 + "x" * 3000
 
 
+def renamed(case: Case, caller: str) -> Case:
+    """The same finding of another caller."""
+    one = case.finding
+    words = one.explanation.replace(one.scope.caller or "", caller)
+    return replace(case, finding=replace(one, latest=replace(one.latest, caller=caller), explanation=words))
+
+
 def test_verdict_comes_first(report: Report) -> None:
     """The first line says in a word and a sentence what to take away."""
-    assert render_text(report()).splitlines()[0] == "SPIKE  Unknown errors spiked for figma-probe."
+    assert render_text(report()).splitlines()[0] == "CRITICAL  Unknown errors spiked for figma-probe."
 
 
-def test_names_only_callers_with_a_spike(report: Report) -> None:
+def test_names_only_callers_with_a_finding(report: Report) -> None:
     """Other callers appear nowhere, not even where an error message, a relay or an exhaustion speaks of them."""
     text = render_text(report(message="bridge of lint-hook and mcp-search broke"))
     assert "figma-probe" in text
@@ -31,21 +38,21 @@ def test_names_only_callers_with_a_spike(report: Report) -> None:
 
 
 def test_quiet_report_names_no_caller(report: Report) -> None:
-    """Without a spike no caller is named at all."""
+    """Without a finding no caller is named at all."""
     found = report(spiking="figma-probe", others=())
-    quiet = replace(found, spikes=replace(found.spikes, found=()))
+    quiet = replace(found, cases=())
     text = render_text(quiet)
     assert text.startswith("QUIET")
     assert "figma-probe" not in text
     assert "1 caller" in text or "2 callers" in text
 
 
-def test_all_spiking_callers_are_named(report: Report) -> None:
+def test_all_callers_with_a_finding_are_named(report: Report) -> None:
     """Beyond the sentences that fit, the callers are still listed by name."""
     found = report()
-    spike = found.spikes.found[0]
-    many = tuple(replace(spike, caller=f"caller-{number:02d}") for number in range(25))
-    text = render_text(replace(found, spikes=replace(found.spikes, found=many)))
+    case = found.cases[0]
+    many = tuple(renamed(case, f"caller-{number:02d}") for number in range(25))
+    text = render_text(replace(found, cases=many))
     assert all(f"caller-{number:02d}" in text for number in range(25))
 
 
@@ -91,7 +98,7 @@ def test_colour_is_on_the_verdict_alone(report: Report) -> None:
     found = report()
     coloured = render_text(found, colour=True)
     assert coloured.count("\x1b[") == 2
-    assert coloured.startswith("\x1b[1;31mSPIKE\x1b[0m")
+    assert coloured.startswith("\x1b[1;31mCRITICAL\x1b[0m")
     assert coloured.replace("\x1b[1;31m", "").replace("\x1b[0m", "") == render_text(found)
 
 

@@ -26,7 +26,7 @@ from analyzer.analysis.detection.templates import NewTemplates
 from analyzer.errors import AnalyzerError
 
 COUNT_COLUMNS = ("groups", "unknown_groups_replayed", "sessions", "unknown_sessions_replayed")
-_FLEET = 3
+FLEET = 3
 """Callers with a history that make a fleet to measure a caller without one against."""
 _LEAVE_ONE_OUT = 8
 """With fewer callers each is left out of the fleet that it is measured against; with more it makes no difference."""
@@ -86,7 +86,7 @@ def _shares(days: dict[int, dict[str, Counts]], settings: Settings) -> list[Dete
             )
             watch.history.days[day] = counts
             prior = _prior(caller, totals, everyone)
-            tonight.append((watch, watch.look(day, prior, noise, len(totals) >= _FLEET, settings)))
+            tonight.append((watch, watch.look(day, prior, noise, len(totals) >= FLEET, settings)))
         watches.update((watch.caller, watch) for watch, _ in tonight)
         watches = dict(sorted(watches.items()))
         best = [min((each.p_value for each in evidence), default=1.0) for _, evidence in tonight]

@@ -39,7 +39,7 @@ _RECOVERED = 3.0
 """Log-likelihood ratio, old level over new, at which an incident is over: 20 to 1."""
 _SPIKE_EVIDENCE = 1.5
 """Log-likelihood that a spike may add to the belief in noisy days."""
-_LEAST_SESSIONS = 10
+LEAST_SESSIONS = 10
 """Sessions of own history below which only a fleet makes a baseline."""
 
 
@@ -86,7 +86,7 @@ class Watch:
         """What today and the days before it say: the evidence that meets all conditions but the fleet's."""
         self.noise = noise
         expected = level(self.history, day - HISTORY_DAYS, day - 1, float(is_weekend(day)), prior)
-        self.expected = expected if expected.sessions >= _LEAST_SESSIONS or fleet else None
+        self.expected = expected if expected.sessions >= LEAST_SESSIONS or fleet else None
         if self.expected is None:
             return []
         found = []
@@ -117,7 +117,7 @@ class Watch:
         weekend = sum(counts.sessions for each, counts in days if is_weekend(each)) / over.counts.sessions
         gap = max(length, DRIFT_GAP)
         expected = level(history, day - HISTORY_DAYS - gap, day - gap, weekend, prior)
-        if expected.sessions < _LEAST_SESSIONS and not fleet:
+        if expected.sessions < LEAST_SESSIONS and not fleet:
             return None
         p_value = self._p_value(over, expected, settings.drift_alpha, settings)
         return None if p_value is None else Evidence(p_value, "drift", days[0][0], over, expected)

@@ -1,0 +1,105 @@
+"""What all figures share: quiet, transparent, readable on light and dark, still under a finger that scrolls.
+
+Invariants: every text from a log goes through `label`, since plotly reads pseudo-HTML; titles hold our own words
+alone; what a figure leaves out stands in its subtitle; what colour says, a symbol or a pattern says too.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import Any
+
+import plotly.graph_objects as go
+
+MAX_DAYS = 366
+DAY_MILLISECONDS = 86_400_000
+HOVER_DAY = "%{x|%Y-%m-%d}"
+GREY = "#8a929e"
+OTHER = "other"
+OTHER_STYLE = ("#5f6772", "")
+"""A colour and the shape of a pattern."""
+_LONGEST_LABEL = 32
+_EPOCH = date(1970, 1, 1).toordinal()
+
+
+def label(text: object) -> str:
+    """A text from a log as plotly shows it literally, on one line and not too long."""
+    flat = " ".join("".join(char if char.isprintable() else "\ufffd" for char in str(text)).split())
+    short = flat if len(flat) <= _LONGEST_LABEL else flat[: _LONGEST_LABEL - 1] + "…"
+    # A brace would open a placeholder of a hover template.
+    return html.escape(short, quote=False).replace("{", "&#123;")
+
+
+def day_bars(counts: Mapping[date, int], name: str, style: tuple[str, str]) -> go.Bar:
+    """Bars as wide as days."""
+    days = sorted(counts)
+    return go.Bar(
+        x=[day.isoformat() for day in days],
+        y=[counts[day] for day in days],
+        # Without a width a single day would be one hair or one wall.
+        width=[DAY_MILLISECONDS * 0.8] * len(days),
+        name=name,
+        marker=marker(style),
+        hovertemplate=f"{HOVER_DAY}: %{{y:,}} {name}<extra></extra>",
+    )
+
+
+def marker(style: tuple[str, str]) -> dict[str, Any]:
+    """How a bar is filled: a colour, and a pattern that tells it apart without."""
+    colour, shape = style
+    pattern = {"shape": shape, "fgcolor": "rgba(255,255,255,.75)", "fgopacity": 1, "size": 6, "solidity": 0.25}
+    return {"color": colour, "line": {"width": 0}, "pattern": pattern if shape else {}}
+
+
+def finish(figure: go.Figure, title: str, note: str, x_title: str, y_title: str, *, stacked: bool = False) -> None:
+    """What all figures share: quiet, transparent, readable on light and dark, still under a finger that scrolls."""
+    figure.update_layout(
+        template={},
+        title={"text": title, "subtitle": {"text": note}, "x": 0, "xref": "paper", "y": 0.98, "yanchor": "top"},
+        barmode="stack" if stacked else None,
+        height=340,
+        margin={"l": 8, "r": 12, "t": 96, "b": 8},
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        font={"family": "system-ui, sans-serif", "size": 13, "color": "#78808c"},
+        legend={
+            "orientation": "h",
+            "y": 1.03,
+            "yanchor": "bottom",
+            "x": 0,
+            "traceorder": "normal",
+            "font": {"size": 12},
+        },
+        hoverlabel={"font": {"family": "system-ui, sans-serif"}},
+        dragmode=False,
+        showlegend=True,
+    )
+    axis = {"automargin": True, "fixedrange": True, "gridcolor": "rgba(128,136,148,.25)", "zeroline": False}
+    small = {"font": {"size": 12}, "standoff": 8}
+    figure.update_xaxes(title={"text": x_title, **small}, showgrid=False, **axis)
+    figure.update_yaxes(title={"text": y_title, **small}, **axis)
+    if stacked and y_title:
+        figure.update_yaxes(rangemode="tozero", tickformat=",d")
+
+
+def day_axis(figure: go.Figure, days: Sequence[date]) -> None:
+    """Whole days: half a day of room on both sides, and never a tick between two midnights."""
+    if not days:
+        return
+    first, last = min(days), max(days)
+    span = (last - first).days
+    room = max(0.6, (7 - span) / 2)
+    figure.update_xaxes(
+        type="date",
+        range=[milliseconds(first, -room), milliseconds(last, room)],
+        tickformat="%-d %b\n%Y",
+        title={"text": "day", "font": {"size": 12}, "standoff": 8},
+        **({"dtick": DAY_MILLISECONDS} if span < 8 else {"nticks": 9}),
+    )
+
+
+def milliseconds(day: date, days: float) -> float:
+    """A moment so many days after a day begins, as plotly takes it: any date that there is, and no time zone."""
+    return (day.toordinal() - _EPOCH + days) * DAY_MILLISECONDS

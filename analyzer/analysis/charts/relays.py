@@ -1,0 +1,107 @@
+"""Hand-offs by day, and how full the context was at each."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from datetime import date
+
+import plotly.graph_objects as go
+
+from analyzer.analysis.charts.base import HOVER_DAY, MAX_DAYS, day_axis, day_bars, finish, marker
+from analyzer.analysis.tables import Table
+
+_TRIGGER_STYLES: dict[str, tuple[str, str]] = {
+    "auto": ("#0072b2", ""),
+    "manual": ("#e69f00", "/"),
+    "not said": ("#9aa1ab", "."),
+}
+
+
+def relays_chart(by_day: Table) -> go.Figure:
+    """Hand-offs by day, stacked by what caused them, with the ones that were given up."""
+    rows = list(by_day.frame.iter_rows(named=True))
+    kept = rows[-MAX_DAYS:]
+    counts: dict[str, dict[date, int]] = defaultdict(dict)
+    for row in kept:
+        other = row["relays"] - row["auto_relays"] - row["manual_relays"]
+        for name, number in (("auto", row["auto_relays"]), ("manual", row["manual_relays"]), ("not said", other)):
+            if number:
+                counts[name][row["day"]] = number
+    figure = go.Figure()
+    for name in (name for name in _TRIGGER_STYLES if name in counts):
+        figure.add_trace(day_bars(counts[name], name, _TRIGGER_STYLES[name]))
+    halted = [row for row in kept if row["halted"]]
+    if halted:
+        highest = max(row["relays"] for row in kept)
+        figure.add_trace(
+            go.Scatter(
+                x=[row["day"].isoformat() for row in halted],
+                # Above the bar: inside it, the mark would look like a height.
+                y=[row["relays"] + 0.06 * highest for row in halted],
+                mode="markers+text",
+                text=[f" {row['halted']:,}" for row in halted],
+                textposition="middle right",
+                customdata=[row["halted"] for row in halted],
+                cliponaxis=False,
+                marker={"symbol": "x", "size": 10, "color": "#d55e00", "line": {"width": 1, "color": "white"}},
+                name="given up",
+                hovertemplate=f"{HOVER_DAY}: %{{customdata:,}} given up<extra></extra>",
+            )
+        )
+    note = f"the latest {len(kept)} of {len(rows)} days" if len(rows) > len(kept) else ""
+    finish(figure, "Hand-offs by day and cause", note, "", "hand-offs", stacked=True)
+    day_axis(figure, [row["day"] for row in kept])
+    return figure
+
+
+def utilization_chart(table: Table) -> go.Figure:
+    """How full the context was at hand-off, by what caused it: percent where logs say it, else tokens."""
+    rows = list(table.frame.iter_rows(named=True))
+    by_percent = any(row["token_usage_percent"] is not None for row in rows)
+    measure = "token_usage_percent" if by_percent else "pre_tokens"
+    known = [row for row in rows if row[measure] is not None]
+    top = max((float(row[measure]) for row in known), default=0.0)
+    size = 5.0 if by_percent else _round_step(top / 20)
+    last = 120.0 if by_percent else top
+    bins: dict[str, Counter[float]] = defaultdict(Counter)
+    for row in known:
+        place = min(max(float(row[measure]), 0.0), last) // size * size
+        bins[row["trigger"] if row["trigger"] in _TRIGGER_STYLES else "not said"][place] += 1
+    figure = go.Figure()
+    for name in (name for name in _TRIGGER_STYLES if name in bins):
+        starts = sorted(bins[name])
+        figure.add_trace(
+            go.Bar(
+                x=[start + size / 2 for start in starts],
+                y=[bins[name][start] for start in starts],
+                width=[size * 0.92] * len(starts),
+                customdata=[(f"{start:,.0f}", f"{start + size:,.0f}") for start in starts],
+                name=name,
+                marker=marker(_TRIGGER_STYLES[name]),
+                hovertemplate=f"%{{customdata[0]}} to %{{customdata[1]}}: %{{y:,}} {name}<extra></extra>",
+            )
+        )
+    if by_percent:
+        thresholds = Counter(row["threshold_percent"] for row in known if row["threshold_percent"] is not None)
+        for threshold, _ in thresholds.most_common(3):
+            figure.add_vline(
+                x=threshold,
+                line={"dash": "dash", "width": 1.5, "color": "#d55e00"},
+                annotation={"text": f"threshold {threshold:g}%", "font": {"color": "#d55e00", "size": 12}},
+                annotation_position="top left",
+            )
+    note = f"{len(known):,} of {len(rows):,} hand-offs whose logs say it" if len(known) < len(rows) else ""
+    axis = "context in use at hand-off (%)" if by_percent else "tokens in the context before the hand-off"
+    finish(figure, "How full the context was at hand-off", note, axis, "hand-offs", stacked=True)
+    if by_percent:
+        figure.update_xaxes(range=[0, 125 if top > 100 else 102], dtick=20)
+    else:
+        figure.update_xaxes(rangemode="tozero", tickformat="~s")
+    return figure
+
+
+def _round_step(least: float) -> float:
+    """The smallest of 1, 2, 5, 10, … that is not below."""
+    return next(
+        step for power in range(25) for step in (10.0**power, 2 * 10.0**power, 5 * 10.0**power) if step >= least
+    )

@@ -1,0 +1,60 @@
+"""What rulesets did to history: the unknown share as it was recorded, and under the rules in force."""
+
+from __future__ import annotations
+
+import plotly.graph_objects as go
+
+from analyzer.analysis.charts.base import GREY, HOVER_DAY, MAX_DAYS, day_axis, finish, milliseconds
+from analyzer.analysis.drifts import Drifts
+
+_NOW = "#d55e00"
+_MAX_MARKED = 12
+"""Applied rulesets with a line of their own."""
+
+
+def rules_chart(drifts: Drifts) -> go.Figure:
+    """Two shares of the whole fleet by day; a vertical line where a ruleset became the active one."""
+    rows = list(drifts.days.tail(MAX_DAYS).iter_rows(named=True))
+    days = [row["day"] for row in rows]
+    figure = go.Figure()
+    for column, name, colour, width in (
+        # Broad and below, so that it is seen where both are the same.
+        ("recorded_share", "as recorded", GREY, 7),
+        ("unknown_share", "under the rules in force", _NOW, 2),
+    ):
+        figure.add_trace(
+            go.Scatter(
+                x=[day.isoformat() for day in days],
+                y=[row[column] for row in rows],
+                customdata=[row["errors"] for row in rows],
+                mode="lines+markers",
+                line={"color": colour, "width": width},
+                marker={"size": width + 3, "color": colour},
+                opacity=0.6 if colour == GREY else 1,
+                cliponaxis=False,
+                name=name,
+                hovertemplate=f"{HOVER_DAY}: %{{y:.1%}} of %{{customdata:,}} {name}<extra></extra>",
+            )
+        )
+    applied = sorted({day for day in drifts.applied.frame["day"] if days and days[0] <= day})
+    for day in applied[-_MAX_MARKED:]:
+        figure.add_vline(x=milliseconds(day, 0), line={"dash": "dot", "width": 2, "color": "#78808c"})
+        figure.add_annotation(
+            x=milliseconds(day, 0), y=1, yref="y domain", text="rules applied ", xanchor="right", yanchor="top",
+            showarrow=False, font={"size": 12},
+        )  # fmt: skip
+    notes = []
+    if drifts.days.height > len(rows):
+        notes.append(f"the latest {len(rows)} of {drifts.days.height} days")
+    if len(applied) > _MAX_MARKED:
+        notes.append(f"the latest {_MAX_MARKED} of {len(applied)} days on which rules were applied are marked")
+    finish(
+        figure,
+        "Unknown share of errors by day, as recorded and under the rules in force",
+        "; ".join(notes),
+        "",
+        "share (%)",
+    )
+    day_axis(figure, [*days, *applied])
+    figure.update_yaxes(range=[0, 1.05], tickformat=".0%", nticks=5)
+    return figure

@@ -1,0 +1,35 @@
+"""Days on which much was unknown and that no test could judge: quiet and not judged are two things."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+import polars as pl
+
+from analyzer.analysis.detection.detect import DEFAULT, FLEET
+from analyzer.analysis.detection.settings import HISTORY_DAYS, Settings
+from analyzer.analysis.detection.share import LEAST_SESSIONS
+
+
+def unjudged(counts: pl.DataFrame, settings: Settings = DEFAULT) -> list[tuple[date, str]]:
+    """Days and callers with enough unknown sessions for a finding and nothing to measure them against, in order.
+
+    `counts` as for `detect`. A baseline are 10 sessions of the caller's own in the 42 days before, or a fleet of three
+    callers that had any.
+    """
+    sessions: dict[str, dict[date, int]] = {}
+    for day, caller, number in counts.select("day", "caller", "sessions").iter_rows():
+        sessions.setdefault(caller, {})[day] = number
+    busy = counts.filter(pl.col("unknown_sessions_replayed") >= settings.min_sessions).sort("day", "caller")
+    return [
+        (day, caller)
+        for day, caller in busy.select("day", "caller").iter_rows()
+        if _before(sessions[caller], day) < LEAST_SESSIONS
+        and sum(_before(own, day) > 0 for own in sessions.values()) < FLEET
+    ]
+
+
+def _before(days: dict[date, int], day: date) -> int:
+    """Sessions of the days that would be the baseline."""
+    first = day - timedelta(days=HISTORY_DAYS)
+    return sum(number for each, number in days.items() if first <= each < day)

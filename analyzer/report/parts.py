@@ -1,0 +1,70 @@
+"""`Part`: a table under its title, perhaps with a chart; `Section`: parts under a heading."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from analyzer.analysis import Overview
+from analyzer.store import find
+
+MAX_ROWS = 50
+"""Rows of one table in a report; it says where the others are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A table, and the chart over it."""
+
+    query: str
+    """Its name in the catalogue; empty where no single query gives it."""
+    title: str
+    description: str
+    columns: dict[str, str]
+    """Column name → what it means."""
+    frame: pl.DataFrame
+    chart: str = ""
+    """The builder in `analysis.charts`; empty where the table says it all."""
+    note: str = ""
+    """What is left out, where it is not said by the number of rows."""
+
+    @property
+    def rows(self) -> pl.DataFrame:
+        """The rows that are shown."""
+        return self.frame.head(MAX_ROWS)
+
+    @property
+    def cut(self) -> str:
+        """Says that rows are missing and where they are; empty where all are shown."""
+        if self.note or not self.query:
+            return self.note
+        total, limit = self.frame.height, _limit(self.query)
+        if limit is not None and total >= limit:
+            more = f"analyzer query {self.query} -p limit={100 * limit}"
+            return f"The first {min(total, MAX_ROWS)} rows; there may be more: {more}"
+        return f"{MAX_ROWS} of {total:,} rows; all: analyzer query {self.query}" if total > MAX_ROWS else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading with the sentence to take away and what it rests on."""
+
+    name: str
+    """An id: lower case letters and hyphens."""
+    title: str
+    lead: str
+    """Our own words and numbers; never text from a log."""
+    parts: tuple[Part, ...]
+
+
+def part_of(overview: Overview, name: str, chart: str = "") -> Part:
+    """A table of the overview as it is."""
+    table = overview.tables[name]
+    return Part(table.query, table.title, table.description, table.columns, table.frame, chart)
+
+
+def _limit(query: str) -> int | None:
+    """Rows that a query gives at most unless asked for more; None for all."""
+    defaults = [param.default for param in find(query).header.params if param.name == "limit"]
+    return int(defaults[0]) if defaults and defaults[0].isdigit() else None
