@@ -74,7 +74,7 @@ def statements(tmp_path: Path, logs: Path) -> int:
         return int(faulty.statements)
 
 
-@pytest.mark.parametrize(("first", "fault"), enumerate(["error", "fatal", "after"]))
+@pytest.mark.parametrize(("first", "fault"), list(enumerate(["error", "fatal", "after"])))
 def test_a_statement_that_fails_once_is_gone_over(
     tmp_path: Path, logs: Path, undisturbed: dict[str, pl.DataFrame], first: int, fault: str
 ) -> None:
