@@ -15,6 +15,8 @@ import pytest
 
 import analyzer
 from analyzer import errors
+from analyzer.analysis.changes import Change
+from analyzer.analysis.detection import Settings
 from analyzer.classifier import REASONS, RECOVERY, Classification, Facts, Rule, default_ruleset, load_ruleset
 from analyzer.classifier.recovery import ACTIONS
 from analyzer.cli import COMMANDS
@@ -250,7 +252,10 @@ def test_json_fields_are_documented() -> None:
     assert absent(set(report) - {"schema"}, page) == []
     for part in ("window", "verdict", "totals", "completeness"):
         assert absent(set(report[part]), page) == [], part
-    assert absent({key for spike in report["spikes"] for key in spike}, page) == []
+    assert absent({key for finding in report["findings"] for key in finding}, page) == []
+    for name in ("days", "templates"):
+        assert absent({key for row in report["findings"][0][name] for key in row}, page) == [], name
+    assert absent(set(report["drifts"]) | set(Change.__slots__), page) == []
     assert absent({key for table in report["tables"].values() for key in table}, page) == []
     for schema in (ingested["schema"], report["schema"], "analyzer.query/1", "analyzer.sql/1"):
         assert schema in page
@@ -263,17 +268,15 @@ def test_public_python_names_are_documented() -> None:
     assert {"rule", "ruleset"} <= {field.name for field in dataclasses.fields(Classification)}
 
 
-def test_spike_constants_are_documented() -> None:
-    """SPIKES.md gives each constant of the test its present value."""
-    page = text_of("docs/SPIKES.md")
-    module = import_module("analyzer.analysis.spikes")
-    constants = {
-        name: value for name, value in vars(module).items() if re.fullmatch(r"(MIN|MAX|BASELINE)_[A-Z_]+", name)
-    }
-    assert len(constants) == 7
-    for name, value in constants.items():
-        (said,) = re.findall(rf"`{name}` \| ([\d.]+) \|", page)
-        assert float(said) == value
+def test_constants_of_detection_are_documented() -> None:
+    """DETECTION.md gives the thresholds of the share test their present values."""
+    page, settings = text_of("docs/DETECTION.md"), Settings()
+    assert f"| `spike` | the day | {settings.spike_alpha:g} |" in page
+    assert re.search(rf"\| `drift` \| .* \| {settings.drift_alpha:g} \|", page)
+    assert f"groups agree (p ≤ {settings.witness_alpha:g})" in page
+    assert f"at least {settings.min_ratio:g} times and {settings.min_rise:g} above" in page
+    assert f"q ≤ {settings.false_discovery_rate:g}" in page
+    assert f"{settings.min_sessions} sessions;" in page
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(REPOSITORY).as_posix())

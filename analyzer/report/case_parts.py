@@ -13,7 +13,8 @@ def days_part(case: Case) -> Part:
     return Part(
         "",
         "Days of the caller",
-        "From 42 days before the onset on; repeats of one message in one session count once.",
+        "From 42 days before the onset on; repeats of one message in one session count once. The interval says how "
+        "well these days fix the expected share; single days scatter more.",
         {
             "day": "day in the time zone of the window",
             "unknown_share": "unknown_groups / groups, 0..1",

@@ -49,7 +49,7 @@ def test_help_lists_every_command_and_each_has_its_own() -> None:
         assert done.stderr == ""
 
 
-def test_report_names_the_spike_and_no_other_caller(run: Run, samples: Path, tmp_path: Path) -> None:
+def test_report_names_the_caller_of_the_finding_and_no_other(run: Run, samples: Path, tmp_path: Path) -> None:
     """The main job: summary on stdout, HTML in a file, exit 0 whatever it finds."""
     done = run("report", str(samples))
     assert done.returncode == 0
@@ -69,7 +69,7 @@ def test_report_in_other_formats(run: Run, samples: Path, tmp_path: Path) -> Non
     assert markdown.stdout.startswith("#")
     assert "mcp" in markdown.stdout
     data = json.loads(run("report", str(samples), "--json").stdout)
-    assert (data["schema"], data["verdict"]["level"]) == ("analyzer.report/1", "spike")
+    assert (data["schema"], data["verdict"]["level"]) == ("analyzer.report/1", "warning")
     assert run("report", str(samples), "-f", "json", "-o", "r.json").stdout == ""
     assert json.loads((tmp_path / "r.json").read_text("utf-8"))["totals"] == data["totals"]
     assert run("report", str(samples), "-f", "html", "-o", "r.html", "-q").stderr == ""
@@ -78,7 +78,7 @@ def test_report_in_other_formats(run: Run, samples: Path, tmp_path: Path) -> Non
 
 def test_report_on_a_store_and_a_window(run: Run, store: str) -> None:
     """Without paths, on what is stored; the window decides what is seen."""
-    assert "No spike" in run("report", "--store", store, "--until", "2026-11-09").stdout
+    assert "No findings" in run("report", "--store", store, "--until", "2026-11-09").stdout
     assert "figma-probe" in run("report", "--store", store, "--since", "2026-11-09").stdout
     assert "figma-probe" in run("report", env={"ANALYZER_STORE": store}).stdout
 

@@ -96,7 +96,7 @@ def day_axis(figure: go.Figure, days: Sequence[date]) -> None:
         range=[milliseconds(first, -room), milliseconds(last, room)],
         tickformat="%-d %b\n%Y",
         title={"text": "day", "font": {"size": 12}, "standoff": 8},
-        **({"dtick": DAY_MILLISECONDS} if span < 8 else {"nticks": 9}),
+        **({"dtick": DAY_MILLISECONDS} if span < 8 else {"nticks": 6, "tickangle": 0}),
     )
 
 

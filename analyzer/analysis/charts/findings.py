@@ -99,7 +99,7 @@ def _expectation(figure: go.Figure, case: Case, ends: list[str]) -> None:
                 y=[latest.high] * 2,
                 fill="tonexty",
                 fillcolor=_BAND,
-                name=f"expected, 95%: {latest.low:.0%} to {latest.high:.0%}",
+                name=f"95% interval of it: {latest.low:.0%} to {latest.high:.0%}",
             )
         )
     figure.add_trace(
@@ -108,7 +108,7 @@ def _expectation(figure: go.Figure, case: Case, ends: list[str]) -> None:
             y=[latest.expected] * 2,
             mode="lines",
             line={"width": 1.5, "dash": "dash", "color": _EXPECTED},
-            name=f"expected: {latest.expected:.0%}",
+            name=f"expected share: {latest.expected:.0%}",
             hoverinfo="skip",
         )
     )
