@@ -72,9 +72,13 @@ class Store:
 
     def _settle(self, result: IngestResult | Retry) -> None:
         """What a store does with new events: those before its horizon go, the others are judged."""
-        with transaction(self._connection):
-            result.pruned = apply_horizon(self._connection)
-        result.unjudged = keep_up(self._connection, self.path)
+        try:
+            with transaction(self._connection):
+                result.pruned = apply_horizon(self._connection)
+            result.unjudged = keep_up(self._connection, self.path)
+        except duckdb.Error as error:
+            said = f"the events are stored, and not yet judged: {first_line(error)}"
+            raise StoreError(said, "free space if there is none, then run the same command again") from None
 
     def prune(self, before: datetime, *, files: bool = False, dry_run: bool = False) -> Prune:
         """Delete events before a moment (naive UTC), and with `files` the finished parts of logs that hold only such.
