@@ -19,9 +19,8 @@ from analyzer.recovery.step_error import RelayHaltedError, StepError, start_erro
 from analyzer.recovery.supervise_admission import NotAdmittedError, admit, log_refused
 from analyzer.recovery.supervise_chain import Chain
 from analyzer.recovery.supervise_instance import Ending, Instance, Streams
-from analyzer.recovery.supervise_observer import Observed
 from analyzer.recovery.supervise_plan import Limits, Plan, Run
-from analyzer.recovery.waiting import SYSTEM_CLOCK, Clock, WaitCancelledError
+from analyzer.recovery.waiting import SYSTEM_CLOCK, Clock
 
 if TYPE_CHECKING:
     from analyzer.classifier import Ruleset
@@ -122,11 +121,14 @@ class _Supervisor:
 
     def run(self) -> Run:
         began = self._plan.clock.now()
-        # A command that is started once reads our stdin itself, and so does one at a terminal.
-        stdin = self._kept_stdin() if self._plan.limits.retries > 0 or self.relay is not None else None
+        stdin: Stdin | None = None
+        if self._plan.limits.retries > 0 or self.relay is not None:
+            from analyzer.recovery.process_stdin import Stdin  # a command that is started once reads our stdin itself
+
+            stdin = Stdin(_STDIN)
         try:
             return self._run(stdin)
-        except (KeyboardInterrupt, WaitCancelledError):
+        except BaseException:
             self._chain.settle("aborted", session=self.session)
             raise
         finally:
@@ -137,6 +139,7 @@ class _Supervisor:
                 self._log.close()
 
     def _run(self, stdin: Stdin | None) -> Run:
+        limits = self._plan.limits
         try:
             admit(self._plan)
         except NotAdmittedError as refused:
@@ -150,19 +153,19 @@ class _Supervisor:
                     instance = self._start(stdin)
                 _ = self._log  # loaded while the command begins its work
                 ending = instance.attend(
-                    timeout_seconds=self._plan.limits.timeout_seconds,
-                    grace_seconds=self._plan.limits.grace_seconds,
+                    timeout_seconds=limits.timeout_seconds,
+                    grace_seconds=limits.grace_seconds,
                     cancel=self._plan.cancel,
                 )
                 done = self._after(ending, instance)
                 if done is not None:
                     return done
-                instance.end_group(self._plan.limits.grace_seconds)
+                instance.end_group(limits.grace_seconds)
             except NotStartedError as error:
                 return self._not_started(error)
             except BaseException as error:
                 if instance is not None:
-                    instance.abandon(self._plan.limits.grace_seconds)
+                    instance.abandon(limits.grace_seconds)
                 if not isinstance(error, RelayHaltedError):
                     raise
                 self._chain.settle("gave_up", session=self.session)
@@ -170,11 +173,6 @@ class _Supervisor:
             finally:
                 if instance is not None:
                     instance.close()
-
-    def _kept_stdin(self) -> Stdin:
-        from analyzer.recovery.process_stdin import Stdin  # most commands are started once
-
-        return Stdin(_STDIN)
 
     def _start(self, stdin: Stdin | None) -> Instance:
         preface = b""
@@ -184,12 +182,9 @@ class _Supervisor:
             preface = _PREFACE.format(document=redact(self.relay.checkpoint.render())).encode("utf-8", "replace")
         given = stdin.feed(preface) if stdin is not None and (preface or not os.isatty(_STDIN)) else None
         try:
+            plan = self._plan
             return Instance(
-                self._plan.command,
-                stdin=given,
-                streams=self._plan.streams,
-                relay=self.relay,
-                on_session=self._see_session,
+                plan.command, stdin=given, streams=plan.streams, relay=self.relay, on_session=self._see_session
             )
         finally:
             if given is not None:
@@ -197,13 +192,14 @@ class _Supervisor:
 
     def _after(self, ending: Ending, instance: Instance) -> Run | None:
         """What a start led to; None where the command is to be started again."""
-        self._see(ending.observed)
+        self._version = self._version or ending.observed.agent_version
+        if ending.observed.session is not None:
+            self._see_session(ending.observed.session)
         if ending.handed_off and self.relay is not None:
-            self._plan.say(
-                f"relay {self.relay.monitor.relay_count}: handed off to a fresh instance by {self.relay.path}"
-            )
-            if self.relay.monitor.advice:
-                self._plan.say(f"advice: {self.relay.monitor.advice}")
+            monitor = self.relay.monitor
+            self._plan.say(f"relay {monitor.relay_count}: handed off to a fresh instance by {self.relay.path}")
+            if monitor.advice:
+                self._plan.say(f"advice: {monitor.advice}")
             return None
         if self.relay is not None:
             self.relay.resumed()  # it has ended without a reply that tells its tokens
@@ -295,11 +291,6 @@ class _Supervisor:
             }
             known = {key: value for key, value in seen.items() if value is not None}
             self._log.append("session.observed", known, session=self.session)
-
-    def _see(self, observed: Observed) -> None:
-        self._version = self._version or observed.agent_version
-        if observed.session is not None:
-            self._see_session(observed.session)
 
     def _see_session(self, session: str) -> None:
         """A fresh instance has a session of its own; the step keeps its first one, so that its relays stay together."""

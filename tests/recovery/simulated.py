@@ -18,8 +18,8 @@ from analyzer.recovery.waiting import cancelled
 class FakeClock:
     """Time that passes only when somebody waits, or when a test says so."""
 
-    def __init__(self) -> None:
-        self.wall = datetime(2026, 11, 2, 8, tzinfo=UTC)
+    def __init__(self, wall: datetime = datetime(2026, 11, 2, 8, tzinfo=UTC)) -> None:
+        self.wall = wall
         self.steady = 1000.0
         self.slept: list[float] = []
         self.at_sleep: Callable[[float], None] = lambda seconds: None

@@ -17,7 +17,8 @@ from analyzer.recovery.exhaustion import UNKNOWN_RESET_SECONDS, Exhaustion, exha
 from analyzer.recovery.pool import AgentPool
 from analyzer.recovery.waiting import WaitCancelledError
 from tests import REPOSITORY
-from tests.recovery.supervision import LINE, RESET, PretendClock, events
+from tests.recovery.simulated import FakeClock
+from tests.recovery.supervision import LINE, RESET, events
 
 AT = datetime(2026, 2, 11, 12, tzinfo=UTC)
 
@@ -75,7 +76,7 @@ def test_a_reset_that_is_unknown_or_absurd_is_an_hour(text: str) -> None:
 
 def test_an_agent_leaves_and_comes_back_after_the_reset(tmp_path: Path) -> None:
     """Out for everybody until the reset; back with the first look after it, told once."""
-    clock = PretendClock(AT)
+    clock = FakeClock(AT)
     with EventLog(tmp_path / "log") as log:
         one = AgentPool(tmp_path / "pool.json", log=log, clock=clock)
         other = AgentPool(tmp_path / "pool.json", log=log, clock=clock)
@@ -83,9 +84,9 @@ def test_an_agent_leaves_and_comes_back_after_the_reset(tmp_path: Path) -> None:
         assert other.out("claude") == gone(seconds=600)
         assert other.choose(["claude", "codex"]) == "codex"
         assert other.choose(["claude"]) is None
-        clock.present += timedelta(seconds=599)
+        clock.advance(599)
         assert other.out("claude") is not None
-        clock.present += timedelta(seconds=1)
+        clock.advance(1)
         assert other.out("claude") is None
         assert one.choose(["claude", "codex"]) == "claude"
     assert [event["type"] for event in events(tmp_path / "log")] == ["agent.exhausted", "agent.restored"]
@@ -94,17 +95,17 @@ def test_an_agent_leaves_and_comes_back_after_the_reset(tmp_path: Path) -> None:
 
 def test_waiting_for_an_agent(tmp_path: Path) -> None:
     """A wait within what is allowed ends with the agent back; a longer one is none; a cancelled one raises."""
-    clock = PretendClock(AT)
+    clock = FakeClock(AT)
     pool = AgentPool(tmp_path / "pool.json", clock=clock)
     pool.remove(gone(seconds=600))
     assert pool.wait_for("claude", 599) == gone(seconds=600)
-    assert clock.waits == []
+    assert clock.slept == []
     cancel = threading.Event()
     cancel.set()
     with pytest.raises(WaitCancelledError):
         pool.wait_for("claude", 600, cancel)
     assert pool.wait_for("claude", 600) is None
-    assert clock.waits == [600]
+    assert clock.slept == [600]
 
 
 @pytest.mark.parametrize(
@@ -121,7 +122,7 @@ def test_entries_that_make_no_sense_keep_nobody_out(tmp_path: Path, agents: obje
     """What somebody else wrote into the file, or a clock far ahead, removes no agent."""
     path = tmp_path / "pool.json"
     path.write_text(json.dumps({"agents": agents}))
-    pool = AgentPool(path, clock=PretendClock(AT))
+    pool = AgentPool(path, clock=FakeClock(AT))
     assert pool.out("claude") is None
     pool.remove(gone())
     assert pool.out("claude") == gone()

@@ -278,12 +278,13 @@ def test_interrupted(analyzer: Place, number: int, exit_code: int) -> None:
         )
 
 
-def test_an_interrupted_chain_is_settled(analyzer: Place) -> None:
-    """Ctrl-C while the next try is waited for ends the chain as aborted."""
+@pytest.mark.parametrize(("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupted_chain_is_settled(analyzer: Place, number: int, exit_code: int) -> None:
+    """Ctrl-C and SIGTERM while the next try is waited for end the chain as aborted."""
     running = analyzer.begin("run", "--retries", "2", "--", *agent("flaky", "starts", 9), stdin=subprocess.DEVNULL)
     wait_until(lambda: bool(analyzer.events("retry.scheduled")))
-    running.send_signal(signal.SIGINT)
-    assert running.wait(20) == 130
+    running.send_signal(number)
+    assert running.wait(20) == exit_code
     (settled,) = analyzer.events("retry.settled")
     assert settled["payload"]["outcome"] == "aborted"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from analyzer.recovery import Limits, RateGuard, Retry
-from tests.recovery.simulated import FakeClock, Flaky
+from tests.recovery.simulated import Flaky
 from tests.recovery.test_supervise import Bench, bench, empty_stdin, python
 
 __all__ = ["bench", "empty_stdin"]
@@ -43,7 +43,7 @@ def test_who_is_not_to_try_again_tells_its_siblings(bench: Bench, guard: RateGua
     assert bench.run(*limited(tmp_path), guard=guard, provider="example").outcome == "surfaced"
     call = Flaky("never")
     with pytest.raises(Exception, match="example is rate limited"):
-        Retry("planner", provider="example", guard=guard, clock=FakeClock()).call(call)
+        Retry("planner", provider="example", guard=guard, clock=bench.clock).call(call)
     assert call.calls == []
 
 
@@ -59,7 +59,7 @@ def test_a_known_limit_is_waited_for_before_the_start(bench: Bench, guard: RateG
     guard.record("example", limited=True, wait_seconds=30)
     done = bench.run("true", guard=guard, provider="example")
     assert (done.exit_code, done.attempts, done.waited_seconds) == (0, 1, 0)
-    assert 30 <= sum(bench.clock.waits) < 32
+    assert 30 <= sum(bench.clock.slept) < 32
     assert [event["type"] for event in bench.events()] == ["session.observed"]
 
 
@@ -70,20 +70,14 @@ def test_a_known_limit_that_lasts_starts_nothing(bench: Bench, guard: RateGuard,
     assert (done.exit_code, done.outcome) == (75, "short_circuited")
     assert not (tmp_path / "started").exists()
     assert done.error is not None
-    assert "example is rate limited until 2026-02-11T12:50" in done.error.message
+    assert "example is rate limited until 2026-11-02T08:50" in done.error.message
     (event,) = bench.events("call.short_circuited")
-    assert (event["payload"]["provider"], event["payload"]["reset_at"]) == ("example", "2026-02-11T12:50:00.000Z")
+    assert (event["payload"]["provider"], event["payload"]["reset_at"]) == ("example", "2026-11-02T08:50:00.000Z")
 
 
 def test_a_limit_that_grows_too_long_surfaces(bench: Bench, guard: RateGuard, tmp_path: Path) -> None:
     """A sibling learns of hours while a run waits: its chain ends as surfaced, and nothing is started."""
-    sleep = bench.clock.sleep
-
-    def learn(seconds: float, cancel: object = None) -> None:
-        sleep(seconds)
-        guard.record("example", limited=True, wait_seconds=9_000)
-
-    bench.clock.sleep = learn  # type: ignore[method-assign]
+    bench.clock.at_sleep = lambda _: guard.record("example", limited=True, wait_seconds=9_000) and None
     done = bench.run(*limited(tmp_path), guard=guard, provider="example", limits=Limits(retries=2))
     assert (done.outcome, done.attempts) == ("surfaced", 1)
     (settled,) = bench.events("retry.settled")

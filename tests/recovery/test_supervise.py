@@ -19,7 +19,8 @@ from analyzer.recovery.process import OutputError
 from analyzer.recovery.process_signals import held_back
 from analyzer.recovery.step_error import StepError
 from analyzer.recovery.waiting import WaitCancelledError
-from tests.recovery.supervision import PretendClock, agent, events
+from tests.recovery.simulated import FakeClock
+from tests.recovery.supervision import agent, events
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +40,7 @@ class Bench:
 
     def __init__(self, folder: Path) -> None:
         self.log = folder / "log"
-        self.clock = PretendClock()
+        self.clock = FakeClock()
         self._out, self._err = folder / "out", folder / "err"
 
     def run(self, *command: str, **options: Any) -> Run:
@@ -205,8 +206,8 @@ def test_stdin_passes_through(bench: Bench, tmp_path: Path) -> None:
 def test_a_flaky_network_recovers(bench: Bench, tmp_path: Path) -> None:
     """Transient failures are tried again with growing waits, and the chain is settled as recovered."""
     done = bench.run(*agent("flaky", tmp_path / "starts", 3), limits=Limits(retries=2))
-    assert done.waited_seconds == pytest.approx(sum(bench.clock.waits))
-    first, second = bench.clock.waits
+    assert done.waited_seconds == pytest.approx(sum(bench.clock.slept))
+    first, second = bench.clock.slept
     assert 0.8 <= first <= 1.2
     assert 1.6 <= second <= 2.4
     assert [event["payload"]["attempt"] for event in bench.events("error.classified")] == [1, 2]
@@ -233,7 +234,7 @@ def test_retries_end_where_the_recovery_table_says(bench: Bench, tmp_path: Path)
 def test_what_no_retry_mends_is_not_tried_again(bench: Bench) -> None:
     """A failure that is not retryable is shown at once, and carries its own outcome."""
     done = bench.run("sh", "-c", "echo 'invalid x-api-key' >&2; exit 1", limits=Limits(retries=2))
-    assert (done.outcome, done.attempts, bench.clock.waits) == ("surfaced", 1, [])
+    assert (done.outcome, done.attempts, bench.clock.slept) == ("surfaced", 1, [])
     (event,) = bench.events("error.classified")
     assert (event["payload"]["reason"], event["payload"]["outcome"]) == ("auth_error", "surfaced")
     assert bench.events("retry.scheduled", "retry.settled") == []
@@ -243,10 +244,10 @@ def test_a_limit_that_resets_too_late_is_not_waited_for(bench: Bench) -> None:
     """A wait longer than allowed is none: the failure is shown."""
     code = "import sys; sys.exit(print('429 Too Many Requests, retry after 90 seconds', file=sys.stderr) or 1)"
     done = bench.run(*python(code), limits=Limits(retries=2, max_wait_seconds=60))
-    assert (done.outcome, bench.clock.waits) == ("surfaced", [])
+    assert (done.outcome, bench.clock.slept) == ("surfaced", [])
     done = bench.run(*python(code), limits=Limits(retries=1, max_wait_seconds=120))
     assert done.outcome == "exhausted"
-    assert 90 <= sum(bench.clock.waits) < 92
+    assert 90 <= sum(bench.clock.slept) < 92
 
 
 def test_cancelling_ends_the_group(bench: Bench, tmp_path: Path) -> None:
