@@ -12,7 +12,7 @@ from analyzer.events.ids import new_id
 from analyzer.events.log import recorded
 from analyzer.events.rows import Rows
 from analyzer.store.identity import Checkpoint
-from analyzer.store.staging import STAGED, staged
+from analyzer.store.staging import STAGED, placed, staged
 from analyzer.store.tally import Tally
 
 MAX_EVENTS = 240_000
@@ -130,10 +130,10 @@ class Batch:
         """Take back what was saved of a source that was only looked at."""
         self._forgotten.append(checkpoint.source_id)
 
-    def add_rows(self, progress: Progress, rows: Rows, *, line: int, offset: int, end: int) -> None:
-        """Events of a block that begins behind so many lines and bytes of its source, and ends at byte `end`."""
-        if rows.payloads:
-            self._stage(progress, rows, [], line=line, offset=offset, end=end)
+    def add_block(self, progress: Progress, block: pl.DataFrame, *, line: int, offset: int, end: int) -> None:
+        """Staged events of a block that begins behind so many lines and bytes of its source, and ends at byte `end`."""
+        if block.height:
+            self._stage(progress, block, [], line=line, offset=offset, end=end)
 
     def add_derived(
         self, progress: Progress, events: Iterable[tuple[Event, int | None, int, int]], *, end: int
@@ -148,16 +148,18 @@ class Batch:
             rows.add(clean, line, offset, length)
             kept.append(clean)
         if kept:
-            self._stage(progress, rows, kept, line=0, offset=0, end=end)
+            self._stage(progress, staged(rows), kept, line=0, offset=0, end=end)
 
-    def _stage(self, progress: Progress, rows: Rows, derived: list[Event], *, line: int, offset: int, end: int) -> None:
+    def _stage(
+        self, progress: Progress, block: pl.DataFrame, derived: list[Event], *, line: int, offset: int, end: int
+    ) -> None:
         checkpoint = progress.checkpoint
-        frame = staged(
-            rows, checkpoint.source_id, checkpoint.format, checkpoint.path, line=line, offset=offset, end=end
+        frame = placed(
+            block, checkpoint.source_id, checkpoint.format, checkpoint.path, line=line, offset=offset, end=end
         )
         self._pieces.append((progress, frame, derived))
         self._height += frame.height
-        self._weight += sum(rows.lengths)
+        self._weight += frame["byte_length"].sum()
 
     def add_rejected(self, progress: Progress, rejected: Rejected, newline_bytes: int) -> None:
         """A line that goes to quarantine; counted once, whatever else was salvaged from it."""

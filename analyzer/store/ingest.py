@@ -20,6 +20,7 @@ from analyzer.events import EventLog
 from analyzer.events.times import now
 from analyzer.importers import BY_NAME, HEAD_BYTES, detect, head_of
 from analyzer.store.batch import Batch, Progress
+from analyzer.store.decoding import SecondProcess
 from analyzer.store.discovery import STDIN, Found, Problem, discover
 from analyzer.store.identity import Checkpoint, Known
 from analyzer.store.inputs import Input
@@ -130,8 +131,12 @@ def ingest(
     result = IngestResult(problems=list(found.problems))
     moment = now()
     known = Known(checkpoints(connection))
-    with open_journal(store_path) as journal, Pipeline(connection, reopen, journal, moment) as pipeline:
-        run = _Run(known, pipeline, result)
+    with (
+        open_journal(store_path) as journal,
+        Pipeline(connection, reopen, journal, moment) as pipeline,
+        SecondProcess() as second,
+    ):
+        run = _Run(known, pipeline, second, result)
         for place, path in enumerate(found.files):
             if progress is not None:
                 progress(path, place, len(found.files))
@@ -149,8 +154,8 @@ DAMAGED_HINT = "what stands before the damage was kept"
 class _Run:
     """One ingest: the batch, and the checkpoints of all sources."""
 
-    def __init__(self, known: Known, pipeline: Pipeline, result: IngestResult) -> None:
-        self._known, self._pipeline, self._result = known, pipeline, result
+    def __init__(self, known: Known, pipeline: Pipeline, second: SecondProcess, result: IngestResult) -> None:
+        self._known, self._pipeline, self._second, self._result = known, pipeline, second, result
         self._batch = Batch()
         self._replaced: dict[int, tuple[Checkpoint, str]] = {}
 
@@ -190,7 +195,8 @@ class _Run:
         progress = Progress(checkpoint, codec=source.codec, kept=replace(checkpoint))
         self._result.sources.append(progress)
         try:
-            SourceRun(source, progress, BY_NAME[checkpoint.format], self._batch, self.save).run()
+            kind = BY_NAME[checkpoint.format]
+            SourceRun(source, progress, kind, self._batch, self._second, self.save).run()
         except (StoreError, AccountingError):
             raise
         except InputError:

@@ -19,7 +19,7 @@ from analyzer.errors import InputError
 from analyzer.events.times import from_epoch, now
 from analyzer.store.discovery import STDIN
 
-CHUNK = 8 * 1024 * 1024
+CHUNK = 4 * 1024 * 1024
 LONGEST_HEAD = 64 * 1024 * 1024
 _FED = {"gzip": 256 * 1024, "zstd": 2 * 1024}
 """Compressed bytes at a time. zstd has no bound on what comes out of them, and reaches 32,000 to one."""

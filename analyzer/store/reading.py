@@ -11,6 +11,7 @@ from analyzer.events.sanitize import sanitize
 from analyzer.importers import Block, Format, Hit, Reader, RowReader, Source, blank_lines, block_of
 from analyzer.store.batch import KEPT_BYTES, Batch, Progress, Rejected
 from analyzer.store.blocks import Blocks, Stretch
+from analyzer.store.decoding import SecondProcess, Told, tell
 from analyzer.store.discovery import STDIN
 from analyzer.store.identity import FINGERPRINT_BYTES, MARK_BYTES
 from analyzer.store.inputs import Input
@@ -21,8 +22,17 @@ _BOM = b"\xef\xbb\xbf"
 class SourceRun:
     """One source in one run; `save` is called whenever the batch is full."""
 
-    def __init__(self, source: Input, progress: Progress, kind: Format, batch: Batch, save: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        source: Input,
+        progress: Progress,
+        kind: Format,
+        batch: Batch,
+        second: SecondProcess,
+        save: Callable[[], None],
+    ) -> None:
         self._source, self._progress, self._kind, self._batch, self._save = source, progress, kind, batch, save
+        self._second = second
         self._checkpoint = progress.checkpoint
         progress.native = kind.native
         # A copy of a log in the making, or a new writer's newline: what was torn when it was read may be whole by now.
@@ -40,8 +50,8 @@ class SourceRun:
             self._progress.status = "unsupported"
             self._progress.detail = self._kind.title
         blocks = Blocks(self._source, self._checkpoint.offset)
-        for stretch in blocks:
-            self._take(stretch)
+        for stretch, told in self._ahead(blocks):
+            self._take(stretch, told)
             if self._batch.full:
                 self._mark(finished=False)
                 self._save()
@@ -51,7 +61,13 @@ class SourceRun:
             self._batch.add_derived(self._progress, events, end=self._checkpoint.offset)
         self._mark(finished=True)
 
-    def _take(self, stretch: Stretch) -> None:
+    def _ahead(self, blocks: Blocks) -> Iterable[tuple[Stretch, Told | None]]:
+        reader, left = self._reader, self._source.size - self._checkpoint.offset
+        if isinstance(reader, RowReader):
+            return self._second.ahead(blocks, left, self._source.file_time, reader.decode)
+        return ((stretch, None) for stretch in blocks)
+
+    def _take(self, stretch: Stretch, told: Told | None = None) -> None:
         checkpoint, gained = self._checkpoint, self._progress.gained
         stretch = self._rest_of_line(stretch)
         if stretch.overlong:
@@ -63,7 +79,7 @@ class SourceRun:
             data = b"   " + stretch.data[3:] if bom else stretch.data
             reader = self._reader
             lines = (
-                self._take_rows(reader, data, stretch)
+                self._take_rows(told or tell(reader.decode, data), stretch)
                 if isinstance(reader, RowReader)
                 else self._take_hits(data, stretch)
             )
@@ -77,16 +93,15 @@ class SourceRun:
             # Its end is not what was kept of it.
             self._last = stretch.end[-MARK_BYTES:]
 
-    def _take_rows(self, reader: RowReader, data: bytes, stretch: Stretch) -> int:
+    def _take_rows(self, told: Told, stretch: Stretch) -> int:
         """A block of our own log; how many lines it has."""
-        decoded = reader.decode(data)
-        self._count_blank(decoded.blank, decoded.blank_bytes, stretch)
+        self._count_blank(told.blank, told.blank_bytes, stretch)
         checkpoint = self._checkpoint
         end = stretch.offset + stretch.length
-        self._batch.add_rows(self._progress, decoded.rows, line=checkpoint.lines, offset=stretch.offset, end=end)
-        for line, offset, text, reject in decoded.rejects:
-            self._reject(line, offset, stretch, Hit(offset, len(text), (), reject.why, reject.detail), text)
-        return decoded.lines
+        self._batch.add_block(self._progress, told.frame, line=checkpoint.lines, offset=stretch.offset, end=end)
+        for line, offset, text, why, detail in told.rejects:
+            self._reject(line, offset, stretch, Hit(offset, len(text), (), why, detail), text)
+        return told.lines
 
     def _take_hits(self, data: bytes, stretch: Stretch) -> int:
         """A block of a foreign log; how many lines it has."""

@@ -34,8 +34,8 @@ STAGED: dict[str, Any] = {
 which for an event out of a journal is the place in the foreign file."""
 
 
-def staged(rows: Rows, source_id: int, name: str, path: str, *, line: int, offset: int, end: int) -> pl.DataFrame:
-    """The rows of a block that begins behind so many lines and bytes of its source, and ends at byte `end`."""
+def staged(rows: Rows) -> pl.DataFrame:
+    """The rows of a block, places counted within it; `placed` adds the rest of `STAGED`."""
     found = rows.envelopes
     derived = any([one.origin for one in found])  # noqa: C419 - a list is twice as fast here
     writers = [one.writer for one in found]
@@ -68,26 +68,29 @@ def staged(rows: Rows, source_id: int, name: str, path: str, *, line: int, offse
         "facts": rows.facts,
     }
     if derived:
-        columns["source_format"] = [one.origin.format if one.origin else name for one in found]
-        columns["source_path"] = [one.origin.path if one.origin else path for one in found]
-        columns["source_line"] = [
-            one.origin.line if one.origin else None if at is None else at + line
-            for one, at in zip(found, rows.lines, strict=True)
-        ]
-    frame = pl.DataFrame(columns, schema={key: STAGED[key] for key in columns})
+        columns["source_format"] = [one.origin.format if one.origin else None for one in found]
+        columns["source_path"] = [one.origin.path if one.origin else None for one in found]
+        columns["source_line"] = [one.origin.line if one.origin else None for one in found]
+    return pl.DataFrame(columns, schema={key: STAGED[key] for key in columns})
+
+
+def placed(
+    block: pl.DataFrame, source_id: int, name: str, path: str, *, line: int, offset: int, end: int
+) -> pl.DataFrame:
+    """A block that begins behind so many lines and bytes of its source, and ends at byte `end`."""
+    shown: dict[str, Any] = {"source_format": pl.lit(name), "source_path": pl.lit(path), "source_line": pl.col("line")}
+    if "source_format" in block.columns:
+        own = pl.col("source_format").is_null()
+        shown = {key: pl.when(own).then(value).otherwise(pl.col(key)) for key, value in shown.items()}
     line_end = pl.col("byte_offset") + pl.col("byte_length")
-    frame = frame.with_columns(
+    moved = block.with_columns(
         pl.lit(source_id, pl.Int64).alias("source_id"),
         pl.col("line") + line,
         pl.col("byte_offset") + offset,
         # The last line of a file may be without its newline.
         (line_end + offset < end).cast(pl.Int64).alias("newline_bytes"),
     )
-    if not derived:
-        frame = frame.with_columns(
-            pl.lit(name).alias("source_format"), pl.lit(path).alias("source_path"), pl.col("line").alias("source_line")
-        )
-    return frame.select(list(STAGED))
+    return moved.with_columns(**shown).select(list(STAGED))
 
 
 def _column(values: list[Any], dtype: Any) -> pl.Series:

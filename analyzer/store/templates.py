@@ -11,7 +11,8 @@ from analyzer.classifier.fingerprint import MAX_CHARS, PASSES, VERSION
 
 def macros() -> tuple[str, ...]:
     """The statements that make them."""
-    text = f"trim(regexp_replace(left(message, {MAX_CHARS}), '[\\t-\\r ]+', ' ', 'g'), ' ')"
+    # Single spaces, which are most, stay without being replaced: that is half of the whole time.
+    text = f"trim(regexp_replace(left(message, {MAX_CHARS}), '[\\t-\\r ]{{2,}}|[\\t-\\r]', ' ', 'g'), ' ')"
     for pattern, replacement in PASSES:
         text = f"regexp_replace({text}, {_quoted(pattern)}, {_quoted(replacement)}, 'g')"
     said = ", ".join(f"json_extract_string(facts, '$.{name}')" for name in ("message", "stderr", "stdout"))
