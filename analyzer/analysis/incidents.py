@@ -10,10 +10,13 @@ from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
 from analyzer.analysis.detection.finding import Detection
+from analyzer.analysis.detection.settings import ACCEPT_DAYS
 from analyzer.analysis.findings import Finding, Scope, finding_id
 
 QUIET_DAYS = 3
 """Days with traffic and without a detection that end an incident: one good day is no end."""
+GREAT_DIVERGENCE = 0.1
+"""Bits between two mixes of reasons from which on a change of it is a warning."""
 _SHARE = "share"
 _FAMILIES = {"spike": _SHARE, "drift": _SHARE}
 """A sudden and a slow rise of one share are one incident, whichever test sees it first."""
@@ -44,11 +47,12 @@ def incidents(
 def _as_of(key: _Key, rows: Sequence[Detection], traffic: Sequence[date], night: date) -> Finding | None:
     run: list[Detection] = []
     for row in rows:
-        if run and _end(run[-1].day, traffic, row.day - timedelta(days=1)) is not None:
+        if run and (_end(run[-1].day, traffic, row.day - timedelta(days=1)) or _starts_anew(key, run, row)):
             run = []
         run.append(row)
     opened, last = run[0].day, run[-1].day
-    ended = _end(last, traffic, night)
+    accepted = _accepted(key, run)
+    ended = accepted or _end(last, traffic, night)
     if ended is not None and ended != night:
         return None
     state = "resolved" if ended else "new" if opened == night else "ongoing"
@@ -61,9 +65,22 @@ def _as_of(key: _Key, rows: Sequence[Detection], traffic: Sequence[date], night:
         opened_on=opened,
         last_on=last,
         resolved_on=ended,
-        resolution="quiet" if ended else None,
+        resolution=("accepted" if accepted else "quiet") if ended else None,
         latest=replace(latest, finding=_name(run[0]), onset=run[0].onset or opened),
     )
+
+
+def _accepted(key: _Key, run: Sequence[Detection]) -> date | None:
+    """The day on which an incident became the new normal. Of shares their test says so, of all else the calendar."""
+    if key.family == _SHARE:
+        return next((row.day for row in run if row.state == "accepted"), None)
+    return next((row.day for row in run if (row.day - run[0].day).days >= ACCEPT_DAYS), None)
+
+
+def _starts_anew(key: _Key, run: Sequence[Detection], row: Detection) -> bool:
+    """A share that rises above what was accepted is another incident; all else stays accepted until it pauses."""
+    accepted = _accepted(key, run) if key.family == _SHARE else None
+    return accepted is not None and row.day > accepted
 
 
 def _name(first: Detection) -> str:
@@ -90,11 +107,11 @@ def _severity_of(row: Detection) -> str:
         observed, expected = row.observed or 0.0, row.expected or 0.0
         far = observed >= 0.25 or observed >= 5 * max(expected, 0.01)
         return "critical" if far and sessions >= 10 else "warning"
-    if row.finding == "burst":
-        return "info"
     if row.finding == "template":
         return "warning" if sessions >= 5 else "info"
-    return "warning"
+    if row.finding == "reasons":
+        return "warning" if (row.observed or 0.0) >= GREAT_DIVERGENCE else "info"
+    return "warning" if row.finding in {"relays", "recovery_fell"} else "info"
 
 
 def _merged(found: list[Finding]) -> tuple[Finding, ...]:
@@ -104,7 +121,7 @@ def _merged(found: list[Finding]) -> tuple[Finding, ...]:
     rest = []
     for one in found:
         head = heads.get(one.scope.caller)
-        if head is not None and one is not head and one.finding in {"template", "burst", "reason_mix", "wording"}:
+        if head is not None and one is not head and one.finding in {"template", "burst", "reasons"}:
             parts.setdefault(head.id, []).append(one)
         else:
             rest.append(one)
