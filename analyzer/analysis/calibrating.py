@@ -44,7 +44,9 @@ class Calibrated:
         """One sentence, where the budget asked for stricter tests."""
         if not self.rung or self.per_thousand is None:
             return None
-        said = f"this history is noisy, so the tests of shares and messages were made stricter by {self.rung} of 4 steps"
+        said = (
+            f"this history is noisy, so the tests of shares and messages were made stricter by {self.rung} of 4 steps"
+        )
         if self.per_thousand > BUDGET:
             said += f"; even so {self.per_thousand:.1f} false alarms per 1,000 caller-days are to be expected"
         return said
@@ -72,7 +74,8 @@ def calibrate(seen: Observations, monday: date) -> Calibrated:
 def _sampled(counts: pl.DataFrame) -> pl.DataFrame:
     """Whole callers, drawn by their names, until there are caller-days enough."""
     days = dict(counts.group_by("caller").agg(pl.len()).iter_rows())
-    chosen, total = [], 0
+    chosen: list[str] = []
+    total = 0
     for caller in sorted(days, key=lambda name: sha256(name.encode("utf-8", "replace")).digest()):
         if chosen and total + days[caller] > SAMPLE:
             break

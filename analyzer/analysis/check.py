@@ -18,7 +18,7 @@ from analyzer.analysis.calibrating import Calibrated, calibrate, monday_of
 from analyzer.analysis.detection import Detection
 from analyzer.analysis.detections import detections
 from analyzer.analysis.evidence import told
-from analyzer.analysis.findings import CAUSES, Finding
+from analyzer.analysis.findings import Finding
 from analyzer.analysis.incidents import incidents
 from analyzer.analysis.night import Night, carried_on
 from analyzer.analysis.notes import newest_versions, notes

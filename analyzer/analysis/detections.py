@@ -49,7 +49,9 @@ def exposed(seen: Observations) -> pl.DataFrame:
     own = seen.relays.with_columns(exposure=pl.lit(1.0))
     others = (
         at_work.join(steps, on="caller")
-        .join(own.group_by("day", "caller", "step").agg(pl.len().alias("own")), on=["day", "caller", "step"], how="left")
+        .join(
+            own.group_by("day", "caller", "step").agg(pl.len().alias("own")), on=["day", "caller", "step"], how="left"
+        )
         .with_columns(exposure=(pl.col("all") - pl.col("own").fill_null(0)).cast(pl.Float64))
         .filter(pl.col("exposure") > 0)
         .select("day", "caller", "step", session=pl.lit("", pl.String), relays=pl.lit(0, pl.Int64), exposure="exposure")

@@ -84,8 +84,8 @@ class Finding:
     """The last one so far; its figures are `latest`."""
     resolved_on: date | None = None
     resolution: str | None = None
-    """Why it is over: `quiet` after days without it, `accepted` when it has lasted for so long that it is the new normal,
-    `explained` when the rules of today never see it, `rejudged` when what is known today no longer shows it."""
+    """Why it is over: `quiet` after days without it, `accepted` when it has lasted for so long that it is the new
+    normal, `explained` when the rules of today never see it, `rejudged` when what is known today no longer shows it."""
     latest: Detection
     explanation: str = ""
     """One sentence in plain language."""

@@ -20,7 +20,7 @@ RECENT_DAYS = 7
 BASELINE_DAYS = 42
 ALPHA = 0.001
 MIN_DIVERGENCE = 0.03
-"""Least divergence beyond that of chance, in bits: days differ by themselves, and sessions in thousands see all of it."""
+"""Least divergence beyond that of chance, in bits: days differ by themselves, and many sessions see all of it."""
 MIN_SESSIONS = 10
 MAX_SESSIONS = (600, 300)
 """Of the baseline and of the week: of more, so many take part, drawn by their names. A shuffle costs by the session."""
@@ -33,8 +33,9 @@ def mix_changes(groups: pl.DataFrame) -> list[Detection]:
     """Findings `reasons`, one a day and caller whose mix of reasons differs.
 
     `groups` has `day`, `caller`, `session`, `reason` and `was_unknown`. Errors that were unknown when they came have no
-    part, whatever the rules of today call them: they are what the tests of shares judge. A chi-square test on sessions and a least divergence come
-    first; what passes them opens with `reason_drift`'s exact test. While it lasts the chi-square alone goes on.
+    part, whatever the rules of today call them: they are what the tests of shares judge. A chi-square
+    test on sessions and a least divergence come first; what passes them opens with `reason_drift`'s exact test. While
+    it lasts the chi-square alone goes on.
     """
     sessions = (
         groups.filter(~pl.col("was_unknown"))
@@ -64,7 +65,9 @@ def _of_caller(caller: str, days: Mapping[date, _Day]) -> Iterator[Detection]:
         if sum(len(days[each]) for each in spans[1] if each in days) < MIN_SESSIONS:
             continue
         if last is not None and (day - last).days <= RECENT_DAYS:
-            found = Detection(day=day, caller=caller, finding="reasons", observed=divergence, expected=chance, p_value=p_value)
+            found = Detection(
+                day=day, caller=caller, finding="reasons", observed=divergence, expected=chance, p_value=p_value
+            )
             found = replace(found, q_value=p_value, note=_most_changed(before, after))
         else:
             drift = reason_drift(*_samples(days, spans), day=day, caller=caller, alpha=ALPHA)

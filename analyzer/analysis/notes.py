@@ -69,7 +69,9 @@ def _traffic_alone(seen: Observations) -> Iterator[str]:
 def _classifier_alone(seen: Observations) -> Iterator[str]:
     """Charts of recorded reasons that show another share than today's rules do, since the recording rules changed."""
     today, before = (
-        seen.groups.filter(pl.col("day").is_between(seen.night - timedelta(days=first), seen.night - timedelta(days=last)))
+        seen.groups.filter(
+            pl.col("day").is_between(seen.night - timedelta(days=first), seen.night - timedelta(days=last))
+        )
         for first, last in ((0, 0), (RECENT_DAYS, 1))
     )
     if before.is_empty() or today.is_empty():
@@ -85,4 +87,6 @@ def _classifier_alone(seen: Observations) -> Iterator[str]:
 
 def _gap(rows: pl.DataFrame) -> float:
     """Recorded minus replayed share of unknown groups."""
-    return float(rows.select(pl.col("was_unknown").cast(pl.Int64) - (pl.col("reason") == "unknown").cast(pl.Int64)).mean().item())
+    return float(
+        rows.select(pl.col("was_unknown").cast(pl.Int64) - (pl.col("reason") == "unknown").cast(pl.Int64)).mean().item()
+    )

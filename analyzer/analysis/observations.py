@@ -68,8 +68,8 @@ def observe(store: Store, night: date, timezone: str = "UTC", ruleset: str | Non
         night,
         timezone,
         ruleset,
-        counts=_counts(groups),
-        templates=_templates(groups),
+        counts=counts_of(groups),
+        templates=templates_of(groups),
         groups=groups,
         relays=store.query("detection-relays", **span),
         chains=store.query("detection-chains", **judged),
@@ -77,7 +77,7 @@ def observe(store: Store, night: date, timezone: str = "UTC", ruleset: str | Non
     )
 
 
-def _counts(groups: pl.DataFrame) -> pl.DataFrame:
+def counts_of(groups: pl.DataFrame) -> pl.DataFrame:
     """The catalogue's `detection-counts`, without another look at every error."""
     unknown, was_unknown = pl.col("unknown"), pl.col("was_unknown")
     return (
@@ -106,7 +106,7 @@ def _counts(groups: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _templates(groups: pl.DataFrame) -> pl.DataFrame:
+def templates_of(groups: pl.DataFrame) -> pl.DataFrame:
     """The catalogue's `detection-templates`, by the same way."""
     return (
         groups.filter(pl.col("reason") == "unknown")

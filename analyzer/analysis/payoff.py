@@ -24,7 +24,7 @@ def retry_changes(chains: pl.DataFrame) -> list[Detection]:
         return []
     found: list[Detection] = []
     for (day,), rows in _windows(chains).group_by(["day"], maintain_order=True):
-        found += [Detection(**row) for row in retry_payoff(rows, day=day).iter_rows(named=True)]  # type: ignore[arg-type]
+        found += [Detection(**row) for row in retry_payoff(rows, day=day).iter_rows(named=True)]
     return found
 
 
