@@ -284,7 +284,7 @@ def test_a_classifier_that_changed_with_it_is_a_cause() -> None:
 
 @pytest.mark.parametrize("kind", sorted(TITLES))
 def test_every_kind_has_its_words_and_its_scope(kind: str) -> None:
-    """A sentence about the caller without a hole in it, advice for all but the last cause, a scope that survives JSON."""
+    """A sentence without a hole in it, advice for all but the last cause, a scope that survives JSON."""
     figures = {"observed": 0.3, "expected": 0.1, "low": 0.05, "high": 0.2, "p_value": 1e-6, "sessions": 4, "groups": 9}
     found = _new(kind, note="something was noted", scope="some-scope", template="abc", **figures)
     said = sentence(found, ("a message",))

@@ -50,7 +50,7 @@ def store(fed: Path, tmp_path: Path) -> Path:
 class _Hook(BaseHTTPRequestHandler):
     """Answers with the codes that it was told, one after another, and keeps the bodies."""
 
-    def do_POST(self) -> None:  # noqa: N802 - the name is the library's
+    def do_POST(self) -> None:
         server: Any = self.server
         server.bodies.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
         code = server.codes.pop(0) if server.codes else 200

@@ -1,4 +1,4 @@
-"""The whole story by the command line: a provider says something new, a night finds it, a rule takes it, a night is quiet."""
+"""The story by the command line: a provider says something new, a night finds it, a rule takes it, a night is quiet."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Native = Callable[..., bytes]
 
 
 def test_from_a_new_wording_to_a_quiet_night(run: Run, tmp_path: Path, native: Native) -> None:
-    """Check fails on the night it comes, a draft takes it, backtest shows what that buys, and the next night is quiet."""
+    """Check fails on that night, a draft takes the wording, backtest shows what that buys, the next night is quiet."""
     write_nights(tmp_path / "logs", native, 40)
     assert run("ingest", "logs", "--store", "x.duckdb").returncode == 0
 
