@@ -6,7 +6,7 @@ Invariant: a night that was written down says the same whenever it is asked for 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -14,20 +14,27 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 
-from analyzer.analysis.detection import detect
-from analyzer.analysis.detection.finding import Detection
+from analyzer.analysis.calibrating import Calibrated, calibrate, monday_of
+from analyzer.analysis.detection import Detection
+from analyzer.analysis.detections import detections
+from analyzer.analysis.evidence import of_the_day, told
 from analyzer.analysis.findings import Finding
 from analyzer.analysis.incidents import incidents
 from analyzer.analysis.night import Night, carried_on
-from analyzer.analysis.observations import Observations, end_of, observe, start_of
-from analyzer.analysis.sentences import advice, sentence
+from analyzer.analysis.notes import newest_versions, notes
+from analyzer.analysis.observations import Observations, end_of, observe
+from analyzer.analysis.why import with_causes
 from analyzer.analysis.window import Window, window
 from analyzer.errors import AnalyzerError
 from analyzer.events.times import now
 from analyzer.store import Store
 
+__all__ = ["check", "detections", "each_night", "last_whole_day", "recorded"]
+
 MAX_NIGHTS = 400
 """Nights that one replay goes through."""
+MAX_LEFT_OUT = 60
+"""Nights without a check that are looked at for the ends of findings."""
 
 
 def check(
@@ -52,7 +59,9 @@ def check(
     ruleset = store.judge_history(rules_path)
     seen = observe(store, day, timezone, ruleset)
     before = _night_before(store, day, timezone)
-    night = _finished(store, _judged(seen, detections(seen), before.findings if before else ()))
+    calibration = _known(before, day, ruleset) or calibrate(seen, monday_of(day))
+    found = detections(seen, calibration.settings)
+    night = _finished(store, _judged(seen, found, before, calibration))
     if store.writable:
         store.decide(_decisions(store, night))
     return night
@@ -76,19 +85,39 @@ def each_night(
     final = last_whole_day(chosen)
     ruleset = store.judge_history(rules_path)
     seen = observe(store, final, timezone, ruleset)
-    if seen.counts.is_empty():
+    versions = seen.versions
+    beginning = min([day for day in (_first(seen), versions["first_on"].min()) if isinstance(day, date)], default=None)
+    if beginning is None:
         return []
-    first = max(chosen.first_day or date.min, _days(seen)[0])
+    first = max(chosen.first_day or date.min, beginning)
     days = [first + timedelta(days=step) for step in range((final - first).days + 1)]
     if len(days) > MAX_NIGHTS:
         raise AnalyzerError(f"{len(days):,} nights are too many at once", f"name a window of {MAX_NIGHTS} at most")
-    found = detections(seen)
-    told = incidents(found, seen.traffic, first - timedelta(days=1))
-    nights = []
+    nights: list[Night] = []
+    before: Night | None = None
+    weeks: dict[date, Calibrated] = {}
+    found: list[Detection] = []
+    rung = cut = None
+    # Backwards, the newest history is at hand: days between two changes of the rules share what they look at.
+    spans = _spans(versions, days)
     for day in days:
-        night = _judged(_up_to(seen, day), found, told)
-        told = night.findings
-        nights.append(_finished(store, night))
+        if spans[day] != cut:
+            cut, rung = spans[day], None
+            last_day = max(each for each in days if spans[each] == cut)
+            seen = observe(store, last_day, timezone, ruleset)
+        as_of = seen.up_to(day)
+        monday = monday_of(day)
+        if monday not in weeks:
+            weeks[monday] = calibrate(as_of, monday)
+        if weeks[monday].rung != rung:
+            rung = weeks[monday].rung
+            found = detections(seen, weeks[monday].settings)
+        if before is None:
+            open_ones = incidents(found, as_of.traffic, day - timedelta(days=1))
+            before = replace(_judged(as_of, [], None, weeks[monday]), day=day - timedelta(days=1), findings=open_ones)
+        night = _judged(as_of, found, before, weeks[monday])
+        before = _finished(store, night)
+        nights.append(before)
     return nights
 
 
@@ -109,94 +138,55 @@ def recorded(store: Store, day: date, timezone: str) -> Night | None:
     return replace(night, recorded=True, late_events=int(late["events"].sum()))
 
 
-def detections(seen: Observations) -> list[Detection]:
-    """Everything that any test has to say of any day; each day from itself and the days before it."""
-    return list(_rows(detect(seen.counts, seen.templates)))
+def _first(seen: Observations) -> date | None:
+    return None if seen.counts.is_empty() else seen.days[0]
 
 
-def _of_the_day(one: Finding, seen: Observations) -> Finding:
-    """A rise of a share with the figures of its latest day: its test may have added up several."""
-    if one.finding not in {"spike", "drift"}:
-        return one
-    rows = seen.counts.filter((pl.col("day") == one.last_on) & (pl.col("caller") == one.scope.caller))
-    row = next(rows.iter_rows(named=True))
-    groups = row["unknown_groups_replayed"]
-    figures = {"observed": groups / row["groups"], "groups": groups, "sessions": row["unknown_sessions_replayed"]}
-    return replace(one, latest=replace(one.latest, **figures))
+def _spans(versions: pl.DataFrame, days: Sequence[date]) -> dict[date, object]:
+    """For each day what cuts history as of it; days with the same see the same history."""
+    return {day: newest_versions(versions, day) for day in days}
 
 
-def _rows(frame: pl.DataFrame) -> Iterable[Detection]:
-    return (Detection(**row) for row in frame.iter_rows(named=True))
+def _known(before: Night | None, day: date, ruleset: str | None) -> Calibrated | None:
+    """The calibration of this week, if a night of it wrote one down."""
+    if before is None or before.calibrated_on != monday_of(day) or before.ruleset != ruleset:
+        return None
+    return Calibrated(before.calibrated_on, before.rung, before.false_alarms_per_thousand)
 
 
-def _up_to(seen: Observations, day: date) -> Observations:
-    return replace(
-        seen,
-        night=day,
-        counts=seen.counts.filter(pl.col("day") <= day),
-        templates=seen.templates.filter(pl.col("day") <= day),
+def _judged(seen: Observations, found: Sequence[Detection], before: Night | None, calibration: Calibrated) -> Night:
+    counts, traffic = seen.counts, seen.traffic
+    tonight = list(incidents(found, traffic, seen.night))
+    known = {(one.finding, one.scope) for one in tonight}
+    if before is not None:
+        for back in range(1, min(MAX_LEFT_OUT, (seen.night - before.day).days)):
+            ended = incidents(found, traffic, seen.night - timedelta(days=back))
+            tonight += [one for one in ended if one.state == "resolved" and (one.finding, one.scope) not in known]
+            known.update((one.finding, one.scope) for one in ended)
+    gone = "rejudged" if before is not None and before.ruleset == seen.ruleset else "explained"
+    findings = carried_on(
+        [of_the_day(one, seen) for one in tonight], before.findings if before else (), seen.night, gone
     )
-
-
-def _judged(seen: Observations, found: Sequence[Detection], before: Sequence[Finding]) -> Night:
-    counts = seen.counts
-    told = [_of_the_day(one, seen) for one in incidents(found, seen.traffic, seen.night)]
+    said = [*notes(seen), *([calibration.note] if calibration.note else [])]
     return Night(
         day=seen.night,
         timezone=seen.timezone,
         judged_at=now(),
         ruleset=seen.ruleset,
-        since=None if counts.is_empty() else _days(seen)[0],
+        since=None if counts.is_empty() else seen.days[0],
         caller_days=counts.height,
         callers=counts.filter(pl.col("day") == seen.night)["caller"].n_unique(),
-        findings=carried_on(told, before, seen.night),
-        notes=tuple(_notes(seen)),
+        findings=with_causes(seen, findings),
+        false_alarms_per_thousand=calibration.per_thousand,
+        rung=calibration.rung,
+        calibrated_on=calibration.on,
+        notes=tuple(said),
     )
-
-
-def _days(seen: Observations) -> list[date]:
-    """The days of history with anything to judge, in order."""
-    return seen.counts["day"].unique().sort().to_list()
-
-
-def _notes(seen: Observations) -> Iterable[str]:
-    counts = seen.counts
-    if counts.is_empty():
-        yield "no errors in this store up to that day"
-        return
-    newest = _days(seen)[-1]
-    if newest != seen.night:
-        yield f"no error came in on {seen.night}; the last day with any is {newest}: are the logs still read?"
-    if kept := int(counts["not_replayed"].sum()):
-        errors = "1 error" if kept == 1 else f"{kept:,} errors"
-        yield f"{errors} could not be judged again, without facts or rules, and count as they were recorded"
 
 
 def _finished(store: Store, night: Night) -> Night:
-    """The night with words and evidence; findings that ended keep those that they had."""
-    told = [one if one.resolution == "explained" else _told(store, night, one) for one in night.findings]
-    return replace(night, findings=tuple(told))
-
-
-def _told(store: Store, night: Night, one: Finding) -> Finding:
-    rows = store.query(
-        "detection-evidence",
-        caller=one.scope.caller,
-        template=one.scope.template,
-        since=start_of(one.last_on, night.timezone),
-        until=end_of(one.last_on, night.timezone),
-        ruleset=night.ruleset,
-    )
-    samples = tuple(text for text in rows["message"] if text)
-    ids = tuple(event_id for group in rows["event_ids"] for event_id in (group or "").split())
-    return replace(
-        one,
-        explanation=sentence(one, samples),
-        advice=advice(one),
-        samples=samples,
-        evidence=ids,
-        parts=tuple(_told(store, night, part) for part in one.parts),
-    )
+    """The night with words and evidence."""
+    return replace(night, findings=tuple(told(store, one, night.timezone, night.ruleset) for one in night.findings))
 
 
 def _night_before(store: Store, day: date, timezone: str) -> Night | None:

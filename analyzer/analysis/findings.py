@@ -20,20 +20,27 @@ TITLES = {
     "drift": "Unknown errors drift upwards",
     "template": "A new unknown message",
     "burst": "One session repeats an error",
-    "reason_mix": "The mix of reasons changed",
-    "relay_frequency": "Relays became more frequent",
-    "retry_payoff": "Retries stopped paying",
-    "wording": "A known error changed its wording",
+    "reasons": "The mix of reasons changed",
+    "relays": "Hand-offs became more frequent",
+    "recovery_fell": "Retries recover less",
+    "retry_in_vain": "Retries buy nothing",
+    "retry_would_pay": "Retries are not made that would pay",
+    "traffic_changed": "The traffic changed",
+    "classifier_changed": "The classifier changed",
+    "wording_changed": "The provider's wording changed",
 }
 """Every kind of finding, and what it says in a headline."""
-
+CAUSES = ("wording_changed", "classifier_changed", "traffic_changed")
+"""Kinds that are never told alone: they say why another finding opened."""
 
 _NAMED_BY = {
     "burst": "session",
-    "relay_frequency": "step",
-    "reason_mix": "reason",
-    "retry_payoff": "reason",
-    "wording": "reason",
+    "relays": "step",
+    "recovery_fell": "reason",
+    "retry_in_vain": "reason",
+    "retry_would_pay": "reason",
+    "classifier_changed": "reason",
+    "wording_changed": "reason",
 }
 """What the scope of a detection is, for those that have one."""
 
@@ -47,11 +54,15 @@ class Scope:
     template: str | None = None
     step: str | None = None
     session: str | None = None
+    rule: str | None = None
 
     @classmethod
     def of(cls, detection: Detection) -> Scope:
         """What a detection is about."""
-        named = {_NAMED_BY[detection.finding]: detection.scope} if detection.finding in _NAMED_BY else {}
+        name = _NAMED_BY.get(detection.finding)
+        if detection.finding == "wording_changed" and detection.template is None:
+            name = "rule"  # One that fell silent; a new text is told with its reason.
+        named = {} if name is None else {name: detection.scope}
         return cls(caller=detection.caller, template=detection.template, **named)
 
     def to_dict(self) -> dict[str, str | None]:
@@ -73,7 +84,8 @@ class Finding:
     """The last one so far; its figures are `latest`."""
     resolved_on: date | None = None
     resolution: str | None = None
-    """Why it is over: `quiet` for days without it, `explained` when the rules of today never see it."""
+    """Why it is over: `quiet` after days without it, `accepted` when it has lasted for so long that it is the new
+    normal, `explained` when the rules of today never see it, `rejudged` when what is known today no longer shows it."""
     latest: Detection
     explanation: str = ""
     """One sentence in plain language."""
@@ -125,13 +137,13 @@ class Finding:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Finding:
         """What `to_dict` made, read back."""
-        scope = Scope(**data["scope"])
+        scope = Scope(**{name: data["scope"].get(name) for name in Scope.__slots__})
         latest = Detection(
             day=date.fromisoformat(data["window"]["until"]),
             finding=data["finding"],
             caller=scope.caller,
             template=scope.template,
-            scope=scope.reason or scope.step or scope.session,
+            scope=scope.reason or scope.step or scope.session or scope.rule,
             onset=date.fromisoformat(data["onset"]),
             **{name: data[name] for name in _FIGURES},
         )

@@ -10,10 +10,13 @@ from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
 from analyzer.analysis.detection.finding import Detection
+from analyzer.analysis.detection.settings import ACCEPT_DAYS
 from analyzer.analysis.findings import Finding, Scope, finding_id
 
 QUIET_DAYS = 3
 """Days with traffic and without a detection that end an incident: one good day is no end."""
+GREAT_DIVERGENCE = 0.1
+"""Bits between two mixes of reasons from which on a change of it is a warning."""
 _SHARE = "share"
 _FAMILIES = {"spike": _SHARE, "drift": _SHARE}
 """A sudden and a slow rise of one share are one incident, whichever test sees it first."""
@@ -56,7 +59,7 @@ def _runs(
         key = _Key(_FAMILIES.get(found.finding, found.finding), Scope.of(found))
         runs = days.setdefault(key, [])
         own = traffic.get(key.scope.caller or "", ())
-        if not runs or _end(runs[-1][-1].day, own, found.day - timedelta(days=1)) is not None:
+        if not runs or _end(runs[-1][-1].day, own, found.day - timedelta(days=1)) or _starts_anew(key, runs[-1], found):
             runs.append([])
         runs[-1].append(found)
     return list(days.items())
@@ -64,7 +67,8 @@ def _runs(
 
 def _told(key: _Key, run: Sequence[Detection], traffic: Mapping[str, Sequence[date]], night: date) -> Finding:
     opened, last = run[0].day, run[-1].day
-    ended = _end(last, traffic.get(key.scope.caller or "", ()), night)
+    accepted = _accepted(key, run)
+    ended = accepted or _end(last, traffic.get(key.scope.caller or "", ()), night)
     state = "resolved" if ended else "new" if opened == night else "ongoing"
     # Of a day the figures of its strongest test; of the whole incident the name that its beginning gives it.
     latest = min((row for row in run if row.day == last), key=lambda row: row.p_value if row.p_value else 0.0)
@@ -75,9 +79,22 @@ def _told(key: _Key, run: Sequence[Detection], traffic: Mapping[str, Sequence[da
         opened_on=opened,
         last_on=last,
         resolved_on=ended,
-        resolution="quiet" if ended else None,
+        resolution=("accepted" if accepted else "quiet") if ended else None,
         latest=replace(latest, finding=_name(run[0]), onset=run[0].onset or opened),
     )
+
+
+def _accepted(key: _Key, run: Sequence[Detection]) -> date | None:
+    """The day on which an incident became the new normal. Of shares their test says so, of all else the calendar."""
+    if key.family == _SHARE:
+        return next((row.day for row in run if row.state == "accepted"), None)
+    return next((row.day for row in run if (row.day - run[0].day).days >= ACCEPT_DAYS), None)
+
+
+def _starts_anew(key: _Key, run: Sequence[Detection], row: Detection) -> bool:
+    """A share that rises above what was accepted is another incident; all else stays accepted until it pauses."""
+    accepted = _accepted(key, run) if key.family == _SHARE else None
+    return accepted is not None and row.day > accepted
 
 
 def _name(first: Detection) -> str:
@@ -104,11 +121,11 @@ def _severity_of(row: Detection) -> str:
         observed, expected = row.observed or 0.0, row.expected or 0.0
         far = observed >= 0.25 or observed >= 5 * max(expected, 0.01)
         return "critical" if far and sessions >= 10 else "warning"
-    if row.finding == "burst":
-        return "info"
     if row.finding == "template":
         return "warning" if sessions >= 5 else "info"
-    return "warning"
+    if row.finding == "reasons":
+        return "warning" if (row.observed or 0.0) >= GREAT_DIVERGENCE else "info"
+    return "warning" if row.finding in {"relays", "recovery_fell"} else "info"
 
 
 def _merged(found: list[Finding]) -> tuple[Finding, ...]:
@@ -128,7 +145,9 @@ def _merged(found: list[Finding]) -> tuple[Finding, ...]:
 
 def _is_part(one: Finding, head: Finding) -> bool:
     """Whether a rise of the share speaks for another finding of its caller: one that was there at the same time."""
-    if one.finding not in {"template", "burst", "reason_mix", "wording"} or one.scope.caller != head.scope.caller:
+    if one.finding not in {"template", "burst", "reasons"} or one.scope.caller != head.scope.caller:
+        return False
+    if head.state == "resolved" and one.state != "resolved":
         return False
     overlaps = one.resolved_on is None or one.resolved_on >= head.onset
     return overlaps and (head.resolved_on is None or one.opened_on <= head.resolved_on)

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from analyzer.analysis.findings import SEVERITIES, Finding, at_least
+from analyzer.analysis.findings import CAUSES, SEVERITIES, Finding, at_least
 from analyzer.events.times import format_time, parse_time
 
 SCHEMA = "analyzer.check/1"
@@ -35,6 +35,10 @@ class Night:
     """Open ones, and those that ended this night; the gravest first."""
     false_alarms_per_thousand: float | None = None
     """False alarms per 1,000 caller-days that these settings would have had on this history; None: too little of it."""
+    rung: int = 0
+    """Steps by which the tests of shares and messages are stricter than by default, because this history is noisy."""
+    calibrated_on: date | None = None
+    """The day before which history was looked at for the two figures above."""
     notes: tuple[str, ...] = ()
     """What limits the judgement, one sentence each."""
     recorded: bool = False
@@ -107,6 +111,8 @@ class Night:
             "ruleset": self.ruleset,
             "callers": self.callers,
             "false_alarms_per_thousand": self.false_alarms_per_thousand,
+            "rung": self.rung,
+            "calibrated_on": self.calibrated_on.isoformat() if self.calibrated_on else None,
             "notes": list(self.notes),
             "findings": [one.to_dict() for one in self.findings],
         }
@@ -128,6 +134,8 @@ class Night:
             callers=data["callers"],
             findings=tuple(Finding.from_dict(one) for one in data["findings"]),
             false_alarms_per_thousand=data["false_alarms_per_thousand"],
+            rung=data.get("rung", 0),
+            calibrated_on=date.fromisoformat(on) if (on := data.get("calibrated_on")) else None,
             notes=tuple(data["notes"]),
         )
 
@@ -157,11 +165,13 @@ _COLUMNS = {
 }
 
 
-def carried_on(findings: Iterable[Finding], before: Iterable[Finding], day: date) -> tuple[Finding, ...]:
-    """Tonight's findings with the ids and the beginnings that the nights before gave them.
+def carried_on(
+    findings: Iterable[Finding], before: Iterable[Finding], day: date, gone: str = "explained"
+) -> tuple[Finding, ...]:
+    """Tonight's findings with the ids, the beginnings and the causes that the nights before gave them.
 
-    `before` are those that the last night left open. One of them that today's rules no longer see at all, on any day,
-    ends here: what raised it is explained. One that is known already is not new, even if late events moved its first
+    `before` are those that the last night left open. One of them that is no longer seen at all, on any day, ends here;
+    `gone` is the resolution that says why. One that is known already is not new, even if late events moved its first
     day.
     """
     open_ones = {_identity(one): one for one in before if one.state != "resolved"}
@@ -174,9 +184,10 @@ def carried_on(findings: Iterable[Finding], before: Iterable[Finding], day: date
                 carried.append(replace(one, state="new"))
             continue
         state = "ongoing" if one.state == "new" else one.state
-        carried.append(replace(one, id=known.id, opened_on=known.opened_on, state=state))
-    gone = (replace(one, state="resolved", resolved_on=day, resolution="explained") for one in open_ones.values())
-    return (*carried, *gone)
+        why = tuple(part for part in known.parts if part.finding in CAUSES)
+        carried.append(replace(one, id=known.id, opened_on=known.opened_on, state=state, parts=(*one.parts, *why)))
+    ended = (replace(one, state="resolved", resolved_on=day, resolution=gone) for one in open_ones.values())
+    return (*carried, *ended)
 
 
 def _identity(one: Finding) -> tuple[object, ...]:

@@ -1,8 +1,8 @@
-"""What detection looks at: counts by day and caller, out of the store, as today's rules judge all of history."""
+"""What detection looks at: small frames out of the store, as today's rules judge all of history."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
@@ -13,7 +13,7 @@ from analyzer.store import Store
 
 @dataclass(frozen=True, slots=True)
 class Observations:
-    """History up to the end of one day."""
+    """History up to the end of one day. Each frame has the rows of the catalogue's query of its name."""
 
     night: date
     """The last day that is in it."""
@@ -21,9 +21,22 @@ class Observations:
     ruleset: str | None
     """Digest of the ruleset that judged; None for the active one, or for what was recorded where none is."""
     counts: pl.DataFrame
-    """One row a day and caller, as the catalogue's `detection-counts`."""
+    """One row a day and caller."""
     templates: pl.DataFrame
-    """One row a day, caller and unknown template, as `detection-templates`."""
+    """One row a day, caller and unknown template."""
+    groups: pl.DataFrame
+    """One row a day, caller, session, template and verdict."""
+    relays: pl.DataFrame
+    """One row a day, caller, step and session with a hand-off."""
+    chains: pl.DataFrame
+    """One row a day, caller and reason with a retry chain that was settled."""
+    versions: pl.DataFrame
+    """One row a caller and ruleset that its errors without facts were recorded under."""
+
+    @property
+    def days(self) -> list[date]:
+        """The days of history with anything to judge, in order."""
+        return self.counts["day"].unique().sort().to_list()
 
     @property
     def traffic(self) -> dict[str, tuple[date, ...]]:
@@ -33,6 +46,14 @@ class Observations:
             days.setdefault(caller, []).append(day)
         return {caller: tuple(own) for caller, own in days.items()}
 
+    def up_to(self, day: date) -> Observations:
+        """The same history as it was at the end of an earlier day."""
+        dated = {name: getattr(self, name).filter(pl.col("day") <= day) for name in _DATED}
+        return replace(self, night=day, **dated, versions=self.versions.filter(pl.col("first_on") <= day))
+
+
+_DATED = ("counts", "templates", "groups", "relays", "chains")
+
 
 def observe(store: Store, night: date, timezone: str = "UTC", ruleset: str | None = None) -> Observations:
     """All of history up to the end of `night`.
@@ -40,13 +61,58 @@ def observe(store: Store, night: date, timezone: str = "UTC", ruleset: str | Non
     Raises:
         QueryError: the store cannot be asked.
     """
-    params = {"until": end_of(night, timezone), "timezone": timezone, "ruleset": ruleset}
+    span = {"until": end_of(night, timezone), "timezone": timezone}
+    judged = {**span, "ruleset": ruleset}
+    groups = store.query("detection-groups", **judged)
     return Observations(
         night,
         timezone,
         ruleset,
-        store.query("detection-counts", **params),
-        store.query("detection-templates", **params),
+        counts=counts_of(groups),
+        templates=templates_of(groups),
+        groups=groups,
+        relays=store.query("detection-relays", **span),
+        chains=store.query("detection-chains", **judged),
+        versions=store.query("detection-versions", **span),
+    )
+
+
+def counts_of(groups: pl.DataFrame) -> pl.DataFrame:
+    """The catalogue's `detection-counts`, without another look at every error."""
+    unknown, was_unknown = pl.col("unknown"), pl.col("was_unknown")
+    return (
+        groups.group_by("day", "caller", "session", "template")
+        .agg(
+            (pl.col("reason") == "unknown").any().alias("unknown"),
+            was_unknown.any(),
+            pl.col("events").sum(),
+            pl.col("events").filter(was_unknown).sum().alias("unknown_events"),
+            pl.col("events").filter(pl.col("reason") == "unknown").sum().alias("unknown_events_replayed"),
+            pl.col("events").filter(~pl.col("judged")).sum().alias("not_replayed"),
+        )
+        .group_by("day", "caller")
+        .agg(
+            pl.col("session").n_unique().cast(pl.Int64).alias("sessions"),
+            pl.len().cast(pl.Int64).alias("groups"),
+            pl.col("events").sum(),
+            pl.col("session").filter(was_unknown).n_unique().cast(pl.Int64).alias("unknown_sessions"),
+            was_unknown.sum().cast(pl.Int64).alias("unknown_groups"),
+            pl.col("unknown_events").sum(),
+            pl.col("session").filter(unknown).n_unique().cast(pl.Int64).alias("unknown_sessions_replayed"),
+            unknown.sum().cast(pl.Int64).alias("unknown_groups_replayed"),
+            pl.col("unknown_events_replayed", "not_replayed").sum(),
+        )
+        .sort("day", "caller")
+    )
+
+
+def templates_of(groups: pl.DataFrame) -> pl.DataFrame:
+    """The catalogue's `detection-templates`, by the same way."""
+    return (
+        groups.filter(pl.col("reason") == "unknown")
+        .group_by("day", "caller", "template")
+        .agg(pl.col("session").n_unique().cast(pl.Int64).alias("sessions"), pl.col("events").sum())
+        .sort("day", "caller", "template")
     )
 
 

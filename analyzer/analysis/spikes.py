@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from analyzer.analysis.detection.finding import Detection, frame
+from analyzer.analysis.evidence import SHARES
 from analyzer.analysis.tables import Table, json_value, table
-from analyzer.analysis.telling import SHARES
 from analyzer.analysis.window import Window, window
 from analyzer.analysis.window_findings import Judged, judge_window
 from analyzer.store import Store

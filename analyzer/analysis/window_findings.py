@@ -12,20 +12,20 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from analyzer.analysis.changes import Change, changes
-from analyzer.analysis.check import detections
 from analyzer.analysis.detection.finding import Detection
 from analyzer.analysis.detection.settings import HISTORY_DAYS
 from analyzer.analysis.detection.unjudged import unjudged
+from analyzer.analysis.detections import detections
+from analyzer.analysis.evidence import SHARES, of_the_day, told
 from analyzer.analysis.findings import Finding
 from analyzer.analysis.incidents import incidents_between
 from analyzer.analysis.observations import Observations, end_of, observe, start_of
-from analyzer.analysis.telling import SHARES, told
 from analyzer.analysis.window import Window
 from analyzer.store import Store
 
 MAX_TEMPLATES = 10
 """Messages shown behind a finding."""
-_UNKNOWN = SHARES | {"template", "wording"}
+_UNKNOWN = SHARES | {"template", "wording_changed"}
 """Findings that unknown messages explain."""
 _NO_LATER = date(9000, 1, 1)
 """Stands for an open end; no log is later."""
@@ -86,7 +86,8 @@ def judge_window(store: Store, window: Window, rules_path: str | None = None) ->
     first, last = max(window.first_day or days[0], days[0]), days[-1]
     found = detections(seen)
     cases = [
-        _case(store, told(store, one, seen), seen, last) for one in incidents_between(found, seen.traffic, first, last)
+        _case(store, told(store, of_the_day(one, seen), seen.timezone, seen.ruleset), seen, last)
+        for one in incidents_between(found, seen.traffic, first, last)
     ]
     return Judged(
         seen=seen,
@@ -127,6 +128,7 @@ def _case(store: Store, one: Finding, seen: Observations, last: date) -> Case:
         until=end_of(end, seen.timezone),
         caller=one.scope.caller,
         template=one.scope.template,
+        reason="unknown",
         ruleset=seen.ruleset,
         limit=MAX_TEMPLATES,
     )

@@ -164,7 +164,8 @@ def backtest_command(rules_path: str | None, labels: str | None, store_path: str
 
     With --labels: the rules in use without --rules before, those with it after; without --rules the built-in rules
     stand before and the rules in use after. With --store: the reasons that the store shows before, those of the
-    rules after, template by template; to make them the store's own: analyzer reclassify --apply.
+    rules after, template by template, and which alarms of past nights vanish, appear or stay; to make them the
+    store's own: analyzer reclassify --apply.
 
     \b
       analyzer rules backtest --rules my-rules.toml --labels labelled.jsonl
@@ -207,17 +208,20 @@ def _score(rules_path: str | None, labels: str, as_json: bool) -> None:
 
 def _try(rules_path: str | None, store_path: str, as_json: bool) -> None:
     """Rules against a store's history."""
+    from analyzer.analysis.alarms import alarm_changes
     from analyzer.analysis.churn import churn
     from analyzer.cli.settings import rules_in_use
-    from analyzer.report.churn import render_churn
+    from analyzer.report.churn import render_alarms, render_churn
     from analyzer.store import open_store
 
     with open_store(store_path) as store, counting("facts", quiet=False) as shown:
         found = churn(store, rules_in_use(rules_path), progress=shown)
+    alarms = alarm_changes(found.verdicts)
     if as_json:
-        _write_json("rules-churn", found.to_dict())
+        _write_json("rules-churn", {**found.to_dict(), "alarms": alarms.to_dict()})
     else:
-        write(render_churn(found, terminal_width()), None)
+        width = terminal_width()
+        write(f"{render_churn(found, width)}\n{render_alarms(alarms, width)}", None)
 
 
 def _ruleset(option: str | None) -> Ruleset:

@@ -5,7 +5,9 @@ Invariants: no line is wider than asked; every text from a log went through `ter
 
 from __future__ import annotations
 
+from analyzer.analysis.alarms import AlarmChanges
 from analyzer.analysis.churn import Change, Churn, Rate
+from analyzer.analysis.findings import TITLES
 from analyzer.report.cells import count, counted, percent
 from analyzer.report.escape import terminal_safe
 from analyzer.report.monospace import columns, fit, fold
@@ -32,6 +34,26 @@ def render_churn(found: Churn, width: int = 80) -> str:
     lines += ["", *fold(_test(found), size)]
     for title, _, changes in lists:
         lines += _changes(title, changes, size)
+    return "\n".join(lines) + "\n"
+
+
+def render_alarms(found: AlarmChanges, width: int = 80) -> str:
+    """What the nights of history would have told otherwise, in lines of at most `width` cells."""
+    size = max(NARROWEST, min(width, WIDEST))
+    sides = (("vanished", found.vanished), ("appeared", found.appeared), ("stayed", found.stayed))
+    if not any(alarms for _, alarms in sides):
+        return "No alarms in this history, neither before nor after.\n"
+    said = ", ".join(f"{count(len(alarms))} {word}" for word, alarms in sides)
+    lines = [f"Alarms of past nights: {said}."]
+    rows = [
+        [word, one.opened_on.isoformat(), one.severity, TITLES[one.finding], terminal_safe(one.caller or "the fleet")]
+        for word, alarms in sides
+        for one in alarms[:MAX_SHOWN]
+    ]
+    lines += ["", *[fit(line, size) for line in columns(rows, [False] * 5)]]
+    hidden = sum(max(0, len(alarms) - MAX_SHOWN) for _, alarms in sides)
+    if hidden:
+        lines.append(f"{count(hidden)} more: --json lists them")
     return "\n".join(lines) + "\n"
 
 

@@ -19,6 +19,8 @@ _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 _RESOLVED = {
     "quiet": "no longer seen",
     "explained": "the rules of today explain it",
+    "accepted": "it has lasted for four weeks and is the new normal",
+    "rejudged": "what is known today no longer shows it",
 }
 
 

@@ -1,5 +1,5 @@
 -- title: What detection counts, by day and caller
--- description: Distinct sessions and groups with an error, and of them those with an unknown one: as it was recorded, and as a ruleset judges all of history. A group is a distinct pair of session and fingerprint, so that one session that repeats an error counts once.
+-- description: Distinct sessions and groups with an error, and of them those with an unknown one: as it was recorded, and as a ruleset judges all of history. A group is a distinct pair of session and fingerprint, so that one session that repeats an error counts once. Errors without facts take part from the first one of their caller's newest recorded ruleset on, and before it where they have the same one.
 -- param since TIMESTAMP = null : first instant, inclusive, UTC
 -- param until TIMESTAMP = null : last instant, exclusive, UTC
 -- param timezone VARCHAR = 'UTC' : time zone in which days begin and end
@@ -16,7 +16,28 @@
 -- column unknown_groups_replayed BIGINT: groups with an error that is unknown to the ruleset
 -- column unknown_events_replayed BIGINT: errors that are unknown to the ruleset
 -- column not_replayed BIGINT: errors that count and that the ruleset has not judged; they keep what was recorded
-with judged as (
+with version as (
+  -- Verdicts of different rules are not comparable, and without facts they cannot be made so.
+  select
+    caller,
+    coalesce(ruleset, '') as ruleset,
+    min(occurred_at) as first_at
+  from errors
+  where not has_facts
+    and ($until is null or occurred_at < $until)
+  group by all
+),
+
+newest as (
+  select
+    caller,
+    arg_max(ruleset, (first_at, ruleset)) as ruleset,
+    max(first_at) as first_at
+  from version
+  group by caller
+),
+
+judged as (
   select
     cast(timezone($timezone, timezone('UTC', e.occurred_at)) as date) as day,
     e.caller,
@@ -42,8 +63,11 @@ with judged as (
     on e.event_id = v.event_id
     and not v.recorded
     and v.ruleset = $ruleset
+  left join newest as n
+    on e.caller = n.caller
   where ($since is null or e.occurred_at >= $since)
     and ($until is null or e.occurred_at < $until)
+    and (e.has_facts or e.occurred_at >= n.first_at or coalesce(e.ruleset, '') = n.ruleset)
 ),
 
 counted as (

@@ -1,7 +1,9 @@
--- title: Unknown errors behind a finding
--- description: The unknown errors of one caller on some days, one row a message template, the one that most sessions show first.
+-- title: Errors behind a finding
+-- description: The errors of one caller on some days, one row a message template, the one that most sessions show first.
 -- param caller VARCHAR = null : only this caller
 -- param template VARCHAR = null : only this fingerprint
+-- param session VARCHAR = null : only this session
+-- param reason VARCHAR = null : only this reason; of unknown errors those that count
 -- param since TIMESTAMP = null : first instant, inclusive, UTC
 -- param until TIMESTAMP = null : last instant, exclusive, UTC
 -- param ruleset VARCHAR = null : digest of the ruleset whose verdicts count; null for the active one
@@ -26,12 +28,16 @@ where ($since is null or e.occurred_at >= $since)
   and ($until is null or e.occurred_at < $until)
   and ($caller is null or e.caller = $caller)
   and ($template is null or e.fingerprint = $template)
-  and case
-    when $ruleset is null then e.counts_as_unknown
-    else coalesce(v.reason, e.recorded_reason, 'unknown') = 'unknown'
-      and coalesce(case when v.reason is null then e.recorded_detail else v.detail end, '')
-      not in ('aborted', 'no_detail')
-  end
+  and ($session is null or coalesce(e.session_id, e.operation, e.source_path, '') = $session)
+  and ($reason is null or coalesce(v.reason, case when $ruleset is null then e.reason else e.recorded_reason end, 'unknown') = $reason)
+  and (
+    $reason is distinct from 'unknown'
+    or coalesce(case
+      when v.reason is not null then v.detail
+      when $ruleset is null then e.detail
+      else e.recorded_detail
+    end, '') not in ('aborted', 'no_detail')
+  )
 group by coalesce(e.fingerprint, '')
 order by sessions desc, events desc, template
 limit $limit

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from polars.testing import assert_frame_equal
 
 from analyzer.analysis import Night, check, each_night
-from analyzer.store import Store, open_store
+from analyzer.analysis.observations import observe
+from analyzer.store import Store, open_store, rebuild
 
 Native = Callable[..., bytes]
 START = date(2026, 9, 7)
@@ -177,6 +179,90 @@ def test_a_store_without_anything_has_nothing_to_report(memory: Store) -> None:
 def test_logs_that_stopped_coming_are_noted(fleet: Store) -> None:
     """Silence is no good news."""
     assert any("are the logs still read?" in note for note in night(fleet, 45).notes)
+
+
+def test_frames_are_those_of_the_catalogue(fleet: Store) -> None:
+    """What detection makes of the groups is what the queries of the same name answer, to the last row and type."""
+    ruleset = fleet.judge_history()
+    seen = observe(fleet, START + timedelta(days=39), ruleset=ruleset)
+    for name, frame in (("detection-counts", seen.counts), ("detection-templates", seen.templates)):
+        expected = fleet.query(name, until=START + timedelta(days=40), ruleset=ruleset)
+        assert_frame_equal(frame.select(expected.columns), expected)
+    assert seen.counts["not_replayed"].sum() == 0
+
+
+@pytest.fixture
+def upgraded(tmp_path: Path, native: Native) -> Iterator[Store]:
+    """Errors without facts, known to the rules of their producer for thirty days, unknown to its next ones."""
+    lines = []
+    for number in range(40):
+        old = number < 30
+        known = {"reason": "rate_limited" if old else "unknown", "detail": "x", "ruleset": "old" if old else "new"}
+        lines += [line(native, START + timedelta(days=number), session, "k", **known) for session in range(12)]
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(b"".join(lines))
+    with open_store(tmp_path / "s.duckdb", writable=True) as store:
+        store.ingest([str(path)])
+        yield store
+
+
+def test_errors_without_facts_are_cut_where_their_rules_changed(upgraded: Store) -> None:
+    """Another version of a producer's rules is no spike; what came before takes no part, and a note says so."""
+    before, after = night(upgraded, 29), night(upgraded, 31)
+    assert (before.caller_days, after.caller_days) == (30, 2)
+    assert (before.findings, after.findings) == ((), ())
+    assert after.since == START + timedelta(days=30)
+    assert f"judged by other rules since {START + timedelta(days=30)}" in " ".join(after.notes)
+    assert "other rules" not in " ".join(before.notes)
+
+
+def test_a_replay_cuts_history_as_each_night_did(upgraded: Store) -> None:
+    """The change of rules has no say over the nights before it."""
+    begin, end = START + timedelta(days=28), START + timedelta(days=33)
+    replayed = each_night(upgraded, since=str(begin), until=str(end))
+    alone = [night(upgraded, number) for number in range(28, 33)]
+    assert [item.caller_days for item in replayed] == [29, 30, 1, 2, 3]
+    assert [(item.caller_days, item.notes) for item in replayed] == [(item.caller_days, item.notes) for item in alone]
+
+
+def test_findings_survive_a_rebuild(fleet: Store, tmp_path: Path) -> None:
+    """Nights and findings are in the journal: the store made again from it says the same."""
+    told = [night(fleet, number) for number in (29, 30, 31)]
+    findings = fleet.sql("from findings")
+    assert findings.height == 1
+    fleet.close()
+    rebuild(str(tmp_path / "s.duckdb"), [])
+    with open_store(tmp_path / "s.duckdb", writable=True) as store:
+        assert_frame_equal(store.sql("from findings"), findings)
+        again = [night(store, number) for number in (29, 30, 31)]
+        assert all(item.recorded for item in again)
+        assert [(item.findings, item.judged_at) for item in again] == [(item.findings, item.judged_at) for item in told]
+
+
+def test_the_end_of_a_finding_is_told_by_the_next_night_there_is(tmp_path: Path, native: Native) -> None:
+    """A check that was left out for a while tells what ended meanwhile, and when."""
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(b"".join(history(native, 45, 30, 32)))
+    with open_store(tmp_path / "s.duckdb", writable=True) as store:
+        store.ingest([str(path)])
+        (opened,) = night(store, 30).findings
+        (ended,) = night(store, 44).findings
+        assert (ended.id, ended.state, ended.resolution) == (opened.id, "resolved", "quiet")
+        assert ended.resolved_on is not None
+        assert ended.resolved_on < START + timedelta(days=44)
+
+
+def test_a_week_is_calibrated_once(fleet: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nights carry the false-alarm rate of their week; the second night of it takes that of the first."""
+    first = night(fleet, 38)
+    assert first.calibrated_on == START + timedelta(days=35)
+    assert first.false_alarms_per_thousand is not None
+    monkeypatch.setattr("analyzer.analysis.calibrating.calibrated", None)
+    second = night(fleet, 39)
+    assert (second.calibrated_on, second.false_alarms_per_thousand) == (
+        first.calibrated_on,
+        first.false_alarms_per_thousand,
+    )
 
 
 @pytest.mark.parametrize("zone", ["Asia/Kathmandu", "America/Los_Angeles"])

@@ -7,7 +7,7 @@ from datetime import timedelta
 import plotly.graph_objects as go
 
 from analyzer.analysis.charts.base import DAY_MILLISECONDS, HOVER_DAY, day_axis, finish, marker, milliseconds
-from analyzer.analysis.telling import SHARES
+from analyzer.analysis.evidence import SHARES
 from analyzer.analysis.window_findings import Case
 
 _LINE = "#d55e00"

@@ -1,0 +1,47 @@
+"""What retries bought, day by day: the last week of chains held against the six weeks before it.
+
+Invariant: a day is judged from that day and the days before it alone.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import polars as pl
+
+from analyzer.analysis.detection import Detection, retry_payoff
+
+RECENT_DAYS = 7
+BASELINE_DAYS = 42
+
+
+def retry_changes(chains: pl.DataFrame) -> list[Detection]:
+    """Findings of `retry_payoff`, by day, caller and reason; judged on days on which such a chain was settled.
+
+    `chains` has `day`, `caller`, `reason`, `chains`, `recovered` and `untried`.
+    """
+    if chains.is_empty():
+        return []
+    found: list[Detection] = []
+    for (day,), rows in _windows(chains).group_by(["day"], maintain_order=True):
+        found += [Detection(**row) for row in retry_payoff(rows, day=day).iter_rows(named=True)]
+    return found
+
+
+def _windows(chains: pl.DataFrame) -> pl.DataFrame:
+    """Rolling sums of both windows for every row's day, in the columns of `retry_payoff`."""
+    daily = chains.sort("caller", "reason", "day")
+    whole, recent = (
+        daily.rolling("day", period=timedelta(days=days), group_by=["caller", "reason"]).agg(
+            pl.col("chains", "recovered", "untried").sum()
+        )
+        for days in (RECENT_DAYS + BASELINE_DAYS, RECENT_DAYS)
+    )
+    return (
+        recent.join(whole, on=["caller", "reason", "day"], suffix="_whole")
+        .with_columns(
+            before_chains=pl.col("chains_whole") - pl.col("chains"),
+            before_recovered=pl.col("recovered_whole") - pl.col("recovered"),
+        )
+        .sort("day", "caller", "reason")
+    )

@@ -1,0 +1,53 @@
+-- title: Retry chains by day, caller and reason
+-- description: Chains on the day on which they were settled: those with a retry, those of them that recovered, and errors that were not retried at all. The reason is that of the chain's last error, as a ruleset judges all of history.
+-- param since TIMESTAMP = null : first instant, inclusive, UTC
+-- param until TIMESTAMP = null : last instant, exclusive, UTC
+-- param timezone VARCHAR = 'UTC' : time zone in which days begin and end
+-- param ruleset VARCHAR = null : digest of the ruleset whose verdicts count; null for the active one
+-- column day DATE: day in the time zone
+-- column caller VARCHAR: who made the calls
+-- column reason VARCHAR: reason of the chain's last error
+-- column chains BIGINT: chains of two calls or more; those that a person ended are none
+-- column recovered BIGINT: those of them that ended well
+-- column untried BIGINT: chains that were given up after one call
+with chain as (
+  select *
+  from retries
+  where ended_at is not null
+    and outcome <> 'aborted'
+    and ($since is null or ended_at >= $since)
+    and ($until is null or ended_at < $until)
+),
+
+last_error as (
+  select
+    e.operation,
+    arg_max(
+      case
+        when $ruleset is null then e.reason
+        else coalesce(v.reason, e.recorded_reason, 'unknown')
+      end,
+      (e.occurred_at, e.event_id)
+    ) as reason
+  from errors as e
+  left join verdicts as v
+    on e.event_id = v.event_id
+    and not v.recorded
+    and v.ruleset = $ruleset
+  where e.operation in (select operation from chain)
+    and ($until is null or e.occurred_at < $until)
+  group by e.operation
+)
+
+select
+  cast(timezone($timezone, timezone('UTC', c.ended_at)) as date) as day,
+  c.caller,
+  coalesce(e.reason, c.reason, 'unknown') as reason,
+  count(*) filter (where c.attempts > 1) as chains,
+  count(*) filter (where c.attempts > 1 and c.outcome = 'recovered') as recovered,
+  count(*) filter (where c.attempts = 1 and c.outcome <> 'recovered') as untried
+from chain as c
+left join last_error as e
+  on c.operation = e.operation
+group by all
+order by day, caller, reason

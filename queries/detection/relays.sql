@@ -1,0 +1,22 @@
+-- title: Hand-offs by day, step and session
+-- description: How often each session of a caller handed off to a fresh context in a step; hand-offs that were skipped are none.
+-- param since TIMESTAMP = null : first instant, inclusive, UTC
+-- param until TIMESTAMP = null : last instant, exclusive, UTC
+-- param timezone VARCHAR = 'UTC' : time zone in which days begin and end
+-- column day DATE: day in the time zone
+-- column caller VARCHAR: who handed off
+-- column step VARCHAR: the step that was at work; empty where the log names none
+-- column session VARCHAR: the agent's session; empty where the log names none
+-- column relays BIGINT: hand-offs
+select
+  cast(timezone($timezone, timezone('UTC', occurred_at)) as date) as day,
+  caller,
+  coalesce(step_id, '') as step,
+  coalesce(session_id, '') as session,
+  count(*) as relays
+from relays
+where outcome <> 'skipped'
+  and ($since is null or occurred_at >= $since)
+  and ($until is null or occurred_at < $until)
+group by all
+order by day, caller, step, session

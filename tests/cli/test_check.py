@@ -1,0 +1,204 @@
+"""`analyzer check` as a command: exit codes, what it prints and where else it puts its result."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from analyzer.store import open_store
+from tests.cli.conftest import Run
+from tests.cli.nightly import NEW_ON, after, write_nights
+
+Native = Callable[..., bytes]
+NIGHT = ("check", "--store", "x.duckdb", "--until", after(NEW_ON))
+QUIET = ("check", "--store", "x.duckdb", "--until", after(NEW_ON - 1))
+
+
+@pytest.fixture(scope="module")
+def fed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a store of 34 days, whose history was judged once."""
+    from datetime import datetime
+
+    from analyzer.events import Event, encode
+
+    def native(event_id: str, at: str, session: str, **payload: Any) -> bytes:
+        return encode(Event("error.classified", datetime.fromisoformat(at), session, payload, event_id))
+
+    folder = tmp_path_factory.mktemp("fed")
+    write_nights(folder / "logs", native, 34)
+    with open_store(folder / "x.duckdb", writable=True) as store:
+        store.ingest([str(folder / "logs")])
+        store.judge_history()
+    return folder
+
+
+@pytest.fixture
+def store(fed: Path, tmp_path: Path) -> Path:
+    """A copy of it in the folder that commands run in."""
+    shutil.copytree(fed, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "x.duckdb"
+
+
+class _Hook(BaseHTTPRequestHandler):
+    """Answers with the codes that it was told, one after another, and keeps the bodies."""
+
+    def do_POST(self) -> None:
+        server: Any = self.server
+        server.bodies.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+        code = server.codes.pop(0) if server.codes else 200
+        self.send_response(code)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Nothing on stderr."""
+
+
+@pytest.fixture
+def hook() -> Iterator[Any]:
+    """A server on the loopback; `codes` is what it answers, `bodies` what it was sent."""
+    server: Any = HTTPServer(("127.0.0.1", 0), _Hook)
+    server.codes, server.bodies = [], []
+    server.url = f"http://127.0.0.1:{server.server_port}/secret-token"
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_a_quiet_night_prints_nothing_and_exits_with_zero(run: Run, store: Path) -> None:
+    """The verdict stands on stderr, where `--quiet` takes it away."""
+    done = run(*QUIET)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr.startswith("Nothing to report for 2026-10-06.")
+    assert run(*QUIET, "--quiet").stderr == ""
+
+
+def test_a_finding_is_told_first_and_fails_the_job(run: Run, store: Path) -> None:
+    """Exit 1, at most eighty columns, and the same again when it is asked for again."""
+    done = run(*NIGHT)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.startswith("1 new finding for 2026-10-07.")
+    assert "CRITICAL  new  Unknown errors spiked: planner" in done.stdout or "WARNING  new" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert run(*NIGHT).stdout == done.stdout
+
+
+def test_fail_on_sets_how_severe_is_too_severe(run: Run, store: Path) -> None:
+    """The finding of that night is a warning; `critical` lets it pass, and is told."""
+    severity = json.loads(run(*NIGHT, "--json").stdout)["findings"][0]["severity"]
+    assert severity == "warning"
+    assert run(*NIGHT, "--fail-on", "critical").returncode == 0
+    assert run(*NIGHT, "--fail-on", "info").returncode == 1
+
+
+def test_json_has_what_the_page_names(run: Run, store: Path) -> None:
+    """One object; its keys and those of a finding all stand in docs/JSON.md."""
+    content = json.loads(run(*NIGHT, "--json").stdout)
+    assert content["schema"] == "analyzer.check/1"
+    page = (Path(__file__).parents[2] / "docs" / "JSON.md").read_text("utf-8")
+    section = page.partition("## analyzer.check/1")[2].partition("\n## ")[0]
+    finding = content["findings"][0]
+    assert [key for key in [*content, *finding, *finding["scope"]] if f"`{key}`" not in section] == []
+
+
+def test_each_day_replays_nights_and_writes_nothing_down(run: Run, store: Path) -> None:
+    """A line for what opened; the journal stays as it is."""
+    done = run("check", "--store", "x.duckdb", "--each-day", "--since", after(27), "--until", after(NEW_ON))
+    assert done.returncode == 1
+    assert done.stdout.startswith("1 finding in 3 nights, 1 still open on the last.")
+    with open_store(store) as opened:
+        assert opened.sql("select count(*) from events where type = 'night.judged'").item() == 0
+
+
+def test_each_day_refuses_what_only_one_night_can_do(run: Run, store: Path) -> None:
+    """Exit 2 with a hint."""
+    assert run("check", "--store", "x.duckdb", "--each-day", "--prometheus", "x.prom").returncode == 2
+    assert run("check", "--store", "x.duckdb", "--last", "7d").returncode == 2
+
+
+def test_the_textfile_is_read_by_prometheus_own_parser(run: Run, store: Path, tmp_path: Path) -> None:
+    """Without timestamps, written in one step, with the finding and its severity."""
+    (tmp_path / "x.prom").write_text("old", "utf-8")
+    assert run(*NIGHT, "--prometheus", "x.prom").returncode == 1
+    text = (tmp_path / "x.prom").read_text("utf-8")
+    samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
+    assert {sample.timestamp for sample in samples} == {None}
+    (count,) = [
+        s for s in samples if s.name == "analyzer_findings" and s.labels == {"severity": "warning", "state": "new"}
+    ]
+    assert count.value == 1
+    assert [s.labels["caller"] for s in samples if s.name == "analyzer_finding_observed"] == ["planner"]
+    assert not list(tmp_path.glob(".analyzer-*"))
+
+
+def test_a_job_gets_its_summary(run: Run, store: Path, tmp_path: Path) -> None:
+    """Markdown is added below what is there already; a quiet night says so."""
+    summary = tmp_path / "summary.md"
+    summary.write_text("before\n", "utf-8")
+    run(*QUIET, env={"GITHUB_STEP_SUMMARY": str(summary)})
+    run(*NIGHT, env={"GITHUB_STEP_SUMMARY": str(summary)})
+    text = summary.read_text("utf-8")
+    assert text.startswith("before\n## Nothing to report for 2026-10-06.")
+    assert "## 1 new finding for 2026-10-07." in text
+    assert "| warning | new | Unknown errors spiked | planner |" in text
+
+
+def test_a_webhook_that_fails_twice_is_told_in_the_end(run: Run, store: Path, hook: Any) -> None:
+    """Three posts of one body: a text for chats, and the whole result."""
+    hook.codes = [503, 529]
+    done = run(*NIGHT, "--webhook", hook.url)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert len(hook.bodies) == 3
+    assert hook.bodies[0] == hook.bodies[2]
+    assert hook.bodies[2]["schema"] == "analyzer.check/1"
+    assert hook.bodies[2]["text"].startswith("*1 new finding for 2026-10-07.*\n• warning, new: planner:")
+
+
+def test_a_webhook_that_nobody_answers_exits_with_three(run: Run, store: Path, hook: Any) -> None:
+    """The result was printed and written down before; the address is in no message."""
+    hook.codes = [500] * 9
+    done = run(*NIGHT, "--webhook", hook.url)
+    assert (done.returncode, len(hook.bodies)) == (3, 3)
+    assert done.stdout.startswith("1 new finding")
+    assert "127.0.0.1 did not take the result: HTTP 500" in done.stderr
+    assert "secret-token" not in done.stderr
+    assert json.loads(run(*NIGHT, "--json").stdout)["recorded"] is True
+
+
+def test_a_webhook_that_refuses_is_asked_once(run: Run, store: Path, hook: Any) -> None:
+    """404 is permanent by the recovery table."""
+    hook.codes = [404] * 9
+    assert run(*NIGHT, "--webhook", hook.url).returncode == 3
+    assert len(hook.bodies) == 1
+
+
+def test_a_quiet_night_posts_nothing(run: Run, store: Path, hook: Any) -> None:
+    """Nobody is woken by good news."""
+    assert run(*QUIET, "--webhook", hook.url).returncode == 0
+    assert hook.bodies == []
+
+
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://example.com/x", "nonsense", "http://"])
+def test_a_webhook_is_a_web_address(run: Run, store: Path, url: str) -> None:
+    """Anything else is refused, before a byte is sent."""
+    done = run(*NIGHT, "--webhook", url)
+    assert done.returncode == 2
+    assert "http or https" in done.stderr
+
+
+def test_without_a_store_there_is_nothing_to_check(run: Run) -> None:
+    """Exit 3, and no store is made."""
+    done = run("check", "--store", "none.duckdb")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.startswith("analyzer: no store at ")
