@@ -20,7 +20,7 @@ from analyzer.analysis.detections import detections
 from analyzer.analysis.evidence import of_the_day, told
 from analyzer.analysis.findings import Finding
 from analyzer.analysis.incidents import incidents
-from analyzer.analysis.night import Night, carried_on
+from analyzer.analysis.night import Night, carried_on, identity
 from analyzer.analysis.notes import newest_versions, notes
 from analyzer.analysis.observations import Observations, end_of, observe
 from analyzer.analysis.why import with_causes
@@ -84,9 +84,9 @@ def each_night(
     chosen = window(since, until, last, timezone)
     final = last_whole_day(chosen)
     ruleset = store.judge_history(rules_path)
-    seen = observe(store, final, timezone, ruleset)
-    versions = seen.versions
-    beginning = min([day for day in (_first(seen), versions["first_on"].min()) if isinstance(day, date)], default=None)
+    whole = seen = observe(store, final, timezone, ruleset)
+    versions = whole.versions
+    beginning = min([*whole.days[:1], *versions["first_on"]], default=None)
     if beginning is None:
         return []
     first = max(chosen.first_day or date.min, beginning)
@@ -98,13 +98,13 @@ def each_night(
     weeks: dict[date, Calibrated] = {}
     found: list[Detection] = []
     rung = cut = None
-    # Backwards, the newest history is at hand: days between two changes of the rules share what they look at.
-    spans = _spans(versions, days)
+    # Days between two changes of recorded rules see the same history, each up to its own end.
+    spans = {day: newest_versions(versions, day) for day in days}
     for day in days:
         if spans[day] != cut:
             cut, rung = spans[day], None
             last_day = max(each for each in days if spans[each] == cut)
-            seen = observe(store, last_day, timezone, ruleset)
+            seen = whole if last_day == final else observe(store, last_day, timezone, ruleset)
         as_of = seen.up_to(day)
         monday = monday_of(day)
         if monday not in weeks:
@@ -138,15 +138,6 @@ def recorded(store: Store, day: date, timezone: str) -> Night | None:
     return replace(night, recorded=True, late_events=int(late["events"].sum()))
 
 
-def _first(seen: Observations) -> date | None:
-    return None if seen.counts.is_empty() else seen.days[0]
-
-
-def _spans(versions: pl.DataFrame, days: Sequence[date]) -> dict[date, object]:
-    """For each day what cuts history as of it; days with the same see the same history."""
-    return {day: newest_versions(versions, day) for day in days}
-
-
 def _known(before: Night | None, day: date, ruleset: str | None) -> Calibrated | None:
     """The calibration of this week, if a night of it wrote one down."""
     if before is None or before.calibrated_on != monday_of(day) or before.ruleset != ruleset:
@@ -157,12 +148,12 @@ def _known(before: Night | None, day: date, ruleset: str | None) -> Calibrated |
 def _judged(seen: Observations, found: Sequence[Detection], before: Night | None, calibration: Calibrated) -> Night:
     counts, traffic = seen.counts, seen.traffic
     tonight = list(incidents(found, traffic, seen.night))
-    known = {(one.finding, one.scope) for one in tonight}
+    known = {identity(one) for one in tonight}
     if before is not None:
         for back in range(1, min(MAX_LEFT_OUT, (seen.night - before.day).days)):
             ended = incidents(found, traffic, seen.night - timedelta(days=back))
-            tonight += [one for one in ended if one.state == "resolved" and (one.finding, one.scope) not in known]
-            known.update((one.finding, one.scope) for one in ended)
+            tonight += [one for one in ended if one.state == "resolved" and identity(one) not in known]
+            known.update(identity(one) for one in ended)
     gone = "rejudged" if before is not None and before.ruleset == seen.ruleset else "explained"
     findings = carried_on(
         [of_the_day(one, seen) for one in tonight], before.findings if before else (), seen.night, gone

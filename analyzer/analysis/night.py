@@ -174,10 +174,10 @@ def carried_on(
     `gone` is the resolution that says why. One that is known already is not new, even if late events moved its first
     day.
     """
-    open_ones = {_identity(one): one for one in before if one.state != "resolved"}
+    open_ones = {identity(one): one for one in before if one.state != "resolved"}
     carried = []
     for one in findings:
-        known = open_ones.pop(_identity(one), None)
+        known = open_ones.pop(identity(one), None)
         if known is None:
             # Nights may have been left out: what no night has reported yet is new, and what none reported cannot end.
             if one.state != "resolved":
@@ -190,6 +190,7 @@ def carried_on(
     return (*carried, *ended)
 
 
-def _identity(one: Finding) -> tuple[object, ...]:
+def identity(one: Finding) -> tuple[object, ...]:
+    """What makes two findings the same incident: a sudden and a slow rise of one share are."""
     family = "share" if one.finding in {"spike", "drift"} else one.finding
     return family, one.scope

@@ -16,12 +16,13 @@ NARROWEST, WIDEST = 60, 100
 _INDENT = 2
 _COLOURS = {"critical": "\x1b[1;31m", "warning": "\x1b[1;33m", "info": "\x1b[1;36m"}
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
-_RESOLVED = {
+RESOLVED = {
     "quiet": "no longer seen",
     "explained": "the rules of today explain it",
     "accepted": "it has lasted for four weeks and is the new normal",
     "rejudged": "what is known today no longer shows it",
 }
+"""Why a finding is over, by its resolution."""
 
 
 def render_night_text(night: Night, width: int = 80, *, colour: bool = False) -> str:
@@ -90,7 +91,7 @@ def _finding(found: Finding, size: int, colour: bool) -> list[str]:
         first = first.replace(word, f"{painted}{word}{_PLAIN}", 1)
     lines = [first, *more, *_indented(found.explanation, size)]
     if found.resolution:
-        lines += _indented(f"Over on {found.resolved_on}: {_RESOLVED.get(found.resolution, found.resolution)}.", size)
+        lines += _indented(f"Over on {found.resolved_on}: {RESOLVED.get(found.resolution, found.resolution)}.", size)
     for part in found.parts:
         lines += _indented(f"part of it: {part.explanation}", size)
     if found.advice:

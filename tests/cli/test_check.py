@@ -202,3 +202,16 @@ def test_without_a_store_there_is_nothing_to_check(run: Run) -> None:
     done = run("check", "--store", "none.duckdb")
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr.startswith("analyzer: no store at ")
+
+
+def test_the_page_names_every_kind_resolution_and_metric(run: Run, store: Path, tmp_path: Path) -> None:
+    """docs/CHECK.md is what a reader of findings has at hand."""
+    from analyzer.analysis.findings import TITLES
+    from analyzer.report.night_text import RESOLVED
+
+    page = (Path(__file__).parents[2] / "docs" / "CHECK.md").read_text("utf-8")
+    run(*NIGHT, "--prometheus", "x.prom")
+    metrics = {line.split()[2] for line in (tmp_path / "x.prom").read_text("utf-8").splitlines() if "# TYPE" in line}
+    assert len(metrics) == 6
+    assert [name for name in [*TITLES, *RESOLVED] if f"`{name}`" not in page] == []
+    assert [name for name in metrics if f"`{name}" not in page] == []
