@@ -23,7 +23,7 @@ NOTE = "<!-- Made by `python -m tests.reference`. Change {source} instead. -->"
 EXIT_CODES: dict[str, tuple[tuple[int, str], ...]] = {
     "report": (
         (0, "the report was made, whatever it says"),
-        (2, "an option, a time or a time zone that cannot be read"),
+        (2, "an option, a time, a time zone or rules that cannot be used"),
         (3, "no store, or a path that could not be read; the report covers what could be"),
         (75, "another process is writing to the store"),
     ),

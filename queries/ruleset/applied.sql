@@ -3,12 +3,12 @@
 -- param since TIMESTAMP = null : first instant, inclusive, UTC
 -- param until TIMESTAMP = null : last instant, exclusive, UTC
 -- param timezone VARCHAR = 'UTC' : time zone in which days begin and end
--- column day DATE: day in the time zone
+-- column applied_on DATE: day in the time zone
 -- column applied_at TIMESTAMP: when it became the active one, UTC
 -- column ruleset VARCHAR: its digest
 -- column previous VARCHAR: digest of the one before; null where reports had shown the recorded reasons
 select
-  cast(timezone($timezone, timezone('UTC', occurred_at)) as date) as day,
+  cast(timezone($timezone, timezone('UTC', occurred_at)) as date) as applied_on,
   occurred_at as applied_at,
   json_extract_string(payload, '$.ruleset') as ruleset,
   json_extract_string(payload, '$.previous') as previous

@@ -181,7 +181,7 @@ def test_rulesets_that_were_applied_are_listed(fleet: Store) -> None:
     row = overview(fleet, Window()).drifts.applied.frame.row(0, named=True)
     assert row["ruleset"] == overview(fleet, Window()).drifts.ruleset
     assert row["previous"] is None
-    assert row["applied_at"].date() == row["day"]
+    assert row["applied_at"].date() == row["applied_on"]
 
 
 def test_the_false_alarm_rate_is_that_of_the_last_night(fleet: Store) -> None:

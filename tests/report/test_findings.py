@@ -122,8 +122,8 @@ def test_the_chart_of_a_finding_shows_what_was_expected(report: Report) -> None:
     names = [trace.name for trace in figure.data if trace.name]
     latest = case.finding.latest
     assert names[:3] == [
-        f"95% interval of it: {latest.low:.0%} to {latest.high:.0%}",
         f"expected share: {latest.expected:.0%}",
+        f"its 95% interval: {latest.low:.0%} to {latest.high:.0%}",
         "unknown share",
     ]
     bars = [trace for trace in figure.data if trace.type == "bar"]
@@ -178,7 +178,7 @@ def test_the_rules_chart_marks_applied_rulesets(report: Report) -> None:
     """Two lines, and a mark on the day on which a ruleset became the active one."""
     found = report().drifts
     day = found.days["day"][3]
-    row = {"day": day, "applied_at": None, "ruleset": "abc", "previous": None}
+    row = {"applied_on": day, "applied_at": None, "ruleset": "abc", "previous": None}
     frame = found.applied.frame.vstack(type(found.days)([row], schema=found.applied.frame.schema))
     figure = rules_chart(replace(found, applied=replace(found.applied, frame=frame)))
     assert [trace.name for trace in figure.data] == ["as recorded", "under the rules in force"]

@@ -24,6 +24,8 @@ PARAMS = {"detection-late": {"judged_at": "2026-11-01"}}
 """Of queries that answer nothing when they are asked for nothing."""
 VOLATILE = {
     "ruleset": "the digest of the rules of today",
+    "applied_at": "the moment of the test",
+    "applied_on": "the day of the test",
     "judged_at": "the moment of the check",
     "night": "the result of the check",
 }

@@ -90,25 +90,18 @@ def finding_chart(case: Case) -> go.Figure:
 
 def _expectation(figure: go.Figure, case: Case, ends: list[str]) -> None:
     latest = case.finding.latest
-    edge = {"x": ends, "mode": "lines", "hoverinfo": "skip", "line": {"width": 0, "color": _EXPECTED}}
-    if latest.low is not None and latest.high is not None:
-        figure.add_trace(go.Scatter(**edge, y=[latest.low] * 2, showlegend=False))
-        figure.add_trace(
-            go.Scatter(
-                **edge,
-                y=[latest.high] * 2,
-                fill="tonexty",
-                fillcolor=_BAND,
-                name=f"95% interval of it: {latest.low:.0%} to {latest.high:.0%}",
-            )
-        )
+    line = {"x": ends, "mode": "lines", "hoverinfo": "skip"}
     figure.add_trace(
         go.Scatter(
-            x=ends,
+            **line,
             y=[latest.expected] * 2,
-            mode="lines",
             line={"width": 1.5, "dash": "dash", "color": _EXPECTED},
             name=f"expected share: {latest.expected:.0%}",
-            hoverinfo="skip",
         )
     )
+    if latest.low is None or latest.high is None:
+        return
+    edge = {**line, "line": {"width": 0, "color": _EXPECTED}}
+    figure.add_trace(go.Scatter(**edge, y=[latest.low] * 2, showlegend=False))
+    name = f"its 95% interval: {latest.low:.0%} to {latest.high:.0%}"
+    figure.add_trace(go.Scatter(**edge, y=[latest.high] * 2, fill="tonexty", fillcolor=_BAND, name=name))

@@ -36,7 +36,7 @@ def rules_chart(drifts: Drifts) -> go.Figure:
                 hovertemplate=f"{HOVER_DAY}: %{{y:.1%}} of %{{customdata:,}} {name}<extra></extra>",
             )
         )
-    applied = sorted({day for day in drifts.applied.frame["day"] if days and days[0] <= day})
+    applied = sorted({day for day in drifts.applied.frame["applied_on"] if days and days[0] <= day})
     for day in applied[-_MAX_MARKED:]:
         figure.add_vline(x=milliseconds(day, 0), line={"dash": "dot", "width": 2, "color": "#78808c"})
         figure.add_annotation(
