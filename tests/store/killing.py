@@ -19,9 +19,9 @@ import duckdb
 
 from tests import LONG_RUNS, REPOSITORY
 
-STRIDE = 1 if LONG_RUNS > 1 else 9
-"""Every so manieth statement is a moment; what begins, ends or attaches something always is one."""
-TURNING = ("begin", "commit", "checkpoint", "attach", "detach")
+EVERY = 15
+"""Each so manieth statement is a moment, in long runs each one; what makes others last always is one."""
+TURNING = ("commit", "checkpoint")
 PRELUDE = "from analyzer.store import open_store, rebuild\n"
 
 
@@ -38,20 +38,20 @@ class Victims:
     def __exit__(self, *_: object) -> None:
         self._process.communicate()
 
-    def killed(self, work: str, at: int) -> bool:
+    def killed(self, work: str, at: int, every: int = EVERY) -> bool:
         """Whether the work met its n-th moment, counted from its call of `arm()`, and died there."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps([work, at]) + "\n")
+        self._process.stdin.write(json.dumps([work, at, 1 if LONG_RUNS > 1 else every]) + "\n")
         self._process.stdin.flush()
         code, said = json.loads(self._process.stdout.readline())
         assert code in (0, -signal.SIGKILL), said
         return bool(code)
 
-    def killed_at_each_moment(self, work: str, check: Callable[[int], None]) -> int:
+    def killed_at_each_moment(self, work: str, check: Callable[[int], None], every: int = EVERY) -> int:
         """Run the work again and again, one moment further each time, with a check after each; how many there were."""
         for at in range(1, 1_000):
-            killed = self.killed(work, at)
+            killed = self.killed(work, at, every)
             check(at)
             if not killed:
                 return at - 1
@@ -61,8 +61,8 @@ class Victims:
 class _Clock:
     """Counts moments, and stops at the one that it was set to."""
 
-    def __init__(self, left: int) -> None:
-        self.left, self.armed, self._statements = left, False, 0
+    def __init__(self, left: int, every: int) -> None:
+        self.left, self.armed, self._statements, self._every = left, False, 0, every
 
     def arm(self) -> None:
         """Count from here."""
@@ -71,7 +71,7 @@ class _Clock:
     def statement(self, sql: str) -> None:
         """A statement is about to be executed."""
         self._statements += self.armed
-        if sql.lstrip().startswith(TURNING) or self._statements % STRIDE == 0:
+        if sql.lstrip().startswith(TURNING) or self._statements % self._every == 0:
             self.moment()
 
     def moment(self) -> None:
@@ -104,9 +104,9 @@ class _Counting:
 _kept: list[object] = []
 
 
-def _live(work: str, at: int) -> dict[str, Any]:
+def _live(work: str, at: int, every: int) -> dict[str, Any]:
     """The work, in the child; whatever it has not closed is still open in what comes back."""
-    clock = _Clock(at)
+    clock = _Clock(at, every)
     connect: Any = duckdb.connect
     duckdb.connect = lambda *a, **k: _Counting(connect(*a, **k), clock)  # type: ignore[assignment]
     for name in ("replace", "unlink", "fsync"):
@@ -124,23 +124,23 @@ def _counted(real: Callable[..., Any], clock: _Clock) -> Callable[..., Any]:
     return call
 
 
-def _requests() -> Iterator[tuple[str, int]]:
+def _requests() -> Iterator[tuple[str, int, int]]:
     for line in sys.stdin:
-        work, at = json.loads(line)
-        yield work, at
+        work, at, every = json.loads(line)
+        yield work, at, every
 
 
 def main() -> None:
     """Fork, wait, tell; one line a request."""
     import analyzer.store  # noqa: F401 - loaded once, for all children
 
-    for work, at in _requests():
+    for request in _requests():
         told, tell = os.pipe()
         child = os.fork()
         if not child:
             code = 0
             try:
-                _kept.append(_live(work, at))
+                _kept.append(_live(*request))
             except BaseException:
                 code = 1
                 os.write(tell, traceback.format_exc()[-2_000:].encode())
