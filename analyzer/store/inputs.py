@@ -16,6 +16,7 @@ from datetime import datetime
 from typing import IO, Any, Self
 
 from analyzer.errors import InputError
+from analyzer.events import sealed
 from analyzer.events.times import from_epoch, now
 from analyzer.store.discovery import STDIN
 
@@ -23,6 +24,10 @@ CHUNK = 4 * 1024 * 1024
 LONGEST_HEAD = 64 * 1024 * 1024
 _FED = {"gzip": 256 * 1024, "zstd": 2 * 1024}
 """Compressed bytes at a time. zstd has no bound on what comes out of them, and reaches 32,000 to one."""
+MAX_RATIO = 200
+"""To one; logs reach some 30. What unpacks to more was made to fill a disk."""
+ANY_RATIO = 64 * 1024 * 1024
+"""Decompressed bytes that may come out of however few."""
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 
 
@@ -91,7 +96,7 @@ class Input:
 
     def sealed(self) -> bool:
         """Whether no living process has this log open for appending: then its last line is as long as it will be."""
-        return self.codec == "plain" and _alone(self._handle.fileno())
+        return self.codec == "plain" and sealed(self._handle.fileno())
 
     def chunks(self, offset: int) -> Iterator[bytes]:
         """Everything from `offset` on, as it stands now, in chunks of bounded size.
@@ -137,6 +142,7 @@ class Input:
         """Members or frames one after another; each must come to its own checked end."""
         engine: Any = None
         pending = b""
+        given = 0
         while True:
             size = _FED[self.codec]
             data, pending = (pending[:size], pending[size:]) if pending else (self._handle.read(size), b"")
@@ -152,7 +158,11 @@ class Input:
                     else:
                         out, data = engine.decompress(data), b""
                     if out:
+                        given += len(out)
                         yield out
+                    if given > max(ANY_RATIO, MAX_RATIO * self._handle.tell()):
+                        self.damage = f"{self.codec} data that unpacks to more than {MAX_RATIO} times its size"
+                        return
                     if not data:
                         break
             except Exception as error:  # noqa: BLE001 - zlib.error, ZstdError: both mean that the bytes are wrong
@@ -171,20 +181,6 @@ def _engine(codec: str) -> Any:
     import zstandard
 
     return zstandard.ZstdDecompressor(max_window_size=2**27).decompressobj()
-
-
-def _alone(descriptor: int) -> bool:
-    """Our appenders share a lock on the file for as long as they have it open, however they end."""
-    try:
-        import fcntl
-    except ImportError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        fcntl.flock(descriptor, fcntl.LOCK_UN)
-    except OSError:
-        return False
-    return True
 
 
 def _spooled() -> IO[bytes]:

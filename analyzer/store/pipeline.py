@@ -77,7 +77,7 @@ class Pipeline:
                     return
             else:
                 return
-        if error is None or isinstance(error, _ROOM) or not self._applies(batch, batch.events.head(0)):
+        if error is None or _no_room(error) or not self._applies(batch, batch.events.head(0)):
             raise _refusal(error)
         poison = self._poison(batch, batch.events)
         try:
@@ -167,5 +167,11 @@ def _without(batch: Sealed, places: list[int]) -> Sealed:
 
 def _refusal(error: duckdb.Error | None) -> StoreError:
     said = first_line(error) if error is not None else "no reason given"
-    hint = "free space, then run the same command again" if isinstance(error, _ROOM) else "nothing of it was kept"
+    no_room = error is not None and _no_room(error)
+    hint = "free space, then run the same command again" if no_room else "nothing of it was kept"
     return StoreError(f"the store refused the batch: {said}", hint)
+
+
+def _no_room(error: duckdb.Error) -> bool:
+    # In a commit a write that fails is told as an error of the transaction.
+    return isinstance(error, _ROOM) or "Could not write" in str(error)

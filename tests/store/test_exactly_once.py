@@ -178,3 +178,34 @@ def test_a_full_disk_is_told_and_the_next_run_goes_on(
         assert "free space" in caught.value.hint
         store.ingest([str(logs)])
         assert_same(contents(store), undisturbed)
+
+
+LIMITED = """
+import resource, sys
+from analyzer.cli import main
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv.pop(1)),) * 2)
+main()
+"""
+
+
+@pytest.mark.parametrize("size", [300_000, 1_000_000, 3_000_000])
+def test_a_disk_that_is_really_full_is_told_and_the_next_run_completes(
+    tmp_path: Path, native: Native, size: int
+) -> None:
+    """The kernel refuses to let any file grow further: exit 3, all of a batch or nothing, then each event once."""
+    lines = [native(f"e-{n:05}", facts={"message": f"{n * 2654435761 % 2**64:x}" * 9}, seq=n) for n in range(40_000)]
+    log, path = tmp_path / "log.jsonl", tmp_path / "s.duckdb"
+    log.write_bytes(b"".join(lines))
+    arguments = ["ingest", str(log), "--store", str(path)]
+    command = [sys.executable, "-c", LIMITED, str(size), *arguments]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert done.returncode == 3, done.stderr
+    assert "free space" in done.stderr
+    command = [sys.executable, "-c", "from analyzer.cli import main; main()", *arguments]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    with open_store(path) as store:
+        assert store.sql("select count(*), count(distinct event_id) from events").rows() == [(40_000, 40_000)]
+        assert store.sql("select lines, event_lines, bytes, pending_bytes from sources").rows() == [
+            (40_000, 40_000, log.stat().st_size, 0)
+        ]

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import zstandard
 
 from analyzer.analysis import Window, overview
 from analyzer.events import EventLog
-from analyzer.store import Store, open_store
+from analyzer.store import Store, inputs, open_store
 
 SECRET = "sk-ant-api03-" + "Ab3dEf6hIj" * 4
 LARGE = "1" + "0" * 399
@@ -253,3 +254,63 @@ def test_names_and_times_of_files_are_data_too(memory: Store, native: Callable[.
     result = memory.ingest([str(tmp_path)])
     assert set(memory.sql("select event_id from events")["event_id"]) == {"future", "odd"}
     assert result.problems == []
+
+
+@pytest.mark.parametrize("codec", ["gzip", "zstd"])
+def test_a_bomb_is_damage_and_costs_little(
+    memory: Store, native: Callable[..., bytes], tmp_path: Path, codec: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What unpacks to hundreds of times its size is read to a bound; the lines before and other logs are kept."""
+    monkeypatch.setattr(inputs, "ANY_RATIO", 4 << 20)
+    packer: Any = zlib.compressobj(9, wbits=31) if codec == "gzip" else zstandard.ZstdCompressor().compressobj()
+    body = native("a") + (b" " * 99 + b"\n") * 1_000_000
+    packed = packer.compress(body) + packer.flush()
+    assert len(body) > inputs.MAX_RATIO * len(packed)
+    (tmp_path / "bomb").write_bytes(packed)
+    (tmp_path / "good.jsonl").write_bytes(native("b"))
+    result = memory.ingest([str(tmp_path)])
+    assert [source.status for source in result.sources] == ["damaged", "read"]
+    assert result.total.events == 2
+    assert result.total.bytes < len(body) * 0.6
+    assert [problem.message for problem in result.problems] == [
+        f"{codec} data that unpacks to more than 200 times its size"
+    ]
+    assert memory.sql("select incident from sources order by source_path")["incident"].to_list() == ["damaged", None]
+    assert memory.ingest([str(tmp_path)]).unchanged == 2
+
+
+@pytest.mark.slow
+def test_a_line_of_200_megabytes_is_read_in_bounded_memory(native: Callable[..., bytes], tmp_path: Path) -> None:
+    """It is one line in quarantine, whole lines around it are stored, and the process stays far below twice its size."""
+    with (tmp_path / "log.jsonl").open("wb") as handle:
+        handle.write(native("a") + b'{"type":"a.b","payload":{"text":"')
+        for _ in range(200):
+            handle.write(b"long " * 200_000)
+        handle.write(b'"}}\n' + native("b"))
+    code = (
+        "import resource, sys; from analyzer.store import open_store\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "store = open_store(':memory:'); total = store.ingest(sys.argv[1:]).total\n"
+        "why = store.sql('select why from quarantine').item()\n"
+        "print(total.events, total.quarantined, why, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) >> 10)"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "log.jsonl")]
+    *told, megabytes = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert told == ["2", "1", "line_too_long"]
+    assert int(megabytes) < 350
+
+
+@pytest.mark.parametrize(
+    "timestamp",
+    ["NaN", "Infinity", "1e400", "-1e400", '"0001-01-01T00:00:00Z"', '"9999-12-31T23:59:59.999Z"'],
+)
+def test_a_time_outside_of_all_logs_puts_its_line_into_quarantine(
+    memory: Store, native: Callable[..., bytes], jsonl: Callable[..., Path], timestamp: str
+) -> None:
+    """No number, and the ends of the calendar; the lines around it are stored."""
+    line = f'{{"v":1,"id":"x","type":"a.b","timestamp":{timestamp},"sessionId":"s","payload":{{}}}}'
+    path = jsonl("log.jsonl", native("a").decode().strip(), line, native("b").decode().strip())
+    memory.ingest([str(path)])
+    assert memory.sql("select event_id from events order by event_id")["event_id"].to_list() == ["a", "b"]
+    ((why, at),) = memory.sql("select why, line from quarantine").rows()
+    assert (why, at) == ("bad_timestamp" if timestamp.startswith('"') else "bad_number", 2)
