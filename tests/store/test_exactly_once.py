@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ import pytest
 
 from analyzer.errors import StoreError
 from analyzer.store import Store, journal_of, open_store
+from tests import REPOSITORY
 from tests.store.faults import Faulty, sampled
 from tests.store.killing import Victims
 
