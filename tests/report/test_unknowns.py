@@ -8,10 +8,11 @@ from datetime import date, datetime
 
 import pytest
 
+from analyzer.analysis.alarms import Alarm, AlarmChanges
 from analyzer.analysis.churn import Change, Churn, Rate
 from analyzer.analysis.unknowns import Neighbour, UnknownGroup, Unknowns
 from analyzer.analysis.window import Window
-from analyzer.report.churn import render_churn
+from analyzer.report.churn import render_alarms, render_churn
 from analyzer.report.monospace import width_of
 from analyzer.report.unknowns import render_unknowns, trend
 
@@ -85,3 +86,15 @@ def test_churn_lists_say_how_many_they_leave_out() -> None:
     assert text.count("2 more: --json lists them") == 2
     assert "Moved" not in text
     assert "gone from 3 sessions, a first one came to 1 session" in text
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_alarms_stay_within_the_width_and_are_safe(width: int) -> None:
+    """Each side by its word, ten of each at most, and nothing of a log that steers a terminal."""
+    alarm = Alarm("spike", LONG, None, "warning", date(2026, 11, 2), date(2026, 11, 4))
+    text = render_alarms(AlarmChanges((alarm,) * 12, (alarm,), ()), width)
+    assert text.startswith("Alarms of past nights: 12 vanished, 1 appeared, 0 stayed.")
+    assert all(width_of(line) <= width for line in text.splitlines())
+    assert "\x1b" not in text
+    assert "2 more: --json lists them" in text
+    assert render_alarms(AlarmChanges((), (), ()), width) == "No alarms in this history, neither before nor after.\n"
