@@ -159,7 +159,7 @@ class Batch:
         )
         self._pieces.append((progress, frame, derived))
         self._height += frame.height
-        self._weight += frame["byte_length"].sum()
+        self._weight += int(frame["byte_length"].sum())
 
     def add_rejected(self, progress: Progress, rejected: Rejected, newline_bytes: int) -> None:
         """A line that goes to quarantine; counted once, whatever else was salvaged from it."""
