@@ -67,8 +67,12 @@ def _plain_items(value: Any, level: int) -> int:
         "".join(value)
         value = value.values()
     for item in value:
-        if type(item) not in _SCALARS:
-            if type(item) is not dict and type(item) is not list:
+        kind = type(item)
+        if kind is int and not _LEAST <= item <= _LARGEST:
+            # The encoder writes it as it is, and other readers of JSON round or refuse it.
+            return MAX_ITEMS + 1
+        if kind not in _SCALARS:
+            if kind is not dict and kind is not list:
                 return MAX_ITEMS + 1
             total += _plain_items(item, level + 1)
             if total > MAX_ITEMS:  # also what ends the way through containers that hold each other

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from analyzer.events import EventLog, sanitize
@@ -80,6 +80,7 @@ payloads = st.dictionaries(
 
 
 @settings(max_examples=200, deadline=None)
+@example({"n": [2**64, -(2**63) - 1]})
 @given(payloads)
 def test_the_fast_road_gives_what_the_slow_one_gives(payload: dict[Any, Any]) -> None:
     """Encoded at once or walked: the same bytes."""
