@@ -26,7 +26,7 @@ ZONED = [
     for name in (
         "analysis/test_check.py",
         "analysis/test_incidents.py",
-        "analysis/test_spikes.py",
+        "analysis/test_window_findings.py",
         "classifier/test_exhaustion.py",
         "classifier/test_reset_times.py",
         "events/test_codec.py",

@@ -1,5 +1,4 @@
-"""What a caller's days before lead one to expect: a share, how sure of it one is, and how much days differ by
-themselves.
+"""What a caller's days before lead one to expect: a share, and how sure of it one is.
 
 Sessions are the unit: given the day, whether one session shows an unknown error says nothing of another. Groups
 (distinct pairs of session and template) cluster in sessions and are corrected for it.
@@ -9,25 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from math import exp, expm1, log
 from typing import NamedTuple
 
-from analyzer.analysis.detection.tails import beta_binomial_tail, log_beta_binomial_odds
+from analyzer.analysis.detection.noise import DAY_NOISES, day_evidence
 
-DAY_NOISES = (0.15, 0.3, 0.5, 0.75, 1.1)
-"""Standard deviations that the log-odds of a day's share may have around its level; which one holds is learned."""
-_NOISE_PRIOR = (3.0, 4.0, 3.0, 1.0, 0.5)
-_FLEET_WEIGHT = 0.3
-"""What a day of another caller says of this caller's day noise, in own days."""
-_FLEET_CALLERS = 5
-"""So many other callers at most are heard."""
+_NOISE_GAP = 7
+"""Days before a day teaches what noise there is."""
 _STRATUM_GROUPS, _STRATUM_SESSIONS = 40.0, 20.0
 """Weight of the whole week's share in that of weekdays or weekends, in groups and sessions."""
 _WEAKEST, _STRONGEST = 5.0, 200.0
 """Bounds of the fleet's weight in a caller's share, in trials."""
-_MOST_CORRELATION = 0.6
-_LEAST_CORRELATION = 1e-4
-_MOST_DAY_CORRELATION = 0.3
+_LEAST_SUCCESSES = 0.5
+"""Unknown ones that the fleet's prior is worth at least: with less it would all but rule out what it has not seen."""
 
 
 class Counts(NamedTuple):
@@ -67,6 +59,9 @@ class History:
     noise_evidence: dict[int, tuple[float, ...]] = field(default_factory=dict)
     """By day: log-likelihood of each of DAY_NOISES."""
     noise_total: list[float] = field(default_factory=lambda: [0.0] * len(DAY_NOISES))
+    """Of the days that were heard."""
+    _unheard: list[int] = field(default_factory=list)
+    """Days of `noise_evidence` that are too young, in order."""
 
     def between(self, first: int, last: int) -> list[tuple[int, Counts]]:
         """Days of the baseline within both ends."""
@@ -79,24 +74,24 @@ class History:
         """Takes a day out of the baseline, and back what it taught about noise."""
         self.excluded.add(day)
         evidence = self.noise_evidence.pop(day, None)
-        if evidence is not None:
+        if day in self._unheard:
+            self._unheard.remove(day)
+        elif evidence is not None:
             self.noise_total = [total - part for total, part in zip(self.noise_total, evidence, strict=True)]
 
-    def learn_noise(self, day: int, level: Level, most: float = float("inf")) -> None:
-        """Keeps how well each day noise would have foretold the day, none worse than the best by more than `most`."""
+    def hear_noise(self, day: int) -> None:
+        """Lets the days that are old enough today have their say: the first days of a drift must not pass for noise."""
+        while self._unheard and self._unheard[0] <= day - _NOISE_GAP:
+            evidence = self.noise_evidence[self._unheard.pop(0)]
+            self.noise_total = [total + part for total, part in zip(self.noise_total, evidence, strict=True)]
+
+    def learn_noise(self, day: int, level: Level) -> None:
+        """Keeps how well each day noise would have foretold the day."""
         counts = self.days[day]
-        share = level.session_share
-        spread = share * (1 - share)
-        evidence = []
-        for noise in DAY_NOISES:
-            size = 1 / _bounded(day_correlation(spread, noise) + level.session_error / spread) - 1
-            evidence.append(
-                log_beta_binomial_odds(counts.unknown_sessions, counts.sessions, share * size, (1 - share) * size)
-            )
-        least = max(evidence) - most
-        evidence = [max(least, each) for each in evidence]
-        self.noise_evidence[day] = tuple(evidence)
-        self.noise_total = [total + part for total, part in zip(self.noise_total, evidence, strict=True)]
+        self.noise_evidence[day] = day_evidence(
+            counts.unknown_sessions, counts.sessions, level.session_share, level.session_error
+        )
+        self._unheard.append(day)
 
 
 class Prior(NamedTuple):
@@ -176,95 +171,5 @@ def _beta(seen: Sequence[tuple[int, int]]) -> tuple[float, float]:
         exposure = trials - sum(n * n for _, n in seen) / trials
         correlation = max(1e-6, excess / exposure) if exposure > 0 else 1.0
         weight = min(_STRONGEST, max(_WEAKEST, 1 / correlation - 1))
+    weight = max(weight, _LEAST_SUCCESSES / mean)
     return mean * weight, (1 - mean) * weight
-
-
-def noise_weights(own: Sequence[float], others: Sequence[float], other_callers: int) -> tuple[float, ...]:
-    """Posterior of DAY_NOISES from log-likelihoods: the caller's own, and the sum of the other callers', heard less."""
-    heard = _FLEET_WEIGHT * min(other_callers, _FLEET_CALLERS) / other_callers if other_callers else 0.0
-    scores = [log(prior) + mine + heard * theirs for prior, mine, theirs in zip(_NOISE_PRIOR, own, others, strict=True)]
-    best = max(scores)
-    weights = [exp(score - best) for score in scores]
-    total = sum(weights)
-    return tuple(weight / total for weight in weights)
-
-
-class Span(NamedTuple):
-    """The sum of the days judged together."""
-
-    counts: Counts
-    session_evenness: float
-    """Sum of squared sessions a day over the squared sum: 1 for one day, 1/d for d alike ones."""
-    group_evenness: float
-    days_with_unknown: int
-
-
-def span(days: Sequence[Counts]) -> Span:
-    """Adds up days, of which one at least has a session."""
-    total = add(days)
-    return Span(
-        total,
-        sum(day.sessions**2 for day in days) / total.sessions**2,
-        sum(day.groups**2 for day in days) / total.groups**2,
-        sum(day.unknown_sessions > 0 for day in days),
-    )
-
-
-def session_tail(of: Span, expected: Level, noise: Sequence[float]) -> float:
-    """P(as many sessions with an unknown error or more): the beta-binomial predictive, mixed over the day noise."""
-    return _tail(
-        of.counts.unknown_sessions,
-        of.counts.sessions,
-        expected.session_share,
-        expected.session_error,
-        of.session_evenness,
-        expected,
-        noise,
-        1.0,
-    )
-
-
-def group_tail(of: Span, expected: Level, noise: Sequence[float]) -> float:
-    """The same of groups, their clustering in sessions included."""
-    return _tail(
-        of.counts.unknown_groups,
-        of.counts.groups,
-        expected.group_share,
-        expected.group_error,
-        of.group_evenness,
-        expected,
-        noise,
-        expected.clustering,
-    )
-
-
-def _tail(
-    k: int,
-    n: int,
-    share: float,
-    error: float,
-    evenness: float,
-    expected: Level,
-    noise: Sequence[float],
-    clustering: float,
-) -> float:
-    """Correlation = day noise of the span + error of the baseline (its own day noise included) + clustering."""
-    spread = share * (1 - share)
-    total = 0.0
-    for deviation, weight in zip(DAY_NOISES, noise, strict=True):
-        if weight < 1e-4:
-            continue
-        day = day_correlation(spread, deviation)
-        baseline = error * (1 + max(0.0, expected.day_sessions - 1) * day) * clustering / spread
-        correlation = _bounded(day * evenness + baseline + (clustering - 1) / max(1, n - 1))
-        total += weight * beta_binomial_tail(k, n, share, correlation)
-    return min(1.0, total)
-
-
-def day_correlation(spread: float, deviation: float) -> float:
-    """Intra-class correlation of a day: lognormal odds of this deviation, on a share p with spread p (1 - p)."""
-    return min(_MOST_DAY_CORRELATION, spread * expm1(deviation * deviation))
-
-
-def _bounded(correlation: float) -> float:
-    return min(_MOST_CORRELATION, max(_LEAST_CORRELATION, correlation))

@@ -10,15 +10,9 @@ from dataclasses import replace
 
 import polars as pl
 
-from analyzer.analysis.detection.baseline import (
-    DAY_NOISES,
-    Counts,
-    Prior,
-    add,
-    fleet_prior,
-    noise_weights,
-)
+from analyzer.analysis.detection.baseline import Counts, Prior, add, fleet_prior
 from analyzer.analysis.detection.finding import Detection, frame
+from analyzer.analysis.detection.noise import DAY_NOISES, day_noise
 from analyzer.analysis.detection.settings import HISTORY_DAYS, Settings
 from analyzer.analysis.detection.share import Evidence, Watch
 from analyzer.analysis.detection.tails import false_discovery
@@ -71,6 +65,8 @@ def _shares(days: dict[int, dict[str, Counts]], settings: Settings) -> list[Dete
     found: list[Detection] = []
     watches: dict[str, Watch] = {}
     for day, of_day in days.items():
+        for watch in watches.values():
+            watch.history.hear_noise(day)
         totals = _totals(watches, day)
         everyone = fleet_prior(list(totals.values()))
         noise_total = [sum(watch.history.noise_total[i] for watch in watches.values()) for i in range(len(DAY_NOISES))]
@@ -79,7 +75,7 @@ def _shares(days: dict[int, dict[str, Counts]], settings: Settings) -> list[Dete
         for caller, counts in of_day.items():
             watch = watches.get(caller) or Watch(caller)
             own = watch.history.noise_total
-            noise = noise_weights(
+            noise = day_noise(
                 own,
                 [total - part for total, part in zip(noise_total, own, strict=True)],
                 others if caller in watches else others + 1,

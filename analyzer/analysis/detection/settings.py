@@ -20,12 +20,12 @@ TEMPLATE_DAYS = 14
 class Settings:
     """What is called a finding. The alphas are budgets: false alarms a caller-day."""
 
-    spike_alpha: float = 0.001
+    spike_alpha: float = 0.0015
     drift_alpha: float = 0.001
-    template_alpha: float = 0.001
-    witness_alpha: float = 0.003
+    template_alpha: float = 0.0005
+    witness_alpha: float = 0.02
     """How clearly the groups must agree with the sessions."""
-    false_discovery_rate: float = 0.002
+    false_discovery_rate: float = 0.003
     """Over the callers judged on the same night."""
     min_ratio: float = 1.5
     """Least observed share, in expected ones."""

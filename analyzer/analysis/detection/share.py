@@ -12,22 +12,11 @@ from datetime import date
 from math import sqrt
 from typing import NamedTuple
 
-from analyzer.analysis.detection.baseline import (
-    DAY_NOISES,
-    Counts,
-    History,
-    Level,
-    Prior,
-    Span,
-    day_correlation,
-    group_tail,
-    is_weekend,
-    level,
-    session_tail,
-    span,
-)
+from analyzer.analysis.detection.baseline import Counts, History, Level, Prior, is_weekend, level
 from analyzer.analysis.detection.finding import Detection
+from analyzer.analysis.detection.noise import Noise
 from analyzer.analysis.detection.onset import onset
+from analyzer.analysis.detection.predictive import Span, group_tail, session_tail, span
 from analyzer.analysis.detection.settings import ACCEPT_DAYS, DRIFT_GAP, DRIFT_SPANS, HISTORY_DAYS, Settings
 from analyzer.analysis.detection.tails import log_beta_binomial_odds, wilson_interval
 
@@ -37,10 +26,10 @@ _NEAR_DAYS = 3
 """A second spike so soon after the first is no spike any more."""
 _RECOVERED = 3.0
 """Log-likelihood ratio, old level over new, at which an incident is over: 20 to 1."""
-_SPIKE_EVIDENCE = 1.5
-"""Log-likelihood that a spike may add to the belief in noisy days."""
-LEAST_SESSIONS = 10
-"""Sessions of own history below which only a fleet makes a baseline."""
+_PERSISTENT = 0.1
+"""A drift without its worst day must still be so improbable, or it is a spike of that day."""
+LEAST_SESSIONS, LEAST_DAYS = 10, 5
+"""Sessions and typical days of own history below which only a fleet makes a baseline."""
 
 
 class Evidence(NamedTuple):
@@ -68,13 +57,17 @@ class _Incident:
     last_bad: int = 0
 
 
+def _stands_alone(expected: Level) -> bool:
+    return expected.sessions >= max(LEAST_SESSIONS, LEAST_DAYS * expected.day_sessions)
+
+
 @dataclass(slots=True)
 class Watch:
     """The state of one caller between nights."""
 
     caller: str
     history: History = field(default_factory=History)
-    noise: tuple[float, ...] = (1.0,) + (0.0,) * (len(DAY_NOISES) - 1)
+    noise: Noise = field(default_factory=Noise)
     expected: Level | None = None
     """Of today, set by `look`."""
     _incident: _Incident | None = None
@@ -82,11 +75,11 @@ class Watch:
     _spans_since: int = 0
     """Spans do not reach back behind this day."""
 
-    def look(self, day: int, prior: Prior, noise: tuple[float, ...], fleet: bool, settings: Settings) -> list[Evidence]:
+    def look(self, day: int, prior: Prior, noise: Noise, fleet: bool, settings: Settings) -> list[Evidence]:
         """What today and the days before it say: the evidence that meets all conditions but the fleet's."""
         self.noise = noise
         expected = level(self.history, day - HISTORY_DAYS, day - 1, float(is_weekend(day)), prior)
-        self.expected = expected if expected.sessions >= LEAST_SESSIONS or fleet else None
+        self.expected = expected if fleet or _stands_alone(expected) else None
         if self.expected is None:
             return []
         found = []
@@ -117,10 +110,18 @@ class Watch:
         weekend = sum(counts.sessions for each, counts in days if is_weekend(each)) / over.counts.sessions
         gap = max(length, DRIFT_GAP)
         expected = level(history, day - HISTORY_DAYS - gap, day - gap, weekend, prior)
-        if expected.sessions < LEAST_SESSIONS and not fleet:
+        if not (fleet or _stands_alone(expected)):
             return None
-        p_value = self._p_value(over, expected, settings.drift_alpha, settings)
-        return None if p_value is None else Evidence(p_value, "drift", days[0][0], over, expected)
+        # Spans of neighbouring nights share days: a long one is worth fewer tests and may spend more on each.
+        alpha = settings.drift_alpha * length / DRIFT_SPANS[-1]
+        p_value = self._p_value(over, expected, alpha, settings)
+        if p_value is None:
+            return None
+        worst = max(days, key=lambda each: each[1].unknown_sessions - each[1].sessions * expected.session_share)
+        rest = span([counts for each, counts in days if each != worst[0]])
+        if session_tail(rest, expected, self.noise) > _PERSISTENT:
+            return None
+        return Evidence(p_value, "drift", days[0][0], over, expected)
 
     def _p_value(self, of: Span, expected: Level, alpha: float, settings: Settings) -> float | None:
         """The sessions' p-value where the effect is worth a word, they are clear, and the groups agree; else None."""
@@ -129,10 +130,14 @@ class Watch:
         least = max(settings.min_ratio * expected.group_share, expected.group_share + settings.min_rise)
         if share < least or counts.unknown_sessions < settings.min_sessions:
             return None
-        p_value = session_tail(of, expected, self.noise)
-        if p_value > alpha or group_tail(of, expected, self.noise) > settings.witness_alpha:
+        by_sessions = session_tail(of, expected, self.noise)
+        if by_sessions > settings.witness_alpha:
             return None
-        return p_value
+        by_groups = group_tail(of, expected, self.noise)
+        if by_groups > settings.witness_alpha:
+            return None
+        p_value = sqrt(by_sessions * by_groups)
+        return p_value if p_value <= alpha else None
 
     def settle(self, day: int, found: Sequence[Evidence], q_value: float) -> Detection | None:
         """Takes the day into the history, or into an incident; `found` is empty unless the fleet's test let it pass."""
@@ -151,8 +156,6 @@ class Watch:
             return self._open(day, drift, q_value)
         if spike is not None:
             self.history.exclude(day)
-            # One spike is news; a caller that has them all the time is a noisy one.
-            self.history.learn_noise(day, spike.expected, _SPIKE_EVIDENCE)
             self._last_spike = day
             self._spans_since = day + 1
             return self._detection(day, spike, "spike", "new", day, q_value)
@@ -200,10 +203,9 @@ class Watch:
         self._spans_since = spans_since
 
     def _recovery(self, counts: Counts, incident: _Incident) -> float:
-        deviation = sum(a * b for a, b in zip(DAY_NOISES, self.noise, strict=True))
         odds = []
         for share in (incident.before.session_share, max(incident.share, incident.before.session_share)):
-            size = 1 / max(0.001, day_correlation(share * (1 - share), deviation)) - 1
+            size = 1 / max(0.001, self.noise.day_correlation(share * (1 - share))) - 1
             odds.append(
                 log_beta_binomial_odds(counts.unknown_sessions, counts.sessions, share * size, (1 - share) * size)
             )
