@@ -64,7 +64,7 @@ def command(
       analyzer check --store fleet.duckdb
       analyzer check --until 2026-11-10 --json
       analyzer check --each-day --last 30d
-      analyzer check --prometheus /var/lib/node_exporter/analyzer.prom --webhook "$HOOK"
+      analyzer check --prometheus /var/lib/node/analyzer.prom --webhook "$HOOK"
     """
     from analyzer.analysis import check, each_night
     from analyzer.cli.settings import rules_in_use
