@@ -34,6 +34,14 @@ def test_a_day_far_above_its_history_is_a_spike_of_that_day() -> None:
     assert row["groups"] >= row["sessions"] >= 3
 
 
+def test_one_bad_day_is_no_drift_of_the_days_after_it() -> None:
+    """Too weak to be a spike by itself, it is none of the spans that hold it either."""
+    rows = [("a", day, 40, 3, 80, 3) if day != 60 else ("a", day, 40, 9, 80, 10) for day in range(84)]
+    assert detect(counts(rows), templates()).is_empty()
+    rows[61] = ("a", 61, 40, 9, 80, 10)
+    assert set(detect(counts(rows), templates())["finding"]) == {"drift"}
+
+
 def test_a_step_is_a_drift_that_goes_on_and_is_accepted_in_the_end() -> None:
     """Its onset is near the true day; four weeks on it is the new normal, and silence follows."""
     found = detect(simulated(2, step(0.05, 0.2, 45), days=120), templates())

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from analyzer.analysis.detection.noise import DAY_NOISES, day_evidence
 
-_NOISE_GAP = 7
+_NOISE_GAP = 14
 """Days before a day teaches what noise there is."""
 _STRATUM_GROUPS, _STRATUM_SESSIONS = 40.0, 20.0
 """Weight of the whole week's share in that of weekdays or weekends, in groups and sessions."""

@@ -17,7 +17,7 @@ from analyzer.analysis.detection.tails import log_beta_binomial_odds
 
 DAY_NOISES = (0.15, 0.3, 0.5, 0.75, 1.1)
 """Standard deviations that the log-odds of a day's share may have around its level; which one holds is learned."""
-_NOISE_PRIOR = (3.0, 4.0, 3.0, 1.0, 0.5)
+_NOISE_PRIOR = (1.0, 6.0, 3.0, 1.0, 0.5)
 _FLEET_WEIGHT = 0.3
 """What a day of another caller says of this caller's day noise, in own days."""
 _FLEET_CALLERS = 5

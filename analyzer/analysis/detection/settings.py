@@ -12,6 +12,8 @@ DRIFT_GAP = 3
 """Least days between the judged day and the baseline of a span: the first days of a drift must not hide the next."""
 ACCEPT_DAYS = 28
 """A level that has lasted for so long is the new baseline."""
+TEMPLATE_MEMORY_DAYS = 84
+"""A template that was not shown for so long is new again: rare ones must not be."""
 TEMPLATE_DAYS = 14
 """For so long after its first sight a template can be found to be new."""
 
@@ -20,11 +22,12 @@ TEMPLATE_DAYS = 14
 class Settings:
     """What is called a finding. The alphas are budgets: false alarms a caller-day."""
 
-    spike_alpha: float = 0.0015
-    drift_alpha: float = 0.001
+    spike_alpha: float = 0.002
+    drift_alpha: float = 0.0015
+    """Of the longest span; a shorter one has its part of it by its length."""
     template_alpha: float = 0.0005
     witness_alpha: float = 0.02
-    """How clearly the groups must agree with the sessions."""
+    """Sessions and groups must each be so improbable at least; the alphas hold for the geometric mean of the two."""
     false_discovery_rate: float = 0.003
     """Over the callers judged on the same night."""
     min_ratio: float = 1.5
@@ -48,4 +51,4 @@ def widened(settings: Settings, times: int) -> Settings:
 
 
 RUNGS = 4
-"""Rungs above the settings as they are; the last asks of a spike p <= 1.2e-5 and 2.5 times the expected share."""
+"""Rungs above the settings as they are; the last asks of a spike p <= 2.5e-5 and 2.5 times the expected share."""

@@ -124,7 +124,11 @@ class Watch:
         return Evidence(p_value, "drift", days[0][0], over, expected)
 
     def _p_value(self, of: Span, expected: Level, alpha: float, settings: Settings) -> float | None:
-        """The sessions' p-value where the effect is worth a word, they are clear, and the groups agree; else None."""
+        """What sessions and groups together say, where the effect is worth a word and both agree; else None.
+
+        The two are so dependent that the geometric mean of their p-values is nearly one itself; e times it is one under
+        any dependence (Vovk & Wang 2020).
+        """
         counts = of.counts
         share = counts.unknown_groups / counts.groups
         least = max(settings.min_ratio * expected.group_share, expected.group_share + settings.min_rise)

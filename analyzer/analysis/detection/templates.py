@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import date
 
 from analyzer.analysis.detection.finding import Detection
-from analyzer.analysis.detection.settings import HISTORY_DAYS, TEMPLATE_DAYS, Settings
+from analyzer.analysis.detection.settings import TEMPLATE_DAYS, TEMPLATE_MEMORY_DAYS, Settings
 from analyzer.analysis.detection.tails import negative_binomial_tail, negative_binomial_upper
 
 _LEAST_DAYS = 14
@@ -37,7 +37,7 @@ class NewTemplates:
         self._sessions[day] = sessions
         for template in sorted(shown):
             last = self._last.get(template)
-            if last is None or last < day - HISTORY_DAYS:
+            if last is None or last < day - TEMPLATE_MEMORY_DAYS:
                 # Forgotten is as good as never seen.
                 self._first[template], self._seen[template] = day, 0
                 self._known.discard(template)
@@ -55,7 +55,7 @@ class NewTemplates:
         first, seen = self._first[template], self._seen[template]
         if template in self._known or day - first >= TEMPLATE_DAYS or seen < settings.min_sessions:
             return None
-        before = [self._sessions[each] for each in range(first - HISTORY_DAYS, first) if each in self._sessions]
+        before = [self._sessions[each] for each in range(first - TEMPLATE_MEMORY_DAYS, first) if each in self._sessions]
         if len(before) < _LEAST_DAYS:
             return None
         exposure = sum(before)
