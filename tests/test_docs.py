@@ -272,7 +272,7 @@ def test_constants_of_detection_are_documented() -> None:
     """DETECTION.md gives the thresholds of the share test their present values."""
     page, settings = text_of("docs/DETECTION.md"), Settings()
     assert f"| `spike` | the day | {settings.spike_alpha:g} |" in page
-    assert re.search(rf"\| `drift` \| .* \| {settings.drift_alpha:g} \|", page)
+    assert re.search(rf"\| `drift` \| .*[ ,]{settings.drift_alpha:g} \|", page)
     assert f"groups agree (p ≤ {settings.witness_alpha:g})" in page
     assert f"at least {settings.min_ratio:g} times and {settings.min_rise:g} above" in page
     assert f"q ≤ {settings.false_discovery_rate:g}" in page
