@@ -273,10 +273,10 @@ def test_constants_of_detection_are_documented() -> None:
     page, settings = text_of("docs/DETECTION.md"), Settings()
     assert f"| `spike` | the day | {settings.spike_alpha:g} |" in page
     assert re.search(rf"\| `drift` \| .*[ ,]{settings.drift_alpha:g} \|", page)
-    assert f"groups agree (p ≤ {settings.witness_alpha:g})" in page
+    assert f"both must agree (p ≤ {settings.witness_alpha:g} each)" in page
     assert f"at least {settings.min_ratio:g} times and {settings.min_rise:g} above" in page
     assert f"q ≤ {settings.false_discovery_rate:g}" in page
-    assert f"{settings.min_sessions} sessions;" in page
+    assert f"at least {settings.min_sessions} sessions;" in page
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(REPOSITORY).as_posix())
