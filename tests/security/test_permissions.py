@@ -23,9 +23,10 @@ def modes_while(folder: Path, umask: int, commands: list[list[str]]) -> dict[str
     def look() -> None:
         for path in folder.rglob("*"):
             try:
-                seen.setdefault(str(path.relative_to(folder)), set()).add(stat.S_IMODE(path.lstat().st_mode))
-            except OSError:
+                mode = stat.S_IMODE(path.lstat().st_mode)
+            except OSError:  # it went between being listed and being looked at
                 continue
+            seen.setdefault(str(path.relative_to(folder)), set()).add(mode)
 
     def watch() -> None:
         while not done.is_set():
