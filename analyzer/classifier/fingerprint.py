@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import re2
 
@@ -67,23 +67,34 @@ _VALUES = (
     r"\b(?:true|false|null|nil|undefined|NaN|True|False|None|TRUE|FALSE|NULL)\b",
 )
 
-PASSES: tuple[tuple[str, str], ...] = (
+
+class Pass(NamedTuple):
+    """What is replaced, and by what."""
+
+    pattern: str
+    """RE2."""
+    replacement: str
+    needs: str = ""
+    """Characters that every match holds, and that no pass brings in: a message without them is spared the pass."""
+
+
+PASSES: tuple[Pass, ...] = (
     # A key in JSON is no value.
-    (r"\"(\w+)\":", r"\1:"),
-    ("|".join(_VALUES), SLOT),
+    Pass(r"\"(\w+)\":", r"\1:", '":'),
+    Pass("|".join(_VALUES), SLOT),
     # name=value, name=Value{12}
-    (r"=(?:<\*>|[^\s,;&()\[\]{}'\"<>|=])+(?:\([^\s()]*\)|\[[^\s\[\]]*\]|\{[^\s{}]*\})?", f"={SLOT}"),
+    Pass(r"=(?:<\*>|[^\s,;&()\[\]{}'\"<>|=])+(?:\([^\s()]*\)|\[[^\s\[\]]*\]|\{[^\s{}]*\})?", f"={SLOT}", "="),
     # name="more than a word"
-    (r"=(?:\"[^\"]*\"|'[^']*')", f"={SLOT}"),
+    Pass(r"=(?:\"[^\"]*\"|'[^']*')", f"={SLOT}", "="),
     # The same size is 900 bytes or 1.2 KB, the same wait 90 s or 2 min.
-    (rf"<\*>(?: ?(?:{_UNITS})\b|%)", SLOT),
-    (rf"\b(?:{_DAYS},? )?{_MONTHS}\.?,? <\*>|\b{_DAYS},? <\*>", SLOT),
+    Pass(rf"<\*>(?: ?(?:{_UNITS})\b|%)", SLOT),
+    Pass(rf"\b(?:{_DAYS},? )?{_MONTHS}\.?,? <\*>|\b{_DAYS},? <\*>", SLOT),
     # A value may be missing, and a list is one value, however long it is.
-    (r" \(\)", f" ({SLOT})"),
-    (r"([(\[{])(?:[\w.<>*\-]+, ?)+[\w.<>*\-]+([)\]}])", rf"\1{SLOT}\2"),
-    (r"<\*>(?:(?:, ?|[ ;:|/+x\-])?<\*>)+", SLOT),
+    Pass(r" \(\)", f" ({SLOT})", "()"),
+    Pass(r"([(\[{])(?:[\w.<>*\-]+, ?)+[\w.<>*\-]+([)\]}])", rf"\1{SLOT}\2"),
+    Pass(r"<\*>(?:(?:, ?|[ ;:|/+x\-])?<\*>)+", SLOT),
 )
-"""Patterns (RE2) and what takes the place of what they match, one after the other, over one line of single spaces.
+"""One after the other, over one line of single spaces.
 
 No pattern tells one digit from another. The first `_WORDWISE` passes match no space.
 """
@@ -151,8 +162,9 @@ def tidy(of_template: str) -> str:
 
 
 def _passed(text: bytes, first: int, last: int) -> bytes:
-    for regex, replacement in _compiled()[first:last]:
-        text = _replaced(text, regex, replacement)
+    for regex, replacement, needs in _compiled()[first:last]:
+        if needs in text:
+            text = _replaced(text, regex, replacement)
     return text
 
 
@@ -171,8 +183,11 @@ def _replaced(text: bytes, regex: Any, replacement: bytes) -> bytes:
 
 
 @cache
-def _compiled() -> tuple[tuple[Any, bytes], ...]:
+def _compiled() -> tuple[tuple[Any, bytes, bytes], ...]:
     options = re2.Options()
     # A ceiling for the automaton, not an allocation.
     options.max_mem = 64 << 20
-    return tuple((re2.compile(pattern.encode(), options), replacement.encode()) for pattern, replacement in PASSES)
+    return tuple(
+        (re2.compile(pattern.encode(), options), replacement.encode(), needs.encode())
+        for pattern, replacement, needs in PASSES
+    )
