@@ -72,6 +72,7 @@ class _Page:
         """Everything between the body tags."""
         found = sections(self.overview)
         charts = any(part.chart and not part.frame.is_empty() for section in found for part in section.parts)
+        charts = charts or any(not case.numbers.is_empty() for case in self.overview.cases)
         parts = [_header(self.overview), _tiles(self.overview), _contents(self.overview, found)]
         if charts:
             parts += [
@@ -122,7 +123,7 @@ class _Page:
     def finding(self, place: int, case: Case) -> str:
         """One finding; what is over gets a smaller chart."""
         drawing, script = None, ""
-        if not case.days.is_empty():
+        if not case.numbers.is_empty():
             from analyzer.analysis.charts import finding_chart
 
             height = None if case.is_open else _ENDED_HEIGHT
