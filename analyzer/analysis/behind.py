@@ -49,7 +49,7 @@ def errors_behind(one: Finding, seen: Observations, last: date) -> pl.DataFrame:
 
 
 def sessions_behind(one: Finding, seen: Observations, errors: pl.DataFrame, last: date) -> pl.DataFrame:
-    """A row a session: `session`, the first `day` on which it shows the finding, `events` (errors, or hand-offs)."""
+    """A row a session, those with the most, then the latest first: `session`, the first `day` on which it shows the finding, `events` (errors, or hand-offs)."""
     if one.finding == "relays":
         errors = seen.relays.filter(
             (pl.col("caller") == one.scope.caller)
@@ -57,7 +57,7 @@ def sessions_behind(one: Finding, seen: Observations, errors: pl.DataFrame, last
             & pl.col("day").is_between(*span(one, last))
         ).rename({"relays": "events"})
     rows = errors.group_by("session").agg(pl.col("day").min(), pl.col("events").sum())
-    return rows.sort("events", "session", descending=[True, False]).select(
+    return rows.sort("events", "day", "session", descending=[True, True, False]).select(
         pl.col(n).cast(t) for n, t in _SESSIONS.items()
     )
 

@@ -46,7 +46,7 @@ def sessions_part(case: Case) -> Part:
     return Part(
         "",
         "Sessions behind it",
-        f"{what} {whose}, by session, the one with the most first.",
+        f"{what} {whose}, by session, those with the most first, then the latest.",
         {
             "session": "the agent's session; where there is none the retry chain, else the file",
             "day": "the first day on which it shows the finding",

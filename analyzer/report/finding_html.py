@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from analyzer.analysis import Case, Finding
-from analyzer.report.blocks import chart_part, plain_part
+from analyzer.report.blocks import chart_part, folded_part, plain_part
 from analyzer.report.case_parts import drift_part, sessions_part, templates_part
 from analyzer.report.escape import html_text
 from analyzer.report.figures import Drawing
@@ -29,8 +29,9 @@ def finding_html(case: Case, place: str, drawing: Drawing | None, script: str) -
         inside.append(f'<p class="next">Next: <code>{html_text(one.advice)}</code></p>')
     if drawing is not None:
         inside.append(chart_part(numbers_part(case), drawing, script))
-    tables = (templates_part(case), sessions_part(case), drift_part(case))
-    inside += [plain_part(part) for part in tables if not part.frame.is_empty()]
+    inside += [plain_part(part) for part in (templates_part(case), drift_part(case)) if not part.frame.is_empty()]
+    if not case.sessions.is_empty():
+        inside.append(folded_part(sessions_part(case)))
     return f'<article id="{place}" class="finding {tone}">\n' + "\n".join(inside) + f"\n{_foot(one)}</article>"
 
 

@@ -7,8 +7,10 @@ from typing import Any
 import plotly.graph_objects as go
 
 from analyzer.analysis.cases import Case
+from analyzer.analysis.charts.base import OTHER_STYLE
 from analyzer.analysis.charts.finding.panels import (
     BAND,
+    EDGE,
     EXPECTED,
     MARKED,
     USUAL,
@@ -18,8 +20,6 @@ from analyzer.analysis.charts.finding.panels import (
     panels,
 )
 
-_PLAIN = ("#d9a27c", "")
-
 
 def hand_offs_chart(case: Case) -> go.Figure:
     """Hand-offs by day, from 42 days before the onset; what is expected follows the day's sessions and weekday."""
@@ -28,7 +28,7 @@ def hand_offs_chart(case: Case) -> go.Figure:
     shown = [*days, one.onset]
     figure = go.Figure()
     _expectation(figure, rows)
-    for name, style, unusual in (("unusual days", MARKED, True), ("other days", _PLAIN, False)):
+    for name, style, unusual in (("unusual days", MARKED, True), ("other days", OTHER_STYLE, False)):
         own = [row for row in rows if row["unusual"] == unusual]
         counts = [row["hand_offs"] for row in own]
         figure.add_trace(bars([row["day"] for row in own], counts, f"hand-offs, {name}", style, "y"))
@@ -44,8 +44,8 @@ def hand_offs_chart(case: Case) -> go.Figure:
 def _expectation(figure: go.Figure, rows: list[dict[str, Any]]) -> None:
     known = [row for row in rows if row["expected"] is not None]
     line = {"x": [row["day"].isoformat() for row in known], "mode": "lines", "hoverinfo": "skip"}
-    edge = {**line, "line": {"width": 0, "color": EXPECTED, "shape": "hvh"}}
-    figure.add_trace(go.Scatter(**edge, y=[0] * len(known), showlegend=False))
+    edge = {**line, "line": {**EDGE, "shape": "hvh"}}
+    figure.add_trace(go.Scatter(**{**line, "line": {"width": 0}}, y=[0] * len(known), showlegend=False))
     high = [row["high"] for row in known]
     name = "what 39 of 40 such days stay within"
     figure.add_trace(go.Scatter(**edge, y=high, fill="tonexty", fillcolor=BAND, name=name))

@@ -20,11 +20,11 @@ def message_chart(case: Case) -> go.Figure:
     onset_line(figure, one.onset, shown, "first sight")
     latest = one.latest
     note = ""
-    if latest.observed is not None and latest.high is not None:
+    if latest.observed is not None and latest.expected is not None and latest.high is not None:
         note = (
-            f"{latest.observed:,.0f} sessions up to {latest.day}. Of a message as rare as this one was before, "
-            f"{latest.high:,.0f} at most would be expected (in 39 of 40 cases)."
+            f"{latest.observed:,.0f} sessions up to {latest.day}; had nothing changed, {latest.expected:.2g} expected, "
+            f"and in 39 of 40 cases {latest.high:,.0f} at most."
         )
     title = "Sessions by day that show the new message, and all sessions of its caller"
-    panels(figure, title, note, shown, counts_axis("sessions", max(with_it, default=0)), "sessions")
+    panels(figure, title, note, shown, counts_axis("sessions", max(with_it, default=0)), "all sessions")
     return figure

@@ -49,8 +49,8 @@ def mix_chart(case: Case) -> go.Figure:
     if case.numbers.height > len(rows):
         notes.append(f"the {len(rows)} of {case.numbers.height} reasons that changed most")
     title = f"What sessions show, by reason: the last {RECENT_DAYS} days against the {BASELINE_DAYS} before"
-    finish(figure, title, "; ".join(notes), "share of the reasons that sessions show (%)", "")
+    finish(figure, title, "; ".join(notes), "share (%)", "")
     figure.update_layout(height=170 + 46 * len(rows), bargap=0.3)
-    figure.update_xaxes(tickformat=".0%", rangemode="tozero", nticks=6, showgrid=True)
-    figure.update_yaxes(autorange="reversed", type="category", showgrid=False)
+    figure.update_xaxes(tickformat=".0%", rangemode="tozero", nticks=5, tickangle=0, showgrid=True)
+    figure.update_yaxes(autorange="reversed", type="category", showgrid=False, ticklabelstandoff=6)
     return figure

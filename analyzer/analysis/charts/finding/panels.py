@@ -16,6 +16,8 @@ EXPECTED = "#2f8fd0"
 BAND = "rgba(47,143,208,.22)"
 MARKED = (LINE, "/")
 USUAL = ("#9aa1ab", "")
+EDGE = {"width": 1, "dash": "dot", "color": EXPECTED}
+"""Ends of a band: its shade alone is faint in print."""
 _LOWER_TOP, _UPPER_BOTTOM = 0.28, 0.4
 """Parts of the height."""
 
@@ -60,7 +62,7 @@ def share_band(figure: go.Figure, latest: Detection, shown: Sequence[date], midd
     figure.add_trace(go.Scatter(**line, y=[middle] * 2, line=dashes, name=f"{name}: {middle:.0%}"))
     if latest.low is None or latest.high is None:
         return
-    edge = {**line, "line": {"width": 0, "color": EXPECTED}}
+    edge = {**line, "line": EDGE}
     figure.add_trace(go.Scatter(**edge, y=[latest.low] * 2, showlegend=False))
     said = f"its 95% interval: {latest.low:.0%} to {latest.high:.0%}"
     figure.add_trace(go.Scatter(**edge, y=[latest.high] * 2, fill="tonexty", fillcolor=BAND, name=said))
