@@ -49,7 +49,10 @@ def errors_behind(one: Finding, seen: Observations, last: date) -> pl.DataFrame:
 
 
 def sessions_behind(one: Finding, seen: Observations, errors: pl.DataFrame, last: date) -> pl.DataFrame:
-    """A row a session, those with the most, then the latest first: `session`, the first `day` on which it shows the finding, `events` (errors, or hand-offs)."""
+    """A row a session, those with the most, then the latest first.
+
+    `session`, the first `day` on which it shows the finding, `events` (errors, or hand-offs).
+    """
     if one.finding == "relays":
         errors = seen.relays.filter(
             (pl.col("caller") == one.scope.caller)

@@ -21,7 +21,7 @@ from analyzer.report.parts import Part, Section
 from analyzer.report.sections import completeness, ended_chains, sections
 from analyzer.report.words import course, title_of, verdict_word, window_words
 
-MAX_FINDINGS = 12
+MAX_FINDINGS = 30
 """Findings with a place of their own; the others are named."""
 _ICONS = {**ICONS, "unjudged": "?", "quiet": "✓", "empty": "○"}
 _ENDED_HEIGHT = 240

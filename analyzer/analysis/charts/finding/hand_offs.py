@@ -7,7 +7,6 @@ from typing import Any
 import plotly.graph_objects as go
 
 from analyzer.analysis.cases import Case
-from analyzer.analysis.charts.base import OTHER_STYLE
 from analyzer.analysis.charts.finding.panels import (
     BAND,
     EDGE,
@@ -20,6 +19,8 @@ from analyzer.analysis.charts.finding.panels import (
     panels,
 )
 
+_OTHER = ("#5f6772", "\\")
+
 
 def hand_offs_chart(case: Case) -> go.Figure:
     """Hand-offs by day, from 42 days before the onset; what is expected follows the day's sessions and weekday."""
@@ -28,7 +29,7 @@ def hand_offs_chart(case: Case) -> go.Figure:
     shown = [*days, one.onset]
     figure = go.Figure()
     _expectation(figure, rows)
-    for name, style, unusual in (("unusual days", MARKED, True), ("other days", OTHER_STYLE, False)):
+    for name, style, unusual in (("unusual days", MARKED, True), ("other days", _OTHER, False)):
         own = [row for row in rows if row["unusual"] == unusual]
         counts = [row["hand_offs"] for row in own]
         figure.add_trace(bars([row["day"] for row in own], counts, f"hand-offs, {name}", style, "y"))
