@@ -203,3 +203,13 @@ def test_markdown_has_what_is_behind_each_finding(found: Overview) -> None:
     assert text.count("**Sessions behind it**") == len(KINDS)
     assert text.count("**Messages behind it**") == len(KINDS) - 1
     assert r"burst-48-5" in text
+
+
+@pytest.mark.parametrize("days", [2, 5, 8, 43])
+def test_dates_stand_upright_below_a_chart(found: Overview, days: int) -> None:
+    """Of few days each or every second one has its date, at midnight; of many a handful."""
+    case = case_of(found, "spike")
+    axis = finding_chart(replace(case, numbers=case.numbers.tail(days))).layout.xaxis
+    assert axis.tickangle == 0
+    assert {2: 86_400_000, 5: 172_800_000, 8: 172_800_000, 43: None}[days] == axis.dtick
+    assert axis.nticks == (6 if days == 43 else None)
