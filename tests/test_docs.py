@@ -253,7 +253,7 @@ def test_json_fields_are_documented() -> None:
     for part in ("window", "verdict", "totals", "completeness"):
         assert absent(set(report[part]), page) == [], part
     assert absent({key for finding in report["findings"] for key in finding}, page) == []
-    for name in ("days", "templates"):
+    for name in ("numbers", "templates", "sessions_behind"):
         assert absent({key for row in report["findings"][0][name] for key in row}, page) == [], name
     assert absent(set(report["drifts"]) | set(Change.__slots__), page) == []
     assert absent({key for table in report["tables"].values() for key in table}, page) == []

@@ -1,5 +1,6 @@
 """Answers → findings. Runs catalogue queries and returns frozen results; prints and renders nothing."""
 
+from analyzer.analysis.cases import Case
 from analyzer.analysis.check import check, each_night
 from analyzer.analysis.findings import Finding
 from analyzer.analysis.night import Night
@@ -9,7 +10,6 @@ from analyzer.analysis.tables import Table, json_rows, json_value, table
 from analyzer.analysis.templates import group
 from analyzer.analysis.unknowns import UnknownGroup, Unknowns, unknowns
 from analyzer.analysis.window import Window, window
-from analyzer.analysis.window_findings import Case
 
 __all__ = [
     "Case",

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
 
+import polars as pl
+
 from analyzer.analysis.detection import causes
 from analyzer.analysis.detection.finding import Detection
 from analyzer.analysis.detection.settings import HISTORY_DAYS
@@ -34,31 +36,44 @@ class Change:
         return {name: getattr(self, name) for name in Change.__slots__}
 
 
-def changes(
-    store: Store, seen: Observations, split: date, until: date, caller: str | None = None
-) -> tuple[Change, ...]:
-    """What tells the days from `split` to `until` from the 42 before them; nothing where one side has no error."""
+def changes(store: Store, seen: Observations, split: date, until: date) -> tuple[Change, ...]:
+    """What tells the fleet's days from `split` to `until` from the 42 before them; nothing where one side has no error.
+
+    Raises:
+        QueryError: the store cannot be asked.
+    """
     rows = store.query(
         "ruleset-groups",
         since=start_of(split - timedelta(days=HISTORY_DAYS), seen.timezone),
         split=start_of(split, seen.timezone),
         until=end_of(until, seen.timezone),
-        caller=caller,
         ruleset=seen.ruleset,
     )
     if rows["period"].n_unique() < 2:
         return ()
     messages = dict(rows.select("template", "message").iter_rows())
-    found = causes(rows, day=until, caller=caller)
-    return tuple(_change(Detection(**row), messages) for row in found.iter_rows(named=True))
+    found = causes(rows, day=until, caller=None)
+    return tuple(change(Detection(**row), messages.get(row["template"])) for row in found.iter_rows(named=True))
 
 
-def _change(found: Detection, messages: dict[str, str | None]) -> Change:
+def causes_of(seen: Observations, split: date, until: date, caller: str | None) -> tuple[Detection, ...]:
+    """The same of one caller, out of what was seen already, and without the messages."""
+    first = split - timedelta(days=HISTORY_DAYS)
+    rows = seen.groups.filter((pl.col("caller") == caller) & pl.col("day").is_between(first, until)).with_columns(
+        period=pl.when(pl.col("day") < split).then(pl.lit("before")).otherwise(pl.lit("after"))
+    )
+    if rows["period"].n_unique() < 2:
+        return ()
+    return tuple(Detection(**row) for row in causes(rows, day=until, caller=caller).iter_rows(named=True))
+
+
+def change(found: Detection, message: str | None) -> Change:
+    """A cause as a report tells it; `message` is the text of its template."""
     return Change(
         drift=found.finding.removesuffix("_changed"),
         about=found.scope,
         said=found.note or "",
-        message=messages.get(found.template) if found.template is not None else None,
+        message=message,
         sessions=found.sessions or 0,
         p_value=found.p_value,
     )

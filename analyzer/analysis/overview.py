@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
+from analyzer.analysis.cases import Case
 from analyzer.analysis.drifts import Drifts, drifts
 from analyzer.analysis.findings import TITLES, Finding
 from analyzer.analysis.spikes import Spikes, spikes_of
 from analyzer.analysis.tables import Table, json_rows, table
 from analyzer.analysis.window import Window
-from analyzer.analysis.window_findings import Case, judge_window
+from analyzer.analysis.window_findings import judge_window
 from analyzer.events.times import format_time, now
 from analyzer.store import NOT_LOGS, Store
 
@@ -195,7 +196,8 @@ def _false_alarms(store: Store) -> float | None:
 def _case_dict(case: Case) -> dict[str, Any]:
     return {
         **case.finding.to_dict(),
-        "days": json_rows(case.days),
+        "numbers": json_rows(case.numbers),
+        "sessions_behind": json_rows(case.sessions),
         "templates": json_rows(case.templates),
         "changes": [change.to_dict() for change in case.changes],
     }

@@ -9,46 +9,18 @@ from dataclasses import dataclass
 from datetime import UTC, date, timedelta
 from zoneinfo import ZoneInfo
 
-import polars as pl
-
-from analyzer.analysis.changes import Change, changes
+from analyzer.analysis.cases import Case, cases
 from analyzer.analysis.detection.finding import Detection
-from analyzer.analysis.detection.settings import HISTORY_DAYS
 from analyzer.analysis.detection.unjudged import unjudged
 from analyzer.analysis.detections import detections
-from analyzer.analysis.evidence import SHARES, of_the_day, told
-from analyzer.analysis.findings import Finding
+from analyzer.analysis.evidence import of_the_day, told
 from analyzer.analysis.incidents import incidents_between
-from analyzer.analysis.observations import Observations, end_of, observe, start_of
+from analyzer.analysis.observations import Observations, observe
 from analyzer.analysis.window import Window
 from analyzer.store import Store
 
-MAX_TEMPLATES = 10
-"""Messages shown behind a finding."""
-_UNKNOWN = SHARES | {"template", "wording_changed"}
-"""Findings that unknown messages explain."""
 _NO_LATER = date(9000, 1, 1)
 """Stands for an open end; no log is later."""
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """A finding with the numbers behind it."""
-
-    finding: Finding
-    days: pl.DataFrame
-    """A row a day of its caller, from 42 days before its onset to the end of the window: `day`, `unknown_share` (of
-    groups, 0..1), `unknown_groups`, `groups`, `unknown_sessions`, `sessions`. Empty where it is not about unknown
-    errors."""
-    templates: pl.DataFrame
-    """The messages that it shows since its onset: `message`, `sessions`, `events`."""
-    changes: tuple[Change, ...]
-    """What tells the days since its onset from the 42 before them."""
-
-    @property
-    def is_open(self) -> bool:
-        """Whether it had not ended on the window's last day."""
-        return self.finding.state != "resolved"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,15 +57,15 @@ def judge_window(store: Store, window: Window, rules_path: str | None = None) ->
     days = counts["day"].unique().sort().to_list()
     first, last = max(window.first_day or days[0], days[0]), days[-1]
     found = detections(seen)
-    cases = [
-        _case(store, told(store, of_the_day(one, seen), seen.timezone, seen.ruleset), seen, last)
+    incidents = [
+        told(store, of_the_day(one, seen), seen.timezone, seen.ruleset)
         for one in incidents_between(found, seen.traffic, first, last)
     ]
     return Judged(
         seen=seen,
         first=first,
         last=last,
-        cases=tuple(cases),
+        cases=cases(store, incidents, seen, last),
         detections=tuple(one for one in found if one.day >= first),
         unjudged=tuple(each for each in unjudged(counts) if each[0] >= first),
         not_replayed=int(counts["not_replayed"].sum()),
@@ -105,32 +77,3 @@ def _last_day(window: Window) -> date:
     if window.until is None:
         return _NO_LATER
     return window.until.replace(tzinfo=UTC).astimezone(ZoneInfo(window.timezone)).date() - timedelta(days=1)
-
-
-def _case(store: Store, one: Finding, seen: Observations, last: date) -> Case:
-    if one.finding not in _UNKNOWN:
-        return Case(one, pl.DataFrame(), pl.DataFrame(), ())
-    begin = one.onset - timedelta(days=HISTORY_DAYS)
-    end = one.resolved_on or last
-    days = seen.counts.filter(
-        (pl.col("caller") == one.scope.caller) & pl.col("day").is_between(begin, last) & (pl.col("groups") > 0)
-    ).select(
-        "day",
-        (pl.col("unknown_groups_replayed") / pl.col("groups")).alias("unknown_share"),
-        pl.col("unknown_groups_replayed").alias("unknown_groups"),
-        "groups",
-        pl.col("unknown_sessions_replayed").alias("unknown_sessions"),
-        "sessions",
-    )
-    templates = store.query(
-        "detection-evidence",
-        since=start_of(one.onset, seen.timezone),
-        until=end_of(end, seen.timezone),
-        caller=one.scope.caller,
-        template=one.scope.template,
-        reason="unknown",
-        ruleset=seen.ruleset,
-        limit=MAX_TEMPLATES,
-    )
-    shown = templates.select("message", "sessions", "events")
-    return Case(one, days, shown, changes(store, seen, one.onset, end, one.scope.caller))

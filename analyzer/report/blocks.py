@@ -16,6 +16,12 @@ def plain_part(part: Part) -> str:
     return f'<div class="part"><h3>{html_text(part.title)}</h3>{about(part)}{table(part)}</div>'
 
 
+def folded_part(part: Part) -> str:
+    """A table a click away: a list to look things up in."""
+    summary = f"<summary>{html_text(part.title)}: {counted(part.frame.height, 'row')}</summary>"
+    return f"<details>{summary}{about(part)}{table(part)}</details>"
+
+
 def empty_part(part: Part) -> str:
     """A title without any row."""
     return f'<div class="part"><h3>{html_text(part.title)}</h3>{about(part)}<p class="none">None.</p></div>'

@@ -1,46 +1,59 @@
-"""The tables of one finding, once for HTML and Markdown."""
+"""The tables of one finding, once for HTML and Markdown; the numbers of its chart are in `finding_numbers`."""
 
 from __future__ import annotations
 
 from analyzer.analysis import Case
-from analyzer.analysis.window_findings import MAX_TEMPLATES
+from analyzer.analysis.behind import MAX_SESSIONS, MAX_TEMPLATES
 from analyzer.report.parts import Part
 from analyzer.report.rules_section import changes_part
 
-
-def days_part(case: Case) -> Part:
-    """The numbers of the chart, the latest days first."""
-    return Part(
-        "",
-        "Days of the caller",
-        "From 42 days before the onset on; repeats of one message in one session count once. The interval says how "
-        "well these days fix the expected share; single days scatter more.",
-        {
-            "day": "day in the time zone of the window",
-            "unknown_share": "unknown_groups / groups, 0..1",
-            "unknown_groups": "distinct errors (pairs of session and message) that are unknown to the rules in force",
-            "groups": "distinct errors",
-            "unknown_sessions": "distinct sessions with an unknown error",
-            "sessions": "distinct sessions with an error",
-        },
-        case.days.reverse(),
-    )
+_WEEK = "of the last week"
+_SPANS = {
+    "reasons": f"{_WEEK} with the reason that grew most",
+    "recovery_fell": f"{_WEEK} with its reason",
+    "retry_in_vain": f"{_WEEK} with its reason",
+    "retry_would_pay": f"{_WEEK} with its reason",
+    "burst": "of its days with the message",
+    "relays": "of its days",
+}
+"""Which errors speak for a finding, where it is not the unknown ones since its onset."""
 
 
 def templates_part(case: Case) -> Part:
     """The messages that explain the finding."""
     full = case.templates.height >= MAX_TEMPLATES
+    whose = _SPANS.get(case.finding.finding, "that are unknown, since its onset")
     return Part(
         "",
         "Messages behind it",
-        "Unknown messages since its onset, the one that most sessions show first; numbers and ids differ.",
+        f"Errors {whose}, by message, the one that most sessions show first; numbers and ids differ.",
         {
             "message": "the latest text of it, redacted and capped",
             "sessions": "distinct sessions that show it",
             "events": "errors with it",
         },
         case.templates,
-        note=f"The first {MAX_TEMPLATES}; there may be more: analyzer query unknown-messages" if full else "",
+        note=f"The first {MAX_TEMPLATES}; there may be more: analyzer query errors-facts" if full else "",
+    )
+
+
+def sessions_part(case: Case) -> Part:
+    """The sessions to look at."""
+    full = case.sessions.height >= MAX_SESSIONS
+    relays = case.finding.finding == "relays"
+    what = "Hand-offs" if relays else "Errors"
+    whose = _SPANS.get(case.finding.finding, "that are unknown, since its onset")
+    return Part(
+        "",
+        "Sessions behind it",
+        f"{what} {whose}, by session, those with the most first, then the latest.",
+        {
+            "session": "the agent's session; where there is none the retry chain, else the file",
+            "day": "the first day on which it shows the finding",
+            "events": "hand-offs" if relays else "errors",
+        },
+        case.sessions,
+        note=f"The first {MAX_SESSIONS}; there may be more." if full else "",
     )
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from analyzer.analysis import Case, Finding
-from analyzer.report.blocks import chart_part, plain_part
-from analyzer.report.case_parts import days_part, drift_part, templates_part
+from analyzer.report.blocks import chart_part, folded_part, plain_part
+from analyzer.report.case_parts import drift_part, sessions_part, templates_part
 from analyzer.report.escape import html_text
 from analyzer.report.figures import Drawing
+from analyzer.report.finding_numbers import numbers_part
 from analyzer.report.words import course, title_of
 
 ICONS = {"critical": "▲", "warning": "▲", "info": "●", "resolved": "✓"}
@@ -27,8 +28,10 @@ def finding_html(case: Case, place: str, drawing: Drawing | None, script: str) -
     if one.advice:
         inside.append(f'<p class="next">Next: <code>{html_text(one.advice)}</code></p>')
     if drawing is not None:
-        inside.append(chart_part(days_part(case), drawing, script))
+        inside.append(chart_part(numbers_part(case), drawing, script))
     inside += [plain_part(part) for part in (templates_part(case), drift_part(case)) if not part.frame.is_empty()]
+    if not case.sessions.is_empty():
+        inside.append(folded_part(sessions_part(case)))
     return f'<article id="{place}" class="finding {tone}">\n' + "\n".join(inside) + f"\n{_foot(one)}</article>"
 
 

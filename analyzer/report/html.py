@@ -21,7 +21,7 @@ from analyzer.report.parts import Part, Section
 from analyzer.report.sections import completeness, ended_chains, sections
 from analyzer.report.words import course, title_of, verdict_word, window_words
 
-MAX_FINDINGS = 12
+MAX_FINDINGS = 30
 """Findings with a place of their own; the others are named."""
 _ICONS = {**ICONS, "unjudged": "?", "quiet": "✓", "empty": "○"}
 _ENDED_HEIGHT = 240
@@ -72,6 +72,7 @@ class _Page:
         """Everything between the body tags."""
         found = sections(self.overview)
         charts = any(part.chart and not part.frame.is_empty() for section in found for part in section.parts)
+        charts = charts or any(not case.numbers.is_empty() for case in self.overview.cases)
         parts = [_header(self.overview), _tiles(self.overview), _contents(self.overview, found)]
         if charts:
             parts += [
@@ -122,7 +123,7 @@ class _Page:
     def finding(self, place: int, case: Case) -> str:
         """One finding; what is over gets a smaller chart."""
         drawing, script = None, ""
-        if not case.days.is_empty():
+        if not case.numbers.is_empty():
             from analyzer.analysis.charts import finding_chart
 
             height = None if case.is_open else _ENDED_HEIGHT

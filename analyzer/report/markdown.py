@@ -6,7 +6,7 @@ Invariant: every cell that a log filled went through `markdown_text`.
 from __future__ import annotations
 
 from analyzer.analysis import Case, Overview
-from analyzer.report.case_parts import drift_part, templates_part
+from analyzer.report.case_parts import drift_part, sessions_part, templates_part
 from analyzer.report.cells import heading, shown
 from analyzer.report.escape import markdown_text
 from analyzer.report.parts import Part, Section
@@ -35,7 +35,7 @@ def _finding(case: Case) -> list[str]:
     said = [f"- {course(one)}", *(f"- part of it: {markdown_text(part.explanation)}" for part in one.parts)]
     said += [f"- next: {markdown_text(one.advice)}"] if one.advice else []
     blocks = [f"### {word.upper()}: {markdown_text(title_of(one))}", markdown_text(one.explanation), "\n".join(said)]
-    for part in (templates_part(case), drift_part(case)):
+    for part in (templates_part(case), sessions_part(case), drift_part(case)):
         if not part.frame.is_empty():
             blocks += [f"**{part.title}**", *_part(part)]
     return blocks

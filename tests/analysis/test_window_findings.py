@@ -50,8 +50,8 @@ def test_a_finding_comes_with_its_numbers(memory: Store, samples: object) -> Non
     """The days of its caller up to the window's end, and the messages that explain it, the most sessions first."""
     memory.ingest([str(samples)])
     (case,) = overview(memory, Window()).cases
-    assert case.days["day"].max() == date(2026, 11, 9)
-    worst = case.days.row(-1, named=True)
+    assert case.numbers["day"].max() == date(2026, 11, 9)
+    worst = case.numbers.row(-1, named=True)
     assert worst == {
         "day": date(2026, 11, 9),
         "unknown_share": pytest.approx(11 / 15),

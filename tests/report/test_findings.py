@@ -73,9 +73,9 @@ def test_what_is_over_comes_with_a_smaller_chart_and_no_advice(report: Report) -
 def test_several_findings_are_linked_from_the_verdict(report: Report) -> None:
     """A link each; those beyond what a page can carry are named."""
     found = report()
-    page = render_html(replace(found, cases=found.cases * 15))
-    assert page.count('<a href="#finding-') == 12
-    assert page.count('<article id="finding-') == 12
+    page = render_html(replace(found, cases=found.cases * 33))
+    assert page.count('<a href="#finding-') == 30
+    assert page.count('<article id="finding-') == 30
     assert "And 3 more" in page
 
 
@@ -83,7 +83,7 @@ def test_a_finding_about_something_else_has_no_chart_of_unknown_errors(report: R
     """Without days there is neither chart nor table, and the sentence stands."""
     found = report()
     case = found.cases[0]
-    plain = replace(case, days=case.days.clear(), templates=case.templates.clear())
+    plain = replace(case, numbers=case.numbers.clear(), templates=case.templates.clear())
     shown = section(render_html(replace(found, cases=(plain,))), "findings")
     assert "chart-finding" not in shown
     assert "of its distinct errors" in shown
@@ -128,20 +128,12 @@ def test_the_chart_of_a_finding_shows_what_was_expected(report: Report) -> None:
     ]
     bars = [trace for trace in figure.data if trace.type == "bar"]
     total = [sum(values) for values in zip(*(bar.y for bar in bars), strict=True)]
-    assert total == case.days["sessions"].to_list()
+    assert total == case.numbers["sessions"].to_list()
     assert [note.text.strip() for note in figure.layout.annotations] == ["onset 2026-11-21"]
     assert len(figure.layout.shapes) == 1
     assert figure.layout.yaxis.range[0] == 0
     # Told apart without colour.
     assert len({bar.marker.pattern.shape for bar in bars}) == 2
-
-
-def test_the_chart_of_a_new_message_expects_no_share(report: Report) -> None:
-    """Its expectation is in sessions, so there is no band."""
-    (case,) = report().cases
-    template = replace(case.finding, latest=replace(case.finding.latest, finding="template"))
-    names = [trace.name for trace in finding_chart(replace(case, finding=template)).data]
-    assert not any("expected" in (name or "") for name in names)
 
 
 @pytest.mark.parametrize("wild", ["<b>x</b>", "漢字" * 400])

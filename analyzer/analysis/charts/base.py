@@ -96,7 +96,9 @@ def day_axis(figure: go.Figure, days: Sequence[date]) -> None:
         range=[milliseconds(first, -room), milliseconds(last, room)],
         tickformat="%-d %b\n%Y",
         title={"text": "day", "font": {"size": 12}, "standoff": 8},
-        **({"dtick": DAY_MILLISECONDS} if span < 8 else {"nticks": 6, "tickangle": 0}),
+        tickangle=0,
+        # Four dates at most stand upright side by side on a phone.
+        **({"dtick": DAY_MILLISECONDS * (1 if span < 4 else 2)} if span < 8 else {"nticks": 6}),
     )
 
 

@@ -33,42 +33,58 @@ def relay_frequency(relays: pl.DataFrame, alpha: float = 0.001) -> pl.DataFrame:
     such as active hours of that session at that step). `observed` and `expected` are hand-offs of the day; `scope`
     is the step.
     """
-    found = []
+    found = relay_days(relays, alpha).filter(pl.col("found"))
+    return frame(
+        Detection(
+            day=row["day"],
+            caller=row["caller"],
+            finding="relays",
+            onset=row["day"],
+            observed=float(row["relays"]),
+            expected=row["expected"],
+            low=0.0,
+            high=row["high"],
+            p_value=row["p_value"],
+            q_value=row["p_value"],
+            statistic=row["relays"] / row["expected"],
+            sessions=row["sessions"],
+            scope=row["step"],
+            note=f"{row['relays']} relays, {row['expected']:.1f} expected, at most {row['most']} in one session",
+        )
+        for row in found.iter_rows(named=True)
+    )
+
+
+def relay_days(relays: pl.DataFrame, alpha: float = 0.001) -> pl.DataFrame:
+    """Every day of each caller and step, as its days before lead one to expect it; columns of `relays` summed.
+
+    Beside them `most` (hand-offs of one session), `p_value`, `expected` and `high` (all three null with too little
+    history; see `rate_tail`), and `found`: whether the day is a finding.
+    """
     daily = relays.group_by("day", "caller", "step").agg(
         pl.col("relays").sum(),
-        pl.col("exposure").sum(),
+        pl.col("exposure").sum().cast(pl.Float64),
         pl.col("session").filter(pl.col("relays") > 0).n_unique().alias("sessions"),
         pl.col("relays").max().alias("most"),
     )
-    for (caller, step), rows in daily.sort("day").group_by(["caller", "step"], maintain_order=True):
+    judged: list[tuple[float | None, float | None, float | None, bool]] = []
+    daily = daily.sort("caller", "step", "day")
+    for _, rows in daily.group_by(["caller", "step"], maintain_order=True):
         history: list[_Day] = []
-        for row in rows.iter_rows(named=True):
-            today = (row["day"].toordinal(), row["relays"], float(row["exposure"]))
-            judged = rate_tail(history, today)
-            if judged is not None:
-                p_value, expected, high = judged
-                if p_value <= alpha and today[1] >= max(MIN_RELAYS, MIN_RATIO * expected) and row["sessions"] >= 2:
-                    found.append(
-                        Detection(
-                            day=row["day"],
-                            caller=str(caller),
-                            finding="relays",
-                            onset=row["day"],
-                            observed=float(today[1]),
-                            expected=expected,
-                            low=0.0,
-                            high=high,
-                            p_value=p_value,
-                            q_value=p_value,
-                            statistic=today[1] / expected,
-                            sessions=row["sessions"],
-                            scope=None if step is None else str(step),
-                            note=f"{today[1]} relays, {expected:.1f} expected, at most {row['most']} in one session",
-                        )
-                    )
-                    continue  # A day out of the ordinary does not become the ordinary.
-            history.append(today)
-    return frame(found)
+        for day, count, exposure, sessions in rows.select("day", "relays", "exposure", "sessions").iter_rows():
+            today = (day.toordinal(), count, exposure)
+            tail = rate_tail(history, today)
+            found = False
+            if tail is not None:
+                p_value, expected, _ = tail
+                found = p_value <= alpha and count >= max(MIN_RELAYS, MIN_RATIO * expected) and sessions >= 2
+            judged.append((*(tail or (None, None, None)), found))
+            if not found:  # A day out of the ordinary does not become the ordinary.
+                history.append(today)
+    return daily.hstack(pl.DataFrame(judged, schema=_JUDGED, orient="row"))
+
+
+_JUDGED = {"p_value": pl.Float64, "expected": pl.Float64, "high": pl.Float64, "found": pl.Boolean}
 
 
 def rate_tail(history: Sequence[_Day], today: _Day) -> tuple[float, float, float] | None:

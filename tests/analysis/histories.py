@@ -1,0 +1,139 @@
+"""Fifty made-up days of a small fleet that yield one finding of each kind: a caller a kind, named after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from analyzer.events import Event, encode
+
+START = date(2026, 9, 7)
+DAYS = 50
+CHANGE = 47
+"""The day on which everything changes."""
+RATE_LIMITED = {"status": 429, "message": "Too Many Requests, slow down"}
+OVERLOADED = {"status": 529, "message": "Overloaded"}
+INVALID = {"status": 400, "message": "messages: at least one message is required"}
+REFUSED = {"status": 401, "message": "invalid x-api-key"}
+_REASONS = {429: "rate_limited", 529: "network_transient", 400: "validation", 401: "auth_error"}
+
+
+def every_finding() -> list[bytes]:
+    """Lines of the event log."""
+    return [each for number in range(DAYS) for story in _STORIES for each in story(number)]
+
+
+def line(event_id: str, kind: str = "error.classified", at: str = "", session: str = "", **payload: object) -> bytes:
+    """A line of the event log."""
+    return encode(Event(kind, datetime.fromisoformat(at), session, payload, event_id))
+
+
+def at(number: int, minute: int = 0, second: int = 0) -> str:
+    """A moment of the working day so many days after the first."""
+    day = START + timedelta(days=number)
+    return (datetime(day.year, day.month, day.day, 8) + timedelta(minutes=minute, seconds=second)).isoformat()
+
+
+def _error(caller: str, number: int, session: int, facts: dict[str, Any], mark: str = "k", second: int = 0) -> bytes:
+    name = f"{caller}-{number}-{session}"
+    reason = _REASONS.get(facts.get("status"), "unknown")
+    when = at(number, session, second)
+    return line(f"{name}-{mark}-{second}", at=when, session=name, caller=caller, reason=reason, facts=facts)
+
+
+def _known(caller: str, number: int, sessions: int = 12) -> Iterator[bytes]:
+    """A caller's usual day: errors that the rules know, and every fifth day one that they do not."""
+    for session in range(sessions):
+        facts = (RATE_LIMITED, OVERLOADED, INVALID)[(number + session) % 3]
+        yield _error(caller, number, session, facts)
+    if number % 5 == 0:
+        yield _error(caller, number, 0, {"message": f"ledger page {number} was folded twice"}, "u")
+
+
+def _spike(number: int) -> Iterator[bytes]:
+    yield from _known("spike", number)
+    if number == DAYS - 1:
+        for session in range(8):
+            facts = {"message": f"lattice gate {number} closed by curator {session}"}
+            yield _error("spike", number, session, facts, "n")
+
+
+def _drift(number: int) -> Iterator[bytes]:
+    yield from _known("drift", number, 20)
+    for session in range(max(0, number - CHANGE + 8) // 2):
+        facts = {"message": f"tide table {number} lags by {session} pages"}
+        yield _error("drift", number, session + 4, facts, "n")
+
+
+def _template(number: int) -> Iterator[bytes]:
+    yield from _known("template", number, 40)
+    for session in range(2 if number >= CHANGE else 0):
+        yield _error("template", number, session + 9, {"message": "orrery arm is being re-strung"}, "n")
+
+
+def _burst(number: int) -> Iterator[bytes]:
+    yield from _known("burst", number)
+    for repeat in range(64 if number == DAYS - 2 else 0):
+        second = 40 * repeat - (12 * repeat if repeat > 40 else 0)
+        yield _error("burst", number, 5, {"message": "sluice refuses to turn"}, "loop", second)
+
+
+def _reasons(number: int) -> Iterator[bytes]:
+    for session in range(14):
+        usual = (RATE_LIMITED, RATE_LIMITED, OVERLOADED, INVALID)[(number + session) % 4]
+        facts = REFUSED if number >= CHANGE - 3 and session % 2 else usual
+        yield _error("reasons", number, session, facts)
+
+
+def _relays(number: int) -> Iterator[bytes]:
+    yield from _known("relays", number)
+    for session in range(9 if number == DAYS - 1 else 1 + number % 2):
+        for again in range(2 if number == DAYS - 1 else 1):
+            name = f"relays-{number}-{session}"
+            known = {"relay": f"{name}-{again}", "caller": "relays", "step_id": "implement", "trigger": "auto"}
+            begin = at(number, session, again)
+            yield line(f"{name}-r{again}", "relay.triggered", begin, session=name, token_usage_percent=82.0, **known)
+            yield line(f"{name}-s{again}", "relay.resumed", at(number, session, again + 9), session=name, **known)
+
+
+def _chains(caller: str, number: int, chains: tuple[int, int, int], facts: dict[str, Any]) -> Iterator[bytes]:
+    """So many chains that recovered, that did not, and errors that were not retried."""
+    recovered, failed, _ = chains
+    for chain in range(sum(chains)):
+        name = f"{caller}-{number}-{chain}"
+        outcome = "recovered" if chain < recovered else "exhausted" if chain < recovered + failed else "surfaced"
+        attempts = 2 if chain < recovered + failed else 1
+        known = {"operation": name, "caller": caller, "reason": "rate_limited"}
+        for attempt in range(attempts):
+            moment = at(number, chain, 20 * attempt)
+            yield line(f"{name}-{attempt}", at=moment, session=name, facts=facts, attempt=attempt + 1, **known)
+        end = at(number, chain, 50)
+        yield line(f"{name}-end", "retry.settled", end, session=name, outcome=outcome, attempts=attempts, **known)
+
+
+def _recovery_fell(number: int) -> Iterator[bytes]:
+    chains = (2, 7, 0) if number >= CHANGE - 2 else (8, 1 + number % 2, 0)
+    yield from _chains("recovery_fell", number, chains, RATE_LIMITED)
+
+
+def _retry_in_vain(number: int) -> Iterator[bytes]:
+    # Enough chains to be sure of it only at the end.
+    yield from _chains("retry_in_vain", number, (0, 4 if number >= 28 else 0, 0), RATE_LIMITED)
+
+
+def _retry_would_pay(number: int) -> Iterator[bytes]:
+    yield from _chains("retry_would_pay", number, (2, number % 2, 4 if number >= CHANGE - 9 else 0), OVERLOADED)
+
+
+_STORIES = (
+    _spike,
+    _drift,
+    _template,
+    _burst,
+    _reasons,
+    _relays,
+    _recovery_fell,
+    _retry_in_vain,
+    _retry_would_pay,
+)

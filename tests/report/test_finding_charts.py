@@ -1,0 +1,215 @@
+"""The chart of each kind of finding, in the page: titled, with units, readable without colour, its numbers below."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+import pytest
+
+from analyzer.analysis import Case, Overview, Window, overview
+from analyzer.analysis.charts.finding import CHARTS, finding_chart
+from analyzer.analysis.charts.finding.mix import MAX_REASONS
+from analyzer.analysis.findings import CAUSES, TITLES
+from analyzer.report import render_html, render_markdown
+from analyzer.report.figures import Drawing, draw
+from analyzer.report.finding_numbers import numbers_part
+from analyzer.store import open_store
+from tests import REPOSITORY
+from tests.analysis.histories import every_finding
+
+KINDS = sorted(CHARTS)
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> Overview:
+    """A report with a finding of each kind."""
+    folder = tmp_path_factory.mktemp("fleet")
+    (folder / "log.jsonl").write_bytes(b"".join(every_finding()))
+    with open_store(":memory:") as store:
+        store.ingest([str(folder)])
+        return overview(store, Window())
+
+
+@pytest.fixture(scope="module")
+def articles(found: Overview) -> dict[str, str]:
+    """What the page has of each kind, without scripts."""
+    page = re.sub(r"<script>.*?</script>", "", render_html(found), flags=re.DOTALL)
+    shown = re.findall(r'<article id="finding-\d+".*?</article>', page, re.DOTALL)
+    return {case.finding.finding: text for case, text in zip(found.cases, shown, strict=True)}
+
+
+def case_of(found: Overview, kind: str) -> Case:
+    """The finding of a kind."""
+    (case,) = (case for case in found.cases if case.finding.finding == kind)
+    return case
+
+
+def drawing(case: Case) -> Drawing:
+    """Its chart as the page takes it apart."""
+    return draw(finding_chart(case), "chart")
+
+
+def test_every_finding_that_is_told_alone_has_a_chart() -> None:
+    """Causes are told with the finding that they explain."""
+    assert set(CHARTS) == set(TITLES) - set(CAUSES)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_finding_is_shown_with_all_that_was_promised(articles: dict[str, str], kind: str) -> None:
+    """Chart, title, legend, numbers as a table, sessions, messages where it is about errors, and what to do."""
+    shown = articles[kind]
+    assert shown.count('class="plotly-graph-div"') == 1
+    assert re.search(r"<figcaption><h3>[^<]{20,}</h3>", shown)
+    assert '<ul class="legend"><li>' in shown
+    assert re.search(r"The numbers: [\d,]+ rows?</summary>", shown)
+    assert re.search(r"Sessions behind it: [\d,]+ rows?</summary>", shown)
+    assert ("Messages behind it" in shown) == (kind != "relays")
+    assert "Next: <code>" in shown
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_both_axes_say_what_they_count(found: Overview, kind: str) -> None:
+    """With a unit, in each plot; only the names of reasons explain themselves."""
+    layout = finding_chart(case_of(found, kind)).layout
+    titles = [layout.xaxis.title.text, layout.yaxis.title.text]
+    if kind not in {"burst", "reasons"}:
+        titles.append(layout.yaxis2.title.text)
+    assert all(titles) or (kind == "reasons" and titles == ["share (%)", ""])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_chart_needs_no_colour(found: Overview, kind: str) -> None:
+    """Every series has a look of its own: a line, dashes, a band, or a pattern."""
+    keys = drawing(case_of(found, kind)).keys
+    assert keys
+    assert len({key.look for key in keys}) == len(keys)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_table_has_every_number_of_the_chart(found: Overview, kind: str) -> None:
+    """Each column is explained, and what JSON gives is documented."""
+    case = case_of(found, kind)
+    part = numbers_part(case)
+    assert set(part.columns) == set(case.numbers.columns)
+    assert part.frame.height == case.numbers.height
+    page = (REPOSITORY / "docs" / "JSON.md").read_text("utf-8")
+    (row,) = re.findall(rf"^\| [^|]*`{kind}`[^|]* \| a [^|]* \| ([^|]*) \|$", page, re.MULTILINE)
+    assert set(re.findall(r"`(\w+)`", row)) == set(case.numbers.columns)
+    data = next(each for each in found.to_dict()["findings"] if each["finding"] == kind)
+    assert [list(each) for each in data["numbers"]] == [case.numbers.columns] * case.numbers.height
+    assert len(data["sessions_behind"]) == case.sessions.height
+
+
+@pytest.mark.parametrize("kind", sorted(set(KINDS) - {"reasons", "burst"}))
+def test_a_chart_by_day_marks_the_onset(found: Overview, kind: str) -> None:
+    """With a line and its date, inside the plot."""
+    case = case_of(found, kind)
+    figure = finding_chart(case)
+    (note,) = figure.layout.annotations
+    assert note.text.strip().endswith(case.finding.onset.isoformat())
+    (line,) = figure.layout.shapes
+    low, high = figure.layout.xaxis.range
+    assert low < line.x0 == line.x1 < high
+
+
+def test_hand_offs_stand_beside_what_was_expected_of_each_day(found: Overview) -> None:
+    """Bars add up to the hand-offs; the line and the band are those of the numbers."""
+    case = case_of(found, "relays")
+    traces = {trace.name: trace for trace in finding_chart(case).data if trace.name}
+    assert list(traces["hand-offs, unusual days"].y) == [18]
+    drawn = sum(sum(traces[name].y) for name in ("hand-offs, unusual days", "hand-offs, other days"))
+    assert drawn == case.numbers["hand_offs"].sum()
+    assert list(traces["expected"].y) == case.numbers["expected"].drop_nulls().to_list()
+    assert list(traces["what 39 of 40 such days stay within"].y) == case.numbers["high"].drop_nulls().to_list()
+
+
+def test_days_without_a_history_are_told(found: Overview) -> None:
+    """There is nothing to expect from, and the chart says so."""
+    case = case_of(found, "relays")
+    assert drawing(case).note == ""
+    blank = pl.when(pl.int_range(pl.len()) >= 5).then
+    numbers = case.numbers.with_columns(blank(pl.col(name)).alias(name) for name in ("expected", "high"))
+    assert "no history" in draw(finding_chart(replace(case, numbers=numbers)), "chart").note
+
+
+@pytest.mark.parametrize(
+    ("kind", "line"),
+    [("recovery_fell", "expected share: 84%"), ("retry_in_vain", "share over all 49 days: 0%")],
+)
+def test_retries_stand_beside_what_is_known_of_them(found: Overview, kind: str, line: str) -> None:
+    """Where they fell what was expected, else what all days say; both with the interval of the sentence."""
+    case = case_of(found, kind)
+    names = [key.name for key in drawing(case).keys]
+    low, high = case.finding.latest.low, case.finding.latest.high
+    assert names[:3] == [line, f"its 95% interval: {low:.0%} to {high:.0%}", "recovered share of 7 days"]
+
+
+def test_errors_that_are_not_retried_are_drawn_where_there_are_some(found: Overview) -> None:
+    """As a third part of the bars."""
+    names = {kind: [key.name for key in drawing(case_of(found, kind)).keys] for kind in KINDS}
+    assert "errors without a retry" in names["retry_would_pay"]
+    assert "errors without a retry" not in names["recovery_fell"]
+
+
+def test_a_new_message_is_held_against_what_was_expected(found: Overview) -> None:
+    """In sessions: there is no band of shares."""
+    latest = case_of(found, "template").finding.latest
+    note = drawing(case_of(found, "template")).note
+    assert note.startswith(f"{latest.observed:.0f} sessions up to {latest.day}")
+    assert f"{latest.expected:.2g} expected" in note
+
+
+def test_a_mix_is_drawn_with_its_intervals_and_says_what_it_leaves_out(found: Overview) -> None:
+    """Whiskers end where the numbers say; beyond eight reasons the rest is counted; names stay text."""
+    case = case_of(found, "reasons")
+    after = next(trace for trace in finding_chart(case).data if trace.name.startswith("2026-10-20"))
+    ends = [share + more for share, more in zip(after.x, after.error_x.array, strict=True)]
+    assert ends == pytest.approx(case.numbers["after_high_share"].to_list())
+    names = pl.Series("reason", [f"<b>{place}</b>{{x}}" for place in range(12)])
+    many = pl.concat([case.numbers] * 3).with_columns(names)
+    figure = finding_chart(replace(case, numbers=many))
+    assert f"the {MAX_REASONS} of 12 reasons that changed most" in figure.layout.title.subtitle.text
+    assert figure.data[0].y[0] == "&lt;b&gt;0&lt;/b&gt;&#123;x}"
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(1, "every second"), (300, "every 5 minutes"), (3600, "every hour")])
+def test_a_burst_says_how_long_a_bar_is(found: Overview, seconds: int, said: str) -> None:
+    """In its title; below it when the repeats began and what is usual; to the second in its table."""
+    case = case_of(found, "burst")
+    numbers = case.numbers.with_columns(pl.lit(seconds, pl.Int64).alias("seconds"))
+    made = draw(finding_chart(replace(case, numbers=numbers)), "chart")
+    assert made.title.endswith(said)
+    assert made.note.startswith("63 repeats from 2026-10-25 08:05:00 to ")
+    assert "show a message 1 time (median)" in made.note
+    assert numbers_part(case).frame["begins_at"][0] == "2026-10-25 08:05:00"
+
+
+def test_a_report_on_hand_offs_alone_draws_its_charts(found: Overview) -> None:
+    """The library is there whatever section the first chart stands in."""
+    empty = {name: replace(table, frame=table.frame.clear()) for name, table in found.tables.items()}
+    drifts: Any = replace(found.drifts, days=found.drifts.days.clear())
+    alone = replace(found, cases=(case_of(found, "relays"),), tables=empty, drifts=drifts)
+    page = render_html(alone)
+    assert page.count('<div id="chart-') == 1
+    assert "The charts need JavaScript" in page
+
+
+def test_markdown_has_what_is_behind_each_finding(found: Overview) -> None:
+    """Its messages and its sessions; charts need a page."""
+    text = render_markdown(found).partition("## Unknown errors")[0]
+    assert text.count("**Sessions behind it**") == len(KINDS)
+    assert text.count("**Messages behind it**") == len(KINDS) - 1
+    assert r"burst-48-5" in text
+
+
+@pytest.mark.parametrize("days", [2, 5, 8, 43])
+def test_dates_stand_upright_below_a_chart(found: Overview, days: int) -> None:
+    """Of few days each or every second one has its date, at midnight; of many a handful."""
+    case = case_of(found, "spike")
+    axis = finding_chart(replace(case, numbers=case.numbers.tail(days))).layout.xaxis
+    assert axis.tickangle == 0
+    assert {2: 86_400_000, 5: 172_800_000, 8: 172_800_000, 43: None}[days] == axis.dtick
+    assert axis.nticks == (6 if days == 43 else None)
