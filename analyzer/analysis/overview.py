@@ -46,6 +46,8 @@ class Totals:
     last_at: datetime | None
     events: int
     sessions: int
+    error_sessions: int
+    """Sessions with an error."""
     callers: int
     errors: int
     counted_errors: int
@@ -219,7 +221,8 @@ def _completeness(store: Store, window: Window) -> Completeness:
 def _verdict(report: Overview) -> Verdict:
     totals, unjudged = report.totals, report.spikes.unjudged
     if not totals.events:
-        return Verdict("empty", "There is nothing in this window.", ())
+        whole = report.window.since is None and report.window.until is None
+        return Verdict("empty", f"There is nothing in {'these logs' if whole else 'this window'}.", ())
     details = tuple(one.explanation for one in report.findings)
     if open_ones := [case.finding for case in report.cases if case.is_open]:
         return Verdict(open_ones[0].severity, _headline(open_ones), details)
@@ -248,4 +251,4 @@ def _error_sentence(totals: Totals) -> str:
     errors = f"{totals.errors:,} error" + ("s" if totals.errors != 1 else "")
     if totals.unknown_share is None:
         return f"{errors}, all of them aborts or without any detail."
-    return f"{errors}, {totals.unknown_share:.1%} of them unknown."
+    return f"{errors}; {totals.unknown_share:.1%} of those that count are unknown."
