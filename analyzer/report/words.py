@@ -28,6 +28,8 @@ def window_words(overview: Overview) -> str:
 def sessions_words(overview: Overview) -> str:
     """In how many sessions there are errors, of those that the logs show."""
     totals = overview.totals
+    if totals.error_sessions in {0, totals.sessions}:
+        return counted(totals.sessions, "session") if totals.error_sessions else "no named session"
     return f"{count(totals.error_sessions)} of {counted(totals.sessions, 'session')}"
 
 

@@ -121,6 +121,10 @@ def test_errors_are_told_with_their_own_sessions(report: Report) -> None:
     totals = replace(found.totals, errors=7, sessions=9, error_sessions=5, counted_errors=6, unknown_errors=1)
     text = " ".join(render_text(replace(found, totals=replace(totals, unknown_share=1 / 6))).split())
     assert "7 errors in 5 of 9 sessions; 16.7% unknown (1 of 6 that count; 1 aborted or without detail)" in text
+    every = render_text(replace(found, totals=replace(totals, sessions=5)))
+    assert "7 errors in 5 sessions;" in every
+    nameless = render_text(replace(found, totals=replace(totals, error_sessions=0)))
+    assert "7 errors in no named session;" in nameless
 
 
 def test_steps_beyond_the_third_are_counted(report: Report) -> None:
