@@ -18,7 +18,7 @@ FORMATS = ("summary", "html", "markdown", "json")
 
 @click.command("report")
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
-@store_option(" With PATHs, they are read into it first.")
+@store_option(" With PATHs they are read into it first, if it is named here.")
 @window_options
 @click.option(
     "--format",
