@@ -113,6 +113,16 @@ def test_report_says_which_store_its_commands_want(run: Run, samples: Path, stor
     assert len(run("report", env={"ANALYZER_STORE": store}).stderr.splitlines()) == 1
 
 
+def test_report_on_an_empty_window_says_where_the_events_are(run: Run, store: str) -> None:
+    """A window beside the logs is no quiet one: the summary names the days that they hold."""
+    told = run("report", "--store", store, "--until", "2026-11-01").stdout
+    assert told.startswith(
+        "EMPTY  There is nothing in this window.\n  The logs go from 2026-11-02 09:04 to 2026-11-10 08:15"
+    )
+    markdown = run("report", "--store", store, "--until", "2026-11-01", "--format", "markdown").stdout
+    assert "The logs go from 2026-11-02 09:04" in markdown
+
+
 def test_report_spans_what_happened_and_not_what_was_decided(run: Run, store: str) -> None:
     """A check writes its night into the store, but the window of all time ends with the last event of the logs."""
     before = json.loads(run("report", "--store", store, "--json").stdout)["totals"]
