@@ -230,7 +230,10 @@ def _verdict(report: Overview) -> Verdict:
     totals, unjudged = report.totals, report.spikes.unjudged
     if not totals.events:
         if report.elsewhere is None:
-            return Verdict("empty", "There is nothing in these logs.", ())
+            known = report.completeness
+            unread = not known.lines and (known.unsupported or known.other_files)
+            said = "None of these files is a log that is read." if unread else "There is nothing in these logs."
+            return Verdict("empty", said, ())
         first, last = (f"{moment:%Y-%m-%d %H:%M}" for moment in report.elsewhere)
         return Verdict("empty", "There is nothing in this window.", (f"The logs go from {first} to {last} UTC.",))
     details = tuple(one.explanation for one in report.findings)

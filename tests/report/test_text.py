@@ -156,6 +156,8 @@ def test_nothing_is_a_report_too(nothing: Overview) -> None:
     text = render_text(nothing)
     assert text.startswith("EMPTY  There is nothing in these logs.")
     assert len(text.splitlines()) < 10
+    unread = replace(nothing, completeness=replace(nothing.completeness, unsupported={"codex": 3}))
+    assert render_text(unread).startswith("EMPTY  None of these files is a log that is read.")
 
 
 def test_columns_align_by_cells() -> None:
