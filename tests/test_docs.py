@@ -84,6 +84,19 @@ def test_readme_shows_the_summary_that_the_program_prints(tmp_path: Path) -> Non
     assert done.stdout.strip() in text_of("README.md")
 
 
+def test_the_page_of_the_samples_accounts_for_their_lines() -> None:
+    """The lines that the samples' README adds up are those that ingest counts, without that README's own."""
+    page = text_of("sample_events/README.md")
+    (said,) = re.findall(
+        r"(\d+) = (\d+) with events \+ (\d+) duplicate \+ (\d+) quarantined \+ (\d+) blank \+ (\d+) skipped", page
+    )
+    with analyzer.open_store(":memory:") as store:
+        sources = store.ingest([str(REPOSITORY / "sample_events")]).to_dict()["sources"]
+    read = [source for source in sources if not source["path"].endswith("README.md")]
+    names = ("lines", "event_lines", "duplicates", "quarantined", "blank", "skipped")
+    assert [int(number) for number in said] == [sum(source[name] for source in read) for name in names]
+
+
 def test_readme_example_of_logging_runs(tmp_path: Path) -> None:
     """The example writes one classified error, and prints what its comment says."""
     (example,) = blocks(text_of("README.md"), "python")

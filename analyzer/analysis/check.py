@@ -47,16 +47,17 @@ def check(
 ) -> Night:
     """The last whole day before `until` (now), judged; in a store that is open for writing also written down.
 
-    A day that was judged before is read back, with the number of events that came late; `again` judges it anew.
+    A day that was judged before is read back, with the number of events that came late and the ruleset that is in force
+    by now; `again` judges it anew.
     History is judged under the ruleset in force: the active one, else the rules at `rules_path` or the built-in ones.
 
     Raises:
         AnalyzerError: a time that cannot be read, rules that cannot be used, a store that cannot be written.
     """
     day = last_whole_day(window(None, until, None, timezone))
-    if not again and (known := recorded(store, day, timezone)) is not None:
-        return known
     ruleset = store.judge_history(rules_path)
+    if not again and (known := recorded(store, day, timezone)) is not None:
+        return replace(known, ruleset_in_force=ruleset)
     seen = observe(store, day, timezone, ruleset)
     before = _night_before(store, day, timezone)
     calibration = _known(before, day, ruleset) or calibrate(seen, monday_of(day))
@@ -164,6 +165,7 @@ def _judged(seen: Observations, found: Sequence[Detection], before: Night | None
         timezone=seen.timezone,
         judged_at=now(),
         ruleset=seen.ruleset,
+        ruleset_in_force=seen.ruleset,
         since=None if counts.is_empty() else seen.days[0],
         caller_days=counts.height,
         callers=counts.filter(pl.col("day") == seen.night)["caller"].n_unique(),

@@ -45,6 +45,8 @@ class Night:
     """Whether this is what an earlier check found and wrote down."""
     late_events: int = 0
     """Of a recorded night: events of that day or before that came after it was judged."""
+    ruleset_in_force: str | None = None
+    """Digest of the ruleset that judges today; another one than `ruleset` where the rules changed since."""
 
     def worst(self) -> str | None:
         """The highest severity of what is open; None when nothing is."""
@@ -83,6 +85,18 @@ class Night:
         kinds = "finding" if len(self.findings) == 1 else "findings"
         return f"{', '.join(parts)} {kinds} for {self.day}."
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """The notes, and of a recorded night what has changed since, one sentence each."""
+        said = list(self.notes)
+        if self.late_events:
+            events = f"{self.late_events:,} event" + ("" if self.late_events == 1 else "s")
+            said.append(f"{events} of that day or before came after it was judged; --again judges it with them")
+        if self.recorded and self.ruleset_in_force != self.ruleset:
+            judged = f"judged on {self.judged_at:%Y-%m-%d %H:%M} UTC; the rules have changed since"
+            said.append(f"{judged} ({self.ruleset_in_force} are in force); --again judges it with them")
+        return tuple(said)
+
     def to_polars(self) -> pl.DataFrame:
         """One row a finding, its main figures as columns."""
         names = ("finding", "severity", "state", "observed", "expected", "p_value", "q_value", "sessions")
@@ -109,6 +123,7 @@ class Night:
             "recorded": self.recorded,
             "late_events": self.late_events,
             "ruleset": self.ruleset,
+            "ruleset_in_force": self.ruleset_in_force,
             "callers": self.callers,
             "false_alarms_per_thousand": self.false_alarms_per_thousand,
             "rung": self.rung,

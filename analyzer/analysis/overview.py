@@ -47,6 +47,8 @@ class Totals:
     last_at: datetime | None
     events: int
     sessions: int
+    error_sessions: int
+    """Sessions with an error."""
     callers: int
     errors: int
     counted_errors: int
@@ -119,6 +121,8 @@ class Overview:
     """False alarms per 1,000 caller-days of the settings on this history, as the last nightly check measured them."""
     tables: dict[str, Table]
     """By catalogue name."""
+    elsewhere: tuple[datetime, datetime] | None = None
+    """The first and the last event of the store, naive UTC, where the window has none; None where it has."""
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -185,7 +189,13 @@ def overview(store: Store, window: Window, rules_path: str | None = None) -> Ove
         not_replayed=judged.not_replayed,
         false_alarms_per_thousand=_false_alarms(store),
         tables={name: table(store, name, window) for name in TABLES},
+        elsewhere=None if row["events"] else _span(store),
     )
+
+
+def _span(store: Store) -> tuple[datetime, datetime] | None:
+    (row,) = store.query("overview-totals").iter_rows(named=True)
+    return (row["first_at"], row["last_at"]) if row["events"] else None
 
 
 def _false_alarms(store: Store) -> float | None:
@@ -221,7 +231,13 @@ def _completeness(store: Store, window: Window) -> Completeness:
 def _verdict(report: Overview) -> Verdict:
     totals, unjudged = report.totals, report.spikes.unjudged
     if not totals.events:
-        return Verdict("empty", "There is nothing in this window.", ())
+        if report.elsewhere is None:
+            known = report.completeness
+            unread = not known.lines and (known.unsupported or known.other_files)
+            said = "None of these files is a log that is read." if unread else "There is nothing in these logs."
+            return Verdict("empty", said, ())
+        first, last = (f"{moment:%Y-%m-%d %H:%M}" for moment in report.elsewhere)
+        return Verdict("empty", "There is nothing in this window.", (f"The logs go from {first} to {last} UTC.",))
     details = tuple(one.explanation for one in report.findings)
     if open_ones := [case.finding for case in report.cases if case.is_open]:
         return Verdict(open_ones[0].severity, _headline(open_ones), details)
@@ -250,4 +266,4 @@ def _error_sentence(totals: Totals) -> str:
     errors = f"{totals.errors:,} error" + ("s" if totals.errors != 1 else "")
     if totals.unknown_share is None:
         return f"{errors}, all of them aborts or without any detail."
-    return f"{errors}, {totals.unknown_share:.1%} of them unknown."
+    return f"{errors}; {totals.unknown_share:.1%} of those that count are unknown."

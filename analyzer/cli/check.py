@@ -67,6 +67,7 @@ def command(
       analyzer check --prometheus /var/lib/node/analyzer.prom --webhook "$HOOK"
     """
     from analyzer.analysis import check, each_night
+    from analyzer.classifier.rules import ruleset_for
     from analyzer.cli.settings import rules_in_use
 
     if each_day and (again or prometheus or webhook):
@@ -76,10 +77,17 @@ def command(
     chosen_window(since, until, last, timezone)
     with _opened(store_path or DEFAULT_STORE) as store:
         rules = rules_in_use(rules_path)
+        named = ruleset_for(rules_path).digest if rules_path else None
         if each_day:
             nights = each_night(store, since=since, until=until, last=last, timezone=timezone, rules_path=rules)
         else:
             nights = [check(store, until=until, timezone=timezone, rules_path=rules, again=again)]
+    if named and nights and nights[0].ruleset_in_force != named:
+        narrate(
+            f"{rules_path} has no say: ruleset {nights[0].ruleset_in_force} was applied to this store; "
+            "another one takes over with analyzer reclassify --rules FILE --apply",
+            quiet=quiet,
+        )
     kind = "json" if as_json else row_format
     told = [night for night in nights if night.findings]
     if kind != "table" or told or output:
@@ -135,7 +143,7 @@ def _quiet(nights: list[Night]) -> str:
         return "Nothing to report: there is no history in this window."
     if len(nights) > 1:
         return f"Nothing to report for {len(nights)} nights up to {nights[-1].day}."
-    said = [nights[0].headline, *(f"Note: {note}" for note in nights[0].notes)]
+    said = [nights[0].headline, *(f"Note: {note}" for note in nights[0].remarks)]
     return "\n".join(said)
 
 

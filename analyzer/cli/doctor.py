@@ -43,7 +43,8 @@ def command(
         write(json_text(content), output)
     else:
         shown = [check for check in checks if not quiet or check.state != "ok"]
-        write(_summary(shown, problems), output)
+        if shown or output or not quiet:
+            write(_summary(shown, problems), output)
     return FINDINGS if problems else 0
 
 

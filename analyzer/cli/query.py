@@ -80,7 +80,9 @@ def _listing(name: str | None) -> str:
     for query in chosen.values():
         header = query.header
         lines += [query.name, f"    {header.title}. {header.description}"]
-        lines += [f"    -p {item.name}={item.default:10} {item.description}" for item in header.params]
+        given = [f"-p {item.name}={item.default}" for item in header.params]
+        wide = max(map(len, given), default=0)
+        lines += [f"    {shown:{wide}}  {item.description}" for shown, item in zip(given, header.params, strict=True)]
         if name:
             width = max(len(item.name) for item in header.columns)
             lines += ["", *(f"    {item.name:{width}}  {item.type:9}  {item.description}" for item in header.columns)]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 
 import click
+from click.core import ParameterSource
 
 from analyzer.cli.options import DEFAULT_STORE, chosen_window, quiet_option, store_option, window_options
 from analyzer.cli.output import narrate, progress, report_problems, terminal_width, write
@@ -16,7 +18,7 @@ FORMATS = ("summary", "html", "markdown", "json")
 
 @click.command("report")
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
-@store_option(" With PATHs, they are read into it first.")
+@store_option(" With PATHs they are read into it first, if it is named here.")
 @window_options
 @click.option(
     "--format",
@@ -63,8 +65,10 @@ def command(
 
     chosen = chosen_window(since, until, last, timezone)
     problems = 0
-    name = store_path if store_path or not paths else MEMORY
-    with open_store(name or DEFAULT_STORE, writable=bool(paths)) as store:
+    named = click.get_current_context().get_parameter_source("store_path") is ParameterSource.COMMANDLINE
+    # Only who names a store here wants logs read into it: $ANALYZER_STORE says which one to ask.
+    name = MEMORY if paths and not named else store_path or DEFAULT_STORE
+    with open_store(name, writable=bool(paths)) as store:
         if paths:
             with progress(quiet=quiet) as shown:
                 result = store.ingest(paths, shown)
@@ -86,4 +90,9 @@ def command(
         target = output or "report.html"
         write(render_html(content), target)
         narrate(f"report written to {target}", quiet=quiet)
+        if content.totals.events and name == MEMORY:
+            again = "PATH" if "-" in paths else shlex.join(paths)
+            narrate(f"for the commands above, keep a store: analyzer ingest {again}", quiet=quiet)
+        elif content.totals.events and name != os.environ.get("ANALYZER_STORE", DEFAULT_STORE):
+            narrate(f"for the commands above: export ANALYZER_STORE={shlex.quote(name)}", quiet=quiet)
     return UNREADABLE if problems else 0

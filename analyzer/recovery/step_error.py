@@ -157,7 +157,9 @@ def _facts(observed: Observed, exit_code: int, flagged: bool) -> dict[str, Any]:
 def _message(reason: str, verdict: Classification, exit_code: int) -> str:
     facts = verdict.facts
     said = next((line for line in _lines(facts.message, facts.stderr, facts.stdout)), "")
-    words = reason.replace("_", " ") if reason != UNKNOWN else f"{verdict.reason}, exit code {exit_code}"
+    words = reason.replace("_", " ")
+    if reason == UNKNOWN or (reason == GENERAL_ERROR and verdict.reason != "unknown"):  # the verdict says more
+        words = f"{verdict.reason}, exit code {exit_code}"
     return f"{words}: {said[:_SAID_CHARS]}" if said else words
 
 

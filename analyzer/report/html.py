@@ -19,7 +19,7 @@ from analyzer.report.finding_html import ICONS, finding_html
 from analyzer.report.heat import heat_html
 from analyzer.report.parts import Part, Section
 from analyzer.report.sections import completeness, ended_chains, sections
-from analyzer.report.words import course, title_of, verdict_word, window_words
+from analyzer.report.words import course, sessions_words, title_of, verdict_word, window_words
 
 MAX_FINDINGS = 30
 """Findings with a place of their own; the others are named."""
@@ -165,7 +165,7 @@ def _tiles(overview: Overview) -> str:
             "errors",
             "Errors",
             count(totals.errors),
-            f"{counted(totals.callers, 'caller')}, {counted(totals.sessions, 'session')}",
+            f"{counted(totals.callers, 'caller')}, {sessions_words(overview)}",
         ),
         (
             "unknown",

@@ -18,7 +18,7 @@ def render_night_markdown(night: Night) -> str:
     if night.findings:
         blocks.append(_table(night))
     blocks += [_paragraph(found) for found in night.findings]
-    blocks += [f"Note: {markdown_text(note)}" for note in night.notes]
+    blocks += [f"Note: {markdown_text(note)}" for note in night.remarks]
     blocks.append(markdown_text(ground(night)))
     return "\n\n".join(blocks) + "\n"
 

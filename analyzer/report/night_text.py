@@ -32,8 +32,7 @@ def render_night_text(night: Night, width: int = 80, *, colour: bool = False) ->
     lines = [f"{_BOLD}{headline}{_PLAIN}" if colour else headline]
     for found in night.findings:
         lines += ["", *_finding(found, size, colour)]
-    said = [*night.notes, *([_late(night)] if night.late_events else [])]
-    for note in said:
+    for note in night.remarks:
         lines += ["", *fold(f"Note: {terminal_safe(note)}", size)]
     lines += ["", *fold(ground(night), size)]
     return "\n".join(lines) + "\n"
@@ -75,11 +74,6 @@ def ground(night: Night) -> str:
     if night.false_alarms_per_thousand is not None:
         rests += f"; false alarms of these settings on this history: {night.false_alarms_per_thousand:.1f} per 1,000"
     return f"{rests}."
-
-
-def _late(night: Night) -> str:
-    events = f"{night.late_events:,} event" + ("" if night.late_events == 1 else "s")
-    return f"{events} of that day or before came after it was judged; --again judges it with them"
 
 
 def _finding(found: Finding, size: int, colour: bool) -> list[str]:

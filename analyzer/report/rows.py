@@ -17,7 +17,7 @@ import polars as pl
 from analyzer.errors import AnalyzerError
 from analyzer.events.times import format_time
 from analyzer.report.escape import csv_cell, json_text, markdown_text, terminal_safe
-from analyzer.report.monospace import columns, fold, width_of
+from analyzer.report.monospace import columns, fold, pad, width_of
 
 FORMATS = ("table", "json", "jsonl", "csv", "markdown", "parquet")
 _CUT = "There are more rows: the limit cut them off."
@@ -36,7 +36,8 @@ def render_rows(
     """The rows as text with a newline at its end, or as the bytes of a Parquet file.
 
     `name` is the schema of the JSON (`analyzer.query/1`). `truncated` says that rows are missing; csv, jsonl and
-    parquet have no place for that. `width` folds the longest texts of a table to fit so many cells, where they can.
+    parquet have no place for that. `width` folds the longest texts of a table to fit so many cells; where they
+    cannot, each row becomes a block with a line a column.
 
     Raises:
         AnalyzerError: no such format.
@@ -162,15 +163,33 @@ def _table(frame: pl.DataFrame, truncated: bool, width: int | None) -> str:
     sizes = [max(map(width_of, column)) for column in zip(header, *body, strict=True)]
     if width is not None:
         sizes = _narrowed(sizes, right, width)
+        if body and sum(sizes) + 2 * (len(sizes) - 1) > width:
+            return _records(header, body, width) + _footer(frame.height, truncated)
     grid: list[list[str]] = []
     for row in [header, ["-" * size for size in sizes], *body]:
         cells = [fold(cell, size) for cell, size in zip(row, sizes, strict=True)]
         height = max(map(len, cells))
         grid += [list(line) for line in zip(*(cell + [""] * (height - len(cell)) for cell in cells), strict=True)]
-    lines = columns(grid, right)
-    noun = "row" if frame.height == 1 else "rows"
-    lines += ["", f"{frame.height:,} {noun}. {_CUT}" if truncated else f"{frame.height:,} {noun}"]
-    return "\n".join(lines) + "\n"
+    return "\n".join(columns(grid, right)) + "\n" + _footer(frame.height, truncated)
+
+
+def _footer(height: int, truncated: bool) -> str:
+    noun = "row" if height == 1 else "rows"
+    return f"\n{height:,} {noun}. {_CUT}\n" if truncated else f"\n{height:,} {noun}\n"
+
+
+def _records(header: list[str], body: list[list[str]], width: int) -> str:
+    """A block a row, a line a column: for rows of more columns than a line has room for."""
+    names = max(map(width_of, header))
+    room = max(_NARROWEST, width - names - 2)
+    blocks = []
+    for row in body:
+        lines = []
+        for name, cell in zip(header, row, strict=True):
+            first, *more = fold(cell, room)
+            lines += [f"{pad(name, names)}  {first}".rstrip(), *(" " * (names + 2) + line for line in more)]
+        blocks.append("\n".join(lines))
+    return "\n\n".join(blocks) + "\n"
 
 
 def _narrowed(sizes: list[int], right: list[bool], width: int) -> list[int]:

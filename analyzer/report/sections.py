@@ -70,14 +70,14 @@ def completeness(overview: Overview) -> str:
         return f"No line has been read{f'; {others}' if others else ''}."
     read = counted(known.lines - known.quarantined, "line")
     said = f"{read} read of {known.lines:,} in {counted(known.sources, 'file')}"
-    if known.quarantined:
-        said += f"; {known.quarantined:,} in quarantine"
     if known.damaged_sources:
         said += f"; {counted(known.damaged_sources, 'file')} with damaged compressed data"
     if known.pending_sources:
         said += f"; {counted(known.pending_sources, 'file')} with an unfinished last line"
     if others:
         said += f"; {others}"
+    if known.quarantined:
+        said += f"; {counted(known.quarantined, 'line')} in quarantine"
     return said + "."
 
 

@@ -14,7 +14,7 @@ from analyzer.report.cells import NOTHING, count, counted, minute, percent
 from analyzer.report.escape import terminal_safe
 from analyzer.report.monospace import columns, fit, fit_middle, fold, width_of
 from analyzer.report.sections import completeness
-from analyzer.report.words import verdict_word, window_words
+from analyzer.report.words import sessions_words, verdict_word, window_words
 
 NARROWEST, WIDEST = 72, 100
 OUTCOMES = ("recovered", "exhausted", "surfaced", "escalated", "aborted", "unresolved")
@@ -23,6 +23,8 @@ _MAX_SENTENCES = 6
 _MAX_NAMES = 40
 _MAX_MESSAGES = 3
 _MAX_STEPS = 3
+_NO_STEP = "(no step)"
+"""What the query says of hand-offs whose log names no step."""
 _SENTENCE_CELLS = 320
 _NAME_CELLS = 60
 _BAR = 10
@@ -86,9 +88,13 @@ def _window(overview: Overview, size: int) -> list[str]:
     lines = fold(window_words(overview), size)
     if not totals.events:
         return lines
-    said = f"{counted(totals.errors, 'error')} in {counted(totals.sessions, 'session')}"
+    said = counted(totals.errors, "error")
+    if totals.errors:
+        said += f" in {sessions_words(overview)}"
     if totals.counted_errors:
         of = f"{count(totals.unknown_errors)} of {count(totals.counted_errors)} that count"
+        if aside := totals.errors - totals.counted_errors:
+            of += f"; {count(aside)} aborted or without detail"
         said += f"; {percent(totals.unknown_share)} unknown ({of})"
     lines += fold(said, size)
     if totals.errors:
@@ -201,15 +207,19 @@ def _relays(overview: Overview, size: int) -> list[str]:
         known[1] += row["halted"]
         known[2] = max(known[2], row["most_in_one_session"])
     ranked = sorted(steps.items(), key=lambda item: (-item[1][0], item[0]))
-    lines = [
-        fit(f"{counted(totals.relays, 'relay')} in {counted(len(steps), 'step')}: analyzer query relays-by-step", size)
-    ]
+    known_steps = len(steps.keys() - {_NO_STEP})
+    said = f"in {counted(known_steps, 'step')}" if known_steps else "in no named step"
+    lines = [fit(f"{counted(totals.relays, 'relay')} {said}: analyzer query relays-by-step", size)]
     names = [fit(terminal_safe(step), 32) for step, _ in ranked[:_MAX_STEPS]]
     rows = [
         [f"  {name}", _brief(relays), f"at most {_brief(most)} in one session", f"{_brief(halted)} given up"]
         for name, (_, (relays, halted, most)) in zip(names, ranked, strict=False)
     ]
-    return lines + [fit(line, size) for line in columns(rows, [False, True, False, True])]
+    lines += [fit(line, size) for line in columns(rows, [False, True, False, True])]
+    if len(ranked) > _MAX_STEPS:
+        beyond = sum(relays for _, (relays, *_) in ranked[_MAX_STEPS:])
+        lines.append(f"  and {_brief(beyond)} elsewhere")
+    return lines
 
 
 def _exhaustions(overview: Overview, size: int) -> list[str]:

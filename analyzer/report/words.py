@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from analyzer.analysis import Finding, Overview
 from analyzer.analysis.findings import TITLES
-from analyzer.report.cells import minute
+from analyzer.report.cells import count, counted, minute
 
 _LEVELS = {"unjudged": "NOT JUDGED"}
 _RESOLVED = {"quiet": "no longer seen", "explained": "the rules of today explain it"}
@@ -23,6 +23,14 @@ def window_words(overview: Overview) -> str:
     if window.since is None and window.until is None:
         said = f"All time: {said}"
     return said if window.timezone == "UTC" else f"{said}; days begin in {window.timezone}"
+
+
+def sessions_words(overview: Overview) -> str:
+    """In how many sessions there are errors, of those that the logs show."""
+    totals = overview.totals
+    if totals.error_sessions in {0, totals.sessions}:
+        return counted(totals.sessions, "session") if totals.error_sessions else "no named session"
+    return f"{count(totals.error_sessions)} of {counted(totals.sessions, 'session')}"
 
 
 def title_of(found: Finding) -> str:

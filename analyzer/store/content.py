@@ -10,6 +10,7 @@ import duckdb
 
 from analyzer.events.times import now
 from analyzer.store.checks import Check, listed, some
+from analyzer.store.decisions import DECISIONS
 from analyzer.store.discovery import STDIN
 
 AHEAD = timedelta(minutes=5)
@@ -99,15 +100,18 @@ def _vanished(connection: duckdb.DuckDBPyConnection) -> Check:
     native = [path for path, kind in gone if kind == "analyzer"]
     if native:
         said = f"{some(len(native), 'event log')} gone, so that only this store has their events: {listed(native)}"
-        return Check("logs", "problem", said, "bring them back, or back up the store")
+        there = "" if all(map(os.path.isabs, native)) else "; those are paths below the folder that they were read from"
+        return Check("logs", "problem", said, f"bring them back, or back up the store{there}")
     said = f"{some(len(gone), 'log')} of other tools gone: {listed([path for path, _ in gone])}"
     return Check("logs", "note", said, "nothing: the journal has their events")
 
 
 def _age(connection: duckdb.DuckDBPyConnection, at: datetime) -> Check:
+    # What the analyzer decided says nothing about the age of what it read.
     first, last, read = connection.execute(
-        "select (select min(occurred_at) from events), (select max(occurred_at) from events),"
-        " (select max(last_ingested_at) from sources)"
+        "select min(occurred_at), max(occurred_at), (select max(last_ingested_at) from sources) from events"
+        " where not list_contains($1, type)",
+        [list(DECISIONS)],
     ).fetchall()[0]
     if first is None:
         return Check("age", "note", "no events", "analyzer ingest PATH")

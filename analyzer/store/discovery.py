@@ -46,12 +46,13 @@ def discover(paths: Iterable[str], *, own: Sequence[str] = ()) -> Found:
         if path == STDIN:
             candidates: Iterable[str] = [STDIN]
         elif os.path.isdir(path):
+            told = len(found.problems)
             try:
                 candidates = list(_walk(path, excluded, found))
             except RecursionError:
                 found.problems.append(Problem(path, "folders nested too deeply to walk", "name a folder further down"))
                 continue
-            if not candidates:
+            if not candidates and len(found.problems) == told:
                 found.problems.append(
                     Problem(path, "nothing to read in this folder", "point at a folder with logs in it")
                 )
@@ -81,7 +82,8 @@ def discover(paths: Iterable[str], *, own: Sequence[str] = ()) -> Found:
 
 def _walk(folder: str, excluded: set[str], found: Found) -> Iterator[str]:
     def unreadable(error: OSError) -> None:
-        found.problems.append(Problem(str(error.filename), f"cannot be read: {error.strerror}"))
+        hint = "run as a user who may read it, or change its mode" if isinstance(error, PermissionError) else ""
+        found.problems.append(Problem(str(error.filename), f"cannot be read: {error.strerror}", hint))
 
     # Links are not followed: a loop of them has no end, and a planted one leads out of the folder.
     for base, folders, names in os.walk(folder, onerror=unreadable, followlinks=False):

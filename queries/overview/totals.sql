@@ -2,10 +2,11 @@
 -- description: One row with the figures that a report opens with.
 -- param since TIMESTAMP = null : first instant, inclusive, UTC
 -- param until TIMESTAMP = null : last instant, exclusive, UTC
--- column first_at TIMESTAMP: first event in the window, UTC
--- column last_at TIMESTAMP: last event in the window, UTC
--- column events BIGINT: events of any type
+-- column first_at TIMESTAMP: first event in the window, UTC; the analyzer's own decisions are none
+-- column last_at TIMESTAMP: last event in the window, UTC; the analyzer's own decisions are none
+-- column events BIGINT: events of any type but the analyzer's own decisions
 -- column sessions BIGINT: distinct sessions that any event names
+-- column error_sessions BIGINT: of these, the ones with a classified error
 -- column callers BIGINT: distinct callers with an error
 -- column errors BIGINT: classified errors
 -- column counted_errors BIGINT: errors that take part in the unknown share: all but aborted ones and ones without any detail
@@ -25,13 +26,15 @@ with event as (
     max(occurred_at) as last_at,
     count(*) filter (where type = 'agent.exhausted') as exhaustions
   from events
-  where ($since is null or occurred_at >= $since)
+  where type not in ('ruleset.applied', 'finding.opened', 'finding.resolved', 'night.judged', 'history.pruned')
+  and ($since is null or occurred_at >= $since)
   and ($until is null or occurred_at < $until)
 ),
 
 error as (
   select
     count(*) as errors,
+    count(distinct session_id) as error_sessions,
     count(distinct caller) as callers,
     count(*) filter (where counts_as_unknown or reason <> 'unknown') as counted_errors,
     count(*) filter (where counts_as_unknown) as unknown_errors,
@@ -69,6 +72,7 @@ select
   event.last_at,
   event.events,
   event.sessions,
+  error.error_sessions,
   error.callers,
   error.errors,
   error.counted_errors,

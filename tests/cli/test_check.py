@@ -215,3 +215,48 @@ def test_the_page_names_every_kind_resolution_and_metric(run: Run, store: Path, 
     assert len(metrics) == 6
     assert [name for name in [*TITLES, *RESOLVED] if f"`{name}`" not in page] == []
     assert [name for name in metrics if f"`{name}" not in page] == []
+
+
+def test_a_night_under_former_rules_says_how_to_judge_it_by_those_in_force(run: Run, store: Path) -> None:
+    """A rule that was applied since does not change what a night said, but the night names `--again`, which does."""
+    assert run(*NIGHT).returncode == 1
+    assert "--again" not in run(*NIGHT).stdout
+    write_rule(store.parent / "own.toml")
+    assert run("reclassify", "--rules", "own.toml", "--apply", "--store", "x.duckdb").returncode == 0
+    told = run(*NIGHT)
+    assert told.returncode == 1
+    assert "the rules have changed since" in told.stdout
+    assert "--again judges it with them" in " ".join(told.stdout.split())
+    assert run(*NIGHT, "--again").returncode == 0
+
+
+def test_rules_that_cannot_be_used_are_refused_for_a_judged_night_too(run: Run, store: Path) -> None:
+    """A night that is only read back does not hide that the file of `--rules` is not there."""
+    assert run(*NIGHT, "--quiet").returncode == 1
+    refused = run(*NIGHT, "--rules", "none.toml")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "none.toml" in refused.stderr
+
+
+def test_rules_beside_an_applied_ruleset_are_told_to_have_no_say(run: Run, store: Path) -> None:
+    """Once rules were applied to a store, they judge it; a file of `--rules` is named as one that does not."""
+    write_rule(store.parent / "own.toml")
+    write_rule(store.parent / "other.toml", "other")
+    assert run("reclassify", "--rules", "own.toml", "--apply", "--store", "x.duckdb").returncode == 0
+    assert "own.toml has no say" not in run(*QUIET, "--rules", "own.toml").stderr
+    assert "other.toml has no say" in run(*QUIET, "--rules", "other.toml").stderr
+
+
+def write_rule(path: Path, name: str = "lattice") -> None:
+    """A rules file that knows the new wording of the nights."""
+    path.write_text(
+        f"""[[rule]]
+id = "{name}"
+reason = "network_transient"
+text = ['lattice gate \\d+ closed']
+source = "made up"
+examples = ["lattice gate 4 closed by curator 2", "lattice gate 51 closed by curator 7"]
+counter_examples = ["lattice gate four is open"]
+""",
+        "utf-8",
+    )

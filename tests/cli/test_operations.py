@@ -66,6 +66,15 @@ def test_doctor_exits_with_1_for_a_problem_alone(run: Run, store: Path) -> None:
     assert {"name", "state", "said", "todo"} == set(told["checks"][0])
 
 
+def test_doctor_is_silent_when_nothing_is_worth_a_word(run: Run, tmp_path: Path, native: Callable[..., bytes]) -> None:
+    """With --quiet, a nightly line mails nobody while all is well."""
+    (tmp_path / "log.jsonl").write_bytes(native("a"))
+    run("ingest", "log.jsonl", "--store", "s.duckdb")
+    assert run("doctor", "--store", "s.duckdb").stdout.endswith("0 problems.\n")
+    done = run("doctor", "--store", "s.duckdb", "--quiet")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
 def test_doctor_tries_a_log_folder(run: Run, tmp_path: Path) -> None:
     """Without any store."""
     (tmp_path / "telemetry").mkdir(mode=0o700)

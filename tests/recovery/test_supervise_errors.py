@@ -54,6 +54,13 @@ def test_step_error_classification(record: dict[str, Any], reason: str) -> None:
     assert failed(observed(record)).failure_reason == reason
 
 
+def test_the_message_says_the_reason_where_it_is_known() -> None:
+    """A general error is told by its reason, as the report will count it; without one by its own word."""
+    limited = failed(observed(result(result="API Error: 429 Too Many Requests")))
+    assert limited.message == "rate_limited, exit code 1: API Error: 429 Too Many Requests"
+    assert failed(observed(result(subtype="error_during_execution"))).message.startswith("general error")
+
+
 def test_a_result_decides_before_the_exit_code() -> None:
     """A run whose result says that it failed has failed, though its exit code is 0."""
     assert failed(observed(result(result="API Error: 529 Overloaded")), 0).classification.reason == "network_transient"

@@ -145,6 +145,19 @@ def test_table_folds_to_the_width() -> None:
     assert "".join(text.split()).count("x") >= 90
 
 
+def test_rows_of_many_columns_become_blocks() -> None:
+    """Where no folding makes a line of the columns, each row is a block of names and values, none of them cut."""
+    frame = pl.DataFrame({f"quite_a_long_name_{n}": [f"value {n}", None] for n in range(8)})
+    text = str(render_rows(frame, "table", width=80))
+    first, second, end = text.split("\n\n")
+    assert first.splitlines() == [f"quite_a_long_name_{n}  value {n}" for n in range(8)]
+    assert second.splitlines() == [f"quite_a_long_name_{n}" for n in range(8)]
+    assert end == "2 rows\n"
+    long = frame.with_columns(quite_a_long_name_0=pl.lit("word " * 40))
+    assert max(map(width_of, str(render_rows(long, "table", width=80)).splitlines())) <= 80
+    assert "value 7" in str(render_rows(frame, "table"))
+
+
 def test_table_cannot_steer_the_terminal() -> None:
     """Escape sequences in cells and in column names are shown, not sent."""
     frame = pl.DataFrame({"a\x1b[2J": ["b\x1b[31m\nc"]})

@@ -112,7 +112,36 @@ def test_outcomes_add_up_in_columns(report: Report) -> None:
 def test_incompleteness_is_said(report: Report) -> None:
     """Lines in quarantine and unfinished last lines are counted, with the query that shows them."""
     text = " ".join(render_text(report()).split())
-    assert "2 in quarantine; 1 file with an unfinished last line: analyzer query quarantine-lines" in text
+    assert "; 1 file with an unfinished last line; 2 lines in quarantine: analyzer query quarantine-lines" in text
+
+
+def test_errors_are_told_with_their_own_sessions(report: Report) -> None:
+    """Sessions without an error are not counted as if they had one; what takes no part in the share is counted too."""
+    found = report()
+    totals = replace(found.totals, errors=7, sessions=9, error_sessions=5, counted_errors=6, unknown_errors=1)
+    text = " ".join(render_text(replace(found, totals=replace(totals, unknown_share=1 / 6))).split())
+    assert "7 errors in 5 of 9 sessions; 16.7% unknown (1 of 6 that count; 1 aborted or without detail)" in text
+    every = render_text(replace(found, totals=replace(totals, sessions=5)))
+    assert "7 errors in 5 sessions;" in every
+    nameless = render_text(replace(found, totals=replace(totals, error_sessions=0)))
+    assert "7 errors in no named session;" in nameless
+
+
+def test_steps_beyond_the_third_are_counted(report: Report) -> None:
+    """Hand-offs add up to their total, and a hand-off without a step makes no step."""
+    found = report()
+    table = found.tables["relays-by-step"]
+    blank = {name: [None] * 5 for name in table.frame.columns}
+    rows = {"step_id": ["(no step)", "a", "b", "c", "d"], "relays": [9, 4, 3, 2, 1], "halted": [0] * 5}
+    frame = pl.DataFrame({**blank, **rows, "caller": ["x"] * 5, "most_in_one_session": [1] * 5})
+    told = replace(
+        found,
+        totals=replace(found.totals, relays=19),
+        tables={**found.tables, "relays-by-step": replace(table, frame=frame)},
+    )
+    lines = render_text(told).splitlines()
+    assert "19 relays in 4 steps: analyzer query relays-by-step" in lines
+    assert "  and 3 elsewhere" in lines
 
 
 def test_formats_that_are_not_read_are_named(report: Report) -> None:
@@ -125,8 +154,10 @@ def test_formats_that_are_not_read_are_named(report: Report) -> None:
 def test_nothing_is_a_report_too(nothing: Overview) -> None:
     """An empty store gives a short summary that says so."""
     text = render_text(nothing)
-    assert text.startswith("EMPTY  There is nothing in this window.")
+    assert text.startswith("EMPTY  There is nothing in these logs.")
     assert len(text.splitlines()) < 10
+    unread = replace(nothing, completeness=replace(nothing.completeness, unsupported={"codex": 3}))
+    assert render_text(unread).startswith("EMPTY  None of these files is a log that is read.")
 
 
 def test_columns_align_by_cells() -> None:

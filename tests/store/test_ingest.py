@@ -372,6 +372,18 @@ def test_an_unreadable_file_is_reported(memory: Store, tmp_path: Path, monkeypat
     assert "mode" in problem.hint
 
 
+def test_an_unreadable_folder_is_one_problem(memory: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder that may not be listed is not also called empty, and the hint says what to do."""
+
+    def refuse(path: object) -> object:
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr("os.scandir", refuse)
+    (problem,) = memory.ingest([str(tmp_path)]).problems
+    assert problem.message == "cannot be read: Permission denied"
+    assert "mode" in problem.hint
+
+
 def test_a_format_not_read_yet_is_named_and_read_once_it_is_known(
     memory: Store, tmp_path: Path, jsonl: Callable[..., Path]
 ) -> None:
