@@ -9,6 +9,7 @@ import contextlib
 import errno
 import fcntl
 import json
+import math
 import os
 import stat
 import time
@@ -103,7 +104,7 @@ class StateFile:
                 raise OSError(errno.EFBIG, "too large for a state file")
             text = file.read()
         try:
-            state = json.loads(text)
+            state = json.loads(text, parse_float=_finite, parse_constant=_finite)
         except (ValueError, RecursionError):
             return {}, True
         return (state, False) if isinstance(state, dict) else ({}, True)
@@ -190,6 +191,14 @@ class StateFile:
                 f"cannot use the state file {self.path}: {error.strerror or error}",
                 "It has to be a regular file of yours in a folder that you may write.",
             ) from error
+
+
+def _finite(number: str) -> float:
+    """A number that JSON knows: `NaN`, and what is beyond all floats, could be read but never written again."""
+    value = float(number)
+    if not math.isfinite(value):
+        raise ValueError(f"{number} is no number in JSON")
+    return value
 
 
 def _try_lock(descriptor: int) -> bool:

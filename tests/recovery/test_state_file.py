@@ -181,7 +181,7 @@ def test_who_cannot_have_the_lock_is_told(tmp_path: Path) -> None:
     assert caught.value.exit_code == 75
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "null", "\x00\x00", '{"a": 1}{'])
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", "\x00\x00", '{"a": 1}{', '{"a": NaN}', '{"a": [-1e999]}'])
 def test_a_damaged_file_is_set_aside(tmp_path: Path, text: str) -> None:
     """It reads as no state; the next writer keeps it under another name."""
     path = tmp_path / "state.json"
