@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from analyzer.errors import AnalyzerError
 from analyzer.events import EventLog
 from analyzer.recovery import Limits, Run, Streams, supervise
 from analyzer.recovery.process import OutputError
@@ -81,6 +82,15 @@ def alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+@pytest.mark.parametrize("seconds", [float("nan"), float("inf"), 1e10, -1.0])
+@pytest.mark.parametrize("name", ["timeout_seconds", "grace_seconds", "max_wait_seconds"])
+def test_a_limit_that_is_no_time_is_refused(name: str, seconds: float) -> None:
+    """What no timer of the system can hold is said before anything is started."""
+    with pytest.raises(AnalyzerError, match="no (timeout|grace|max_wait) of") as caught:
+        Limits(**{name: seconds})
+    assert caught.value.hint
 
 
 @pytest.mark.parametrize(
