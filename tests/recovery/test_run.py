@@ -130,7 +130,7 @@ def test_an_agent_that_is_out_is_not_started(analyzer: Place) -> None:
 
 
 def test_a_pool_that_cannot_be_written_takes_nothing_from_the_run(analyzer: Place) -> None:
-    """The command's exit code, its failure and its usage limit stand in the log; stderr says why it stays in the pool."""
+    """The command's exit code, its failure and its usage limit are logged; stderr says why it stays in the pool."""
     (analyzer.folder / "pool.json.tmp").mkdir()
     done = limited(analyzer, LINE, 7)
     assert (done.returncode, done.stdout) == (7, f"{LINE}\n")
@@ -143,7 +143,9 @@ def test_nobody_reads_the_narration(analyzer: Place) -> None:
     """Where the reader of stderr has gone, the command still ends as it would, with its own exit code."""
     reading, writing = os.pipe()
     os.close(reading)
-    with analyzer.begin("run", "--", "sh", "-c", "echo printed; exit 3", stdout=subprocess.PIPE, stderr=writing) as done:
+    with analyzer.begin(
+        "run", "--", "sh", "-c", "echo printed; exit 3", stdout=subprocess.PIPE, stderr=writing
+    ) as done:
         os.close(writing)
         assert done.communicate(timeout=60)[0] == b"printed\n"
     assert done.returncode == 3

@@ -88,7 +88,7 @@ def alive(pid: int) -> bool:
 @pytest.mark.parametrize("name", ["timeout_seconds", "grace_seconds", "max_wait_seconds"])
 def test_a_limit_that_is_no_time_is_refused(name: str, seconds: float) -> None:
     """What no timer of the system can hold is said before anything is started."""
-    with pytest.raises(AnalyzerError, match="no (timeout|grace|max_wait) of") as caught:
+    with pytest.raises(AnalyzerError, match=r"no (timeout|grace|max_wait) of") as caught:
         Limits(**{name: seconds})
     assert caught.value.hint
 
