@@ -66,6 +66,7 @@ def supervise(
         WaitCancelledError: `cancel` was set.
         StateError: the pool's file cannot be used; nothing was started.
         OutputError: output could not be handed on.
+        StdinError: stdin could not be kept for another start.
     """
     name = agent or os.path.basename(command[0])
     plan = Plan(

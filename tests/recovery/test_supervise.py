@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -15,7 +16,7 @@ import pytest
 
 from analyzer.errors import AnalyzerError
 from analyzer.events import EventLog
-from analyzer.recovery import Limits, Run, Streams, supervise
+from analyzer.recovery import Limits, Run, Streams, process_stdin, supervise
 from analyzer.recovery.process import OutputError
 from analyzer.recovery.process_signals import held_back
 from analyzer.recovery.step_error import StepError
@@ -200,6 +201,25 @@ def test_output_that_cannot_be_written_ends_the_command() -> None:
             supervise(("yes",), streams=Streams(full, None))
     finally:
         os.close(full)
+
+
+def test_stdin_that_cannot_be_kept_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a full disk the first command still reads all of it, and no later one is given a part for the whole."""
+
+    def full(_: int, __: bytes) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(process_stdin, "write_all", full)
+    source, writing = os.pipe()
+    os.write(writing, b"all of it")
+    os.close(writing)
+    stdin = process_stdin.Stdin(source)
+    with os.fdopen(stdin.feed(), "rb") as first:
+        assert first.read() == b"all of it"
+    with pytest.raises(process_stdin.StdinError, match="No space left"):
+        stdin.feed()
+    stdin.close()
+    os.close(source)
 
 
 def test_stdin_passes_through(bench: Bench, tmp_path: Path) -> None:
