@@ -205,7 +205,7 @@ class _Supervisor:
             return None
         if self.relay is not None:
             self.relay.resumed()  # it has ended without a reply that tells its tokens
-        if ending.reader_gone and ending.exit_code != 0:
+        if ending.reader_gone and ending.exit_code != 0 and not ending.timed_out:
             return self._ended(ending.exit_code, self._chain.settle("aborted", session=self.session), None)
         now = self._plan.clock.now()
         error = step_error(

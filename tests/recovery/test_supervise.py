@@ -203,6 +203,24 @@ def test_output_that_cannot_be_written_ends_the_command() -> None:
         os.close(full)
 
 
+def test_a_reader_that_leaves_after_the_timeout_hides_nothing(bench: Bench) -> None:
+    """Who reads slowly and goes before all has been handed on still learns that the command was timed out."""
+    reading, writing = os.pipe()
+    leaving = threading.Timer(1.5, os.close, [reading])
+    leaving.start()
+    with EventLog(bench.log) as log:
+        done = supervise(
+            python("import os\nwhile True: os.write(1, b'x' * 65_536)"),
+            limits=Limits(timeout_seconds=0.5, grace_seconds=0.2),
+            streams=Streams(writing, None),
+            log=log,
+        )
+    leaving.join()
+    os.close(writing)
+    assert isinstance(done.error, StepError)
+    assert (done.exit_code, done.error.failure_reason) == (124, "timeout")
+
+
 def test_stdin_that_cannot_be_kept_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a full disk the first command still reads all of it, and no later one is given a part for the whole."""
 
