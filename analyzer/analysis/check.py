@@ -195,11 +195,13 @@ def _newest(nights: pl.DataFrame) -> Night | None:
 
 def _decisions(store: Store, night: Night) -> list[tuple[str, dict[str, Any]]]:
     """What a judged night adds to the journal: findings that open or end, and the night itself."""
-    frame = store.sql("select finding_id, state from findings")
-    state: Callable[[str], str | None] = dict(frame.iter_rows()).get
+    frame = store.sql("select finding_id, state, resolution, resolved_on from findings")
+    state: Callable[[str], str | None] = dict(frame.select("finding_id", "state").iter_rows()).get
+    # What this very night took back when it was judged before, and shows now that still more has come.
+    taken_back = set(frame.filter(resolution="rejudged", resolved_on=night.day)["finding_id"])
     decided: list[tuple[str, dict[str, Any]]] = []
     for one in night.findings:
-        if one.state != "resolved" and state(one.id) is None:
+        if one.state != "resolved" and (state(one.id) is None or one.id in taken_back):
             decided.append(("finding.opened", _payload(one)))
         elif one.state == "resolved" and state(one.id) == "open":
             decided.append(("finding.resolved", _payload(one)))

@@ -96,6 +96,29 @@ def test_a_night_asked_for_again_gives_the_same_answer(fleet: Store, tmp_path: P
     assert [one.id for one in rejudged.findings] == [one.id for one in first.findings]
 
 
+def test_what_was_taken_back_can_be_told_again(fleet: Store, tmp_path: Path, native: Native) -> None:
+    """Late events may take a finding away and others bring it back: it is open again, under its id."""
+    (told,) = night(fleet, 30).findings
+    day = START + timedelta(days=30)
+    late = tmp_path / "late.jsonl"
+
+    def come(mark: str, **payload: Any) -> None:
+        lines = (
+            native(f"{mark}{each}", at=f"{day}T09:00:00", session=f"late-{each}", caller="probe", **payload)
+            for each in range(1_000)
+        )
+        late.write_bytes(b"".join(lines))
+        fleet.ingest([str(late)])
+
+    come("l", facts={"status": 429, "message": "Too Many Requests"}, reason="rate_limited")
+    assert not [one for one in night(fleet, 30, again=True).findings if one.state != "resolved"]
+    assert fleet.sql("select state, resolution from findings").rows() == [("resolved", "rejudged")]
+    come("m", facts={"message": WORDING.format(30, 1)}, reason="unknown")
+    assert told.id in {one.id for one in night(fleet, 30, again=True).of("new")}
+    states = dict(fleet.sql("select finding_id, state from findings").iter_rows())
+    assert states[told.id] == "open"
+
+
 def test_a_log_judges_no_night(fleet: Store, tmp_path: Path, native: Native) -> None:
     """Whoever may write to a log can neither silence the night with a judgement of their own nor end its finding."""
     silent = night(fleet, 29).to_dict()
