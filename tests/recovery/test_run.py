@@ -129,6 +129,21 @@ def test_an_agent_that_is_out_is_not_started(analyzer: Place) -> None:
     assert len(analyzer.events("agent.restored")) == 1
 
 
+def test_a_configuration_that_others_may_write_names_no_command(analyzer: Place) -> None:
+    """It is looked for in all folders above, and one of them may be everybody's: nothing is started by it."""
+    settings = analyzer.folder / "analyzer.toml"
+    settings.write_text('[relay]\nsummarizer = "touch planted"\n')
+    (analyzer.folder / "below").mkdir()
+    command = [*CLI, "run", "--", "true"]
+    for mode, code in ((0o666, 2), (0o664, 0)):
+        settings.chmod(mode)
+        done = subprocess.run(
+            command, cwd=analyzer.folder / "below", env=analyzer.environment, capture_output=True, text=True, timeout=60
+        )
+        assert done.returncode == code, done.stderr
+        assert ("others may write it" in done.stderr) is (code != 0)
+
+
 def test_a_pool_that_cannot_be_written_takes_nothing_from_the_run(analyzer: Place) -> None:
     """The command's exit code, its failure and its usage limit are logged; stderr says why it stays in the pool."""
     (analyzer.folder / "pool.json.tmp").mkdir()
