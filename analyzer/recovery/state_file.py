@@ -111,8 +111,9 @@ class StateFile:
 
     def _store(self, state: State, lock: int) -> None:
         data = json.dumps(state, indent=1, sort_keys=True, allow_nan=False).encode() + b"\n"
-        draft = self.path.with_name(self.path.name + ".tmp")
-        # One name for all drafts: what a killed writer left behind goes with the next one.
+        # One name for all holders of one lock file: what a killed writer left behind goes with the next one. Who was
+        # overruled, and goes on with a lock file of former times, touches no draft of theirs.
+        draft = self.path.with_name(f"{self.path.name}.{os.fstat(lock).st_ino}.tmp")
         with contextlib.suppress(FileNotFoundError):
             os.unlink(draft)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

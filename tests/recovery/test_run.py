@@ -146,7 +146,7 @@ def test_a_configuration_that_others_may_write_names_no_command(analyzer: Place)
 
 def test_a_pool_that_cannot_be_written_takes_nothing_from_the_run(analyzer: Place) -> None:
     """The command's exit code, its failure and its usage limit are logged; stderr says why it stays in the pool."""
-    (analyzer.folder / "pool.json.tmp").mkdir()
+    (analyzer.folder / "pool.json.lock").symlink_to("nowhere/lock")
     done = limited(analyzer, LINE, 7)
     assert (done.returncode, done.stdout) == (7, f"{LINE}\n")
     assert "stays in the pool: cannot use the state file pool.json" in done.stderr
