@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -131,10 +132,9 @@ def last_whole_day(chosen: Window) -> date:
 
 def recorded(store: Store, day: date, timezone: str) -> Night | None:
     """What an earlier check found and wrote down of this day, with the events that came late."""
-    frame = store.query("detection-nights", day=day, timezone=timezone)
-    if frame.is_empty():
+    night = _newest(store.query("detection-nights", day=day, timezone=timezone))
+    if night is None:
         return None
-    night = Night.from_dict(json.loads(frame["night"][-1]))
     late = store.query("detection-late", until=end_of(day, timezone), judged_at=night.judged_at)
     return replace(night, recorded=True, late_events=int(late["events"].sum()))
 
@@ -184,17 +184,26 @@ def _finished(store: Store, night: Night) -> Night:
 
 def _night_before(store: Store, day: date, timezone: str) -> Night | None:
     """The last night before this day that was written down."""
-    frame = store.query("detection-nights", timezone=timezone).filter(pl.col("day") < day)
-    return None if frame.is_empty() else Night.from_dict(json.loads(frame["night"][-1]))
+    return _newest(store.query("detection-nights", timezone=timezone).filter(pl.col("day") < day))
+
+
+def _newest(nights: pl.DataFrame) -> Night | None:
+    """The last one that can be read: another version of this program, or somebody's editor, may have written some."""
+    for text in reversed(nights["night"].to_list()):
+        with suppress(ValueError, LookupError, TypeError, AttributeError):
+            return Night.from_dict(json.loads(text))
+    return None
 
 
 def _decisions(store: Store, night: Night) -> list[tuple[str, dict[str, Any]]]:
     """What a judged night adds to the journal: findings that open or end, and the night itself."""
-    frame = store.sql("select finding_id, state from findings")
-    state: Callable[[str], str | None] = dict(frame.iter_rows()).get
+    frame = store.sql("select finding_id, state, resolution, resolved_on from findings")
+    state: Callable[[str], str | None] = dict(frame.select("finding_id", "state").iter_rows()).get
+    # What this very night took back when it was judged before, and shows now that still more has come.
+    taken_back = set(frame.filter(resolution="rejudged", resolved_on=night.day)["finding_id"])
     decided: list[tuple[str, dict[str, Any]]] = []
     for one in night.findings:
-        if one.state != "resolved" and state(one.id) is None:
+        if one.state != "resolved" and (state(one.id) is None or one.id in taken_back):
             decided.append(("finding.opened", _payload(one)))
         elif one.state == "resolved" and state(one.id) == "open":
             decided.append(("finding.resolved", _payload(one)))

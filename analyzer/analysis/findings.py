@@ -33,6 +33,8 @@ TITLES = {
 CAUSES = ("wording_changed", "classifier_changed", "traffic_changed")
 """Kinds that are never told alone: they say why another finding opened."""
 
+WHO_CHARS = 80
+"""So much of a caller's name is shown."""
 _NAMED_BY = {
     "burst": "session",
     "relays": "step",
@@ -64,6 +66,14 @@ class Scope:
             name = "rule"  # One that fell silent; a new text is told with its reason.
         named = {} if name is None else {name: detection.scope}
         return cls(caller=detection.caller, template=detection.template, **named)
+
+    @property
+    def who(self) -> str:
+        """The caller for people: a name as long as a log may make it is cut, and one without letters named so."""
+        if self.caller is None:
+            return "the fleet"
+        name = self.caller if self.caller.strip() else "(none)"
+        return name if len(name) <= WHO_CHARS else f"{name[: WHO_CHARS - 1]}…"
 
     def to_dict(self) -> dict[str, str | None]:
         """JSON-ready."""

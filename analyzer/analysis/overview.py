@@ -253,8 +253,8 @@ def _verdict(report: Overview) -> Verdict:
 def _headline(found: list[Finding]) -> str:
     """The gravest kind and whom it concerns; the rest as a number."""
     kind = found[0].finding
-    alike = list(dict.fromkeys(one.scope.caller for one in found if one.finding == kind))
-    who = f"{len(alike):,} callers" if len(alike) > 1 else alike[0] or "the fleet"
+    alike = list(dict.fromkeys(one.scope.who for one in found if one.finding == kind))
+    who = f"{len(alike):,} callers" if len(alike) > 1 else alike[0]
     rest = len(found) - sum(one.finding == kind for one in found)
     more = f", and {rest:,} more finding{'' if rest == 1 else 's'}" if rest else ""
     return f"{TITLES.get(kind, kind)} for {who}{more}."

@@ -25,8 +25,7 @@ _ADVICE = {
 
 def sentence(found: Finding, messages: tuple[str, ...] = ()) -> str:
     """What happened. `messages` are samples of it, the most frequent one first."""
-    who = found.scope.caller or "the fleet"
-    said = f"{who}: {_SAID.get(found.finding, _noted)(found)}"
+    said = f"{found.scope.who}: {_SAID.get(found.finding, _noted)(found)}"
     if messages and found.finding in _QUOTING:
         said += f"; most often “{_short(messages[0])}”"
     return f"{said}."

@@ -64,6 +64,8 @@ def window(
         end = _moment(until, present, zone)
     except OverflowError:
         raise AnalyzerError(f"too long ago: {last or since or until}", "name a time after 1970") from None
+    if end is not None and end < EPOCH:
+        raise AnalyzerError(f"too long ago: {until}", "name a time after 1970")
     # No log is older, and further back there is no room for a baseline before the window.
     start = max(start, EPOCH) if start is not None else None
     if start is not None and end is not None and start >= end:

@@ -92,6 +92,7 @@ def cli() -> None:
 
 def main() -> None:
     """Entry point: every expected failure is one line on stderr with a hint, and its own exit code."""
+    _occupy_standard_streams()
     code = run(sys.argv[1:])
     if "duckdb" in sys.modules:
         # Where numpy is installed, the tear-down of the interpreter makes DuckDB's binding print a page about leaks.
@@ -100,6 +101,15 @@ def main() -> None:
             sys.stderr.flush()
         os._exit(code)
     sys.exit(code)
+
+
+def _occupy_standard_streams() -> None:
+    """A standard stream that is closed would lend its number to the next file that is opened: a log, or a store."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free: this one
 
 
 def run(arguments: list[str]) -> int:
@@ -117,8 +127,9 @@ def run(arguments: list[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         complain("interrupted")
         return INTERRUPTED
-    except BrokenPipeError:
-        # The reader of our output has gone, as `head` does; Python would complain once more at exit.
+    except (BrokenPipeError, SystemExit):
+        # The reader of our output has gone, as `head` does, which click makes an exit of its own; Python would
+        # complain once more at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
     except Exception as error:
@@ -133,13 +144,20 @@ def run(arguments: list[str]) -> int:
 
 
 def complain(message: str, hint: str = "") -> None:
-    """One line on stderr, and the hint below it. Log text in it cannot move the cursor."""
+    """One line on stderr, and the hint below it. Log text in it cannot move the cursor.
+
+    Where nobody takes it, it is lost: exit code and output do not depend on who reads the narration.
+    """
     from analyzer.report.escape import terminal_safe
 
     lines = " ".join(message.split("\n"))
-    click.echo(terminal_safe(f"analyzer: {lines}"), err=True)
-    if hint:
-        click.echo(terminal_safe(f"  hint: {hint}"), err=True)
+    try:
+        click.echo(terminal_safe(f"analyzer: {lines}"), err=True)
+        if hint:
+            click.echo(terminal_safe(f"  hint: {hint}"), err=True)
+    except OSError:
+        # What stays in the buffer would change the exit code at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
 def _usage_hint(error: click.ClickException) -> str:

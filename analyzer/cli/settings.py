@@ -6,6 +6,7 @@ Invariant: only the command line looks for files; an option wins over the enviro
 from __future__ import annotations
 
 import os
+import stat
 from typing import Any
 
 from analyzer.errors import USAGE, AnalyzerError
@@ -30,15 +31,19 @@ def rules_in_use(option: str | None) -> str | None:
 
 
 def section(name: str) -> dict[str, Any] | None:
-    """A table of analyzer.toml; None where there is no such file or table.
+    """A table of analyzer.toml, which may name commands to run; None where there is no such file or table.
 
     Raises:
-        AnalyzerError: analyzer.toml cannot be understood.
+        AnalyzerError: analyzer.toml cannot be understood, or somebody else decides what stands in it.
     """
     path = _nearest(os.getcwd())
     found = None if path is None else _read(path).get(name)
-    if path is not None and found is not None and not isinstance(found, dict):
+    if path is None or found is None:
+        return None
+    if not isinstance(found, dict):
         raise _refused(path, f"{name} is no table", f"write [{name}]")
+    if not _ours(path):
+        raise _refused(path, f"others may write it, so [{name}] is not used", "own it, and take their right to write")
     return found
 
 
@@ -51,6 +56,14 @@ def _nearest(folder: str) -> str | None:
         if above == folder:
             return None
         folder = above
+
+
+def _ours(path: str) -> bool:
+    """Whether nobody but us and root decides what stands there: a folder above may be everybody's, as /tmp is."""
+    if not hasattr(os, "geteuid"):
+        return True
+    found = os.stat(path)
+    return found.st_uid in {os.geteuid(), 0} and not found.st_mode & stat.S_IWOTH
 
 
 def _rules_of(path: str) -> str | None:

@@ -6,6 +6,7 @@ import json
 import urllib.error
 import urllib.parse
 import urllib.request
+from http.client import HTTPException
 from typing import Any
 
 from analyzer.errors import UNREADABLE, AnalyzerError
@@ -24,34 +25,51 @@ def post(url: str, body: dict[str, Any]) -> None:
     from analyzer.recovery import Backoff, Policy, Retry
     from analyzer.recovery.guard import RateLimitedError
 
-    parts = urllib.parse.urlsplit(url)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
+    host = _host(url)
+    if host is None:
         raise AnalyzerError("--webhook takes an http or https address", "check the URL")
     data = json.dumps(body, allow_nan=False).encode()
     policy = Policy(backoff=Backoff(base_seconds=0.5), max_wait_seconds=MAX_WAIT_SECONDS)
     try:
         # No log: what becomes of our own retries is no telemetry of anybody's agents.
         Retry("webhook", policy=policy).call(_send, url, data)
-    except (urllib.error.URLError, RateLimitedError, OSError, ValueError) as error:
+    except (OSError, HTTPException, RateLimitedError, ValueError) as error:
         failure = AnalyzerError(
-            f"the webhook at {parts.hostname} did not take the result: {_said(error)}",
+            f"the webhook at {host} did not take the result: {_said(error)}",
             "the night is written down: mend the webhook and run the same command again",
         )
         failure.exit_code = UNREADABLE
         raise failure from None
 
 
+def _host(url: str) -> str | None:
+    """Whose web address it is; None for what is none."""
+    try:
+        parts = urllib.parse.urlsplit(url)
+    except ValueError:
+        return None
+    return parts.hostname if parts.scheme in {"http", "https"} else None
+
+
 def _send(url: str, data: bytes) -> None:
     request = urllib.request.Request(url, data, {"Content-Type": "application/json"}, method="POST")  # noqa: S310
     try:
-        with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS):  # noqa: S310 - post checks the scheme
+        with urllib.request.build_opener(_Straight).open(request, timeout=TIMEOUT_SECONDS):
             pass
     except urllib.error.HTTPError as error:
         error.close()
         raise
 
 
+class _Straight(urllib.request.HTTPRedirectHandler):
+    """A redirected POST would arrive as a GET without its body, and count as taken."""
+
+    def redirect_request(self, *_: Any, **__: Any) -> None:
+        """None at all."""
+
+
 def _said(error: Exception) -> str:
     if isinstance(error, urllib.error.HTTPError):
         return f"HTTP {error.code}"
-    return str(getattr(error, "reason", None) or type(error).__name__)
+    # The text of other errors may hold the address.
+    return str(error.reason) if isinstance(error, urllib.error.URLError) else type(error).__name__

@@ -16,7 +16,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 from itertools import count
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import msgspec
 
@@ -27,12 +27,7 @@ from analyzer.events.ids import numbered_id
 from analyzer.events.model import SCHEMA_VERSION, Event
 from analyzer.events.sanitize import payload_json, sanitize
 from analyzer.events.times import EPOCH, LAST, format_nanoseconds, format_time, to_naive_utc
-
-if TYPE_CHECKING:
-    from typing import Unpack
-
-    from analyzer.classifier import Classification
-    from analyzer.events import payloads
+from analyzer.events.typed import TypedEvents
 
 _class_of = type
 _decode = msgspec.json.Decoder().decode
@@ -58,11 +53,8 @@ class _Writer:
 _WRITER_BYTES = 512
 """More than writer and number add to a line."""
 
-_WRITER_BYTES = 512
-"""More than writer and number add to a line."""
 
-
-class EventLog:
+class EventLog(TypedEvents):
     """An append-only log folder. Safe to share between threads and signal handlers, to use after a fork, and to open in
     many processes.
 
@@ -213,117 +205,6 @@ class EventLog:
             self._warned = True
             with contextlib.suppress(Exception):  # a closed stderr is no reason to fail either
                 print(f"analyzer: {self.folder}: {what}", file=sys.stderr)  # noqa: T201
-
-    # One method a type: the same as `append`, with the payload's keys checked by a type checker.
-
-    def error_classified(
-        self,
-        classification: Classification,
-        *,
-        session: str | None = None,
-        at: datetime | None = None,
-        **payload: Unpack[payloads.ErrorClassified],
-    ) -> str | None:
-        """`error.classified`, with everything that the classification knows; the keywords add to it or override it."""
-        return self.append("error.classified", error_payload(classification, **payload), session=session, at=at)
-
-    def retry_scheduled(self, *, session: str | None = None, **payload: Unpack[payloads.RetryScheduled]) -> str | None:
-        """`retry.scheduled`."""
-        return self.append("retry.scheduled", payload, session=session)
-
-    def retry_settled(self, *, session: str | None = None, **payload: Unpack[payloads.RetrySettled]) -> str | None:
-        """`retry.settled`."""
-        return self.append("retry.settled", payload, session=session)
-
-    def relay_triggered(self, *, session: str | None = None, **payload: Unpack[payloads.Relay]) -> str | None:
-        """`relay.triggered`."""
-        return self.append("relay.triggered", payload, session=session)
-
-    def relay_checkpointed(self, *, session: str | None = None, **payload: Unpack[payloads.Relay]) -> str | None:
-        """`relay.checkpointed`."""
-        return self.append("relay.checkpointed", payload, session=session)
-
-    def relay_resumed(self, *, session: str | None = None, **payload: Unpack[payloads.Relay]) -> str | None:
-        """`relay.resumed`."""
-        return self.append("relay.resumed", payload, session=session)
-
-    def relay_halted(self, *, session: str | None = None, **payload: Unpack[payloads.Relay]) -> str | None:
-        """`relay.halted`."""
-        return self.append("relay.halted", payload, session=session)
-
-    def relay_skipped(self, *, session: str | None = None, **payload: Unpack[payloads.Relay]) -> str | None:
-        """`relay.skipped`."""
-        return self.append("relay.skipped", payload, session=session)
-
-    def context_recovered(
-        self, *, session: str | None = None, **payload: Unpack[payloads.ContextRecovery]
-    ) -> str | None:
-        """`context.recovered`."""
-        return self.append("context.recovered", payload, session=session)
-
-    def context_unrecovered(
-        self, *, session: str | None = None, **payload: Unpack[payloads.ContextRecovery]
-    ) -> str | None:
-        """`context.unrecovered`."""
-        return self.append("context.unrecovered", payload, session=session)
-
-    def agent_exhausted(
-        self, *, session: str | None = None, **payload: Unpack[payloads.AgentAvailability]
-    ) -> str | None:
-        """`agent.exhausted`."""
-        return self.append("agent.exhausted", payload, session=session)
-
-    def agent_restored(
-        self, *, session: str | None = None, **payload: Unpack[payloads.AgentAvailability]
-    ) -> str | None:
-        """`agent.restored`."""
-        return self.append("agent.restored", payload, session=session)
-
-    def budget_exhausted(
-        self, *, session: str | None = None, **payload: Unpack[payloads.BudgetExhausted]
-    ) -> str | None:
-        """`budget.exhausted`."""
-        return self.append("budget.exhausted", payload, session=session)
-
-    def call_short_circuited(
-        self, *, session: str | None = None, **payload: Unpack[payloads.CallShortCircuited]
-    ) -> str | None:
-        """`call.short_circuited`."""
-        return self.append("call.short_circuited", payload, session=session)
-
-    def session_observed(
-        self, *, session: str | None = None, **payload: Unpack[payloads.SessionObserved]
-    ) -> str | None:
-        """`session.observed`."""
-        return self.append("session.observed", payload, session=session)
-
-    def ruleset_applied(self, *, session: str | None = None, **payload: Unpack[payloads.RulesetApplied]) -> str | None:
-        """`ruleset.applied`."""
-        return self.append("ruleset.applied", payload, session=session)
-
-    def finding_opened(self, *, session: str | None = None, **payload: Unpack[payloads.Finding]) -> str | None:
-        """`finding.opened`."""
-        return self.append("finding.opened", payload, session=session)
-
-    def finding_resolved(self, *, session: str | None = None, **payload: Unpack[payloads.Finding]) -> str | None:
-        """`finding.resolved`."""
-        return self.append("finding.resolved", payload, session=session)
-
-    def history_pruned(self, *, session: str | None = None, **payload: Unpack[payloads.HistoryPruned]) -> str | None:
-        """`history.pruned`."""
-        return self.append("history.pruned", payload, session=session)
-
-
-def error_payload(
-    classification: Classification, **known: Unpack[payloads.ErrorClassified]
-) -> payloads.ErrorClassified:
-    """The payload of `error.classified`: the classification, its facts, and what the caller knows; nulls left out."""
-    verdict = {
-        **classification.to_dict(),
-        "remediation": classification.remediation,
-        "facts": classification.facts.to_dict(),
-    }
-    return {key: value for key, value in {**verdict, **known}.items() if value is not None}  # type: ignore[return-value]
 
 
 def recorded(event: Event) -> Event:

@@ -18,6 +18,8 @@ _MEDIA = frozenset({"image", "document", "image_url", "input_image", "input_audi
 _SYSTEM = frozenset({"system", "developer"})
 _TOOL_ROLES = frozenset({"tool", "function"})
 _MAX_DEPTH = 20
+_NONSENSE_TOKENS = 10**12
+"""No message has so many; a count from here on is none."""
 
 Message = Any
 """A mapping, or an object of a client library, with a role and a content."""
@@ -121,7 +123,7 @@ def _counted(message: Message) -> int | None:
     metadata = get(message, "metadata")
     tokens = get(metadata, "tokens") if metadata is not None else None
     total = get(tokens, "total") if isinstance(tokens, Mapping) else tokens
-    return total if isinstance(total, int) and not isinstance(total, bool) and total > 0 else None
+    return total if type(total) is int and 0 < total < _NONSENSE_TOKENS else None
 
 
 def _size(thing: object, depth: int) -> int:

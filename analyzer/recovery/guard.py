@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 from analyzer.errors import BUSY, AnalyzerError
 from analyzer.events.times import format_time, parse_time
-from analyzer.recovery.headers import RETRY_AFTER, Limit, read_limits
+from analyzer.recovery.headers import MAX_SECONDS, RETRY_AFTER, Limit, read_limits, sane
 from analyzer.recovery.state_file import State, StateFile
 from analyzer.recovery.waiting import SYSTEM_CLOCK, Clock
 
@@ -28,6 +28,8 @@ RECHECK_SECONDS = 1.0
 """How often who waits looks whether another process has learned of a later reset."""
 _STEP = timedelta(seconds=1)
 """A record that is further ahead of the clock than this was made before the clock was set back."""
+_LONGEST = timedelta(seconds=MAX_SECONDS) + _STEP
+"""What holds longer on file was not written here."""
 
 
 class RateLimitedError(AnalyzerError):
@@ -99,7 +101,8 @@ class RateGuard:
         limits = read_limits(headers, now) if headers is not None else {}
         if limited and not any(limit.remaining == 0 and limit.seconds for limit in limits.values()):
             resets = [limit.seconds for limit in limits.values() if limit.seconds is not None]
-            known = wait_seconds if wait_seconds is not None else max(resets, default=None)
+            asked = None if wait_seconds is None else sane(wait_seconds)
+            known = asked if asked is not None else max(resets, default=None)
             limits[RETRY_AFTER] = Limit(0.0, DEFAULT_BLOCK_SECONDS if known is None else known)
         if not limits:
             return self.state(provider)
@@ -231,6 +234,8 @@ def _limits_of(state: Mapping[str, Any]) -> dict[str, _Recorded]:
             continue
         left = limit.get("remaining")
         if reset_at is None or recorded_at is None or not (left is None or isinstance(left, int | float)):
+            continue
+        if reset_at - recorded_at > _LONGEST:
             continue
         found[name] = _Recorded(left, reset_at.replace(tzinfo=UTC), recorded_at.replace(tzinfo=UTC))
     return found

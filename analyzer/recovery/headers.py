@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
 
@@ -60,7 +60,7 @@ def read_limits(headers: object, now: datetime) -> dict[str, Limit]:
     millis = dict(pairs).get("retry-after-ms")
     if millis is not None and (exact := _number(millis)) is not None:
         # The same wait as `retry-after`, which is rounded up to whole seconds.
-        found[RETRY_AFTER] = Limit(0.0, _sane(exact / 1000))
+        found[RETRY_AFTER] = Limit(0.0, sane(exact / 1000))
     return found
 
 
@@ -113,8 +113,11 @@ def _server_time(headers: Mapping[str, str]) -> datetime | None:
     moment = header_value(headers["date"]).moment if "date" in headers else None
     if moment is None:
         return None
-    age = _number(headers.get("age", "0")) or 0.0
-    return datetime.fromtimestamp(moment.timestamp() + min(age, MAX_SECONDS), UTC)
+    age = sane(_number(headers.get("age", "0")) or 0.0) or 0.0
+    try:
+        return moment + timedelta(seconds=age)
+    except OverflowError:
+        return None
 
 
 def _read(name: str, text: str, now: datetime) -> Iterator[tuple[str, Limit]]:
@@ -129,7 +132,7 @@ def _read(name: str, text: str, now: datetime) -> Iterator[tuple[str, Limit]]:
             left, resets = values.get("r") or values.get("remaining"), values.get("t") or values.get("reset")
             yield (
                 quoted[1] if quoted else "",
-                Limit(float(left) if left else None, _sane(float(resets)) if resets else None),
+                Limit(float(left) if left else None, sane(float(resets)) if resets else None),
             )
         return
     match = _LIMIT_NAME.match(name)
@@ -143,7 +146,7 @@ def _read(name: str, text: str, now: datetime) -> Iterator[tuple[str, Limit]]:
             yield limit, Limit(min(numbers), None)
     elif "reset" in words:
         seconds = _number(text) if "ms" in words else None
-        seconds = _sane(seconds / 1000) if seconds is not None else _seconds(text, now)
+        seconds = sane(seconds / 1000) if seconds is not None else _seconds(text, now)
         if seconds is not None:
             yield limit, Limit(None, seconds)
     elif words[-2:] == ["used", "percent"]:
@@ -159,7 +162,7 @@ def _seconds(text: str, now: datetime) -> float | None:
     if reset.seconds is not None:
         return reset.seconds
     if reset.moment is not None:
-        return _sane(max(0.0, (reset.moment - now).total_seconds()))
+        return sane(max(0.0, (reset.moment - now).total_seconds()))
     return None
 
 
@@ -171,5 +174,6 @@ def _number(text: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _sane(seconds: float) -> float | None:
+def sane(seconds: float) -> float | None:
+    """The seconds where a limit may hold so long, else None: what says so is garbled."""
     return seconds if 0 <= seconds <= MAX_SECONDS else None

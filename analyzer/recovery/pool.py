@@ -83,8 +83,8 @@ class AgentPool:
             StateError: the file cannot be used.
             WaitCancelledError: `cancel` was set.
         """
-        deadline = self._clock.now() + timedelta(seconds=max_wait_seconds)
-        while (gone := self.out(agent)) is not None and gone.back_at <= deadline:
+        began = self._clock.now()
+        while (gone := self.out(agent)) is not None and (gone.back_at - began).total_seconds() <= max_wait_seconds:
             self._clock.sleep((gone.back_at - self._clock.now()).total_seconds(), cancel)
         return gone
 
@@ -132,5 +132,5 @@ def _moment(value: object) -> datetime | None:
 
 
 def _is_over(gone: Exhaustion | None, present: datetime) -> bool:
-    """Also for an entry that cannot be read, and for one from a clock far ahead of ours: nobody is out for ever."""
-    return gone is None or gone.back_at <= present or gone.exhausted_at > present + timedelta(days=MAX_ABSENCE_DAYS)
+    """Also for an entry that cannot be read, and for one that ends far ahead of our clock: nobody is out for ever."""
+    return gone is None or not present < gone.back_at <= present + timedelta(days=MAX_ABSENCE_DAYS)

@@ -1,6 +1,8 @@
 """Our stdin for a command that may be started more than once: each start reads it from its beginning.
 
 What has been read is kept in a file without a name, so that it costs no memory and goes with the process.
+
+Invariant: a command reads all of stdin, or is not started.
 """
 
 from __future__ import annotations
@@ -10,7 +12,14 @@ import os
 import tempfile
 import threading
 
+from analyzer.errors import UNREADABLE, AnalyzerError
 from analyzer.recovery.process_pump import CHUNK_BYTES, ready, write_all
+
+
+class StdinError(AnalyzerError):
+    """Stdin cannot be read from its beginning again."""
+
+    exit_code = UNREADABLE
 
 
 class Stdin:
@@ -21,12 +30,21 @@ class Stdin:
         self._kept = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as this object
         # Who sits at a terminal speaks to the first command; a later one gets its preface and an end.
         self._ended = os.isatty(source)
+        self._lost: OSError | None = None
+        """Why a part of what has been read is not kept."""
         self._thread: threading.Thread | None = None
         self._stop: tuple[int, int] | None = None
 
     def feed(self, preface: bytes = b"") -> int:
-        """A descriptor for the next command to read: the preface, all of stdin so far, then what still comes."""
+        """A descriptor for the next command to read: the preface, all of stdin so far, then what still comes.
+
+        Raises:
+            StdinError: some of it could not be kept.
+        """
         self.stop()
+        if self._lost is not None:
+            why = self._lost.strerror or str(self._lost)
+            raise StdinError(f"stdin could not be kept for another start: {why}", "make room for temporary files")
         reading, writing = os.pipe()
         self._stop = os.pipe()
         self._thread = threading.Thread(target=self._feed, args=(writing, preface, self._stop[0]), daemon=True)
@@ -69,7 +87,10 @@ class Stdin:
                 return
             data = os.read(self._source, CHUNK_BYTES)
             self._ended = not data
-            write_all(self._kept.fileno(), data)
+            try:
+                write_all(self._kept.fileno(), data)
+            except OSError as error:
+                self._lost = error  # this command still gets all of it
             if not self._write(writing, data, stop):
                 return
 

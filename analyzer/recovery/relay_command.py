@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import shlex
-import signal
-import subprocess
+import tempfile
+import time
 
 from analyzer.errors import AnalyzerError
 from analyzer.recovery.checkpoint import CHARS_PER_TOKEN, SECTIONS, TITLE
+from analyzer.recovery.process import NotStartedError, start
+from analyzer.recovery.process_signals import held_back
 from analyzer.recovery.relay_transcript import SummarizerLimitError, Transcript
+from analyzer.recovery.streams import Tail
 
 TIMEOUT_SECONDS = 300.0
-_STDERR_CHARS = 4_000
+_STDOUT_BYTES = 1024 * 1024
+"""Of what it prints, the end is kept: a checkpoint and many words before it."""
+_SILENT_SECONDS = 1.0
+"""Who holds its stdout and says nothing for so long, once it has ended, is not waited for."""
+_CLASSIFIED_CHARS = 4_000
 
 
 class SummarizerError(AnalyzerError):
@@ -40,42 +45,43 @@ class CommandSummarizer:
             SummarizerError: it cannot be started, fails otherwise, or takes too long.
         """
         name = self._command[0]
-        try:
-            process = subprocess.Popen(  # noqa: S603 - running the caller's command is the purpose
-                self._command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env={**os.environ, "ANALYZER_CHECKPOINT_TOKENS": str(max_tokens)},
-                process_group=0,
-            )
-        except OSError as error:
-            raise SummarizerError(
-                f"cannot start the summarizer {name!r}: {error.strerror}", "check --summarizer"
-            ) from None
-        given = (instructions(max_tokens) + transcript.render()).encode("utf-8", "replace")
-        with process:
+        stdout, stderr = Tail(_STDOUT_BYTES), Tail()
+        with tempfile.TemporaryFile() as given:
+            given.write((instructions(max_tokens) + transcript.render()).encode("utf-8", "replace"))
+            given.seek(0)
             try:
-                printed = process.communicate(given, self._timeout_seconds)
-            except BaseException as error:
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.killpg(process.pid, signal.SIGKILL)  # its children with it
-                if not isinstance(error, subprocess.TimeoutExpired):
-                    raise
-                raise SummarizerError(
-                    f"the summarizer {name!r} took more than {self._timeout_seconds:g} s", "use a quicker one"
-                ) from None
-        stdout, stderr = (part.decode("utf-8", "replace") for part in printed)
-        if process.returncode == 0:
-            return stdout
+                with held_back():
+                    process = start(
+                        self._command,
+                        stdin=given.fileno(),
+                        stdout=None,
+                        stderr=None,
+                        watches=(stdout.feed, stderr.feed),
+                        environment={"ANALYZER_CHECKPOINT_TOKENS": str(max_tokens)},
+                    )
+            except NotStartedError as error:
+                raise SummarizerError(f"the summarizer: {error.message}", "check --summarizer") from None
+        deadline = time.monotonic() + self._timeout_seconds
+        try:
+            in_time = process.wait(self._timeout_seconds) == "exited" and process.drain(_SILENT_SECONDS, deadline)
+        finally:
+            process.end(0)  # its children with it
+            process.close()
+        if not in_time:
+            raise SummarizerError(
+                f"the summarizer {name!r} took more than {self._timeout_seconds:g} s", "use a quicker one"
+            )
+        if process.exit_code == 0:
+            return stdout.text()
         from analyzer.classifier import classify
 
-        verdict = classify({"exit_code": process.returncode, "stdout": stdout[-_STDERR_CHARS:], "stderr": stderr})
+        said = {"stdout": stdout.text()[-_CLASSIFIED_CHARS:], "stderr": stderr.text()}
+        verdict = classify({"exit_code": process.exit_code, **said})
         if verdict.reason == "context_overflow":
             raise SummarizerLimitError("the summarizer's own context is too small for the session")
-        said = stderr.strip().splitlines()[-1:] or ["it says nothing"]
+        last = said["stderr"].strip().splitlines()[-1:] or ["it says nothing"]
         raise SummarizerError(
-            f"the summarizer {name!r} failed with exit code {process.returncode}: {said[0][:200]}", verdict.remediation
+            f"the summarizer {name!r} failed with exit code {process.exit_code}: {last[0][:200]}", verdict.remediation
         )
 
 

@@ -9,6 +9,7 @@ import contextlib
 import errno
 import fcntl
 import json
+import math
 import os
 import stat
 import time
@@ -103,15 +104,16 @@ class StateFile:
                 raise OSError(errno.EFBIG, "too large for a state file")
             text = file.read()
         try:
-            state = json.loads(text)
+            state = json.loads(text, parse_float=_finite, parse_constant=_finite)
         except (ValueError, RecursionError):
             return {}, True
         return (state, False) if isinstance(state, dict) else ({}, True)
 
     def _store(self, state: State, lock: int) -> None:
         data = json.dumps(state, indent=1, sort_keys=True, allow_nan=False).encode() + b"\n"
-        draft = self.path.with_name(self.path.name + ".tmp")
-        # One name for all drafts: what a killed writer left behind goes with the next one.
+        # One name for all holders of one lock file: what a killed writer left behind goes with the next one. Who was
+        # overruled, and goes on with a lock file of former times, touches no draft of theirs.
+        draft = self.path.with_name(f"{self.path.name}.{os.fstat(lock).st_ino}.tmp")
         with contextlib.suppress(FileNotFoundError):
             os.unlink(draft)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -190,6 +192,14 @@ class StateFile:
                 f"cannot use the state file {self.path}: {error.strerror or error}",
                 "It has to be a regular file of yours in a folder that you may write.",
             ) from error
+
+
+def _finite(number: str) -> float:
+    """A number that JSON knows: `NaN`, and what is beyond all floats, could be read but never written again."""
+    value = float(number)
+    if not math.isfinite(value):
+        raise ValueError(f"{number} is no number in JSON")
+    return value
 
 
 def _try_lock(descriptor: int) -> bool:

@@ -19,9 +19,17 @@ if TYPE_CHECKING:
     from analyzer.recovery.waiting import Clock
 
 
+MAX_SECONDS = 366 * 86_400.0
+"""Nothing is waited for longer; the system's own timers end somewhere behind that."""
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How long and how often."""
+    """How long and how often.
+
+    Raises:
+        AnalyzerError: a number of seconds below 0, or of more than a year.
+    """
 
     retries: int = 0
     """Tries after the first one, within what the recovery table allows."""
@@ -31,6 +39,12 @@ class Limits:
     """From SIGTERM to SIGKILL."""
     max_wait_seconds: float = 60.0
     """The longest wait for a limit to reset; where one takes longer, there is none."""
+
+    def __post_init__(self) -> None:
+        times = {"timeout": self.timeout_seconds, "grace": self.grace_seconds, "max_wait": self.max_wait_seconds}
+        for name, seconds in times.items():
+            if seconds is not None and not 0 <= seconds <= MAX_SECONDS:
+                raise AnalyzerError(f"no {name} of {seconds:g} s", f"name 0 to {MAX_SECONDS:.0f} seconds, a year")
 
 
 @dataclass(frozen=True, slots=True)

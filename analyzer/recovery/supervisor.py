@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -63,8 +64,9 @@ def supervise(
 
     Raises:
         WaitCancelledError: `cancel` was set.
-        StateError: the pool's file cannot be used.
+        StateError: the pool's file cannot be used; nothing was started.
         OutputError: output could not be handed on.
+        StdinError: stdin could not be kept for another start.
     """
     name = agent or os.path.basename(command[0])
     plan = Plan(
@@ -203,7 +205,7 @@ class _Supervisor:
             return None
         if self.relay is not None:
             self.relay.resumed()  # it has ended without a reply that tells its tokens
-        if ending.reader_gone and ending.exit_code != 0:
+        if ending.reader_gone and ending.exit_code != 0 and not ending.timed_out:
             return self._ended(ending.exit_code, self._chain.settle("aborted", session=self.session), None)
         now = self._plan.clock.now()
         error = step_error(
@@ -235,20 +237,23 @@ class _Supervisor:
     def _wait(self, step: Step, error: StepError, gone: Exhaustion | None) -> bool:
         """Waits for the next try; False where the limit has grown too long meanwhile."""
         from analyzer.recovery.guard import RateLimitedError
+        from analyzer.recovery.state_file import StateError
 
         self._plan.say(f"{error.message}; try {self._chain.attempt + 1} in {step.seconds:.1f} s")
         began = self._plan.clock.monotonic()
         try:
             if step.block_seconds is not None:
                 most = self._plan.limits.max_wait_seconds
-                self._guard.block_until_ready(self._plan.provider, max_wait_seconds=most, cancel=self._plan.cancel)
+                with suppress(StateError):  # a guard that breaks holds nobody back
+                    self._guard.block_until_ready(self._plan.provider, max_wait_seconds=most, cancel=self._plan.cancel)
             self._plan.clock.sleep(step.delay_seconds, self._plan.cancel)
         except RateLimitedError:
             self._chain.still_limited()
             return False
         self._chain.waited(self._plan.clock.monotonic() - began)
         if gone is not None and self._plan.pool is not None:
-            self._plan.pool.out(self._plan.agent)  # back by now: looking brings it back
+            with suppress(StateError):  # it was said already
+                self._plan.pool.out(self._plan.agent)  # back by now: looking brings it back
         elif gone is not None and self._log is not None:
             self._log.agent_restored(agent=self._plan.agent, session=self.session)
         return True
@@ -256,12 +261,20 @@ class _Supervisor:
     def _gone(self, error: StepError, exit_code: int, now: datetime) -> Exhaustion | None:
         """The agent's usage limit, if that is what it ran into: it leaves the pool."""
         from analyzer.recovery.exhaustion import exhaustion, log_exhausted
+        from analyzer.recovery.state_file import StateError
 
         gone = exhaustion(self._plan.agent, error.classification, exit_code, now)
-        if gone is not None and self._plan.pool is not None:
-            self._plan.pool.remove(gone, session=self.session)
-            self._plan.say(f"{self._plan.agent} leaves the pool: {gone.reason_text}")
-        elif gone is not None and self._log is not None:
+        if gone is None:
+            return None
+        if self._plan.pool is not None:
+            try:
+                self._plan.pool.remove(gone, session=self.session)
+                self._plan.say(f"{self._plan.agent} leaves the pool: {gone.reason_text}")
+                return gone
+            except StateError as broken:
+                # The command has run: how it ended is told and logged, whatever became of the pool.
+                self._plan.say(f"{self._plan.agent} is at its usage limit but stays in the pool: {broken.message}")
+        if self._log is not None:
             log_exhausted(self._log, gone, session=self.session)
         return gone
 

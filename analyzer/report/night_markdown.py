@@ -39,7 +39,7 @@ def _table(night: Night) -> str:
             found.severity,
             found.state,
             TITLES.get(found.finding, found.finding),
-            found.scope.caller or "the fleet",
+            found.scope.who,
             observed,
             expected,
             f"{latest.sessions or 0:,}",

@@ -47,7 +47,7 @@ def render_nights_text(nights: Sequence[Night], width: int = 80) -> str:
             found.state,
             found.severity,
             TITLES.get(found.finding, found.finding),
-            terminal_safe(found.scope.caller or "the fleet"),
+            terminal_safe(found.scope.who),
         )
         for night in nights
         for found in night.findings
@@ -78,7 +78,7 @@ def ground(night: Night) -> str:
 
 def _finding(found: Finding, size: int, colour: bool) -> list[str]:
     word = found.severity.upper() if found.state != "resolved" else "RESOLVED"
-    title = f"{TITLES.get(found.finding, found.finding)}: {terminal_safe(found.scope.caller or 'the fleet')}"
+    title = f"{TITLES.get(found.finding, found.finding)}: {terminal_safe(found.scope.who)}"
     first, *more = fold(f"{word}  {found.state}  {title}" if found.state != "resolved" else f"{word}  {title}", size)
     if colour:
         painted = _COLOURS.get(found.severity, _BOLD) if found.state != "resolved" else _BOLD

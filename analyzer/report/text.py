@@ -70,7 +70,7 @@ def _verdict(overview: Overview, size: int, colour: bool) -> list[str]:
         lines += _indented(f"→ {terminal_safe(advice)}", size, 2)
     for detail in verdict.details[len(overview.cases) :]:
         lines += _indented(_short(detail), size, 2)
-    callers = [one.scope.caller or "the fleet" for one in overview.findings]
+    callers = [one.scope.who for one in overview.findings]
     rest = [caller for caller in dict.fromkeys(callers[_MAX_SENTENCES:]) if caller not in callers[:_MAX_SENTENCES]]
     if rest:
         names = ", ".join(fit_middle(terminal_safe(caller), _NAME_CELLS) for caller in rest[:_MAX_NAMES])

@@ -35,7 +35,7 @@ def sessions_words(overview: Overview) -> str:
 
 def title_of(found: Finding) -> str:
     """What was found and of whom; the name comes from a log."""
-    return f"{TITLES.get(found.finding, found.finding)}: {found.scope.caller or 'the fleet'}"
+    return f"{TITLES.get(found.finding, found.finding)}: {found.scope.who}"
 
 
 def course(found: Finding) -> str:

@@ -9,8 +9,9 @@ from datetime import datetime, timedelta
 import duckdb
 
 from analyzer.events.times import now
+from analyzer.importers import FORMATS
 from analyzer.store.checks import Check, listed, some
-from analyzer.store.decisions import DECISIONS
+from analyzer.store.decisions import DECIDED, DECISIONS
 from analyzer.store.discovery import STDIN
 
 AHEAD = timedelta(minutes=5)
@@ -31,6 +32,13 @@ def content_checks(connection: duckdb.DuckDBPyConnection, moment: datetime | Non
     yield _quarantine(connection, at)
     yield _vanished(connection)
     yield _age(connection, at)
+
+
+def journalled(connection: duckdb.DuckDBPyConnection) -> int:
+    """How many events the journal keeps: those of other tools' logs, and decisions."""
+    native = [known.name for known in FORMATS if known.native]
+    query = f"select count(*) from events where {DECIDED} or source_format not in (select unnest($1))"  # noqa: S608
+    return int(connection.execute(query, [native]).fetchall()[0][0])
 
 
 def _gaps(connection: duckdb.DuckDBPyConnection) -> Check:

@@ -1,6 +1,8 @@
 """The analyzer's own decisions: in the journal first, then in the store.
 
-A journal that is read back gives exactly the rows that `decide` put into the store.
+A journal that is read back gives exactly the rows that `decide` put into the store. An event of the same type in any
+other log is an event like others and decides nothing: who may write to a log can neither silence a check nor empty a
+store.
 """
 
 from __future__ import annotations
@@ -19,6 +21,8 @@ from analyzer.events.times import now
 
 DECISIONS = ("ruleset.applied", "finding.opened", "finding.resolved", "night.judged", "history.pruned")
 """Types that only this program writes into a journal; they are never pruned."""
+DECIDED = "source_path is null"
+"""What tells the rows of decisions from those of logs: they are in the journal alone."""
 
 
 def decide(

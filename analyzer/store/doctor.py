@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 
 from analyzer.classifier.rules import ruleset_for
 from analyzer.errors import RulesError, StoreBusyError, StoreError
 from analyzer.store.checks import Check, loose_modes, megabytes, some
-from analyzer.store.content import content_checks
+from analyzer.store.content import content_checks, journalled
 from analyzer.store.database import connect, rebuild_hint
 from analyzer.store.former import unreadable
 from analyzer.store.ingest import journal_of
@@ -34,7 +34,7 @@ def examine(store_path: str, folders: Iterable[str] = ()) -> list[Check]:
 
 
 def _store(path: str) -> Iterator[Check]:
-    real = os.path.realpath(path)
+    real, kept = os.path.realpath(path), 0
     yield from _leftovers(path)
     if not os.path.exists(real):
         yield Check("store", "note", f"no store at {path}", "make one: analyzer ingest PATH --store FILE")
@@ -50,25 +50,27 @@ def _store(path: str) -> Iterator[Check]:
     except StoreError as error:
         yield Check("store", "problem", error.message, error.hint)
     else:
-        yield from _content(path, why)
-    yield from _journal(path)
+        kept = yield from _content(path, why)
+    yield from _journal(path, kept)
 
 
-def _content(path: str, why: str | None) -> Iterator[Check]:
+def _content(path: str, why: str | None) -> Generator[Check, None, int]:
+    """The checks of what is in the store; how many of its events the journal has to have, too."""
     if why is not None:
         yield Check("store", "problem", f"it cannot be read: {why}", rebuild_hint(path))
-        return
+        return 0
     try:
         connection = patiently(lambda: connect(path, read_only=True))
     except StoreError as error:
         yield Check("store", "note" if isinstance(error, StoreBusyError) else "problem", error.message, error.hint)
-        return
+        return 0
     with connection:
         yield Check("store", "ok", f"it opens, and every block of it can be read ({megabytes(os.path.getsize(path))})")
         rows = connection.execute("select value from internal.store_v1 where key = 'active_ruleset'").fetchall()
         if rows:
             yield _rules(path, str(rows[0][0]))
         yield from content_checks(connection)
+        return journalled(connection)
 
 
 def _lock(path: str, writer: str | None) -> Check:
@@ -117,10 +119,14 @@ def _rules(path: str, digest: str) -> Check:
     )
 
 
-def _journal(path: str) -> Iterator[Check]:
+def _journal(path: str, kept: int) -> Iterator[Check]:
     folder = journal_of(path)
     if folder is None or not os.path.isdir(folder):
-        yield Check("journal", "ok", "none: nothing was read from other tools' logs yet")
+        if kept:
+            said = f"{folder} is gone: {some(kept, 'event')} out of it are in this store alone"
+            yield Check("journal", "problem", said, "bring it back from a backup, or back up the store")
+        else:
+            yield Check("journal", "ok", "none: nothing was read from other tools' logs yet")
         return
     if not os.access(folder, os.W_OK | os.X_OK):
         yield Check("journal", "problem", f"{folder} may not be written", "check its permissions")

@@ -21,7 +21,7 @@ from analyzer.events.codec import decode
 from analyzer.events.times import EPOCH, format_time
 from analyzer.store.blocks import Blocks
 from analyzer.store.database import query_errors, transaction
-from analyzer.store.decisions import DECISIONS, decide
+from analyzer.store.decisions import DECIDED, DECISIONS, decide
 from analyzer.store.identity import Checkpoint
 from analyzer.store.ingest import checkpoints, journal_of
 from analyzer.store.inputs import Input
@@ -119,14 +119,15 @@ def apply_horizon(connection: duckdb.DuckDBPyConnection) -> int:
 def restore_horizon(connection: duckdb.DuckDBPyConnection) -> None:
     """The horizon as the journal's decisions say, for a store that is made again."""
     rows = connection.execute(
-        "select max(internal.moment(payload, '$.before')) from internal.event_v1 where type = 'history.pruned'"
+        "select max(internal.moment(payload, '$.before')) from internal.event_v1"  # noqa: S608
+        f" where type = 'history.pruned' and {DECIDED}"
     ).fetchall()
     if rows[0][0] is not None:
         _set_horizon(connection, rows[0][0])
     apply_horizon(connection)
 
 
-_OLD_EVENTS = f"occurred_at < $1 and type not in ({', '.join(repr(name) for name in DECISIONS)})"
+_OLD_EVENTS = f"occurred_at < $1 and not ({DECIDED} and type in ({', '.join(repr(name) for name in DECISIONS)}))"
 _OLD_REJECTS = "source_id in (select source_id from internal.source_v1 where mtime_ns >= 0 and mtime_ns < $1)"
 """By the file's own time: a rebuild finds it again, while the moment a line was met at is only in the store."""
 

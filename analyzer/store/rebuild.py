@@ -17,7 +17,7 @@ import duckdb
 
 from analyzer.errors import InputError, StoreError
 from analyzer.store.database import connect, first_line, transaction
-from analyzer.store.decisions import as_decided
+from analyzer.store.decisions import DECIDED, as_decided
 from analyzer.store.discovery import STDIN, Problem, discover
 from analyzer.store.former import Former, split_by_events, unreadable
 from analyzer.store.identity import Checkpoint, Known
@@ -182,8 +182,8 @@ class _Work:
     def _restore_ruleset(self, *, judge_all: bool) -> None:
         """The last one applied is active; those before judged what had happened by then."""
         rows = self._connection.execute(
-            "select json_extract_string(payload, '$.ruleset'), occurred_at from internal.event_v1"
-            " where type = 'ruleset.applied' order by occurred_at, event_id"
+            "select json_extract_string(payload, '$.ruleset'), occurred_at from internal.event_v1"  # noqa: S608
+            f" where type = 'ruleset.applied' and {DECIDED} order by occurred_at, event_id"
         ).fetchall()
         if not rows:
             return

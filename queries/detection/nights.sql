@@ -9,7 +9,7 @@
 -- column findings BIGINT: findings that were reported, those that ended that night included
 -- column night VARCHAR: the whole result, as JSON
 select
-  cast(json_extract_string(payload, '$.window.since') as date) as day,
+  try_cast(json_extract_string(payload, '$.window.since') as date) as day,
   json_extract_string(payload, '$.window.timezone') as timezone,
   occurred_at as judged_at,
   json_extract_string(payload, '$.ruleset') as ruleset,
@@ -17,6 +17,7 @@ select
   payload as night
 from events
 where type = 'night.judged'
-  and ($day is null or cast(json_extract_string(payload, '$.window.since') as date) = $day)
+  and source_path is null
+  and ($day is null or try_cast(json_extract_string(payload, '$.window.since') as date) = $day)
   and ($timezone is null or json_extract_string(payload, '$.window.timezone') = $timezone)
 order by day, judged_at

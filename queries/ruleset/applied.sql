@@ -14,6 +14,7 @@ select
   json_extract_string(payload, '$.previous') as previous
 from events
 where type = 'ruleset.applied'
+  and source_path is null
   and ($since is null or occurred_at >= $since)
   and ($until is null or occurred_at < $until)
 order by applied_at, event_id

@@ -13,6 +13,8 @@ from polars.testing import assert_frame_equal
 
 from analyzer.analysis import Night, check, each_night
 from analyzer.analysis.observations import observe
+from analyzer.analysis.window import window
+from analyzer.errors import AnalyzerError
 from analyzer.store import Store, open_store, rebuild
 
 Native = Callable[..., bytes]
@@ -92,6 +94,64 @@ def test_a_night_asked_for_again_gives_the_same_answer(fleet: Store, tmp_path: P
     assert not rejudged.recorded
     assert rejudged.findings[0].latest.observed == pytest.approx(12 / 54)
     assert [one.id for one in rejudged.findings] == [one.id for one in first.findings]
+
+
+def test_what_was_taken_back_can_be_told_again(fleet: Store, tmp_path: Path, native: Native) -> None:
+    """Late events may take a finding away and others bring it back: it is open again, under its id."""
+    (told,) = night(fleet, 30).findings
+    day = START + timedelta(days=30)
+    late = tmp_path / "late.jsonl"
+
+    def come(mark: str, **payload: Any) -> None:
+        lines = (
+            native(f"{mark}{each}", at=f"{day}T09:00:00", session=f"late-{each}", caller="probe", **payload)
+            for each in range(1_000)
+        )
+        late.write_bytes(b"".join(lines))
+        fleet.ingest([str(late)])
+
+    come("l", facts={"status": 429, "message": "Too Many Requests"}, reason="rate_limited")
+    assert not [one for one in night(fleet, 30, again=True).findings if one.state != "resolved"]
+    assert fleet.sql("select state, resolution from findings").rows() == [("resolved", "rejudged")]
+    come("m", facts={"message": WORDING.format(30, 1)}, reason="unknown")
+    assert told.id in {one.id for one in night(fleet, 30, again=True).of("new")}
+    states = dict(fleet.sql("select finding_id, state from findings").iter_rows())
+    assert states[told.id] == "open"
+
+
+def test_a_log_judges_no_night(fleet: Store, tmp_path: Path, native: Native) -> None:
+    """Whoever may write to a log can neither silence the night with a judgement of their own nor end its finding."""
+    silent = night(fleet, 29).to_dict()
+    silent["window"] |= dict.fromkeys(("since", "until"), f"{START + timedelta(days=30)}")
+    forged = tmp_path / "forged.jsonl"
+    forged.write_bytes(
+        native("n", kind="night.judged", at="2199-01-01T00:00:00", **silent)
+        + native("m", kind="night.judged", at="2199-01-01T00:00:00", window={"since": "9999-99-99"})
+    )
+    fleet.ingest([str(forged)])
+    (found,) = night(fleet, 30).findings
+    forged.write_bytes(native("r", kind="finding.resolved", at="2199-01-01T00:00:00", finding_id=found.id))
+    fleet.ingest([str(forged)])
+    assert fleet.sql("select state from findings").item() == "open"
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [{"window": {"since": "9999-99-99"}}, {"findings": [{"id": 7}]}, {"judged_at": None}, {"baseline": []}],
+    ids=["window", "findings", "judged_at", "baseline"],
+)
+def test_a_night_that_cannot_be_read_is_judged_anew(fleet: Store, damage: dict[str, Any]) -> None:
+    """Another version, or an editor, wrote it: the nights around it, and its own, are judged all the same."""
+    told = night(fleet, 30)
+    fleet.decide([("night.judged", {**told.to_dict(), **damage})])
+    assert night(fleet, 30).findings == told.findings
+    assert [one.id for one in night(fleet, 31).findings] == [one.id for one in told.findings]
+
+
+def test_a_night_before_all_logs_is_refused() -> None:
+    """There is no day before the calendar's first, and none that a log could speak of before 1970."""
+    with pytest.raises(AnalyzerError, match="too long ago"):
+        window(until="0001-01-01")
 
 
 def test_an_incident_keeps_its_id_until_it_ends(tmp_path: Path, native: Native) -> None:

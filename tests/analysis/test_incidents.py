@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analyzer.analysis.detection.finding import Detection
-from analyzer.analysis.findings import Finding
+from analyzer.analysis.findings import Finding, Scope
 from analyzer.analysis.incidents import QUIET_DAYS, incidents
 from analyzer.analysis.night import carried_on
 
@@ -33,6 +33,15 @@ def seen(number: int, finding: str = "spike", **known: Any) -> Detection:
 def states(detections: list[Detection], nights: int) -> list[list[str]]:
     """The states that each night reports."""
     return [[one.state for one in incidents(detections, TRAFFIC, day(number))] for number in range(nights)]
+
+
+@pytest.mark.parametrize(
+    ("caller", "who"),
+    [("probe", "probe"), (None, "the fleet"), ("", "(none)"), (" \t", "(none)"), ("x" * 5_000, "x" * 79 + "…")],
+)
+def test_a_caller_is_named_in_few_words(caller: str | None, who: str) -> None:
+    """A log may name a caller by nothing or by a book; neither is the fleet, nor fills the night's report."""
+    assert Scope(caller=caller).who == who
 
 
 def test_an_incident_opens_goes_on_and_ends() -> None:

@@ -19,6 +19,8 @@ from tests.cli.nightly import NEW_ON, after, write_nights
 
 Native = Callable[..., bytes]
 NIGHT = ("check", "--store", "x.duckdb", "--until", after(NEW_ON))
+NO_HTTP = 0
+"""The code for an answer that is none."""
 QUIET = ("check", "--store", "x.duckdb", "--until", after(NEW_ON - 1))
 
 
@@ -50,11 +52,21 @@ def store(fed: Path, tmp_path: Path) -> Path:
 class _Hook(BaseHTTPRequestHandler):
     """Answers with the codes that it was told, one after another, and keeps the bodies."""
 
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
     def do_POST(self) -> None:
         server: Any = self.server
         server.bodies.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
         code = server.codes.pop(0) if server.codes else 200
+        if code == NO_HTTP:
+            self.wfile.write(b"what you say is Greek to me\r\n\r\n")
+            return
         self.send_response(code)
+        if code == 302:
+            self.send_header("Location", f"http://127.0.0.1:{server.server_port}/elsewhere")
         self.send_header("Content-Length", "0")
         self.end_headers()
 
@@ -176,6 +188,24 @@ def test_a_webhook_that_nobody_answers_exits_with_three(run: Run, store: Path, h
     assert json.loads(run(*NIGHT, "--json").stdout)["recorded"] is True
 
 
+@pytest.mark.parametrize(("code", "why"), [(302, "HTTP 302"), (NO_HTTP, "BadStatusLine")])
+def test_a_webhook_that_does_not_take_the_body_exits_with_three(
+    run: Run, store: Path, hook: Any, code: int, why: str
+) -> None:
+    """A redirect would turn the post into a question without it; what speaks no HTTP has not taken it either."""
+    hook.codes = [code] * 9
+    done = run(*NIGHT, "--webhook", hook.url)
+    assert done.returncode == 3
+    assert f"did not take the result: {why}\n" in done.stderr
+
+
+def test_a_webhook_address_that_cannot_be_sent_stays_secret(run: Run, store: Path, hook: Any) -> None:
+    """A blank in it is refused before anything is sent, in words that do not quote it."""
+    done = run(*NIGHT, "--webhook", f"{hook.url} x")
+    assert (done.returncode, hook.bodies) == (3, [])
+    assert "secret-token" not in done.stderr
+
+
 def test_a_webhook_that_refuses_is_asked_once(run: Run, store: Path, hook: Any) -> None:
     """404 is permanent by the recovery table."""
     hook.codes = [404] * 9
@@ -189,7 +219,7 @@ def test_a_quiet_night_posts_nothing(run: Run, store: Path, hook: Any) -> None:
     assert hook.bodies == []
 
 
-@pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://example.com/x", "nonsense", "http://"])
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://example.com/x", "nonsense", "http://", "http://["])
 def test_a_webhook_is_a_web_address(run: Run, store: Path, url: str) -> None:
     """Anything else is refused, before a byte is sent."""
     done = run(*NIGHT, "--webhook", url)

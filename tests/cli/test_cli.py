@@ -132,6 +132,17 @@ def test_report_spans_what_happened_and_not_what_was_decided(run: Run, store: st
     assert "to 2026-11-10 08:15 UTC" in age
 
 
+@pytest.mark.parametrize(("words", "code"), [(["report", "no-such-path"], 3), (["--help"], 0)])
+def test_no_reader_changes_no_exit_code(words: list[str], code: int) -> None:
+    """Where nobody reads what a command says, help or complaint, its exit code is the same: 1 would be findings."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-c", "from analyzer.cli import main; main()", *words]
+    with subprocess.Popen(command, stdout=writing, stderr=writing) as done:
+        os.close(writing)
+        assert done.wait(60) == code
+
+
 def test_ingest_accounts_for_every_line(run: Run, samples: Path) -> None:
     """The JSON of the contract, twice: the second run adds nothing."""
     first = json.loads(run("ingest", str(samples), "--store", "s.duckdb", "--json").stdout)

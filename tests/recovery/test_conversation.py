@@ -268,6 +268,7 @@ def test_objects_of_client_libraries_are_messages_too() -> None:
         ({"role": "user", "content": "x" * 400, "metadata": {"tokens": {"total": 7}}}, 7),
         ({"role": "user", "content": "x" * 400, "metadata": {"tokens": 8}}, 8),
         ({"role": "user", "content": "x" * 400, "metadata": {"tokens": {"total": 0}}}, 100),
+        ({"role": "user", "content": "x" * 400, "metadata": {"tokens": {"total": 10**400}}}, 100),
         ({"role": "user", "content": [{"type": "image", "source": {"data": "A" * 9_999}}]}, 1_600),
         ({"role": "user", "content": None}, 1),
     ],

@@ -132,6 +132,19 @@ def test_a_file_that_says_nonsense_blocks_nothing(guard: RateGuard, tmp_path: Pa
     assert guard.record("openai", limited=True, wait_seconds=2).wait_seconds == 2
 
 
+def test_no_limit_on_file_holds_for_ever(guard: RateGuard, tmp_path: Path) -> None:
+    """A reset that lies further behind its record than any limit lasts is nonsense, too."""
+    limit = {"remaining": 0, "recorded_at": "2026-01-01T00:00:00Z", "reset_at": "2199-01-01T00:00:00Z"}
+    StateFile(tmp_path / "limits" / "openai.json").update(lambda _: {"limits": {"tokens": limit}})
+    assert guard.state("openai").ready
+
+
+@pytest.mark.parametrize("seconds", [float("nan"), float("inf"), 1e300, -1.0])
+def test_a_wait_that_is_no_time_counts_as_not_named(guard: RateGuard, seconds: float) -> None:
+    """A refusal whose wait is nonsense holds for a minute, as one without any."""
+    assert guard.record("openai", limited=True, wait_seconds=seconds).wait_seconds == 60
+
+
 def test_a_clock_set_back_makes_a_wait_no_longer_than_it_was(guard: RateGuard, clock: FakeClock) -> None:
     """A limit of a minute, recorded before the clock went back by a day, holds for a minute at most."""
     guard.record("openai", limited=True, wait_seconds=60)

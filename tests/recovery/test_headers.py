@@ -89,6 +89,22 @@ def test_moments_are_measured_against_the_servers_clock() -> None:
     assert read_limits({**headers, "age": "15"}, NOW)["requests"] == Limit(0, 30)
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"age": "-1e18"},
+        {"age": "-1e300"},
+        {"age": "1e300"},
+        {"date": "Fri, 31 Dec 9999 23:59:59 GMT", "age": "34560000"},
+        {"date": "Mon, 01 Jan 0001 00:00:00 GMT"},
+    ],
+)
+def test_a_response_from_no_time_leaves_the_limit(odd: dict[str, str]) -> None:
+    """A date or an age that no calendar holds takes nothing from the wait that stands beside it, and raises nothing."""
+    headers = {"date": "Mon, 02 Nov 2026 08:00:00 GMT", "retry-after": "7", **odd}
+    assert read_limits(headers, NOW) == {RETRY_AFTER: Limit(0, 7)}
+
+
 @given(
     st.lists(
         st.tuples(

@@ -84,16 +84,21 @@ def test_a_state_file_of_another_user_is_refused(tmp_path: Path, monkeypatch: py
             use()
 
 
-@pytest.mark.parametrize("name", ["pool.json", "pool.json.lock", "pool.json.tmp"])
+@pytest.mark.parametrize("name", ["pool.json", "pool.json.lock", "pool.json.{lock}.tmp"])
 def test_a_planted_link_leads_nowhere(tmp_path: Path, name: str) -> None:
     """A symbolic link in the place of the state, its lock or its draft is not followed: its target stays as it was."""
     target = tmp_path / "target"
     target.write_text("precious")
+    if name.endswith(".tmp"):
+        (tmp_path / "pool.json.lock").touch()
+        name = name.format(lock=(tmp_path / "pool.json.lock").stat().st_ino)
     (tmp_path / name).symlink_to(target)
     try:
         StateFile(tmp_path / "pool.json").update(lambda state: {"agents": {}})
     except StateError:
-        assert name != "pool.json.tmp"
+        assert not name.endswith(".tmp")
+    else:
+        assert not (tmp_path / name).is_symlink()
     assert target.read_text() == "precious"
 
 

@@ -106,6 +106,8 @@ def test_waiting_for_an_agent(tmp_path: Path) -> None:
         pool.wait_for("claude", 600, cancel)
     assert pool.wait_for("claude", 600) is None
     assert clock.slept == [600]
+    pool.remove(gone(seconds=1_200))
+    assert pool.wait_for("claude", float("inf")) is None
 
 
 @pytest.mark.parametrize(
@@ -116,6 +118,7 @@ def test_waiting_for_an_agent(tmp_path: Path) -> None:
         {"claude": {}},
         {"claude": {"exhausted_at": "soon"}},
         {"claude": {"exhausted_at": "2199-01-01T00:00:00Z", "reason_text": "?"}},
+        {"claude": {"exhausted_at": "2026-02-11T11:00:00Z", "reset_at": "2199-01-01T00:00:00Z"}},
     ],
 )
 def test_entries_that_make_no_sense_keep_nobody_out(tmp_path: Path, agents: object) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import stat
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -186,6 +187,27 @@ def test_a_command_that_fails(code: str, error: type[Exception]) -> None:
     """Its own full context is a limit; any other failure, a wait without end among them, is a failure."""
     with pytest.raises(error):
         CommandSummarizer(command(code), timeout_seconds=2.0)(session(), 2_000)
+
+
+def test_a_command_that_prints_without_end_costs_no_memory() -> None:
+    """The end of what it prints is kept; all of it would be hundreds of times that."""
+    code = "import os; [os.write(1, b'words\\n' * 10_000) for _ in range(1_000)]; print('made')"
+    text = CommandSummarizer(command(code))(session(), 2_000)
+    assert text.endswith("words\nmade\n")
+    assert len(text) <= 1024 * 1024
+
+
+def test_a_command_that_leaves_somebody_behind() -> None:
+    """Who holds its stdout after its end, and says nothing, is neither waited for nor left."""
+    code = "import subprocess; print('made', subprocess.Popen(['sleep', '60']).pid)"
+    began = time.monotonic()
+    made, pid = CommandSummarizer(command(code))(session(), 2_000).split()
+    assert made == "made"
+    assert time.monotonic() - began < 30
+    deadline = time.monotonic() + 10
+    while Path(f"/proc/{pid}/stat").exists() and " Z " not in Path(f"/proc/{pid}/stat").read_text():
+        assert time.monotonic() < deadline, "it was left behind"
+        time.sleep(0.05)
 
 
 def test_a_command_that_does_not_exist() -> None:

@@ -129,6 +129,62 @@ def test_an_agent_that_is_out_is_not_started(analyzer: Place) -> None:
     assert len(analyzer.events("agent.restored")) == 1
 
 
+def test_a_configuration_that_others_may_write_names_no_command(analyzer: Place) -> None:
+    """It is looked for in all folders above, and one of them may be everybody's: nothing is started by it."""
+    settings = analyzer.folder / "analyzer.toml"
+    settings.write_text('[relay]\nsummarizer = "touch planted"\n')
+    (analyzer.folder / "below").mkdir()
+    command = [*CLI, "run", "--", "true"]
+    for mode, code in ((0o666, 2), (0o664, 0)):
+        settings.chmod(mode)
+        done = subprocess.run(
+            command, cwd=analyzer.folder / "below", env=analyzer.environment, capture_output=True, text=True, timeout=60
+        )
+        assert done.returncode == code, done.stderr
+        assert ("others may write it" in done.stderr) is (code != 0)
+
+
+def test_a_pool_that_cannot_be_written_takes_nothing_from_the_run(analyzer: Place) -> None:
+    """The command's exit code, its failure and its usage limit are logged; stderr says why it stays in the pool."""
+    (analyzer.folder / "pool.json.lock").symlink_to("nowhere/lock")
+    done = limited(analyzer, LINE, 7)
+    assert (done.returncode, done.stdout) == (7, f"{LINE}\n")
+    assert "stays in the pool: cannot use the state file pool.json" in done.stderr
+    assert [event["payload"]["exit_code"] for event in analyzer.events("agent.exhausted")] == [7]
+    assert [event["payload"]["outcome"] for event in analyzer.events("error.classified")] == ["surfaced"]
+
+
+def test_nobody_reads_the_narration(analyzer: Place) -> None:
+    """Where the reader of stderr has gone, the command still ends as it would, with its own exit code."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    with analyzer.begin(
+        "run", "--", "sh", "-c", "echo printed; exit 3", stdout=subprocess.PIPE, stderr=writing
+    ) as done:
+        os.close(writing)
+        assert done.communicate(timeout=60)[0] == b"printed\n"
+    assert done.returncode == 3
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_streams_that_are_closed_lend_their_numbers_to_no_file(analyzer: Place, closed: str) -> None:
+    """What the command prints there goes nowhere, and into no log; its exit code is ours."""
+    words = " ".join(["run", "--", "sh", "-c", "'echo out; echo err >&2; exit 5'"])
+    script = f'"$@" {words} {closed}'
+    done = subprocess.run(
+        ["sh", "-c", script, "sh", *CLI],
+        cwd=analyzer.folder,
+        env=analyzer.environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 5, done.stderr
+    assert done.stdout == ("" if ">&- " in f"{closed} ".replace("2>&-", "") else "out\n")
+    (failure,) = analyzer.events("error.classified")
+    assert failure["payload"]["facts"]["exit_code"] == 5
+
+
 def test_what_a_day_of_runs_leaves_is_in_the_report(analyzer: Place) -> None:
     """Limits, full contexts, hangs, a flaky network and relays: ingest reads the log, report and queries show it."""
     hour = int((datetime.now(UTC) + timedelta(hours=1)).timestamp())

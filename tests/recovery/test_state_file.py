@@ -181,7 +181,25 @@ def test_who_cannot_have_the_lock_is_told(tmp_path: Path) -> None:
     assert caught.value.exit_code == 75
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "null", "\x00\x00", '{"a": 1}{'])
+def test_who_was_overruled_touches_nobody_s_draft(tmp_path: Path) -> None:
+    """It goes on in the very moment in which its successor has written a draft: the successor's state is what stays."""
+    path = tmp_path / "state.json"
+    overruled = StateFile(path)
+    with overruled._locked() as former:
+        (tmp_path / "state.json.lock").unlink()
+
+        class Successor(StateFile):
+            def _holds(self, lock: int) -> bool:
+                if list(tmp_path.glob("*.tmp")):
+                    with pytest.raises(StateBusyError):
+                        overruled._store({"by": "the overruled one"}, former)
+                return super()._holds(lock)
+
+        Successor(path).update(lambda _: {"by": "the successor"})
+    assert json.loads(path.read_text()) == {"by": "the successor"}
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", "\x00\x00", '{"a": 1}{', '{"a": NaN}', '{"a": [-1e999]}'])
 def test_a_damaged_file_is_set_aside(tmp_path: Path, text: str) -> None:
     """It reads as no state; the next writer keeps it under another name."""
     path = tmp_path / "state.json"

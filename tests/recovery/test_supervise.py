@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -13,8 +14,9 @@ from typing import Any
 
 import pytest
 
+from analyzer.errors import AnalyzerError
 from analyzer.events import EventLog
-from analyzer.recovery import Limits, Run, Streams, supervise
+from analyzer.recovery import Limits, Run, Streams, process_stdin, supervise
 from analyzer.recovery.process import OutputError
 from analyzer.recovery.process_signals import held_back
 from analyzer.recovery.step_error import StepError
@@ -81,6 +83,15 @@ def alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+@pytest.mark.parametrize("seconds", [float("nan"), float("inf"), 1e10, -1.0])
+@pytest.mark.parametrize("name", ["timeout_seconds", "grace_seconds", "max_wait_seconds"])
+def test_a_limit_that_is_no_time_is_refused(name: str, seconds: float) -> None:
+    """What no timer of the system can hold is said before anything is started."""
+    with pytest.raises(AnalyzerError, match=r"no (timeout|grace|max_wait) of") as caught:
+        Limits(**{name: seconds})
+    assert caught.value.hint
 
 
 @pytest.mark.parametrize(
@@ -190,6 +201,43 @@ def test_output_that_cannot_be_written_ends_the_command() -> None:
             supervise(("yes",), streams=Streams(full, None))
     finally:
         os.close(full)
+
+
+def test_a_reader_that_leaves_after_the_timeout_hides_nothing(bench: Bench) -> None:
+    """Who reads slowly and goes before all has been handed on still learns that the command was timed out."""
+    reading, writing = os.pipe()
+    leaving = threading.Timer(1.5, os.close, [reading])
+    leaving.start()
+    with EventLog(bench.log) as log:
+        done = supervise(
+            python("import os\nwhile True: os.write(1, b'x' * 65_536)"),
+            limits=Limits(timeout_seconds=0.5, grace_seconds=0.2),
+            streams=Streams(writing, None),
+            log=log,
+        )
+    leaving.join()
+    os.close(writing)
+    assert isinstance(done.error, StepError)
+    assert (done.exit_code, done.error.failure_reason) == (124, "timeout")
+
+
+def test_stdin_that_cannot_be_kept_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a full disk the first command still reads all of it, and no later one is given a part for the whole."""
+
+    def full(_: int, __: bytes) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(process_stdin, "write_all", full)
+    source, writing = os.pipe()
+    os.write(writing, b"all of it")
+    os.close(writing)
+    stdin = process_stdin.Stdin(source)
+    with os.fdopen(stdin.feed(), "rb") as first:
+        assert first.read() == b"all of it"
+    with pytest.raises(process_stdin.StdinError, match="No space left"):
+        stdin.feed()
+    stdin.close()
+    os.close(source)
 
 
 def test_stdin_passes_through(bench: Bench, tmp_path: Path) -> None:

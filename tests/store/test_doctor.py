@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import stat
 from collections.abc import Callable
 from datetime import datetime
@@ -102,6 +103,15 @@ def test_little_space_is_a_problem(path: Path, monkeypatch: pytest.MonkeyPatch) 
     """A rebuild could not be made."""
     monkeypatch.setattr("analyzer.store.doctor.SPARE_BYTES", 2**62)
     assert states(examine(str(path))) == {"space": "problem"}
+
+
+def test_a_lost_journal_is_a_problem(path: Path, tmp_path: Path) -> None:
+    """Where the store has events that no log need have any more; a store of its own logs alone never had one."""
+    shutil.rmtree(tmp_path / "s.journal")
+    assert states(examine(str(path))) == {"journal": "problem"}
+    assert "1 event" in found(examine(str(path)), "journal").said
+    feed(tmp_path / "own.duckdb", tmp_path / "telemetry")
+    assert found(examine(str(tmp_path / "own.duckdb")), "journal").state == "ok"
 
 
 def test_a_damaged_journal_is_a_problem(path: Path, tmp_path: Path) -> None:

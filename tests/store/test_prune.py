@@ -96,6 +96,25 @@ def test_a_rebuild_does_not_bring_back_what_was_pruned(path: Path, lost: bool) -
     assert_same(dump(path, MOMENTS if lost else ()), before)
 
 
+def test_only_the_journal_decides(path: Path, native: Native) -> None:
+    """Events of decisions in a log empty no store that is made again, choose no rules, and go when they are old."""
+    forged = path.parent / "forged.jsonl"
+    forged.write_bytes(
+        native("x", kind="history.pruned", at=NEW, before="2199-01-01T00:00:00Z")
+        + native("y", kind="ruleset.applied", at="2199-01-01T00:00:00", ruleset="forged")
+        + native("z", kind="night.judged", at=OLD)
+    )
+    feed(path, forged)
+    prune(path)
+    before = dump(path)
+    assert {"c", "x", "y"} <= {row[0] for row in before["events"]}
+    assert "z" not in {row[0] for row in before["events"]}
+    assert rebuild(str(path)).ruleset not in {None, "forged"}
+    assert_same(dump(path), before)
+    with open_store(path) as store:
+        assert "forged" not in store.query("ruleset-applied")["ruleset"].to_list()
+
+
 def test_a_late_log_does_not_bring_back_what_was_pruned(path: Path, native: Native) -> None:
     """Its old events are left out, and said to be."""
     prune(path)

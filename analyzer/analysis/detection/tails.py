@@ -116,11 +116,6 @@ def chi_square_tail(value: float, degrees: float) -> float:
     return front * fraction
 
 
-def normal_tail(z: float) -> float:
-    """P(Z >= z) of a standard normal variable."""
-    return math.erfc(z / math.sqrt(2)) / 2
-
-
 def wilson_interval(share: float, trials: float, confidence: float = 0.95) -> tuple[float, float]:
     """Score interval of a share seen in (effectively) so many trials (Wilson 1927; Brown, Cai & DasGupta 2001)."""
     if trials <= 0:

@@ -27,6 +27,7 @@ with decision as (
     payload
   from internal.event_v1
   where type in ('finding.opened', 'finding.resolved')
+    and source_path is null
 ),
 
 folded as (

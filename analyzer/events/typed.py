@@ -1,0 +1,140 @@
+"""One method a type of event: the same as `append`, with the payload's keys checked by a type checker."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from analyzer.classifier import Classification
+    from analyzer.events import payloads
+
+
+class TypedEvents(ABC):
+    """What appends events of any type appends those of the known types by name."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def append(
+        self,
+        type: str,  # noqa: A002 - the field's name in the log
+        payload: Mapping[str, Any] | None = None,
+        *,
+        session: str | None = None,
+        at: datetime | None = None,
+    ) -> str | None:
+        """The event's id once it is written, None if it could not be."""
+
+    def error_classified(
+        self,
+        classification: Classification,
+        *,
+        session: str | None = None,
+        at: datetime | None = None,
+        **payload: Unpack[payloads.ErrorClassified],
+    ) -> str | None:
+        """`error.classified`, with everything that the classification knows; the keywords add to it or override it."""
+        return self.append("error.classified", error_payload(classification, **payload), session=session, at=at)
+
+    def retry_scheduled(self, *, session: str | None = None, **payload: Unpack[payloads.RetryScheduled]) -> str | None:
+        """`retry.scheduled`."""
+        return self.append("retry.scheduled", payload, session=session)
+
+    def retry_settled(self, *, session: str | None = None, **payload: Unpack[payloads.RetrySettled]) -> str | None:
+        """`retry.settled`."""
+        return self.append("retry.settled", payload, session=session)
+
+    def relay_triggered(self, *, session: str | None = None, **payload: Unpack[payloads.Relay]) -> str | None:
+        """`relay.triggered`."""
+        return self.append("relay.triggered", payload, session=session)
+
+    def relay_checkpointed(self, *, session: str | None = None, **payload: Unpack[payloads.Relay]) -> str | None:
+        """`relay.checkpointed`."""
+        return self.append("relay.checkpointed", payload, session=session)
+
+    def relay_resumed(self, *, session: str | None = None, **payload: Unpack[payloads.Relay]) -> str | None:
+        """`relay.resumed`."""
+        return self.append("relay.resumed", payload, session=session)
+
+    def relay_halted(self, *, session: str | None = None, **payload: Unpack[payloads.Relay]) -> str | None:
+        """`relay.halted`."""
+        return self.append("relay.halted", payload, session=session)
+
+    def relay_skipped(self, *, session: str | None = None, **payload: Unpack[payloads.Relay]) -> str | None:
+        """`relay.skipped`."""
+        return self.append("relay.skipped", payload, session=session)
+
+    def context_recovered(
+        self, *, session: str | None = None, **payload: Unpack[payloads.ContextRecovery]
+    ) -> str | None:
+        """`context.recovered`."""
+        return self.append("context.recovered", payload, session=session)
+
+    def context_unrecovered(
+        self, *, session: str | None = None, **payload: Unpack[payloads.ContextRecovery]
+    ) -> str | None:
+        """`context.unrecovered`."""
+        return self.append("context.unrecovered", payload, session=session)
+
+    def agent_exhausted(
+        self, *, session: str | None = None, **payload: Unpack[payloads.AgentAvailability]
+    ) -> str | None:
+        """`agent.exhausted`."""
+        return self.append("agent.exhausted", payload, session=session)
+
+    def agent_restored(
+        self, *, session: str | None = None, **payload: Unpack[payloads.AgentAvailability]
+    ) -> str | None:
+        """`agent.restored`."""
+        return self.append("agent.restored", payload, session=session)
+
+    def budget_exhausted(
+        self, *, session: str | None = None, **payload: Unpack[payloads.BudgetExhausted]
+    ) -> str | None:
+        """`budget.exhausted`."""
+        return self.append("budget.exhausted", payload, session=session)
+
+    def call_short_circuited(
+        self, *, session: str | None = None, **payload: Unpack[payloads.CallShortCircuited]
+    ) -> str | None:
+        """`call.short_circuited`."""
+        return self.append("call.short_circuited", payload, session=session)
+
+    def session_observed(
+        self, *, session: str | None = None, **payload: Unpack[payloads.SessionObserved]
+    ) -> str | None:
+        """`session.observed`."""
+        return self.append("session.observed", payload, session=session)
+
+    def ruleset_applied(self, *, session: str | None = None, **payload: Unpack[payloads.RulesetApplied]) -> str | None:
+        """`ruleset.applied`."""
+        return self.append("ruleset.applied", payload, session=session)
+
+    def finding_opened(self, *, session: str | None = None, **payload: Unpack[payloads.Finding]) -> str | None:
+        """`finding.opened`."""
+        return self.append("finding.opened", payload, session=session)
+
+    def finding_resolved(self, *, session: str | None = None, **payload: Unpack[payloads.Finding]) -> str | None:
+        """`finding.resolved`."""
+        return self.append("finding.resolved", payload, session=session)
+
+    def history_pruned(self, *, session: str | None = None, **payload: Unpack[payloads.HistoryPruned]) -> str | None:
+        """`history.pruned`."""
+        return self.append("history.pruned", payload, session=session)
+
+
+def error_payload(
+    classification: Classification, **known: Unpack[payloads.ErrorClassified]
+) -> payloads.ErrorClassified:
+    """The payload of `error.classified`: the classification, its facts, and what the caller knows; nulls left out."""
+    verdict = {
+        **classification.to_dict(),
+        "remediation": classification.remediation,
+        "facts": classification.facts.to_dict(),
+    }
+    return {key: value for key, value in {**verdict, **known}.items() if value is not None}  # type: ignore[return-value]
