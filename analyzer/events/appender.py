@@ -95,15 +95,14 @@ class Appender:
 
     def _attempt(self, act: Callable[[bytes, int, int], _T], line: bytes, nanoseconds: int) -> _T:
         """Act, after a failure again, where the failure leaves a place to go to; `act` gets the part to begin with."""
-        number = NEWEST
-        for left in reversed(range(_ATTEMPTS)):
+        number, left = NEWEST, _ATTEMPTS
+        while True:
             try:
                 return act(line, nanoseconds, number)
             except OSError as failure:
-                number = self._move_on(failure)
+                number, left = self._move_on(failure), left - 1
                 if not left:
                     raise
-        raise AssertionError("unreachable")
 
     def _write_once(self, line: bytes, nanoseconds: int, number: int) -> Part:
         part = self._place(line, nanoseconds, number)

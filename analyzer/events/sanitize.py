@@ -28,7 +28,7 @@ _LOOKAHEAD = 4_096
 _CUT_NOTE = 48
 # What the encoder takes for an integer.
 _LEAST, _LARGEST = -(2**63), 2**64 - 1
-_SCALARS = frozenset({str, bool, type(None), int, float})
+_SCALARS = frozenset({bool, type(None), float})
 _encode = msgspec.json.Encoder().encode
 
 
@@ -68,15 +68,19 @@ def _plain_items(value: Any, level: int) -> int:
         value = value.values()
     for item in value:
         kind = type(item)
-        if kind is int and not _LEAST <= item <= _LARGEST:
-            # The encoder writes it as it is, and other readers of JSON round or refuse it.
-            return MAX_ITEMS + 1
-        if kind not in _SCALARS:
-            if kind is not dict and kind is not list:
+        if kind is str:  # most of them
+            continue
+        if kind is int:
+            if not _LEAST <= item <= _LARGEST:
+                # The encoder writes it as it is, and other readers of JSON round or refuse it.
                 return MAX_ITEMS + 1
+        elif kind is dict or kind is list:
             total += _plain_items(item, level + 1)
             if total > MAX_ITEMS:  # also what ends the way through containers that hold each other
                 return total
+        elif kind not in _SCALARS:
+            return MAX_ITEMS + 1
+    return total
     return total
 
 
