@@ -34,3 +34,11 @@ def run(tmp_path: Path) -> Run:
         )
 
     return call
+
+
+@pytest.fixture
+def store(run: Run, samples: Path, tmp_path: Path) -> str:
+    """A store of the samples."""
+    path = str(tmp_path / "s.duckdb")
+    run("ingest", str(samples), "--store", path)
+    return path
