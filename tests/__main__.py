@@ -19,7 +19,7 @@ BIN = Path(sys.executable).parent
 Check = tuple[str, list[str], dict[str, str]]
 
 PYTEST = [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider"]
-FIRST = ["tests/store", "tests/events", "tests/recovery"]
+FIRST = ["tests/store", "tests/events", "tests/recovery", "tests/report"]
 """With what else is in the first lane, as much work as all other tests together."""
 ZONED = [
     f"tests/{name}"
@@ -47,7 +47,7 @@ LANES: tuple[tuple[Check, ...], ...] = (
         ("format", [str(BIN / "ruff"), "format", "--check", "--quiet", "."], {}),
         ("types", [sys.executable, "-m", "mypy"], {}),
         ("layers", [str(BIN / "lint-imports")], {}),
-        ("tests of events, store and recovery", [*PYTEST, *FIRST], {"TZ": "UTC"}),
+        ("tests of events, store, recovery and report", [*PYTEST, *FIRST], {"TZ": "UTC"}),
         # Days must not move with the machine's own zone; this one is off by 45 minutes from every round number.
         ("tests in another time zone", [*PYTEST, *ZONED], {"TZ": "Asia/Kathmandu"}),
     ),
