@@ -14,7 +14,7 @@ from analyzer.analysis.findings import TITLES, Finding
 from analyzer.analysis.spikes import Spikes, spikes_of
 from analyzer.analysis.tables import Table, json_rows, table
 from analyzer.analysis.window import Window
-from analyzer.analysis.window_findings import judge_window
+from analyzer.analysis.window_findings import judge_under
 from analyzer.events.times import format_time, now
 from analyzer.store import NOT_LOGS, Store
 
@@ -174,8 +174,14 @@ def overview(store: Store, window: Window, rules_path: str | None = None) -> Ove
     Raises:
         RulesError: the rules at `rules_path` cannot be used.
     """
+    ruleset = store.judge_history(rules_path)
+    with store.pinned():
+        return _overview(store, window, ruleset)
+
+
+def _overview(store: Store, window: Window, ruleset: str) -> Overview:
     row = next(table(store, "overview-totals", window).frame.iter_rows(named=True))
-    judged = judge_window(store, window, rules_path)
+    judged = judge_under(store, window, ruleset)
     return Overview(
         generated_at=now(),
         window=window,

@@ -49,7 +49,11 @@ def judge_window(store: Store, window: Window, rules_path: str | None = None) ->
     Raises:
         RulesError: the rules at `rules_path` cannot be used.
     """
-    ruleset = store.judge_history(rules_path)
+    return judge_under(store, window, store.judge_history(rules_path))
+
+
+def judge_under(store: Store, window: Window, ruleset: str) -> Judged:
+    """The same under a ruleset of this digest, which has judged all of history."""
     seen = observe(store, _last_day(window), window.timezone, ruleset)
     counts = seen.counts
     if counts.is_empty():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any, Self
 
@@ -18,6 +19,7 @@ from analyzer.store.database import connect, first_line, missing, private_files,
 from analyzer.store.decisions import decide
 from analyzer.store.ingest import IngestResult, ingest, open_journal
 from analyzer.store.lock import MEMORY, exclusive, patiently
+from analyzer.store.pinning import pinned
 from analyzer.store.prune import Prune, apply_horizon, prune
 from analyzer.store.quarantine import Retry, retry
 from analyzer.store.reclassify import Reclassification, reclassify, verdicts
@@ -48,6 +50,13 @@ class Store:
             QueryError: it is more than one statement, or writes, or the database refuses it.
         """
         return adhoc.run(self._connection, sql, limit=None).frame
+
+    def pinned(self) -> AbstractContextManager[None]:
+        """For many questions about one moment: within the block `errors` and `retries` are worked out once.
+
+        What is written meanwhile does not show in them.
+        """
+        return pinned(self._connection)
 
     def ingest(self, paths: Iterable[str], progress: Callable[[str, int, int], None] | None = None) -> IngestResult:
         """Read what is new below the paths. The store must be open for writing.

@@ -31,8 +31,8 @@ pair as (
     count(*) filter (where r.outcome not in ('aborted', 'unresolved')) as ended,
     count(*) filter (where r.outcome = 'recovered') as recovered,
     cast(sum(r.attempts) as bigint) as attempts,
-    sum(r.waited_seconds) as waited_seconds,
-    coalesce(sum(r.waited_seconds) filter (where r.outcome <> 'recovered'), 0) as wasted_seconds
+    round(sum(r.waited_seconds), 3) as waited_seconds,
+    coalesce(round(sum(r.waited_seconds) filter (where r.outcome <> 'recovered'), 3), 0) as wasted_seconds
   from retries as r
   left join last_error as e
     on r.operation = e.operation

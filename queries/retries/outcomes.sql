@@ -50,8 +50,8 @@ select
   count(*) filter (where outcome = 'recovered')
   / nullif(count(*) filter (where outcome not in ('aborted', 'unresolved')), 0) as recovery_share,
   cast(sum(attempts) as bigint) as attempts,
-  sum(waited_seconds) as waited_seconds,
-  coalesce(sum(waited_seconds) filter (where outcome <> 'recovered'), 0) as wasted_seconds
+  round(sum(waited_seconds), 3) as waited_seconds,
+  coalesce(round(sum(waited_seconds) filter (where outcome <> 'recovered'), 3), 0) as wasted_seconds
 from chain
 group by reason
 order by chains desc, reason

@@ -47,7 +47,8 @@ select
   ) as attempts,
   coalesce(
     max(waited_seconds) filter (where type = 'retry.settled'),
-    sum(delay_seconds) filter (where type = 'retry.scheduled'),
+    -- Milliseconds: sums of fractions end differently with the order of their terms.
+    round(sum(delay_seconds) filter (where type = 'retry.scheduled'), 3),
     0
   ) as waited_seconds,
   min(occurred_at) as started_at,
