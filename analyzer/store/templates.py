@@ -15,29 +15,23 @@ _SPACES = "\t\n\v\f\r"
 
 def macros() -> tuple[str, ...]:
     """The statements that make them."""
+    needed = sorted({each.needs for each in PASSES if each.needs})
+    always = [each for each in PASSES if not each.needs]
     # Most messages have nothing to tidy and nothing that half of the passes need; to look for that costs little.
     rare = " or ".join(
         (
             f"strlen(message) > {MAX_CHARS} or starts_with(message, ' ') or ends_with(message, ' ')",
-            *(f"contains(message, {_quoted(text)})" for text in ("  ", *_SPACES, *sorted(_needed()))),
+            *(f"contains(message, {_quoted(text)})" for text in ("  ", *_SPACES, *needed)),
         )
     )
     line = f"trim(regexp_replace(left(message, {MAX_CHARS}), '[{_SPACES} ]{{2,}}|[{_SPACES}]', ' ', 'g'), ' ')"
-    text = f"case when {rare} then {_masked(line, PASSES)} else {_masked('message', _always())} end"
+    text = f"case when {rare} then {_masked(line, PASSES)} else {_masked('message', always)} end"
     said = ", ".join(f"json_extract_string(facts, '$.{name}')" for name in ("message", "stderr", "stdout"))
     return (
         f"create or replace macro internal.message(facts) as (coalesce({said}))",
         f"create or replace macro internal.template(message) as ({text})",
         f"create or replace macro internal.fingerprint(template) as ('{VERSION}-' || left(sha256(template), 12))",
     )
-
-
-def _needed() -> set[str]:
-    return {each.needs for each in PASSES if each.needs}
-
-
-def _always() -> list[Pass]:
-    return [each for each in PASSES if not each.needs]
 
 
 def _masked(text: str, passes: Iterable[Pass]) -> str:

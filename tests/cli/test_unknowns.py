@@ -12,13 +12,6 @@ import pytest
 from tests.cli.conftest import Run
 
 
-@pytest.fixture
-def store(run: Run, samples: Path, tmp_path: Path) -> str:
-    """A store of the samples."""
-    run("ingest", str(samples), "--store", "x.duckdb")
-    return str(tmp_path / "x.duckdb")
-
-
 def test_groups_are_shown_with_the_verdict_first(run: Run, store: str) -> None:
     """Eighty columns where there is no terminal."""
     done = run("unknowns", "--store", store)
