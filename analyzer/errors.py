@@ -20,6 +20,9 @@ HALTED = 125
 NOT_STARTED = 127
 INTERRUPTED = 130
 
+FREE_SPACE = "free space, then run the same command again"
+"""The hint where a disk is full: whatever was being done goes on from where it stands."""
+
 
 class AnalyzerError(Exception):
     """Something a person can mend; `hint` says how."""

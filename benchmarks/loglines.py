@@ -1,4 +1,4 @@
-"""Log lines with known templates: `tests/analysis/templates.jsonl` filled with made-up values.
+"""Log lines with known templates: `tests/analysis/rules/templates.jsonl` filled with made-up values.
 
 Each entry is a format string of the kind that well-known systems print, with named slots and the number of lines that
 it gives in one round; the same seed gives the same lines.
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-CORPUS = Path(__file__).resolve().parents[1] / "tests" / "analysis" / "templates.jsonl"
+CORPUS = Path(__file__).resolve().parents[1] / "tests" / "analysis" / "rules" / "templates.jsonl"
 
 _USERS = [
     "root",

@@ -13,7 +13,7 @@ import polars as pl
 
 from analyzer.events.ids import derived_id
 from analyzer.store import open_store
-from analyzer.store.frames import register
+from analyzer.store.db.frames import register
 from analyzer.store.store import Store
 
 TEMPLATES: tuple[dict[str, object], ...] = (

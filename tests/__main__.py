@@ -1,6 +1,6 @@
-"""Every check of the project, as `python -m tests`: style, types, layers, and the tests in two time zones.
+"""Every check of the project, as `python -m tests`: style, types, layers, unused code, and the tests in two time zones.
 
-Two lanes run beside each other, since tests wait for processes and locks; a check's output comes when it has ended.
+The tests use all cores and at least two processes, since many of them wait for other processes and for locks.
 """
 
 from __future__ import annotations
@@ -9,81 +9,72 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Lock
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 BIN = Path(sys.executable).parent
 Check = tuple[str, list[str], dict[str, str]]
 
-PYTEST = [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider"]
-FIRST = ["tests/store", "tests/events", "tests/recovery", "tests/report"]
-"""With what else is in the first lane, as much work as all other tests together."""
+WORKERS = max(2, os.cpu_count() or 1)
+PYTEST = [
+    sys.executable,
+    "-m",
+    "pytest",
+    "-q",
+    "-rs",
+    "-p",
+    "no:cacheprovider",
+    "-n",
+    str(WORKERS),
+    "--dist",
+    "worksteal",
+]
 ZONED = [
     f"tests/{name}"
     for name in (
-        "analysis/test_check.py",
-        "analysis/test_incidents.py",
-        "analysis/test_window_findings.py",
+        "analysis/nightly/test_check.py",
+        "analysis/nightly/test_incidents.py",
+        "analysis/summary/test_window_findings.py",
         "classifier/test_exhaustion.py",
-        "classifier/test_reset_times.py",
+        "classifier/reading/test_reset_times.py",
         "events/test_codec.py",
         "events/test_log.py",
         "events/test_times_and_ids.py",
         "importers",
-        "recovery/test_headers.py",
+        "recovery/limits/test_headers.py",
         "report/test_text.py",
-        "store/test_catalogue_and_views.py",
-        "store/test_prune.py",
+        "store/query/test_catalogue_and_views.py",
+        "store/upkeep/test_prune.py",
         "store/test_store.py",
     )
 ]
 """Where days, hours and times of files are computed or shown."""
-LANES: tuple[tuple[Check, ...], ...] = (
-    (
-        ("style", [str(BIN / "ruff"), "check", "--quiet", "."], {}),
-        ("format", [str(BIN / "ruff"), "format", "--check", "--quiet", "."], {}),
-        ("types", [sys.executable, "-m", "mypy"], {}),
-        ("layers", [str(BIN / "lint-imports")], {}),
-        ("tests of events, store, recovery and report", [*PYTEST, *FIRST], {"TZ": "UTC"}),
-        # Days must not move with the machine's own zone; this one is off by 45 minutes from every round number.
-        ("tests in another time zone", [*PYTEST, *ZONED], {"TZ": "Asia/Kathmandu"}),
-    ),
-    (("all other tests", [*PYTEST, "tests", *(f"--ignore={name}" for name in FIRST)], {"TZ": "UTC"}),),
+CHECKS: tuple[Check, ...] = (
+    ("style", [str(BIN / "ruff"), "check", "--quiet", "."], {}),
+    ("format", [str(BIN / "ruff"), "format", "--check", "--quiet", "."], {}),
+    ("types", [sys.executable, "-m", "mypy"], {}),
+    ("layers", [str(BIN / "lint-imports")], {}),
+    ("dependencies", [str(BIN / "deptry"), "."], {}),
+    ("rooms and unused code", [sys.executable, "-m", "tests.house"], {}),
+    ("tests", [*PYTEST, "tests"], {"TZ": "UTC"}),
+    # Days must not move with the machine's own zone; this one is off by 45 minutes from every round number.
+    ("tests in another time zone", [*PYTEST, *ZONED], {"TZ": "Asia/Kathmandu"}),
 )
-_printing = Lock()
 
 
 def main() -> int:
     """Run all checks, and say at the end which ones failed."""
-    with ThreadPoolExecutor(len(LANES)) as lanes:
-        failed = [name for names in lanes.map(_run, LANES) for name in names]
+    failed = [name for name, command, environment in CHECKS if not _passes(name, command, environment)]
     print(f"failed: {', '.join(failed)}" if failed else "all checks passed", flush=True)
     return bool(failed)
 
 
-def _run(checks: Iterable[Check]) -> list[str]:
-    """The checks one after another; the names of those that failed."""
-    failed = []
-    for name, command, environment in checks:
-        began = time.monotonic()
-        done = subprocess.run(
-            command,
-            cwd=REPOSITORY,
-            env={**os.environ, **environment},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            encoding="utf-8",
-            errors="replace",
-            check=False,
-        )
-        with _printing:
-            print(f"== {name}: {time.monotonic() - began:.0f} s\n{done.stdout}", end="", flush=True)
-        if done.returncode:
-            failed.append(name)
-    return failed
+def _passes(name: str, command: list[str], environment: dict[str, str]) -> bool:
+    began = time.monotonic()
+    print(f"== {name}", flush=True)
+    done = subprocess.run(command, cwd=REPOSITORY, env={**os.environ, **environment}, check=False)
+    print(f"== {name}: {time.monotonic() - began:.0f} s", flush=True)
+    return not done.returncode
 
 
 if __name__ == "__main__":

@@ -12,8 +12,11 @@ from pathlib import Path
 import click
 
 from analyzer.cli import COMMANDS, cli
+from analyzer.redaction.commands import NAMES
+from analyzer.redaction.families import FAMILIES
+from analyzer.redaction.keys import PHRASES, SHORT
 from analyzer.store import catalogue, views
-from analyzer.store.header import Column, Param
+from analyzer.store.db.sql_header import Column, Param
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 HELP_WIDTH = 88
@@ -201,7 +204,7 @@ def views_page() -> str:
     """Every view and its columns."""
     known = views()
     lines = [
-        NOTE.format(source="the header of the .sql file in `analyzer/store/views/`"),
+        NOTE.format(source="the header of the .sql file in `analyzer/store/db/views/`"),
         "# Views",
         "",
         "What SQL over a store may rely on: these views and columns keep their meaning; the tables behind them, whose",
@@ -218,9 +221,51 @@ def views_page() -> str:
         "| --- | --- |",
     ]
     lines += [f"| [{name}](#{name}) | {_cell(header.description)} |" for name, header in sorted(known.items())]
+    lines += [
+        "",
+        "`errors_under` and `comparable_errors` are asked with arguments, as functions are:",
+        "`select reason, count(*) from errors_under(null) group by all`. Three more functions say in one place what is",
+        "counted: `is_unknown(reason, detail)` holds for an error that counts as unknown, `is_counted(reason, detail)`",
+        "for one that takes part in the unknown share, and `is_decision(type)` for an event of the analyzer itself.",
+    ]
     for name, header in sorted(known.items()):
-        lines += ["", f"## {name}", "", header.description, "", *_columns(header.columns)]
+        asked = ", ".join(f"{param.name} {param.type}" for param in header.params)
+        usage = [f"`{name}({asked})`", ""] if asked else []
+        lines += ["", f"## {name}", "", *usage, header.description, "", *_columns(header.columns)]
     return "\n".join(lines) + "\n"
+
+
+SECRETS_PAGE = DOCS / "SECURITY.md"
+SECRETS_BEGIN = NOTE.format(source="`analyzer/redaction/families.py`, `keys.py`, `commands.py`")
+SCANNERS = ("gitleaks", "detect-secrets", "trufflehog")
+SECRETS_END = "<!-- Until here. -->"
+
+
+def known_secrets() -> str:
+    """What redaction knows, as docs/SECURITY.md lists it."""
+    families: dict[str, list[str]] = {}
+    for family in FAMILIES:
+        known = family.source if family.source in SCANNERS else "vendors and standards"
+        families.setdefault(known, []).append(f"`{family.name}`")
+    lines = [SECRETS_BEGIN, "", "| by its shape, after | |", "| --- | --- |"]
+    lines += [f"| {source} | {', '.join(dict.fromkeys(names))} |" for source, names in families.items()]
+    lines += ["", "| under a name that ends in | what counts |", "| --- | --- |"]
+    for guard, counts in COUNTS.items():
+        words = [*PHRASES.get(guard, ()), *SHORT.get(guard, ())]
+        lines.append(f"| {', '.join(f'`{word}`' for word in words)} | {counts} |")
+    names = ", ".join(f"`{command}`" for command in sorted(NAMES))
+    return "\n".join([*lines, "", f"Behind their flags for one: {names}.", "", SECRETS_END])
+
+
+COUNTS = {
+    "password": "all but plain words, references to a variable and complaints about a field",
+    "plain": "the same, and no number",
+    "mixed": "letters and digits, or changing case",
+    "random": "24 characters or more that look generated",
+    "authorization": "what follows the name of a scheme, with its parameters",
+    "cookie": "all cookies of the header",
+}
+"""What a value under a name has to be, by the name of the guard."""
 
 
 def _columns(columns: tuple[Column, ...]) -> list[str]:
@@ -242,6 +287,9 @@ def main() -> int:
     for name, text in pages().items():
         (DOCS / name).write_text(text, "utf-8")
         print(f"docs/{name}")
+    before, _, rest = SECRETS_PAGE.read_text("utf-8").partition(SECRETS_BEGIN)
+    SECRETS_PAGE.write_text(before + known_secrets() + rest.partition(SECRETS_END)[2], "utf-8")
+    print(f"docs/{SECRETS_PAGE.name}")
     return 0
 
 

@@ -7,7 +7,7 @@ import signal
 import threading
 
 from analyzer.classifier import classify, default_ruleset
-from analyzer.classifier.index import index_of
+from analyzer.classifier.rules.index import index_of
 from analyzer.redaction import redact
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import zipfile
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from tests import REPOSITORY
 
@@ -48,3 +51,40 @@ def test_the_unpacked_wheel_finds_its_queries(wheel: Path, tmp_path: Path) -> No
     )
     assert "errors-by-reason" in done.stdout
     assert "relays-by-step" in done.stdout
+
+
+@pytest.fixture(scope="module")
+def base(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment as the README's first command makes it: the wheel and what it depends on, and nothing else."""
+    folder = tmp_path_factory.mktemp("base")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    (site,) = folder.glob("lib/python*/site-packages")
+    zipfile.ZipFile(wheel).extractall(site)
+    (information,) = site.glob("*.dist-info")
+    asked = list(metadata.Distribution.at(information).requires or ())
+    seen: set[str] = set()
+    while asked:
+        requirement = Requirement(asked.pop())
+        if requirement.name in seen or (requirement.marker and not requirement.marker.evaluate({"extra": ""})):
+            continue
+        seen.add(requirement.name)
+        distribution = metadata.distribution(requirement.name)
+        asked += distribution.requires or ()
+        for top in {file.parts[0] for file in distribution.files or () if file.parts[0] not in {"..", "__pycache__"}}:
+            if not (site / top).exists():
+                os.symlink(str(distribution.locate_file(top)), site / top)
+    return folder / "bin" / "python"
+
+
+def test_the_base_installation_knows_classify_in_sql(base: Path, tmp_path: Path) -> None:
+    """What the first command of the README installs is enough for classify() in ad-hoc SQL."""
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [str(base), "-P", "-c", "from analyzer.cli import main; main()", *words]
+        return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env={"PATH": os.defpath})
+
+    subprocess.run([str(base), "-c", "import click, duckdb, numpy, polars"], check=True, cwd=tmp_path)
+    assert subprocess.run([str(base), "-c", "import pytest"], capture_output=True, cwd=tmp_path).returncode == 1
+    run("ingest", str(REPOSITORY / "sample_events"))
+    done = run("sql", "select classify('prompt is too long') as reason", "--format", "csv", "--quiet")
+    assert (done.stdout, done.stderr, done.returncode) == ('"reason"\n"context_overflow"\n', "", 0)

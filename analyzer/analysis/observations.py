@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
@@ -38,11 +39,12 @@ class Observations:
         """The days of history with anything to judge, in order."""
         return self.counts["day"].unique().sort().to_list()
 
-    @property
-    def traffic(self) -> dict[str, tuple[date, ...]]:
-        """The days on which each caller had anything to judge, in order."""
+    def traffic(self, callers: Iterable[str | None]) -> dict[str, tuple[date, ...]]:
+        """The days on which each of some callers had anything to judge, in order."""
+        asked = pl.DataFrame({"caller": list(set(callers) - {None})}, {"caller": pl.String})
         days: dict[str, list[date]] = {}
-        for day, caller in self.counts.select("day", "caller").sort("day").iter_rows():
+        rows = self.counts.select("day", "caller").join(asked, on="caller", how="semi").sort("day")
+        for day, caller in rows.iter_rows():
             days.setdefault(caller, []).append(day)
         return {caller: tuple(own) for caller, own in days.items()}
 

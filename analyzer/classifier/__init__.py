@@ -4,10 +4,10 @@ It runs inside other people's agents: nothing here raises, looks at a clock, ope
 """
 
 from analyzer.classifier.engine import Classification, classify, classify_facts
-from analyzer.classifier.extract import extract
-from analyzer.classifier.facts import Facts
-from analyzer.classifier.recovery import REASONS, RECOVERY, Recovery
-from analyzer.classifier.rules import Rule, Ruleset, default_ruleset, load_ruleset
+from analyzer.classifier.reading.extract import extract
+from analyzer.classifier.reading.facts import Facts
+from analyzer.classifier.recovery_table import REASONS, RECOVERY, Recovery
+from analyzer.classifier.rules.loading import Rule, Ruleset, default_ruleset, load_ruleset
 
 __all__ = [
     "REASONS",

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import cast
 
-from analyzer.classifier.deciding import judge
-from analyzer.classifier.facts import Facts
-from analyzer.classifier.index import Answer, index_of
-from analyzer.classifier.rules import Ruleset, default_ruleset
+from analyzer.classifier.reading.facts import Facts
+from analyzer.classifier.rules.deciding import judge
+from analyzer.classifier.rules.index import Answer, index_of
+from analyzer.classifier.rules.loading import Ruleset, default_ruleset
 
 __all__ = ["Answer", "classify_batch", "judge_json"]
 
@@ -38,7 +38,7 @@ def judge_json(chunk: Sequence[str], ruleset: Ruleset) -> list[Answer]:
 def _decoder() -> Callable[[str], Facts]:
     """JSON text → facts, or what looks like them to whoever only reads."""
     try:
-        from analyzer.classifier.stored import ERRORS, decoder  # 30 ms that only replay should pay
+        from analyzer.classifier.reading.stored_facts import ERRORS, decoder  # 30 ms that only replay should pay
     except ImportError:
         return _decode
     fast = decoder()

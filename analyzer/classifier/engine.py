@@ -8,14 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 
-from analyzer.classifier.building import quick
-from analyzer.classifier.deciding import Basis, chain, evidence, judge
-from analyzer.classifier.extract import extract
-from analyzer.classifier.facts import Facts
-from analyzer.classifier.index import NO_RULE, index_of
-from analyzer.classifier.reset_times import NOTHING, read, resolve
-from analyzer.classifier.rules import Ruleset, default_ruleset
-from analyzer.classifier.tokens import token_counts
+from analyzer.classifier.fast_frozen import quick
+from analyzer.classifier.reading.extract import extract
+from analyzer.classifier.reading.facts import Facts
+from analyzer.classifier.reading.reset_times import NOTHING, read, resolve
+from analyzer.classifier.reading.tokens import token_counts
+from analyzer.classifier.rules.deciding import Basis, chain, evidence, judge
+from analyzer.classifier.rules.index import NO_RULE, index_of
+from analyzer.classifier.rules.loading import Ruleset, default_ruleset
 
 __all__ = ["NO_RULE", "Classification", "classify", "classify_facts"]
 

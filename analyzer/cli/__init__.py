@@ -6,13 +6,18 @@ stdout is data, stderr is narration. Commands are loaded when they are named, so
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import signal
 import sys
+import threading
+from collections.abc import Iterator
 from importlib import import_module
+from types import FrameType
 
 import click
 
-from analyzer.errors import INTERRUPTED, OK, UNREADABLE, AnalyzerError
+from analyzer.errors import FINDINGS, FREE_SPACE, INTERRUPTED, LIMIT, OK, UNREADABLE, AnalyzerError
 
 COMMANDS = {
     "report": "Read logs and report: findings, reasons, outcomes, retries, relays.",
@@ -25,13 +30,15 @@ COMMANDS = {
     "classify": "Say which reason an error has, and what to do about it.",
     "rules": "List, test and explain the rules, and score them against labels.",
     "run": "Run an agent's command under supervision: timeouts, retries, limits, relays.",
-    "emit": "Append one event to a log, from a shell or a hook.",
+    "emit": "Append events to a log, from a shell, a hook or a file.",
     "doctor": "Check that store, journal and logs are in order.",
     "quarantine": "List the lines that could not be read, or retry them.",
     "rebuild": "Make the store again from journal and logs.",
     "prune": "Delete what is older than you want to keep.",
 }
 """Every command and its short help, in the order in which a newcomer needs them."""
+
+_AGAIN_SECONDS = 0.02
 
 EPILOG = """\b
 Begin with a look at the logs you have:
@@ -92,15 +99,38 @@ def cli() -> None:
 
 def main() -> None:
     """Entry point: every expected failure is one line on stderr with a hint, and its own exit code."""
-    _occupy_standard_streams()
-    code = run(sys.argv[1:])
+    try:
+        _occupy_standard_streams()
+        code = _flushed(call(sys.argv[1:]))
+    except KeyboardInterrupt:
+        # Asked a second time, or just before or after the command.
+        code = INTERRUPTED
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     if "duckdb" in sys.modules:
         # Where numpy is installed, the tear-down of the interpreter makes DuckDB's binding print a page about leaks.
         with contextlib.suppress(OSError, ValueError):
-            sys.stdout.flush()
             sys.stderr.flush()
         os._exit(code)
     sys.exit(code)
+
+
+def _flushed(code: int) -> int:
+    """The exit code, now that all of stdout is written: an answer that is not there is none."""
+    if sys.stdout is None:
+        return code  # it was closed by whoever started us, and nothing could be written
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        pass
+    except OSError as error:
+        if code in {OK, FINDINGS}:
+            complain(f"the output cannot be written: {error.strerror}", "free space, or write elsewhere: --output")
+            code = UNREADABLE
+    else:
+        return code
+    # What stays in the buffer would change the exit code at the end.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return code
 
 
 def _occupy_standard_streams() -> None:
@@ -112,10 +142,11 @@ def _occupy_standard_streams() -> None:
             os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free: this one
 
 
-def run(arguments: list[str]) -> int:
+def call(arguments: list[str]) -> int:
     """Run a command line; its exit code."""
     try:
-        code = cli.main(arguments, prog_name="analyzer", standalone_mode=False)
+        with _knowing_interrupts():
+            code = cli.main(arguments, prog_name="analyzer", standalone_mode=False)
     except AnalyzerError as error:
         complain(error.message, error.hint)
         return error.exit_code
@@ -132,6 +163,14 @@ def run(arguments: list[str]) -> int:
         # complain once more at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
+    except OSError as error:
+        if os.environ.get("ANALYZER_DEBUG"):
+            raise
+        complain(*_said_by_system(error))
+        return UNREADABLE
+    except MemoryError:
+        complain("memory has run out", "give it less at a time: fewer files, shorter lines")
+        return LIMIT
     except Exception as error:
         if os.environ.get("ANALYZER_DEBUG"):
             raise
@@ -143,18 +182,80 @@ def run(arguments: list[str]) -> int:
     return code if isinstance(code, int) else OK
 
 
+@contextlib.contextmanager
+def _knowing_interrupts() -> Iterator[None]:
+    """Ctrl-C is `KeyboardInterrupt`, whatever a library that it comes into makes of it: an error, a panic."""
+    came: list[int] = []
+
+    def again() -> None:
+        threading.Timer(_AGAIN_SECONDS, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+    def note(number: int, frame: FrameType | None) -> None:
+        came.append(number)
+        if _importing(frame):
+            again()  # a library that is half loaded may end the process, with a page about itself
+            return
+        signal.default_int_handler(number, frame)
+
+    def ignored(args: sys.UnraisableHookArgs) -> None:
+        # Within some callbacks nothing can be raised.
+        if isinstance(args.exc_value, KeyboardInterrupt):
+            again()
+        else:
+            sys.__unraisablehook__(args)
+
+    noted = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    noted = noted and threading.current_thread() is threading.main_thread()
+    if noted:
+        signal.signal(signal.SIGINT, note)
+        sys.unraisablehook = ignored
+    try:
+        yield
+    except click.exceptions.Exit:
+        raise
+    except BaseException as error:
+        if came:
+            raise KeyboardInterrupt from error
+        raise
+    finally:
+        if noted:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            sys.unraisablehook = sys.__unraisablehook__
+
+
+def _importing(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib."):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _said_by_system(error: OSError) -> tuple[str, str]:
+    """What is wrong where the system refuses something that no command foresaw, and what to do."""
+    try:
+        os.getcwd()
+    except OSError:
+        return "the working directory is gone", "change into one that is there"
+    place = f"{os.fsdecode(error.filename)}: " if isinstance(error.filename, str | bytes) else ""
+    full = error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+    hint = FREE_SPACE if full else "check the path and its permissions"
+    return f"{place}{error.strerror or error}", hint
+
+
 def complain(message: str, hint: str = "") -> None:
-    """One line on stderr, and the hint below it. Log text in it cannot move the cursor.
+    """One line on stderr, and the hint below it. Log text in it cannot move the cursor, and secrets are taken out.
 
     Where nobody takes it, it is lost: exit code and output do not depend on who reads the narration.
     """
+    from analyzer.redaction import redact
     from analyzer.report.escape import terminal_safe
 
-    lines = " ".join(message.split("\n"))
+    lines = " ".join(redact(message).split("\n"))
     try:
         click.echo(terminal_safe(f"analyzer: {lines}"), err=True)
         if hint:
-            click.echo(terminal_safe(f"  hint: {hint}"), err=True)
+            click.echo(terminal_safe(f"  hint: {redact(hint)}"), err=True)
     except OSError:
         # What stays in the buffer would change the exit code at the end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())

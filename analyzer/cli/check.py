@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from analyzer.cli.options import DEFAULT_STORE, chosen_window, quiet_option, rules_option, store_option, window_options
-from analyzer.cli.output import narrate, terminal_width, write
+from analyzer.cli.output import append, narrate, terminal_width, write
 from analyzer.errors import FINDINGS, AnalyzerError
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def command(
       analyzer check --prometheus /var/lib/node/analyzer.prom --webhook "$HOOK"
     """
     from analyzer.analysis import check, each_night
-    from analyzer.classifier.rules import ruleset_for
+    from analyzer.classifier.rules.loading import ruleset_for
     from analyzer.cli.settings import rules_in_use
 
     if each_day and (again or prometheus or webhook):
@@ -98,12 +98,12 @@ def command(
     if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
         _add_to_summary(summary, nights)
     if prometheus:
-        from analyzer.report.prometheus import render_prometheus
+        from analyzer.report.documents.prometheus import render_prometheus
 
         write(render_prometheus(nights[-1]), prometheus)
     if webhook and told:
         from analyzer.cli.webhook import post
-        from analyzer.report.webhook import webhook_body
+        from analyzer.report.documents.webhook import webhook_body
 
         post(webhook, webhook_body(nights[-1]))
     return FINDINGS if any(night.fails(fail_on) for night in nights) else 0
@@ -118,15 +118,15 @@ def _opened(name: str) -> Store:
 
 
 def _rendered(nights: list[Night], kind: str, each_day: bool, output: str | None) -> str:
-    from analyzer.report.escape import json_text
-    from analyzer.report.night_markdown import render_night_markdown
-    from analyzer.report.night_text import render_night_text, render_nights_text
+    from analyzer.report.documents.night_markdown import render_night_markdown
+    from analyzer.report.escape import json_text, jsonl_text
+    from analyzer.report.terminal.night import render_night_text, render_nights_text
 
     if kind == "json":
         every = {"schema": "analyzer.nights/1", "nights": [night.to_dict() for night in nights]}
         return json_text(every if each_day else nights[0].to_dict())
     if kind == "jsonl":
-        return "".join(json_text(night.to_dict()) + "\n" for night in nights)
+        return jsonl_text(night.to_dict() for night in nights)
     if kind == "markdown":
         told = [night for night in nights if night.findings]
         return "\n".join(render_night_markdown(night) for night in told) or f"{_quiet(nights)}\n"
@@ -148,11 +148,10 @@ def _quiet(nights: list[Night]) -> str:
 
 
 def _add_to_summary(path: str, nights: list[Night]) -> None:
-    from analyzer.report.night_markdown import render_night_markdown
+    from analyzer.report.documents.night_markdown import render_night_markdown
 
+    told = nights if len(nights) == 1 else [night for night in nights if night.findings]
     try:
-        with open(path, "a", encoding="utf-8") as handle:
-            told = nights if len(nights) == 1 else [night for night in nights if night.findings]
-            handle.writelines(render_night_markdown(night) + "\n" for night in told)
-    except OSError as error:
-        narrate(f"the job summary {path} cannot be written: {error.strerror}")
+        append("".join(render_night_markdown(night) + "\n" for night in told), path)
+    except AnalyzerError as error:
+        narrate(f"the job summary is not written: {error.message}")

@@ -29,14 +29,14 @@ def command(
     """Say which reason an error has: one line of JSON for TEXT, or one for each line on stdin with -.
 
     Lines on stdin are JSON objects with any of: status, code, type, message, body, headers, exit_code, stdout, stderr,
-    exception_class, provider, cause, response, timestamp. A line that is no JSON is classified as text.
+    exception_class, failure_reason, provider, cause, response, timestamp. A line that is no JSON is classified as text.
 
     \b
       analyzer classify "prompt is too long: 210000 tokens > 200000 maximum"
       analyzer classify --status 529 Overloaded
       echo '{"status": 429, "message": "slow down"}' | analyzer classify -
     """
-    from analyzer.classifier.rules import ruleset_for
+    from analyzer.classifier.rules.loading import ruleset_for
     from analyzer.cli.settings import rules_in_use
     from analyzer.errors import AnalyzerError
     from analyzer.events.times import parse_time

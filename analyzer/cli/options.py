@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,6 +15,15 @@ F = TypeVar("F", bound=Callable[..., Any])
 DEFAULT_STORE = "analyzer.duckdb"
 DEFAULT_LOG = "telemetry"
 ROW_FORMATS = ("table", "json", "jsonl", "csv", "markdown", "parquet")
+
+
+class Seconds(click.FloatRange):
+    """A number of seconds in a range; neither infinity nor what is no number is one."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number; a usage error for what is none."""
+        seconds = float(super().convert(value, param, ctx))
+        return seconds if math.isfinite(seconds) else self.fail(f"{value!r} is no number of seconds.", param, ctx)
 
 
 def store_option(required_note: str = "") -> Callable[[F], F]:

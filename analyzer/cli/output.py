@@ -9,6 +9,7 @@ import shutil
 import stat
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from typing import IO, TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from analyzer.errors import UNREADABLE, AnalyzerError
 
 if TYPE_CHECKING:
     import polars as pl
+    import rich.progress
 
     from analyzer.store import Problem
 
@@ -70,6 +72,21 @@ def copy(content: IO[bytes], output: str | None) -> None:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
             raise
+    except OSError as error:
+        raise _unwritable(f"{output}: cannot be written: {error.strerror}") from None
+
+
+def append(content: str, output: str) -> None:
+    """To the end of a file; one that is made by it is its owner's alone, one that is there keeps its mode.
+
+    Raises:
+        AnalyzerError: the file cannot be written, or a stranger decides where it would be.
+    """
+    _refuse_planted(output)
+    try:
+        descriptor = os.open(output, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "ab") as handle:
+            handle.write(content.encode("utf-8"))
     except OSError as error:
         raise _unwritable(f"{output}: cannot be written: {error.strerror}") from None
 
@@ -135,12 +152,13 @@ def tell_cut(rows: int, *, quiet: bool) -> None:
 
 
 def narrate(message: str, *, quiet: bool = False) -> None:
-    """One line on stderr."""
+    """One line on stderr, secrets taken out."""
+    from analyzer.redaction import redact
     from analyzer.report.escape import terminal_safe
 
     if not quiet:
         sys.stdout.flush()
-        click.echo(terminal_safe(message), err=True)
+        click.echo(terminal_safe(redact(message)), err=True)
 
 
 def report_problems(problems: list[Problem]) -> None:
@@ -177,27 +195,37 @@ def progress(*, quiet: bool) -> Iterator[_Progress | None]:
 
 
 class _Progress:
-    """Called with each path, its place and how many there are."""
+    """Called with each path, its place and how many there are; a bar with the time that is left stands below it."""
 
     def __init__(self) -> None:
-        from time import monotonic
-
-        self._clock = monotonic
-        self._began = monotonic()
-        self._shown = False
+        self._began = time.monotonic()
+        self._bar: rich.progress.Progress | None = None
 
     def __call__(self, path: str, place: int, total: int) -> None:
         from analyzer.report.escape import terminal_safe
 
-        if self._clock() - self._began < 1:
-            return
-        self._shown = True
-        line = terminal_safe(f"reading {place + 1:,} of {total:,}: {path}")[: terminal_width() - 1]
-        sys.stderr.write(f"\r\x1b[K{line}")
-        sys.stderr.flush()
+        if self._bar is None:
+            if time.monotonic() - self._began < 1:
+                return
+            self._bar = _bar()
+            self._bar.add_task("")
+            self._bar.start()
+        self._bar.update(self._bar.task_ids[0], description=terminal_safe(path), completed=place, total=total)
 
     def clear(self) -> None:
-        """Take the line away."""
-        if self._shown:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+        """Take the bar away."""
+        if self._bar is not None:
+            self._bar.stop()
+
+
+def _bar() -> rich.progress.Progress:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.table import Column
+
+    # Texts of logs are no markup, and a long path leaves the figures their place.
+    name = TextColumn(
+        "{task.description}", markup=False, table_column=Column(no_wrap=True, ratio=1, overflow="ellipsis")
+    )
+    columns = (BarColumn(20), MofNCompleteColumn(), TimeRemainingColumn(), name)
+    return Progress(*columns, console=Console(stderr=True), transient=True, expand=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import click
@@ -33,7 +34,8 @@ def command(
 
     The logs are those that the store knows; PATHs add logs that were renamed since. A store that cannot be opened knows
     none: name them all. What only the former store still has is carried over, and its sources are marked as vanished.
-    The new store appears whole or not at all; the former one is kept beside it as FILE.before-rebuild.
+    The new store appears whole or not at all; the former one is kept beside it as FILE.before-rebuild, or the first
+    such name that is free. A file that is no store is left alone.
 
     \b
       analyzer rebuild --store fleet.duckdb
@@ -64,6 +66,8 @@ def _summary(result: Rebuild, store_path: str) -> str:
         f"{met} → {terminal_safe(store_path)} in {result.seconds:.1f} s",
         f"  {counted(result.journal_events, 'event')} from the journal",
     ]
+    if os.path.islink(store_path):
+        lines.insert(1, f"  {terminal_safe(store_path)} is a link to {terminal_safe(result.store)}")
     if result.carried_events:
         lines.append(f"  {counted(result.carried_events, 'event')} that only the store before still had")
     if result.why:

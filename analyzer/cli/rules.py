@@ -14,7 +14,7 @@ from analyzer.cli.output import counting, narrate, terminal_width, write
 from analyzer.errors import FINDINGS, AnalyzerError, InputError
 
 if TYPE_CHECKING:
-    from analyzer.classifier.ruleset import Ruleset
+    from analyzer.classifier.rules.ruleset import Ruleset
 
 json_option = click.option("--json", "-j", "as_json", is_flag=True, help="One JSON object instead of text.")
 
@@ -43,7 +43,7 @@ def list_command(rules_path: str | None, reason: str | None, as_json: bool) -> i
     \b
       analyzer rules list --reason rate_limited
     """
-    from analyzer.classifier.recovery import REASONS
+    from analyzer.classifier.recovery_table import REASONS
     from analyzer.cli.rules_text import listing
 
     if reason is not None and reason not in REASONS:
@@ -51,7 +51,7 @@ def list_command(rules_path: str | None, reason: str | None, as_json: bool) -> i
     ruleset = _ruleset(rules_path)
     chosen = [rule for rule in ruleset.rules if reason in (None, rule.reason)]
     if as_json:
-        from analyzer.classifier.ruleset import EVIDENCE, GUARDS
+        from analyzer.classifier.rules.ruleset import EVIDENCE, GUARDS
 
         rules = [
             {
@@ -88,8 +88,8 @@ def test_command(rules_path: str | None, corpus: str | None, as_json: bool) -> i
     """
     from dataclasses import asdict
 
-    from analyzer.classifier.lint import lint
-    from analyzer.classifier.rules import default_ruleset
+    from analyzer.classifier.rules.lint import lint
+    from analyzer.classifier.rules.loading import default_ruleset
     from analyzer.cli.rules_text import verdict
 
     ruleset = _ruleset(rules_path)
@@ -120,7 +120,7 @@ def explain_command(
       analyzer rules explain --status 529 Overloaded
       echo '{"status": 429, "message": "slow down"}' | analyzer rules explain -
     """
-    from analyzer.classifier.explain import explain
+    from analyzer.classifier.rules.explain import explain
     from analyzer.cli.rules_text import explanation
     from analyzer.events.times import parse_time
 
@@ -184,8 +184,8 @@ def _score(rules_path: str | None, labels: str, as_json: bool) -> None:
     """Rules against labelled errors."""
     from dataclasses import asdict
 
-    from analyzer.classifier.backtest import backtest, label
-    from analyzer.classifier.rules import default_ruleset
+    from analyzer.classifier.rules.backtest import backtest, label
+    from analyzer.classifier.rules.loading import default_ruleset
     from analyzer.cli.rules_text import comparison
 
     before = default_ruleset() if rules_path is None else _ruleset(None)
@@ -208,10 +208,10 @@ def _score(rules_path: str | None, labels: str, as_json: bool) -> None:
 
 def _try(rules_path: str | None, store_path: str, as_json: bool) -> None:
     """Rules against a store's history."""
-    from analyzer.analysis.alarms import alarm_changes
-    from analyzer.analysis.churn import churn
+    from analyzer.analysis.rules.alarms import alarm_changes
+    from analyzer.analysis.rules.churn import churn
     from analyzer.cli.settings import rules_in_use
-    from analyzer.report.churn import render_alarms, render_churn
+    from analyzer.report.terminal.churn import render_alarms, render_churn
     from analyzer.store import open_store
 
     with open_store(store_path) as store, counting("facts", quiet=False) as shown:
@@ -225,7 +225,7 @@ def _try(rules_path: str | None, store_path: str, as_json: bool) -> None:
 
 
 def _ruleset(option: str | None) -> Ruleset:
-    from analyzer.classifier.rules import ruleset_for
+    from analyzer.classifier.rules.loading import ruleset_for
     from analyzer.cli.settings import rules_in_use
 
     return ruleset_for(rules_in_use(option))
@@ -255,18 +255,10 @@ def _lines(path: str) -> Iterator[tuple[int, object]]:
     Raises:
         InputError: the file cannot be read.
     """
-    try:
-        with open(path, "rb") as handle:
-            for number, raw in enumerate(handle, 1):
-                line = raw.decode("utf-8", "replace").strip()
-                if not line:
-                    continue
-                try:
-                    yield number, json.loads(line)
-                except (ValueError, RecursionError):
-                    yield number, line
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}", "give the path of a file of JSON lines") from None
+    from analyzer.cli.jsonl import read_lines
+
+    for line in read_lines(path):
+        yield line.number, line.value if line.why is None else line.text
 
 
 def _write_json(schema: str, content: dict[str, Any]) -> None:

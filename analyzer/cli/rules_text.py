@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 from analyzer.report.cells import counted, percent
 from analyzer.report.escape import terminal_safe
-from analyzer.report.monospace import columns, fit, fold
+from analyzer.report.terminal.monospace import columns, fit, fold
 
 if TYPE_CHECKING:
-    from analyzer.classifier.backtest import Backtest, Change, Share
-    from analyzer.classifier.explain import Explanation
-    from analyzer.classifier.lint import Lint
-    from analyzer.classifier.ruleset import Rule, Ruleset
+    from analyzer.classifier.rules.backtest import Backtest, Change, Share
+    from analyzer.classifier.rules.explain import Explanation
+    from analyzer.classifier.rules.lint import Lint
+    from analyzer.classifier.rules.ruleset import Rule, Ruleset
 
 WIDTH = 80
 INPUT_WIDTH = 60
@@ -26,7 +26,7 @@ INPUT_WIDTH = 60
 
 def listing(ruleset: Ruleset, chosen: Sequence[Rule]) -> str:
     """One line a rule, in order."""
-    from analyzer.classifier.ruleset import EVIDENCE
+    from analyzer.classifier.rules.ruleset import EVIDENCE
 
     if not chosen:
         return f"No rule of ruleset {ruleset.digest} has this reason."

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING
 
 import click
 
-from analyzer.cli.options import DEFAULT_LOG, quiet_option
+from analyzer.cli.options import DEFAULT_LOG, Seconds, quiet_option
 
 if TYPE_CHECKING:
     from analyzer.classifier import Ruleset
     from analyzer.events import EventLog
-    from analyzer.recovery.guard import RateGuard
-    from analyzer.recovery.pool import AgentPool
-    from analyzer.recovery.relay import Relay
-    from analyzer.recovery.relay_config import RelaySettings
+    from analyzer.recovery.limits.guard import RateGuard
+    from analyzer.recovery.limits.pool import AgentPool
+    from analyzer.recovery.relay.config import RelaySettings
+    from analyzer.recovery.relay.monitor import Relay
 
 
 @click.command("run", context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False})
@@ -30,15 +30,11 @@ if TYPE_CHECKING:
 @click.option("--limits", metavar="DIR", help="Rate limits by provider, shared by all runs and `RateGuard`s.")
 @click.option("--provider", metavar="NAME", help="Whose rate limits hold. Default: the agent's name.")
 @click.option("--retries", type=click.IntRange(0), default=0, metavar="N", help="Tries after the first. Default 0.")
-@click.option(
-    "--timeout", type=click.FloatRange(0, min_open=True), metavar="S", help="Seconds that each start may take."
-)
-@click.option(
-    "--grace", type=click.FloatRange(0), default=3.0, metavar="S", help="Seconds from SIGTERM to SIGKILL. Default 3."
-)
+@click.option("--timeout", type=Seconds(0, min_open=True), metavar="S", help="Seconds that each start may take.")
+@click.option("--grace", type=Seconds(0), default=3.0, metavar="S", help="Seconds from SIGTERM to SIGKILL. Default 3.")
 @click.option(
     "--max-wait",
-    type=click.FloatRange(0),
+    type=Seconds(0),
     default=60.0,
     metavar="S",
     help="The longest wait for a limit to reset. Default 60.",
@@ -50,6 +46,11 @@ if TYPE_CHECKING:
     help="Hand off to a fresh instance once the context is so full: 70, or token_limit_70%.",
 )
 @click.option("--summarizer", metavar="CMD", help="Makes the checkpoint from the session on its stdin.")
+@click.option(
+    "--summarizer-limits",
+    type=click.Choice(("preset", "none")),
+    help="Hold a known agent to reading (preset, the default), or run the summarizer as it is written.",
+)
 @click.option("--step", "step_id", metavar="ID", help="The step at work, for [relay.steps.ID] and the log.")
 @click.option("--worker", "worker_id", metavar="ID", help="The worker of a matrix step.")
 @quiet_option
@@ -66,6 +67,7 @@ def command(
     max_wait: float,
     percent: str | None,
     summarizer: str | None,
+    summarizer_limits: str | None,
     step_id: str | None,
     worker_id: str | None,
     quiet: bool,
@@ -84,13 +86,17 @@ def command(
     """
     from analyzer.cli import complain
     from analyzer.cli.settings import rules_in_use
-    from analyzer.recovery.supervise_plan import Limits
-    from analyzer.recovery.supervisor import supervise
+    from analyzer.recovery.process.signals import ENDING
+    from analyzer.recovery.supervision.plan import Limits
+    from analyzer.recovery.supervision.supervisor import supervise
 
     agent = agent or os.path.basename(words[0])
-    settings = _relay_settings(percent, summarizer, step_id)
+    say = _say(quiet)
+    given = {"threshold_percent": percent, "summarizer": summarizer, "summarizer_limits": summarizer_limits}
+    settings = _relay_settings({key: value for key, value in given.items() if value is not None}, step_id, say)
     log = _log(folder) if settings or pool_path else folder
-    with _ending_on(signal.SIGTERM, signal.SIGHUP):
+    # Ctrl-C is Python's own.
+    with _ending_on(each for each in ENDING if each != signal.SIGINT):
         done = supervise(
             words,
             agent=agent,
@@ -99,9 +105,9 @@ def command(
             pool=_pool(pool_path, log) if pool_path else None,
             guard=_guard(limits) if limits else None,
             provider=provider,
-            make_relay=_relay(settings, folder, step_id, worker_id, log, agent) if settings else None,
+            make_relay=_relay(settings, folder, step_id, worker_id, log, agent, say) if settings else None,
             ruleset=_ruleset(rules_in_use(None)),
-            say=lambda sentence: None if quiet else complain(sentence),
+            say=say,
         )
     if done.error is not None:
         complain(done.error.message, done.error.hint)
@@ -118,14 +124,14 @@ def _log(folder: str) -> EventLog:
 
 
 def _pool(path: str, log: EventLog | str) -> AgentPool:
-    from analyzer.recovery.pool import AgentPool
+    from analyzer.recovery.limits.pool import AgentPool
 
     assert not isinstance(log, str)
     return AgentPool(path, log=log)
 
 
 def _guard(folder: str) -> RateGuard:
-    from analyzer.recovery.guard import RateGuard
+    from analyzer.recovery.limits.guard import RateGuard
 
     return RateGuard(folder)
 
@@ -134,23 +140,38 @@ def _ruleset(rules_path: str | None) -> Ruleset | None:
     """The rules in use, where they are not the built-in ones: those are loaded when something fails."""
     if rules_path is None:
         return None
-    from analyzer.classifier.rules import ruleset_for
+    from analyzer.classifier.rules.loading import ruleset_for
 
     return ruleset_for(rules_path)
 
 
-def _relay_settings(percent: str | None, summarizer: str | None, step_id: str | None) -> RelaySettings | None:
+def _say(quiet: bool) -> Callable[[str], None]:
+    def say(sentence: str) -> None:
+        from analyzer.cli import complain
+
+        if not quiet:
+            complain(sentence)
+
+    return say
+
+
+def _relay_settings(options: dict[str, str], step_id: str | None, say: Callable[[str], None]) -> RelaySettings | None:
     """What options and analyzer.toml say of the step; None where there is to be no relay."""
-    from analyzer.cli.settings import section
+    from analyzer.cli.settings import sections
 
-    configured = section("relay")
-    if percent is None and configured is None:
+    tables = sections(("relay", "runtime", "steps", "personas"))
+    if "threshold_percent" not in options and not tables:
         return None
-    from analyzer.recovery.relay_config import relay_config
+    from analyzer.recovery.relay.config import relay_config
+    from analyzer.recovery.relay.manifest import manifest
 
-    given = {"threshold_percent": percent, "summarizer": summarizer}
-    options = {key: value for key, value in given.items() if value is not None}
-    return relay_config(options, relay_config(configured or {}).of_step(step_id)).settings
+    found = manifest(tables)
+    configured = found is not None and (found.everywhere or step_id in found.config.steps)
+    if "threshold_percent" not in options and not configured:
+        return None
+    for note in found.notes if found else ():
+        say(f"note: analyzer.toml: {note}")
+    return relay_config(options, found.config.of_step(step_id) if found else None).settings
 
 
 def _relay(
@@ -160,22 +181,35 @@ def _relay(
     worker_id: str | None,
     log: EventLog | str,
     caller: str,
+    say: Callable[[str], None],
 ) -> Callable[[Callable[[], str | None]], Relay]:
-    from analyzer.recovery.relay import Relay, RelayMonitor
+    from analyzer.recovery.relay.monitor import Relay, RelayMonitor, summarizer_of
 
     assert not isinstance(log, str)
+    summarizer = summarizer_of(settings)
+    note = getattr(summarizer, "note", None)
+    if note is not None:
+        say(f"note: {note}")
     monitor = RelayMonitor(settings, step_id=step_id, worker_id=worker_id)
     # Beside the log, not in it: a log folder holds nothing but events.
     checkpoints = f"{folder.rstrip(os.sep)}.checkpoints"
-    return lambda session: Relay(monitor, checkpoints, log=log, caller=caller, session=session)
+    return lambda session: Relay(monitor, checkpoints, summarizer=summarizer, log=log, caller=caller, session=session)
+
+
+class _EndedError(BaseException):
+    """A signal asked us to end. No `except Exception` takes it: what never raises into its host would swallow it."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
 
 
 @contextmanager
-def _ending_on(*signals: signal.Signals) -> Iterator[None]:
+def _ending_on(signals: Iterable[signal.Signals]) -> Iterator[None]:
     """These signals end the command's group, then us, with the exit code that a shell would show."""
 
     def end(number: int, _: FrameType | None) -> None:
-        raise click.exceptions.Exit(128 + number)
+        raise _EndedError(number)
 
     # A parent that ignores its children hands that down, and nobody would learn how the command ended.
     before = {signal.SIGCHLD: signal.signal(signal.SIGCHLD, signal.SIG_DFL)}
@@ -184,6 +218,8 @@ def _ending_on(*signals: signal.Signals) -> Iterator[None]:
             before[each] = signal.signal(each, end)
     try:
         yield
+    except _EndedError as ended:
+        raise click.exceptions.Exit(128 + ended.number) from None
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)

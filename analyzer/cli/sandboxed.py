@@ -15,6 +15,7 @@ import resource
 import signal
 import sys
 
+from analyzer.cli.landlock import forbid_writing
 from analyzer.cli.sandbox import Request
 from analyzer.errors import LIMIT, AnalyzerError
 
@@ -22,6 +23,7 @@ THREADS = 4
 _GRACE_SECONDS = 2
 """What the parent gets to end this process, before it ends by itself; for a parent that is no more."""
 _OPEN_FILES = 64
+_RECURSION = 10_000
 _DATABASE_SHARE = 0.75
 """Of the memory; the rest is for the frame and its text."""
 
@@ -29,6 +31,8 @@ _DATABASE_SHARE = 0.75
 def main() -> None:
     """Answer the request on standard input."""
     request = Request(**json.load(sys.stdin))
+    # A tree of a statement is as deep as the statement; this process does nothing but to walk it.
+    sys.setrecursionlimit(_RECURSION)
     try:
         header, body = _answer(request)
     except AnalyzerError as error:
@@ -50,11 +54,13 @@ def main() -> None:
 def _answer(request: Request) -> tuple[dict[str, object], bytes]:
     # What the program itself needs is loaded before memory is measured and limited.
     from analyzer.report import render_rows
-    from analyzer.store.adhoc import run
-    from analyzer.store.database import connect
-    from analyzer.store.functions import load_classify
+    from analyzer.store.db.connection import connect
+    from analyzer.store.query.adhoc import run
+    from analyzer.store.query.classify_function import load_classify
 
     load_classify(request.sql)
+    # The parsed tree and the database's own settings stand against writing, too: this holds if both fail.
+    forbid_writing()
     threads = min(os.cpu_count() or 1, THREADS)
     _limit(request, threads)
     settings = {
@@ -62,7 +68,7 @@ def _answer(request: Request) -> tuple[dict[str, object], bytes]:
         "memory_limit": f"{int(request.memory * _DATABASE_SHARE)}B",
         "temp_directory": "",
     }
-    with contextlib.closing(connect(request.store, read_only=True, settings=settings)) as connection:
+    with contextlib.closing(connect(request.store, read_only=True, settings=settings, closed=True)) as connection:
         answer = run(connection, request.sql, request.rows)
     text = render_rows(
         answer.frame, request.row_format, name="analyzer.sql/1", truncated=answer.truncated, width=request.width

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterable
 from typing import Any
 
 from analyzer.errors import USAGE, AnalyzerError
@@ -30,19 +31,19 @@ def rules_in_use(option: str | None) -> str | None:
     return None if path is None else _rules_of(path)
 
 
-def section(name: str) -> dict[str, Any] | None:
-    """A table of analyzer.toml, which may name commands to run; None where there is no such file or table.
+def sections(names: Iterable[str]) -> dict[str, Any]:
+    """What stands under these names in analyzer.toml, which may name commands to run; nothing where there is no file.
 
     Raises:
         AnalyzerError: analyzer.toml cannot be understood, or somebody else decides what stands in it.
     """
     path = _nearest(os.getcwd())
-    found = None if path is None else _read(path).get(name)
-    if path is None or found is None:
-        return None
-    if not isinstance(found, dict):
-        raise _refused(path, f"{name} is no table", f"write [{name}]")
-    if not _ours(path):
+    if path is None:
+        return {}
+    read = _read(path)
+    found = {name: read[name] for name in names if name in read}
+    if found and not _ours(path):
+        name = next(iter(found))
         raise _refused(path, f"others may write it, so [{name}] is not used", "own it, and take their right to write")
     return found
 
@@ -90,7 +91,10 @@ def _read(path: str) -> dict[str, Any]:
             return tomllib.load(handle)
     except OSError as error:
         raise _refused(path, f"cannot be read: {error.strerror}", "mend its permissions, or move it away") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except RecursionError:
+        raise _refused(path, "no valid TOML: nested too deeply", "mend it, or move it away") from None
+    except ValueError as error:
+        # Wrong TOML, wrong UTF-8, or a number of more digits than Python reads.
         raise _refused(path, f"no valid TOML: {error}", "mend it, or move it away") from error
 
 

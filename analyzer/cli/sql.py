@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from analyzer.cli.options import DEFAULT_STORE, ROW_FORMATS, result_options, store_option
+from analyzer.cli.options import DEFAULT_STORE, ROW_FORMATS, Seconds, result_options, store_option
 from analyzer.cli.output import copy, rows_width, tell_cut
 
 DEFAULT_LIMIT = 10_000
@@ -34,7 +34,7 @@ def _size(_: click.Context, __: click.Parameter, text: str) -> int:
 @click.option(
     "--timeout",
     "seconds",
-    type=click.FloatRange(min=0.1, max=86_400),
+    type=Seconds(min=0.1, max=86_400),
     default=DEFAULT_SECONDS,
     metavar="SECONDS",
     help="Stop the query after so long. Default 60.",

@@ -55,8 +55,8 @@ def command(
     """
     from dataclasses import replace
 
-    from analyzer.analysis.unknowns import unknowns
-    from analyzer.classifier.rules import ruleset_for
+    from analyzer.analysis.rules.unknowns import unknowns
+    from analyzer.classifier.rules.loading import ruleset_for
     from analyzer.cli.settings import rules_in_use
     from analyzer.store import open_store
 
@@ -84,14 +84,14 @@ def command(
 
         write(json_text(found.to_dict()), output)
     elif suggest:
-        from analyzer.report.rulefile import render_rules
+        from analyzer.report.documents.rulefile import render_rules
 
         write(render_rules(found), output)
         if output is not None:
             ready = sum(group.suggestion is not None and group.suggestion.reason is not None for group in found.groups)
             narrate(f"{output}: rules for {ready} of {len(found.groups)} groups; the others need a reason", quiet=quiet)
     else:
-        from analyzer.report.unknowns import render_unknowns
+        from analyzer.report.terminal.unknowns import render_unknowns
 
         wide = terminal_width() if output is None and sys.stdout.isatty() else 80
         write(render_unknowns(found, wide), output)

@@ -23,7 +23,7 @@ def post(url: str, body: dict[str, Any]) -> None:
         AnalyzerError: no web address, or nobody who takes it. The address is a secret and stands in no message.
     """
     from analyzer.recovery import Backoff, Policy, Retry
-    from analyzer.recovery.guard import RateLimitedError
+    from analyzer.recovery.limits.guard import RateLimitedError
 
     host = _host(url)
     if host is None:

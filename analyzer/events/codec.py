@@ -5,9 +5,12 @@ Decoding is total: a line gives an event or a reject that says why, never an exc
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Mapping
 from datetime import datetime
+from functools import lru_cache
+from itertools import islice
 from typing import Any, TypeGuard
 
 import msgspec
@@ -19,9 +22,16 @@ from analyzer.events.times import format_time, parse_time
 
 MAX_DEPTH = 64
 """Deeper nesting is refused: some readers of JSON recurse, and crash on a hostile line."""
+MOST_ITEMS = 500_000
+"""Of a line, in all its objects and lists together: three bytes of a list of empty lists take eighty in memory."""
 CRC_MARK = b',"crc":"'
 _CRC_LENGTH = len(CRC_MARK) + 8 + 2
 
+_SHORT = 16
+"""Bytes of a line that is looked up before it is looked at."""
+_QUOTE = ord('"')
+_STRUCTURE = re.compile(rb'[,\[{]|"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\Z)', re.DOTALL)
+"""What begins an item, or a text from its first quote to its last."""
 _KNOWN = frozenset(
     {"v", "id", "type", "timestamp", "sessionId", "writer", "seq", "payload", "crc", "origin", "time_source"}
 )
@@ -76,8 +86,23 @@ def decode(line: bytes, file_time: datetime) -> Event | Reject:
 
 def decode_object(line: bytes, *, unique_keys: bool = True) -> dict[str, Any] | Reject:
     """One line as a JSON object of bounded depth, no key of which stands twice (unless told), or why not."""
+    if len(line) <= _SHORT and (known := _reject_of_short(line, unique_keys=unique_keys)) is not None:
+        return known
+    return _decode_object(line, unique_keys=unique_keys)
+
+
+@lru_cache(1_024)
+def _reject_of_short(line: bytes, *, unique_keys: bool) -> Reject | None:
+    """A file that is no log has very many short lines, and many of them are the same."""
+    decoded = _decode_object(line, unique_keys=unique_keys)
+    return decoded if isinstance(decoded, Reject) else None
+
+
+def _decode_object(line: bytes, *, unique_keys: bool) -> dict[str, Any] | Reject:
     if b"\0" in line:
         return Reject("nul_bytes", f"{line.count(0)} NUL bytes")
+    if len(line) > MOST_ITEMS and _more_items_than(MOST_ITEMS, line):
+        return Reject("too_many_items", f"more than {MOST_ITEMS:,} items in one record")
     try:
         record = _decoder.decode(line)
     except msgspec.DecodeError as error:
@@ -124,7 +149,7 @@ def event_from(record: Mapping[str, Any], line: bytes, file_time: datetime) -> E
         occurred_at=moment,
         session_id=session,
         payload=payload,
-        id=event_id if isinstance(event_id, str) and event_id else derived_id("line", line.strip().decode("utf-8")),
+        id=event_id if isinstance(event_id, str) and event_id else line_id(line),
         v=version if _counts(version, 2**31) else SCHEMA_VERSION,
         writer=writer if isinstance(writer, str) else None,
         seq=seq if _counts(seq, 2**62) else None,
@@ -134,6 +159,11 @@ def event_from(record: Mapping[str, Any], line: bytes, file_time: datetime) -> E
     )
 
 
+def line_id(line: bytes) -> str:
+    """The id of a line that names none: it follows from its bytes."""
+    return derived_id("line", line.strip().decode("utf-8"))
+
+
 def _counts(value: object, limit: int) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < limit
 
@@ -141,8 +171,8 @@ def _counts(value: object, limit: int) -> TypeGuard[int]:
 def crc_holds(line: bytes) -> bool:
     """Whether the line ends in the checksum of the bytes before it (CRC-32, eight lower-case hex digits)."""
     line = line.strip()
-    body, tail = line[:-_CRC_LENGTH], line[-_CRC_LENGTH:]
-    return tail == b'%s%08x"}' % (CRC_MARK, zlib.crc32(body))
+    tail = line[-_CRC_LENGTH:]
+    return tail.startswith(CRC_MARK) and tail == b'%s%08x"}' % (CRC_MARK, zlib.crc32(line[:-_CRC_LENGTH]))
 
 
 def _origin(value: object) -> Origin | None:
@@ -150,6 +180,15 @@ def _origin(value: object) -> Origin | None:
         return None
     line = value.get("line")
     return Origin(str(value.get("format")), str(value.get("path")), line if isinstance(line, int) else None)
+
+
+def _more_items_than(limit: int, line: bytes) -> bool:
+    """Whether a line of JSON has more items than that, told without making any of them."""
+    if line.count(b",") + line.count(b"[") + line.count(b"{") <= limit:
+        return False
+    # Those inside of texts are none.
+    items = (found for found in _STRUCTURE.finditer(line) if line[found.start()] != _QUOTE)
+    return next(islice(items, limit, None), None) is not None
 
 
 def _deeper_than(value: object, levels: int, line: bytes) -> bool:

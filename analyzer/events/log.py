@@ -13,24 +13,28 @@ import threading
 import weakref
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import lru_cache
 from itertools import count
 from typing import Any, Self
 
 import msgspec
 
-from analyzer.events import system
-from analyzer.events.appender import DEFAULT_MAX_BYTES, MAX_LINE_BYTES, Appender, Durability
+from analyzer.events.appending import system
+from analyzer.events.appending.appender import DEFAULT_MAX_BYTES, MAX_LINE_BYTES, Appender, Durability
+from analyzer.events.appending.part import Forked
+from analyzer.events.appending.places import absolute
 from analyzer.events.codec import encode, sealed_line
 from analyzer.events.ids import numbered_id
 from analyzer.events.model import SCHEMA_VERSION, Event
 from analyzer.events.sanitize import payload_json, sanitize
 from analyzer.events.times import EPOCH, LAST, format_nanoseconds, format_time, to_naive_utc
 from analyzer.events.typed import TypedEvents
+from analyzer.redaction import redact
 
 _class_of = type
 _decode = msgspec.json.Decoder().decode
+_LAST_NANOSECOND = (LAST - EPOCH) // timedelta(microseconds=1) * 1_000
 
 
 class _Writer:
@@ -56,7 +60,7 @@ _WRITER_BYTES = 512
 
 class EventLog(TypedEvents):
     """An append-only log folder. Safe to share between threads and signal handlers, to use after a fork, and to open in
-    many processes.
+    many processes. A relative folder is found from the working directory of this moment, once.
 
     WHAT AN ID PROMISES depends on `durability`:
 
@@ -80,7 +84,8 @@ class EventLog(TypedEvents):
     ) -> None:
         if durability not in ("process", "batch", "event"):
             raise ValueError(f"durability is process, batch or event, not {durability!r}")
-        self.folder = os.fspath(folder)
+        self.folder = absolute(folder)
+        """The path from the root, found once: the log stays where it is when the program, or a fork of it, moves."""
         self._max_bytes = max_bytes
         self._durability = durability
         self._begin()
@@ -116,28 +121,35 @@ class EventLog(TypedEvents):
                 payload = {}
             elif _class_of(payload) is not dict and not isinstance(payload, Mapping):
                 raise TypeError(f"a payload is a mapping, not a {_class_of(payload).__name__}")
-            moment = format_nanoseconds(nanoseconds) if at is None else format_time(_readable_moment(at))
+            if at is not None:
+                moment = f'"{format_time(_readable_moment(at))}"'
+            elif 0 <= nanoseconds < _LAST_NANOSECOND:
+                moment = f'"{format_nanoseconds(nanoseconds)}"'
+            else:
+                # No reader would take such a moment, and the event is worth more than its time.
+                moment = "null"
+                self._warn("the clock is out of the years 1970 to 2199: events are logged without a time")
             if writer.untold:
                 told = self._take_untold(writer)
-            body = (
-                b'{"v":%d,"id":"%s","type":%s,"timestamp":"%s","sessionId":%s,"writer":%s,"seq":%d,%s"payload":%s'
-                % (
-                    SCHEMA_VERSION,
-                    event_id.encode(),
-                    kind,
-                    moment.encode(),
-                    b"null" if session is None else _word(session),
-                    writer.name_json,
-                    seq,
-                    b'"dropped_before":%d,' % told if told else b"",
-                    payload_json(payload),
-                )
+            body = b'{"v":%d,"id":"%s","type":%s,"timestamp":%s,"sessionId":%s,"writer":%s,"seq":%d,%s"payload":%s' % (
+                SCHEMA_VERSION,
+                event_id.encode(),
+                kind,
+                moment.encode(),
+                b"null" if session is None else _word(session),
+                writer.name_json,
+                seq,
+                b'"dropped_before":%d,' % told if told else b"",
+                payload_json(payload),
             )
             line = sealed_line(body)
             if len(line) > MAX_LINE_BYTES:
                 line = _placeholder_line(_decode(body + b"}"), len(line))
             writer.appender.write(line, nanoseconds)
         except Exception as error:  # noqa: BLE001 - telemetry must never break the program that it watches
+            if not writer.appender.own[0]:
+                self._begin_again(writer)
+                return self.append(type, payload, session=session, at=at)
             self._refuse(writer, error, told)
             return None
         except BaseException as error:  # the host's own: Ctrl-C, an exit from a signal handler
@@ -157,6 +169,9 @@ class EventLog(TypedEvents):
                 clean = replace(clean, extra={**clean.extra, "dropped_before": told})
             writer.appender.write(encode(replace(clean, writer=writer.name, seq=seq)), system.time_ns())
         except Exception as error:  # noqa: BLE001 - as in `append`
+            if not writer.appender.own[0]:
+                self._begin_again(writer)
+                return self.record(event)
             self._refuse(writer, error, told)
             return None
         except BaseException as error:
@@ -169,9 +184,12 @@ class EventLog(TypedEvents):
 
         Whole only at the levels `batch` and `event`: at `process` it is the present file alone.
         """
+        writer = self._own_writer()
         try:
-            self._writer.appender.sync(system.time_ns())
-        except OSError as error:
+            writer.appender.sync(system.time_ns())
+        except Exception as error:  # noqa: BLE001 - as in `append`
+            if not writer.appender.own[0]:
+                return self.sync()
             self._warn(f"the last events may not be on the disk: {error}")
             return False
         return True
@@ -179,7 +197,7 @@ class EventLog(TypedEvents):
     def close(self) -> None:
         """Let go of the file, synced at the levels that sync. The log can still be used; it opens the file again."""
         try:
-            self._writer.appender.close()
+            self._own_writer().appender.close()
         except Exception as error:  # noqa: BLE001 - as in `append`
             self._warn(f"the last events may not be on the disk: {error}")
 
@@ -189,12 +207,34 @@ class EventLog(TypedEvents):
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _own_writer(self) -> _Writer:
+        """The writer of this process, which may be a fork that nobody has told us of."""
+        writer = self._writer
+        if not writer.appender.own[0]:
+            self._begin_again(writer)
+        return self._writer
+
+    def _begin_again(self, writer: _Writer) -> None:
+        """In a fork: leave what its parent's writer held, unless a hook or another thread already has.
+
+        A signal handler may fork in the middle of an append, so that parent and child both come back into it. The
+        parent ends it; the child, whatever it has met there, begins it anew as a writer of its own.
+        """
+        if self._writer is writer:
+            writer.appender.abandon()
+            self._begin()
+
     def _take_untold(self, writer: _Writer) -> int:
+        if not writer.appender.own[0]:
+            raise Forked  # a thread that is not here may hold the lock
         with self._losses:
             told, writer.untold = writer.untold, 0
         return told
 
     def _refuse(self, writer: _Writer, error: BaseException, told: int) -> None:
+        if not writer.appender.own[0]:
+            writer, told = self._own_writer(), 0
+            next(writer.numbers)  # a loss leaves a gap
         with self._losses:
             self.dropped += 1
             writer.untold += 1 + told
@@ -204,7 +244,7 @@ class EventLog(TypedEvents):
         if not self._warned:
             self._warned = True
             with contextlib.suppress(Exception):  # a closed stderr is no reason to fail either
-                print(f"analyzer: {self.folder}: {what}", file=sys.stderr)  # noqa: T201
+                print(f"analyzer: {self.folder}: {redact(what)}", file=sys.stderr)  # noqa: T201
 
 
 def recorded(event: Event) -> Event:
@@ -273,9 +313,10 @@ _logs: weakref.WeakSet[EventLog] = weakref.WeakSet()
 
 
 def _in_child() -> None:
+    # At once, not at the first append: a child that never appends must not keep its parent's lease.
     for log in list(_logs):
-        log._writer.appender.abandon()
-        log._begin()
+        with contextlib.suppress(Exception):
+            log._own_writer()
 
 
 def _at_exit() -> None:

@@ -42,8 +42,11 @@ class ErrorClassified(TypedDict, total=False):
     failure_reason: str | None
     """The step's: `timeout`, `context_exhaustion`, `general_error`, `unknown`."""
     remediation: str | None
+    """What to do about it."""
     input_tokens: int | None
     output_tokens: int | None
+    tokens_used: int | None
+    """Of the run that failed, both together, where the log says no more."""
     facts: dict[str, Any] | None
     """What the classifier saw; without it the event cannot be judged again."""
 
@@ -71,6 +74,8 @@ class RetrySettled(TypedDict, total=False):
     attempts: int
     """Calls made, the first included."""
     waited_seconds: float
+    ended_by: str
+    """`iteration_budget` where no iteration was left for the next call; then `reason` is the errors' own."""
 
 
 class Relay(TypedDict, total=False):

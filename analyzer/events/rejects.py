@@ -22,6 +22,7 @@ WHYS: dict[str, str] = {
     "lone_surrogate": "half of a UTF-16 pair",
     "bad_number": "NaN, Infinity, or a number beyond all bounds",
     "too_deep": "nested too deeply",
+    "too_many_items": "more than half a million items in one record",
     "duplicate_key": "a key stands twice in one object, and which of them counts is anyone's guess",
     "crc_mismatch": "the checksum does not fit",
     "missing_type": "no text under `type`",

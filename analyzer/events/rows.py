@@ -3,12 +3,15 @@
 Two roads, one meaning. A line that our appender could have written, with nothing in it to clean, takes the fast one:
 its checksum proves it whole, a typed decoder checks its syntax, and its payload is kept byte for byte. Every other line
 is decoded, judged, cleaned and encoded again.
+
+Whoever writes to a log may write anything into it: that an event is derived from another tool's log counts in a store's
+own journal alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Annotated, Any, Literal
 from zlib import crc32
@@ -133,18 +136,22 @@ class Decoded:
 
 
 class RowDecoder:
-    """Decodes blocks of whole lines. Without `fast` every line takes the slow road; the answer is the same."""
+    """Decodes blocks of whole lines. Without `fast` every line takes the slow road; the answer is the same.
 
-    def __init__(self, file_time: datetime, *, fast: bool = True) -> None:
+    The `origin` of a line stands in the rows of a `journal` alone.
+    """
+
+    def __init__(self, file_time: datetime, *, fast: bool = True, journal: bool = False) -> None:
         self._file_time = file_time
         self._fast = fast
+        self._journal = journal
 
     def decode(self, data: bytes) -> Decoded:
         """The rows of a block of whole lines, and all that is to be known about its other lines."""
         decoded = Decoded()
         rows, rejects = decoded.rows, decoded.rejects
         line = offset = start = 0
-        suspect, take = _suspect(), _taker(rows) if self._fast else _never
+        suspect, take = _suspect(), _taker(rows, journal=self._journal) if self._fast else _never
         while start < len(data):
             end = data.rfind(b"\n", start, start + _PIECE) + 1 or data.find(b"\n", start) + 1 or len(data)
             piece = data[start:end]
@@ -170,14 +177,16 @@ class RowDecoder:
         event = decode(text, self._file_time)
         if isinstance(event, Reject):
             return self._salvage(rows, text, line, offset, event)
-        return _add(rows, event, text, line, offset, len(text))
+        return self._add(rows, event, text, line, offset, len(text))
 
     def _salvage(self, rows: Rows, text: bytes, line: int, offset: int, reject: Reject) -> Reject:
         """Whole events on a line that is broken: glued to a torn one, or to each other. Their checksums prove them."""
+        if CRC_MARK not in text:
+            return reject
         intact = 0
         for record in intact_records(text):
             event = decode(record, self._file_time)
-            if isinstance(event, Event) and _add(rows, event, record, line, offset, len(text)) is None:
+            if isinstance(event, Event) and self._add(rows, event, record, line, offset, len(text)) is None:
                 intact += 1
         if intact and reject.why not in {"glued", "crc_mismatch"}:
             return Reject("torn", f"{reject.detail}; {intact} intact record{'s' * (intact > 1)} on the same line")
@@ -187,13 +196,14 @@ class RowDecoder:
             )
         return reject
 
-
-def _add(rows: Rows, event: Event, text: bytes, line: int, offset: int, length: int) -> Reject | None:
-    try:
-        rows.add(event, line, offset, length, text if crc_holds(text) else b"")
-    except Exception as error:  # noqa: BLE001 - whatever an upcaster does, the line is kept
-        return Reject("upcast_failed", f"from version {event.v}: {type(error).__name__}: {error}"[:300])
-    return None
+    def _add(self, rows: Rows, event: Event, text: bytes, line: int, offset: int, length: int) -> Reject | None:
+        if not self._journal and event.origin is not None:
+            event = replace(event, origin=None)
+        try:
+            rows.add(event, line, offset, length, text if crc_holds(text) else b"")
+        except Exception as error:  # noqa: BLE001 - whatever an upcaster does, the line is kept
+            return Reject("upcast_failed", f"from version {event.v}: {type(error).__name__}: {error}"[:300])
+        return None
 
 
 def intact_records(text: bytes) -> Iterator[bytes]:
@@ -219,7 +229,7 @@ def _never(_text: bytes, _line: int, _offset: int) -> bool:
     return False
 
 
-def _taker(rows: Rows) -> Callable[[bytes, int, int], bool]:
+def _taker(rows: Rows, *, journal: bool) -> Callable[[bytes, int, int], bool]:
     """The fast road: takes a line that needs no cleaning and is not suspect, says False to every other."""
     crc_bytes, longest, levels, items, short = _CRC_BYTES, MAX_TEXT, MAX_LEVELS, MAX_ITEMS, _SHORT
     decode_envelope, parse, split, version = _decode_envelope, datetime.fromisoformat, split_payload, SCHEMA_VERSION
@@ -244,6 +254,7 @@ def _taker(rows: Rows) -> Callable[[bytes, int, int], bool]:
                 or stamp[23] != "Z"
                 or not "1970" <= stamp < "2200"
                 or envelope.v < version
+                or (envelope.origin is not None and not journal)
             ):
                 return False
             parse(stamp[:23])

@@ -14,7 +14,16 @@ from typing import Any
 import msgspec
 
 from analyzer.events.times import format_time
-from analyzer.redaction import may_hold_secret, redact, redact_argument, redact_member
+from analyzer.redaction import (
+    command_in,
+    item_name,
+    may_hold_secret,
+    member_names,
+    redact,
+    redact_argument,
+    redact_member,
+    redact_number,
+)
 
 MAX_TEXT = 16_384
 """Characters of one text; redaction comes before the cut, so that no half of a secret survives it."""
@@ -81,7 +90,6 @@ def _plain_items(value: Any, level: int) -> int:
         elif kind not in _SCALARS:
             return MAX_ITEMS + 1
     return total
-    return total
 
 
 def sanitize(value: Any) -> Any:
@@ -97,60 +105,68 @@ class _Walk:
     def __init__(self) -> None:
         self.left = MAX_TOTAL
 
-    def clean(self, value: Any, level: int, key: str = "", argument: str = "") -> Any:
-        """`key`: the name that it stands under; `argument`: the text before it in a list."""
+    def clean(self, value: Any, level: int, name: str = "", argument: str = "", command: str = "") -> Any:
+        """`name`: what it stands under; `argument`: the text before it in a list; `command`: whose argument it is."""
         self.left -= _NODE
         try:
             if isinstance(value, str):
-                return self._text(value, 0, key, argument)
+                return self._text(value, 0, name, argument, command)
             if value is None or isinstance(value, bool):
                 return value
             if isinstance(value, int):
                 number = int.__add__(value, 0)
-                return number if _LEAST <= number <= _LARGEST else self._text(_digits(number), 0, key, argument)
+                if not _LEAST <= number <= _LARGEST:
+                    return self._text(_digits(number), 0, name, argument)
+                return redact_number(name, number) if name else number
             if isinstance(value, float):
                 return float.__add__(value, 0.0) if math.isfinite(value) else None
             if isinstance(value, Mapping | list | tuple | set | frozenset):
                 if level >= MAX_LEVELS:
-                    return self._text("[nested too deeply]", 0, key, argument)
-                return self._object(value, level + 1) if isinstance(value, Mapping) else self._array(value, level + 1)
+                    return self._text("[nested too deeply]", 0, name, argument)
+                if isinstance(value, Mapping):
+                    return self._object(value, level + 1, name)
+                return self._array(value, level + 1, name)
             if isinstance(value, datetime):
-                return self._text(format_time(value), 0, key, argument)
+                return self._text(format_time(value), 0, name, argument)
             if isinstance(value, bytes | bytearray):
-                text = bytes(value[: 4 * (MAX_TEXT + _LOOKAHEAD)]).decode("utf-8", "replace")
-                return self._text(text, len(value), key, argument)
-            return self._text(str(value), 0, key, argument)
+                most = 4 * (MAX_TEXT + _LOOKAHEAD)
+                text = bytes(value[:most]).decode("utf-8", "replace")
+                return self._text(text, len(value) if len(value) > most else 0, name, argument, command)
+            return self._text(str(value), 0, name, argument)
         except Exception:  # noqa: BLE001 - a host's own objects may do anything when they are asked what they are
-            return self._text(_unreadable(value), 0, key, argument)
+            return self._text(_unreadable(value), 0, name, argument)
 
-    def _object(self, value: Mapping[Any, Any], level: int) -> dict[str, Any]:
+    def _object(self, value: Mapping[Any, Any], level: int, own: str) -> dict[str, Any]:
         # A copy first: other threads may change a plain one meanwhile.
-        items = list(value.items()) if type(value) is dict else islice(value.items(), MAX_ITEMS)
+        members = list(islice(list(value.items()) if type(value) is dict else value.items(), MAX_ITEMS))
+        name = member_names(members, own)
         kept: dict[str, Any] = {}
-        for key, item in islice(items, MAX_ITEMS):
+        for key, item in members:
             if self.left <= 0:
                 break
             word = _word(key)
-            kept[self._text(word, 0, "", "")] = self.clean(item, level, key=word)
+            kept[self._text(word, 0)] = self.clean(item, level, name(word))
         return kept
 
-    def _array(self, value: Iterable[Any], level: int) -> list[Any]:
+    def _array(self, value: Iterable[Any], level: int, own: str) -> list[Any]:
+        items = list(islice(tuple(value), MAX_ITEMS))
         kept: list[Any] = []
-        before = ""
-        for item in islice(tuple(value), MAX_ITEMS):
+        before = command = ""
+        for place, item in enumerate(items):
             if self.left <= 0:
                 break
-            kept.append(self.clean(item, level, argument=before))
+            kept.append(self.clean(item, level, item_name(items, place, own), before, command))
             before = _readable(item) if isinstance(item, str) else ""
+            command = command_in(before) or command
         return kept
 
-    def _text(self, text: str, length: int, key: str, argument: str) -> str:
+    def _text(self, text: str, length: int, name: str = "", argument: str = "", command: str = "") -> str:
         length = max(length, str.__len__(text))
         seen = _readable(text)
-        if key:
-            clean = redact_member(key, seen)
+        if name:
+            clean = redact_member(name, seen)
         elif argument:
-            clean = redact_argument(argument, seen)
+            clean = redact_argument(argument, seen, command)
         else:
             clean = redact(seen)
         if length > len(seen) or len(clean) > MAX_TEXT:

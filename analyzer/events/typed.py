@@ -111,22 +111,6 @@ class TypedEvents(ABC):
         """`session.observed`."""
         return self.append("session.observed", payload, session=session)
 
-    def ruleset_applied(self, *, session: str | None = None, **payload: Unpack[payloads.RulesetApplied]) -> str | None:
-        """`ruleset.applied`."""
-        return self.append("ruleset.applied", payload, session=session)
-
-    def finding_opened(self, *, session: str | None = None, **payload: Unpack[payloads.Finding]) -> str | None:
-        """`finding.opened`."""
-        return self.append("finding.opened", payload, session=session)
-
-    def finding_resolved(self, *, session: str | None = None, **payload: Unpack[payloads.Finding]) -> str | None:
-        """`finding.resolved`."""
-        return self.append("finding.resolved", payload, session=session)
-
-    def history_pruned(self, *, session: str | None = None, **payload: Unpack[payloads.HistoryPruned]) -> str | None:
-        """`history.pruned`."""
-        return self.append("history.pruned", payload, session=session)
-
 
 def error_payload(
     classification: Classification, **known: Unpack[payloads.ErrorClassified]
@@ -137,4 +121,5 @@ def error_payload(
         "remediation": classification.remediation,
         "facts": classification.facts.to_dict(),
     }
-    return {key: value for key, value in {**verdict, **known}.items() if value is not None}  # type: ignore[return-value]
+    said = {key: value for key, value in known.items() if value is not None}
+    return {key: value for key, value in {**verdict, **said}.items() if value is not None}  # type: ignore[return-value]

@@ -22,6 +22,8 @@ class Source:
     path: str
     file_time: datetime
     """Naive UTC; stands in for records without a time."""
+    journal: bool = False
+    """Whether it is a part of the store's own journal, whose word about origins counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,16 @@ class Hit:
     why: str = ""
     """A reject code where (part of) the line could not be read."""
     detail: str = ""
+
+
+MOST_OPEN = 1_000
+"""Runs of retries, or hand-offs, of one source that may still go on: as many as a checkpoint keeps."""
+
+
+def forget_oldest(runs: dict[str, Any]) -> None:
+    """Leave the latest ones. A source where more are open at once was made to fill the memory."""
+    while len(runs) > MOST_OPEN:
+        del runs[next(iter(runs))]
 
 
 class Reader(Protocol):

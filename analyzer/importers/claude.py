@@ -73,6 +73,7 @@ class ClaudeReader:
         while upcoming is not None:
             yield upcoming
             upcoming = next(broken, None)
+        self._records.forget_oldest()
 
     def finish(self) -> Sequence[Event]:
         """What the file shows of its session so far."""

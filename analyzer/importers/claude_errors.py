@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from analyzer.importers.judge import mapping, number, text
+from analyzer.agent_stream.values import mapping, text
+from analyzer.importers.judge import number
 
 
 def retry_facts(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -55,21 +56,6 @@ def stream_retry_facts(record: Mapping[str, Any]) -> dict[str, Any]:
     """A `system/api_retry` record, or the `subagent_retry` of a `tool_progress` record."""
     label = text(record.get("error")) or text(record.get("error_category"))
     facts = {"status": number(record.get("error_status")), "type": label if label != "unknown" else None}
-    return {key: value for key, value in facts.items() if value is not None}
-
-
-def result_facts(record: Mapping[str, Any]) -> dict[str, Any]:
-    """A failed `result` record: `subtype` may well say `success` beside `is_error: true`."""
-    errors = record.get("errors")
-    items = errors if isinstance(errors, list) else []
-    lines = [item if isinstance(item, str) else str(mapping(item).get("message", item)) for item in items]
-    facts = {
-        "status": number(record.get("api_error_status")),
-        "subtype": text(record.get("subtype")),
-        "terminal_reason": text(record.get("terminal_reason")),
-        "message": text(record.get("result")) or ("\n".join(lines) or None),
-        "is_error": True,
-    }
     return {key: value for key, value in facts.items() if value is not None}
 
 

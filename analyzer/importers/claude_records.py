@@ -10,20 +10,20 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from analyzer.classifier import Classification
+from analyzer.agent_stream.result import error_facts, failure_reason, run_tokens, says_error
+from analyzer.agent_stream.values import mapping, text
 from analyzer.events import Event
 from analyzer.events.ids import derived_id
 from analyzer.events.times import format_time, from_epoch, parse_time
-from analyzer.importers.base import Source
+from analyzer.importers.base import Source, forget_oldest
 from analyzer.importers.claude_errors import (
     message_text,
     missing_tools,
-    result_facts,
     retry_facts,
     stream_retry_facts,
     terminal_facts,
 )
-from analyzer.importers.judge import judge, mapping, number, quantity, text
+from analyzer.importers.judge import judge, number, quantity
 
 INTERRUPTED = "[Request interrupted by user"
 
@@ -42,6 +42,10 @@ class ClaudeRecords:
     def waiting(self) -> bool:
         """Whether the next reply or interruption decides something."""
         return bool(self._runs) or self._compaction is not None
+
+    def forget_oldest(self) -> None:
+        """Of very many open runs the latest are kept."""
+        forget_oldest(self._runs)
 
     def state(self) -> dict[str, Any]:
         """What a later run needs to go on."""
@@ -188,16 +192,10 @@ class ClaudeRecords:
         return events
 
     def _result(self, record: Mapping[str, Any]) -> list[Event]:
-        subtype = text(record.get("subtype"))
-        if record.get("is_error") is not True and not (subtype or "").startswith("error"):
+        if not says_error(record):
             return self._settle(record, "recovered", 1)
-        usage = mapping(record.get("usage"))
-        return self._terminal(
-            record,
-            result_facts(record),
-            input_tokens=number(usage.get("input_tokens")),
-            output_tokens=number(usage.get("output_tokens")),
-        )
+        input_tokens, output_tokens = run_tokens(record)
+        return self._terminal(record, error_facts(record), input_tokens=input_tokens, output_tokens=output_tokens)
 
     def _stop_failure(self, record: Mapping[str, Any]) -> list[Event]:
         said = text(record.get("last_assistant_message")) or ""
@@ -286,12 +284,3 @@ class ClaudeRecords:
             id=self._record_id(record, kind, *parts),
             time_source="file" if named is None else "event",
         )
-
-
-def failure_reason(record: Mapping[str, Any], verdict: Classification) -> str:
-    """The step's failure: `timeout`, `context_exhaustion`, `general_error`, or `unknown` without a subtype."""
-    if not text(record.get("subtype")):
-        return "unknown"
-    if verdict.reason == "context_overflow":
-        return "context_exhaustion"
-    return "timeout" if verdict.detail in {"timeout", "deadline"} else "general_error"

@@ -18,7 +18,7 @@ class EventLogReader:
     """Reads native lines; lines of other producers with the same envelope are events too."""
 
     def __init__(self, source: Source, _state: Mapping[str, Any]) -> None:
-        self._decoder = RowDecoder(source.file_time)
+        self._decoder = RowDecoder(source.file_time, journal=source.journal)
 
     def decode(self, data: bytes) -> Decoded:
         """All events of a block at once, its blank and its broken lines."""

@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from analyzer.agent_stream.values import mapping, text
 from analyzer.events import Event, Reject
-from analyzer.events.codec import decode
+from analyzer.events.codec import decode, line_id
 from analyzer.events.ids import derived_id
 from analyzer.events.payloads import EVENT_TYPES
-from analyzer.importers.base import Hit, Source
-from analyzer.importers.judge import judge, mapping, number, text
+from analyzer.importers.base import Hit, Source, forget_oldest
+from analyzer.importers.judge import judge, number
 from analyzer.importers.lines import Block, all_lines
 
 
@@ -33,11 +34,13 @@ class GddReader:
             if isinstance(decoded, Reject):
                 yield Hit(line.offset, len(line.text), (), decoded.why, decoded.detail)
                 continue
-            event = translate(decoded)
+            # GDD writes no ids; one that stands there all the same may be that of another record.
+            event = translate(replace(decoded, id=line_id(line.text)))
             if event is not None and decoded.type == "api.retry":
                 event = self._in_a_run(event)
             if event is not None:
                 yield Hit(line.offset, len(line.text), (event,))
+        forget_oldest(self._runs)
 
     def _in_a_run(self, event: Event) -> Event:
         """GDD names no chain: one session's retries of a provider are one, for as long as the attempt goes up."""

@@ -38,13 +38,3 @@ def quantity(value: object) -> float | None:
 def digits(found: str) -> int | None:
     """Digits of a message as a number of sane size."""
     return int(found) if len(found) <= 15 else None
-
-
-def text(value: object) -> str | None:
-    """A text that says something, or None."""
-    return value if isinstance(value, str) and value else None
-
-
-def mapping(value: object) -> Mapping[str, Any]:
-    """The object under a key, or an empty one: foreign records change their shapes between versions."""
-    return value if isinstance(value, Mapping) else {}

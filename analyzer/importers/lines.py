@@ -19,6 +19,7 @@ def _refuse(constant: str) -> object:
 _IN_PART = frozenset({"not_json", "glued", "torn", "trailing_garbage"})
 """What may be wrong with a line that holds an intact record all the same."""
 _raw = json.JSONDecoder(parse_constant=_refuse)
+_BEHIND_SPACE = re.compile(r"\S|\Z")
 _BLANK = re.compile(rb"\n[ \t\r\x0b\x0c]*(?=\n)")
 
 
@@ -119,29 +120,31 @@ def objects_in(text: bytes, openings: Sequence[bytes]) -> tuple[list[dict[str, A
     whole = decode_object(text)
     if not isinstance(whole, Reject):
         return [whole], None
-    if whole.why not in _IN_PART:
+    if whole.why not in _IN_PART or (whole.why == "not_json" and b"{" not in text):
         return [], whole
     found: list[dict[str, Any]] = []
     try:
         rest = text.decode("utf-8").strip()
     except UnicodeDecodeError as error:
         return [], Reject("invalid_utf8", f"byte {error.start}: {error.reason}")
-    while rest:
+    at = 0
+    while at < len(rest):
         try:
-            record, end = _raw.raw_decode(rest)
+            record, end = _raw.raw_decode(rest, at)
         except (ValueError, RecursionError):
             break
         # The same checks as for a line of its own: no lone surrogates, no depth without end.
-        again = decode_object(rest[:end].encode("utf-8"))
+        again = decode_object(rest[at:end].encode("utf-8"))
         if isinstance(again, Reject):
             return found, again
         if isinstance(record, dict):
             found.append(again)
-        rest = rest[end:].lstrip()
-    if not rest:
+        # Not by cutting `rest`: of very many records each would copy all that are behind it.
+        at = next(_BEHIND_SPACE.finditer(rest, end)).start()
+    if at == len(rest):
         return found, None
-    tail = rest.encode("utf-8")
-    positions = sorted({at for opening in openings if (at := tail.rfind(opening)) > 0})
+    tail = rest[at:].encode("utf-8")
+    positions = sorted({start for opening in openings if (start := tail.rfind(opening)) > 0})
     for position in positions:
         salvaged = decode_object(tail[position:])
         if not isinstance(salvaged, Reject):

@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from analyzer.agent_stream.result import FAILURE_REASONS
+from analyzer.agent_stream.values import count, mapping, text
 from analyzer.events import Event, Reject
 from analyzer.events.codec import decode_object
 from analyzer.events.ids import derived_id
 from analyzer.events.times import parse_time
-from analyzer.importers.base import Hit, Source
-from analyzer.importers.judge import digits, judge, mapping, number, quantity, text
+from analyzer.importers.base import Hit, Source, forget_oldest
+from analyzer.importers.judge import digits, judge, number, quantity
 from analyzer.importers.lines import Block, all_lines
 
 _RELAY = re.compile(r"^Context relay triggered at (\d+(?:\.\d+)?)% utilization")
@@ -23,8 +25,6 @@ _COMPACTING = re.compile(r"^Token threshold exceeded \((\d+) tokens, (\d+)% thre
 _EXITED = re.compile(r"^adapter exited with code (-?\d+)(?:: (\w+))?$")
 _ATTEMPT = re.compile(r"attempt (\d+)/(\d+)")
 _FINISHED = frozenset({"completed", "success", "succeeded"})
-_REASONS = {"timeout": "timeout", "context_exhaustion": "prompt is too long", "rate_limit": "rate limit exceeded"}
-"""What Wave's own words for a failure stand for, in a text that the classifier knows."""
 
 
 class WaveReader:
@@ -54,6 +54,8 @@ class WaveReader:
             events = _Line(self, record, line.text, moment).events()
             if events:
                 yield Hit(line.offset, len(line.text), tuple(events))
+        forget_oldest(self._relays)
+        forget_oldest(self._retries)
 
     def finish(self) -> Sequence[Event]:
         """Nothing beyond the lines."""
@@ -141,10 +143,9 @@ class _Line:
         exited = _EXITED.match(self.message)
         if exited is None:
             return []
-        said = exited[2]
-        facts = {"exit_code": digits(exited[1]), "message": _REASONS.get(said or "", said or self.message)}
+        facts = {"exit_code": digits(exited[1]), "message": self.message, "failure_reason": exited[2]}
         # Whether a retry follows is told by a later line: this failure opens the chain that a retry would go on with.
-        return [self._failure(facts, said, self._open_run())]
+        return [self._failure(facts, self._open_run())]
 
     def _retrying(self) -> list[Event]:
         match = _ATTEMPT.search(self.message)
@@ -159,12 +160,15 @@ class _Line:
         ]
 
     def _failed(self) -> list[Event]:
-        said = text(self.record.get("failure_reason")) or text(self.record.get("failure_class"))
         run = self.retries.get(self.key)
-        failure = self._failure({"message": self.message or said or ""}, said, run)
+        facts = {
+            "message": self.message or text(self.record.get("failure_class")),
+            "failure_reason": text(self.record.get("failure_reason")),
+        }
+        failure = self._failure(facts, run)
         return [failure, *self._settle("exhausted" if run and run.get("retried") else "surfaced")]
 
-    def _failure(self, facts: dict[str, Any], said: str | None, run: dict[str, Any] | None) -> Event:
+    def _failure(self, facts: dict[str, Any], run: dict[str, Any] | None) -> Event:
         verdict, payload = judge(
             facts,
             self.moment,
@@ -174,9 +178,12 @@ class _Line:
             outcome=None if run else "surfaced",
             remediation=text(self.record.get("remediation")),
             model=text(self.record.get("model")),
+            input_tokens=count(self.record.get("tokens_in")),
+            output_tokens=count(self.record.get("tokens_out")),
+            tokens_used=count(self.record.get("tokens_used")),
         )
-        if said in {"timeout", "context_exhaustion", "general_error", "unknown"}:
-            payload["failure_reason"] = said
+        if facts["failure_reason"] in FAILURE_REASONS:
+            payload["failure_reason"] = facts["failure_reason"]
         if run:
             run["reason"] = verdict.reason
         return self._event("error.classified", **payload)

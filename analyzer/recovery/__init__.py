@@ -9,79 +9,88 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from analyzer.recovery.backoff import Backoff
-    from analyzer.recovery.budget import IterationBudget, IterationBudgetExhaustedError
-    from analyzer.recovery.checkpoint import Checkpoint
-    from analyzer.recovery.context import ContextRecovery, ContextSettings, TokenLimit, parse_token_limit_error
-    from analyzer.recovery.context_hook import ContextRecoveryHook, HookResult, Notice
-    from analyzer.recovery.context_sessions import MemorySessions, SessionStore, outline
-    from analyzer.recovery.conversation import Compression
-    from analyzer.recovery.exhaustion import Exhaustion
-    from analyzer.recovery.guard import RateGuard, RateLimitedError, RateState
-    from analyzer.recovery.policy import PROFILES, Policy
-    from analyzer.recovery.pool import AgentPool
-    from analyzer.recovery.relay import Relay, RelayMonitor
-    from analyzer.recovery.relay_command import CommandSummarizer
-    from analyzer.recovery.relay_config import RelaySettings
-    from analyzer.recovery.relay_transcript import Transcript, Turn
-    from analyzer.recovery.retry import Retry
-    from analyzer.recovery.retry_advice import Credential
-    from analyzer.recovery.retry_watch import RetryWatch
-    from analyzer.recovery.state_file import StateBusyError, StateError, StateFile
-    from analyzer.recovery.step_error import RelayHaltedError, StepError
-    from analyzer.recovery.supervise_admission import NotAdmittedError
-    from analyzer.recovery.supervise_instance import Streams
-    from analyzer.recovery.supervise_observer import TokenUsage
-    from analyzer.recovery.supervise_plan import Limits, Run
-    from analyzer.recovery.supervisor import supervise
+    from analyzer.recovery.context.account import Fitted
+    from analyzer.recovery.context.conversation import Compression
+    from analyzer.recovery.context.hook import ContextRecoveryHook, HookResult, Notice
+    from analyzer.recovery.context.recovery import ContextRecovery, ContextSettings
+    from analyzer.recovery.context.sessions import MemorySessions, SessionStore, outline
+    from analyzer.recovery.context.state import PruneState, RetryState, SessionState, TruncateState
+    from analyzer.recovery.context.token_limit import TokenLimit, is_token_limit_error, parse_token_limit_error
+    from analyzer.recovery.limits.exhaustion import Exhaustion
+    from analyzer.recovery.limits.guard import RateGuard, RateLimitedError, RateState
+    from analyzer.recovery.limits.pool import AgentPool
+    from analyzer.recovery.limits.state_file import StateBusyError, StateError, StateFile
+    from analyzer.recovery.relay.checkpoint import Checkpoint
+    from analyzer.recovery.relay.command import CommandSummarizer
+    from analyzer.recovery.relay.config import RelaySettings
+    from analyzer.recovery.relay.monitor import Relay, RelayMonitor
+    from analyzer.recovery.relay.transcript import Transcript, Turn
+    from analyzer.recovery.retry.advice import Credential
+    from analyzer.recovery.retry.backoff import Backoff
+    from analyzer.recovery.retry.budget import IterationBudget, IterationBudgetExhaustedError
+    from analyzer.recovery.retry.policy import PROFILES, Policy
+    from analyzer.recovery.retry.retry import Retry
+    from analyzer.recovery.retry.watch import RetryWatch
+    from analyzer.recovery.supervision.admission import NotAdmittedError
+    from analyzer.recovery.supervision.instance import Streams
+    from analyzer.recovery.supervision.observer import TokenUsage
+    from analyzer.recovery.supervision.plan import Limits, Run
+    from analyzer.recovery.supervision.step_error import RelayHaltedError, StepError
+    from analyzer.recovery.supervision.supervisor import supervise
     from analyzer.recovery.waiting import Clock, SystemClock, WaitCancelledError
 
 _HOMES = {
-    "AgentPool": "pool",
-    "Backoff": "backoff",
-    "Checkpoint": "checkpoint",
+    "AgentPool": "limits.pool",
+    "Backoff": "retry.backoff",
+    "Checkpoint": "relay.checkpoint",
     "Clock": "waiting",
-    "CommandSummarizer": "relay_command",
-    "Compression": "conversation",
-    "ContextRecovery": "context",
-    "ContextRecoveryHook": "context_hook",
-    "ContextSettings": "context",
-    "Credential": "retry_advice",
-    "Exhaustion": "exhaustion",
-    "HookResult": "context_hook",
-    "IterationBudget": "budget",
-    "IterationBudgetExhaustedError": "budget",
-    "Limits": "supervise_plan",
-    "MemorySessions": "context_sessions",
-    "NotAdmittedError": "supervise_admission",
-    "Notice": "context_hook",
-    "PROFILES": "policy",
-    "Policy": "policy",
-    "RateGuard": "guard",
-    "RateLimitedError": "guard",
-    "RateState": "guard",
-    "Relay": "relay",
-    "RelayHaltedError": "step_error",
-    "RelayMonitor": "relay",
-    "RelaySettings": "relay_config",
-    "Retry": "retry",
-    "RetryWatch": "retry_watch",
-    "Run": "supervise_plan",
-    "SessionStore": "context_sessions",
-    "StateBusyError": "state_file",
-    "StateError": "state_file",
-    "StateFile": "state_file",
-    "StepError": "step_error",
-    "Streams": "supervise_instance",
+    "CommandSummarizer": "relay.command",
+    "Compression": "context.conversation",
+    "ContextRecovery": "context.recovery",
+    "ContextRecoveryHook": "context.hook",
+    "ContextSettings": "context.recovery",
+    "Credential": "retry.advice",
+    "Exhaustion": "limits.exhaustion",
+    "Fitted": "context.account",
+    "HookResult": "context.hook",
+    "IterationBudget": "retry.budget",
+    "IterationBudgetExhaustedError": "retry.budget",
+    "Limits": "supervision.plan",
+    "MemorySessions": "context.sessions",
+    "NotAdmittedError": "supervision.admission",
+    "Notice": "context.hook",
+    "PROFILES": "retry.policy",
+    "Policy": "retry.policy",
+    "PruneState": "context.state",
+    "RateGuard": "limits.guard",
+    "RateLimitedError": "limits.guard",
+    "RateState": "limits.guard",
+    "Relay": "relay.monitor",
+    "RelayHaltedError": "supervision.step_error",
+    "RelayMonitor": "relay.monitor",
+    "RelaySettings": "relay.config",
+    "Retry": "retry.retry",
+    "RetryState": "context.state",
+    "RetryWatch": "retry.watch",
+    "Run": "supervision.plan",
+    "SessionState": "context.state",
+    "SessionStore": "context.sessions",
+    "StateBusyError": "limits.state_file",
+    "StateError": "limits.state_file",
+    "StateFile": "limits.state_file",
+    "StepError": "supervision.step_error",
+    "Streams": "supervision.instance",
     "SystemClock": "waiting",
-    "TokenLimit": "context",
-    "TokenUsage": "supervise_observer",
-    "Transcript": "relay_transcript",
-    "Turn": "relay_transcript",
+    "TokenLimit": "context.token_limit",
+    "TokenUsage": "supervision.observer",
+    "Transcript": "relay.transcript",
+    "TruncateState": "context.state",
+    "Turn": "relay.transcript",
     "WaitCancelledError": "waiting",
-    "outline": "context_sessions",
-    "parse_token_limit_error": "context",
-    "supervise": "supervisor",
+    "is_token_limit_error": "context.token_limit",
+    "outline": "context.sessions",
+    "parse_token_limit_error": "context.token_limit",
+    "supervise": "supervision.supervisor",
 }
 
 __all__ = [
@@ -97,6 +106,7 @@ __all__ = [
     "ContextSettings",
     "Credential",
     "Exhaustion",
+    "Fitted",
     "HookResult",
     "IterationBudget",
     "IterationBudgetExhaustedError",
@@ -105,6 +115,7 @@ __all__ = [
     "NotAdmittedError",
     "Notice",
     "Policy",
+    "PruneState",
     "RateGuard",
     "RateLimitedError",
     "RateState",
@@ -113,8 +124,10 @@ __all__ = [
     "RelayMonitor",
     "RelaySettings",
     "Retry",
+    "RetryState",
     "RetryWatch",
     "Run",
+    "SessionState",
     "SessionStore",
     "StateBusyError",
     "StateError",
@@ -125,8 +138,10 @@ __all__ = [
     "TokenLimit",
     "TokenUsage",
     "Transcript",
+    "TruncateState",
     "Turn",
     "WaitCancelledError",
+    "is_token_limit_error",
     "outline",
     "parse_token_limit_error",
     "supervise",

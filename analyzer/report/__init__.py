@@ -9,23 +9,23 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from analyzer.report.documents.markdown import render_markdown
+    from analyzer.report.documents.overview_json import render_json
     from analyzer.report.escape import csv_cell, html_text, markdown_text, terminal_safe
-    from analyzer.report.html import render_html
-    from analyzer.report.jsonfile import render_json
-    from analyzer.report.markdown import render_markdown
+    from analyzer.report.page.html import render_html
     from analyzer.report.rows import FORMATS, render_rows
-    from analyzer.report.text import render_text
+    from analyzer.report.terminal.overview import render_text
 
 _HOMES = {
     "FORMATS": "analyzer.report.rows",
     "csv_cell": "analyzer.report.escape",
     "html_text": "analyzer.report.escape",
     "markdown_text": "analyzer.report.escape",
-    "render_html": "analyzer.report.html",
-    "render_json": "analyzer.report.jsonfile",
-    "render_markdown": "analyzer.report.markdown",
+    "render_html": "analyzer.report.page.html",
+    "render_json": "analyzer.report.documents.overview_json",
+    "render_markdown": "analyzer.report.documents.markdown",
     "render_rows": "analyzer.report.rows",
-    "render_text": "analyzer.report.text",
+    "render_text": "analyzer.report.terminal.overview",
     "terminal_safe": "analyzer.report.escape",
 }
 

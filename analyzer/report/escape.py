@@ -6,10 +6,11 @@ Invariant: no renderer writes a value that came from a log without one of these.
 from __future__ import annotations
 
 import html
+import io
 import json
 import re
 import string
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -23,7 +24,14 @@ _INVISIBLE = re.compile(f"[\x00-\x1f{_FORMATTING}]")
 _STEERING = re.compile(f"[{_FORMATTING}]")
 """What JSON itself leaves as it is."""
 _MARKDOWN = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]#|!~$"} | {"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+_BREAK = "\u200b"
+"""A space without width: no program takes what stands on both sides of it for one name or one address."""
+_BREAK_IN_MARKDOWN = "&#8203;"
+_NAMED = re.compile(r"@(?=\S)|(?:#|!|\bGH-)(?=[0-9])", re.IGNORECASE)
+"""What calls somebody, or is linked to an issue or a change: viewers look for it when all escapes are gone."""
+_ADDRESS = re.compile(r"://|\bwww\.|\]\(", re.IGNORECASE)
 _LIST_START = re.compile(r"^(\s*)([-+=]|\d+(?=[.)]))")
+_WWW = re.compile(r"\b(www)\.", re.IGNORECASE)
 _FORMULA_STARTS = frozenset("=+-@＝＋－＠−﹢﹣﹦﹫")
 _TAB_AND_RETURN = frozenset("\t\r")
 _BEFORE_A_FORMULA = (
@@ -54,6 +62,20 @@ def json_text(value: object, *, indent: int | None = None, default: Callable[[An
     return text.translate(_json_codes()) if _STEERING.search(text) else text
 
 
+def jsonl_text(values: Iterable[object]) -> str:
+    """JSON lines, each as `json_text` writes it.
+
+    Raises:
+        ValueError: one holds a NaN or an infinity.
+    """
+    import jsonlines  # 38 ms, for whoever asks for lines alone
+
+    lines = io.StringIO()
+    with jsonlines.Writer(lines, dumps=json_text) as writer:
+        writer.write_all(values)
+    return lines.getvalue()
+
+
 def html_text(text: str) -> str:
     """Safe between tags and inside quoted attributes."""
     return html.escape(terminal_safe(text), quote=True)
@@ -62,10 +84,23 @@ def html_text(text: str) -> str:
 def markdown_text(text: str) -> str:
     """Safe in a paragraph, a list item or a table cell: no markup, no link, no HTML, one line."""
     flat = terminal_safe(re.sub(r"[\r\n\t\u2028\u2029]+", " ", text))
-    escaped = flat.translate(_MARKDOWN)
-    # Bare addresses become links without any markup.
-    unlinked = escaped.replace("://", "&#58;//").replace("www.", "www&#46;")
+    # Names, numbers of issues and addresses become mentions and links without any markup, and even where they are
+    # escaped: of a mail address, its domain is what follows the sign.
+    escaped = _NAMED.sub(rf"\g<0>{_BREAK}", flat).translate(_MARKDOWN).replace(_BREAK, _BREAK_IN_MARKDOWN)
+    unlinked = _WWW.sub(r"\1&#46;", escaped.replace("://", "&#58;//"))
     return _LIST_START.sub(_unlisted, unlinked)
+
+
+def chat_text(text: str) -> str:
+    """Safe in a message to a chat that reads Slack's form: nobody is called, and nothing in it is a link."""
+    escaped = terminal_safe(text, keep="\n").replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return _ADDRESS.sub(_broken, _NAMED.sub(rf"\g<0>{_BREAK}", escaped))
+
+
+def _broken(match: re.Match[str]) -> str:
+    """Behind its first character but for what begins with a name: `www.` is broken behind its point."""
+    found = match[0]
+    return found + _BREAK if found[-1] == "." else found[0] + _BREAK + found[1:]
 
 
 def csv_cell(text: str) -> str:

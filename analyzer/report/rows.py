@@ -16,8 +16,8 @@ import polars as pl
 
 from analyzer.errors import AnalyzerError
 from analyzer.events.times import format_time
-from analyzer.report.escape import csv_cell, json_text, markdown_text, terminal_safe
-from analyzer.report.monospace import columns, fold, pad, width_of
+from analyzer.report.escape import csv_cell, json_text, jsonl_text, markdown_text, terminal_safe
+from analyzer.report.terminal.monospace import columns, fold, pad, width_of
 
 FORMATS = ("table", "json", "jsonl", "csv", "markdown", "parquet")
 _CUT = "There are more rows: the limit cut them off."
@@ -51,7 +51,7 @@ def render_rows(
     if format == "markdown":
         return _markdown(frame, truncated)
     if format == "jsonl":
-        return "".join(_dumps(row) + "\n" for row in _rows(frame))
+        return jsonl_text(_rows(frame))
     if format == "csv":
         return _csv(frame)
     raise AnalyzerError.unknown_value("format", format, FORMATS)

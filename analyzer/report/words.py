@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from analyzer.analysis import Finding, Overview
-from analyzer.analysis.findings import TITLES
+from analyzer.analysis.nightly.findings import TITLES
 from analyzer.report.cells import count, counted, minute
 
 _LEVELS = {"unjudged": "NOT JUDGED"}

@@ -1,21 +1,22 @@
 """The DuckDB projection of the logs. Derived: it can be thrown away and read again."""
 
 from analyzer.importers import NOT_LOGS
-from analyzer.store.adhoc import Answer
-from analyzer.store.catalogue import Query, catalogue, find
-from analyzer.store.checks import Check
-from analyzer.store.database import views
-from analyzer.store.discovery import Problem
-from analyzer.store.doctor import examine
-from analyzer.store.ingest import IngestResult, journal_of
-from analyzer.store.lock import MEMORY
-from analyzer.store.moments import moment, span
-from analyzer.store.prune import Prune
-from analyzer.store.quarantine import Retry
-from analyzer.store.rebuild import Rebuild, rebuild
-from analyzer.store.reclassify import Change, Reclassification
+from analyzer.store.db.connection import views
+from analyzer.store.db.lock import MEMORY
+from analyzer.store.doctor.checks import Check
+from analyzer.store.doctor.examine import examine
+from analyzer.store.ingest.accounting import Tally
+from analyzer.store.ingest.discovery import Problem
+from analyzer.store.ingest.run import IngestResult
+from analyzer.store.journal import journal_of
+from analyzer.store.query.adhoc import Answer
+from analyzer.store.query.catalogue import Query, catalogue, find
+from analyzer.store.query.human_times import moment, span
 from analyzer.store.store import Store, open_store
-from analyzer.store.tally import Tally
+from analyzer.store.upkeep.prune import Prune
+from analyzer.store.upkeep.quarantine import Retry
+from analyzer.store.upkeep.rebuild import Rebuild, rebuild
+from analyzer.store.verdicts.reclassify import Change, Reclassification
 
 __all__ = [
     "MEMORY",

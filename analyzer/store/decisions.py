@@ -7,19 +7,29 @@ store.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any
 
 import duckdb
 import msgspec
+import polars as pl
 
 from analyzer.errors import StoreError
 from analyzer.events import Event, EventLog
 from analyzer.events.ids import new_id
-from analyzer.events.sanitize import sanitize
+from analyzer.events.log import recorded
 from analyzer.events.times import now
+from analyzer.store.db.frames import register
 
-DECISIONS = ("ruleset.applied", "finding.opened", "finding.resolved", "night.judged", "history.pruned")
+DECISIONS = (
+    "ruleset.applied",
+    "finding.opened",
+    "finding.resolved",
+    "finding.reported",
+    "night.judged",
+    "history.pruned",
+)
 """Types that only this program writes into a journal; they are never pruned."""
 DECIDED = "source_path is null"
 """What tells the rows of decisions from those of logs: they are in the journal alone."""
@@ -27,21 +37,61 @@ DECIDED = "source_path is null"
 
 def decide(
     connection: duckdb.DuckDBPyConnection, journal: EventLog | None, kind: str, payload: Mapping[str, Any]
-) -> Event:
-    """Record a decision. Call it inside of the transaction that acts on it.
+) -> None:
+    """Record one decision. Call it inside of the transaction that acts on it.
 
     Raises:
         StoreError: the journal cannot be written; nothing was done.
     """
-    event = Event(kind, now(), None, sanitize(payload), new_id())
-    if journal is not None and (journal.record(event) is None or not journal.sync()):
+    decide_all(connection, journal, [(kind, payload)])
+
+
+def decide_all(
+    connection: duckdb.DuckDBPyConnection,
+    journal: EventLog | None,
+    decisions: Iterable[tuple[str, Mapping[str, Any]]],
+    at: datetime | None = None,
+) -> None:
+    """Record decisions of one moment (None: now), in their order. Call it inside of the transaction that acts on them.
+
+    The journal may have the first few of them when its writing fails, or when the process dies: what belongs together
+    says so in its payload.
+
+    Raises:
+        StoreError: the journal cannot be written, or a decision is too long for a line; the store has none of them.
+    """
+    moment = at or now()
+    events = [_whole(Event(kind, moment, None, dict(payload), new_id())) for kind, payload in decisions]
+    if journal is not None and not (all(journal.record(event) is not None for event in events) and journal.sync()):
         raise StoreError(f"the journal in {journal.folder} cannot be written", "free space, or check its permissions")
+    keep_decided(connection, events)
+
+
+def keep_decided(connection: duckdb.DuckDBPyConnection, events: Iterable[Event]) -> None:
+    """Give the store the rows of decisions that the journal has."""
+    rows = [(one.id, one.type, one.occurred_at, msgspec.json.encode(one.payload).decode()) for one in events]
+    register(connection, "staged_decision", pl.DataFrame(rows, schema=_STAGED, orient="row"))
     connection.execute(
         "insert into internal.event_v1 (event_id, type, occurred_at, recognised, payload, source_format, ingested_at)"
-        " values ($1, $2, $3, true, $4, 'analyzer', $3)",
-        [event.id, event.type, event.occurred_at, msgspec.json.encode(event.payload).decode()],
+        " select event_id, type, occurred_at, true, payload, 'analyzer', occurred_at from staged_decision"
     ).fetchall()
-    return event
+
+
+_STAGED: dict[str, Any] = {
+    "event_id": pl.String,
+    "type": pl.String,
+    "occurred_at": pl.Datetime("us"),
+    "payload": pl.String,
+}
+
+
+def _whole(event: Event) -> Event:
+    """The decision as the journal gives it back; one that a line cannot hold would decide nothing, and is refused."""
+    kept = recorded(event)
+    if "original_bytes" in kept.payload and "original_bytes" not in event.payload:
+        said = f"a decision of {kept.payload['original_bytes']:,} bytes ({event.type}) is too long for the journal"
+        raise StoreError(said, "nothing was written down; please report this")
+    return kept
 
 
 def as_decided(connection: duckdb.DuckDBPyConnection) -> None:

@@ -11,20 +11,23 @@ from typing import Any, Self
 import duckdb
 import polars as pl
 
-from analyzer.classifier.rules import ruleset_for
+from analyzer.classifier.rules.loading import ruleset_for
 from analyzer.errors import StoreError
-from analyzer.store import adhoc
-from analyzer.store.catalogue import run as run_query
-from analyzer.store.database import connect, first_line, missing, private_files, query_errors, transaction
-from analyzer.store.decisions import decide
-from analyzer.store.ingest import IngestResult, ingest, open_journal
-from analyzer.store.lock import MEMORY, exclusive, patiently
-from analyzer.store.pinning import pinned
-from analyzer.store.prune import Prune, apply_horizon, prune
-from analyzer.store.quarantine import Retry, retry
-from analyzer.store.reclassify import Reclassification, reclassify, verdicts
-from analyzer.store.replacement import complete_replacement, discard_work, replace_store, replacement_waits, work_of
-from analyzer.store.rulesets import judge_history, keep_up
+from analyzer.store.db.connection import connect, first_line, missing, private_files, store_errors, transaction
+from analyzer.store.db.location import location
+from analyzer.store.db.lock import MEMORY, exclusive, patiently
+from analyzer.store.db.pinning import pinned
+from analyzer.store.db.replacement import complete_replacement, discard_work, replace_store, replacement_waits, work_of
+from analyzer.store.decisions import decide_all
+from analyzer.store.ingest.run import IngestResult, ingest
+from analyzer.store.journal import left_behind, open_journal
+from analyzer.store.query import adhoc
+from analyzer.store.query.catalogue import run as run_query
+from analyzer.store.upkeep.catching_up import catch_up
+from analyzer.store.upkeep.prune import Prune, apply_horizon, prune
+from analyzer.store.upkeep.quarantine import Retry, retry
+from analyzer.store.verdicts.reclassify import Reclassification, reclassify, verdicts
+from analyzer.store.verdicts.rulesets import judge_history, keep_up
 
 
 class Store:
@@ -64,7 +67,7 @@ class Store:
         Raises:
             StoreError: the store refused a batch.
         """
-        with private_files():
+        with private_files(), store_errors():
             result = ingest(self._connection, paths, store_path=self.path, progress=progress, reopen=self._reopen())
             self._settle(result)
         return result
@@ -75,8 +78,9 @@ class Store:
         Raises:
             StoreError: the store refused a batch.
         """
-        result = retry(self._connection, store_path=self.path)
-        self._settle(result)
+        with store_errors():
+            result = retry(self._connection, store_path=self.path)
+            self._settle(result)
         return result
 
     def _settle(self, result: IngestResult | Retry) -> None:
@@ -97,7 +101,7 @@ class Store:
         Raises:
             StoreError: journal, store or a file cannot be written.
         """
-        with open_journal(MEMORY if dry_run else self.path) as journal:
+        with store_errors(), open_journal(MEMORY if dry_run else self.path) as journal:
             return prune(self._connection, before, store_path=self.path, journal=journal, files=files, dry_run=dry_run)
 
     def reclassify(
@@ -109,7 +113,7 @@ class Store:
             RulesError: the rules cannot be used.
             StoreError: the store or its journal cannot be written.
         """
-        with private_files(), open_journal(self.path if apply else MEMORY) as journal:
+        with private_files(), store_errors(), open_journal(self.path if apply else MEMORY) as journal:
             return reclassify(
                 self._connection,
                 ruleset_for(rules_path),
@@ -128,17 +132,19 @@ class Store:
         Raises:
             RulesError: the rules cannot be used.
         """
-        return judge_history(self._connection, self.path, rules_path, judging=self.writable)
+        with store_errors():
+            return judge_history(self._connection, self.path, rules_path, judging=self.writable)
 
-    def decide(self, decisions: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
-        """Record decisions of the analyzer, all or none: types and payloads. The store must be open for writing.
+    def decide(self, decisions: Iterable[tuple[str, Mapping[str, Any]]], at: datetime | None = None) -> None:
+        """Record decisions of the analyzer, all or none: types and payloads, in their order, as of one moment (now).
+
+        The store must be open for writing.
 
         Raises:
             StoreError: the store or its journal cannot be written.
         """
-        with private_files(), open_journal(self.path) as journal, query_errors(), transaction(self._connection):
-            for kind, payload in decisions:
-                decide(self._connection, journal, kind, payload)
+        with private_files(), open_journal(self.path) as journal, store_errors(), transaction(self._connection):
+            decide_all(self._connection, journal, decisions, at)
 
     @property
     def writable(self) -> bool:
@@ -155,7 +161,8 @@ class Store:
         Raises:
             RulesError: the rules cannot be used.
         """
-        return verdicts(self._connection, ruleset_for(rules_path), rules_path, progress)
+        with store_errors():
+            return verdicts(self._connection, ruleset_for(rules_path), rules_path, progress)
 
     def _reopen(self) -> Callable[[], duckdb.DuckDBPyConnection] | None:
         """How to go on after an error that has ended the connection; a throw-away store ends with it."""
@@ -191,12 +198,23 @@ class _WritableStore(Store):
         try:
             complete_replacement(path)
             if path != MEMORY and not os.path.exists(path):
+                if left_behind(path):
+                    raise missing(path)
                 _make(path)
             # Readers may have it open; who only reads is soon done.
             super().__init__(patiently(lambda: connect(path, read_only=False)), path)
+            self._catch_up()
         except BaseException:
             self._lock.__exit__(None, None, None)
             raise
+
+    def _catch_up(self) -> None:
+        try:
+            catch_up(self._connection, self.path)
+        except duckdb.Error as error:
+            self._connection.close()
+            said = f"{self.path} cannot take over what its journal has: {first_line(error)}"
+            raise StoreError(said, "free space if there is none, then run the same command again") from None
 
     @property
     def writable(self) -> bool:
@@ -224,13 +242,16 @@ def _make(path: str) -> None:
 def open_store(path: str | os.PathLike[str], *, writable: bool = False, create: bool = True) -> Store:
     """Open a store file, read-only unless asked; `:memory:` is a new, empty, throw-away store.
 
-    A writable one is made where there is none, if `create`.
+    A writable one is made where there is none, if `create`, and never beside a journal of one that is gone: it would
+    know neither the findings nor the prunes, nor the events of logs that are gone.
 
     Raises:
-        StoreError: there is none, or it cannot be opened.
+        StoreError: there is none or only its journal, something else than a file stands there, or it cannot be opened.
         StoreBusyError: another process is writing; who only reads has waited a few seconds for it to finish.
     """
     name = os.fspath(path)
+    if name != MEMORY:
+        location(name)
     if name == MEMORY or writable:
         return _WritableStore(name, create=create)
     return patiently(lambda: _read_only(name))

@@ -22,18 +22,8 @@ with chain as (
 last_error as (
   select
     e.operation,
-    arg_max(
-      case
-        when $ruleset is null then e.reason
-        else coalesce(v.reason, e.recorded_reason, 'unknown')
-      end,
-      (e.occurred_at, e.event_id)
-    ) as reason
-  from errors as e
-  left join verdicts as v
-    on e.event_id = v.event_id
-    and not v.recorded
-    and v.ruleset = $ruleset
+    arg_max(e.reason, (e.occurred_at, e.event_id)) as reason
+  from errors_under($ruleset) as e
   where e.operation in (select operation from chain)
     and ($until is null or e.occurred_at < $until)
   group by e.operation

@@ -1,43 +1,95 @@
--- title: Errors behind a finding
--- description: The errors of one caller on some days, one row a message template, the one that most sessions show first.
--- param caller VARCHAR = null : only this caller
--- param template VARCHAR = null : only this fingerprint
--- param session VARCHAR = null : only this session
--- param reason VARCHAR = null : only this reason; of unknown errors those that count
--- param since TIMESTAMP = null : first instant, inclusive, UTC
--- param until TIMESTAMP = null : last instant, exclusive, UTC
+-- title: Errors behind findings
+-- description: The errors that each of some findings is about, one row a message template, the one that most sessions show first.
+-- param asked VARCHAR = null : what to look for, as a JSON array of objects with place, caller, template, session, reason (of unknown errors those that count), since and until; what is null or absent narrows nothing, and null alone asks for everything
 -- param ruleset VARCHAR = null : digest of the ruleset whose verdicts count; null for the active one
--- param limit BIGINT = 5 : templates at most
+-- param limit BIGINT = 5 : templates at most, for each that was asked for
+-- column place BIGINT: which of those that were asked for
 -- column template VARCHAR: fingerprint of the message
 -- column message VARCHAR: the latest text of it, redacted and capped
 -- column sessions BIGINT: distinct sessions
 -- column events BIGINT: errors
 -- column event_ids VARCHAR: the first of its events, three at most, a space between them
-select
-  coalesce(e.fingerprint, '') as template,
-  arg_max(e.message, (e.occurred_at, e.event_id)) as message,
-  count(distinct coalesce(e.session_id, e.operation, e.source_path, '')) as sessions,
-  count(*) as events,
-  array_to_string(arg_min(e.event_id, (e.occurred_at, e.event_id), 3), ' ') as event_ids
-from errors as e
-left join verdicts as v
-  on e.event_id = v.event_id
-  and not v.recorded
-  and v.ruleset = $ruleset
-where ($since is null or e.occurred_at >= $since)
-  and ($until is null or e.occurred_at < $until)
-  and ($caller is null or e.caller = $caller)
-  and ($template is null or e.fingerprint = $template)
-  and ($session is null or coalesce(e.session_id, e.operation, e.source_path, '') = $session)
-  and ($reason is null or coalesce(v.reason, case when $ruleset is null then e.reason else e.recorded_reason end, 'unknown') = $reason)
-  and (
-    $reason is distinct from 'unknown'
-    or coalesce(case
-      when v.reason is not null then v.detail
-      when $ruleset is null then e.detail
-      else e.recorded_detail
-    end, '') not in ('aborted', 'no_detail')
+with asked as materialized (
+  select
+    coalesce(one.place, 0) as place,
+    one.caller,
+    one.template,
+    one.session,
+    one.reason,
+    coalesce(one.since, timestamp '0001-01-01') as since,
+    coalesce(one.until, timestamp '9999-01-01') as until
+  from (
+    select unnest(from_json(
+      coalesce($asked, '[{}]'),
+      '[{"place":"BIGINT","caller":"VARCHAR","template":"VARCHAR","session":"VARCHAR","reason":"VARCHAR","since":"TIMESTAMP","until":"TIMESTAMP"}]'
+    )) as one
   )
-group by coalesce(e.fingerprint, '')
-order by sessions desc, events desc, template
-limit $limit
+),
+
+-- Read once for all; by caller and template at once where both are asked for, as of one caller there may be thousands.
+error as materialized (
+  select
+    event_id,
+    occurred_at,
+    caller,
+    session,
+    template,
+    message,
+    reason,
+    counted
+  from errors_under($ruleset)
+  where occurred_at >= (select min(since) from asked)
+    and occurred_at < (select max(until) from asked)
+),
+
+found as (
+  select
+    a.place,
+    a.session as asked_session,
+    a.reason as asked_reason,
+    e.*
+  from asked as a
+  inner join error as e
+    on a.caller = e.caller
+    and a.template = e.template
+    and e.occurred_at >= a.since
+    and e.occurred_at < a.until
+  union all
+  select
+    a.place,
+    a.session as asked_session,
+    a.reason as asked_reason,
+    e.*
+  from (from asked where template is null) as a
+  inner join error as e
+    on a.caller = e.caller
+    and e.occurred_at >= a.since
+    and e.occurred_at < a.until
+  union all
+  select
+    a.place,
+    a.session as asked_session,
+    a.reason as asked_reason,
+    e.*
+  from (from asked where caller is null) as a
+  inner join error as e
+    on e.occurred_at >= a.since
+    and e.occurred_at < a.until
+    and (a.template is null or e.template = a.template)
+)
+
+select
+  place,
+  template,
+  arg_max(message, (occurred_at, event_id)) as message,
+  count(distinct session) as sessions,
+  count(*) as events,
+  array_to_string(arg_min(event_id, (occurred_at, event_id), 3), ' ') as event_ids
+from found
+where (asked_session is null or session = asked_session)
+  and (asked_reason is null or (reason = asked_reason and (counted or reason <> 'unknown')))
+group by
+  place,
+  template
+qualify row_number() over (partition by place order by sessions desc, events desc, template) <= $limit
+order by place, sessions desc, events desc, template

@@ -10,6 +10,6 @@ select
 from events
 where occurred_at < coalesce($until, timestamp '9999-01-01')
   and ingested_at > coalesce($judged_at, timestamp '9999-01-01')
-  and type not in ('night.judged', 'finding.opened', 'finding.resolved', 'ruleset.applied', 'history.pruned')
+  and not is_decision(type)
 group by type
 order by type

@@ -13,6 +13,6 @@ select
 from errors
 where ($since is null or occurred_at >= $since)
   and ($until is null or occurred_at < $until)
-  and ($templates is null or list_contains(from_json($templates, '["VARCHAR"]'), coalesce(fingerprint, '')))
+  and ($templates is null or coalesce(fingerprint, '') in (select unnest(from_json($templates, '["VARCHAR"]'))))
 group by all
 order by caller, template

@@ -17,6 +17,6 @@ select
 from errors
 where ($since is null or occurred_at >= $since)
   and ($until is null or occurred_at < $until)
-  and ($sessions is null or list_contains(from_json($sessions, '["VARCHAR"]'), coalesce(session_id, operation, source_path, '')))
+  and ($sessions is null or coalesce(session_id, operation, source_path, '') in (select unnest(from_json($sessions, '["VARCHAR"]'))))
 group by all
 order by caller, session, template, second_at

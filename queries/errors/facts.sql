@@ -12,5 +12,5 @@ from errors as e
 inner join events as v
   on e.event_id = v.event_id
 where $event_ids is null
-  or list_contains(string_split($event_ids, ','), e.event_id)
+  or e.event_id in (select unnest(string_split($event_ids, ',')))
 order by e.event_id

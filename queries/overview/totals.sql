@@ -26,7 +26,7 @@ with event as (
     max(occurred_at) as last_at,
     count(*) filter (where type = 'agent.exhausted') as exhaustions
   from events
-  where type not in ('ruleset.applied', 'finding.opened', 'finding.resolved', 'night.judged', 'history.pruned')
+  where not is_decision(type)
   and ($since is null or occurred_at >= $since)
   and ($until is null or occurred_at < $until)
 ),

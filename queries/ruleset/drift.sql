@@ -19,11 +19,10 @@ select
   count(*) as errors,
   count(*) filter (where v.reason is distinct from e.recorded_reason) as disagreeing,
   count(*) filter (where v.reason is distinct from e.recorded_reason) / count(*) as disagreeing_share,
-  count(*) filter (where e.recorded_reason = 'unknown' and coalesce(e.recorded_detail, '') not in ('aborted', 'no_detail'))
-  / nullif(count(*) filter (where coalesce(e.recorded_detail, '') not in ('aborted', 'no_detail')), 0)
-  as recorded_unknown_share,
-  count(*) filter (where v.reason = 'unknown' and coalesce(v.detail, '') not in ('aborted', 'no_detail'))
-  / nullif(count(*) filter (where coalesce(v.detail, '') not in ('aborted', 'no_detail')), 0) as unknown_share
+  count(*) filter (where is_unknown(e.recorded_reason, e.recorded_detail))
+  / nullif(count(*) filter (where is_counted(e.recorded_reason, e.recorded_detail)), 0) as recorded_unknown_share,
+  count(*) filter (where is_unknown(v.reason, v.detail))
+  / nullif(count(*) filter (where is_counted(v.reason, v.detail)), 0) as unknown_share
 from errors as e
 inner join verdicts as v
   on e.event_id = v.event_id

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from analyzer.errors import StoreBusyError, StoreError
 from analyzer.store import open_store
+from tests.chaos.hostile import Intruder
 from tests.chaos.judge import ANALYZER, judge
 from tests.chaos.tally import Tally
 
@@ -36,6 +37,7 @@ class Conductor:
         self._count = writers
         self._writers: list[subprocess.Popen[bytes]] = []
         self._ingests: list[tuple[subprocess.Popen[bytes], bool]] = []
+        self._intruder = Intruder(self._logs, self._chance)
         self._over = threading.Event()
         self._born = 0
 
@@ -49,6 +51,7 @@ class Conductor:
             (self._kill_ingest, 2),
             (self._move_file, 2),
             (self._tear, 1),
+            (self._intrude, 1),
         )
         chosen = [step for step, weight in steps for _ in range(weight)]
         reader = threading.Thread(target=self._read)
@@ -63,6 +66,7 @@ class Conductor:
         finally:
             self._over.set()
             self._end_all()
+            self._intruder.leave()
             reader.join()
         judge(self._logs, self._notes, self._store, self.tally)
         return self.tally
@@ -133,7 +137,7 @@ class Conductor:
 
     def _move_file(self) -> None:
         """What log rotation does to a file: renaming may hit a live one, the rest only a file that nobody has open."""
-        names = sorted(path for path in self._logs.iterdir() if not path.name.endswith((".gz", ".tmp")))
+        names = sorted(path for path in _files(self._logs) if not path.name.endswith((".gz", ".tmp")))
         if not names:
             return
         path = self._chance.choice(names)
@@ -163,7 +167,7 @@ class Conductor:
 
     def _tear(self) -> None:
         """Someone else's write that breaks off, so that the next line of a well-behaved writer comes behind it."""
-        names = sorted(self._logs.glob("*.jsonl"))
+        names = sorted(path for path in _files(self._logs) if path.suffix == ".jsonl")
         if names:
             with contextlib.suppress(FileNotFoundError), self._chance.choice(names).open("ab", buffering=0) as handle:
                 handle.write(
@@ -172,6 +176,10 @@ class Conductor:
                     ]
                 )
             self.tally.moves += 1
+
+    def _intrude(self) -> None:
+        self._intruder.come()
+        self.tally.intrusions += 1
 
     def _end_all(self) -> None:
         for writer in self._writers:
@@ -209,3 +217,8 @@ class Conductor:
                     self.tally.violations.append(f"a reader was told: {error}")
             if (seconds := time.monotonic() - began) > _LONGEST_READ_SECONDS:
                 self.tally.violations.append(f"a reader waited for {seconds:.1f} s")
+
+
+def _files(folder: Path) -> list[Path]:
+    """Files alone: somebody hostile leaves folders and links."""
+    return [path for path in folder.iterdir() if path.is_file() and not path.is_symlink()]

@@ -8,11 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from analyzer.store import open_store
+from tests.chaos.hostile import OUTSIDE
 from tests.chaos.tally import Tally
 
 _ACCOUNTS = """
   select source_path, lines, event_lines + duplicates + quarantined + blank + skipped as told
   from sources
+"""
+_NUMBERED_TWICE = """
+  select count(*)
+  from (select 1 from events where writer is not null group by writer, seq having count(*) > 1)
 """
 _REBUILT = (
     "select * from events order by event_id",
@@ -70,7 +75,13 @@ def _compare_with_notes(notes: Path, store: Path, tally: Tally) -> None:
     with open_store(store) as opened:
         stored = opened.sql("select event_id, count(*) as n from events group by 1")
         tally.quarantined = opened.sql("select count(*) from quarantine").item()
+        tally.conflicts = opened.sql("select count(*) from quarantine where why = 'conflict'").item()
+        twice = opened.sql(_NUMBERED_TWICE).item()
+    if twice:
+        tally.violations.append(f"{twice} numbers of a writer stand on two events")
     known = set(stored["event_id"])
+    if OUTSIDE in known:
+        tally.violations.append("a link out of the folder was followed")
     tally.acknowledged, tally.stored = len(acknowledged), len(known)
     tally.lost = len(set(acknowledged) - known)
     tally.duplicated = stored.filter(stored["n"] > 1).height

@@ -94,3 +94,41 @@ def test_dialects_of_today(text):
     assert exhausted(found)
     assert found.reset_at == datetime(2026, 11, 21, 20, 40, tzinfo=UTC)
     assert classify({"exit_code": 1, "stdout": text}).reset_at is None
+
+
+@pytest.mark.parametrize("text", [LINE, "You've hit your session limit · resets 2:40pm (America/Chicago)"])
+@pytest.mark.parametrize(
+    "output",
+    [
+        "{0}\nreading files\nError: connect ECONNREFUSED",
+        "Error: {0}\nreading files",
+        "the log\n```\n{0}\n```",
+        "the log\n```\n{0}",
+        "> {0}",
+        "The prompt was as follows:\n{0}",
+        "$ cat notes\n{0}",
+        '{0}\n{{"type":"assistant","message":{{}}}}',
+    ],
+)
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_a_quoted_line_is_no_exhaustion(stream, output, text):
+    """A line that an agent read, echoed or wrote about is followed by its work, or marked as somebody else's words."""
+    assert not exhausted(classify({"exit_code": 1, stream: output.format(text)}))
+
+
+def test_the_last_line_gives_the_reset():
+    """Neither a limit that was quoted before nor a time on the other stream is when this one resets."""
+    output = f"Claude AI usage limit reached|1780000000\nworking\n{LINE}\n"
+    found = classify({"exit_code": 1, "stdout": output, "stderr": "retrying in 5 s"})
+    assert exhausted(found)
+    assert (found.reset_at, found.retry_after_seconds) == (RESET, None)
+    assert found.matched == f"text '{LINE}'"
+    assert classify(found.facts).reset_at == RESET
+
+
+@pytest.mark.parametrize(
+    "ending", ["\n\n", "\n\x1b[0m\n", "\n─────\nBye!\n", "\nTotal cost: $0.10\n", "\nexit status 1\n"]
+)
+def test_a_farewell_may_follow(ending):
+    """Blank lines, codes of the terminal, borders, costs and goodbyes are no work."""
+    assert exhausted(classify({"exit_code": 1, "stdout": f"working\n{LINE}{ending}"}))

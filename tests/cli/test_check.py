@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import stat
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -166,6 +168,45 @@ def test_a_job_gets_its_summary(run: Run, store: Path, tmp_path: Path) -> None:
     assert "| warning | new | Unknown errors spiked | planner |" in text
 
 
+@pytest.mark.parametrize("there", [False, True])
+def test_a_summary_that_is_made_is_its_owners_alone(run: Run, store: Path, tmp_path: Path, there: bool) -> None:
+    """Under a umask of 000 too; one that is there keeps its mode."""
+    summary = tmp_path / "summary.md"
+    before = os.umask(0)
+    try:
+        if there:
+            summary.touch(0o640)
+        run(*QUIET, "--prometheus", "x.prom", env={"GITHUB_STEP_SUMMARY": str(summary)})
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(summary.stat().st_mode) == (0o640 if there else 0o600)
+    assert stat.S_IMODE((tmp_path / "x.prom").stat().st_mode) == 0o600
+
+
+def test_a_night_calls_nobody(run: Run, tmp_path: Path, hook: Any) -> None:
+    """Names and addresses in a caller or a message are text in a job's summary and in a chat."""
+    from datetime import datetime
+
+    from analyzer.events import Event, encode
+
+    def native(event_id: str, at: str, session: str, **payload: Any) -> bytes:
+        payload |= {"caller": f"@everyone {payload['caller']}"}
+        if "lattice" in payload["facts"]["message"]:
+            payload["facts"] = {"message": "ask @octo-org or root@e.example about #12 at https://e.example"}
+        return encode(Event("error.classified", datetime.fromisoformat(at), session, payload, event_id))
+
+    write_nights(tmp_path / "logs", native, 34)
+    with open_store(tmp_path / "x.duckdb", writable=True) as opened:
+        opened.ingest([str(tmp_path / "logs")])
+    summary = tmp_path / "summary.md"
+    assert run(*NIGHT, "--webhook", hook.url, env={"GITHUB_STEP_SUMMARY": str(summary)}).returncode == 1
+    for text in (summary.read_text("utf-8"), hook.bodies[0]["text"]):
+        assert "everyone" in text
+        assert "octo-org" in text
+        for live in ("@everyone", "@octo", "root@e", "#12", "://e.example"):
+            assert live not in text
+
+
 def test_a_webhook_that_fails_twice_is_told_in_the_end(run: Run, store: Path, hook: Any) -> None:
     """Three posts of one body: a text for chats, and the whole result."""
     hook.codes = [503, 529]
@@ -236,8 +277,8 @@ def test_without_a_store_there_is_nothing_to_check(run: Run) -> None:
 
 def test_the_page_names_every_kind_resolution_and_metric(run: Run, store: Path, tmp_path: Path) -> None:
     """docs/CHECK.md is what a reader of findings has at hand."""
-    from analyzer.analysis.findings import TITLES
-    from analyzer.report.night_text import RESOLVED
+    from analyzer.analysis.nightly.findings import TITLES
+    from analyzer.report.terminal.night import RESOLVED
 
     page = (Path(__file__).parents[2] / "docs" / "CHECK.md").read_text("utf-8")
     run(*NIGHT, "--prometheus", "x.prom")

@@ -319,6 +319,71 @@ def test_emit_classifies_an_error_that_has_no_reason(run: Run, tmp_path: Path) -
     assert payload["facts"] == {"status": 429, "message": "slow down"}
 
 
+def test_emit_shows_the_classifier_the_recorded_failure(run: Run, tmp_path: Path) -> None:
+    """A hook that knows how a step failed and nothing else is believed; the word stays a key of the event."""
+    run("emit", "error.classified", "caller=plan", "failure_reason=context_exhaustion", "message=gone", "--log", "log")
+    (path,) = (tmp_path / "log").iterdir()
+    payload = json.loads(path.read_text("utf-8"))["payload"]
+    assert (payload["reason"], payload["failure_reason"]) == ("context_overflow", "context_exhaustion")
+
+
+LINES = """\
+{"type": "relay.triggered", "payload": {"step_id": "plan"}, "session": "s-7", "timestamp": "2026-11-20T08:00:00Z"}
+
+{"type": "error.classified", "payload": {"caller": "probe", "status": 429, "classification": "x"}}
+{"type": "relay.resumed", "payload": {"note": "ghp_%s"}, "sessionId": "s-8"}
+""" % ("a1B2" * 9)
+
+
+@pytest.mark.parametrize("arguments", [("--from", "events.jsonl"), ("--from", "-"), ("-",)])
+def test_emit_appends_the_events_of_a_file(run: Run, tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    """Each line an event with its own session and time, judged and redacted as a single one; the ids on stdout."""
+    (tmp_path / "events.jsonl").write_text(LINES, "utf-8")
+    done = run("emit", *arguments, "--session", "s-1", "--strict", stdin=LINES)
+    assert (done.returncode, done.stderr) == (0, "")
+    (path,) = (tmp_path / "telemetry").iterdir()
+    written = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    assert [each["id"] for each in written] == done.stdout.split()
+    assert [each["sessionId"] for each in written] == ["s-7", "s-1", "s-8"]
+    assert written[0]["timestamp"] == "2026-11-20T08:00:00.000Z"
+    assert (written[1]["payload"]["reason"], written[1]["payload"]["caller"]) == ("rate_limited", "probe")
+    assert "ghp_" not in path.read_text("utf-8")
+
+
+BAD_LINES = {
+    '{"type": ': "no JSON",
+    "[" * 100_000: "nested too deeply",
+    "null": "no JSON object",
+    '"a.b"': "no JSON object",
+    "{}": "it has no type",
+    '{"type": 7}': "it has no type",
+    '{"type": "a.b", "payload": [1]}': "its payload is no object",
+    '{"type": "a.b", "session": 7}': "its session is no text",
+    '{"type": "a.b", "timestamp": "soon"}': "its timestamp is no ISO 8601 time",
+}
+
+
+def test_emit_tells_each_line_that_is_no_event(run: Run, tmp_path: Path) -> None:
+    """With its number and why; the others are written, and --strict makes the exit code 4."""
+    lines = [*BAD_LINES, '{"type": "relay.resumed"}']
+    (tmp_path / "e.jsonl").write_text("\n".join(lines), "utf-8")
+    for strict, code in (((), 0), (("--strict",), 4)):
+        done = run("emit", "--from", "e.jsonl", *strict)
+        assert (done.returncode, len(done.stdout.split())) == (code, 1)
+        told = done.stderr.splitlines()
+        for number, (line, why) in enumerate(zip(told, BAD_LINES.values(), strict=False), 1):
+            assert line.startswith(f"e.jsonl:{number}: ")
+            assert why in line
+        assert told[-1] == f"e.jsonl: 1 events written, {len(BAD_LINES)} lines left out"
+    (tmp_path / "e.jsonl").write_bytes(b"\xff\xfe\n")
+    done = run("emit", "--from", "e.jsonl", "--strict")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "e.jsonl:1: no UTF-8" in done.stderr
+    assert run("emit", "--from", "none.jsonl").returncode == 3
+    for wrong in ((), ("a.b", "--from", "e.jsonl"), ("--from", "e.jsonl", "a=b"), ("-", "a=b")):
+        assert run("emit", *wrong).returncode == 2
+
+
 def test_emit_warns_of_a_type_that_nobody_knows(run: Run) -> None:
     """It is written all the same: unknown types are kept."""
     done = run("emit", "relay.trigered", "step_id=x")
@@ -347,7 +412,11 @@ def test_help_is_quick(tmp_path: Path) -> None:
     heavy = ("duckdb", "polars", "plotly")
     agents = (*heavy, "click", "rich", "jsonlines", "zstandard")
     cases = {
-        "from analyzer.cli import run; run(['--help']); run(['report', '--help']); run(['query', '-h'])": heavy,
+        "from analyzer.cli import call; call(['--help']); call(['emit', 'a.b']); call(['classify', 'x'])": (
+            *heavy,
+            "jsonlines",
+        ),
+        "from analyzer.cli import call; call(['--help']); call(['report', '--help']); call(['query', '-h'])": heavy,
         "import analyzer; analyzer.EventLog('x').append('a.b'); analyzer.classify('x')": agents,
         "import analyzer; analyzer.Retry('x').call(int); analyzer.ContextRecovery().fit([])": (*agents, "asyncio"),
         "import analyzer": (*agents, "msgspec", "re2"),

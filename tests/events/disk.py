@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from analyzer.events import Event, appender, decode, log, part, places, system
+from analyzer.events import Event, decode, log
+from analyzer.events.appending import appender, part, places, system
 from analyzer.events.rows import intact_records
 
 MOMENT = datetime(2026, 1, 1)

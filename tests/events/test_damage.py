@@ -10,6 +10,7 @@ import pytest
 
 from analyzer.events import Event, EventLog, encode, log
 from analyzer.events.rows import RowDecoder
+from analyzer.events.times import EPOCH
 
 DAY = 86_400 * 10**9
 MOMENT = datetime(2026, 11, 2, 8)
@@ -68,3 +69,21 @@ def test_a_clock_that_jumps_costs_no_event_and_no_order(tmp_path: Path, monkeypa
     ]
     assert [event_id for _, event_id in sorted(found)] == given
     assert len(list(tmp_path.iterdir())) == 4
+
+
+@pytest.mark.parametrize("year", [1969, 2200, 2261])
+def test_a_clock_out_of_all_years_costs_the_time_and_not_the_event(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], year: int
+) -> None:
+    """What is appended is read, its time as if the line named none; that the clock is wrong is told once."""
+    now = int((datetime(year, 6, 1) - EPOCH).total_seconds()) * 10**9
+    monkeypatch.setattr(log.system, "time_ns", lambda: now)
+    with EventLog(tmp_path) as writer:
+        given = [writer.append("a.b"), writer.append("a.b"), writer.append("a.b", at=MOMENT)]
+    (path,) = tmp_path.iterdir()
+    decoded = RowDecoder(MOMENT).decode(path.read_bytes())
+    assert decoded.rejects == []
+    assert [envelope.id for envelope in decoded.rows.envelopes] == given
+    assert [envelope.time_source for envelope in decoded.rows.envelopes] == ["file", "file", "event"]
+    assert capsys.readouterr().err.count("without a time") == 1
+    assert writer.dropped == 0

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from analyzer.events import EventLog, appender
-from analyzer.events.appender import Durability
+from analyzer.events import EventLog
+from analyzer.events.appending import appender
+from analyzer.events.appending.appender import Durability
 from tests.events.disk import Disk, events_in, hold_account, read_back
 
 ERRORS = ("ENOSPC", "EDQUOT", "EFBIG", "EIO", "EROFS", "EMFILE", "ENOENT", "EACCES")

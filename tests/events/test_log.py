@@ -17,9 +17,11 @@ import pytest
 
 from analyzer.classifier import classify
 from analyzer.events import Event, EventLog, Origin, decode, encode, error_payload
-from analyzer.events.appender import Appender
+from analyzer.events.appending.appender import Appender
 from analyzer.events.payloads import EVENT_TYPES
 from analyzer.events.times import now
+from analyzer.store.decisions import DECISIONS
+from tests.events.disk import read_back
 
 
 def lines_of(folder: Path) -> list[dict[str, object]]:
@@ -57,10 +59,15 @@ def test_a_classified_error_carries_its_facts(tmp_path: Path) -> None:
     assert "model" not in error_payload(verdict)
 
 
-def test_every_type_has_its_own_method() -> None:
-    """No event of the contract has to be written by hand."""
-    for kind in EVENT_TYPES:
-        assert callable(getattr(EventLog, kind.replace(".", "_")))
+def test_every_type_that_a_program_leaves_has_its_own_method(tmp_path: Path) -> None:
+    """It writes an event of that type; the analyzer's own decisions have none, as no other log decides anything."""
+    log = EventLog(tmp_path)
+    left = [kind for kind in EVENT_TYPES if kind not in (*DECISIONS, "error.classified")]
+    for kind in left:
+        assert getattr(log, kind.replace(".", "_"))(session="s-1")
+    log.error_classified(classify("Overloaded"), caller="planner")
+    assert [event.type for event in read_back(tmp_path).values()] == [*left, "error.classified"]
+    assert not any(hasattr(log, kind.replace(".", "_")) for kind in DECISIONS)
 
 
 def test_threads_share_one_log_without_tearing(tmp_path: Path) -> None:

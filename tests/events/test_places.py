@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from analyzer.events import EventLog, places, system
+from analyzer.events import EventLog
+from analyzer.events.appending import places, system
 from tests.events.disk import Disk, read_back
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="needs users and modes")

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from analyzer.events import EventLog, sanitize
 from analyzer.events.sanitize import MAX_TEXT, payload_json
 from tests.events.disk import read_back
-from tests.test_redaction import CORPUS
+from tests.redaction.test_text import CORPUS
 
 sanitized = sanitize.sanitize
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
+from analyzer.classifier import Facts, classify_facts
 from analyzer.events import Event
 
 Read = Callable[..., tuple[list[Event], Any]]
@@ -186,3 +189,56 @@ def test_a_failure_that_a_step_went_on_from_is_no_chain(read: Read) -> None:
     """Without a retry there is nothing that could have recovered."""
     events, _ = read(wave("warning", "adapter exited with code 1: timeout"), wave("completed", "done"))
     assert [event.type for event in events] == ["error.classified"]
+
+
+@pytest.mark.parametrize(
+    ("message", "keys", "reason", "detail"),
+    [
+        ("The step did not finish", {"failure_reason": "context_exhaustion"}, "context_overflow", "prompt_too_long"),
+        ("context deadline exceeded", {"failure_reason": "context_exhaustion"}, "context_overflow", "prompt_too_long"),
+        ("The step did not finish", {"failure_reason": "timeout"}, "network_transient", "timeout"),
+        ("signal: killed", {"failure_reason": "timeout"}, "network_transient", "timeout"),
+        ("The step did not finish", {"failure_reason": "rate_limit"}, "rate_limited", None),
+        ("", {"failure_reason": "timeout"}, "network_transient", "timeout"),
+        ("The step did not finish", {"failure_reason": "general_error"}, "unknown", None),
+        ("401 invalid x-api-key", {"failure_reason": "general_error"}, "auth_error", None),
+        ("prompt is too long", {"failure_reason": "timeout"}, "context_overflow", "prompt_too_long"),
+        ("", {"failure_reason": "general_error"}, "unknown", "no_detail"),
+    ],
+)
+def test_the_recorded_failure_decides_where_the_text_says_nothing(
+    read: Read, message: str, keys: dict[str, str], reason: str, detail: str | None
+) -> None:
+    """Wave's failure reason is a fact behind the message, and a replay of the facts gives the same answer."""
+    (event,), _ = read(wave("failed", message, **keys))
+    assert (event.payload["reason"], event.payload.get("detail")) == (reason, detail)
+    again = classify_facts(Facts.from_dict(event.payload["facts"]))
+    assert (again.reason, again.detail, again.rule) == (reason, detail, event.payload["rule"])
+
+
+@pytest.mark.parametrize(
+    ("word", "reason"),
+    [("context_exhaustion", "context_overflow"), ("timeout", "network_transient"), ("general_error", "unknown")],
+)
+def test_the_adapters_word_in_a_warning_is_a_fact_too(read: Read, word: str, reason: str) -> None:
+    """The message stays as Wave wrote it; the word behind the exit code decides."""
+    message = f"adapter exited with code 1: {word}"
+    (event,), _ = read(wave("warning", message))
+    assert (event.payload["reason"], event.payload["failure_reason"]) == (reason, word)
+    assert event.payload["facts"] == {"message": message, "exit_code": 1, "failure_reason": word}
+
+
+def test_a_failures_tokens_and_remediation_are_kept(read: Read) -> None:
+    """What a failed step used stands in the event, and its own advice above the table's."""
+    used = {"tokens_used": 184_000, "tokens_in": 180_000, "tokens_out": 4_000}
+    (event,), _ = read(wave("failed", "odd", remediation="Split the step", **used))
+    known = {key: event.payload[key] for key in ("tokens_used", "input_tokens", "output_tokens", "remediation")}
+    assert known == {
+        "tokens_used": 184_000,
+        "input_tokens": 180_000,
+        "output_tokens": 4_000,
+        "remediation": "Split the step",
+    }
+    (event,), _ = read(wave("failed", "odd", tokens_used="many"))
+    assert "tokens_used" not in event.payload
+    assert event.payload["remediation"]

@@ -13,15 +13,21 @@ import analyzer
 from analyzer import recovery
 from analyzer.events import Event, decode
 from analyzer.events.times import now
-from analyzer.recovery.context import STRATEGIES
+from analyzer.recovery.context.recovery import STRATEGIES
 from tests import REPOSITORY
-from tests.recovery.test_state_file import ENVIRONMENT
+from tests.recovery.limits.test_state_file import ENVIRONMENT
 
 PAGE = (REPOSITORY / "docs" / "RECOVERY.md").read_text("utf-8")
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-SECTIONS = re.findall(
-    r"^### (.+?)\n(.*?)(?=^##|\Z)", PAGE.partition("\n## What is promised")[2], re.MULTILINE | re.DOTALL
-)
+
+
+def sections(heading: str) -> list[tuple[str, str]]:
+    """Titles and texts of what stands below a heading."""
+    inside = PAGE.partition(f"\n## {heading}")[2].partition("\n## ")[0]
+    return re.findall(r"^### (.+?)\n(.*?)(?=^###|\Z)", inside, re.MULTILINE | re.DOTALL)
+
+
+SECTIONS = sections("What is promised")
 ROWS = [row for _, text in SECTIONS for row in re.findall(r"^\| (?!promised|---)(.+) \|$", text, re.MULTILINE)]
 
 STAGE = """
@@ -113,6 +119,18 @@ def test_the_tables_are_not_empty() -> None:
         "Relay and compaction",
         "Context recovery hook",
     }
+
+
+def test_every_difference_has_a_reason() -> None:
+    """Each specification has a table of what is done differently: what was asked, what is done, and why."""
+    found = sections("Done differently, and why")
+    assert [title.removeprefix("Of ").removeprefix("the ").lower() for title, _ in found] == [
+        title.lower() for title, _ in SECTIONS
+    ]
+    for title, text in found:
+        rows = re.findall(r"^\| (?!asked for|---)(.+) \|$", text, re.MULTILINE)
+        assert rows, title
+        assert [row for row in rows if len([cell for cell in row.split(" | ") if cell.strip()]) != 3] == []
 
 
 def test_names_and_strategies_are_documented() -> None:

@@ -20,7 +20,7 @@ from analyzer.analysis.charts import (
     unknown_share_chart,
     utilization_chart,
 )
-from analyzer.analysis.spikes import Spikes
+from analyzer.analysis.summary.spikes import Spikes
 from analyzer.classifier import REASONS
 
 Report = Callable[..., Overview]

@@ -10,7 +10,7 @@ from dataclasses import replace
 import polars as pl
 
 from analyzer.analysis import Overview
-from analyzer.analysis.overview import TABLES
+from analyzer.analysis.summary.overview import TABLES
 from analyzer.report import render_json, render_markdown
 
 Report = Callable[..., Overview]

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analyzer.report import csv_cell, html_text, markdown_text, terminal_safe
-from analyzer.report.escape import json_text
+from analyzer.report.escape import chat_text, json_text
 
 STEERING = [
     ("\x1b[31mred\x1b[0m", r"\x1b[31mred\x1b[0m"),
@@ -84,12 +84,35 @@ def test_html_text_cannot_leave_its_place(text: str) -> None:
         ("1. item", r"1\. item"),
         ("&lt;b&gt;", "&amp;lt;b&amp;gt;"),
         ("www.e.example", "www&#46;e.example"),
+        ("WWW.e.example", "WWW&#46;e.example"),
+        ("@everyone", "@&#8203;everyone"),
+        ("write to a.b@e.example", "write to a.b@&#8203;e.example"),
+        ("see #123, o/r#4, GH-5 and !6", r"see \#&#8203;123, o/r\#&#8203;4, GH-&#8203;5 and \!&#8203;6"),
+        ("3 @ 5, C# and a@", r"3 @ 5, C\# and a@"),
         ("\x1b]8;;x\x07", r"\\x1b\]8;;x\\x07"),
     ],
 )
 def test_markdown_is_taken_literally(hostile: str, shown: str) -> None:
     """Markup, links, HTML and line breaks lose their meaning."""
     assert markdown_text(hostile) == shown
+
+
+@pytest.mark.parametrize(
+    ("hostile", "shown"),
+    [
+        ("@everyone", "@\u200beveryone"),
+        ("<!channel> & <@U1>", "&lt;!channel&gt; &amp; &lt;@\u200bU1&gt;"),
+        ("a.b@e.example", "a.b@\u200be.example"),
+        ("https://e.example, www.e.example", "https:\u200b//e.example, www.\u200be.example"),
+        ("[x](e.example)", "[x]\u200b(e.example)"),
+        ("see #123", "see #\u200b123"),
+        ("\x1b[31m\u202e", r"\x1b[31m\u202e"),
+        ("3 @ 5, 50% of C#", "3 @ 5, 50% of C#"),
+    ],
+)
+def test_a_chat_calls_nobody_and_links_nothing(hostile: str, shown: str) -> None:
+    """Names, numbers of issues and addresses are broken by a space without width; all else stays as it is."""
+    assert chat_text(hostile) == shown
 
 
 @pytest.mark.parametrize(

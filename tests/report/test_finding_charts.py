@@ -12,10 +12,10 @@ import pytest
 from analyzer.analysis import Case, Overview, Window, overview
 from analyzer.analysis.charts.finding import CHARTS, finding_chart
 from analyzer.analysis.charts.finding.mix import MAX_REASONS
-from analyzer.analysis.findings import CAUSES, TITLES
+from analyzer.analysis.nightly.findings import CAUSES, TITLES
 from analyzer.report import render_html, render_markdown
-from analyzer.report.figures import Drawing, draw
-from analyzer.report.finding_numbers import numbers_part
+from analyzer.report.page.figures import Drawing, draw
+from analyzer.report.page.finding_numbers import numbers_part
 from analyzer.store import open_store
 from tests import REPOSITORY
 from tests.analysis.histories import every_finding

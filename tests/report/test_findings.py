@@ -10,10 +10,10 @@ from datetime import timedelta
 import pytest
 
 from analyzer.analysis import Case, Overview
-from analyzer.analysis.changes import Change
 from analyzer.analysis.charts import finding_chart, rules_chart
+from analyzer.analysis.summary.changes import Change
 from analyzer.report import render_html, render_markdown, render_text
-from analyzer.report.heat import MAX_CALLERS, heat_html
+from analyzer.report.page.heat_map import MAX_CALLERS, heat_html
 
 Report = Callable[..., Overview]
 

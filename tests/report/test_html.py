@@ -13,7 +13,7 @@ import pytest
 from plotly.offline import get_plotlyjs
 
 from analyzer.analysis import Overview
-from analyzer.analysis.overview import TABLES
+from analyzer.analysis.summary.overview import TABLES
 from analyzer.report import render_html
 
 Report = Callable[..., Overview]

@@ -14,7 +14,7 @@ import pytest
 
 from analyzer.errors import AnalyzerError
 from analyzer.report import FORMATS, render_rows
-from analyzer.report.monospace import width_of
+from analyzer.report.terminal.monospace import width_of
 
 MOMENT = datetime(2026, 11, 21, 8, 15, 30, 123000)
 

@@ -10,7 +10,7 @@ import pytest
 
 from analyzer.analysis import Case, Overview
 from analyzer.report import render_text
-from analyzer.report.monospace import columns, fit, fit_middle, fold, width_of
+from analyzer.report.terminal.monospace import columns, fit, fit_middle, fold, width_of
 
 Report = Callable[..., Overview]
 ENDLESS = "漢字 " * 900 + "x" * 3000

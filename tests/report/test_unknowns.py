@@ -8,13 +8,13 @@ from datetime import date, datetime
 
 import pytest
 
-from analyzer.analysis.alarms import Alarm, AlarmChanges
-from analyzer.analysis.churn import Change, Churn, Rate
-from analyzer.analysis.unknowns import Neighbour, UnknownGroup, Unknowns
+from analyzer.analysis.rules.alarms import Alarm, AlarmChanges
+from analyzer.analysis.rules.churn import Change, Churn, Rate
+from analyzer.analysis.rules.unknowns import Neighbour, UnknownGroup, Unknowns
 from analyzer.analysis.window import Window
-from analyzer.report.churn import render_alarms, render_churn
-from analyzer.report.monospace import width_of
-from analyzer.report.unknowns import render_unknowns, trend
+from analyzer.report.terminal.churn import render_alarms, render_churn
+from analyzer.report.terminal.monospace import width_of
+from analyzer.report.terminal.unknowns import render_unknowns, trend
 
 LONG = "Canvas \x1b[2J shard <*> is parked \u202e " + "far away " * 40
 GROUP = UnknownGroup(

@@ -25,6 +25,8 @@ FORBIDDEN_MODULES = {
     "pickle", "cPickle", "marshal", "shelve", "dill", "cloudpickle", "joblib", "yaml", "ruamel", "code", "codeop",
     "pty", "telnetlib", "ftplib", "xmlrpc", "xml", "ctypes",
 }  # fmt: skip
+ALLOWED_MODULES = {"cli/landlock.py": {"ctypes"}}
+"""System calls that Python has no function for; nothing of a log or an option goes there."""
 FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__", "input", "breakpoint"}
 FORBIDDEN_METHODS = {
     ("os", "system"), ("os", "popen"), ("os", "execv"), ("os", "execvp"), ("tempfile", "mktemp"),
@@ -45,7 +47,8 @@ def test_nothing_turns_data_into_code() -> None:
     for place, node in nodes():
         if isinstance(node, ast.Import | ast.ImportFrom):
             names = [item.name for item in node.names] if isinstance(node, ast.Import) else [node.module or ""]
-            found += [f"{place} imports {name}" for name in names if name.split(".")[0] in FORBIDDEN_MODULES]
+            forbidden = FORBIDDEN_MODULES - ALLOWED_MODULES.get(place.split(":")[0], set())
+            found += [f"{place} imports {name}" for name in names if name.split(".")[0] in forbidden]
         elif isinstance(node, ast.Call):
             called = node.func
             if isinstance(called, ast.Name) and called.id in FORBIDDEN_CALLS:
@@ -56,7 +59,9 @@ def test_nothing_turns_data_into_code() -> None:
                 if keyword.arg == "shell" and not (isinstance(keyword.value, ast.Constant) and not keyword.value.value):
                     found.append(f"{place} uses a shell")
     # The answer of a process that this one has started itself, over a pipe that nobody else holds.
-    found = [each for each in found if not (each.startswith("store/decoding.py:") and each.endswith("pl.read_ipc"))]
+    found = [
+        each for each in found if not (each.startswith("store/ingest/decoding.py:") and each.endswith("pl.read_ipc"))
+    ]
     assert found == []
 
 
@@ -77,7 +82,12 @@ def test_user_patterns_are_re2() -> None:
             if ast.unparse(node.func.value) == "re" and node.func.attr != "escape" and built:
                 found.add(place.split(":")[0])
     # f-strings over our own constants, and callers that go through re.escape.
-    assert found <= {"classifier/reset_times.py", "report/text.py", "report/escape.py"}
+    assert found <= {
+        "classifier/reading/reset_times.py",
+        "report/terminal/overview.py",
+        "report/escape.py",
+        "store/upkeep/catching_up.py",
+    }
 
 
 HOSTILE = {
@@ -112,7 +122,7 @@ SECONDS_A_MEGABYTE = 0.05
 MACHINE = 8
 """Of processor time; a slow machine may take so many times longer; what is not linear takes a thousand times longer."""
 ELSEWHERE = {
-    "analyzer.classifier.reset_times._PARTS": "reads what RE2 has matched, a few words; held by the test of all rules",
+    "analyzer.classifier.reading.reset_times._PARTS": "reads what RE2 has matched, a few words",
     "analyzer.cli.sql._SIZE": "reads an option",
 }
 """Patterns that no text of a log reaches."""

@@ -105,6 +105,9 @@ DENIED = [
     "set variable x = 1",
     "prepare p as select 1",
     "explain analyze insert into internal.store_v1 values ('a', 'b')",
+    "with x as (copy (select 1) to 's.duckdb' (format csv, use_tmp_file false)) from x",
+    "explain analyze copy (select 1) to 's.duckdb' (format csv, use_tmp_file false)",
+    "from force_checkpoint()",
     "select 1; select 2",
     "",
     "-- nothing",
@@ -124,6 +127,34 @@ def test_nothing_but_the_store_can_be_reached_or_changed(sql: Sql, store: Path, 
     assert len(done.stderr.splitlines()) <= 2
     assert "Traceback" not in done.stderr
     assert "correct-horse" not in done.stderr
+    assert content(store.parent) == before
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "with x as (copy (select 1) to '{store}' (format csv, use_tmp_file false)) from x",
+        "explain analyze copy (select 1) to '{store}' (format csv, use_tmp_file false)",
+        "explain analyze with x as (copy (select 1) to '{store}.wal' (format csv, use_tmp_file false)) from x",
+        "from json_execute_serialized_sql(json_serialize_sql('with x as (copy (select 1) to ''{store}'') from x'))",
+    ],
+)
+@pytest.mark.parametrize("checked", [True, False])
+def test_a_store_survives_what_names_its_own_files(store: Path, statement: str, checked: bool) -> None:
+    """By the check of the statement, and without it by what the process may do: each is enough."""
+    before = content(store.parent)
+    unchecked = "import analyzer.store.query.readonly as r; r.reading = lambda c, sql: r.Reading(sql, sql); " * (
+        not checked
+    )
+    request = {"store": str(store), "sql": statement.format(store=store), "rows": 10, "row_format": "json"}
+    done = subprocess.run(
+        [sys.executable, "-c", f"{unchecked}from analyzer.cli.sandboxed import main; main()"],
+        input=json.dumps({**request, "width": None, "seconds": 30, "memory": 10**9}),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(done.stdout.splitlines()[0])["exit_code"] == 2
     assert content(store.parent) == before
 
 
@@ -198,7 +229,6 @@ def test_an_answer_larger_than_its_file_may_be_is_no_answer(sql: Sql) -> None:
 
 def test_the_classifier_works_there(sql: Sql) -> None:
     """Rules and numpy are loaded before the limits stand."""
-    pytest.importorskip("numpy")
     done = sql("select distinct classify(message, status) as r from errors", "--json", "--memory", "250MB")
     assert [row["r"] for row in json.loads(done.stdout)["rows"]] == ["network_transient"]
 

@@ -17,8 +17,8 @@ import pytest
 
 from analyzer.errors import AnalyzerError, QueryError, StoreBusyError, StoreError
 from analyzer.store import Store, journal_of, moment, open_store, span
-from analyzer.store.adhoc import run
-from analyzer.store.frames import register
+from analyzer.store.db.frames import register
+from analyzer.store.query.adhoc import run
 
 
 @pytest.fixture
@@ -204,19 +204,31 @@ def test_the_journal_stands_beside_the_store(tmp_path: Path) -> None:
 
 def test_sql_knows_the_classifier(path: str) -> None:
     """classify(message) and classify(message, status), over columns and constants, on a connection that only reads."""
-    pytest.importorskip("numpy", reason="numpy is missing, and with it the SQL function classify")
     with open_store(path) as store:
         query = "select classify('Overloaded') as a, classify('no', 429) as b, classify(null) as c"
         assert store.sql(query).rows() == [("network_transient", "rate_limited", None)]
         assert store.sql("select distinct classify(caller) as reason from errors").rows() == [("unknown",)]
 
 
+def test_a_program_with_a_store_ends_without_a_word(path: str) -> None:
+    """Neither frames nor classify() leave anything behind that DuckDB's binding would complain of."""
+    program = (
+        "import sys, analyzer\n"
+        "with analyzer.open_store(sys.argv[1]) as store:\n"
+        "    store.sql('select 1 as one')\n"
+        "    print(store.sql(\"select classify('Overloaded') as reason\").item())\n"
+    )
+    command = [sys.executable, "-W", "error", "-c", program, path]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("network_transient\n", "")
+
+
 def test_sql_without_numpy_says_what_to_install(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One line and the extra's name."""
-    monkeypatch.setattr("analyzer.store.functions.find_spec", lambda _: None)
+    """An installation that left dependencies out gets one line."""
+    monkeypatch.setattr("analyzer.store.query.classify_function.find_spec", lambda _: None)
     with open_store(path) as store, pytest.raises(QueryError) as caught:
         store.sql("select classify('x')")
-    assert "notebook" in caught.value.hint
+    assert "pip install numpy" in caught.value.hint
 
 
 NOW = datetime(2026, 11, 21, 13, 30)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import plotly.graph_objects as go
 
 from analyzer.analysis.charts.base import GREY, HOVER_DAY, MAX_DAYS, day_axis, finish, milliseconds
-from analyzer.analysis.drifts import Drifts
+from analyzer.analysis.summary.drifts import Drifts
 
 _NOW = "#d55e00"
 _MAX_MARKED = 12

@@ -10,7 +10,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from analyzer.analysis.charts.base import GREY, HOVER_DAY, day_axis, finish, label
-from analyzer.analysis.spikes import Spikes
+from analyzer.analysis.summary.spikes import Spikes
 
 MAX_SPIKING = 6
 """Callers drawn in colour."""

@@ -1,16 +1,16 @@
 """Statistics of change, without SQL and without rendering: counts in, findings out. The method: docs/DETECTION.md."""
 
 from analyzer.analysis.detection.burst import bursts
-from analyzer.analysis.detection.calibration import Calibration, FalseAlarms, calibrated, false_alarm_rate
 from analyzer.analysis.detection.causes import Flip, causes, flips
 from analyzer.analysis.detection.detect import DetectionError, detect
 from analyzer.analysis.detection.finding import SCHEMA, Detection, frame
 from analyzer.analysis.detection.mix import Split, split
-from analyzer.analysis.detection.onset import Onset, onset
 from analyzer.analysis.detection.reasons import jensen_shannon, reason_drift, reason_test
 from analyzer.analysis.detection.relays import relay_frequency
 from analyzer.analysis.detection.retries import retry_payoff
 from analyzer.analysis.detection.settings import Settings, widened
+from analyzer.analysis.detection.statistics.calibration import Calibration, FalseAlarms, calibrated, false_alarm_rate
+from analyzer.analysis.detection.statistics.onset import Onset, onset
 
 __all__ = [
     "SCHEMA",

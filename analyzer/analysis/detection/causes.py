@@ -9,7 +9,7 @@ import polars as pl
 
 from analyzer.analysis.detection.finding import Detection, frame
 from analyzer.analysis.detection.reasons import reason_test
-from analyzer.analysis.detection.tails import beta_binomial_tail, negative_binomial_tail
+from analyzer.analysis.detection.statistics.tails import beta_binomial_tail, negative_binomial_tail
 
 MIN_SESSIONS = 3
 _COLUMNS = ("period", "session", "template", "reason", "rule", "old_reason")
@@ -103,7 +103,7 @@ def _wording(errors: pl.DataFrame, day: date, caller: str | None, alpha: float) 
     sessions = before["session"].n_unique(), after["session"].n_unique()
     if not all(sessions):
         return []
-    old = set(before["template"])
+    old, known = set(before["template"]), set(before["reason"])
     # The first of the sessions is why the template is looked at, so it is no evidence.
     success = sessions[0] / sum(sessions)
     found, unknown_new = [], False
@@ -117,7 +117,7 @@ def _wording(errors: pl.DataFrame, day: date, caller: str | None, alpha: float) 
         if seen < MIN_SESSIONS or p_value > alpha:
             continue
         unknown_new = unknown_new or reason == "unknown"
-        if reason in set(before["reason"]):
+        if reason in known:
             found.append(
                 _worded(day, caller, seen, p_value, reason, template, f"a new text under {reason}, in {seen} sessions")
             )

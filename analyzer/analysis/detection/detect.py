@@ -5,17 +5,19 @@ Each day is judged from that day and the days before it alone, so a night judged
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
 import polars as pl
 
-from analyzer.analysis.detection.baseline import Counts, Prior, add, fleet_prior
+from analyzer.analysis.detection.crowd import Crowd, split_crowd
 from analyzer.analysis.detection.finding import Detection, frame
-from analyzer.analysis.detection.noise import DAY_NOISES, day_noise
 from analyzer.analysis.detection.settings import HISTORY_DAYS, Settings
 from analyzer.analysis.detection.share import Evidence, Watch
-from analyzer.analysis.detection.tails import false_discovery
+from analyzer.analysis.detection.statistics.baseline import Counts, Prior, add, fleet_prior
+from analyzer.analysis.detection.statistics.noise import DAY_NOISES, day_noise
+from analyzer.analysis.detection.statistics.tails import false_discovery
 from analyzer.analysis.detection.templates import NewTemplates
 from analyzer.errors import AnalyzerError
 
@@ -41,36 +43,49 @@ def detect(counts: pl.DataFrame, templates: pl.DataFrame, settings: Settings = D
     `unknown_groups_replayed`. `templates` has one row a day, caller and unknown template: `sessions` that showed it.
     Raises `DetectionError` for columns that are missing and counts that cannot be.
     """
-    days = _days(counts)
-    return frame([*_shares(days, settings), *_new_templates(days, templates, settings)])
+    days, crowd = _days(counts, settings)
+    return frame([*_shares(days, crowd, settings), *_new_templates(days, crowd, templates, settings)])
 
 
-def _days(counts: pl.DataFrame) -> dict[int, dict[str, Counts]]:
-    """Counts by day (proleptic ordinal), then caller, both in order."""
+def _days(counts: pl.DataFrame, settings: Settings) -> tuple[dict[int, dict[str, Counts]], Crowd]:
+    """Counts by day (proleptic ordinal), then caller, both in order, and the callers that are only counted."""
     wanted = ("day", "caller", *COUNT_COLUMNS)
     if missing := [name for name in wanted if name not in counts.columns]:
         raise DetectionError(f"counts without column {', '.join(missing)}", f"needed: {', '.join(wanted)}")
-    days: dict[int, dict[str, Counts]] = {}
     totals = counts.group_by("day", "caller").agg(pl.col(COUNT_COLUMNS).sum()).sort("day", "caller")
-    for day, caller, *values in totals.iter_rows():
-        of_day = Counts(*values)
-        if not (0 <= of_day.unknown_sessions <= of_day.sessions and 0 <= of_day.unknown_groups <= of_day.groups):
-            raise DetectionError(f"impossible counts of {caller} on {day}: {of_day}", "unknown ones are part of all")
-        if of_day.sessions and of_day.groups:
-            days.setdefault(day.toordinal(), {})[caller] = of_day
-    return days
+    possible = pl.lit(True)
+    for every in ("groups", "sessions"):
+        possible &= pl.col(f"unknown_{every}_replayed").is_between(0, pl.col(every))
+    for day, caller, *values in totals.filter(~possible).head(1).iter_rows():
+        said = f"impossible counts of {caller} on {day}: {Counts(*values)}"
+        raise DetectionError(said, "unknown ones are part of all")
+    there = totals.filter((pl.col("sessions") > 0) & (pl.col("groups") > 0))
+    watched, passing = split_crowd(there, settings.min_sessions)
+    days: dict[int, dict[str, Counts]] = {day.toordinal(): {} for day in there["day"].unique().sort()}
+    for day, caller, *values in watched.iter_rows():
+        days[day.toordinal()][caller] = Counts(*values)
+    crowd = Crowd()
+    for day, *values, callers in passing.group_by("day", *COUNT_COLUMNS).len().sort("day", *COUNT_COLUMNS).iter_rows():
+        crowd.days.setdefault(day.toordinal(), Counter())[Counts(*values)] = callers
+    return days, crowd
 
 
-def _shares(days: dict[int, dict[str, Counts]], settings: Settings) -> list[Detection]:
+def _shares(days: dict[int, dict[str, Counts]], crowd: Crowd, settings: Settings) -> list[Detection]:
     found: list[Detection] = []
     watches: dict[str, Watch] = {}
     for day, of_day in days.items():
         for watch in watches.values():
             watch.history.hear_noise(day)
+        crowd.hear_noise(day)
         totals = _totals(watches, day)
-        everyone = fleet_prior(list(totals.values()))
-        noise_total = [sum(watch.history.noise_total[i] for watch in watches.values()) for i in range(len(DAY_NOISES))]
-        others = len(watches) - 1
+        passing = crowd.between(day - HISTORY_DAYS, day - 1)
+        known = len(totals) + sum(passing.values())
+        everyone = fleet_prior(list(totals.values()), passing) if known else _NO_FLEET
+        noise_total = [
+            sum(watch.history.noise_total[i] for watch in watches.values()) + crowd.noise_total[i]
+            for i in range(len(DAY_NOISES))
+        ]
+        others = len(watches) - 1 + crowd.callers
         tonight: list[tuple[Watch, list[Evidence]]] = []
         for caller, counts in of_day.items():
             watch = watches.get(caller) or Watch(caller)
@@ -81,12 +96,14 @@ def _shares(days: dict[int, dict[str, Counts]], settings: Settings) -> list[Dete
                 others if caller in watches else others + 1,
             )
             watch.history.days[day] = counts
-            prior = _prior(caller, totals, everyone)
-            tonight.append((watch, watch.look(day, prior, noise, len(totals) >= FLEET, settings)))
+            prior = everyone if known >= _LEAVE_ONE_OUT else _prior(caller, totals, everyone)
+            tonight.append((watch, watch.look(day, prior, noise, known >= FLEET, settings)))
+        crowd.settle(day, everyone, fleet=known >= FLEET)
         watches.update((watch.caller, watch) for watch, _ in tonight)
         watches = dict(sorted(watches.items()))
         best = [min((each.p_value for each in evidence), default=1.0) for _, evidence in tonight]
-        for (watch, evidence), q_value in zip(tonight, false_discovery(best), strict=True):
+        q_values = false_discovery([*best, *[1.0] * crowd.today(day)])
+        for (watch, evidence), q_value in zip(tonight, q_values, strict=False):
             passed = evidence if q_value <= settings.false_discovery_rate else []
             detection = watch.settle(day, passed, q_value)
             if detection is not None:
@@ -104,18 +121,23 @@ def _totals(watches: dict[str, Watch], day: int) -> dict[str, Counts]:
 
 
 def _prior(caller: str, totals: dict[str, Counts], everyone: Prior) -> Prior:
-    if caller not in totals or len(totals) >= _LEAVE_ONE_OUT:
-        return everyone if totals else _NO_FLEET
+    """What the others say of a caller, where they are few."""
+    if caller not in totals:
+        return everyone
     rest = [total for name, total in totals.items() if name != caller]
     return fleet_prior(rest) if rest else _NO_FLEET
 
 
-def _new_templates(days: dict[int, dict[str, Counts]], templates: pl.DataFrame, settings: Settings) -> list[Detection]:
+def _new_templates(
+    days: dict[int, dict[str, Counts]], crowd: Crowd, templates: pl.DataFrame, settings: Settings
+) -> list[Detection]:
     wanted = ("day", "caller", "template", "sessions")
     if missing := [name for name in wanted if name not in templates.columns]:
         raise DetectionError(f"templates without column {', '.join(missing)}", f"needed: {', '.join(wanted)}")
     shown: dict[tuple[int, str], dict[str, int]] = {}
-    for day, caller, template, sessions in templates.select(wanted).iter_rows():
+    watched = pl.Series("caller", list({caller for of_day in days.values() for caller in of_day}), pl.String)
+    rows = templates.select(wanted).join(watched.to_frame(), on="caller", how="semi")
+    for day, caller, template, sessions in rows.iter_rows():
         texts = shown.setdefault((day.toordinal(), caller), {})
         texts[template] = texts.get(template, 0) + sessions
     found: list[Detection] = []
@@ -131,8 +153,9 @@ def _new_templates(days: dict[int, dict[str, Counts]], templates: pl.DataFrame, 
             )
             for caller, counts in of_day.items()
         ]
-        q_values = false_discovery([each.p_value if each and each.p_value is not None else 1.0 for each in tonight])
-        for each, q_value in zip(tonight, q_values, strict=True):
+        p_values = [each.p_value if each and each.p_value is not None else 1.0 for each in tonight]
+        q_values = false_discovery([*p_values, *[1.0] * crowd.today(day)])
+        for each, q_value in zip(tonight, q_values, strict=False):
             if each is not None and q_value <= settings.false_discovery_rate:
                 callers[str(each.caller)].report(str(each.template))
                 found.append(replace(each, q_value=q_value))

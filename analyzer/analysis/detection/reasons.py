@@ -12,7 +12,7 @@ from math import log, log2
 from random import Random
 
 from analyzer.analysis.detection.finding import Detection
-from analyzer.analysis.detection.tails import chi_square_tail
+from analyzer.analysis.detection.statistics.tails import chi_square_tail
 
 MIN_EXPECTED = 5.0
 """Least expected count of a cell for the chi-square distribution to be trusted (Cochran 1954)."""

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from analyzer.analysis.detection.baseline import is_weekend
 from analyzer.analysis.detection.finding import Detection, frame
 from analyzer.analysis.detection.settings import HISTORY_DAYS
-from analyzer.analysis.detection.tails import negative_binomial_tail, negative_binomial_upper
+from analyzer.analysis.detection.statistics.baseline import is_weekend
+from analyzer.analysis.detection.statistics.tails import negative_binomial_tail, negative_binomial_upper
 
 MIN_RELAYS = 3
 MIN_RATIO = 1.5

@@ -10,7 +10,7 @@ from math import sqrt
 import polars as pl
 
 from analyzer.analysis.detection.finding import Detection, frame
-from analyzer.analysis.detection.tails import beta_binomial_tail, wilson_interval
+from analyzer.analysis.detection.statistics.tails import beta_binomial_tail, wilson_interval
 
 MIN_CHAINS = 10
 """Chains of retries below which nothing is said of their worth."""

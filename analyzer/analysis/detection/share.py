@@ -12,13 +12,13 @@ from datetime import date
 from math import sqrt
 from typing import NamedTuple
 
-from analyzer.analysis.detection.baseline import Counts, History, Level, Prior, is_weekend, level
 from analyzer.analysis.detection.finding import Detection
-from analyzer.analysis.detection.noise import Noise
-from analyzer.analysis.detection.onset import onset
-from analyzer.analysis.detection.predictive import Span, group_tail, session_tail, span
 from analyzer.analysis.detection.settings import ACCEPT_DAYS, DRIFT_GAP, DRIFT_SPANS, HISTORY_DAYS, Settings
-from analyzer.analysis.detection.tails import log_beta_binomial_odds, wilson_interval
+from analyzer.analysis.detection.statistics.baseline import Counts, History, Level, Prior, is_weekend, level
+from analyzer.analysis.detection.statistics.noise import Noise
+from analyzer.analysis.detection.statistics.onset import onset
+from analyzer.analysis.detection.statistics.predictive import Span, group_tail, session_tail, span
+from analyzer.analysis.detection.statistics.tails import log_beta_binomial_odds, wilson_interval
 
 ONSET_DAYS = 28
 """Days back among which the beginning of a drift is looked for."""

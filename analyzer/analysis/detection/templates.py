@@ -11,7 +11,7 @@ from datetime import date
 
 from analyzer.analysis.detection.finding import Detection
 from analyzer.analysis.detection.settings import TEMPLATE_DAYS, TEMPLATE_MEMORY_DAYS, Settings
-from analyzer.analysis.detection.tails import negative_binomial_tail, negative_binomial_upper
+from analyzer.analysis.detection.statistics.tails import negative_binomial_tail, negative_binomial_upper
 
 _LEAST_DAYS = 14
 """A template is new only to a caller whose days before its first sight are so many at least."""

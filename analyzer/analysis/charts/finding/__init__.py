@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import plotly.graph_objects as go
 
-from analyzer.analysis.cases import Case
 from analyzer.analysis.charts.finding.burst import burst_chart
 from analyzer.analysis.charts.finding.hand_offs import hand_offs_chart
 from analyzer.analysis.charts.finding.message import message_chart
 from analyzer.analysis.charts.finding.mix import mix_chart
 from analyzer.analysis.charts.finding.recovery import recovery_chart
 from analyzer.analysis.charts.finding.share import share_chart
+from analyzer.analysis.summary.cases import Case
 
 CHARTS: dict[str, Callable[[Case], go.Figure]] = {
     "spike": share_chart,

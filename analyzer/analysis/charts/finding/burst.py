@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import plotly.graph_objects as go
 
-from analyzer.analysis.cases import Case
 from analyzer.analysis.charts.base import finish, marker
 from analyzer.analysis.charts.finding.panels import MARKED
+from analyzer.analysis.summary.cases import Case
 
 _UNITS = ((3_600, "hour", "hours"), (60, "minute", "minutes"), (1, "second", "seconds"))
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from analyzer.analysis.cases import Case
 from analyzer.analysis.charts.finding.panels import (
     BAND,
     EDGE,
@@ -18,6 +17,7 @@ from analyzer.analysis.charts.finding.panels import (
     onset_line,
     panels,
 )
+from analyzer.analysis.summary.cases import Case
 
 _OTHER = ("#5f6772", "\\")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import plotly.graph_objects as go
 
-from analyzer.analysis.cases import Case
 from analyzer.analysis.charts.finding.panels import MARKED, USUAL, bars, counts_axis, onset_line, panels
+from analyzer.analysis.summary.cases import Case
 
 
 def message_chart(case: Case) -> go.Figure:

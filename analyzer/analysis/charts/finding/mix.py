@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import plotly.graph_objects as go
 
-from analyzer.analysis.cases import Case
 from analyzer.analysis.charts.base import finish, label, marker
 from analyzer.analysis.charts.finding.panels import MARKED, USUAL
-from analyzer.analysis.mixes import BASELINE_DAYS, RECENT_DAYS
+from analyzer.analysis.nightly.reason_mixes import BASELINE_DAYS, RECENT_DAYS
+from analyzer.analysis.summary.cases import Case
 
 MAX_REASONS = 8
 

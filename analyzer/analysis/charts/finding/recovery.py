@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import plotly.graph_objects as go
 
-from analyzer.analysis.cases import Case
 from analyzer.analysis.charts.finding.panels import (
     bars,
     onset_line,
@@ -13,6 +12,7 @@ from analyzer.analysis.charts.finding.panels import (
     share_line,
     shares_axis,
 )
+from analyzer.analysis.summary.cases import Case
 
 _RECOVERED, _FAILED, _UNTRIED = ("#009e73", ""), ("#d55e00", "x"), ("#9aa1ab", "-")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import plotly.graph_objects as go
 
-from analyzer.analysis.cases import Case
 from analyzer.analysis.charts.finding.panels import (
     MARKED,
     USUAL,
@@ -15,6 +14,7 @@ from analyzer.analysis.charts.finding.panels import (
     share_line,
     shares_axis,
 )
+from analyzer.analysis.summary.cases import Case
 
 
 def share_chart(case: Case) -> go.Figure:

@@ -1,0 +1,75 @@
+"""Callers that were there on one day alone, where there are very many of them: counted, not watched.
+
+Such a caller can show nothing by itself. What it says of the fleet (its share, and how much days differ) is the same
+as that of every other one with the same counts.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from analyzer.analysis.detection.statistics.baseline import NOISE_GAP, Counts, Prior, fresh_evidence
+from analyzer.analysis.detection.statistics.noise import DAY_NOISES
+
+LEAST_CROWD = 20_000
+"""Fewer callers are watched one by one: a watch costs a kilobyte, and a look at it every day."""
+
+
+def split_crowd(totals: pl.DataFrame, min_sessions: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The rows of callers to watch, and of those that are a crowd, from the columns of `detect`'s counts."""
+    alone = (
+        totals.group_by("caller")
+        .agg(pl.len().alias("days"), pl.col("unknown_sessions_replayed").max().alias("most"))
+        .filter((pl.col("days") == 1) & (pl.col("most") < min_sessions))
+        .select("caller")
+    )
+    if alone.height < LEAST_CROWD:
+        return totals, totals.clear()
+    return totals.join(alone, on="caller", how="anti"), totals.join(alone, on="caller", how="semi")
+
+
+@dataclass(slots=True)
+class Crowd:
+    """The crowd, day by day."""
+
+    days: dict[int, Counter[Counts]] = field(default_factory=dict)
+    """How many callers had such counts, by proleptic ordinal."""
+    callers: int = 0
+    """Of the days so far."""
+    noise_total: list[float] = field(default_factory=lambda: [0.0] * len(DAY_NOISES))
+    """As in `History`, of all of them together."""
+    _unheard: dict[int, list[float]] = field(default_factory=dict)
+
+    def between(self, first: int, last: int) -> Counter[Counts]:
+        """How many callers of these days had such counts."""
+        found: Counter[Counts] = Counter()
+        for day, counts in self.days.items():
+            if first <= day <= last:
+                found.update(counts)
+        return found
+
+    def today(self, day: int) -> int:
+        """How many there are on this day."""
+        return sum(self.days.get(day, {}).values())
+
+    def hear_noise(self, day: int) -> None:
+        """As `History.hear_noise`."""
+        for each in [each for each in self._unheard if each <= day - NOISE_GAP]:
+            evidence = self._unheard.pop(each)
+            self.noise_total = [total + part for total, part in zip(self.noise_total, evidence, strict=True)]
+
+    def settle(self, day: int, prior: Prior, *, fleet: bool) -> None:
+        """Takes the callers of a day in; what they teach about noise is measured against the fleet alone."""
+        of_day: Mapping[Counts, int] = self.days.get(day, {})
+        self.callers += sum(of_day.values())
+        if not (fleet and of_day):
+            return
+        evidence = [0.0] * len(DAY_NOISES)
+        for counts, times in of_day.items():
+            own = fresh_evidence(day, counts, prior)
+            evidence = [total + times * part for total, part in zip(evidence, own, strict=True)]
+        self._unheard[day] = evidence

@@ -1,0 +1,1 @@
+"""The probabilities that detection rests on: tails, expectations, noise, onsets and false-alarm rates."""

@@ -1,0 +1,80 @@
+"""Why a finding opened: did the traffic change, the classifier, or the provider's wording? Asked once, that night."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from hashlib import sha256
+
+import polars as pl
+
+from analyzer.analysis.detection import Detection, causes, flips
+from analyzer.analysis.nightly.findings import CAUSES, Finding, Scope, finding_id
+from analyzer.analysis.observations import Observations
+
+BASELINE_DAYS = 42
+MIN_SESSIONS = 3
+MAX_ASKED = 5
+"""New findings of a night that are asked for their cause: the gravest."""
+MAX_SESSIONS = 1_000
+"""Sessions that take part; of more, so many are drawn by their names."""
+_ASKED = frozenset(("spike", "drift", "reasons"))
+
+
+def with_causes(seen: Observations, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """The findings, those of them that are new with their causes among their parts."""
+    asked = [one.id for one in findings if one.state == "new" and one.finding in _ASKED][:MAX_ASKED]
+    return tuple(replace(one, parts=(*one.parts, *_causes(seen, one))) if one.id in asked else one for one in findings)
+
+
+def _causes(seen: Observations, head: Finding) -> list[Finding]:
+    first = head.onset - timedelta(days=BASELINE_DAYS)
+    rows = _sampled(
+        seen.groups.filter(
+            (pl.col("caller") == head.scope.caller) & (pl.col("day") >= first) & (pl.col("day") <= seen.night)
+        ).with_columns(period=pl.when(pl.col("day") < head.onset).then(pl.lit("before")).otherwise(pl.lit("after")))
+    )
+    if rows["period"].n_unique() < 2:
+        return []
+    found = [
+        Detection(**row)
+        for row in causes(rows, day=seen.night, caller=head.scope.caller).iter_rows(named=True)
+        if row["finding"] != "classifier_changed" or _is_recent(rows, row["scope"])
+    ]
+    # A new unknown text is a finding of its own kind already.
+    told = [one for one in found if not (one.finding == "wording_changed" and one.scope == "unknown")]
+    if head.finding == "reasons" or any(one.finding == "wording_changed" for one in told):
+        # Another mix of reasons is what such a finding says itself, and what another wording makes of a mix.
+        told = [one for one in told if one.finding != "traffic_changed"]
+    return [_part(one) for one in sorted(told, key=lambda one: CAUSES.index(one.finding))]
+
+
+def _is_recent(rows: pl.DataFrame, pair: str) -> bool:
+    """Whether a pair of verdicts came with the change, and was not there as often before."""
+    shares, sessions = [], 0
+    for period in ("before", "after"):
+        side = rows.filter(pl.col("period") == period)
+        flip = next((one for one in flips(side) if f"{one.old_reason} → {one.reason}" == pair), None)
+        shares.append(flip.groups / side.height if flip else 0.0)
+        sessions = flip.sessions if flip else 0
+    return sessions >= MIN_SESSIONS and shares[1] > 2 * shares[0]
+
+
+def _sampled(rows: pl.DataFrame) -> pl.DataFrame:
+    sessions = rows["session"].unique().to_list()
+    if len(sessions) <= MAX_SESSIONS:
+        return rows
+    drawn = sorted(sessions, key=lambda name: sha256(name.encode("utf-8", "replace")).digest())[:MAX_SESSIONS]
+    return rows.filter(pl.col("session").is_in(drawn))
+
+
+def _part(one: Detection) -> Finding:
+    scope = Scope.of(one)
+    return Finding(
+        id=finding_id(one.finding, scope, one.day),
+        state="new",
+        severity="info",
+        opened_on=one.day,
+        last_on=one.day,
+        latest=replace(one, onset=one.onset or one.day),
+    )

@@ -1,0 +1,107 @@
+"""What limits a night's judgement, or stands beside its findings without being one: one sentence each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date, timedelta
+
+import polars as pl
+
+from analyzer.analysis.detection import flips, split
+from analyzer.analysis.nightly.findings import Scope
+from analyzer.analysis.observations import Observations
+
+RECENT_DAYS = 7
+BASELINE_DAYS = 42
+MIN_RATIO = 1.25
+MIN_RISE = 0.02
+"""Of the fleet's share of unknown groups, from which on it is said what the rise comes from."""
+MAX_NAMED = 20
+"""Callers that are named where the same holds for many."""
+MIN_FLIPPED = 0.05
+"""Share of a day's groups whose recorded verdict counts as unknown where that of today does not, or the other way."""
+
+
+def notes(seen: Observations) -> Iterator[str]:
+    """The sentences of one night."""
+    counts = seen.counts
+    if counts.is_empty():
+        yield "no errors in this store up to that day"
+        return
+    newest = seen.days[-1]
+    if newest != seen.night:
+        yield f"no error came in on {seen.night}; the last day with any is {newest}: are the logs still read?"
+    if kept := int(counts["not_replayed"].sum()):
+        errors = "1 error" if kept == 1 else f"{kept:,} errors"
+        yield f"{errors} could not be judged again, without facts or rules, and count as they were recorded"
+    yield from _cut(seen)
+    yield from _traffic_alone(seen)
+    yield from _classifier_alone(seen)
+
+
+def newest_versions(versions: pl.DataFrame, day: date) -> tuple[tuple[str, str, date], ...]:
+    """(caller, ruleset, first day) of callers whose errors without facts came to carry another ruleset up to a day."""
+    known = versions.filter(pl.col("first_on") <= day).group_by("caller", maintain_order=True)
+    rows = known.agg(pl.col("ruleset", "first_on").last(), pl.len().alias("rulesets")).filter(pl.col("rulesets") > 1)
+    return tuple(rows.select("caller", "ruleset", "first_on").sort("caller").iter_rows())
+
+
+def _cut(seen: Observations) -> Iterator[str]:
+    changed = newest_versions(seen.versions, seen.night)
+    for caller, _, first_on in changed[:MAX_NAMED]:
+        said = f"{Scope(caller).who}: its errors without facts are judged by other rules since {first_on}"
+        yield f"{said}; those before take no part, so it is judged from then on"
+    if (more := len(changed) - MAX_NAMED) > 0:
+        yield f"the same holds for {more:,} more callers"
+
+
+def _traffic_alone(seen: Observations) -> Iterator[str]:
+    """A fleet whose share rose although no caller's did."""
+    sides = []
+    for first, last in ((RECENT_DAYS + BASELINE_DAYS - 1, RECENT_DAYS), (RECENT_DAYS - 1, 0)):
+        days = pl.col("day").is_between(seen.night - timedelta(days=first), seen.night - timedelta(days=last))
+        sums = seen.counts.filter(days).group_by("caller").agg(pl.col("unknown_groups_replayed", "groups").sum())
+        sides.append(sums.sort("caller"))
+    if any(side.is_empty() for side in sides) or not _may_have_risen(*(_pooled(side) for side in sides)):
+        return
+    parts = split(*({caller: (unknown, every) for caller, unknown, every in side.iter_rows()} for side in sides))
+    rose = parts.after >= MIN_RATIO * parts.before and parts.change >= MIN_RISE
+    if rose and parts.verdict == "mix":
+        busier = max(parts.members, key=lambda member: member[2])[0]
+        said = f"the fleet's share of unknown errors went from {parts.before:.0%} to {parts.after:.0%} in a week"
+        yield f"{said} by traffic alone: {Scope(busier).who} makes more of it, and no caller got worse by itself"
+
+
+def _pooled(side: pl.DataFrame) -> float:
+    return int(side["unknown_groups_replayed"].sum()) / (int(side["groups"].sum()) or 1)
+
+
+def _may_have_risen(before: float, after: float) -> bool:
+    """Whether it is worth to take the shares apart, which costs by the caller."""
+    return after > 0.99 * MIN_RATIO * before and after - before > 0.99 * MIN_RISE
+
+
+def _classifier_alone(seen: Observations) -> Iterator[str]:
+    """Charts of recorded reasons that show another share than today's rules do, since the recording rules changed."""
+    today, before = (
+        seen.groups.filter(
+            pl.col("day").is_between(seen.night - timedelta(days=first), seen.night - timedelta(days=last))
+        )
+        for first, last in ((0, 0), (RECENT_DAYS, 1))
+    )
+    if before.is_empty() or today.is_empty():
+        return
+    gaps = [_gap(side) for side in (before, today)]
+    changed = gaps[1] - gaps[0]
+    pairs = [one for one in flips(today) if "unknown" in {one.old_reason, one.reason}]
+    if abs(changed) >= MIN_FLIPPED and pairs:
+        pair = pairs[0]
+        said = f"{pair.groups:,} groups of {seen.night} were recorded as {pair.old_reason}"
+        yield f"{said} and are {pair.reason} under today's rules: the recording classifier changed, not the errors"
+
+
+def _gap(rows: pl.DataFrame) -> float:
+    """Recorded minus replayed share of unknown groups."""
+    return float(
+        rows.select(pl.col("was_unknown").cast(pl.Int64) - (pl.col("reason") == "unknown").cast(pl.Int64)).mean().item()
+    )

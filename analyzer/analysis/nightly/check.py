@@ -1,0 +1,168 @@
+"""The nightly check: what a day brought, judged from that day and the ones before it, and written down.
+
+Invariant: a night that was written down says the same whenever it is asked for again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import polars as pl
+
+from analyzer.analysis.detection import Detection
+from analyzer.analysis.nightly.calibration import Calibrated, calibrate, monday_of
+from analyzer.analysis.nightly.causes import with_causes
+from analyzer.analysis.nightly.caveats import newest_versions, notes
+from analyzer.analysis.nightly.detections import detections
+from analyzer.analysis.nightly.evidence import of_the_day, told
+from analyzer.analysis.nightly.incidents import incidents
+from analyzer.analysis.nightly.night import Night, carried_on, identity
+from analyzer.analysis.nightly.recording import night_before, recorded, write_down
+from analyzer.analysis.observations import Observations, observe
+from analyzer.analysis.window import Window, window
+from analyzer.errors import AnalyzerError
+from analyzer.events.times import now
+from analyzer.store import Store
+
+__all__ = ["check", "detections", "each_night", "last_whole_day"]
+
+MAX_NIGHTS = 400
+"""Nights that one replay goes through."""
+MAX_LEFT_OUT = 60
+"""Nights without a check that are looked at for the ends of findings."""
+
+
+def check(
+    store: Store,
+    *,
+    until: str | datetime | None = None,
+    timezone: str = "UTC",
+    rules_path: str | None = None,
+    again: bool = False,
+) -> Night:
+    """The last whole day before `until` (now), judged; in a store that is open for writing also written down.
+
+    A day that was judged before is read back, with the number of events that came late and the ruleset that is in force
+    by now; `again` judges it anew.
+    History is judged under the ruleset in force: the active one, else the rules at `rules_path` or the built-in ones.
+
+    Raises:
+        AnalyzerError: a time that cannot be read, rules that cannot be used, a store that cannot be written.
+    """
+    day = last_whole_day(window(None, until, None, timezone))
+    ruleset = store.judge_history(rules_path)
+    if not again and (known := recorded(store, day, timezone)) is not None:
+        return replace(known, ruleset_in_force=ruleset)
+    seen = observe(store, day, timezone, ruleset)
+    before = night_before(store, day, timezone)
+    calibration = _known(before, day, ruleset) or calibrate(seen, monday_of(day))
+    found = detections(seen, calibration.settings)
+    night = _finished(store, _judged(seen, found, before, calibration))
+    if store.writable:
+        write_down(store, night)
+    return night
+
+
+def each_night(
+    store: Store,
+    *,
+    since: str | datetime | None = None,
+    until: str | datetime | None = None,
+    last: str | None = None,
+    timezone: str = "UTC",
+    rules_path: str | None = None,
+) -> list[Night]:
+    """What every night of a window would have reported under today's rules; nothing is written down.
+
+    Raises:
+        AnalyzerError: as for `check`, or more than 400 nights.
+    """
+    chosen = window(since, until, last, timezone)
+    final = last_whole_day(chosen)
+    ruleset = store.judge_history(rules_path)
+    whole = seen = observe(store, final, timezone, ruleset)
+    versions = whole.versions
+    beginning = min([*whole.days[:1], *versions["first_on"]], default=None)
+    if beginning is None:
+        return []
+    first = max(chosen.first_day or date.min, beginning)
+    days = [first + timedelta(days=step) for step in range((final - first).days + 1)]
+    if len(days) > MAX_NIGHTS:
+        raise AnalyzerError(f"{len(days):,} nights are too many at once", f"name a window of {MAX_NIGHTS} at most")
+    nights: list[Night] = []
+    before: Night | None = None
+    weeks: dict[date, Calibrated] = {}
+    found: list[Detection] = []
+    rung = cut = None
+    # Days between two changes of recorded rules see the same history, each up to its own end.
+    spans = {day: newest_versions(versions, day) for day in days}
+    for day in days:
+        if spans[day] != cut:
+            cut, rung = spans[day], None
+            last_day = max(each for each in days if spans[each] == cut)
+            seen = whole if last_day == final else observe(store, last_day, timezone, ruleset)
+        as_of = seen.up_to(day)
+        monday = monday_of(day)
+        if monday not in weeks:
+            weeks[monday] = calibrate(as_of, monday)
+        if weeks[monday].rung != rung:
+            rung = weeks[monday].rung
+            found = detections(seen, weeks[monday].settings)
+        if before is None:
+            open_ones = incidents(found, as_of.traffic(one.caller for one in found), day - timedelta(days=1))
+            before = replace(_judged(as_of, [], None, weeks[monday]), day=day - timedelta(days=1), findings=open_ones)
+        night = _judged(as_of, found, before, weeks[monday])
+        before = _finished(store, night)
+        nights.append(before)
+    return nights
+
+
+def last_whole_day(chosen: Window) -> date:
+    """The last day of a zone that is over before the window ends, or before now."""
+    end = min(chosen.until or now(), now())
+    moment = end.replace(tzinfo=UTC).astimezone(ZoneInfo(chosen.timezone))
+    return moment.date() - timedelta(days=1)
+
+
+def _known(before: Night | None, day: date, ruleset: str | None) -> Calibrated | None:
+    """The calibration of this week, if a night of it wrote one down."""
+    if before is None or before.calibrated_on != monday_of(day) or before.ruleset != ruleset:
+        return None
+    return Calibrated(before.calibrated_on, before.rung, before.false_alarms_per_thousand)
+
+
+def _judged(seen: Observations, found: Sequence[Detection], before: Night | None, calibration: Calibrated) -> Night:
+    counts, traffic = seen.counts, seen.traffic(one.caller for one in found)
+    tonight = list(incidents(found, traffic, seen.night))
+    known = {identity(one) for one in tonight}
+    if before is not None:
+        for back in range(1, min(MAX_LEFT_OUT, (seen.night - before.day).days)):
+            ended = incidents(found, traffic, seen.night - timedelta(days=back))
+            tonight += [one for one in ended if one.state == "resolved" and identity(one) not in known]
+            known.update(identity(one) for one in ended)
+    gone = "rejudged" if before is not None and before.ruleset == seen.ruleset else "explained"
+    findings = carried_on(of_the_day(tonight, seen), before.findings if before else (), seen.night, gone)
+    said = [*notes(seen), *([calibration.note] if calibration.note else [])]
+    return Night(
+        day=seen.night,
+        timezone=seen.timezone,
+        judged_at=now(),
+        ruleset=seen.ruleset,
+        ruleset_in_force=seen.ruleset,
+        since=None if counts.is_empty() else seen.days[0],
+        caller_days=counts.height,
+        callers=counts.filter(pl.col("day") == seen.night)["caller"].n_unique(),
+        findings=with_causes(seen, findings),
+        false_alarms_per_thousand=calibration.per_thousand,
+        rung=calibration.rung,
+        calibrated_on=calibration.on,
+        notes=tuple(said),
+    )
+
+
+def _finished(store: Store, night: Night) -> Night:
+    """The night with words and evidence."""
+    return replace(night, findings=told(store, night.findings, night.timezone, night.ruleset))

@@ -1,0 +1,109 @@
+"""All tests over one history: what each day brought, from that day and the days before it alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import date, timedelta
+
+import polars as pl
+
+from analyzer.analysis.detection import Detection, Settings, bursts, detect, relay_frequency
+from analyzer.analysis.detection.burst import MIN_REPEATS
+from analyzer.analysis.detection.statistics.tails import false_discovery
+from analyzer.analysis.nightly.reason_mixes import RECENT_DAYS, mix_changes
+from analyzer.analysis.nightly.retry_payoff import retry_changes
+from analyzer.analysis.observations import Observations
+
+FALSE_DISCOVERY_RATE = 0.01
+"""Over what one test says of all callers on the same day."""
+
+
+def detections(seen: Observations, settings: Settings | None = None) -> list[Detection]:
+    """Everything that any test has to say of any day, in the order of the days."""
+    shares = list(_rows(detect(seen.counts, seen.templates, settings or Settings())))
+    mixes = _corrected(mix_changes(seen.groups), _tested(seen.groups, "caller"))
+    found = [
+        *shares,
+        *_bursts(seen.groups),
+        *_beside(mixes, shares),
+        *_corrected(_rows(relay_frequency(exposed(seen))), _tested(seen.relays, "caller", "step")),
+        *_corrected(retry_changes(seen.chains), _tested(seen.chains, "caller", "reason")),
+    ]
+    return sorted(found, key=lambda one: one.day)
+
+
+def exposed(seen: Observations) -> pl.DataFrame:
+    """Hand-offs with what they are measured against: the sessions that a caller was at work in, step by step.
+
+    One row for each session that handed off in a step, and one for all the caller's other sessions of that day, which
+    are those with an error or with a hand-off in another step.
+    """
+    steps = seen.relays.select("caller", "step").unique()
+    at_work = (
+        pl.concat([frame.select("day", "caller", "session") for frame in (seen.relays, seen.groups)])
+        .join(steps, on="caller", how="semi")
+        .group_by("day", "caller")
+        .agg(pl.col("session").n_unique().alias("all"))
+    )
+    own = seen.relays.with_columns(exposure=pl.lit(1.0))
+    others = (
+        at_work.join(steps, on="caller")
+        .join(
+            own.group_by("day", "caller", "step").agg(pl.len().alias("own")), on=["day", "caller", "step"], how="left"
+        )
+        .with_columns(exposure=(pl.col("all") - pl.col("own").fill_null(0)).cast(pl.Float64))
+        .filter(pl.col("exposure") > 0)
+        .select("day", "caller", "step", session=pl.lit("", pl.String), relays=pl.lit(0, pl.Int64), exposure="exposure")
+    )
+    return pl.concat([own.select(others.columns), others])
+
+
+def _beside(mixes: Iterable[Detection], shares: Iterable[Detection]) -> Iterable[Detection]:
+    """Changes of a mix, without those that a rise of the unknown share makes by itself within the same week."""
+    rises = {(one.caller, one.day) for one in shares if one.finding in {"spike", "drift"}}
+    week = [timedelta(days=number) for number in range(RECENT_DAYS)]
+    return (one for one in mixes if not any((one.caller, one.day - back) in rises for back in week))
+
+
+def _rows(frame: pl.DataFrame) -> Iterable[Detection]:
+    return (Detection(**row) for row in frame.iter_rows(named=True))
+
+
+def _bursts(groups: pl.DataFrame) -> Iterable[Detection]:
+    """The longest burst of each message a day: a message that many sessions repeat is told once."""
+    repeats = groups.group_by("day", "caller", "session", "template").agg(pl.col("events").sum())
+    # Others are looked at for what is usual of the same caller alone.
+    loud = repeats.filter(pl.col("events") >= MIN_REPEATS).select("caller").unique()
+    longest: dict[tuple[date, str | None, str | None], Detection] = {}
+    more: dict[tuple[date, str | None, str | None], int] = {}
+    for one in _rows(bursts(repeats.join(loud, on="caller", how="semi"))):
+        key = one.day, one.caller, one.template
+        more[key] = more.get(key, 0) + 1
+        known = longest.get(key)
+        if known is None or (-(one.observed or 0), one.scope or "") < (-(known.observed or 0), known.scope or ""):
+            longest[key] = one
+    for key, one in longest.items():
+        others = more[key] - 1
+        yield replace(one, note=f"{one.note}, and {others} more do so too") if others else one
+
+
+def _tested(frame: pl.DataFrame, *unit: str) -> dict[date, int]:
+    """How many were looked at on each day."""
+    return dict(frame.group_by("day").agg(pl.struct(unit).n_unique()).iter_rows())
+
+
+def _corrected(found: Iterable[Detection], tested: dict[date, int]) -> Iterable[Detection]:
+    """Those that hold beside everything that was tested the same day; those without a p-value are no tests."""
+    nights: dict[date, list[Detection]] = {}
+    for one in found:
+        if one.p_value is None:
+            yield one
+        else:
+            nights.setdefault(one.day, []).append(one)
+    for day, ones in nights.items():
+        passed = [one.p_value or 0.0 for one in ones]
+        q_values = false_discovery([*passed, *[1.0] * max(0, tested.get(day, 0) - len(ones))])
+        for one, q_value in zip(ones, q_values, strict=False):
+            if q_value <= FALSE_DISCOVERY_RATE:
+                yield replace(one, q_value=q_value)

@@ -1,0 +1,124 @@
+"""What stands behind findings: some of their events and messages, and the words that come of them.
+
+Invariant: however many findings there are, the store is asked once for their errors and once for their hand-offs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import polars as pl
+
+from analyzer.analysis.nightly.findings import CAUSES, Finding
+from analyzer.analysis.nightly.wording import advice, sentence
+from analyzer.analysis.observations import Observations, end_of, start_of
+from analyzer.store import Store
+
+MAX_SAMPLE_CHARS = 1_000
+"""So much of a message stands in a finding; the whole one is an event."""
+SHARES = frozenset(("spike", "drift"))
+"""Findings about the share of unknown errors."""
+_UNKNOWN = SHARES | {"template"}
+_OF_A_WEEK = frozenset(("recovery_fell", "retry_in_vain", "retry_would_pay"))
+
+
+_Behind = Mapping[int, tuple[tuple[str, ...], tuple[str, ...]]]
+"""Samples and evidence by the place of a finding among those that were asked for."""
+
+
+def told(store: Store, findings: Sequence[Finding], timezone: str, ruleset: str | None) -> tuple[Finding, ...]:
+    """The findings with their explanations, advice, samples and evidence; what was told and cannot change stays.
+
+    Raises:
+        QueryError: the store cannot be asked.
+    """
+    behind = _behind(store, list(_to_tell(findings)), timezone, ruleset)
+    places = iter(range(len(behind)))
+    return tuple(_told(one, behind, places) for one in findings)
+
+
+def _told(one: Finding, behind: _Behind, places: Iterator[int]) -> Finding:
+    if _stays(one):
+        return one
+    samples, evidence = behind[next(places)]
+    return replace(
+        one,
+        explanation=sentence(one, samples),
+        advice=advice(one),
+        samples=samples,
+        evidence=evidence,
+        parts=tuple(_told(part, behind, places) for part in one.parts),
+    )
+
+
+def _stays(one: Finding) -> bool:
+    return bool(one.explanation) and (one.resolution in {"explained", "rejudged"} or one.finding in CAUSES)
+
+
+def _to_tell(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """The findings and their parts that have to be told, each before its parts."""
+    for one in findings:
+        if not _stays(one):
+            yield one
+            yield from _to_tell(one.parts)
+
+
+def _behind(store: Store, findings: Sequence[Finding], timezone: str, ruleset: str | None) -> _Behind:
+    errors, hand_offs = [], []
+    for place, one in enumerate(findings):
+        since = one.last_on - timedelta(days=6) if one.finding in _OF_A_WEEK else one.last_on
+        span = {"since": start_of(since, timezone).isoformat(), "until": end_of(one.last_on, timezone).isoformat()}
+        asked = {"place": place, "caller": one.scope.caller, **span}
+        if one.finding == "relays":
+            hand_offs.append({**asked, "step": one.scope.step})
+        else:
+            errors.append({**asked, **_narrowed(one)})
+    samples: list[list[str]] = [[] for _ in findings]
+    evidence: list[list[str]] = [[] for _ in findings]
+    if errors:
+        rows = store.query("detection-evidence", asked=json.dumps(errors), ruleset=ruleset)
+        for place, message, ids in rows.select("place", "message", "event_ids").iter_rows():
+            if message:
+                samples[place].append(shortened(message))
+            evidence[place] += (ids or "").split()
+    if hand_offs:
+        rows = store.query("detection-hand-offs", asked=json.dumps(hand_offs))
+        for place, event_id in rows.select("place", "event_id").iter_rows():
+            evidence[place].append(event_id)
+    return {place: (tuple(samples[place]), tuple(evidence[place])) for place in range(len(findings))}
+
+
+def of_the_day(findings: Iterable[Finding], seen: Observations) -> Iterator[Finding]:
+    """The findings, rises of a share with the figures of their latest day: their tests may have added up several."""
+    findings = list(findings)
+    asked = {(one.last_on, one.scope.caller) for one in findings if one.finding in SHARES}
+    days = pl.DataFrame(list(asked), schema={"day": pl.Date, "caller": pl.String}, orient="row")
+    rows = seen.counts.join(days, on=["day", "caller"], how="semi")
+    figures = {(row["day"], row["caller"]): _figures(row) for row in rows.iter_rows(named=True)}
+    for one in findings:
+        own = figures[one.last_on, one.scope.caller or ""] if one.finding in SHARES else {}
+        yield replace(one, latest=replace(one.latest, **own)) if own else one
+
+
+def _figures(row: Mapping[str, Any]) -> dict[str, Any]:
+    groups = row["unknown_groups_replayed"]
+    return {"observed": groups / row["groups"], "groups": groups, "sessions": row["unknown_sessions_replayed"]}
+
+
+def shortened(text: str) -> str:
+    """A message as a finding quotes it."""
+    return text if len(text) <= MAX_SAMPLE_CHARS else f"{text[: MAX_SAMPLE_CHARS - 1]}…"
+
+
+def _narrowed(one: Finding) -> dict[str, str | None]:
+    """What `detection-evidence` is asked for, to single out its errors."""
+    reason = "unknown" if one.finding in _UNKNOWN else one.scope.reason
+    if one.finding == "classifier_changed":
+        reason = (reason or "").rpartition(" → ")[2]
+    if one.finding == "wording_changed" and one.scope.rule:
+        reason = "unknown"  # What came in place of the texts that the rule took.
+    return {"template": one.scope.template, "session": one.scope.session, "reason": reason}

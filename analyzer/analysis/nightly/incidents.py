@@ -1,0 +1,171 @@
+"""Detections of single days → incidents that open, go on and end.
+
+Invariant: what an incident is on a night follows from that night and the ones before it alone.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+
+from analyzer.analysis.detection.finding import Detection
+from analyzer.analysis.detection.settings import ACCEPT_DAYS
+from analyzer.analysis.nightly.findings import Finding, Scope, finding_id
+
+QUIET_DAYS = 3
+"""Days with traffic and without a detection that end an incident: one good day is no end."""
+GREAT_DIVERGENCE = 0.1
+"""Bits between two mixes of reasons from which on a change of it is a warning."""
+_SHARE = "share"
+_FAMILIES = {"spike": _SHARE, "drift": _SHARE}
+"""A sudden and a slow rise of one share are one incident, whichever test sees it first."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    family: str
+    scope: Scope
+
+
+def incidents(
+    detections: Iterable[Detection], traffic: Mapping[str, Sequence[date]], night: date
+) -> tuple[Finding, ...]:
+    """The incidents that are open on `night`, and those that end on it; the gravest first.
+
+    `traffic` has the days on which each caller had anything to judge, in order: a caller that was silent has not got
+    better. Detections after `night` are not looked at.
+    """
+    seen = [_told(key, runs[-1], traffic, night) for key, runs in _runs(detections, traffic, night)]
+    return _merged([found for found in seen if found.resolved_on in {None, night}])
+
+
+def incidents_between(
+    detections: Iterable[Detection], traffic: Mapping[str, Sequence[date]], first: date, night: date
+) -> tuple[Finding, ...]:
+    """The incidents as of `night` that had a day on or after `first`: open ones, then ended ones; the gravest first."""
+    seen = [_told(key, run, traffic, night) for key, runs in _runs(detections, traffic, night) for run in runs]
+    return _merged([found for found in seen if found.resolved_on is None or found.resolved_on >= first])
+
+
+def _runs(
+    detections: Iterable[Detection], traffic: Mapping[str, Sequence[date]], night: date
+) -> list[tuple[_Key, list[list[Detection]]]]:
+    """The detections up to `night` by what they are about, and these by incident."""
+    days: dict[_Key, list[list[Detection]]] = {}
+    for found in sorted(detections, key=lambda one: (one.day, one.finding)):
+        if found.day > night:
+            continue
+        key = _Key(_FAMILIES.get(found.finding, found.finding), Scope.of(found))
+        runs = days.setdefault(key, [])
+        own = traffic.get(key.scope.caller or "", ())
+        if not runs or _end(runs[-1][-1].day, own, found.day - timedelta(days=1)) or _starts_anew(key, runs[-1], found):
+            runs.append([])
+        runs[-1].append(found)
+    return list(days.items())
+
+
+def _told(key: _Key, run: Sequence[Detection], traffic: Mapping[str, Sequence[date]], night: date) -> Finding:
+    opened, last = run[0].day, run[-1].day
+    accepted = _accepted(key, run)
+    ended = accepted or _end(last, traffic.get(key.scope.caller or "", ()), night)
+    state = "resolved" if ended else "new" if opened == night else "ongoing"
+    # Of a day the figures of its strongest test; of the whole incident the name that its beginning gives it.
+    latest = min((row for row in run if row.day == last), key=lambda row: row.p_value if row.p_value else 0.0)
+    return Finding(
+        id=finding_id(key.family, key.scope, opened),
+        state=state,
+        severity=_severity(run),
+        opened_on=opened,
+        last_on=last,
+        resolved_on=ended,
+        resolution=("accepted" if accepted else "quiet") if ended else None,
+        latest=replace(latest, finding=_name(run[0]), onset=run[0].onset or opened),
+    )
+
+
+def _accepted(key: _Key, run: Sequence[Detection]) -> date | None:
+    """The day on which an incident became the new normal. Of shares their test says so, of all else the calendar."""
+    if key.family == _SHARE:
+        return next((row.day for row in run if row.state == "accepted"), None)
+    return next((row.day for row in run if (row.day - run[0].day).days >= ACCEPT_DAYS), None)
+
+
+def _starts_anew(key: _Key, run: Sequence[Detection], row: Detection) -> bool:
+    """A share that rises above what was accepted is another incident; all else stays accepted until it pauses."""
+    accepted = _accepted(key, run) if key.family == _SHARE else None
+    return accepted is not None and row.day > accepted
+
+
+def _name(first: Detection) -> str:
+    """A share that rose on the very day is a spike, one that had been rising a drift, whichever test saw it first."""
+    if first.finding not in _FAMILIES:
+        return first.finding
+    return "spike" if first.onset in {None, first.day} else "drift"
+
+
+def _end(last: date, traffic: Sequence[date], until: date) -> date | None:
+    """The day on which an incident that was last seen on `last` ends, if that is not after `until`."""
+    first = bisect_right(traffic, last)
+    quiet = traffic[first : first + QUIET_DAYS]
+    return quiet[-1] if len(quiet) == QUIET_DAYS and quiet[-1] <= until else None
+
+
+def _severity(run: Sequence[Detection]) -> str:
+    """By the worst day of the incident: how far it is from what was expected, and how many sessions it hits."""
+    return max((_severity_of(row) for row in run), key=("info", "warning", "critical").index)
+
+
+def _severity_of(row: Detection) -> str:
+    sessions = row.sessions or 0
+    if row.finding in _FAMILIES:
+        observed, expected = row.observed or 0.0, row.expected or 0.0
+        far = observed >= 0.25 or observed >= 5 * max(expected, 0.01)
+        return "critical" if far and sessions >= 10 else "warning"
+    if row.finding == "template":
+        return "warning" if sessions >= 5 else "info"
+    if row.finding == "reasons":
+        return "warning" if (row.observed or 0.0) >= GREAT_DIVERGENCE else "info"
+    return "warning" if row.finding in {"relays", "recovery_fell"} else "info"
+
+
+def _merged(found: list[Finding]) -> tuple[Finding, ...]:
+    """Findings with one cause as one: a new message or a change of the mix inside a rise of the same caller's share."""
+    heads: dict[str | None, list[Finding]] = {}
+    for one in found:
+        if one.finding in _FAMILIES:
+            heads.setdefault(one.scope.caller, []).append(one)
+    parts: dict[str, list[Finding]] = {}
+    rest = []
+    for one in found:
+        head = next((head for head in heads.get(one.scope.caller, ()) if _is_part(one, head)), None)
+        if head is None:
+            rest.append(one)
+        else:
+            parts.setdefault(head.id, []).append(one)
+    whole = [replace(one, parts=tuple(sorted(parts.get(one.id, ()), key=_gravity))) for one in rest]
+    return tuple(sorted(whole, key=_gravity))
+
+
+def _is_part(one: Finding, head: Finding) -> bool:
+    """Whether a rise of the share speaks for another finding of its caller: one that was there at the same time."""
+    if one.finding not in {"template", "burst", "reasons"}:
+        return False
+    if head.state == "resolved" and one.state != "resolved":
+        return False
+    overlaps = one.resolved_on is None or one.resolved_on >= head.onset
+    return overlaps and (head.resolved_on is None or one.opened_on <= head.resolved_on)
+
+
+def _gravity(one: Finding) -> tuple[object, ...]:
+    states = ("new", "ongoing", "resolved")
+    grave = ("critical", "warning", "info")
+    return (
+        states.index(one.state) == 2,
+        grave.index(one.severity),
+        states.index(one.state),
+        -(one.latest.sessions or 0),
+        one.scope.caller or "",
+        one.id,
+    )

@@ -1,0 +1,211 @@
+"""`Night`: what one nightly check says, whether it was judged now or read back from the journal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
+from typing import Any
+
+import polars as pl
+
+from analyzer.analysis.nightly.findings import CAUSES, SEVERITIES, Finding, at_least
+from analyzer.events.times import format_time, parse_time
+
+SCHEMA = "analyzer.check/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Night:
+    """One day, judged from itself and the days before it."""
+
+    day: date
+    timezone: str
+    judged_at: datetime
+    """Naive UTC. Events that came later had no part in it."""
+    ruleset: str | None
+    """Digest of the ruleset under which history was judged; None where only recorded reasons were at hand."""
+    since: date | None
+    """The first day of history that took part, the baseline's earliest."""
+    caller_days: int
+    """Days of callers that were judged, the baseline included."""
+    callers: int
+    """Callers with anything to judge on this day."""
+    findings: tuple[Finding, ...] = ()
+    """Open ones, and those that ended this night; the gravest first."""
+    false_alarms_per_thousand: float | None = None
+    """False alarms per 1,000 caller-days that these settings would have had on this history; None: too little of it."""
+    rung: int = 0
+    """Steps by which the tests of shares and messages are stricter than by default, because this history is noisy."""
+    calibrated_on: date | None = None
+    """The day before which history was looked at for the two figures above."""
+    notes: tuple[str, ...] = ()
+    """What limits the judgement, one sentence each."""
+    recorded: bool = False
+    """Whether this is what an earlier check found and wrote down."""
+    late_events: int = 0
+    """Of a recorded night: events of that day or before that came after it was judged."""
+    ruleset_in_force: str | None = None
+    """Digest of the ruleset that judges today; another one than `ruleset` where the rules changed since."""
+
+    def worst(self) -> str | None:
+        """The highest severity of what is open; None when nothing is."""
+        found = [one.severity for one in self.findings if one.state != "resolved"]
+        return max(found, key=SEVERITIES.index, default=None)
+
+    def fails(self, threshold: str) -> bool:
+        """Whether an open finding reaches this severity.
+
+        Raises:
+            AnalyzerError: no such severity.
+        """
+        worst = self.worst()
+        return worst is not None and at_least(worst, threshold)
+
+    def of(self, state: str) -> tuple[Finding, ...]:
+        """The findings in one state."""
+        return tuple(one for one in self.findings if one.state == state)
+
+    @property
+    def judged_at_seconds(self) -> float:
+        """Unix time."""
+        return self.judged_at.replace(tzinfo=UTC).timestamp()
+
+    @property
+    def day_seconds(self) -> float:
+        """Unix time at which the day begins in UTC."""
+        return datetime(self.day.year, self.day.month, self.day.day, tzinfo=UTC).timestamp()
+
+    @property
+    def headline(self) -> str:
+        """The verdict in one line."""
+        parts = [f"{len(found)} {state}" for state in ("new", "ongoing", "resolved") if (found := self.of(state))]
+        if not parts:
+            return f"Nothing to report for {self.day}."
+        kinds = "finding" if len(self.findings) == 1 else "findings"
+        return f"{', '.join(parts)} {kinds} for {self.day}."
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """The notes, and of a recorded night what has changed since, one sentence each."""
+        said = list(self.notes)
+        if self.late_events:
+            events = f"{self.late_events:,} event" + ("" if self.late_events == 1 else "s")
+            said.append(f"{events} of that day or before came after it was judged; --again judges it with them")
+        if self.recorded and self.ruleset_in_force != self.ruleset:
+            judged = f"judged on {self.judged_at:%Y-%m-%d %H:%M} UTC; the rules have changed since"
+            said.append(f"{judged} ({self.ruleset_in_force} are in force); --again judges it with them")
+        return tuple(said)
+
+    def to_polars(self) -> pl.DataFrame:
+        """One row a finding, its main figures as columns."""
+        names = ("finding", "severity", "state", "observed", "expected", "p_value", "q_value", "sessions")
+        rows = [
+            {
+                "id": one.id,
+                **{name: one.to_dict()[name] for name in names},
+                **one.scope.to_dict(),
+                "opened_on": one.opened_on,
+                "last_on": one.last_on,
+                "explanation": one.explanation,
+            }
+            for one in self.findings
+        ]
+        return pl.DataFrame(rows, schema=_COLUMNS)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return {
+            "schema": SCHEMA,
+            "window": {"since": self.day.isoformat(), "until": self.day.isoformat(), "timezone": self.timezone},
+            "baseline": {"since": self.since.isoformat() if self.since else None, "caller_days": self.caller_days},
+            "judged_at": format_time(self.judged_at),
+            "recorded": self.recorded,
+            "late_events": self.late_events,
+            "ruleset": self.ruleset,
+            "ruleset_in_force": self.ruleset_in_force,
+            "callers": self.callers,
+            "false_alarms_per_thousand": self.false_alarms_per_thousand,
+            "rung": self.rung,
+            "calibrated_on": self.calibrated_on.isoformat() if self.calibrated_on else None,
+            "notes": list(self.notes),
+            "findings": [one.to_dict() for one in self.findings],
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Night:
+        """What `to_dict` made, read back."""
+        judged = parse_time(data["judged_at"])
+        if judged is None:
+            raise ValueError("a night without the moment of its judgement")
+        since = data["baseline"]["since"]
+        return cls(
+            day=date.fromisoformat(data["window"]["since"]),
+            timezone=data["window"]["timezone"],
+            judged_at=judged,
+            ruleset=data["ruleset"],
+            since=date.fromisoformat(since) if since else None,
+            caller_days=data["baseline"]["caller_days"],
+            callers=data["callers"],
+            findings=tuple(Finding.from_dict(one) for one in data["findings"]),
+            false_alarms_per_thousand=data["false_alarms_per_thousand"],
+            rung=data.get("rung", 0),
+            calibrated_on=date.fromisoformat(on) if (on := data.get("calibrated_on")) else None,
+            notes=tuple(data["notes"]),
+        )
+
+    def _repr_html_(self) -> str:
+        return self.to_polars()._repr_html_()
+
+    def __repr__(self) -> str:
+        return "\n".join([self.headline, *(one.explanation for one in self.findings)])
+
+
+_COLUMNS = {
+    "id": pl.String,
+    "finding": pl.String,
+    "severity": pl.String,
+    "state": pl.String,
+    "observed": pl.Float64,
+    "expected": pl.Float64,
+    "p_value": pl.Float64,
+    "q_value": pl.Float64,
+    "sessions": pl.Int64,
+    "caller": pl.String,
+    "reason": pl.String,
+    "template": pl.String,
+    "opened_on": pl.Date,
+    "last_on": pl.Date,
+    "explanation": pl.String,
+}
+
+
+def carried_on(
+    findings: Iterable[Finding], before: Iterable[Finding], day: date, gone: str = "explained"
+) -> tuple[Finding, ...]:
+    """Tonight's findings with the ids, the beginnings and the causes that the nights before gave them.
+
+    `before` are those that the last night left open. One of them that is no longer seen at all, on any day, ends here;
+    `gone` is the resolution that says why. One that is known already is not new, even if late events moved its first
+    day.
+    """
+    open_ones = {identity(one): one for one in before if one.state != "resolved"}
+    carried = []
+    for one in findings:
+        known = open_ones.pop(identity(one), None)
+        if known is None:
+            # Nights may have been left out: what no night has reported yet is new, and what none reported cannot end.
+            if one.state != "resolved":
+                carried.append(replace(one, state="new"))
+            continue
+        state = "ongoing" if one.state == "new" else one.state
+        why = tuple(part for part in known.parts if part.finding in CAUSES)
+        carried.append(replace(one, id=known.id, opened_on=known.opened_on, state=state, parts=(*one.parts, *why)))
+    ended = (replace(one, state="resolved", resolved_on=day, resolution=gone) for one in open_ones.values())
+    return (*carried, *ended)
+
+
+def identity(one: Finding) -> tuple[object, ...]:
+    """What makes two findings the same incident: a sudden and a slow rise of one share are."""
+    family = "share" if one.finding in {"spike", "drift"} else one.finding
+    return family, one.scope

@@ -1,0 +1,151 @@
+"""Did a caller's mix of reasons change? Every day the last week is held against the six weeks before it.
+
+Invariant: a day is judged from that day and the days before it alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import date, timedelta
+from hashlib import sha256
+from math import log, log2
+
+import polars as pl
+
+from analyzer.analysis.detection import Detection, jensen_shannon, reason_drift
+from analyzer.analysis.detection.statistics.tails import chi_square_tail
+
+RECENT_DAYS = 7
+BASELINE_DAYS = 42
+ALPHA = 0.001
+MIN_DIVERGENCE = 0.03
+"""Least divergence beyond that of chance, in bits: days differ by themselves, and many sessions see all of it."""
+MIN_SESSIONS = 10
+MAX_SESSIONS = (600, 300)
+"""Of the baseline and of the week: of more, so many take part, drawn by their names. A shuffle costs by the session."""
+
+_Day = dict[str, frozenset[str]]
+"""The reasons of a day's sessions."""
+
+
+def mix_changes(groups: pl.DataFrame) -> list[Detection]:
+    """Findings `reasons`, one a day and caller whose mix of reasons differs.
+
+    `groups` has `day`, `caller`, `session`, `reason` and `was_unknown`. Errors that were unknown when they came have no
+    part, whatever the rules of today call them: they are what the tests of shares judge. A chi-square
+    test on sessions and a least divergence come first; what passes them opens with `reason_drift`'s exact test. While
+    it lasts the chi-square alone goes on.
+    """
+    sessions = (
+        groups.filter(~pl.col("was_unknown"))
+        .group_by("caller", "day", "session")
+        .agg(pl.col("reason").unique())
+        .sort("caller", "day", "session")
+    )
+    # Who had fewer in all of history cannot have had enough of them in a week.
+    enough = sessions.group_by("caller").len().filter(pl.col("len") >= MIN_SESSIONS)
+    sessions = sessions.join(enough, on="caller", how="semi", maintain_order="left")
+    found: list[Detection] = []
+    for (caller,), rows in sessions.group_by(["caller"], maintain_order=True):
+        days: dict[date, _Day] = {}
+        for day, session, reasons in rows.select("day", "session", "reason").iter_rows():
+            days.setdefault(day, {})[session] = frozenset(reasons)
+        found += _of_caller(str(caller), days)
+    return found
+
+
+def _of_caller(caller: str, days: Mapping[date, _Day]) -> Iterator[Detection]:
+    daily = {day: _counts(sessions.values()) for day, sessions in days.items()}
+    last: date | None = None
+    for day in days:
+        spans = _spans(day)
+        before, after = (_total(daily, span) for span in spans)
+        screened = _screen(before, after)
+        if screened is None:
+            continue
+        p_value, divergence, chance = screened
+        if sum(len(days[each]) for each in spans[1] if each in days) < MIN_SESSIONS:
+            continue
+        if last is not None and (day - last).days <= RECENT_DAYS:
+            found = Detection(
+                day=day, caller=caller, finding="reasons", observed=divergence, expected=chance, p_value=p_value
+            )
+            found = replace(found, q_value=p_value, note=_most_changed(before, after))
+        else:
+            drift = reason_drift(*_samples(days, spans), day=day, caller=caller, alpha=ALPHA)
+            if drift is None:
+                continue
+            found = drift
+        last = day
+        yield replace(found, sessions=sum(len(days[each]) for each in spans[1] if each in days))
+
+
+def _spans(day: date) -> tuple[list[date], list[date]]:
+    back = [day - timedelta(days=number) for number in range(RECENT_DAYS + BASELINE_DAYS)]
+    return back[RECENT_DAYS:], back[:RECENT_DAYS]
+
+
+def _counts(sessions: Iterable[frozenset[str]]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for reasons in sessions:
+        for reason in reasons:
+            counts[reason] = counts.get(reason, 0) + 1
+    return counts
+
+
+def _total(daily: Mapping[date, Mapping[str, int]], span: Sequence[date]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for day in span:
+        for reason, count in daily.get(day, {}).items():
+            total[reason] = total.get(reason, 0) + count
+    return total
+
+
+def _screen(before: Mapping[str, int], after: Mapping[str, int]) -> tuple[float, float, float] | None:
+    """P-value by chi-square, divergence, and the one of chance; None where there is nothing to look into."""
+    totals = sum(before.values()), sum(after.values())
+    reasons = sorted({*before, *after})
+    if not all(totals) or len(reasons) < 2:
+        return None
+    divergence = jensen_shannon(
+        {reason: count / totals[0] for reason, count in before.items()},
+        {reason: count / totals[1] for reason, count in after.items()},
+    )
+    # Of two samples without a difference (Lin 1991): half the degrees of freedom over 2 ln 2 N, weighted.
+    chance = (len(reasons) - 1) / (2 * log(2)) / 4 * (1 / totals[0] + 1 / totals[1])
+    if divergence - chance < MIN_DIVERGENCE:
+        return None
+    p_value = chi_square_tail(_g(before, after, totals), len(reasons) - 1)
+    return (p_value, divergence, chance) if p_value <= ALPHA else None
+
+
+def _g(before: Mapping[str, int], after: Mapping[str, int], totals: tuple[int, int]) -> float:
+    """Of a table with two rows: 2 ln 2 N times the divergence weighted by the rows (Sokal & Rohlf 1995)."""
+    everything = sum(totals)
+    bits = 0.0
+    for reason in sorted({*before, *after}):
+        row = before.get(reason, 0), after.get(reason, 0)
+        bits += sum(n * log2(n * everything / (total * sum(row))) for n, total in zip(row, totals, strict=True) if n)
+    return 2 * log(2) * bits
+
+
+def _samples(days: Mapping[date, _Day], spans: tuple[list[date], list[date]]) -> list[list[frozenset[str]]]:
+    """The reasons of each session, over all days of its span."""
+    samples = []
+    for span, most in zip(spans, MAX_SESSIONS, strict=True):
+        merged: dict[str, frozenset[str]] = {}
+        for day in span:
+            for session, reasons in days.get(day, {}).items():
+                merged[session] = merged.get(session, frozenset()) | reasons
+        names = sorted(merged)
+        if len(names) > most:
+            names = sorted(names, key=lambda name: sha256(name.encode("utf-8", "replace")).digest())[:most]
+        samples.append([merged[name] for name in names])
+    return samples
+
+
+def _most_changed(before: Mapping[str, int], after: Mapping[str, int]) -> str:
+    old, new = ({r: n / sum(side.values()) for r, n in side.items()} for side in (before, after))
+    reason = max(sorted({*old, *new}), key=lambda each: abs(new.get(each, 0.0) - old.get(each, 0.0)))
+    return f"{reason} went from {old.get(reason, 0.0):.0%} to {new.get(reason, 0.0):.0%} of what sessions show"

@@ -1,0 +1,244 @@
+"""What a ruleset would change in a store's history, template by template, beside what the store says now.
+
+Invariant: nothing is kept in the store; an error that was logged without facts keeps its reason on both sides.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from analyzer.analysis.tables import table
+from analyzer.analysis.window import Window
+from analyzer.classifier.fingerprint import fingerprint_of
+from analyzer.classifier.recovery_table import UNCOUNTED
+from analyzer.classifier.rules.loading import ruleset_for
+from analyzer.store import Store
+
+MAX_SAMPLES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Errors of one template that go from one reason to another."""
+
+    fingerprint: str
+    template: str
+    before: str
+    after: str
+    rule: str
+    """The rule that gives the new reason."""
+    events: int
+    """Errors."""
+    groups: int
+    """Distinct pairs of session and template."""
+    sessions: int
+    samples: tuple[str, ...]
+    """Texts, redacted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """How many of a kind of thing are judged differently."""
+
+    changed: int
+    total: int
+
+    @property
+    def share(self) -> float | None:
+        """0..1; None of nothing."""
+        return self.changed / self.total if self.total else None
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Churn:
+    """Two verdicts on the same history."""
+
+    ruleset: str
+    """Digest of the ruleset that was tried."""
+    recovered: tuple[Change, ...]
+    """Unknown before, known after; as all three, those in most sessions first."""
+    regressed: tuple[Change, ...]
+    """Known before, unknown after."""
+    moved: tuple[Change, ...]
+    """From one known reason to another."""
+    events: Rate
+    groups: Rate
+    sessions: Rate
+    """Sessions with a changed error."""
+    sessions_freed: int
+    """Sessions with an unknown error before and none after."""
+    sessions_spoiled: int
+    """Sessions with an unknown error after and none before."""
+    p_value: float
+    """Exact McNemar test of these two, see `mcnemar`."""
+    verdicts: pl.DataFrame
+    """One row an error: the columns of `errors-judged`, and `new_reason`, `new_detail`, `new_rule`."""
+
+    def to_polars(self) -> pl.DataFrame:
+        """One row a change, its `kind` first."""
+        rows = [
+            {"kind": kind, **{name: getattr(change, name) for name in Change.__slots__}}
+            for kind in _KINDS
+            for change in getattr(self, kind)
+        ]
+        return pl.DataFrame(rows, schema=_SCHEMA)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        changes = {
+            kind: [
+                {name: list(value) if isinstance(value := getattr(change, name), tuple) else value for name in _FIELDS}
+                for change in getattr(self, kind)
+            ]
+            for kind in _KINDS
+        }
+        rates = {
+            name: {"changed": rate.changed, "total": rate.total, "share": rate.share}
+            for name, rate in (("events", self.events), ("groups", self.groups), ("sessions", self.sessions))
+        }
+        test = {"freed": self.sessions_freed, "spoiled": self.sessions_spoiled, "p_value": self.p_value}
+        return {"ruleset": self.ruleset, **rates, "mcnemar": test, **changes}
+
+    def _repr_html_(self) -> str:
+        return self.to_polars()._repr_html_()
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{len(getattr(self, kind))} templates {kind}" for kind in _KINDS)
+        return f"{counts}; {self.events.changed:,} of {self.events.total:,} errors"
+
+
+_KINDS = ("recovered", "regressed", "moved")
+_FIELDS = ("fingerprint", "template", "before", "after", "rule", "events", "groups", "sessions", "samples")
+_SCHEMA: dict[str, Any] = {
+    "kind": pl.String,
+    **dict.fromkeys(_FIELDS[:5], pl.String),
+    **dict.fromkeys(_FIELDS[5:8], pl.Int64),
+    "samples": pl.List(pl.String),
+}
+
+
+def churn(
+    store: Store,
+    rules_path: str | None = None,
+    *,
+    within: Window | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Churn:
+    """Judge a window of history by the rules of a file (None: the built-in ones), and compare with the store's reasons.
+
+    Raises:
+        RulesError: the rules cannot be used.
+    """
+    frame = verdicts(store, rules_path, within=within, progress=progress)
+    changed = frame.filter(pl.col("reason") != pl.col("new_reason"))
+    changes = _changes(store, changed)
+    was = set(frame.filter(counted_unknown("reason", "detail"))["session_id"])
+    now = set(frame.filter(counted_unknown("new_reason", "new_detail"))["session_id"])
+    freed, spoiled = len(was - now), len(now - was)
+    return Churn(
+        ruleset=ruleset_for(rules_path).digest,
+        recovered=tuple(each for each in changes if each.before == "unknown"),
+        regressed=tuple(each for each in changes if each.after == "unknown"),
+        moved=tuple(each for each in changes if "unknown" not in (each.before, each.after)),
+        events=Rate(changed.height, frame.height),
+        groups=Rate(_groups(changed), _groups(frame)),
+        sessions=Rate(changed["session_id"].n_unique(), frame["session_id"].n_unique()),
+        sessions_freed=freed,
+        sessions_spoiled=spoiled,
+        p_value=mcnemar(freed, spoiled),
+        verdicts=frame,
+    )
+
+
+def verdicts(
+    store: Store,
+    rules_path: str | None = None,
+    *,
+    within: Window | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> pl.DataFrame:
+    """One row an error: the columns of `errors-judged`, and what the rules of a file say as `new_*`.
+
+    Raises:
+        RulesError: the rules cannot be used.
+    """
+    judged = table(store, "errors-judged", within or Window()).frame
+    new = store.verdicts(rules_path, progress=progress).select(
+        "event_id", pl.col("reason", "detail", "rule").name.prefix("new_"), has_facts=pl.lit(True)
+    )
+    kept = pl.col("has_facts").is_null()
+    return judged.join(new, on="event_id", how="left", maintain_order="left").select(
+        *judged.columns,
+        new_reason=pl.when(kept).then("reason").otherwise("new_reason"),
+        new_detail=pl.when(kept).then("detail").otherwise("new_detail"),
+        new_rule=pl.col("new_rule"),
+    )
+
+
+def counted_unknown(reason: str, detail: str) -> pl.Expr:
+    """Whether a verdict counts in the unknown share as unknown."""
+    return (pl.col(reason) == "unknown") & takes_part(detail)
+
+
+def takes_part(detail: str) -> pl.Expr:
+    """Whether a verdict takes part in the unknown share: aborts and errors without any detail do not."""
+    return pl.col(detail).fill_null("").is_in(UNCOUNTED).not_()
+
+
+def mcnemar(freed: int, spoiled: int) -> float:
+    """Two-sided exact p-value: how surprising it is that so many of the changed sessions changed in one direction.
+
+    Under the null each changed session is as likely freed as spoiled, so that the smaller number is a draw of
+    Binomial(freed + spoiled, 1/2) (McNemar 1947; exact form after Cochran).
+    """
+    changed = freed + spoiled
+    tail = sum(math.comb(changed, number) for number in range(min(freed, spoiled) + 1))
+    # Whole numbers of any size divide; floats would overflow beyond a thousand sessions.
+    return min(1.0, 2 * tail / (1 << changed))
+
+
+def _groups(frame: pl.DataFrame) -> int:
+    return int(frame.select(pl.struct("session_id", "template").n_unique()).item())
+
+
+def _changes(store: Store, changed: pl.DataFrame) -> list[Change]:
+    rows = (
+        changed.group_by("template", "reason", "new_reason", "new_rule")
+        .agg(
+            events=pl.len(),
+            sessions=pl.col("session_id").n_unique(),
+            shown=pl.col("event_id").sort().head(MAX_SAMPLES),
+        )
+        .sort(
+            -pl.col("sessions").cast(pl.Int64),
+            -pl.col("events").cast(pl.Int64),
+            "template",
+            "reason",
+            "new_reason",
+            "new_rule",
+        )
+    )
+    wanted = ",".join(each for shown in rows["shown"] for each in shown)
+    texts = {
+        row["event_id"]: row["message"] for row in store.query("errors-facts", event_ids=wanted).iter_rows(named=True)
+    }
+    return [
+        Change(
+            fingerprint=fingerprint_of(row["template"]),
+            template=row["template"],
+            before=row["reason"],
+            after=row["new_reason"],
+            rule=row["new_rule"],
+            events=row["events"],
+            # One template: its groups are its sessions.
+            groups=row["sessions"],
+            sessions=row["sessions"],
+            samples=tuple(dict.fromkeys(texts[each] for each in row["shown"] if texts[each])),
+        )
+        for row in rows.iter_rows(named=True)
+    ]

@@ -1,0 +1,303 @@
+"""A draft of a rule for a group of unknown errors: what it matches, what else it would take, what speaks for a reason.
+
+Invariant: a draft matches every text of its group that it was made from, and names all it would take beyond the group.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import re2
+
+from analyzer.analysis.rules.nearest import Near, proposed
+from analyzer.classifier import Ruleset, classify
+from analyzer.classifier.fingerprint import SLOT
+from analyzer.classifier.reading.extract import extract
+from analyzer.classifier.rules.ruleset import Rule, make
+
+MAX_PATTERN_CHARS = 160
+"""Of constant words; a rule needs no more to mean only this."""
+MIN_LETTERS = 8
+"""A pattern with fewer means too much."""
+EXAMPLE_CHARS = 300
+_SHAPES = (
+    (r"[0-9]+", r"\d+"),
+    (r"[+-]?[0-9][0-9.,]*", r"[+-]?\d[\d.,]*"),
+    (r"[+-]?[0-9][0-9.,]* ?[A-Za-z]+", r"[+-]?\d[\d.,]* ?[a-z]+"),
+    (r"[0-9a-fA-F-]{8,}", r"[0-9a-f-]{8,}"),
+    (r"\S+", r"\S+"),
+)
+"""What all values of a slot may look like, and the pattern for it; anything else is the rest of a line."""
+_SPECIAL = re.compile(r"[\\.+*?()|\[\]{}^$]")
+_ANYTHING = r"[^\n]*"
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """Errors beyond the group that a draft would take."""
+
+    template: str
+    reason: str
+    """`unknown` for another group of unknown errors."""
+    rule: str
+    """The rule that knows them now; `none` for unknown ones."""
+    errors: int
+    """0 for an example of a rule."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A rule to be read, mended and kept."""
+
+    id: str
+    reason: str | None
+    """None without evidence for one: somebody has to choose."""
+    text: str
+    """RE2 pattern."""
+    source: str
+    examples: tuple[str, ...]
+    counter_examples: tuple[str, ...]
+    evidence: tuple[str, ...]
+    """What speaks for the reason, a sentence each."""
+    groups: int
+    """Groups of unknown errors that it takes, its own included."""
+    errors: int
+    """Unknown errors that it takes."""
+    also: tuple[Taken, ...]
+    """Other groups of unknown errors that it takes."""
+    collisions: tuple[Taken, ...]
+    """Known errors that it would take from their rules."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready; `rule` is the entry of a rules file."""
+        return {
+            "rule": {
+                "id": self.id,
+                "reason": self.reason,
+                "text": [self.text],
+                "source": self.source,
+                "examples": list(self.examples),
+                "counter_examples": list(self.counter_examples),
+            },
+            "evidence": list(self.evidence),
+            "coverage": {"groups": self.groups, "errors": self.errors, "also": [_taken(each) for each in self.also]},
+            "collisions": [_taken(each) for each in self.collisions],
+        }
+
+
+def _taken(each: Taken) -> dict[str, object]:
+    return {"template": each.template, "reason": each.reason, "rule": each.rule, "errors": each.errors}
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Unknown errors, as a draft needs them."""
+
+    template: str
+    texts: Sequence[str]
+    errors: int
+
+
+def draft(
+    group: Group,
+    *,
+    others: Callable[[Sequence[str]], Iterable[Group]],
+    known: Callable[[Sequence[str]], Iterable[tuple[str, Taken]]],
+    near: Sequence[Near],
+    source: str,
+    rules: Ruleset,
+    taken_ids: set[str],
+) -> Draft | None:
+    """A draft for one group; None where its texts share no words that a pattern could hold on to.
+
+    `others` and `known` give the other groups, and the known texts with what they are, that may have the constant parts
+    of a pattern; they need not look closely. The id of the draft is added to `taken_ids`.
+    """
+    # As the classifier will see them: opened, and without what steers a terminal.
+    texts = [text for text in (extract(each).message for each in group.texts) if text]
+    found_pattern = constant_parts(group.template, texts)
+    if found_pattern is None:
+        return None
+    pattern, constants = found_pattern
+    name = _name(group.template, taken_ids)
+    regex = _compiled(pattern)
+    also = tuple(
+        Taken(each.template, "unknown", "none", each.errors)
+        for each in others(constants)
+        if any(_matches(regex, text) for text in each.texts)
+    )
+    collisions = tuple(dict.fromkeys(what for text, what in known(constants) if _matches(regex, text)))
+    rule = Rule(id=name, reason="validation", source=source, text=(pattern,))
+    alone = make((rule,), rules.status_patterns, rules.prose_patterns)
+    examples = _examples(texts, regex, alone)
+    if len(examples) < 2:
+        return None
+    found = proposed(near)
+    return Draft(
+        id=name,
+        reason=found[0] if found else None,
+        text=pattern,
+        source=source,
+        examples=examples,
+        counter_examples=_counter_examples(near, examples, alone),
+        evidence=_evidence(near, found),
+        groups=1 + len(also),
+        errors=group.errors + sum(each.errors for each in also),
+        also=also,
+        collisions=collisions,
+    )
+
+
+def pattern_for(template: str, texts: Sequence[str]) -> str | None:
+    """An RE2 pattern out of the constant words of a template, with slots of the narrowest shape; it matches all texts.
+
+    Where words and slots in their order do not, the longest run of constant words that all texts have stands alone.
+    """
+    found = constant_parts(template, texts)
+    return found[0] if found else None
+
+
+def constant_parts(template: str, texts: Sequence[str]) -> tuple[str, Sequence[str]] | None:
+    """The pattern of `pattern_for`, and the constant parts in it, in their order."""
+    constants = _bounded(template.split(SLOT))
+    for space in (" ", r"\s+"):
+        for gaps in (_gaps(constants, texts, space), [_ANYTHING] * (len(constants) - 1)):
+            if gaps is not None and (pattern := _joined(constants, gaps, space)) and _holds(pattern, texts):
+                return pattern, constants
+    for part in sorted(constants, key=lambda each: (-len(each), each)):
+        alone = [part.strip(" ")]
+        if (pattern := _joined(alone, [], r"\s+")) and _holds(pattern, texts):
+            return pattern, alone
+    return None
+
+
+def _bounded(constants: list[str]) -> list[str]:
+    """Without empty ends, and no longer than a pattern should be; the last one that counts is cut between words."""
+    kept: list[str] = []
+    room = MAX_PATTERN_CHARS
+    for part in constants:
+        if not kept and not part.strip(" "):
+            continue
+        if len(part) > room:
+            kept.append(part[:room].rpartition(" ")[0])
+            break
+        kept.append(part)
+        room -= len(part)
+    while kept and not kept[-1].strip(" "):
+        kept.pop()
+    if kept:
+        kept[0], kept[-1] = kept[0].lstrip(" "), kept[-1].rstrip(" ")
+    return kept
+
+
+def _gaps(constants: Sequence[str], texts: Sequence[str], space: str) -> list[str] | None:
+    """The narrowest shape of what stands in each slot; None where the texts are not built like that."""
+    if len(constants) < 2:
+        return []
+    pattern = _compiled(r"([^\n]*?)".join(_spelled(part, space) for part in constants))
+    found = [pattern.search(text.encode("utf-8", "replace")) for text in texts]
+    if not all(found):
+        return None
+    columns = zip(*((value.decode("utf-8", "replace") for value in match.groups()) for match in found), strict=True)
+    return [_shape(values) for values in columns]
+
+
+def _shape(values: Sequence[str]) -> str:
+    for shape, pattern in _SHAPES:
+        if all(_compiled(shape).fullmatch(value.encode("utf-8", "replace")) for value in values):
+            return pattern
+    return _ANYTHING
+
+
+def _joined(constants: Sequence[str], gaps: Sequence[str], space: str) -> str | None:
+    if sum(letter.isalpha() for part in constants for letter in part) < MIN_LETTERS:
+        return None
+    pattern = _spelled(constants[0], space)
+    for gap, part in zip(gaps, constants[1:], strict=True):
+        pattern += gap + _spelled(part, space)
+    first, last = constants[0][0], constants[-1][-1]
+    before, after = (r"\b" if each.isascii() and each.isalnum() else "" for each in (first, last))
+    return f"{before}{pattern}{after}"
+
+
+def _spelled(part: str, space: str) -> str:
+    """Constant words as a pattern that fits in single quotes: apostrophes and what is not seen by their numbers."""
+    return "".join(
+        space if letter == " " else letter if letter.isprintable() and letter != "'" else rf"\x{{{ord(letter):x}}}"
+        for letter in _SPECIAL.sub(r"\\\g<0>", part)
+    )
+
+
+def _holds(pattern: str, texts: Iterable[str]) -> bool:
+    regex = _compiled(pattern)
+    return all(_matches(regex, text) for text in texts)
+
+
+def _matches(regex: Any, text: str) -> bool:
+    return regex.search(text.encode("utf-8", "replace")) is not None
+
+
+@cache
+def _compiled(pattern: str) -> Any:
+    options = re2.Options()
+    options.case_sensitive = False
+    options.log_errors = False
+    return re2.compile(pattern.encode(), options)
+
+
+def _examples(texts: Iterable[str], regex: Any, alone: Ruleset) -> tuple[str, ...]:
+    """Two different texts that the rule decides; where there is one alone, the same behind the name of a wrapper."""
+    chosen: list[str] = []
+    for text in texts:
+        short = text if len(text) <= EXAMPLE_CHARS else _line(text, regex)
+        if short not in chosen and not _spared(short, alone):
+            chosen.append(short)
+        if len(chosen) == 2:
+            return tuple(chosen)
+    wrapped = [f"Error: {chosen[0]}"] if chosen else []
+    return tuple(chosen + [each for each in wrapped if not _spared(each, alone)])
+
+
+def _line(text: str, regex: Any) -> str:
+    """The line of a long text that the pattern is in; the beginning where it spans lines."""
+    return next((line for line in text.split("\n") if _matches(regex, line)), text)[:EXAMPLE_CHARS]
+
+
+def _counter_examples(near: Sequence[Near], examples: Sequence[str], alone: Ruleset) -> tuple[str, ...]:
+    """The nearest known text, and a report that says the same words: of each what the rule leaves alone."""
+    known = [each.known.sample[:EXAMPLE_CHARS] for each in near]
+    reports = [f"Fixed: {examples[0]}", f"Fixed the cause of: {examples[0]}", "All is well"]
+    found = (next((each for each in texts if _spared(each, alone)), None) for texts in (known, reports))
+    return tuple(each for each in found if each is not None)
+
+
+def _spared(text: str, alone: Ruleset) -> bool:
+    return bool(text) and classify(text, ruleset=alone).rule == "none"
+
+
+def _evidence(near: Sequence[Near], found: tuple[str, float] | None) -> tuple[str, ...]:
+    lines = [
+        f"{each.known.reason}, likeness {each.likeness:.2f}: {each.known.text}"
+        + (f" (rule {each.known.rule}, {each.known.errors:,} errors)" if each.known.errors else f" ({each.known.rule})")
+        for each in near[:3]
+    ]
+    if found is None:
+        return ("nothing known is near enough to speak for a reason", *lines)
+    return (f"{found[1]:.0%} of the likeness of the nearest known texts is with {found[0]}", *lines)
+
+
+def _name(template: str, taken: set[str]) -> str:
+    """An id of the first words of the template."""
+    letters = "".join(each if each.isascii() and each.isalpha() else " " for each in template.replace(SLOT, " "))
+    chosen = [word for word in letters.lower().split() if len(word) > 2][:5]
+    base = "_".join(chosen)[:60] or "drafted_rule"
+    name, number = base, 1
+    while name in taken:
+        number += 1
+        name = f"{base}_{number}"
+    taken.add(name)
+    return name

@@ -1,0 +1,347 @@
+"""Unknown errors by template: what they say, how far each has spread, and which known error is nearest.
+
+Invariant: every unknown error of the window is in exactly one group; the id of a group is the hash of its template.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from functools import partial
+from typing import Any
+
+import polars as pl
+
+from analyzer.analysis.rules.drafts import Draft, Group, Taken, draft
+from analyzer.analysis.rules.holding import Holding
+from analyzer.analysis.rules.nearest import Known, Near, Neighbours
+from analyzer.analysis.rules.template_merging import merge
+from analyzer.analysis.tables import json_value, table
+from analyzer.analysis.window import Window, window
+from analyzer.classifier import Ruleset, default_ruleset
+from analyzer.classifier.fingerprint import fingerprint_of, template
+from analyzer.classifier.reading.extract import extract
+from analyzer.classifier.reading.facts import Facts
+from analyzer.classifier.rules.explain import explain
+from analyzer.store import Store
+
+MAX_SAMPLES = 3
+MAX_MESSAGES = 50
+"""Texts of a group that a draft is checked against."""
+MAX_NEAR = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """The nearest known error, and why its rule did not take this one."""
+
+    rule: str
+    reason: str
+    text: str
+    """A template of the store, or an example of the rule."""
+    likeness: float
+    """0..1."""
+    why: str
+    """One sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownGroup:
+    """Unknown errors that say the same."""
+
+    fingerprint: str
+    template: str
+    count: int
+    """Errors."""
+    sessions: int
+    callers: int
+    first_seen_at: datetime
+    last_seen_at: datetime
+    samples: tuple[str, ...]
+    """Texts, redacted, that differ in more than their digits where there are such."""
+    caller_names: tuple[str, ...]
+    """Those with most errors first, five at most."""
+    by_day: tuple[tuple[date, int], ...]
+    """Errors of each day that has any."""
+    fingerprints: tuple[str, ...]
+    """Ids of the templates of single messages in it, as in the view `errors`."""
+    nearest: Neighbour | None
+    """None where nothing known is near."""
+    suggestion: Draft | None = None
+    """A draft of a rule, where one was asked for and could be made."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        near = self.nearest
+        return {
+            "fingerprint": self.fingerprint,
+            "template": self.template,
+            "count": self.count,
+            "sessions": self.sessions,
+            "callers": self.callers,
+            "first_seen_at": json_value(self.first_seen_at),
+            "last_seen_at": json_value(self.last_seen_at),
+            "samples": list(self.samples),
+            "suggestion": self.suggestion.to_dict() if self.suggestion else None,
+            "caller_names": list(self.caller_names),
+            "by_day": [{"day": day.isoformat(), "errors": errors} for day, errors in self.by_day],
+            "fingerprints": list(self.fingerprints),
+            "nearest": None if near is None else {name: getattr(near, name) for name in Neighbour.__slots__},
+        }
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Unknowns:
+    """The unknown errors of a window, grouped."""
+
+    groups: tuple[UnknownGroup, ...]
+    """Those in most sessions first, then those with most errors."""
+    errors: int
+    """Unknown errors, those of groups beyond the limit included."""
+    sessions: int
+    """Sessions with an unknown error."""
+    templates: int
+    """Groups, those beyond the limit included."""
+    window: Window
+
+    @property
+    def headline(self) -> str:
+        """How few templates make most of it."""
+        if not self.errors:
+            return "No unknown errors."
+        errors = f"{self.errors:,} unknown error" + ("s" if self.errors > 1 else "")
+        if self.templates == 1:
+            return f"One template makes all of {errors}."
+        counts = sorted((group.count for group in self.groups), reverse=True)
+        total = 0
+        for number, count in enumerate(counts, 1):
+            total += count
+            # The fewest that make most of it; beyond a handful it says nothing that a list would not.
+            if total >= 0.8 * self.errors or number == 5:
+                break
+        return f"{number} of {self.templates:,} templates make {total / self.errors:.0%} of {errors}."
+
+    def to_polars(self) -> pl.DataFrame:
+        """One row a group."""
+        rows = [{name: getattr(group, name) for name in _SCHEMA} for group in self.groups]
+        return pl.DataFrame(rows, schema=_SCHEMA)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return {
+            "schema": "analyzer.unknowns/1",
+            "window": self.window.to_dict(),
+            "headline": self.headline,
+            "errors": self.errors,
+            "sessions": self.sessions,
+            "templates": self.templates,
+            "groups": [group.to_dict() for group in self.groups],
+        }
+
+    def _repr_html_(self) -> str:
+        return self.to_polars()._repr_html_()
+
+    def __repr__(self) -> str:
+        return "\n".join([self.headline, *(f"{each.count:>7,}  {each.template}" for each in self.groups)])
+
+
+_SCHEMA: dict[str, Any] = {
+    "fingerprint": pl.String,
+    "template": pl.String,
+    "count": pl.Int64,
+    "sessions": pl.Int64,
+    "callers": pl.Int64,
+    "first_seen_at": pl.Datetime("us"),
+    "last_seen_at": pl.Datetime("us"),
+    "samples": pl.List(pl.String),
+}
+
+
+def unknowns(
+    store: Store,
+    *,
+    since: str | None = None,
+    until: str | None = None,
+    last: str | None = None,
+    timezone: str = "UTC",
+    within: Window | None = None,
+    caller: str | None = None,
+    limit: int | None = 20,
+    suggest: bool = False,
+    ruleset: Ruleset | None = None,
+) -> Unknowns:
+    """The unknown errors of a window by template, at most `limit` groups (None: all).
+
+    With `suggest` each group gets a draft of a rule, where one can be made. `ruleset` is where the nearest rules are
+    looked for; the built-in rules where it is None.
+
+    Raises:
+        AnalyzerError: a window that cannot be read.
+    """
+    chosen = within or window(since, until, last, timezone)
+    seen = sightings(store, chosen, caller)
+    sizes = (
+        seen.group_by("group")
+        .agg(
+            count=pl.col("errors").sum(),
+            sessions=pl.col("session_id").n_unique(),
+            callers=pl.col("caller").n_unique(),
+            first_seen_at=pl.col("first_at").min(),
+            last_seen_at=pl.col("last_at").max(),
+        )
+        .sort(["sessions", "count", "last_seen_at", "group"], descending=[True, True, True, False])
+    )
+    shown = sizes if limit is None else sizes.head(limit)
+    rules = default_ruleset() if ruleset is None else ruleset
+    known = [*known_templates(store), *_examples(rules)]
+    neighbours = Neighbours(known)
+    members = {str(key[0]): rows for key, rows in seen.partition_by("group", as_dict=True).items()}
+    facts = _latest_facts(store, [members[name] for name in shown["group"]])
+    drafts = _drafts(shown["group"], members, known, neighbours, rules) if suggest else {}
+    groups = tuple(
+        _group(row, members[row["group"]], neighbours, rules, facts, drafts.get(row["group"]))
+        for row in shown.iter_rows(named=True)
+    )
+    return Unknowns(groups, int(seen["errors"].sum()), seen["session_id"].n_unique(), sizes.height, chosen)
+
+
+def sightings(store: Store, within: Window, caller: str | None = None) -> pl.DataFrame:
+    """The rows of `unknown-sightings`, each with the template of its `group`."""
+    frame = table(store, "unknown-sightings", within, caller=caller).frame
+    merged = merge(frame["template"].unique())
+    return frame.with_columns(group=pl.col("template").replace_strict(merged, return_dtype=pl.String))
+
+
+def known_templates(store: Store) -> list[Known]:
+    """What known errors of the store say."""
+    rows = store.query("errors-known-templates").iter_rows(named=True)
+    return [Known(row["template"], row["message"], row["reason"], row["rule"] or "none", row["errors"]) for row in rows]
+
+
+def messages(member_rows: pl.DataFrame) -> list[str]:
+    """Different texts of one group, the latest first."""
+    texts = member_rows.sort("last_at", descending=True)["message"].drop_nulls().unique(maintain_order=True)
+    return texts.head(MAX_MESSAGES).to_list()
+
+
+def _examples(rules: Ruleset) -> Iterable[Known]:
+    for rule in rules.rules:
+        for example in rule.examples:
+            facts = extract(example)
+            if text := facts.message or facts.stderr or facts.stdout:
+                yield Known(template(text), text, rule.reason, rule.id, 0)
+
+
+def _drafts(
+    names: Iterable[str],
+    members: dict[str, pl.DataFrame],
+    known: Sequence[Known],
+    neighbours: Neighbours,
+    rules: Ruleset,
+) -> dict[str, Draft]:
+    every = _groups(members)
+    groups = list(every.values())
+    ids = {rule.id for rule in rules.rules}
+    texts = [(each.sample, Taken(each.text, each.reason, each.rule, each.errors)) for each in known]
+    # A draft is tried on those texts alone that have its words: all on all would be the square of them.
+    in_groups, in_known = Holding(group.texts for group in groups), Holding([text] for text, _ in texts)
+
+    def others_of(name: str, constants: Sequence[str]) -> Iterable[Group]:
+        found = (groups[number] for number in in_groups.may_match(constants))
+        return (group for group in found if group.template != name)
+
+    found: dict[str, Draft] = {}
+    for name in names:
+        rows = members[name]
+        first, last = min(rows["day"]), max(rows["day"])
+        made = draft(
+            every[name],
+            others=partial(others_of, name),
+            known=lambda constants: (texts[number] for number in in_known.may_match(constants)),
+            near=neighbours.near(name, MAX_NEAR),
+            source=(
+                f"drafted from the unknown errors of {first} to {last}: errors {every[name].errors:,},"
+                f" sessions {rows['session_id'].n_unique():,}"
+            ),
+            rules=rules,
+            taken_ids=ids,
+        )
+        if made is not None:
+            found[name] = made
+    return found
+
+
+def _groups(members: dict[str, pl.DataFrame]) -> dict[str, Group]:
+    """All groups, each with the texts that `messages` gives, in one pass."""
+    if not members:
+        return {}
+    texts = (
+        pl.concat(members.values())
+        .sort("last_at", descending=True, maintain_order=True)
+        .group_by("group")
+        .agg(pl.col("message").drop_nulls().unique(maintain_order=True).head(MAX_MESSAGES), pl.col("errors").sum())
+    )
+    found = {name: Group(name, said, errors) for name, said, errors in texts.iter_rows()}
+    return {name: found[name] for name in members}
+
+
+def _latest_facts(store: Store, groups: Iterable[pl.DataFrame]) -> dict[str, Facts]:
+    """The facts of each group's latest error, by event."""
+    latest = ",".join(_latest(rows) for rows in groups)
+    return {
+        row["event_id"]: Facts.from_dict(json.loads(row["facts"])) if row["facts"] else extract(row["message"] or "")
+        for row in store.query("errors-facts", event_ids=latest).iter_rows(named=True)
+    }
+
+
+def _latest(rows: pl.DataFrame) -> str:
+    return str(rows.sort(["last_at", "event_id"], descending=True)["event_id"][0])
+
+
+def _group(
+    row: dict[str, Any],
+    rows: pl.DataFrame,
+    neighbours: Neighbours,
+    rules: Ruleset,
+    facts: dict[str, Facts],
+    suggestion: Draft | None,
+) -> UnknownGroup:
+    days = rows.group_by("day").agg(pl.col("errors").sum()).sort("day")
+    names = rows.group_by("caller").agg(pl.col("errors").sum()).sort(["errors", "caller"], descending=[True, False])
+    return UnknownGroup(
+        fingerprint=fingerprint_of(row["group"]),
+        template=row["group"],
+        count=row["count"],
+        sessions=row["sessions"],
+        callers=row["callers"],
+        first_seen_at=row["first_seen_at"],
+        last_seen_at=row["last_seen_at"],
+        samples=_samples(rows),
+        caller_names=tuple(names["caller"].head(5)),
+        by_day=tuple(days.iter_rows()),
+        fingerprints=tuple(sorted(fingerprint_of(each) for each in rows["template"].unique())),
+        nearest=_nearest(facts[_latest(rows)], neighbours.near(row["group"], 1), rules),
+        suggestion=suggestion,
+    )
+
+
+def _samples(rows: pl.DataFrame) -> tuple[str, ...]:
+    """One text of each template in it first, so that what was merged can be seen."""
+    texts = messages(rows.unique("template", keep="last", maintain_order=True)) + messages(rows)
+    return tuple(dict.fromkeys(texts))[:MAX_SAMPLES]
+
+
+def _nearest(facts: Facts, near: Sequence[Near], rules: Ruleset) -> Neighbour | None:
+    """A rule that a guard held back is nearer than any that only sounds alike."""
+    for match in explain(facts, ruleset=rules).matches:
+        if match.held_back:
+            why = f"rule {match.rule} matches {match.matched!r}, but is held back by {match.held_back}"
+            return Neighbour(match.rule, match.reason, match.matched, 1.0, why)
+    if not near:
+        return None
+    first = near[0]
+    lacking = ", ".join(first.missing) or "nothing but its order"
+    why = f"rule {first.known.rule} knows a text with words that are not here: {lacking}"
+    return Neighbour(first.known.rule, first.known.reason, first.known.text, round(first.likeness, 3), why)

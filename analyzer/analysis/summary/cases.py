@@ -1,0 +1,124 @@
+"""`Case`: a finding with what it rests on. All findings of a report are looked up together.
+
+Invariant: however many findings there are, the store is asked once for their texts and once for their bursts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+
+import polars as pl
+
+from analyzer.analysis.nightly.evidence import SHARES
+from analyzer.analysis.nightly.findings import Finding
+from analyzer.analysis.observations import Observations, end_of, start_of
+from analyzer.analysis.summary.changes import Change, causes_of, change
+from analyzer.analysis.summary.chart_numbers import numbers
+from analyzer.analysis.summary.underlying import (
+    MAX_SESSIONS,
+    MAX_TEMPLATES,
+    MESSAGES,
+    SESSIONS,
+    errors_behind,
+    sessions_behind,
+    span,
+    templates_behind,
+)
+from analyzer.store import Store
+
+MAX_CASES = 30
+"""Findings of which a report shows what they rest on: the gravest; of more it tells that they are there."""
+_UNKNOWN = SHARES | {"template"}
+"""Findings of unknown errors: asked for what else changed at their onset."""
+_Texts = dict[tuple[str | None, str | None], str | None]
+"""Messages by caller and template."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A finding with the numbers behind it."""
+
+    finding: Finding
+    numbers: pl.DataFrame
+    """The rows of its chart; the columns are those of its kind in `analysis.numbers`."""
+    sessions: pl.DataFrame
+    """The sessions that show it, those with the most errors first: `session`, `day`, `events`; ten at most."""
+    templates: pl.DataFrame
+    """The messages that it shows, those in the most sessions first: `message`, `sessions`, `events`; ten at most."""
+    changes: tuple[Change, ...]
+    """What tells the days since its onset from the 42 before them; of findings of unknown errors."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it had not ended on the window's last day."""
+        return self.finding.state != "resolved"
+
+
+def cases(store: Store, findings: Sequence[Finding], seen: Observations, last: date) -> tuple[Case, ...]:
+    """What is behind each finding, for the first 30; the store is asked once for all texts, and once for all bursts."""
+    return (*_cases(store, findings[:MAX_CASES], seen, last), *map(_untold, findings[MAX_CASES:]))
+
+
+def _cases(store: Store, findings: Sequence[Finding], seen: Observations, last: date) -> tuple[Case, ...]:
+    if not findings:
+        return ()
+    errors = [errors_behind(one, seen, last) for one in findings]
+    templates = [templates_behind(rows).head(MAX_TEMPLATES) for rows in errors]
+    found = [
+        causes_of(seen, one.onset, span(one, last)[1], one.scope.caller) if one.finding in _UNKNOWN else ()
+        for one in findings
+    ]
+    wanted = {template for rows in templates for template in rows["template"]}
+    wanted |= {cause.template for causes in found for cause in causes if cause.template is not None}
+    texts = _texts(store, wanted, [span(one, last) for one in findings], seen)
+    repeats = _repeats(store, [one for one in findings if one.finding == "burst"], seen)
+    return tuple(
+        Case(
+            finding=one,
+            numbers=numbers(one, seen, repeats, last),
+            sessions=sessions_behind(one, seen, rows, last).head(MAX_SESSIONS),
+            templates=_quoted(messages, one.scope.caller, texts),
+            changes=tuple(change(cause, texts.get((one.scope.caller, cause.template))) for cause in causes),
+        )
+        for one, rows, messages, causes in zip(findings, errors, templates, found, strict=True)
+    )
+
+
+def _untold(one: Finding) -> Case:
+    """A finding alone, with frames that have no rows."""
+    messages = pl.DataFrame(schema=MESSAGES).rename({"template": "message"})
+    return Case(one, numbers=pl.DataFrame(), sessions=pl.DataFrame(schema=SESSIONS), templates=messages, changes=())
+
+
+def _texts(store: Store, templates: set[str], spans: Sequence[tuple[date, date]], seen: Observations) -> _Texts:
+    """The latest text of each template over all the spans."""
+    if not templates:
+        return {}
+    rows = store.query(
+        "detection-messages",
+        templates=json.dumps(sorted(templates)),
+        since=start_of(min(first for first, _ in spans), seen.timezone),
+        until=end_of(max(end for _, end in spans), seen.timezone),
+    )
+    return {(caller, template): message for caller, template, message in rows.iter_rows()}
+
+
+def _repeats(store: Store, bursts: Sequence[Finding], seen: Observations) -> pl.DataFrame:
+    """What the sessions of all bursts showed, second by second."""
+    if not bursts:
+        return pl.DataFrame()
+    return store.query(
+        "detection-repeats",
+        sessions=json.dumps(sorted({one.scope.session or "" for one in bursts})),
+        since=start_of(min(one.onset for one in bursts), seen.timezone),
+        until=end_of(max(one.last_on for one in bursts), seen.timezone),
+    )
+
+
+def _quoted(templates: pl.DataFrame, caller: str | None, texts: _Texts) -> pl.DataFrame:
+    """Messages by their text instead of their template."""
+    messages = [texts.get((caller, template)) for template in templates["template"]]
+    return templates.select(pl.Series("message", messages, pl.String), "sessions", "events")

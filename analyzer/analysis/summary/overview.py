@@ -1,0 +1,275 @@
+"""`Overview`: everything that a report says, as data: the verdict first, then the tables that it rests on."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+from analyzer.analysis.nightly.findings import TITLES, Finding
+from analyzer.analysis.summary.cases import Case
+from analyzer.analysis.summary.drifts import Drifts, drifts
+from analyzer.analysis.summary.spikes import Spikes, spikes_of
+from analyzer.analysis.summary.window_findings import judge_under
+from analyzer.analysis.tables import Table, json_rows, table
+from analyzer.analysis.window import Window
+from analyzer.events.times import format_time, now
+from analyzer.store import NOT_LOGS, Store
+
+TABLES = (
+    "errors-by-reason",
+    "errors-by-caller",
+    "errors-by-reason-caller-outcome",
+    "errors-timeline",
+    "unknown-share",
+    "unknown-messages",
+    "retries-outcomes",
+    "retries-by-caller",
+    "relays-by-step",
+    "relays-by-session",
+    "relays-by-day",
+    "relays-utilization",
+    "exhaustions-list",
+    "ruleset-applied",
+    "quarantine-lines",
+    "sources-completeness",
+)
+"""The catalogue queries that a report shows, in its order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """The figures that a report opens with; counts of the window."""
+
+    first_at: datetime | None
+    last_at: datetime | None
+    events: int
+    sessions: int
+    error_sessions: int
+    """Sessions with an error."""
+    callers: int
+    errors: int
+    counted_errors: int
+    """Errors that take part in the unknown share."""
+    unknown_errors: int
+    unknown_share: float | None
+    without_facts: int
+    """Errors that cannot be judged again."""
+    retry_chains: int
+    recovered_chains: int
+    relays: int
+    exhaustions: int
+    requests: int | None
+    """Model requests, where logs count them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Completeness:
+    """How much of the logs could be read; of all sources, whatever the window."""
+
+    sources: int
+    lines: int
+    quarantined: int
+    pending_sources: int
+    """Sources whose last line is unfinished."""
+    damaged_sources: int
+    """Sources whose compressed data breaks off or is wrong."""
+    unsupported: dict[str, int]
+    """Files of formats that are not read yet, by format."""
+    other_files: int
+    """Files that were looked at and are no agent's log: texts, binaries, other JSON."""
+
+    @property
+    def read_share(self) -> float | None:
+        """Lines that are not in quarantine / lines, 0..1; None without any line."""
+        return 1 - self.quarantined / self.lines if self.lines else None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What to take away."""
+
+    level: str
+    """`critical`, `warning` or `info` by the gravest open finding; `quiet` without one, `unjudged` where history is too
+    short to tell, `empty` where nothing happened."""
+    headline: str
+    details: tuple[str, ...]
+    """One sentence each; of the findings, open ones first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """A report's content."""
+
+    generated_at: datetime
+    """Naive UTC."""
+    window: Window
+    totals: Totals
+    completeness: Completeness
+    cases: tuple[Case, ...]
+    """The findings of the window with the numbers behind them: open ones, then ended ones; the gravest first."""
+    spikes: Spikes
+    """The days on which unknown shares rose, and the shares of all callers."""
+    drifts: Drifts
+    judged_until: date | None
+    """The last day that was judged; None without any history."""
+    not_replayed: int
+    """Errors that count as they were recorded: today's rules could not judge them."""
+    false_alarms_per_thousand: float | None
+    """False alarms per 1,000 caller-days of the settings on this history, as the last nightly check measured them."""
+    tables: dict[str, Table]
+    """By catalogue name."""
+    elsewhere: tuple[datetime, datetime] | None = None
+    """The first and the last event of the store, naive UTC, where the window has none; None where it has."""
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """The findings of the window."""
+        return tuple(case.finding for case in self.cases)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Follows from the rest."""
+        return _verdict(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        totals = {name: getattr(self.totals, name) for name in Totals.__slots__}
+        for name in ("first_at", "last_at"):
+            totals[name] = format_time(totals[name]) if totals[name] else None
+        return {
+            "schema": "analyzer.report/1",
+            "generated_at": format_time(self.generated_at),
+            "window": self.window.to_dict(),
+            "verdict": {
+                "level": self.verdict.level,
+                "headline": self.verdict.headline,
+                "details": list(self.verdict.details),
+            },
+            "findings": [_case_dict(case) for case in self.cases],
+            "judged_until": self.judged_until.isoformat() if self.judged_until else None,
+            "ruleset": self.drifts.ruleset,
+            "unjudged": self.spikes.unjudged,
+            "not_replayed": self.not_replayed,
+            "false_alarms_per_thousand": self.false_alarms_per_thousand,
+            "drifts": {
+                "since": self.drifts.split.isoformat() if self.drifts.split else None,
+                "changes": [change.to_dict() for change in self.drifts.found],
+                "days": json_rows(self.drifts.days),
+            },
+            "totals": totals,
+            "completeness": {
+                **{name: getattr(self.completeness, name) for name in Completeness.__slots__},
+                "read_share": self.completeness.read_share,
+            },
+            "tables": {name: item.to_dict() for name, item in self.tables.items()},
+        }
+
+
+def overview(store: Store, window: Window, rules_path: str | None = None) -> Overview:
+    """Everything a report says about a window of a store; history is judged by the rules that `check` goes by.
+
+    Raises:
+        RulesError: the rules at `rules_path` cannot be used.
+    """
+    ruleset = store.judge_history(rules_path)
+    with store.pinned():
+        return _overview(store, window, ruleset)
+
+
+def _overview(store: Store, window: Window, ruleset: str) -> Overview:
+    row = next(table(store, "overview-totals", window).frame.iter_rows(named=True))
+    judged = judge_under(store, window, ruleset)
+    return Overview(
+        generated_at=now(),
+        window=window,
+        totals=Totals(**row),
+        completeness=_completeness(store, window),
+        # What stays open while nothing happens at all is no news of an empty window.
+        cases=judged.cases if row["events"] else (),
+        spikes=spikes_of(store, judged, window),
+        drifts=drifts(store, judged, window),
+        judged_until=judged.last,
+        not_replayed=judged.not_replayed,
+        false_alarms_per_thousand=_false_alarms(store),
+        tables={name: table(store, name, window) for name in TABLES},
+        elsewhere=None if row["events"] else _span(store),
+    )
+
+
+def _span(store: Store) -> tuple[datetime, datetime] | None:
+    (row,) = store.query("overview-totals").iter_rows(named=True)
+    return (row["first_at"], row["last_at"]) if row["events"] else None
+
+
+def _false_alarms(store: Store) -> float | None:
+    nights = store.query("detection-nights")["result"]
+    return json.loads(nights[-1]).get("false_alarms_per_thousand") if len(nights) else None
+
+
+def _case_dict(case: Case) -> dict[str, Any]:
+    return {
+        **case.finding.to_dict(),
+        "numbers": json_rows(case.numbers),
+        "sessions_behind": json_rows(case.sessions),
+        "templates": json_rows(case.templates),
+        "changes": [change.to_dict() for change in case.changes],
+    }
+
+
+def _completeness(store: Store, window: Window) -> Completeness:
+    rows = json_rows(table(store, "sources-completeness", window).frame)
+    unread = [row["source_format"] for row in rows if row["status"] == "unsupported"]
+    read = [row for row in rows if row["status"] != "unsupported"]
+    return Completeness(
+        sources=len(read),
+        lines=sum(row["lines"] for row in read),
+        quarantined=sum(row["quarantined"] for row in read),
+        pending_sources=sum(row["pending_bytes"] > 0 for row in read),
+        damaged_sources=sum(row["status"] == "damaged" for row in read),
+        unsupported=dict(sorted(Counter(name for name in unread if name not in NOT_LOGS).items())),
+        other_files=sum(name in NOT_LOGS for name in unread),
+    )
+
+
+def _verdict(report: Overview) -> Verdict:
+    totals, unjudged = report.totals, report.spikes.unjudged
+    if not totals.events:
+        if report.elsewhere is None:
+            known = report.completeness
+            unread = not known.lines and (known.unsupported or known.other_files)
+            said = "None of these files is a log that is read." if unread else "There is nothing in these logs."
+            return Verdict("empty", said, ())
+        first, last = (f"{moment:%Y-%m-%d %H:%M}" for moment in report.elsewhere)
+        return Verdict("empty", "There is nothing in this window.", (f"The logs go from {first} to {last} UTC.",))
+    details = tuple(one.explanation for one in report.findings)
+    if open_ones := [case.finding for case in report.cases if case.is_open]:
+        return Verdict(open_ones[0].severity, _headline(open_ones), details)
+    if unjudged:
+        days = "1 day" if unjudged == 1 else f"{unjudged:,} days"
+        said = f"{days} of callers with many unknown errors have too little history before them to call that unusual."
+        return Verdict("unjudged", "Too little history to tell.", (*details, said))
+    if details:
+        return Verdict("quiet", "Nothing is open; what was found is over.", details)
+    return Verdict("quiet", "No findings.", (_error_sentence(totals),))
+
+
+def _headline(found: list[Finding]) -> str:
+    """The gravest kind and whom it concerns; the rest as a number."""
+    kind = found[0].finding
+    alike = list(dict.fromkeys(one.scope.who for one in found if one.finding == kind))
+    who = f"{len(alike):,} callers" if len(alike) > 1 else alike[0]
+    rest = len(found) - sum(one.finding == kind for one in found)
+    more = f", and {rest:,} more finding{'' if rest == 1 else 's'}" if rest else ""
+    return f"{TITLES.get(kind, kind)} for {who}{more}."
+
+
+def _error_sentence(totals: Totals) -> str:
+    if not totals.errors:
+        return "No errors."
+    errors = f"{totals.errors:,} error" + ("s" if totals.errors != 1 else "")
+    if totals.unknown_share is None:
+        return f"{errors}, all of them aborts or without any detail."
+    return f"{errors}; {totals.unknown_share:.1%} of those that count are unknown."

@@ -1,0 +1,95 @@
+"""Rises of the unknown share, day by day: what the tests say of single days, before these become incidents."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from analyzer.analysis.detection.finding import Detection, frame
+from analyzer.analysis.nightly.evidence import SHARES
+from analyzer.analysis.summary.window_findings import Judged, judge_window
+from analyzer.analysis.tables import Table, json_value, table
+from analyzer.analysis.window import Window, window
+from analyzer.store import Store
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Spikes:
+    """The days of a window on which a caller's unknown share was higher than its history allows."""
+
+    found: tuple[Detection, ...]
+    """Detections `spike` and `drift`, by caller, then day; docs/DETECTION.md has the test."""
+    unjudged: int
+    """Caller-days with many unknown errors, and too little history before them to tell."""
+    share: Table
+    """Unknown share by day and caller."""
+    window: Window
+
+    @property
+    def callers(self) -> tuple[str, ...]:
+        """Callers with a rise, the one with the most unknown sessions first."""
+        weight: dict[str, int] = {}
+        for one in self.found:
+            weight[one.caller or ""] = weight.get(one.caller or "", 0) + (one.sessions or 0)
+        return tuple(sorted(weight, key=lambda caller: (-weight[caller], caller)))
+
+    def to_polars(self) -> pl.DataFrame:
+        """One row a detection."""
+        return frame(self.found)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        found = [{name: json_value(value) for name, value in asdict(one).items()} for one in self.found]
+        return {
+            "spikes": found,
+            "unjudged": self.unjudged,
+            "share": self.share.to_dict(),
+            "window": self.window.to_dict(),
+        }
+
+    def plot(self) -> Figure:
+        """Unknown share by day, rises marked."""
+        from analyzer.analysis.charts import unknown_share_chart
+
+        return unknown_share_chart(self)
+
+    def _repr_html_(self) -> str:
+        return self.to_polars()._repr_html_()
+
+    def __repr__(self) -> str:
+        said = (
+            f"{one.caller}: {one.observed or 0:.0%} of its distinct errors up to {one.day} are unknown, "
+            f"{one.expected or 0:.0%} expected ({one.note})"
+            for one in self.found
+        )
+        return "\n".join(said) or "no rise of unknown errors"
+
+
+def spikes(
+    store: Store,
+    *,
+    since: str | None = None,
+    until: str | None = None,
+    last: str | None = None,
+    timezone: str = "UTC",
+    rules_path: str | None = None,
+) -> Spikes:
+    """Rises of the unknown share in a window; the history that they are measured against may lie before it.
+
+    Raises:
+        AnalyzerError: a window that cannot be read, rules that cannot be used.
+    """
+    chosen = window(since, until, last, timezone)
+    return spikes_of(store, judge_window(store, chosen, rules_path), chosen)
+
+
+def spikes_of(store: Store, judged: Judged, chosen: Window) -> Spikes:
+    """The rises among what was judged already."""
+    found = [one for one in judged.detections if one.finding in SHARES]
+    found.sort(key=lambda one: (one.caller or "", one.day))
+    return Spikes(tuple(found), len(judged.unjudged), table(store, "unknown-share", chosen), chosen)

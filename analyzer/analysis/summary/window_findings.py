@@ -1,0 +1,81 @@
+"""The findings of a window: the incidents that had a day in it, as of its last day, with what they rest on.
+
+Nothing is written down: a nightly check decides, a report looks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, date, timedelta
+from zoneinfo import ZoneInfo
+
+from analyzer.analysis.detection.finding import Detection
+from analyzer.analysis.detection.unjudged import unjudged
+from analyzer.analysis.nightly.detections import detections
+from analyzer.analysis.nightly.evidence import of_the_day, told
+from analyzer.analysis.nightly.incidents import incidents_between
+from analyzer.analysis.observations import Observations, observe
+from analyzer.analysis.summary.cases import Case, cases
+from analyzer.analysis.window import Window
+from analyzer.store import Store
+
+_NO_LATER = date(9000, 1, 1)
+"""Stands for an open end; no log is later."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What detection says of a window."""
+
+    seen: Observations
+    """All of history up to the window's last day."""
+    first: date
+    """The window's first day."""
+    last: date | None
+    """The last day with anything to judge; None without any history."""
+    cases: tuple[Case, ...]
+    """Open ones, then ended ones; the gravest first."""
+    detections: tuple[Detection, ...]
+    """What single days of the window showed, by day."""
+    unjudged: tuple[tuple[date, str], ...]
+    """Days and callers with many unknown errors and too little history before them."""
+    not_replayed: int
+    """Errors that could not be judged by today's rules and count as they were recorded."""
+
+
+def judge_window(store: Store, window: Window, rules_path: str | None = None) -> Judged:
+    """The findings of a window, from its whole days and all days before it.
+
+    Raises:
+        RulesError: the rules at `rules_path` cannot be used.
+    """
+    return judge_under(store, window, store.judge_history(rules_path))
+
+
+def judge_under(store: Store, window: Window, ruleset: str) -> Judged:
+    """The same under a ruleset of this digest, which has judged all of history."""
+    seen = observe(store, _last_day(window), window.timezone, ruleset)
+    counts = seen.counts
+    if counts.is_empty():
+        return Judged(seen, _NO_LATER, None, (), (), (), 0)
+    days = counts["day"].unique().sort().to_list()
+    first, last = max(window.first_day or days[0], days[0]), days[-1]
+    found = detections(seen)
+    between = incidents_between(found, seen.traffic(one.caller for one in found), first, last)
+    incidents = told(store, list(of_the_day(between, seen)), seen.timezone, seen.ruleset)
+    return Judged(
+        seen=seen,
+        first=first,
+        last=last,
+        cases=cases(store, incidents, seen, last),
+        detections=tuple(one for one in found if one.day >= first),
+        unjudged=tuple(each for each in unjudged(counts) if each[0] >= first),
+        not_replayed=int(counts["not_replayed"].sum()),
+    )
+
+
+def _last_day(window: Window) -> date:
+    """The last day of the window that is over before its end."""
+    if window.until is None:
+        return _NO_LATER
+    return window.until.replace(tzinfo=UTC).astimezone(ZoneInfo(window.timezone)).date() - timedelta(days=1)

@@ -1,0 +1,100 @@
+"""Judging in a process of its own: chunks of facts come in on stdin, their answers go out on stdout.
+
+A pool of `multiprocessing` would import the main module of its host again, and run a script without a guard twice.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from queue import SimpleQueue
+from typing import Self
+
+from analyzer.classifier.batch import Answer, judge_json
+from analyzer.classifier.rules.loading import ruleset_for
+
+
+class Judge:
+    """One such process. Use as a context manager."""
+
+    def __init__(self, rules_path: str | None, digest: str) -> None:
+        path = os.pathsep.join(entry for entry in sys.path if entry)
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-c", "from analyzer.classifier.parallel import serve; serve()"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": path},
+        )
+        self._send(json.dumps([rules_path, digest]))
+
+    def answers(self, chunk: Sequence[str]) -> list[Answer]:
+        """The verdicts of facts as JSON texts, in order.
+
+        Raises:
+            OSError: the process has gone.
+        """
+        self._send(str(len(chunk)), *chunk)
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise OSError(f"a judging process ended with {self._process.wait()}")
+        return [tuple(answer) for answer in json.loads(line)]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        with suppress(OSError):  # it may have gone already
+            self._process.stdin.close()
+        self._process.stdout.close()
+        self._process.wait()
+
+    def _send(self, *lines: str) -> None:
+        assert self._process.stdin is not None
+        # No JSON text holds a raw newline.
+        self._process.stdin.write("".join(line + "\n" for line in lines).encode("utf-8"))
+        self._process.stdin.flush()
+
+
+def judge_in_parallel(
+    chunks: Sequence[Sequence[str]], rules_path: str | None, digest: str, processes: int
+) -> Iterator[list[Answer]]:
+    """The answers of each chunk, in order, by so many processes that load the ruleset of this digest from the path.
+
+    Raises:
+        OSError: one of them has gone, as it does when the rules under that path have changed meanwhile.
+    """
+    with ExitStack() as stack:
+        idle: SimpleQueue[Judge] = SimpleQueue()
+        for _ in range(processes):
+            idle.put(stack.enter_context(Judge(rules_path, digest)))
+        threads = stack.enter_context(ThreadPoolExecutor(processes))
+
+        def work(chunk: Sequence[str]) -> list[Answer]:
+            judge = idle.get()
+            try:
+                return judge.answers(chunk)
+            finally:
+                idle.put(judge)
+
+        yield from threads.map(work, chunks)
+
+
+def serve() -> None:
+    """The other end: until stdin ends."""
+    source, sink = sys.stdin.buffer, sys.stdout.buffer
+    rules_path, digest = json.loads(source.readline())
+    ruleset = ruleset_for(rules_path)
+    if ruleset.digest != digest:
+        sys.exit(f"the rules in {rules_path} have changed meanwhile")
+    while line := source.readline():
+        chunk = [source.readline().decode("utf-8") for _ in range(int(line))]
+        sink.write(json.dumps(judge_json(chunk, ruleset)).encode("utf-8") + b"\n")
+        sink.flush()

@@ -1,0 +1,1 @@
+"""Anything into facts: exceptions, bodies, texts, headers; and token counts and reset times out of them."""

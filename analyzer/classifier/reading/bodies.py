@@ -1,0 +1,328 @@
+"""Bodies of errors, however they are wrapped: objects in objects, JSON in JSON in a message, Python reprs, HTML pages.
+
+Invariant: reading is bounded in depth and in the number of values, and leaves out nothing that names the error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import islice
+
+from analyzer.classifier.reading.draft import Draft, integer, plain, short_text
+from analyzer.classifier.reading.embedded import decode, openings, page_text
+from analyzer.redaction import redact_value
+
+MAX_DEPTH = 10
+MAX_VALUES = 400
+_RESULT_LINES = 20
+
+
+Reader = Callable[["_Walk", object, int], None]
+
+
+class _Walk:
+    """One walk over one body: the draft it fills, and how many values it may still look at."""
+
+    __slots__ = ("draft", "left")
+
+    def __init__(self, draft: Draft) -> None:
+        self.draft = draft
+        self.left = MAX_VALUES
+
+    def value(self, value: object, depth: int) -> None:
+        """Whatever stands where an error body stands."""
+        self.left -= 1
+        if depth <= 0 or self.left <= 0 or value is None:
+            return
+        if isinstance(value, Mapping):
+            self.mapping(value, depth)
+        elif isinstance(value, (list, tuple)):
+            for item in islice(value, 20):
+                self.value(item, depth - 1)
+        else:
+            text = plain(value)
+            if text is not None:
+                self.text(text, depth)
+            elif isinstance(value, (int, float)) and not isinstance(value, bool):
+                self.draft.add_text(short_text(value))
+
+    def mapping(self, body: Mapping[object, object], depth: int) -> None:
+        """An object: its own names first, then what is nested in it, so that the innermost name stays."""
+        nested: list[tuple[Reader, object]] = []
+        known = False
+        for key, value in islice(body.items(), 100):
+            if value is None:
+                continue
+            if not isinstance(key, str):
+                continue
+            reader = _SCALARS.get(key)
+            if reader is not None:
+                known = True
+                reader(self, value, depth)
+                continue
+            reader = _NESTED.get(key)
+            if reader is not None:
+                known = True
+                nested.append((reader, value))
+        for reader, value in nested:
+            reader(self, value, depth - 1)
+        if not known:
+            self.leaves(body, depth - 1)
+
+    def leaves(self, body: Mapping[object, object], depth: int) -> None:
+        """An object without any known key: every text in it may be the message."""
+        for value in islice(body.values(), 20):
+            if isinstance(value, (str, bytes, Mapping, list)):
+                self.value(value, depth)
+
+    def text(self, text: str, depth: int) -> None:
+        """A text; JSON, a repr or a page inside it is opened and replaced by what it says."""
+        if depth > 0 and ("{" in text or "[" in text):
+            text = self.opened(text, depth)
+        if "<" in text:
+            text = page_text(text)
+        self.draft.add_text(text)
+
+    def opened(self, text: str, depth: int) -> str:
+        """The text around an embedded body; the body itself is read into the draft."""
+        for start in openings(text):
+            found = decode(text, start)
+            if found is None:
+                continue
+            value, end = found
+            inner = Draft()
+            walk = _Walk(inner)
+            walk.left = self.left
+            # Escapes may have hidden the name of a secret from whoever looked at the text.
+            walk.value(redact_value(value), depth - 1)
+            self.left = walk.left - 1
+            if not _says_something(inner):
+                continue
+            around = f"{text[:start].rstrip()} {' '.join(inner.texts)} {text[end:].lstrip(' ]')}"
+            inner.texts = []
+            _merge(self.draft, inner)
+            return around
+        return text
+
+
+def read_body(draft: Draft, value: object, depth: int = MAX_DEPTH) -> None:
+    """Reads a body of any shape into the draft."""
+    _Walk(draft).value(value, depth)
+
+
+def read_text(draft: Draft, text: str) -> None:
+    """Reads a message into the draft; bodies inside it are opened."""
+    _Walk(draft).text(text, MAX_DEPTH)
+
+
+def read_output(draft: Draft) -> None:
+    """The result event at the end of a failed command's stdout, as stream-json prints it, if it says that it failed."""
+    if not draft.exit_code or not draft.stdout:
+        return
+    for line in reversed(draft.stdout.rsplit("\n", _RESULT_LINES)[-_RESULT_LINES:]):
+        line = line.strip()
+        if not line.startswith("{") or '"result"' not in line:
+            continue
+        found = decode(line, 0)
+        event = found[0] if found is not None else None
+        if isinstance(event, dict) and event.get("type") == "result":
+            if event.get("is_error") is True or str(event.get("subtype")).startswith("error_"):
+                read_body(draft, redact_value(event))
+            return
+
+
+def _says_something(draft: Draft) -> bool:
+    return bool(draft.texts or draft.code or draft.type or draft.status or draft.hints)
+
+
+def _merge(outer: Draft, inner: Draft) -> None:
+    if outer.status is None:
+        outer.status = inner.status
+    if outer.is_error is None:
+        outer.is_error = inner.is_error
+    for name in ("code", "type", "subtype", "terminal_reason"):
+        if getattr(inner, name) is not None:
+            setattr(outer, name, getattr(inner, name))
+    for name in ("provider", "model", "exception_class", "failure_reason"):
+        if getattr(outer, name) is None:
+            setattr(outer, name, getattr(inner, name))
+    for name, value in inner.hints.items():
+        outer.hints.setdefault(name, value)
+    if inner.headers:
+        outer.take_headers(inner.headers)
+
+
+def _status(walk: _Walk, value: object, depth: int) -> None:
+    if isinstance(value, Mapping):
+        walk.value(value, depth - 1)
+    else:
+        walk.draft.take_status(value)
+
+
+def _code(walk: _Walk, value: object, depth: int) -> None:
+    if isinstance(value, str) and integer(value) is None and " " in value.strip():
+        walk.text(value, depth)
+    else:
+        walk.draft.take_code(value)
+
+
+def _type(walk: _Walk, value: object, _depth: int) -> None:
+    walk.draft.take_type(value)
+
+
+def _aws_type(walk: _Walk, value: object, _depth: int) -> None:
+    # "com.amazonaws.bedrock#ThrottlingException:http://…"
+    if isinstance(value, str):
+        walk.draft.take_type(value.rsplit("#", 1)[-1].split(":", 1)[0])
+
+
+def _name(walk: _Walk, value: object, _depth: int) -> None:
+    if isinstance(value, str) and walk.draft.exception_class is None and len(value) <= 200 and value != "Error":
+        walk.draft.exception_class = value.strip() or None
+
+
+def _subtype(walk: _Walk, value: object, _depth: int) -> None:
+    if isinstance(value, str):
+        walk.draft.subtype = value.strip() or None
+
+
+def _terminal_reason(walk: _Walk, value: object, _depth: int) -> None:
+    if isinstance(value, str):
+        walk.draft.terminal_reason = value.strip() or None
+
+
+def _failure_reason(walk: _Walk, value: object, _depth: int) -> None:
+    walk.draft.take_failure_reason(value)
+
+
+def _is_error(walk: _Walk, value: object, _depth: int) -> None:
+    if isinstance(value, bool):
+        walk.draft.is_error = value
+
+
+def _reported(walk: _Walk, value: object, _depth: int) -> None:
+    # `isApiErrorMessage: false` also stands on records that are no errors; only true says something.
+    if value is True:
+        walk.draft.is_error = True
+
+
+def _text(walk: _Walk, value: object, depth: int) -> None:
+    if isinstance(value, str):
+        walk.text(value, depth)
+    else:
+        walk.value(value, depth - 1)
+
+
+def _reason(walk: _Walk, value: object, depth: int) -> None:
+    """Google's ErrorInfo puts a name here, others a sentence."""
+    if isinstance(value, str) and "_" in value and " " not in value.strip():
+        walk.draft.take_code(value)
+    else:
+        _text(walk, value, depth)
+
+
+def _error(walk: _Walk, value: object, depth: int) -> None:
+    """An object, a sentence or a bare name."""
+    if isinstance(value, str):
+        if " " not in value.strip() and "_" in value:
+            walk.draft.take_code(value)
+        walk.text(value, depth)
+    elif not isinstance(value, bool):
+        walk.value(value, depth)
+
+
+def _details(walk: _Walk, value: object, depth: int) -> None:
+    """Details hold names only where they say so themselves (`@type`); else they are complaints about fields."""
+    if not isinstance(value, (list, tuple)):
+        walk.value(value, depth)
+        return
+    for item in islice(value, 20):
+        if isinstance(item, Mapping) and "@type" not in item and "reason" not in item:
+            text = item.get("msg") or item.get("message") or item.get("description")
+            if isinstance(text, str):
+                walk.text(text, depth - 1)
+        else:
+            walk.value(item, depth - 1)
+
+
+def _headers(walk: _Walk, value: object, _depth: int) -> None:
+    walk.draft.take_headers(value)
+
+
+def _nested(walk: _Walk, value: object, depth: int) -> None:
+    walk.value(value, depth)
+
+
+def _hint(name: str) -> Reader:
+    def read(walk: _Walk, value: object, _depth: int) -> None:
+        walk.draft.add_hint(name, value)
+
+    return read
+
+
+def _provider(walk: _Walk, value: object, _depth: int) -> None:
+    if isinstance(value, str) and walk.draft.provider is None:
+        walk.draft.provider = value.strip()[:200] or None
+
+
+def _model(walk: _Walk, value: object, _depth: int) -> None:
+    if isinstance(value, str) and walk.draft.model is None and value != "<synthetic>":
+        walk.draft.model = value.strip()[:200] or None
+
+
+_STATUS_KEYS = (
+    "status", "status_code", "statusCode", "http_status", "httpStatus", "httpStatusCode", "HTTPStatusCode",
+    "api_error_status", "apiErrorStatus", "error_status", "errorStatus", "upstream_status",
+)  # fmt: skip
+_CODE_KEYS = ("code", "Code", "error_code", "errorCode", "err_code", "errno_code")
+_TYPE_KEYS = ("type", "error_type", "errorType", "error_category", "finish_reason", "stop_reason", "kind")
+_TEXT_KEYS = (
+    "message", "msg", "Message", "errorMessage", "error_message", "error_description", "description", "formatted",
+    "result", "title", "text", "userMessage", "fault", "faultstring",
+)  # fmt: skip
+_NESTED_KEYS = (
+    "errors", "Error", "err", "body", "data", "payload", "response", "content", "metadata", "raw", "last_error",
+    "lastError", "$metadata", "ResponseMetadata", "rateLimits", "quotaLimits", "incomplete_details", "violations",
+    "connection", "exception", "responseBody", "error_data",
+)  # fmt: skip
+_HINT_KEYS = {
+    "retryDelay": "retryDelay", "retry_delay": "retryDelay", "retry_after": "retry_after", "retryAfter": "retry_after",
+    "retry_after_seconds": "retry_after", "retryAfterSeconds": "retry_after", "retry_after_ms": "retry_after_ms",
+    "retryAfterMs": "retry_after_ms", "resets_at": "resets_at", "resetsAt": "resets_at", "reset_at": "resets_at",
+    "resets_in_seconds": "resets_in_seconds", "quotaResetDelay": "quotaResetDelay",
+    "quotaResetTimeStamp": "quotaResetTimeStamp", "quotaId": "quotaId", "quota_limit": "quota_limit",
+    "n_prompt_tokens": "n_prompt_tokens", "n_ctx": "n_ctx", "current_tokens": "current_tokens",
+    "rateLimitType": "rateLimitType",
+}  # fmt: skip
+
+_SCALARS: dict[str, Reader] = {
+    **dict.fromkeys(_STATUS_KEYS, _status),
+    **dict.fromkeys(_CODE_KEYS, _code),
+    **dict.fromkeys(_TYPE_KEYS, _type),
+    **{key: _hint(name) for key, name in _HINT_KEYS.items()},
+    "__type": _aws_type,
+    "name": _name,
+    "subtype": _subtype,
+    "terminal_reason": _terminal_reason,
+    "failure_reason": _failure_reason,
+    "failureReason": _failure_reason,
+    "is_error": _is_error,
+    "isError": _is_error,
+    "isApiErrorMessage": _reported,
+    "provider": _provider,
+    "providerID": _provider,
+    "provider_name": _provider,
+    "model": _model,
+    "modelID": _model,
+    "headers": _headers,
+    "HTTPHeaders": _headers,
+}
+_NESTED: dict[str, Reader] = {
+    **dict.fromkeys(_TEXT_KEYS, _text),
+    **dict.fromkeys(_NESTED_KEYS, _nested),
+    "reason": _reason,
+    "error": _error,
+    "detail": _details,
+    "details": _details,
+    "errorDetails": _details,
+}

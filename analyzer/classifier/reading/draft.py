@@ -1,0 +1,285 @@
+"""A draft of facts: evidence is added in any order, outermost first; `finish` normalises, redacts and caps it.
+
+Invariant: nothing leaves a draft that has not gone through all three, in this order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from itertools import islice
+from typing import Any
+
+import re2
+
+from analyzer.classifier.reading.facts import (
+    HEADER_CHARS,
+    MAX_HEADERS,
+    MESSAGE_CHARS,
+    NAME_CHARS,
+    STREAM_CHARS,
+    Facts,
+    cap,
+    facts_of,
+)
+from analyzer.forking import kept_until_fork
+from analyzer.redaction import redact
+
+_ANSI = rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])"
+_CONTROL = {code: None for code in (*range(0x20), *range(0x7F, 0xA0)) if code not in (0x09, 0x0A)}
+_MAX_TEXTS = 30
+# Names that only say "this is an envelope".
+_ENVELOPES = frozenset(
+    (
+        "",
+        "error",
+        "result",
+        "response",
+        "response.failed",
+        "assistant",
+        "system",
+        "failed",
+        "none",
+        "null",
+        "text",
+        "object",
+    )
+)
+# A name of an error is one word; anything else in such a field is text.
+_NAME = rb"[A-Za-z0-9_$][A-Za-z0-9_.$:/\-]{0,119}"
+_RETRY_HEADERS = frozenset(("retry-after", "retry-after-ms", "x-should-retry"))
+
+
+@kept_until_fork
+def _regex(pattern: bytes) -> Any:
+    return re2.compile(pattern)
+
+
+class Draft:
+    """Evidence on its way to become `Facts`. Values of the wrong type are dropped."""
+
+    __slots__ = (
+        "cause",
+        "code",
+        "exception_class",
+        "exit_code",
+        "failure_reason",
+        "headers",
+        "hints",
+        "is_error",
+        "model",
+        "provider",
+        "status",
+        "stderr",
+        "stdout",
+        "subtype",
+        "terminal_reason",
+        "texts",
+        "type",
+    )
+
+    def __init__(self) -> None:
+        self.status: int | None = None
+        self.code: str | None = None
+        self.type: str | None = None
+        self.subtype: str | None = None
+        self.terminal_reason: str | None = None
+        self.failure_reason: str | None = None
+        self.is_error: bool | None = None
+        self.texts: list[str] = []
+        self.hints: dict[str, str] = {}
+        self.provider: str | None = None
+        self.model: str | None = None
+        self.exception_class: str | None = None
+        self.exit_code: int | None = None
+        self.stdout: str | None = None
+        self.stderr: str | None = None
+        self.headers: dict[str, str] | None = None
+        self.cause: Facts | None = None
+
+    def take_status(self, value: object) -> None:
+        """An HTTP status as number or text; a name such as UNAVAILABLE is a type. The outermost number stays."""
+        number = integer(value)
+        if number is not None:
+            if self.status is None and 100 <= number <= 999:
+                self.status = number
+        elif isinstance(value, str):
+            self.take_type(value)
+
+    def take_code(self, value: object) -> None:
+        """A machine code; a number that reads as an HTTP status is one. The innermost name stays."""
+        number = integer(value)
+        if number is not None:
+            if 100 <= number <= 599:
+                if self.status is None:
+                    self.status = number
+                return
+            if self.code is None:
+                self.code = str(number)
+            return
+        name = _as_name(value)
+        if name is not None:
+            self.code = name
+        elif isinstance(value, str) and value.strip():
+            self.add_text(value)
+
+    def take_type(self, value: object) -> None:
+        """An error type; names of envelopes say nothing. The innermost name stays."""
+        name = _as_name(value)
+        if name is not None:
+            self.type = name
+
+    def take_failure_reason(self, value: object) -> None:
+        """A supervisor's word for the failure of a step; what is a sentence is a text. The outermost word stays."""
+        name = _as_name(value)
+        if name is None:
+            if isinstance(value, str):
+                self.add_text(value)
+        elif self.failure_reason is None:
+            self.failure_reason = name
+
+    def add_text(self, text: str) -> None:
+        """A text that speaks of the error; one that is part of another adds nothing."""
+        text = text.strip()
+        if not text or len(self.texts) >= _MAX_TEXTS or any(text in known for known in self.texts):
+            return
+        self.texts = [known for known in self.texts if known not in text]
+        self.texts.append(text)
+
+    def add_hint(self, name: str, value: object) -> None:
+        """A number or a moment that a body states under a telling key, such as `retryDelay`."""
+        if isinstance(value, bool) or not isinstance(value, (int, float, str)) or len(self.hints) >= 12:
+            return
+        if isinstance(value, float) and not math.isfinite(value):
+            return
+        text = short_text(value)
+        if 0 < len(text) <= 100 and "\n" not in text:
+            self.hints.setdefault(name, text)
+
+    def take_headers(self, value: object) -> None:
+        """Headers as a mapping or as pairs, in any case; only those about retries, resets and request ids stay."""
+        for name, text in _header_pairs(value):
+            if _kept(name):
+                if self.headers is None:
+                    self.headers = {}
+                if len(self.headers) < MAX_HEADERS:
+                    self.headers.setdefault(name, text)
+
+    def finish(self) -> Facts:
+        """The facts, normalised, redacted and capped."""
+        texts = self.texts
+        if self.hints:
+            texts = [*texts, *(f"{name}: {value}" for name, value in self.hints.items())]
+        message = "\n".join(texts) if texts else None
+        headers = self.headers
+        if headers is not None:
+            headers = {name: _clean(text, HEADER_CHARS) or "" for name, text in headers.items()}
+        return facts_of(
+            self.status,
+            _clean(self.code, NAME_CHARS) if self.code else None,
+            _clean(self.type, NAME_CHARS) if self.type else None,
+            _clean(self.subtype, NAME_CHARS) if self.subtype else None,
+            _clean(self.terminal_reason, NAME_CHARS) if self.terminal_reason else None,
+            _clean(self.failure_reason, NAME_CHARS) if self.failure_reason else None,
+            self.is_error,
+            _clean(message, MESSAGE_CHARS) if message else None,
+            _clean(self.provider, NAME_CHARS) if self.provider else None,
+            _clean(self.model, NAME_CHARS) if self.model else None,
+            _clean(self.exception_class, NAME_CHARS) if self.exception_class else None,
+            self.exit_code,
+            _clean(self.stdout, STREAM_CHARS) if self.stdout else None,
+            _clean(self.stderr, STREAM_CHARS) if self.stderr else None,
+            headers,
+            self.cause,
+        )
+
+
+def short_text(value: object) -> str:
+    """A number or a string as text; numbers of absurd length as nothing."""
+    if isinstance(value, str):
+        return value.strip()
+    try:
+        return str(value)
+    except ValueError:
+        return ""
+
+
+def integer(value: object) -> int | None:
+    """An int out of an int, a whole float or decimal text of sane length; bool is none."""
+    if type(value) is int:
+        return value if -(10**15) < value < 10**15 else None
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return integer(int(value))
+    if isinstance(value, float):
+        return int(value) if math.isfinite(value) and value == int(value) and abs(value) < 1e15 else None
+    if isinstance(value, str) and len(value) <= 16:
+        text = value.strip()
+        digits = text[1:] if text[:1] == "-" else text
+        return int(text) if digits.isascii() and digits.isdigit() else None
+    return None
+
+
+def plain(value: object) -> str | None:
+    """Text of a str or of bytes; anything else is none."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (bytes, bytearray)):
+        return bytes(value).decode("utf-8", "replace")
+    return None
+
+
+def _as_name(value: object) -> str | None:
+    if not isinstance(value, str):
+        return None
+    text = value.strip()
+    if not text.isascii() or text.lower() in _ENVELOPES or _regex(_NAME).fullmatch(text.encode()) is None:
+        return None
+    return text
+
+
+def _kept(name: str) -> bool:
+    return name in _RETRY_HEADERS or "reset" in name or "request-id" in name or "requestid" in name
+
+
+def _header_pairs(value: object) -> Iterable[tuple[str, str]]:
+    items: Iterable[object]
+    if isinstance(value, Mapping) or hasattr(value, "items"):
+        items = value.items()
+    elif isinstance(value, (list, tuple)):
+        items = value
+    else:
+        return
+    for item in islice(items, 500):
+        if not isinstance(item, (list, tuple)) or len(item) != 2:
+            continue
+        name, text = plain(item[0]), item[1]
+        if isinstance(text, (list, tuple)) and text:
+            text = text[0]
+        text = short_text(text) if isinstance(text, (int, float)) and not isinstance(text, bool) else plain(text)
+        if name and text and len(name) <= 100:
+            yield name.strip().lower(), text.strip()
+
+
+def _clean(text: str, limit: int) -> str | None:
+    return _clean_short(text, limit) if len(text) <= MESSAGE_CHARS else _clean_any(text, limit)
+
+
+def _clean_any(text: str, limit: int) -> str | None:
+    if not text.isascii():
+        text = text.encode("utf-8", "replace").decode("utf-8")
+    if not text.isprintable():
+        if "\x1b" in text:
+            text = _regex(_ANSI).sub(b"", text.encode()).decode("utf-8", "replace")
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+        # Line breaks are the rule in output and in long messages; looking at each character is dear.
+        if not text.replace("\n", "").replace("\t", "").isprintable():
+            text = text.translate(_CONTROL)
+    text = redact(text.strip())
+    return cap(text, limit) or None
+
+
+# The same errors come again and again; their texts need not be cleaned twice.
+_clean_short = lru_cache(maxsize=2_048)(_clean_any)

@@ -1,0 +1,120 @@
+"""Anything into facts: mappings, texts, results of commands, foreign exceptions.
+
+Invariant: total. Whatever is handed in, facts come out, and nothing that the object does can raise through here.
+Secrets go before anything is taken out: what is taken out loses the name that it stood under.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+from analyzer.classifier.reading import exceptions
+from analyzer.classifier.reading.bodies import read_body, read_output, read_text
+from analyzer.classifier.reading.draft import Draft, integer, plain
+from analyzer.classifier.reading.facts import MAX_CAUSES, Facts
+from analyzer.redaction import redact, redact_value
+
+_CACHED_CHARS = 2_000
+# Beside texts. Without bool and float: 1, 1.0 and True are one key of a cache.
+_FLAT = frozenset((int, type(None)))
+
+
+def extract(error: object) -> Facts:
+    """Normalised, redacted and capped facts of an exception, a mapping, a text or anything else. Never raises."""
+    if type(error) is Facts:
+        return error
+    try:
+        if type(error) is dict and len(error) <= 8 and _is_small(error):
+            return _extract_flat(tuple(error.items()))
+        return _extract(error, MAX_CAUSES)
+    except Exception:  # noqa: BLE001  # a foreign object may do anything when it is read
+        return Facts(exception_class=type(error).__name__[:200])
+
+
+def _is_small(error: dict[object, object]) -> bool:
+    length = 0
+    for value in error.values():
+        kind = type(value)
+        if kind is str:
+            length += len(value)  # type: ignore[arg-type]  # a str, as the line above says
+        elif kind not in _FLAT:
+            return False
+    return length < _CACHED_CHARS
+
+
+@lru_cache(maxsize=1_024)
+def _extract_flat(items: tuple[tuple[object, object], ...]) -> Facts:
+    """The same errors come again and again; a flat object need not be read twice."""
+    return _extract(dict(items), MAX_CAUSES)
+
+
+def _extract(error: object, causes: int) -> Facts:
+    draft = Draft()
+    if error is None:
+        return draft.finish()
+    if issubclass(type(error), BaseException):
+        return exceptions.read(error, causes)
+    text = plain(error)
+    if text is not None:
+        read_text(draft, redact(text))
+    elif isinstance(error, Mapping):
+        _read_mapping(draft, redact_value(error), causes)
+    elif isinstance(error, (list, tuple, int, float)):
+        read_body(draft, redact_value(error))
+    else:
+        return exceptions.read(error, causes)
+    return draft.finish()
+
+
+def _read_mapping(draft: Draft, error: Mapping[object, object], causes: int) -> None:
+    """An object as `analyzer classify -` reads it: what only a caller states is taken here, the rest is a body."""
+    rest: dict[object, object] = {}
+    for key, value in error.items():
+        if value is None:
+            continue
+        match key:
+            case "exit_code" | "exitCode" | "returncode":
+                draft.exit_code = integer(value) if not isinstance(value, str) else draft.exit_code
+            case "stdout" | "output":
+                draft.stdout = _stream(value)
+            case "stderr":
+                draft.stderr = _stream(value)
+            case "exception_class":
+                draft.exception_class = value.strip() or None if isinstance(value, str) else None
+            case "cause" | "caused_by":
+                draft.cause = _cause(value, causes)
+            case "connection" if isinstance(value, Mapping) and draft.cause is None:
+                draft.cause = _cause(value, causes)
+            case "timestamp" | "stack" | "traceback":
+                pass
+            case _:
+                rest[key] = value
+    read_output(draft)
+    if rest:
+        read_body(draft, rest)
+        if draft.cause is None:
+            draft.cause = _nested_cause(rest, causes)
+
+
+def _cause(value: object, causes: int) -> Facts | None:
+    if causes <= 0:
+        return None
+    facts = _extract(value, causes - 1)
+    return facts if facts != Facts() else None
+
+
+def _nested_cause(body: Mapping[object, object], causes: int) -> Facts | None:
+    """A cause one level down, as in records that hold the whole error object under `error`."""
+    inner = body.get("error")
+    if isinstance(inner, Mapping):
+        for key in ("cause", "connection"):
+            if isinstance(inner.get(key), Mapping):
+                return _cause(inner[key], causes)
+    return None
+
+
+def _stream(value: object) -> str | None:
+    if isinstance(value, (list, tuple)):
+        return "\n".join(text for text in map(plain, value) if text is not None) or None
+    return plain(value)

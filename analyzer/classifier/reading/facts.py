@@ -1,0 +1,117 @@
+"""Facts: everything the classifier may look at, flat and ready for JSON.
+
+Invariant: facts that `extract` made are normalised, redacted and capped, and `from_dict(to_dict(f)) == f` holds for any
+facts, so that a stored event can be judged again exactly as it was judged live.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+
+from analyzer.classifier.fast_frozen import quick
+
+MESSAGE_CHARS = 2_000
+STREAM_CHARS = 4_000
+NAME_CHARS = 200
+HEADER_CHARS = 300
+MAX_HEADERS = 24
+MAX_CAUSES = 5
+
+# Far beyond what `extract` makes, and far below what would exhaust the stack on a hand-written file.
+_MAX_STORED_CAUSES = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known about one error. Every field may be missing."""
+
+    status: int | None = None
+    """HTTP status."""
+    code: str | None = None
+    """Machine code: a provider's code, an errno name, an MCP number as text."""
+    type: str | None = None
+    """The provider's error type, or the built-in family of an exception."""
+    subtype: str | None = None
+    """Subtype of a stream-json result event."""
+    terminal_reason: str | None = None
+    failure_reason: str | None = None
+    """What a supervisor wrote down as the step's failure, such as `timeout` or `context_exhaustion`."""
+    is_error: bool | None = None
+    message: str | None = None
+    """Text of the error; the texts of nested bodies follow on lines of their own."""
+    provider: str | None = None
+    model: str | None = None
+    exception_class: str | None = None
+    exit_code: int | None = None
+    stdout: str | None = None
+    stderr: str | None = None
+    headers: Mapping[str, str] | None = field(default=None, hash=False)
+    """Lower-case names; retry, rate-limit-reset and request-id headers only."""
+    cause: Facts | None = None
+    """What this error was raised from."""
+
+    def to_dict(self) -> dict[str, object]:
+        """JSON-ready; fields that are None are left out."""
+        out: dict[str, object] = {}
+        for name in _NAMES:
+            value = getattr(self, name)
+            if value is None:
+                continue
+            if name == "headers":
+                value = dict(value)
+            elif name == "cause":
+                value = value.to_dict()
+            out[name] = value
+        return out
+
+    @classmethod
+    def from_dict(cls, d: Mapping[str, object]) -> Facts:
+        """Facts out of a stored object; values of the wrong type count as missing, nothing raises."""
+        return _from_dict(d, _MAX_STORED_CAUSES) or cls()
+
+
+facts_of = quick(Facts)
+"""Facts out of the values of all fields, in order."""
+
+_NAMES = tuple(each.name for each in fields(Facts))
+_TYPES: dict[object, type] = {
+    **dict.fromkeys(_NAMES, str),
+    "status": int,
+    "exit_code": int,
+    "is_error": bool,
+    "headers": Mapping,
+    "cause": Mapping,
+}
+
+
+def _from_dict(d: object, depth: int) -> Facts | None:
+    if not isinstance(d, Mapping):
+        return None
+    values: dict[str, object] = dict.fromkeys(_NAMES)
+    for name, value in d.items():
+        wanted = _TYPES.get(name)
+        if wanted is type(value):
+            values[name] = value
+        elif wanted is not None and isinstance(value, wanted):
+            values[name] = _checked(name, value, depth)
+    return facts_of(*values.values())
+
+
+def _checked(name: str, value: object, depth: int) -> object:
+    """The value of a field as it may stand there; None for one that may not."""
+    if name == "headers" and isinstance(value, Mapping):
+        return {k: v for k, v in value.items() if isinstance(k, str) and isinstance(v, str)}
+    if name == "cause":
+        return _from_dict(value, depth - 1) if depth > 0 else None
+    return None if isinstance(value, bool) else value
+
+
+def cap(text: str, limit: int) -> str:
+    """At most `limit` characters: head and tail, with a note between them that says how many went. Idempotent."""
+    if len(text) <= limit:
+        return text
+    room = limit - 40
+    head = room * 3 // 4
+    tail = room - head
+    return f"{text[:head]}\n[… {len(text) - room} characters cut …]\n{text[len(text) - tail :]}"

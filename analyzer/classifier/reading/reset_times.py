@@ -1,0 +1,299 @@
+"""When to come back: durations and moments out of headers and texts.
+
+Invariant: nothing here looks at a clock. A duration stays a duration; a wall-clock text becomes a moment only against
+the event's own time.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Any, NamedTuple
+
+import re2
+
+from analyzer.classifier.reading.ending import last_line
+from analyzer.classifier.reading.facts import MESSAGE_CHARS, STREAM_CHARS, Facts
+from analyzer.forking import kept_until_fork
+
+_MAX_SECONDS = 400 * 86_400.0
+_UNIT = r"(?:milliseconds?|millis|msecs?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|hr|h|days?|d|秒|分钟|小时|天)"
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_PATTERNS = {
+    # "try again in 11.054s", "resets in 6hr 29min", "reset after 8h44m7s", "retryDelay: 34s"
+    "duration": (
+        r"(?i)(?:\b(?:try|retry|retrying|resets?|refresh\w*|available|wait|back|regain access)\b(?: again)?"
+        r"(?: after| in| for)?|retryDelay|quotaResetDelay)[\s:=\"'~]+"
+        rf"((?:\d+(?:\.\d+)?\s*{_UNIT}[\s,]*)+)(?:[^0-9A-Za-z]|$)"
+    ),
+    "millis": r"(?i)\bretry[_-]after[_-]ms[\s:=\"']+(\d+(?:\.\d+)?)",
+    "seconds": r"(?i)\b(?:retry[_ -]after|resets_in_seconds|try again in)[\s:=\"']+(\d+(?:\.\d+)?)(?:[^\d.\w-]|\.?$)",
+    # "limit reached|1790000000", "resets_at: 1790000000"
+    "epoch": r"(?i)(?:limit reached\||resets?_at[\s:=\"']+|quotaResetTimeStamp[\s:=\"']+)(\d{10}(?:\d{3})?)(?:[^\d]|$)",
+    # "reset at 2027-01-02 10:30:00 +0800", "quotaResetTimeStamp: 2027-01-02T10:30:00Z"
+    "date": (
+        r"(?i)(?:resets?\w*|until|available|again|after|access)(?: again)?(?:[ _]at| on| after)?[\s:=\"']+"
+        r"(\d{4}-\d\d-\d\d)(?:[T ]| at )(\d\d:\d\d(?::\d\d)?)(?:\.\d+)?\s*(Z|UTC|[+-]\d\d:?\d\d)?"
+    ),
+    # "resets 3pm (America/Bogota)", "resets Feb 7, 11am", "reset at 9:30 AM", "resets at midnight UTC"
+    "clock": (
+        rf"(?i)\bresets?(?:\s+at|\s+on)?\s+(?:({'|'.join(_MONTHS)})[a-z]*\.?\s+(\d{{1,2}})(?:st|nd|rd|th)?"
+        r"(?:,|\s+at)?\s+(?:at\s+)?)?(?:(\d{1,2})(?::(\d\d))?\s*([ap])\.?m\b\.?|(\d{1,2}):(\d\d)|(midnight|noon))"
+        r"(?:\s*\(([A-Za-z][A-Za-z0-9_+\-/]{1,40})\)|\s+(UTC|GMT)\b)?"
+    ),
+}
+_DURATION, _MILLIS, _SECONDS, _EPOCH, _DATE, _CLOCK = range(6)
+TIME_PATTERNS = tuple(_PATTERNS.values())
+"""A text that none of these finds names no time; none of them sees case."""
+
+# For short texts only, such as group 1 of a duration; `(?a)` because RE2 knows ASCII digits and blanks only.
+_PARTS = re.compile(rf"(?ai)(\d+(?:\.\d+)?)[\t\n\f\r ]*({_UNIT})")
+_FACTORS = {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "秒": 1.0, "分": 60.0, "小": 3_600.0, "天": 86_400.0}
+
+
+class Clock(NamedTuple):
+    """A time as clocks of a zone show it, with or without its day."""
+
+    month: int | None
+    day: int | None
+    hour: int
+    minute: int
+    zone: str
+    """Name of the zone; empty for that of the event."""
+
+
+class Reset(NamedTuple):
+    """What the facts say about when to come back, before anybody's clock is consulted."""
+
+    seconds: float | None = None
+    moment: datetime | None = None
+    clock: Clock | None = None
+
+
+NOTHING = Reset()
+
+
+class _Compiled(NamedTuple):
+    check: Any
+    regexes: tuple[Any, ...]
+
+
+@kept_until_fork
+def _compiled() -> _Compiled:
+    check = re2.Set.SearchSet()
+    for pattern in TIME_PATTERNS:
+        check.Add(pattern)
+    check.Compile()
+    return _Compiled(check, tuple(re2.compile(pattern.encode()) for pattern in TIME_PATTERNS))
+
+
+def read(levels: Sequence[Facts], *, limited: bool) -> Reset:
+    """What an error and its causes say; headers come before texts.
+
+    Reset headers of rate limits stand on successful answers too, so they count only where a limit was hit (`limited`).
+    """
+    for level in levels:
+        if level.headers:
+            found = _from_headers(level.headers, limited)
+            if found != NOTHING:
+                return found
+    for level in levels:
+        for text in _texts(level):
+            found = from_text(text.encode("utf-8", "replace"))
+            if found is not NOTHING:
+                return found
+    return NOTHING
+
+
+def _texts(level: Facts) -> Iterator[str]:
+    """The message, then the output: its last words, of a limit first, before the times that may be quoted in it."""
+    if level.message:
+        yield level.message[:MESSAGE_CHARS]
+    streams = [text[:STREAM_CHARS] for text in (level.stderr, level.stdout) if text]
+    yield from sorted((last_line(text) for text in streams), key=lambda line: "limit" not in line.lower())
+    yield from streams
+
+
+def from_text(text: bytes) -> Reset:
+    """The first duration, moment and wall-clock time that a text names."""
+    compiled = _compiled()
+    hits = compiled.check.Match(text)
+    if not hits:
+        return NOTHING
+    found = {number: compiled.regexes[number].search(text) for number in hits}
+    seconds, moment, clock = _seconds(found), _moment(found), None
+    if _CLOCK in found:
+        clock = _clock(found[_CLOCK])
+    return NOTHING if seconds is None and moment is None and clock is None else Reset(seconds, moment, clock)
+
+
+def resolve(clock: Clock, at: datetime) -> datetime | None:
+    """The next time after `at` that clocks of the zone show this; None where the zone or the day does not exist."""
+    aware = at if at.tzinfo is not None else at.replace(tzinfo=UTC)
+    zone = _zone(clock.zone, aware)
+    if zone is None:
+        return None
+    try:
+        local = aware.astimezone(zone)
+        target = local.replace(hour=clock.hour, minute=clock.minute, second=0, microsecond=0, fold=0)
+        if clock.month is not None and clock.day is not None:
+            target = target.replace(month=clock.month, day=clock.day)
+            if target < local - timedelta(days=1):
+                target = target.replace(year=target.year + 1)
+        elif target <= local:
+            target += timedelta(days=1)
+        return target.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _seconds(found: Mapping[int, Any]) -> float | None:
+    if _DURATION in found:
+        return duration_seconds(found[_DURATION][1].decode("utf-8", "replace"))
+    if _MILLIS in found:
+        return _sane(float(found[_MILLIS][1]) / 1000)
+    return _sane(float(found[_SECONDS][1])) if _SECONDS in found else None
+
+
+def _moment(found: Mapping[int, Any]) -> datetime | None:
+    if _EPOCH in found:
+        return _epoch(float(found[_EPOCH][1]))
+    if _DATE not in found:
+        return None
+    match = found[_DATE]
+    return _iso(f"{match[1].decode()}T{match[2].decode()}", match[3].decode() if match[3] is not None else "")
+
+
+def _clock(match: Any) -> Clock | None:
+    half, word, month, day = match[5], match[8], match[1], match[2]
+    if word is not None:
+        hour, minute = (0 if word.lower() == b"midnight" else 12), 0
+    elif half is not None:
+        hour, minute = int(match[3]), int(match[4] or 0)
+        if not 1 <= hour <= 12:
+            return None
+        hour = hour % 12 + (12 if half.lower() == b"p" else 0)
+    else:
+        hour, minute = int(match[6]), int(match[7])
+    number = None
+    if month is not None:
+        name = month.decode("ascii", "replace").lower()
+        # RE2 folds more than ASCII: a long s is an s to it, and no month to us.
+        if name not in _MONTHS:
+            return None
+        number = _MONTHS.index(name) + 1
+    zone = match[9]
+    named = zone.decode("ascii", "replace") if zone is not None else "UTC" if match[10] is not None else ""
+    return Clock(number, int(day) if day is not None else None, hour, minute, named)
+
+
+def _zone(name: str, at: datetime) -> tzinfo | None:
+    if not name:
+        return at.tzinfo
+    if name.upper() in ("UTC", "GMT"):
+        return UTC
+    from zoneinfo import ZoneInfo  # only for texts with a zone
+
+    try:
+        return ZoneInfo(name)
+    except Exception:  # noqa: BLE001  # the zone database is foreign: a bad key raises one of several things
+        return None
+
+
+def _from_headers(headers: Mapping[str, str], limited: bool) -> Reset:
+    millis = _float(headers.get("retry-after-ms"))
+    if millis is not None:
+        return Reset(seconds=_sane(millis / 1000))
+    after = headers.get("retry-after")
+    if after is not None:
+        found = header_value(after)
+        if found != NOTHING:
+            return found
+    if not limited:
+        return NOTHING
+    resets = [header_value(text) for name, text in headers.items() if "reset" in name]
+    # Which of several limits was hit is not said; the last one to reset is safe.
+    return Reset(
+        max((reset.seconds for reset in resets if reset.seconds is not None), default=None),
+        max((reset.moment for reset in resets if reset.moment is not None), default=None),
+    )
+
+
+def header_value(text: str) -> Reset:
+    """A header's value: seconds, an epoch in s or ms, `6m0s`, an ISO moment or an HTTP date."""
+    text = text.strip()[:100]
+    number = _float(text)
+    if number is not None:
+        # Nobody waits thirty years: larger numbers are moments.
+        return Reset(moment=_epoch(number)) if number >= 1e9 else Reset(seconds=_sane(number))
+    seconds = duration_seconds(text)
+    if seconds is not None:
+        return Reset(seconds=seconds)
+    moment = _iso(text, "")
+    return Reset(moment=moment if moment is not None else _http_date(text))
+
+
+def duration_seconds(text: str) -> float | None:
+    """Seconds of `6m0s`, `8h44m7s`, `20ms`, `6hr 29min`, `5 days`; None for anything else."""
+    raw = text.strip().strip("~ ,")
+    whole = _PARTS.fullmatch(raw)
+    if whole is not None:
+        return _sane(float(whole[1]) * _factor(whole[2].lower()))
+    total, end = 0.0, 0
+    for match in _PARTS.finditer(raw):
+        if raw[end : match.start()].strip(" ,\t"):
+            return None
+        number, unit = match.groups()
+        total += float(number) * _factor(unit.lower())
+        end = match.end()
+    if end == 0 or raw[end:].strip(" ,.\t"):
+        return None
+    return _sane(total)
+
+
+def _factor(unit: str) -> float:
+    return 0.001 if unit.startswith(("ms", "milli")) else _FACTORS[unit[0]]
+
+
+def _float(text: str | None) -> float | None:
+    if text is None:
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def _sane(seconds: float) -> float | None:
+    return round(seconds, 6) if 0 <= seconds <= _MAX_SECONDS else None
+
+
+def _epoch(number: float) -> datetime | None:
+    try:
+        return datetime.fromtimestamp(number / 1000 if number >= 1e11 else number, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _iso(text: str, zone: str) -> datetime | None:
+    """An ISO moment; one without a zone is read as UTC."""
+    if len(text) < 10 or not text[:4].isdigit():
+        return None
+    try:
+        moment = datetime.fromisoformat(text + ("+00:00" if zone.upper() in ("Z", "UTC") else zone))
+        return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _http_date(text: str) -> datetime | None:
+    from email.utils import parsedate_to_datetime  # 10 ms that HTTP dates alone cost
+
+    try:
+        moment = parsedate_to_datetime(text)
+        return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None

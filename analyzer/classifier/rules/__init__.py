@@ -1,0 +1,1 @@
+"""Rules as data: loaded, indexed, matched, decided by, explained and checked."""

@@ -1,0 +1,136 @@
+"""The rule that decides: over the evidence of one level of facts, then over the chain of causes.
+
+Invariant: a pure function of facts and ruleset; live, batch and explanation all ask here.
+"""
+
+from __future__ import annotations
+
+from analyzer.classifier.reading.facts import Facts
+from analyzer.classifier.rules.hearing import Passage, leading_name, listen, succeeded
+from analyzer.classifier.rules.index import Decision, Index
+from analyzer.classifier.rules.loading import LINE, SIGNAL, TEXT, normal_name
+
+_MAX_LEVELS = 8
+_WORDS = (LINE, SIGNAL, TEXT)
+_SAYING_NOTHING = (None, "general_error", "unknown")
+"""Failure reasons that no rule could be made of."""
+
+
+Basis = tuple[Index, Decision, Facts]
+"""Where a decision fell, and on which facts of the chain: enough to say later what it was based on."""
+
+
+def chain(facts: Facts) -> list[Facts]:
+    """The facts and their causes, outermost first."""
+    levels = [facts]
+    while levels[-1].cause is not None and len(levels) < _MAX_LEVELS:
+        levels.append(levels[-1].cause)
+    return levels
+
+
+def judge(facts: Facts, index: Index) -> tuple[Decision, Facts, bool]:
+    """The decision, the level of the chain of causes that it fell on, and whether any text may name a time.
+
+    It is the outermost level that a rule explains; a symptom gives way to what lies beneath it, but not to an abort: a
+    timeout cancels what it waits for, so a cancellation beneath it is its own doing.
+    """
+    left, heard, _ = holding(facts, index)
+    found = index.decisions[(left & -left).bit_length() - 1] if left else None
+    level = facts
+    if facts.cause is not None:
+        heard |= index.timely
+        if found is None or found.symptom:
+            found, level = _beneath(facts, index, found)
+    if found is None:
+        found = index.silent if _says_nothing(facts) else index.nothing
+    return found, level, heard & index.timely != 0
+
+
+def _beneath(facts: Facts, index: Index, found: Decision | None) -> tuple[Decision | None, Facts]:
+    level = facts
+    for beneath in chain(facts)[1:]:
+        left = holding(beneath, index)[0]
+        if left:
+            deeper = index.decisions[(left & -left).bit_length() - 1]
+            if found is None or deeper.answer[0] != "unknown":
+                found, level = deeper, beneath
+                if not deeper.symptom:
+                    break
+    return found, level
+
+
+def holding(facts: Facts, index: Index, passages: list[Passage] | None = None) -> tuple[int, int, int | None]:
+    """One level, causes aside: mask of the rules that hold, what its texts say, and the status that the rules saw."""
+    message, code, kind = facts.message, facts.code, facts.type
+    if succeeded(facts):
+        heard, status, speaking = index.timely, facts.status, 0
+    else:
+        heard, status = listen(facts, index, passages)
+        speaking = index.by_name.get(leading_name(message), 0) if message else 0
+    width = index.width
+    if heard:
+        # Three segments are evidence, two are guards; see Index.
+        speaking |= heard | heard >> width | heard >> 2 * width
+    if code:
+        speaking |= index.by_machine_name.get(normal_name(code), 0)
+    if kind:
+        speaking |= index.by_machine_name.get(normal_name(kind), 0)
+    if facts.exception_class:
+        speaking |= index.by_name.get(normal_name(facts.exception_class), 0)
+    if status is not None:
+        speaking |= index.by_status.get(status, 0)
+    if facts.subtype is not None:
+        speaking |= index.by_subtype.get(facts.subtype, 0)
+    if facts.terminal_reason is not None:
+        speaking |= index.by_terminal_reason.get(facts.terminal_reason, 0)
+    if facts.failure_reason is not None:
+        speaking |= index.by_failure_reason.get(facts.failure_reason, 0)
+    if facts.exit_code is not None:
+        speaking |= index.by_exit_code.get(facts.exit_code, 0)
+    speaking &= index.full
+    if speaking:
+        missing = index.only_text & ~(heard >> 3 * width)
+        speaking &= ~(index.ruled_out(status) | missing | heard >> 4 * width)
+        if speaking & index.provided:
+            speaking &= ~index.provided | index.by_provider.get((facts.provider or "").lower(), 0)
+    return speaking, heard, status
+
+
+def evidence(index: Index, decision: Decision, facts: Facts) -> str:
+    """The strongest evidence of a rule that held, for people: `type overloaded_error`, `status 429`, `text …`."""
+    number = decision.number
+    rule = index.ruleset.rules[number]
+    passages: list[Passage] = []
+    status = holding(facts, index, passages)[2]
+    wanted = index.ruleset.compiled.wanted[number]
+    for name in ("code", "type", "exception_class"):
+        value = getattr(facts, name)
+        if value and normal_name(value) in wanted:
+            return f"{name} {value[:80]}"
+    if facts.subtype in rule.subtypes:
+        return f"subtype {facts.subtype}"
+    if facts.terminal_reason in rule.terminal_reasons:
+        return f"terminal_reason {facts.terminal_reason}"
+    if facts.failure_reason in rule.failure_reasons:
+        return f"failure_reason {facts.failure_reason}"
+    for passage in passages:
+        for found in passage.found:
+            pattern = index.patterns[found]
+            if pattern.rule == number and pattern.kind in _WORDS and index.weights[found] & passage.counting:
+                match = pattern.regex.search(passage.text)
+                words = match.group().decode("utf-8", "replace").strip() if match is not None else ""
+                return f"text {words[:80]!r}"
+    if status in rule.statuses:
+        return f"status {status}"
+    if facts.exit_code in rule.exit_codes:
+        return f"exit_code {facts.exit_code}"
+    return f"name {(facts.message or '')[:80].split(':', 1)[0]!r}"
+
+
+def _says_nothing(facts: Facts) -> bool:
+    if succeeded(facts):
+        return True
+    if facts.failure_reason not in _SAYING_NOTHING:
+        return False
+    spoken = (facts.status, facts.code, facts.type, facts.subtype, facts.terminal_reason, facts.message)
+    return all(value is None for value in (*spoken, facts.exception_class, facts.stdout, facts.stderr, facts.cause))

@@ -1,0 +1,151 @@
+"""Why an error got its reason: every rule that spoke, what it spoke of, what held it back, and why the winner won.
+
+Invariant: the winner is the one that `classify` names; explaining asks the same questions and decides nothing itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import lru_cache
+
+from analyzer.classifier.engine import Classification, classify_facts
+from analyzer.classifier.reading.extract import extract
+from analyzer.classifier.reading.facts import Facts
+from analyzer.classifier.rules.deciding import chain, evidence, holding, judge
+from analyzer.classifier.rules.hearing import LOOSE_CHARS, Passage, succeeded
+from analyzer.classifier.rules.index import Index, index_of
+from analyzer.classifier.rules.loading import default_ruleset
+from analyzer.classifier.rules.ruleset import Rule, Ruleset, make
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """One rule with evidence on one level of an error."""
+
+    rule: str
+    reason: str
+    detail: str | None
+    level: int
+    """0 is the error itself, 1 its cause, and so on."""
+    position: int
+    """Its place among the rules, from 1; the lowest wins."""
+    matched: str
+    """What it matched on."""
+    held_back: str | None
+    """The guard that objects; none of them where it holds."""
+    decides: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A classification with all that spoke for and against it."""
+
+    classification: Classification
+    levels: tuple[Facts, ...]
+    """The facts as the classifier saw them, causes after what they caused."""
+    statuses: tuple[int | None, ...]
+    """The status that the rules saw on each level: as given, else as a text states it."""
+    matches: tuple[Match, ...]
+    """In the order in which they were asked."""
+    why: tuple[str, ...]
+    """Sentences."""
+
+
+def explain(error: object, *, at: datetime | None = None, ruleset: Ruleset | None = None) -> Explanation:
+    """Explains anything that `classify` takes."""
+    facts = extract(error)
+    rules = default_ruleset() if ruleset is None else ruleset
+    index = index_of(rules)
+    decision, deciding, _ = judge(facts, index)
+    levels = chain(facts)
+    matches: list[Match] = []
+    for depth, level in enumerate(levels):
+        winner = decision.number if level is deciding else -1
+        matches += _matches(index, level, depth, winner)
+    return Explanation(
+        classify_facts(facts, at=at, ruleset=rules),
+        tuple(levels),
+        tuple(holding(level, index)[2] for level in levels),
+        tuple(matches),
+        tuple(_why(index, levels, matches)),
+    )
+
+
+def _matches(index: Index, level: Facts, depth: int, winner: int) -> Iterator[Match]:
+    holds, heard, status = holding(level, index)
+    unguarded = _unguarded(index.ruleset)
+    speaks = holding(level, unguarded)[0]
+    for number, rule in enumerate(index.ruleset.rules):
+        if speaks >> number & 1:
+            holding_back = None if holds >> number & 1 else _objection(index, rule, number, heard, status, level)
+            matched = evidence(unguarded, unguarded.decisions[number], level)
+            yield Match(rule.id, rule.reason, rule.detail, depth, number + 1, matched, holding_back, number == winner)
+
+
+@lru_cache(maxsize=2)
+def _unguarded(ruleset: Ruleset) -> Index:
+    """The same rules without their guards: what would speak if nothing objected."""
+    bare = tuple(
+        replace(rule, only_status=(), not_status=(), only_text=(), not_text=(), only_providers=())
+        for rule in ruleset.rules
+    )
+    return index_of(make(bare, ruleset.status_patterns, ruleset.prose_patterns))
+
+
+def _objection(index: Index, rule: Rule, number: int, heard: int, status: int | None, level: Facts) -> str:
+    if rule.only_status and status not in rule.only_status:
+        return f"only_status: the status is {'not known' if status is None else status}"
+    if rule.not_status and status in rule.not_status:
+        return f"not_status: the status is {status}"
+    if heard >> 4 * index.width + number & 1:
+        return "not_text: a text says what rules it out"
+    if rule.only_text and not heard >> 3 * index.width + number & 1:
+        return "only_text: no text says what it asks for"
+    return f"only_providers: the provider is {level.provider or 'not known'}"
+
+
+def _why(index: Index, levels: list[Facts], matches: list[Match]) -> Iterator[str]:
+    winner = next((match for match in matches if match.decides), None)
+    if winner is None:
+        yield from _why_none(index, levels, matches)
+        return
+    rivals = [match for match in matches if match.level == winner.level and not match.held_back and not match.decides]
+    if rivals:
+        names = ", ".join(match.rule for match in rivals)
+        yield (
+            f"{winner.rule} is number {winner.position} of {len(index.ruleset.rules)} rules and stands above the "
+            f"others that match: {names}."
+        )
+    else:
+        yield f"{winner.rule} is the only rule that matches{' this level' if len(levels) > 1 else ''}."
+    if winner.level:
+        above = [match.rule for match in matches if match.level < winner.level and not match.held_back]
+        wrapper = f"says only what a wrapper says ({', '.join(above)})" if above else "says nothing that a rule knows"
+        yield f"The error itself {wrapper}, so the cause decides."
+    elif any(match.level for match in matches):
+        yield "A rule explains the error itself, so its causes were not asked."
+    yield from _unheard(index, levels[winner.level])
+
+
+def _why_none(index: Index, levels: list[Facts], matches: list[Match]) -> Iterator[str]:
+    if matches:
+        yield "Every rule that matches is held back by a guard of its own."
+    elif not succeeded(levels[0]):
+        yield "No rule knows any of it."
+    for level in levels:
+        yield from _unheard(index, level)
+
+
+def _unheard(index: Index, facts: Facts) -> Iterator[str]:
+    """What was not listened to, and why."""
+    if succeeded(facts):
+        yield "The run went well, so its words are no error's."
+        return
+    passages: list[Passage] = []
+    holding(facts, index, passages)
+    if any(index.weights[number] & index.prose for passage in passages for number in passage.found):
+        yield "A text reads like a report of work, so loose words in it do not count."
+    if facts.message and len(facts.message) > LOOSE_CHARS and (facts.status or 0) < 400:
+        yield f"The message is longer than {LOOSE_CHARS} characters, so only whole lines and names in it count."

@@ -1,0 +1,160 @@
+"""What an error says, and where: each text that may count, matched once against all patterns of a ruleset.
+
+Invariant: words of a run that went well never count; output of a failed command counts by whole lines and by its error
+lines, the rest of it is an agent's prose; and what is strict about output counts as its last words alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import re2
+
+from analyzer.classifier.reading.ending import last_line, last_words
+from analyzer.classifier.reading.facts import MESSAGE_CHARS, STREAM_CHARS, Facts
+from analyzer.classifier.rules.index import Index
+from analyzer.classifier.rules.loading import STATUS, normal_name
+from analyzer.forking import kept_until_fork
+
+LOOSE_CHARS = 600
+"""Errors state their cause early: in a longer text only whole lines and names count, unless a status says
+that it is one."""
+
+SHORT_CHARS = 200
+"""A failed command that prints one line of this length on stdout prints its error there."""
+
+_SAYING_NO_CAUSE = (None, "success", "error_during_execution")
+"""Subtypes of a result record that leave open why the run failed."""
+
+_ERROR_LINE = r"(?mi)^[\s>*•⎿│|\[(-]*(?:api error|[a-z_.]*(?:error|exception)|fatal)\b\s*[:(\[\d][^\n]*"
+
+
+@kept_until_fork
+def _error_line() -> Any:
+    return re2.compile(_ERROR_LINE.encode())
+
+
+class Passage(NamedTuple):
+    """One text that was matched, for those who want to know what was found where."""
+
+    text: bytes
+    found: list[int]
+    """Pattern numbers, in the order in which they were found."""
+    counting: int
+    """Mask of what counts in this text."""
+
+
+def succeeded(facts: Facts) -> bool:
+    """Whether this is a run that went well, whose words are no error's."""
+    if facts.is_error is not None:
+        return not facts.is_error
+    return facts.exit_code == 0
+
+
+def listen(facts: Facts, index: Index, passages: list[Passage] | None = None) -> tuple[int, int | None]:
+    """What the texts of an error say, as bits of the index, and its status: as given, else as a text states it.
+
+    With `passages`, they are added there. Ask only for facts of a run that did not go well.
+    """
+    heard = 0
+    status = facts.status
+    message = facts.message
+    if message:
+        if len(message) > MESSAGE_CHARS:
+            message = message[:MESSAGE_CHARS]
+        text = message.encode("utf-8", "replace")
+        loose = len(text) <= LOOSE_CHARS or (status is not None and status >= 400)
+        counting = index.words if loose else index.strict
+        heard, status = _match(index, text, counting, status, passages, status is None)
+    if facts.stderr or facts.stdout:
+        more, status = _listen_to_streams(facts, index, status, passages)
+        heard |= more
+    return heard, status
+
+
+def _listen_to_streams(
+    facts: Facts, index: Index, status: int | None, passages: list[Passage] | None
+) -> tuple[int, int | None]:
+    """A stream counts by its strict kinds of words; all words count in its error lines, and where it is short."""
+    heard = 0
+    failed = facts.exit_code is not None and facts.exit_code != 0
+    speaking = index.stream_failed if failed else index.stream
+    for stream, is_stdout in ((facts.stderr, False), (facts.stdout, True)):
+        if not stream:
+            continue
+        if is_stdout and not failed:
+            # It says nothing about the error; when to come back may still stand there.
+            heard |= index.timely
+            continue
+        text = stream[:STREAM_CHARS].encode("utf-8", "replace")
+        alone = _alone(text) if is_stdout else len(text) <= LOOSE_CHARS
+        kinds = index.words if alone else index.lines if is_stdout else index.strict
+        more, status = _match(index, text, speaking & kinds, status, passages, True)
+        if more & index.final:
+            # An agent reads, echoes and prints such lines; what ended it is what it said last.
+            more &= ~index.final
+            if passages:
+                passages[-1] = passages[-1]._replace(counting=passages[-1].counting & ~index.final)
+            own = _own_end(facts, stream, facts.stderr if is_stdout else facts.stdout)
+            if own:
+                more |= _match(index, own, speaking & index.final, status, passages, False)[0]
+        heard |= more
+        lines = b"" if alone else b"\n".join([match.group() for match in _error_line().finditer(text)])
+        if lines:
+            more, status = _match(index, lines, speaking & index.words & ~index.final, status, passages, False)
+            heard |= more
+    return heard, status
+
+
+def _own_end(facts: Facts, stream: str, other: str | None) -> bytes:
+    """What ended a failed command, as this stream says at its end; empty where something else says another cause."""
+    if facts.is_error and (facts.message or facts.subtype not in _SAYING_NO_CAUSE):
+        return b""  # the agent's own record tells how it ended
+    ending = last_line(other).encode("utf-8", "replace") if other else b""
+    if ending and _error_line().fullmatch(ending) is not None and b"limit" not in ending.lower():
+        return b""
+    return last_words(stream).encode("utf-8", "replace")
+
+
+def _alone(text: bytes) -> bool:
+    """Whether this is all that a failed command had to say on stdout."""
+    return len(text) <= SHORT_CHARS and b"\n" not in text and text[:1] not in b"{["
+
+
+def _match(
+    index: Index, text: bytes, counting: int, status: int | None, passages: list[Passage] | None, prose: bool
+) -> tuple[int, int | None]:
+    """What counts in a text, and the status; where it may be prose and begins like it, loose words do not count."""
+    found = index.match_ascii(text) if text.isascii() else index.match(text)
+    if not found:
+        return 0, status
+    heard = 0
+    weights = index.weights
+    for number in found:
+        heard |= weights[number]
+    if prose and heard >= index.prose:
+        counting &= index.not_prose
+    heard &= counting
+    if status is None and heard >= index.status:
+        status = _stated_status(index, text, found)
+    if passages is not None:
+        passages.append(Passage(text, found, counting))
+    return heard, status
+
+
+def _stated_status(index: Index, text: bytes, found: list[int]) -> int | None:
+    for number in found:
+        pattern = index.patterns[number]
+        if pattern.kind == STATUS:
+            match = pattern.regex.search(text)
+            if match is not None:
+                return int(match.group(1))
+    return None
+
+
+def leading_name(message: str) -> str:
+    """The normal name of a message that is one name, or begins with one and a colon, as logs print exceptions."""
+    first = message[:120].split(None, 1)[0] if message[:1].isalpha() else ""
+    if first.endswith(":") or len(first) == len(message):
+        return normal_name(first.rstrip(":"))
+    return ""

@@ -1,0 +1,202 @@
+"""A ruleset as bit masks: a piece of evidence is the set of rules it speaks for, a decision a few integer operations.
+
+Invariant: bit i stands for rule i, so the lowest bit of what is left is the first rule that holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import re2
+
+from analyzer.classifier.reading.reset_times import TIME_PATTERNS
+from analyzer.classifier.recovery_table import decide, remediation
+from analyzer.classifier.rules.loading import LINE, NOT, ONLY, PROSE, SIGNAL, STATUS, TEXT, Pattern, Rule, Ruleset
+from analyzer.classifier.rules.matching import ascii_matcher, utf8_matcher
+from analyzer.forking import kept_until_fork
+
+NO_RULE = "none"
+
+Answer = tuple[str, str | None, bool, str, str]
+"""`(reason, detail, retryable, action, rule)`."""
+
+_TIME = "time"
+_SEGMENTS = (LINE, SIGNAL, TEXT, ONLY, NOT)
+# Reasons for which it matters when to come back; a spent quota names its reset too.
+_WITH_TIMES = frozenset(("rate_limited", "network_transient", "auth_error"))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decision:
+    """What follows once a rule decided: the same for every error that it decides."""
+
+    rule: Rule | None
+    number: int
+    """Index of the rule; -1 where none held."""
+    symptom: bool
+    answer: Answer
+    remediation: str
+    timed: bool
+    """Whether it matters when to come back."""
+    limited: bool
+    counted: bool
+    """Whether token counts matter."""
+
+
+class Index:
+    """The masks of one ruleset.
+
+    What texts say is one integer: a segment of bits for each kind of pattern (`line`, `signal`, `text`, `only_text`,
+    `not_text`), as wide as there are rules, then a bit each for a text that may name a time, for one that states a
+    status, and for prose.
+    """
+
+    __slots__ = (
+        "by_exit_code",
+        "by_failure_reason",
+        "by_machine_name",
+        "by_name",
+        "by_provider",
+        "by_status",
+        "by_subtype",
+        "by_terminal_reason",
+        "decisions",
+        "final",
+        "full",
+        "lines",
+        "match",
+        "match_ascii",
+        "not_prose",
+        "nothing",
+        "objecting",
+        "only_text",
+        "patterns",
+        "prose",
+        "provided",
+        "ruleset",
+        "silent",
+        "status",
+        "stream",
+        "stream_failed",
+        "strict",
+        "timely",
+        "weights",
+        "width",
+        "words",
+    )
+
+    def __init__(self, ruleset: Ruleset) -> None:
+        compiled, rules = ruleset.compiled, ruleset.rules
+        self.ruleset = ruleset
+        # Compiled here: a ruleset may come from before a fork, its patterns are as it were another process's.
+        own = [Pattern(p.kind, p.rule, re2.compile(p.regex.pattern, p.regex.options)) for p in compiled.patterns]
+        self.patterns = [*own, *(Pattern(_TIME, -1, None) for _ in TIME_PATTERNS)]
+        texts = [*(pattern.regex.pattern.decode() for pattern in compiled.patterns), *TIME_PATTERNS]
+        self.match_ascii = ascii_matcher(texts)
+        self.match = utf8_matcher(texts)
+        self.width = len(rules)
+        self.decisions = [_decision(number, rule) for number, rule in enumerate(rules)]
+        self.nothing = _decision(-1, None)
+        self.silent = _decision(-1, None, "no_detail")
+        self._weigh()
+        self.by_name = _masks(compiled.names)
+        self.by_machine_name = {
+            name: self.by_name.get(name, 0) | _mask(compiled.types.get(name, ()))
+            for name in (*compiled.names, *compiled.types)
+        }
+        """Names that hold in `code` and `type`: those of classes, and those of machines alone."""
+        self.by_subtype = _masks(compiled.subtypes)
+        self.by_terminal_reason = _masks(compiled.terminal_reasons)
+        self.by_failure_reason = _masks(compiled.failure_reasons)
+        self.by_exit_code = _masks(compiled.exit_codes)
+        self.by_status = _masks(compiled.statuses)
+        self._guard()
+
+    def _weigh(self) -> None:
+        width = self.width
+        shift = {kind: position * width for position, kind in enumerate(_SEGMENTS)}
+        self.full = (1 << width) - 1
+        """All rules."""
+        segment = {kind: self.full << shift[kind] for kind in _SEGMENTS}
+        self.timely = 1 << (len(_SEGMENTS) * width)
+        """Set where a text may name a time at which to come back."""
+        self.status = self.timely << 1
+        """Set where a text states a status."""
+        self.prose = self.status << 1
+        """Set where a text only speaks of errors."""
+        special = {_TIME: self.timely, STATUS: self.status, PROSE: self.prose}
+        self.weights: list[int] = [
+            special.get(pattern.kind) or 1 << (shift[pattern.kind] + pattern.rule) for pattern in self.patterns
+        ]
+        """Pattern number → its bit."""
+        everything = self.prose | self.status | (self.status - 1)
+        self.not_prose = everything & ~(segment[TEXT] | self.status)
+        self.words = everything & ~self.prose
+        self.strict = self.words & ~segment[TEXT]
+        self.lines = self.strict & ~segment[SIGNAL] & ~self.status
+        strict_rules = _mask(n for n, rule in enumerate(self.ruleset.rules) if rule.strict_streams)
+        self.final = strict_rules << shift[LINE]
+        """What output says only by its last words."""
+        but_lines = sum(strict_rules << shift[kind] for kind in _SEGMENTS if kind != LINE)
+        self.stream_failed = everything & ~but_lines
+        self.stream = self.stream_failed & ~self.final
+        """What output may say of a command that did not fail."""
+
+    def _guard(self) -> None:
+        rules = list(enumerate(self.ruleset.rules))
+        self.only_text = _mask(number for number, rule in rules if rule.only_text)
+        self.provided = _mask(number for number, rule in rules if rule.only_providers)
+        providers = {provider for _, rule in rules for provider in rule.only_providers}
+        self.by_provider = {
+            provider: _mask(number for number, rule in rules if provider in rule.only_providers)
+            for provider in providers
+        }
+        statuses: set[int | None] = {None}
+        for _, rule in rules:
+            statuses.update(rule.only_status, rule.not_status)
+        self.objecting = {
+            status: _mask(
+                number
+                for number, rule in rules
+                if (rule.only_status and status not in rule.only_status) or status in rule.not_status
+            )
+            for status in statuses
+        }
+        """Status → the rules that it rules out; a status that no rule names objects like no status."""
+
+    def ruled_out(self, status: int | None) -> int:
+        """The rules that this status rules out."""
+        found = self.objecting.get(status)
+        return self.objecting[None] if found is None else found
+
+
+def _decision(number: int, rule: Rule | None, detail: str | None = None) -> Decision:
+    reason = "unknown" if rule is None else rule.reason
+    detail = detail if rule is None else rule.detail
+    return Decision(
+        rule=rule,
+        number=number,
+        symptom=rule is not None and rule.symptom,
+        answer=(reason, detail, *decide(reason, detail), NO_RULE if rule is None else rule.id),
+        remediation=remediation(reason, detail),
+        timed=rule is not None and reason in _WITH_TIMES,
+        limited=reason == "rate_limited",
+        counted=reason == "context_overflow",
+    )
+
+
+def _mask(numbers: Iterable[int]) -> int:
+    mask = 0
+    for number in numbers:
+        mask |= 1 << number
+    return mask
+
+
+def _masks(table: Mapping[Any, Iterable[int]]) -> dict[Any, int]:
+    return {key: _mask(numbers) for key, numbers in table.items()}
+
+
+index_of = kept_until_fork(Index, most=8)
+"""The index of a ruleset, made once."""

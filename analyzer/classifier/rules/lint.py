@@ -1,0 +1,187 @@
+"""The lint of a ruleset: does each rule find its examples first, does another one hide it, what does it cost.
+
+Invariant: looks and reports; a ruleset that loads can be linted, and the same ruleset and corpus give the same report.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import re2
+
+from analyzer.classifier.reading.extract import extract
+from analyzer.classifier.rules.deciding import chain, holding, judge
+from analyzer.classifier.rules.index import Index, index_of
+from analyzer.classifier.rules.ruleset import Rule, Ruleset
+
+MAX_RULE_SIZE = 4_000
+"""Instructions of RE2 that the patterns of one rule and one kind may take together."""
+MAX_TOTAL_SIZE = 60_000
+"""Instructions that all patterns may take: beyond it the automaton no longer fits in the caches of a processor."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong with a rule."""
+
+    kind: str
+    """`example`, `counter_example`, `shadowed`, `cost` or `never_hit`."""
+    rule: str
+    """Its id; `*` for the ruleset as a whole."""
+    place: str
+    """`file:line` of the rule."""
+    message: str
+    example: object = None
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """Two rules that match one example; order decides between them, which is what order is for."""
+
+    rule: str
+    """The rule whose example it is."""
+    other: str
+    """The rule further down that matches too."""
+    examples: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lint:
+    """What the lint of one ruleset says."""
+
+    ruleset: str
+    rules: int
+    examples: int
+    counter_examples: int
+    program_size: int
+    """RE2 instructions of all patterns."""
+    findings: tuple[Finding, ...]
+    overlaps: tuple[Overlap, ...]
+    corpus_lines: int | None = None
+
+
+def lint(ruleset: Ruleset, corpus: Iterable[object] | None = None) -> Lint:
+    """Every finding of a ruleset; with a corpus of errors, also the rules that none of them ever hits."""
+    index = index_of(ruleset)
+    sizes = _sizes(ruleset)
+    findings: list[Finding] = []
+    overlaps: Counter[tuple[str, str]] = Counter()
+    for number, rule in enumerate(ruleset.rules):
+        findings += _examples(index, number, rule, overlaps)
+        findings += _counter_examples(index, number, rule)
+        findings += _cost(ruleset, rule, sizes)
+    total = sum(size for _, _, size in sizes)
+    if total > MAX_TOTAL_SIZE:
+        message = f"all patterns together take {total:,} instructions of RE2, more than {MAX_TOTAL_SIZE:,}"
+        findings.append(Finding("cost", "*", "", message))
+    lines: int | None = None
+    if corpus is not None:
+        hits, lines = _hits(index, corpus)
+        findings += [
+            Finding("never_hit", rule.id, _place(ruleset, rule), f"none of {lines:,} lines of the corpus hits it")
+            for number, rule in enumerate(ruleset.rules)
+            if not hits >> number & 1
+        ]
+    return Lint(
+        ruleset=ruleset.digest,
+        rules=len(ruleset.rules),
+        examples=sum(len(rule.examples) for rule in ruleset.rules),
+        counter_examples=sum(len(rule.counter_examples) for rule in ruleset.rules),
+        program_size=total,
+        findings=tuple(findings),
+        overlaps=tuple(Overlap(rule, other, count) for (rule, other), count in sorted(overlaps.items())),
+        corpus_lines=lines,
+    )
+
+
+def matching(index: Index, error: object) -> int:
+    """Mask of the rules that hold on any level of an error."""
+    mask = 0
+    for level in chain(extract(error)):
+        mask |= holding(level, index)[0]
+    return mask
+
+
+def corpus_inputs(lines: Iterable[object]) -> Iterator[object]:
+    """The errors of a corpus: of a labelled case its `input`, else the line itself."""
+    for line in lines:
+        yield line["input"] if isinstance(line, Mapping) and "input" in line and "reason" in line else line
+
+
+def _examples(index: Index, number: int, rule: Rule, overlaps: Counter[tuple[str, str]]) -> list[Finding]:
+    rules, place = index.ruleset.rules, _place(index.ruleset, rule)
+    winners: list[str] = []
+    for example in rule.examples:
+        winners.append(judge(extract(example), index)[0].answer[4])
+        others = matching(index, example) & ~(1 << number)
+        overlaps.update((rule.id, other.id) for at, other in enumerate(rules) if others >> at & 1)
+    missed = [(example, winner) for example, winner in zip(rule.examples, winners, strict=True) if winner != rule.id]
+    by = sorted({winner for _, winner in missed})
+    if len(missed) == len(rule.examples) and "none" not in by:
+        message = f"{_names(by)} above it takes every one of its {len(missed)} examples: it can never win"
+        return [Finding("shadowed", rule.id, place, message, rule.examples[0])]
+    return [
+        Finding(
+            "example",
+            rule.id,
+            place,
+            "no rule matches its example" if winner == "none" else f"its example goes to {winner}",
+            example,
+        )
+        for example, winner in missed
+    ]
+
+
+def _counter_examples(index: Index, number: int, rule: Rule) -> list[Finding]:
+    place = _place(index.ruleset, rule)
+    return [
+        Finding("counter_example", rule.id, place, "it matches its counter-example", example)
+        for example in rule.counter_examples
+        if judge(extract(example), index)[0].number == number
+    ]
+
+
+def _cost(ruleset: Ruleset, rule: Rule, sizes: list[tuple[str, str, int]]) -> list[Finding]:
+    findings = []
+    for name, kind, size in sizes:
+        if name == rule.id and size > MAX_RULE_SIZE:
+            worst, own = _worst(getattr(rule, kind, ()))
+            message = f"its {kind} patterns take {size:,} instructions of RE2, more than {MAX_RULE_SIZE:,}"
+            if worst:
+                message += f"; {worst!r} alone takes {own:,}: counted gaps cost most"
+            findings.append(Finding("cost", rule.id, _place(ruleset, rule), message))
+    return findings
+
+
+def _sizes(ruleset: Ruleset) -> list[tuple[str, str, int]]:
+    """`(rule, kind, instructions)` of each compiled pattern; those of no rule belong to `*`."""
+    return [
+        (ruleset.rules[each.rule].id if each.rule >= 0 else "*", each.kind, each.regex.programsize)
+        for each in ruleset.compiled.patterns
+    ]
+
+
+def _worst(patterns: Iterable[str]) -> tuple[str, int]:
+    options = re2.Options()
+    options.case_sensitive = False
+    sizes = [(re2.compile(pattern.encode(), options).programsize, pattern) for pattern in patterns]
+    size, pattern = max(sizes, default=(0, ""))
+    return pattern, size
+
+
+def _hits(index: Index, corpus: Iterable[object]) -> tuple[int, int]:
+    hits = lines = 0
+    for error in corpus_inputs(corpus):
+        hits |= matching(index, error)
+        lines += 1
+    return hits, lines
+
+
+def _place(ruleset: Ruleset, rule: Rule) -> str:
+    return ruleset.places.get(rule.id, "")
+
+
+def _names(ids: list[str]) -> str:
+    return " or ".join(ids)

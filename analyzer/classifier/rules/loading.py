@@ -1,0 +1,351 @@
+"""Rules files: read, checked, put together with the built-in rules.
+
+Invariant: a ruleset that loads is sound; one that does not is refused with its file, its line and the rule's id.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import re2
+
+from analyzer.classifier.recovery_table import REASONS
+from analyzer.classifier.rules.ruleset import (
+    EVIDENCE,
+    LINE,
+    LISTS,
+    NOT,
+    ONLY,
+    PROSE,
+    SIGNAL,
+    STATUS,
+    TEXT,
+    Compiled,
+    Pattern,
+    Rule,
+    Ruleset,
+    make,
+    normal_name,
+)
+from analyzer.errors import RulesError
+
+__all__ = [
+    "LINE",
+    "NOT",
+    "ONLY",
+    "PROSE",
+    "SIGNAL",
+    "STATUS",
+    "TEXT",
+    "Compiled",
+    "Pattern",
+    "Rule",
+    "Ruleset",
+    "build_ruleset",
+    "default_ruleset",
+    "load_ruleset",
+    "normal_name",
+    "ruleset_for",
+]
+
+BUILT_IN = os.path.join(os.path.dirname(__file__), "rules.toml")
+_LARGEST_BYTES = 16 * 1024 * 1024
+
+_FLAGS = ("symptom", "strict_streams")
+_SAMPLES = ("examples", "counter_examples")
+_NUMBERS = ("statuses", "only_status", "not_status", "exit_codes")
+_PATTERNS = ("line", "text", "only_text", "not_text")
+_KEYS = frozenset((*LISTS, *_FLAGS, *_SAMPLES, "id", "reason", "detail", "source", "disabled"))
+_SHARED = ("status_patterns", "prose_patterns")
+_ALONE = "alone"
+"""A file that says so is complete: the built-in rules do not stand below it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """One rules file: its parsed content, and where each entry of it stands."""
+
+    name: str
+    data: Mapping[str, Any]
+    lines: tuple[str, ...] = ()
+    """The file's lines, to say where something stands; none for data that came without a file."""
+    headers: tuple[int, ...] = ()
+    """Line of each `[[rule]]`, counted from 1."""
+
+    def place(self, entry: int | None = None, words: str = "") -> str:
+        """`file:line` of an entry, or of the first line of it that says the words."""
+        if entry is None or entry >= len(self.headers):
+            return self.name
+        first = self.headers[entry]
+        last = self.headers[entry + 1] - 1 if entry + 1 < len(self.headers) else len(self.lines)
+        for number in range(first, last + 1):
+            if words and words in self.lines[number - 1]:
+                return f"{self.name}:{number}"
+        return f"{self.name}:{first}"
+
+    def refuse(self, message: str, hint: str, entry: int | None = None, words: str = "") -> RulesError:
+        """The error that names this file and the line."""
+        place = self.place(entry, words)
+        return RulesError(f"{place}: {message}" if place else message, hint)
+
+
+@lru_cache(maxsize=1)
+def default_ruleset() -> Ruleset:
+    """The rules that come with the package."""
+    return _ruleset(_parse(_read(BUILT_IN), "analyzer/classifier/rules/rules.toml"))
+
+
+def load_ruleset(path: str | os.PathLike[str]) -> Ruleset:
+    """The rules of one TOML file and no others.
+
+    Raises:
+        RulesError: the file cannot be read, or there is no sound ruleset in it.
+    """
+    return _ruleset(_parse(_read(path), os.fspath(path)))
+
+
+def ruleset_for(path: str | os.PathLike[str] | None) -> Ruleset:
+    """The built-in rules with those of a file: its new rules stand first, one with a built-in id takes its place.
+
+    An entry `id = "…"`, `disabled = true` takes a built-in rule out. None gives the built-in rules alone; a file with
+    `alone = true` is taken without them. The same content gives the same ruleset without reading it twice.
+
+    Raises:
+        RulesError: the file cannot be read, or the rules together are not sound.
+    """
+    return default_ruleset() if path is None else _combined(_read(path), os.fspath(path))
+
+
+def build_ruleset(data: Mapping[str, Any]) -> Ruleset:
+    """A ruleset out of parsed TOML. Raises RulesError with the rule's id."""
+    return _ruleset(_File("", data))
+
+
+@lru_cache(maxsize=8)
+def _combined(content: bytes, path: str) -> Ruleset:
+    own = _parse(content, path)
+    if own.data.get(_ALONE) is True:
+        return _ruleset(own)
+    base = default_ruleset()
+    entries = _entries(own, required=not any(key in own.data for key in _SHARED))
+    known = {rule.id for rule in base.rules}
+    added: dict[str, tuple[Rule, str]] = {}
+    replaced: dict[str, tuple[Rule, str] | None] = {}
+    for number, entry in enumerate(entries):
+        name = _id(own, number, entry)
+        if name in added or name in replaced:
+            raise own.refuse(f"rule {name!r} stands twice", "ids are unique", number)
+        if entry.get("disabled") is True:
+            _check_disabled(own, number, entry, name, known)
+            replaced[name] = None
+        elif name in known:
+            replaced[name] = _rule(own, number, entry), own.place(number)
+        else:
+            added[name] = _rule(own, number, entry), own.place(number)
+    kept = {rule.id: replaced.get(rule.id, (rule, base.places[rule.id])) for rule in base.rules}
+    chosen = [(name, found) for name, found in (*added.items(), *kept.items()) if found is not None]
+    if not chosen:
+        raise own.refuse("no rules are left", "leave at least one rule enabled")
+    return _made(
+        own,
+        tuple(rule for _, (rule, _) in chosen),
+        (*base.status_patterns, *_status_patterns(own)),
+        (*base.prose_patterns, *_patterns(own, "prose_patterns")),
+        {name: place for name, (_, place) in chosen},
+    )
+
+
+def _ruleset(file: _File) -> Ruleset:
+    rules: dict[str, Rule] = {}
+    places: dict[str, str] = {}
+    for number, entry in enumerate(_entries(file, required=True)):
+        name = _id(file, number, entry)
+        if name in rules:
+            raise file.refuse(f"rule {name!r} stands twice", "ids are unique", number)
+        if "disabled" in entry:
+            raise file.refuse(f"rule {name!r} is disabled, but nothing stands below it", "take it out", number)
+        rules[name] = _rule(file, number, entry)
+        places[name] = file.place(number)
+    status, prose = _status_patterns(file), _patterns(file, "prose_patterns")
+    return _made(file, tuple(rules.values()), status, prose, places)
+
+
+def _made(
+    file: _File, rules: tuple[Rule, ...], status: tuple[str, ...], prose: tuple[str, ...], places: Mapping[str, str]
+) -> Ruleset:
+    try:
+        return make(rules, status, prose, places)
+    except re2.error as error:
+        raise file.refuse(f"the patterns of a rule are too much for RE2 together: {error}", "split the rule") from error
+
+
+def _read(path: str | os.PathLike[str]) -> bytes:
+    try:
+        with open(path, "rb") as handle:
+            content = handle.read(_LARGEST_BYTES + 1)
+    except (OSError, ValueError) as error:
+        raise RulesError(f"cannot read rules: {error}", "give the path of a TOML file with [[rule]] entries") from error
+    if len(content) > _LARGEST_BYTES:
+        raise RulesError(
+            f"{os.fspath(path)}: too large for rules", "give the path of a TOML file with [[rule]] entries"
+        )
+    return content
+
+
+def _parse(content: bytes, name: str) -> _File:
+    import tomllib  # 4 ms that only who classifies should pay
+
+    try:
+        text = content.decode("utf-8-sig")
+        data = tomllib.loads(text)
+    except RecursionError:
+        raise RulesError(
+            f"{name}: rules are no valid TOML: nested too deeply", "a rule holds texts and lists"
+        ) from None
+    except ValueError as error:
+        # Wrong TOML, wrong UTF-8, or a number of more digits than Python reads.
+        line = re.search(r"\(at line (\d+)", str(error))
+        place = f"{name}:{line[1]}" if line is not None else name
+        raise RulesError(
+            f"{place}: rules are no valid TOML: {error}", "patterns stand best in single quotes"
+        ) from error
+    lines = text.split("\n")
+    return _File(name, data, tuple(lines), tuple(_headers(lines)))
+
+
+def _headers(lines: list[str]) -> Iterable[int]:
+    """Lines of `[[rule]]`; tomllib names none. Those inside of multi-line strings are no headers."""
+    quote = ""
+    for number, line in enumerate(lines, 1):
+        if not quote and re.match(r"\s*\[\[\s*[\"']?rule[\"']?\s*\]\]", line):
+            yield number
+        for mark in re.findall(r"'''|\"\"\"", line):
+            if not quote:
+                quote = mark
+            elif quote == mark:
+                quote = ""
+
+
+def _entries(file: _File, *, required: bool) -> list[dict[str, Any]]:
+    unknown = sorted(set(file.data) - {"rule", _ALONE, *_SHARED})
+    if unknown:
+        error = RulesError.unknown_value("key", unknown[0], ("rule", _ALONE, *_SHARED))
+        raise file.refuse(error.message, error.hint)
+    entries = file.data.get("rule", [])
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise file.refuse("a rule is no table", "write [[rule]]")
+    if required and not entries:
+        raise file.refuse("no rules in the file", "add at least one [[rule]] entry")
+    return entries
+
+
+def _id(file: _File, number: int, entry: Mapping[str, Any]) -> str:
+    name = entry.get("id")
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9][\w.-]{0,79}", name) or name == "none":
+        raise file.refuse(f"a rule has no usable id: {name!r}", "give each rule a short unique id", number, "id")
+    return name
+
+
+def _check_disabled(file: _File, number: int, entry: Mapping[str, Any], name: str, known: Iterable[str]) -> None:
+    more = sorted(set(entry) - {"id", "disabled"})
+    if more:
+        raise file.refuse(f"rule {name!r} is disabled and still has {more[0]!r}", "leave only id and disabled", number)
+    if name not in known:
+        error = RulesError.unknown_value("built-in rule", name, known)
+        raise file.refuse(error.message, error.hint, number, "id")
+
+
+def _rule(file: _File, number: int, entry: Mapping[str, Any]) -> Rule:
+    name = entry["id"]
+    unknown = sorted(set(entry) - _KEYS)
+    if unknown:
+        error = RulesError.unknown_value(f"key in rule {name!r}", unknown[0], _KEYS)
+        raise file.refuse(error.message, error.hint, number, unknown[0])
+    if entry.get("reason") not in REASONS:
+        error = RulesError.unknown_value(f"reason in rule {name!r}", str(entry.get("reason")), REASONS)
+        raise file.refuse(error.message, error.hint, number, "reason")
+    values: dict[str, Any] = {}
+    for key, value in entry.items():
+        if key in (*_SAMPLES, *LISTS):
+            if not isinstance(value, list):
+                raise file.refuse(f"{key} of rule {name!r} is no list", "write it in brackets", number, key)
+            values[key] = tuple(value if key in _SAMPLES else _expanded(file, number, key, value))
+        elif key in (*_FLAGS, "disabled"):
+            if not isinstance(value, bool):
+                raise file.refuse(f"{key} of rule {name!r} is no flag", "write true or false", number, key)
+            if key != "disabled":
+                values[key] = value
+        elif not isinstance(value, str):
+            raise file.refuse(f"{key} of rule {name!r} is no text", "write it in quotes", number, key)
+        else:
+            values[key] = value
+    _check(file, number, values)
+    return Rule(**values)
+
+
+def _check(file: _File, number: int, values: Mapping[str, Any]) -> None:
+    name = values["id"]
+    if not any(values.get(key) for key in EVIDENCE):
+        raise file.refuse(f"rule {name!r} looks at nothing", f"give it one of {', '.join(EVIDENCE)}", number)
+    if not values.get("source"):
+        raise file.refuse(f"rule {name!r} names no source", "say whose behaviour it knows", number)
+    if len(values.get("examples", ())) < 2 or not values.get("counter_examples"):
+        raise file.refuse(
+            f"rule {name!r} has too few examples", "give two examples and one counter-example", number, "examples"
+        )
+    for key in _PATTERNS:
+        for pattern in values.get(key, ()):
+            _compiles(file, f"rule {name!r}", pattern, number)
+
+
+def _expanded(file: _File, number: int, key: str, values: list[Any]) -> Iterable[object]:
+    """List values, checked; `"5xx"` becomes its hundred numbers."""
+    name = file.data["rule"][number]["id"]
+    for value in values:
+        if key not in _NUMBERS:
+            if not isinstance(value, str) or not value:
+                raise file.refuse(f"{key} of rule {name!r} holds {value!r}", "only texts may stand there", number, key)
+            yield value
+        elif isinstance(value, int) and not isinstance(value, bool):
+            yield value
+        elif isinstance(value, str) and re.fullmatch(r"[1-9]xx", value):
+            yield from range(int(value[0]) * 100, int(value[0]) * 100 + 100)
+        else:
+            raise file.refuse(f"{key} of rule {name!r} holds {value!r}", 'write a number, or "5xx"', number, key)
+
+
+def _patterns(file: _File, key: str) -> tuple[str, ...]:
+    patterns = file.data.get(key, [])
+    if not isinstance(patterns, list) or not all(isinstance(p, str) for p in patterns):
+        raise file.refuse(f"{key} is no list of strings", "write a list of RE2 patterns")
+    for pattern in patterns:
+        _compiles(file, key, pattern)
+    return tuple(patterns)
+
+
+def _status_patterns(file: _File) -> tuple[str, ...]:
+    patterns = _patterns(file, "status_patterns")
+    for pattern in patterns:
+        if re2.compile(pattern.encode()).groups != 1:
+            raise file.refuse(f"status pattern {pattern!r} has not one group", "group 1 is the three-digit status")
+    return patterns
+
+
+def _compiles(file: _File, owner: str, pattern: str, number: int | None = None) -> None:
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        found = re2.compile(pattern.encode(), options).search(b"")
+    except re2.error as error:
+        why = error.args[0].decode("utf-8", "replace") if error.args and isinstance(error.args[0], bytes) else error
+        message = f"pattern {pattern!r} of {owner} is no RE2 pattern: {why}"
+        raise file.refuse(message, "RE2 has no look-around and no back-references", number, pattern) from error
+    if found is not None:
+        raise file.refuse(
+            f"pattern {pattern!r} of {owner} matches everything", "make it say something", number, pattern
+        )

@@ -1,0 +1,212 @@
+"""Rules as data: what one says, a set of them named by the digest of its content, and its lookups and patterns.
+
+Invariant: rules are tried in their order and the first that holds wins; the digest covers all that decides.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import re2
+
+from analyzer.classifier.recovery_table import RECOVERY
+
+# Kinds of patterns: three of evidence, two of guards, two that belong to no rule.
+LINE, SIGNAL, TEXT = "line", "signal", "text"
+ONLY, NOT = "only_text", "not_text"
+STATUS, PROSE = "status", "prose"
+
+# What may stand before an error on its line: bullets and quotes of terminals, then the names of wrappers.
+_LINE_START = r"(?m:^)[\s>*•⎿│|\[(\-–]*(?:[A-Za-z_.]*(?:error|exception|fatal)\b[^:\n]{0,20}[:(]\s*)*(?:\d{3} )?(?:"
+_WORD_START = r"(?:^|[^0-9A-Za-z_])(?:"
+_WORD_END = r")(?:$|[^0-9A-Za-z_])"
+
+LISTS = (
+    "names", "types", "signals", "line", "text", "statuses", "subtypes", "terminal_reasons", "failure_reasons",
+    "exit_codes", "only_status", "not_status", "only_text", "not_text", "only_providers",
+)  # fmt: skip
+"""Keys of a rule that decide and hold lists: evidence, then guards."""
+EVIDENCE = LISTS[:10]
+GUARDS = LISTS[10:]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rule:
+    """One entry of the file. It holds when any of its evidence is there and none of its guards objects."""
+
+    id: str
+    reason: str
+    detail: str | None = None
+    source: str = ""
+    """Whose documented or observed behaviour this is."""
+    symptom: bool = False
+    """A wrapper's complaint: it gives way to what the cause says."""
+    strict_streams: bool = False
+    """Output of a command counts only as a whole line, and only with a non-zero exit code."""
+    names: tuple[str, ...] = ()
+    """Code, type or exception class; case and separators do not matter."""
+    types: tuple[str, ...] = ()
+    """Code or type alone, for names that are also those of catch-all classes."""
+    signals: tuple[str, ...] = ()
+    """Names that also count as words of a text."""
+    line: tuple[str, ...] = ()
+    """Patterns at the start of a line, after names of wrappers."""
+    text: tuple[str, ...] = ()
+    """Patterns anywhere in a short text."""
+    statuses: tuple[int, ...] = ()
+    subtypes: tuple[str, ...] = ()
+    terminal_reasons: tuple[str, ...] = ()
+    failure_reasons: tuple[str, ...] = ()
+    exit_codes: tuple[int, ...] = ()
+    only_status: tuple[int, ...] = ()
+    not_status: tuple[int, ...] = ()
+    only_text: tuple[str, ...] = ()
+    not_text: tuple[str, ...] = ()
+    only_providers: tuple[str, ...] = ()
+    examples: tuple[object, ...] = ()
+    """Inputs for which this rule comes first."""
+    counter_examples: tuple[object, ...] = ()
+    """Inputs that look alike and for which it does not."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pattern:
+    """One compiled pattern of the set."""
+
+    kind: str
+    rule: int
+    """Index of its rule; -1 for patterns that belong to all."""
+    regex: Any
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ruleset:
+    """Rules in order, and the digest that names them: the first 12 hex digits of the SHA-256 of what decides."""
+
+    digest: str
+    rules: tuple[Rule, ...]
+    status_patterns: tuple[str, ...] = ()
+    """Where a text states a status; group 1."""
+    prose_patterns: tuple[str, ...] = ()
+    """How a text begins that only speaks of errors."""
+    places: Mapping[str, str] = field(repr=False, default_factory=dict)
+    """Id of a rule → `file:line` of its entry."""
+    compiled: Compiled = field(repr=False, compare=False, hash=False, default=None)  # type: ignore[assignment]
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Ruleset) and other.digest == self.digest
+
+
+class Compiled:
+    """Lookups from evidence to rules, and all text patterns, one for each rule and kind."""
+
+    __slots__ = (
+        "exit_codes",
+        "failure_reasons",
+        "names",
+        "patterns",
+        "statuses",
+        "subtypes",
+        "terminal_reasons",
+        "types",
+        "wanted",
+    )
+
+    def __init__(self, rules: tuple[Rule, ...], status_patterns: Iterable[str], prose_patterns: Iterable[str]) -> None:
+        self.names: dict[str, list[int]] = {}
+        self.types: dict[str, list[int]] = {}
+        self.statuses: dict[int, list[int]] = {}
+        self.subtypes: dict[str, list[int]] = {}
+        self.terminal_reasons: dict[str, list[int]] = {}
+        self.failure_reasons: dict[str, list[int]] = {}
+        self.exit_codes: dict[int, list[int]] = {}
+        self.wanted: list[frozenset[str]] = []
+        """The normal names of each rule."""
+        self.patterns: list[Pattern] = []
+        options = re2.Options()
+        options.case_sensitive = False
+        # A ceiling for the automaton that is built while matching, not an allocation.
+        options.max_mem = 256 << 20
+        options.log_errors = False
+        for index, rule in enumerate(rules):
+            self._index(index, rule)
+            self._add_patterns(index, rule, options)
+        for pattern in status_patterns:
+            self._add(STATUS, -1, pattern, options)
+        for pattern in prose_patterns:
+            self._add(PROSE, -1, pattern, options)
+
+    def _index(self, index: int, rule: Rule) -> None:
+        self.wanted.append(frozenset(normal_name(name) for name in (*rule.names, *rule.types, *rule.signals)))
+        tables: tuple[tuple[dict[Any, list[int]], Iterable[object]], ...] = (
+            (self.names, {normal_name(name) for name in (*rule.names, *rule.signals)}),
+            (self.types, {normal_name(name) for name in rule.types}),
+            (self.statuses, rule.statuses),
+            (self.subtypes, rule.subtypes),
+            (self.terminal_reasons, rule.terminal_reasons),
+            (self.failure_reasons, rule.failure_reasons),
+            (self.exit_codes, rule.exit_codes),
+        )
+        for table, keys in tables:
+            for key in keys:
+                table.setdefault(key, []).append(index)
+
+    def _add_patterns(self, index: int, rule: Rule, options: Any) -> None:
+        if rule.signals:
+            words = "|".join(_name_pattern(name) for name in rule.signals)
+            self._add(SIGNAL, index, f"{_WORD_START}{words}{_WORD_END}", options)
+        if rule.line:
+            self._add(LINE, index, f"{_LINE_START}{'|'.join(rule.line)})", options)
+        for kind, patterns in ((TEXT, rule.text), (ONLY, rule.only_text), (NOT, rule.not_text)):
+            if patterns:
+                self._add(kind, index, "|".join(f"(?:{pattern})" for pattern in patterns), options)
+
+    def _add(self, kind: str, rule: int, pattern: str, options: Any) -> None:
+        self.patterns.append(Pattern(kind, rule, re2.compile(pattern.encode(), options)))
+
+
+@lru_cache(maxsize=4_096)
+def normal_name(name: str) -> str:
+    """A name without case and separators; of a dotted name the last part. A leading minus stays."""
+    if len(name) > 200:
+        return ""
+    last = name.rsplit(".", 1)[-1].rsplit(":", 1)[-1]
+    letters = "".join(c for c in last.lower() if c.isalnum())
+    return f"-{letters}" if last.startswith("-") else letters
+
+
+def _name_pattern(name: str) -> str:
+    words = [re2.escape(word) for word in name.replace("-", "_").split("_") if word]
+    return ("-" if name.startswith("-") else "") + r"[_\-]?".join(words)
+
+
+def make(
+    rules: tuple[Rule, ...],
+    status_patterns: tuple[str, ...] = (),
+    prose_patterns: tuple[str, ...] = (),
+    places: Mapping[str, str] | None = None,
+) -> Ruleset:
+    """A ruleset of rules that were checked."""
+    digest = _digest(rules, status_patterns, prose_patterns)
+    compiled = Compiled(rules, status_patterns, prose_patterns)
+    return Ruleset(digest, rules, status_patterns, prose_patterns, places or {}, compiled)
+
+
+def _digest(rules: tuple[Rule, ...], status_patterns: tuple[str, ...], prose_patterns: tuple[str, ...]) -> str:
+    from hashlib import sha256  # 3 ms that only who loads rules should pay
+
+    decides = [
+        [rule.id, rule.reason, rule.detail, rule.symptom, rule.strict_streams, *(getattr(rule, key) for key in LISTS)]
+        for rule in rules
+    ]
+    # Stored verdicts hold what the recovery table advises, so a change of the table makes another ruleset.
+    advice = [[reason, row.retryable, row.action] for reason, row in RECOVERY.items()]
+    text = json.dumps([decides, status_patterns, prose_patterns, advice], ensure_ascii=True, separators=(",", ":"))
+    return sha256(text.encode()).hexdigest()[:12]

@@ -1,0 +1,81 @@
+"""Files of JSON lines that people write: labels, cases, events to append.
+
+Invariant: a line that is no JSON is told with its number, and the next one is read all the same. Event logs are read
+by the importers instead, which keep offsets, checksums and quarantine.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import IO, Any
+
+from analyzer.errors import InputError
+
+_LONGEST_BYTES = 16 * 1024 * 1024
+"""Nobody writes a longer line; a device has one without an end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line that is not blank."""
+
+    number: int
+    """From 1, blank lines counted."""
+    text: str
+    """As it stands there, without white space around it; empty where it is JSON."""
+    value: Any
+    """What it says; null where it is no JSON."""
+    why: str | None
+    """Why it is no JSON; null where it is."""
+
+
+def read_lines(path: str) -> Iterator[Line]:
+    """The lines of a file, or of standard input for `-`.
+
+    Raises:
+        InputError: the file cannot be read, or a line of it has no end.
+    """
+    import jsonlines  # 38 ms, for whoever reads lines alone
+
+    with ExitStack() as stack:
+        try:
+            handle: IO[bytes] = sys.stdin.buffer if path == "-" else stack.enter_context(open(path, "rb"))
+            number = 0
+
+            def counted() -> Iterator[bytes]:
+                nonlocal number
+                while raw := handle.readline(_LONGEST_BYTES + 1):
+                    number += 1
+                    if len(raw) > _LONGEST_BYTES:
+                        said = f"{path}: line {number} is longer than {_LONGEST_BYTES // 1024**2} MiB"
+                        raise InputError(said, "give the path of a file of JSON lines")
+                    yield raw
+
+            reader = jsonlines.Reader(counted(), loads=_loads)
+            while True:
+                try:
+                    value = reader.read(allow_none=True, skip_empty=True)
+                except EOFError:
+                    return
+                except jsonlines.InvalidLineError as error:
+                    raw = error.line
+                    text = raw.decode("utf-8", "replace") if isinstance(raw, bytes) else raw
+                    why = "no UTF-8" if isinstance(raw, bytes) else f"no JSON: {error.__cause__}"
+                    yield Line(number, text.strip(), None, why)
+                else:
+                    yield Line(number, "", value, None)
+        except OSError as error:
+            raise InputError(
+                f"{path}: cannot be read: {error.strerror}", "give the path of a file of JSON lines"
+            ) from None
+
+
+def _loads(text: str | bytes) -> Any:
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None

@@ -1,0 +1,1 @@
+"""Lines onto a log on disk: parts, places, syncs, and the system calls behind them."""

@@ -1,0 +1,154 @@
+"""The system calls of the appender, in one place: tests put a disk that fails in it, or a clock that jumps."""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import os
+import sys
+import time
+from os import close, fstat, listdir, mkdir, open, stat, urandom, write  # noqa: A004 - under their own names
+from pathlib import Path
+from typing import Protocol
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover - Windows has no leases
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = [
+    "chmod",
+    "close",
+    "fstat",
+    "hold",
+    "last_byte",
+    "listdir",
+    "mkdir",
+    "monotonic",
+    "mounts",
+    "open",
+    "own_mark",
+    "release",
+    "sleep",
+    "stat",
+    "sync_data",
+    "sync_folder",
+    "take_alone",
+    "time_ns",
+    "urandom",
+    "user",
+    "wait_for_writes",
+    "write",
+]
+
+chmod = os.chmod
+monotonic = time.monotonic
+sleep = time.sleep
+time_ns = time.time_ns
+
+
+_WIPED_IN_CHILDREN = 18
+"""Linux's MADV_WIPEONFORK (madvise(2), since 4.14), which Python's `mmap` does not name."""
+
+
+class Mark(Protocol):
+    """Its item 0 is 1 in the process that made it, and 0 in every fork."""
+
+    def __getitem__(self, place: int, /) -> int: ...
+
+
+class _ProcessNumber:
+    """The same as a wiped page where the system has none: a call to the system for each look."""
+
+    def __init__(self) -> None:
+        self._number = os.getpid()
+
+    def __getitem__(self, _: int, /) -> int:
+        return int(os.getpid() == self._number)
+
+
+def own_mark() -> Mark:
+    """One number that is 1 in this process and 0 in every copy of it, whoever called the fork and whatever its pid.
+
+    `os.register_at_fork` hears of Python's own forks alone, and a process number comes again. A page that the kernel
+    wipes in a child has neither fault, and to look at it costs no call.
+    """
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError, ValueError):
+            page = mmap.mmap(-1, mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+            page.madvise(_WIPED_IN_CHILDREN)
+            page[0] = 1
+            return page
+    return _ProcessNumber()
+
+
+def user() -> int | None:
+    """Who we are to the file system; None where users have no numbers."""
+    return os.geteuid() if hasattr(os, "geteuid") else None
+
+
+def last_byte(descriptor: int, size: int) -> bytes:
+    """The byte before `size`."""
+    return os.pread(descriptor, 1, size - 1)
+
+
+def wait_for_writes(descriptor: int) -> None:
+    """Come back once no write is in progress that had begun before: an empty write waits for its turn like any other.
+
+    So it is on ext4, tmpfs, btrfs and others of Linux; XFS has its reads wait instead.
+    """
+    os.write(descriptor, b"")
+
+
+def sync_data(descriptor: int) -> None:
+    """The file's bytes and size to the disk."""
+    (os.fdatasync if hasattr(os, "fdatasync") else os.fsync)(descriptor)
+
+
+def sync_folder(folder: str) -> None:
+    """The names in a folder to the disk."""
+    descriptor = os.open(folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0))
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def hold(descriptor: int) -> None:
+    """Share the lease of an open file until every duplicate of this descriptor is closed. Never waits.
+
+    Raises:
+        BlockingIOError: someone has it alone at this moment.
+    """
+    if fcntl is None:
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise
+    except OSError:
+        return  # a file system without locks is one without leases
+
+
+def take_alone(descriptor: int) -> bool:
+    """Whether no one shares the lease; if so, it is ours until `release`."""
+    if fcntl is None:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def release(descriptor: int) -> None:
+    """Give back what `take_alone` took."""
+    fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+
+def mounts() -> str:
+    """Linux's table of mounts; empty on other systems."""
+    try:
+        return Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:
+        return ""

@@ -1,0 +1,197 @@
+"""A conversation as agents keep it: messages of Anthropic, of OpenAI (chat or Responses), of Gemini, or plain ones.
+
+Invariant: messages are read, never changed; what is changed is a copy. Mappings and objects with attributes both do.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from analyzer.recovery.context.media import get, media_of
+
+BYTES_PER_TOKEN = 4
+"""The estimate where nobody counted: four bytes of UTF-8 make a token."""
+_SYSTEM = frozenset({"system", "developer"})
+_TOOL_ROLES = frozenset({"tool", "function"})
+_OTHER_NAMES = {"model": "assistant"}
+_BODIES = ("content", "parts", "output")
+"""Where messages keep what they say: most of them, Gemini's, and the outputs among the items of Responses."""
+_MAX_DEPTH = 20
+_NONSENSE_TOKENS = 10**12
+"""No message has so many; a count from here on is none."""
+
+Message = Any
+"""A mapping, or an object of a client library, with a role and a content."""
+Messages = Sequence[Message]
+
+
+@dataclass(frozen=True, slots=True)
+class Compression:
+    """How a conversation was made smaller."""
+
+    strategy: str
+    """What was done; several strategies in a row are joined by `+`."""
+    pre_tokens: int
+    post_tokens: int
+    removed_messages: int
+    truncated_messages: int
+
+
+def role_of(message: Message) -> str:
+    """The role in lower case, Gemini's `model` as `assistant`; that of an item of Responses follows from its type."""
+    role = get(message, "role")
+    if isinstance(role, str):
+        return _OTHER_NAMES.get(role.lower(), role.lower())
+    kind = _item(message)
+    return "" if not kind else "tool" if kind.endswith("_output") else "assistant"
+
+
+def is_system(message: Message) -> bool:
+    """Whether it instructs: it is never removed."""
+    return role_of(message) in _SYSTEM
+
+
+def is_tool_output(message: Message) -> bool:
+    """Whether the whole message is the output of a tool: OpenAI's `tool`, or a plain message that names one."""
+    if role_of(message) in _TOOL_ROLES:
+        return True
+    metadata = get(message, "metadata")
+    return isinstance(metadata, Mapping) and bool(metadata.get("toolName") or metadata.get("tool_name"))
+
+
+def body_of(message: Message) -> Any:
+    """What it says: a text, blocks, or None."""
+    return get(message, _body_key(message))
+
+
+def blocks_of(message: Message) -> list[Any]:
+    """The blocks of what it says; none where that is a text."""
+    body = body_of(message)
+    return list(body) if isinstance(body, (list, tuple)) else []
+
+
+def calls_of(message: Message) -> list[str]:
+    """Ids of the tool calls that a message makes; instructions make none."""
+    if is_system(message):
+        return []
+    found = [get(block, "id") for block in blocks_of(message) if get(block, "type") == "tool_use"]
+    found += [get(_keyed(block, "functionCall", "function_call"), "id") for block in blocks_of(message)]
+    found += [get(_keyed(block, "toolUse"), "toolUseId") for block in blocks_of(message)]
+    calls = get(message, "tool_calls")
+    found += [get(call, "id") for call in calls] if isinstance(calls, (list, tuple)) else []
+    found += [get(message, "call_id")] if _item(message).endswith("_call") else []
+    return [each for each in found if isinstance(each, str)]
+
+
+def results_of(message: Message) -> list[str]:
+    """Ids of the tool calls that a message answers; instructions answer none."""
+    if is_system(message):
+        return []
+    found = [get(block, "tool_use_id") for block in blocks_of(message) if get(block, "type") == "tool_result"]
+    found += [get(_keyed(block, "functionResponse", "function_response"), "id") for block in blocks_of(message)]
+    found += [get(_keyed(block, "toolResult"), "toolUseId") for block in blocks_of(message)]
+    found.append(get(message, "tool_call_id"))
+    found += [get(message, "call_id")] if _item(message).endswith("_output") else []
+    return [each for each in found if isinstance(each, str)]
+
+
+def answers_a_call(message: Message) -> bool:
+    """Whether it brings results of tools, with or without the ids of their calls."""
+    if role_of(message) in _TOOL_ROLES or results_of(message):
+        return True
+    names = ("functionResponse", "function_response", "toolResult")
+    return not is_system(message) and any(_keyed(block, *names) is not None for block in blocks_of(message))
+
+
+def leads_to_the_next(message: Message) -> bool:
+    """Whether it may not stand without the message behind it: a `reasoning` of Responses."""
+    return _item(message) == "reasoning"
+
+
+def tokens_of(message: Message) -> int:
+    """Tokens as the message's metadata counts them (`metadata.tokens.total`), else as they are estimated."""
+    counted = _counted(message)
+    return estimated_tokens(message) if counted is None else counted
+
+
+def estimated_tokens(message: Message) -> int:
+    """Content and tool calls at four bytes a token, and what attachments take; metadata are not sent: they are free."""
+    size = _size(message if _item(message) else body_of(message), 0) + _size(get(message, "tool_calls"), 0)
+    return max(1, math.ceil(size / BYTES_PER_TOKEN))
+
+
+def text_of(message: Message) -> str:
+    """The texts of a message, tool outputs included, one after another."""
+    return "\n".join(_texts(body_of(message), 0))
+
+
+def with_content(message: Mapping[str, Any], content: Any) -> dict[str, Any]:
+    """A copy that says something else; a count of tokens in its metadata shrinks or grows with the estimate."""
+    changed = {**message, _body_key(message): content}
+    counted = _counted(message)
+    if counted is not None:
+        share = estimated_tokens(changed) / estimated_tokens(message)
+        tokens = message["metadata"]["tokens"]
+        total = math.ceil(counted * share)
+        changed["metadata"] = {
+            **message["metadata"],
+            "tokens": {**tokens, "total": total} if isinstance(tokens, Mapping) else total,
+        }
+    return changed
+
+
+def _item(message: Message) -> str:
+    """The type of an item of Responses that has no role: a call, its output, a reasoning; empty for the rest."""
+    kind = None if isinstance(get(message, "role"), str) else get(message, "type")
+    known = isinstance(kind, str) and (kind == "reasoning" or kind.endswith(("_call", "_call_output")))
+    return str(kind) if known else ""
+
+
+def _keyed(block: object, *names: str) -> Any:
+    """What stands in a block of Gemini or Bedrock below one of the names."""
+    return next((value for value in (get(block, name) for name in names) if value is not None), None)
+
+
+def _body_key(message: Message) -> str:
+    return next((key for key in _BODIES if get(message, key) is not None), "content")
+
+
+def _counted(message: Message) -> int | None:
+    metadata = get(message, "metadata")
+    tokens = get(metadata, "tokens") if metadata is not None else None
+    total = get(tokens, "total") if isinstance(tokens, Mapping) else tokens
+    return total if type(total) is int and 0 < total < _NONSENSE_TOKENS else None
+
+
+def _size(thing: object, depth: int) -> int:
+    """Bytes of all texts and numbers in it."""
+    if isinstance(thing, str):
+        return len(thing) if thing.isascii() else len(thing.encode("utf-8", "replace"))
+    if thing is None or depth > _MAX_DEPTH:
+        return 0
+    if isinstance(thing, bytes):
+        return len(thing)
+    if isinstance(thing, (list, tuple)):
+        return sum(_size(item, depth + 1) for item in thing)
+    media = media_of(thing)
+    if media is not None and media.tokens is not None:
+        return media.tokens * BYTES_PER_TOKEN
+    if isinstance(thing, Mapping):
+        return sum(_size(key, depth + 1) + _size(value, depth + 1) for key, value in thing.items())
+    if hasattr(thing, "__dict__"):
+        return sum(_size(value, depth + 1) for value in vars(thing).values())
+    return len(str(thing))
+
+
+def _texts(thing: object, depth: int) -> list[str]:
+    if isinstance(thing, str):
+        return [thing]
+    if depth > _MAX_DEPTH:
+        return []
+    if isinstance(thing, (list, tuple)):
+        return [text for item in thing for text in _texts(item, depth + 1)]
+    inner = get(thing, "text")
+    return _texts(inner if inner is not None else get(thing, "content"), depth + 1) if thing is not None else []

@@ -1,0 +1,259 @@
+"""Context recovery as a handler of an agent's session events.
+
+Invariant: one recovery of a session at a time, `max_attempts` until one lasts; a deleted session leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import Any
+
+from analyzer.events import EventLog
+from analyzer.recovery.context.account import Fitted
+from analyzer.recovery.context.conversation import Messages, tokens_of
+from analyzer.recovery.context.recovery import ContextRecovery
+from analyzer.recovery.context.sessions import SessionStore, went_on
+from analyzer.recovery.context.state import PruneState, RetryState, SessionState, TruncateState
+from analyzer.recovery.context.token_limit import TokenLimit, parse_token_limit_error
+from analyzer.recovery.waiting import Clock, SystemClock
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something for the person in front of the agent."""
+
+    title: str
+    message: str
+    level: str
+    """`warning`, `success` or `error`."""
+
+
+@dataclass(frozen=True, slots=True)
+class HookResult:
+    """What the agent does with the event now."""
+
+    stop_propagation: bool
+    """The error is dealt with: nobody else need see it."""
+
+
+@dataclass(slots=True)
+class _Session:
+    attempts: int = 0
+    pending: TokenLimit | None = None
+    busy: bool = False
+    last_attempt_at: datetime | None = None
+    strategy: str | None = None
+    truncate: TruncateState = field(default_factory=TruncateState)
+    pruned_tokens: int = 0
+    left: int = 0
+    """Messages that the last attempt left."""
+    recovered: float | None = None
+    """When the last attempt succeeded, by the steady clock; null if it did not."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """A recovery that has begun."""
+
+    session_id: str
+    session: _Session
+    limit: TokenLimit
+    messages: Messages
+
+
+class ContextRecoveryHook:
+    """Recovers sessions whose context is full: hand it the events, and give it the store and a way to go on."""
+
+    name = "context-window-limit-recovery"
+    description = "Recovers from context window limit errors."
+    priority = 100
+    """High: it wants to see errors first."""
+    events = ("session.error", "message.error", "session.idle", "session.deleted")
+
+    def __init__(
+        self,
+        store: SessionStore,
+        recovery: ContextRecovery | None = None,
+        *,
+        resume: Callable[[str], Any] | None = None,
+        notify: Callable[[Notice], None] | None = None,
+        log: EventLog | None = None,
+        caller: str = "context-recovery",
+        clock: Clock | None = None,
+    ) -> None:
+        """`resume` gets the session's id once its conversation fits again; for `handle_async` it may be a coroutine
+        function. `notify` gets what a person should see.
+        """
+        self._store = store
+        self._recovery = recovery or ContextRecovery()
+        self._resume = resume
+        self._notify = notify or _unheard
+        self._log = log
+        self._caller = caller
+        self._clock = clock or SystemClock()
+        self._sessions: dict[str, _Session] = {}
+        self._lock = threading.Lock()
+
+    def handle(self, event: str, session_id: str, error: object = None) -> HookResult | None:
+        """One of `events`. None: the event goes on to others; so does an error that could not be mended."""
+        job = self._begin(event, session_id, error)
+        if job is None:
+            return None
+        try:
+            fitted = self._recovery.fit(job.messages, job.limit)
+            recovered = self._finish(job, fitted)
+        finally:
+            job.session.busy = False
+        if recovered and self._resume is not None:
+            self._resume(session_id)
+        return HookResult(stop_propagation=True) if recovered else None
+
+    async def handle_async(self, event: str, session_id: str, error: object = None) -> HookResult | None:
+        """`handle` for coroutines: the store is used in a thread, `resume` and the summarizer may be coroutines."""
+        import asyncio  # only loaded where somebody runs it anyway
+
+        job = await asyncio.to_thread(self._begin, event, session_id, error)
+        if job is None:
+            return None
+        try:
+            fitted = await self._recovery.fit_async(job.messages, job.limit)
+            recovered = await asyncio.to_thread(self._finish, job, fitted)
+        finally:
+            job.session.busy = False
+        if recovered and self._resume is not None:
+            going_on: Awaitable[Any] | Any = self._resume(session_id)
+            if inspect.isawaitable(going_on):
+                await going_on
+        return HookResult(stop_propagation=True) if recovered else None
+
+    def pending(self, session_id: str) -> bool:
+        """Whether a recovery waits for the session to become idle."""
+        session = self._sessions.get(session_id)
+        return session is not None and session.pending is not None
+
+    def state(self, session_id: str) -> SessionState | None:
+        """What is known of a session now; None for one that had no token limit error, or was deleted."""
+        settings = self._recovery.settings
+        with self._lock:
+            session = self._sessions.get(session_id)
+            if session is None:
+                return None
+            return SessionState(
+                pending=session.pending is not None,
+                in_progress=session.busy,
+                error=session.pending,
+                retry=RetryState(session.attempts, settings.max_attempts, session.last_attempt_at, session.strategy),
+                truncate=session.truncate,
+                prune=PruneState("prune" in settings.strategies, settings.target_ratio, session.pruned_tokens),
+            )
+
+    def _begin(self, event: str, session_id: str, error: object) -> _Job | None:
+        """The recovery that the event asks for, begun; None where it asks for none, or none may be."""
+        if not self._recovery.settings.enabled:
+            return None
+        if event == "session.deleted":
+            with self._lock:
+                self._sessions.pop(session_id, None)
+            return None
+        if event in ("session.error", "message.error"):
+            limit = parse_token_limit_error(error)
+            if limit is None:
+                return None
+            notice = Notice("Context limit hit", "The conversation no longer fits; making it smaller.", "warning")
+        elif event == "session.idle" and self.pending(session_id):
+            limit = None
+            notice = Notice("Context limit hit", "Making the conversation smaller before it goes on.", "warning")
+        else:
+            return None
+        session = self._enter(session_id, limit)
+        if session is None:
+            return None
+        try:
+            messages = self._store.messages(session_id)
+            if self._may_try(session_id, session, messages):
+                self._notify(notice)
+                return _Job(session_id, session, session.pending or TokenLimit(), messages)
+        except BaseException:
+            session.busy = False
+            raise
+        session.busy = False
+        return None
+
+    def _enter(self, session_id: str, limit: TokenLimit | None) -> _Session | None:
+        """The session, now busy; None where it is busy already."""
+        with self._lock:
+            session = self._sessions.setdefault(session_id, _Session())
+            session.pending = limit or session.pending
+            if session.busy:
+                return None
+            session.busy = True
+            return session
+
+    def _may_try(self, session_id: str, session: _Session, messages: Messages) -> bool:
+        """Counts one more attempt, the first one behind a recovery that lasted; False where it has had them all."""
+        settings = self._recovery.settings
+        if session.attempts and self._lasted(session, messages):
+            session.attempts = 0
+        if session.attempts < settings.max_attempts:
+            session.attempts += 1
+            session.last_attempt_at = self._clock.now()
+            return True
+        session.pending = None
+        if self._log is not None:
+            self._log.context_unrecovered(session=session_id, caller=self._caller, attempt=session.attempts)
+        said = f"It was tried {settings.max_attempts} times; start a fresh conversation."
+        self._notify(Notice("Context recovery gave up", said, "error"))
+        return False
+
+    def _lasted(self, session: _Session, messages: Messages) -> bool:
+        """Whether the session went on behind its last recovery, so that this overflow is another one."""
+        if session.recovered is not None:
+            passed = self._clock.monotonic() - session.recovered
+            if passed >= self._recovery.settings.lasting_seconds:
+                return True
+        return went_on(messages, session.left)
+
+    def _finish(self, job: _Job, fitted: Fitted) -> bool:
+        """Stores what fits, leaves the event, tells the person; whether the session can go on."""
+        if self._sessions.get(job.session_id) is not job.session:
+            return False  # deleted in the meantime
+        change, session = fitted.change, job.session
+        passed_over = f" Passed over: {'; '.join(fitted.skipped)}." if fitted.skipped else ""
+        if change is None:
+            session.left, session.recovered = len(job.messages), None
+            before = job.limit.current_tokens or sum(map(tokens_of, job.messages))
+            if self._log is not None:
+                self._log.context_unrecovered(
+                    session=job.session_id, caller=self._caller, attempt=session.attempts, pre_tokens=before
+                )
+            self._notify(Notice("Context recovery failed", f"Nothing more can be taken out.{passed_over}", "error"))
+            return False
+        self._store.replace(job.session_id, fitted.messages)
+        session.pending = None
+        session.left, session.recovered = len(fitted.messages), self._clock.monotonic()
+        session.strategy = change.strategy
+        if fitted.truncated.truncated_messages:
+            session.truncate = fitted.truncated
+        if change.removed_messages:
+            session.pruned_tokens = fitted.pruned_tokens
+        if self._log is not None:
+            self._log.context_recovered(
+                session=job.session_id, caller=self._caller, attempt=session.attempts, **asdict(change)
+            )
+        self._notify(
+            Notice(
+                "Context recovered",
+                f"{change.pre_tokens} → {change.post_tokens} tokens: {change.removed_messages} messages removed, "
+                f"{change.truncated_messages} cut short.{passed_over}",
+                "success",
+            )
+        )
+        return True
+
+
+def _unheard(_: Notice) -> None:
+    """For who wants no notices."""

@@ -1,0 +1,136 @@
+"""The agents that may be asked, shared by processes through a file: who has run into its limit is out until it resets.
+
+Invariant: an agent leaves by an `Exhaustion` alone, and comes back once, whoever looks first.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from analyzer.events import EventLog
+from analyzer.events.times import format_time, parse_time
+from analyzer.recovery.limits.exhaustion import MAX_ABSENCE_DAYS, Exhaustion, log_exhausted
+from analyzer.recovery.limits.state_file import State, StateFile
+from analyzer.recovery.waiting import SYSTEM_CLOCK, Clock
+
+_AGENTS = "agents"
+
+
+class AgentPool:
+    """Which agents are out, and until when. Safe between threads and processes of one machine."""
+
+    def __init__(
+        self, path: str | os.PathLike[str], *, log: EventLog | None = None, clock: Clock = SYSTEM_CLOCK
+    ) -> None:
+        self._file = StateFile(path)
+        self._log = log
+        self._clock = clock
+
+    def remove(self, gone: Exhaustion, *, session: str | None = None) -> None:
+        """Takes an agent out until its limit resets, and logs `agent.exhausted`.
+
+        Raises:
+            StateError: the file cannot be used.
+        """
+        entry = {
+            "reason_text": gone.reason_text,
+            "exhausted_at": format_time(gone.exhausted_at),
+            "reset_at": format_time(gone.reset_at) if gone.reset_at else None,
+            "exit_code": gone.exit_code,
+        }
+        self._file.update(lambda state: {**state, _AGENTS: {**_agents(state), gone.agent: entry}})
+        if self._log is not None:
+            log_exhausted(self._log, gone, session=session)
+
+    def out(self, agent: str) -> Exhaustion | None:
+        """Why an agent is out; None when it may be asked. One whose limit has reset is brought back here.
+
+        Raises:
+            StateError: the file cannot be used.
+        """
+        return self.everyone_out().get(agent)
+
+    def everyone_out(self) -> dict[str, Exhaustion]:
+        """All agents that are out, by name.
+
+        Raises:
+            StateError: the file cannot be used.
+        """
+        present = self._clock.now()
+        known = {name: _exhaustion(name, entry) for name, entry in _agents(self._file.read()).items()}
+        if any(_is_over(gone, present) for gone in known.values()):
+            known = self._bring_back(present)
+        return {name: gone for name, gone in known.items() if gone is not None}
+
+    def choose(self, agents: Iterable[str]) -> str | None:
+        """The first of these that may be asked; None when all are out.
+
+        Raises:
+            StateError: the file cannot be used.
+        """
+        gone = self.everyone_out()
+        return next((agent for agent in agents if agent not in gone), None)
+
+    def wait_for(self, agent: str, max_wait_seconds: float, cancel: threading.Event | None = None) -> Exhaustion | None:
+        """Waits until an agent is back; None once it is. Where that takes longer than allowed it does not wait at all:
+        the answer says why the agent is out.
+
+        Raises:
+            StateError: the file cannot be used.
+            WaitCancelledError: `cancel` was set.
+        """
+        began = self._clock.now()
+        while (gone := self.out(agent)) is not None and (gone.back_at - began).total_seconds() <= max_wait_seconds:
+            self._clock.sleep((gone.back_at - self._clock.now()).total_seconds(), cancel)
+        return gone
+
+    def _bring_back(self, present: datetime) -> dict[str, Exhaustion | None]:
+        back: list[str] = []
+
+        def change(state: State) -> State:
+            back.clear()
+            agents = dict(_agents(state))
+            for name, entry in list(agents.items()):
+                if _is_over(_exhaustion(name, entry), present):
+                    del agents[name]
+                    back.append(name)
+            return {**state, _AGENTS: agents}
+
+        agents = _agents(self._file.update(change))
+        if self._log is not None:
+            for name in back:
+                self._log.agent_restored(agent=name)
+        return {name: _exhaustion(name, entry) for name, entry in agents.items()}
+
+
+def _agents(state: State) -> dict[str, Any]:
+    found = state.get(_AGENTS)
+    return found if isinstance(found, dict) else {}
+
+
+def _exhaustion(agent: str, entry: Any) -> Exhaustion | None:
+    """An entry as it was written; None for what somebody else has put there."""
+    if not isinstance(entry, dict):
+        return None
+    try:
+        since, until = _moment(entry.get("exhausted_at")), _moment(entry.get("reset_at"))
+    except ValueError:
+        return None
+    if since is None:
+        return None
+    code = entry.get("exit_code")
+    return Exhaustion(agent, str(entry.get("reason_text")), since, until, code if isinstance(code, int) else None)
+
+
+def _moment(value: object) -> datetime | None:
+    moment = parse_time(value)
+    return moment.replace(tzinfo=UTC) if moment is not None else None
+
+
+def _is_over(gone: Exhaustion | None, present: datetime) -> bool:
+    """Also for an entry that cannot be read, and for one that ends far ahead of our clock: nobody is out for ever."""
+    return gone is None or not present < gone.back_at <= present + timedelta(days=MAX_ABSENCE_DAYS)

@@ -1,0 +1,1 @@
+"""A command as a group of processes: started, fed, listened to, ended."""

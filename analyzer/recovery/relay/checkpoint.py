@@ -1,0 +1,150 @@
+"""The document that one instance of an agent leaves to the next: five sections of Markdown.
+
+Invariant: what is handed over has been parsed and checked first; `parse(render(c)) == c`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from analyzer.errors import AnalyzerError
+from analyzer.events.appending.places import make_folder
+from analyzer.redaction import redact
+
+TITLE = "# Relay Checkpoint"
+SECTIONS = ("Completed Work", "Current State", "Modified Files", "Remaining Work", "Resume Instructions")
+CHARS_PER_TOKEN = 4
+"""English prose and code come to about four characters a token."""
+
+_ITEM = re.compile(r"^\s*(?:[-*+]|\d{1,3}[.)])\s+")
+
+
+class CheckpointError(AnalyzerError):
+    """A document that is no checkpoint."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """Where the work stands. Items are texts of one line."""
+
+    completed_work: tuple[str, ...]
+    current_state: tuple[str, ...]
+    modified_files: tuple[str, ...]
+    remaining_work: tuple[str, ...]
+    """In the order in which it is to be done; never empty."""
+    resume_instructions: str
+    """Never empty."""
+
+    def render(self) -> str:
+        """The document."""
+        numbered = (f"{place}. {_one_line(item)}" for place, item in enumerate(self.remaining_work, 1))
+        bodies = (
+            _bullets(self.completed_work),
+            _bullets(self.current_state),
+            _bullets(self.modified_files),
+            "\n".join(numbered),
+            self.resume_instructions.strip(),
+        )
+        parts = (f"## {name}\n{body}".rstrip() for name, body in zip(SECTIONS, bodies, strict=True))
+        return "\n\n".join([TITLE, *parts]) + "\n"
+
+    @property
+    def tokens(self) -> int:
+        """Estimated tokens of the document."""
+        return estimate_tokens(self.render())
+
+
+def estimate_tokens(text: str) -> int:
+    """About as many tokens as a model would count."""
+    return -(-len(text) // CHARS_PER_TOKEN)
+
+
+def parse(text: str) -> Checkpoint:
+    """The checkpoint in a document; words around it and a fence are let go.
+
+    Raises:
+        CheckpointError: it has no title, lacks a section or has one twice, or does not say what remains.
+    """
+    lines = text.splitlines()
+    titles = [place for place, line in enumerate(lines) if line.strip() == TITLE]
+    if not titles:
+        raise CheckpointError(f"no {TITLE!r} in it", f"the document begins with that title; its sections: {_names()}")
+    bodies: dict[str, list[str]] = {}
+    section: list[str] | None = None
+    begins = titles[-1] + 1
+    for line in lines[begins : _end_of_fence(lines, begins)]:
+        heading = line[2:].strip().rstrip("#").rstrip() if line.startswith("## ") else ""
+        if heading in SECTIONS:
+            if heading in bodies:
+                raise CheckpointError(f"the section {heading!r} stands in it twice", "write each section once")
+            section = bodies[heading] = []
+        elif section is not None:
+            section.append(line)
+    missing = [name for name in SECTIONS if name not in bodies]
+    if missing:
+        raise CheckpointError(f"no section {missing[0]!r} in it", f"it takes all of: {_names()}")
+    instructions = "\n".join(bodies["Resume Instructions"]).strip()
+    remaining = _items(bodies["Remaining Work"])
+    if not remaining or not instructions:
+        raise CheckpointError(
+            "it does not say what remains and how to go on", "Remaining Work and Resume Instructions may not be empty"
+        )
+    completed, state, files = (_items(bodies[name]) for name in SECTIONS[:3])
+    return Checkpoint(completed, state, files, remaining, instructions)
+
+
+def write(checkpoint: Checkpoint, folder: str | os.PathLike[str], name: str) -> Path:
+    """Writes the document, secrets taken out, for its owner's eyes; it appears whole or not at all. Its path.
+
+    Raises:
+        CheckpointError: it cannot be written there, or others may write to the folder.
+    """
+    path = Path(folder) / f"{re.sub(r'[^A-Za-z0-9._-]', '_', name)}.md"
+    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        make_folder(os.path.abspath(folder), synced=False)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+        with os.fdopen(os.open(draft, flags, 0o600), "w", encoding="utf-8") as file:
+            file.write(redact(checkpoint.render()))
+        os.replace(draft, path)
+    except OSError as error:
+        raise CheckpointError(
+            f"{path}: cannot be written: {error.strerror}", "it needs a folder that you, and nobody else, may write"
+        ) from error
+    return path
+
+
+def _end_of_fence(lines: list[str], begins: int) -> int:
+    """Where the fence around the document ends; the end of the text where there is none."""
+    before = next((line for line in reversed(lines[: begins - 1]) if line.strip()), "")
+    fences = [place for place in range(begins, len(lines)) if lines[place].strip() == "```"]
+    return fences[-1] if before.strip().startswith("```") and fences else len(lines)
+
+
+def _items(lines: Iterable[str]) -> tuple[str, ...]:
+    """List items, each on one line; a line that begins none goes on with the one before."""
+    items: list[str] = []
+    for line in lines:
+        if not line.strip():
+            continue
+        if _ITEM.match(line) or not items:
+            items.append(_ITEM.sub("", line).strip())
+        else:
+            items[-1] += " " + line.strip()
+    return tuple(item for item in items if item)
+
+
+def _bullets(items: Iterable[str]) -> str:
+    return "\n".join(f"- {_one_line(item)}" for item in items)
+
+
+def _one_line(item: str) -> str:
+    return " ".join(item.split())
+
+
+def _names() -> str:
+    return ", ".join(SECTIONS)

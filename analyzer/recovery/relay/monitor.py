@@ -1,0 +1,222 @@
+"""Relay: watches how full an agent's context gets, and hands its work to a fresh instance by a checkpoint.
+
+Invariant: a relay ends in `resumed`, `skipped` or `halted`, and a step that would relay without getting on halts.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from analyzer.errors import AnalyzerError
+from analyzer.events import EventLog
+from analyzer.events.ids import new_id
+from analyzer.events.payloads import Relay as RelayPayload
+from analyzer.recovery.relay import checkpoint as documents
+from analyzer.recovery.relay import extract as relay_extract
+from analyzer.recovery.relay.checkpoint import Checkpoint
+from analyzer.recovery.relay.command import CommandSummarizer
+from analyzer.recovery.relay.config import DEFAULT_CONTEXT_WINDOW, RelaySettings
+from analyzer.recovery.relay.transcript import SummarizerLimitError, Transcript
+from analyzer.recovery.supervision.step_error import RelayHaltedError
+
+OFTEN = 3
+"""So many relays of one step are a sign that it should be split."""
+MOST = 50
+"""A step that relays so often gets nowhere."""
+PUT_OFF_PERCENT = 5.0
+"""After a relay that was skipped, the next one is due when the context is so much fuller."""
+
+Summarizer = Callable[[Transcript, int], str]
+"""From a session and the most tokens that its checkpoint may have to the text of the checkpoint. Raises
+`SummarizerLimitError` where it cannot hold the session, any `AnalyzerError` for other failures."""
+
+
+class RelayMonitor:
+    """How full one context is. Each step, and each worker of a matrix step, has a monitor of its own."""
+
+    def __init__(self, settings: RelaySettings, *, step_id: str | None = None, worker_id: str | None = None) -> None:
+        self.settings = settings
+        self.step_id = step_id
+        self.worker_id = worker_id
+        self.relay_count = 0
+        """Hand-offs of this step so far."""
+        self.tokens: int | None = None
+        """In the context now; None before the first reply of an instance."""
+        self.context_window = settings.context_window or DEFAULT_CONTEXT_WINDOW
+        self.due_percent = settings.threshold_percent
+
+    def observe(self, tokens: int) -> bool:
+        """The context holds so many tokens now; whether a relay is due."""
+        self.tokens = tokens
+        return self.due
+
+    def observe_window(self, tokens: int) -> None:
+        """The model's context holds so many tokens; what the settings say stands above it."""
+        self.context_window = self.settings.context_window or tokens
+
+    def observe_model(self, name: str) -> None:
+        """The model's name; `[1m]` in it stands for a context of a million tokens."""
+        if "[1m]" in name.lower():
+            self.observe_window(1_000_000)
+
+    @property
+    def usage_percent(self) -> float:
+        """How full the context is, 0..100 and above."""
+        return round(100 * (self.tokens or 0) / self.context_window, 1)
+
+    @property
+    def due(self) -> bool:
+        """Whether a relay is due."""
+        return self.usage_percent >= self.due_percent
+
+    @property
+    def advice(self) -> str | None:
+        """What to tell of a step that relays often."""
+        if self.relay_count < OFTEN:
+            return None
+        return f"{self.step_id or 'this step'} has handed off {self.relay_count} times: split it into smaller steps"
+
+    def handed_off(self) -> None:
+        """A fresh instance begins."""
+        self.relay_count += 1
+        self.tokens = None
+        self.due_percent = self.settings.threshold_percent
+
+    def put_off(self) -> None:
+        """No relay now; the same context goes on."""
+        self.due_percent = self.usage_percent + PUT_OFF_PERCENT
+
+
+class Relay:
+    """The hand-offs of one step: checkpoints made, checked, written and counted, with their events.
+
+    A program that holds its conversation itself asks `monitor.observe(tokens)` after each reply. When that says yes,
+    `hand_off(make)` gives the checkpoint to begin a fresh conversation with, or None to go on with this one, and
+    `resumed(tokens)` is told when the fresh one has answered.
+    """
+
+    def __init__(
+        self,
+        monitor: RelayMonitor,
+        folder: str | os.PathLike[str],
+        *,
+        summarizer: Summarizer | None = None,
+        log: EventLog | None = None,
+        caller: str = "agent",
+        session: Callable[[], str | None] = lambda: None,
+    ) -> None:
+        self.monitor = monitor
+        self.checkpoint: Checkpoint | None = None
+        """The newest one; a fresh instance gets this one alone."""
+        self.path: Path | None = None
+        """Where it stands."""
+        self.skipped: str | None = None
+        """Why the last hand-off was skipped."""
+        self._folder = Path(folder)
+        self._summarizer = summarizer or summarizer_of(monitor.settings)
+        self._log = log
+        self._caller = caller
+        self._session = session
+        self._known: RelayPayload = {}
+        self._began = 0.0
+
+    @property
+    def resuming(self) -> bool:
+        """Whether a fresh instance has begun and not answered yet."""
+        return bool(self._known)
+
+    def hand_off(self, make: Callable[[], Transcript]) -> Checkpoint | None:
+        """Summarizes the session that `make` gives. None where that failed: the agent goes on with what it has.
+
+        Raises:
+            RelayHaltedError: the session or its checkpoint is too large, or the step relays without end.
+        """
+        monitor = self.monitor
+        cap = monitor.settings.checkpoint_token_cap
+        self._began = time.monotonic()
+        self._known = {"relay": new_id(), "caller": self._caller, "relay_count": monitor.relay_count + 1}
+        self._known |= {"step_id": monitor.step_id, "worker_id": monitor.worker_id}
+        self._event(
+            "relay.triggered",
+            token_usage_percent=monitor.usage_percent,
+            threshold_percent=monitor.settings.threshold_percent,
+            pre_tokens=monitor.tokens,
+            strategy=monitor.settings.strategy,
+            trigger="auto",
+        )
+        try:
+            if monitor.relay_count >= MOST:
+                raise SummarizerLimitError(f"{MOST} hand-offs, and no end of the step")
+            found = self._summarized(make(), cap)
+            name = "-".join(filter(None, (monitor.step_id, monitor.worker_id, self._known["relay"])))
+            self.path = documents.write(found, self._folder, name)
+        except SummarizerLimitError as error:
+            raise self.halt(str(error)) from error
+        except AnalyzerError as error:
+            self.skipped = error.message
+            self._event("relay.skipped", cause=error.message)
+            self._known = {}
+            monitor.put_off()
+            return None
+        self.checkpoint = found
+        monitor.handed_off()
+        self._event("relay.checkpointed", checkpoint_tokens=found.tokens)
+        return found
+
+    def resumed(self, tokens: int | None = None) -> None:
+        """The fresh instance has answered, and its context holds so many tokens.
+
+        Raises:
+            RelayHaltedError: a relay is due again already: the next one would be no better.
+        """
+        if not self._known:
+            return
+        if tokens is not None and self.monitor.observe(tokens):
+            raise self.halt(
+                f"the task and the checkpoint alone fill {self.monitor.usage_percent:g}% of the context", tokens
+            )
+        self._event(
+            "relay.resumed",
+            post_tokens=tokens,
+            duration_seconds=round(time.monotonic() - self._began, 3),
+            advice=self.monitor.advice,
+        )
+        self._known = {}
+
+    def halt(self, cause: str, tokens: int | None = None) -> RelayHaltedError:
+        """Logs `relay.halted`; the error to raise."""
+        self._event("relay.halted", cause=cause, post_tokens=tokens)
+        self._known = {}
+        return RelayHaltedError(
+            f"relay halted: {cause}",
+            "split the step into smaller ones, give it less to read, or raise the caps in [relay] of analyzer.toml",
+        )
+
+    def _summarized(self, transcript: Transcript, token_cap: int) -> Checkpoint:
+        most = self.monitor.settings.summarizer_token_cap
+        if transcript.tokens > most:
+            raise SummarizerLimitError(f"the session has more than the summarizer's {most:,} tokens")
+        found = documents.parse(self._summarizer(transcript, token_cap))
+        if found.tokens > token_cap:
+            raise SummarizerLimitError(f"the checkpoint has {found.tokens:,} tokens, more than {token_cap:,}")
+        return found
+
+    def _event(self, kind: str, **payload: Any) -> None:
+        if self._log is not None:
+            known = {key: value for key, value in {**self._known, **payload}.items() if value is not None}
+            self._log.append(kind, known, session=self._session())
+
+
+def summarizer_of(settings: RelaySettings) -> Summarizer:
+    """The summarizer that the settings name.
+
+    Raises:
+        AnalyzerError: a command line that cannot be read.
+    """
+    if settings.summarizer is None:
+        return relay_extract.summarize
+    return CommandSummarizer(settings.summarizer, limits=settings.summarizer_limits)

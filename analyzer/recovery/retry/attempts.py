@@ -1,0 +1,223 @@
+"""The tries of one chain, as a loop that any code can stand in: `for attempt in retry.attempts(): with attempt: …`.
+
+Invariant: an error leaves the loop exactly as it was raised, once it is over; until then the block runs again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import threading
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from analyzer.recovery.limits.guard import RateLimitedError
+from analyzer.recovery.limits.state_file import StateError
+from analyzer.recovery.retry.chain import Chain, Setting
+from analyzer.recovery.retry.step import Step
+from analyzer.recovery.waiting import WaitCancelledError
+
+_LEAVES_LOOPS = (StopIteration, StopAsyncIteration)
+"""Raised out of `__next__` these would end the loop instead of surfacing."""
+
+
+class Attempt:
+    """One try, as the context manager around its call."""
+
+    def __init__(self, attempts: Attempts, number: int) -> None:
+        self.number = number
+        """1-based."""
+        self._attempts = attempts
+        self._cache_hit = False
+
+    def cache_hit(self) -> None:
+        """Says that a cache answered: the iteration that this try took is given back."""
+        self._cache_hit = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> bool:
+        return self._attempts.ended(error, self._cache_hit)
+
+
+class Attempts:
+    """The tries of one chain; use it in one loop, `for` or `async for`."""
+
+    def __init__(
+        self,
+        chain: Chain,
+        setting: Setting,
+        helps: Mapping[str, Callable[[], Any]],
+        cancel: threading.Event | None,
+    ) -> None:
+        self._chain = chain
+        self._setting = setting
+        self._helps = helps
+        self._cancel = cancel
+        self._failure: BaseException | None = None
+        self._done = False
+
+    def ended(self, error: BaseException | None, cache_hit: bool) -> bool:
+        """A try is over; whether its error stays in the loop for now."""
+        if error is None:
+            self._done = True
+            self._chain.succeeded(cache_hit=cache_hit)
+            return False
+        if not isinstance(error, Exception) or isinstance(error, WaitCancelledError):
+            self._done = True
+            self._chain.aborted(error, in_call=True)
+            return False
+        if isinstance(error, _LEAVES_LOOPS):
+            self._done = True
+            self._chain.failed(error)
+            return self._setting.policy.silent
+        self._failure = error
+        return True
+
+    # The loop of threads.
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Attempt:
+        if self._finished():
+            raise StopIteration
+        with _Watch(self):
+            error = self._failure
+            if error is None:
+                step = self._chain.admit()
+            else:
+                step = self._decided(self._chain.failed(error), error)
+                if step is not None and step.help is not None:
+                    self._helped(self._helps[step.help](), error)
+            if step is None:
+                self._done = True
+                raise StopIteration
+            if self._has_to_wait(step, error):
+                self._waited(self._wait(step), error)
+        return self._next()
+
+    def _wait(self, step: Step) -> RateLimitedError | None:
+        """Waits as the step says; the refusal of a guard whose limit has grown too long."""
+        setting = self._setting
+        begun = setting.clock.monotonic()
+        try:
+            if step.block_seconds is not None:
+                with contextlib.suppress(StateError):  # a guard that breaks holds nobody back
+                    setting.guard.block_until_ready(
+                        setting.guarded, max_wait_seconds=setting.policy.max_wait_seconds, cancel=self._cancel
+                    )
+            setting.clock.sleep(step.delay_seconds, self._cancel)
+        except RateLimitedError as refused:
+            return refused
+        finally:
+            self._chain.waited(setting.clock.monotonic() - begun)
+        return None
+
+    # The loop of coroutines: the same, but nothing that touches files or locks runs on the event loop.
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Attempt:
+        import asyncio  # only loaded where somebody runs it anyway
+
+        if self._finished():
+            raise StopAsyncIteration
+        with _Watch(self):
+            error = self._failure
+            if error is None:
+                step = await asyncio.to_thread(self._chain.admit)
+            else:
+                step = self._decided(await asyncio.to_thread(self._chain.failed, error), error)
+                if step is not None and step.help is not None:
+                    result = self._helps[step.help]()
+                    self._helped(await result if inspect.isawaitable(result) else result, error)
+            if step is None:
+                self._done = True
+                raise StopAsyncIteration
+            if self._has_to_wait(step, error):
+                self._waited(await self._wait_async(step), error)
+        return self._next()
+
+    async def _wait_async(self, step: Step) -> RateLimitedError | None:
+        setting = self._setting
+        begun = setting.clock.monotonic()
+        try:
+            if step.block_seconds is not None:
+                with contextlib.suppress(StateError):
+                    await setting.guard.block_until_ready_async(
+                        setting.guarded, max_wait_seconds=setting.policy.max_wait_seconds, cancel=self._cancel
+                    )
+            await setting.clock.sleep_async(step.delay_seconds, self._cancel)
+        except RateLimitedError as refused:
+            return refused
+        finally:
+            self._chain.waited(setting.clock.monotonic() - begun)
+        return None
+
+    # What both share.
+
+    def _finished(self) -> bool:
+        """Whether there is nothing left to try; a try whose block never ran is one that did not fail."""
+        return self._done or (self._chain.attempt > 0 and self._failure is None)
+
+    def _decided(self, step: Step | None, error: BaseException) -> Step | None:
+        """The step; None where a silent chain is over, and the error where another one is."""
+        if step is None and not self._setting.policy.silent:
+            raise self._surfacing(error)
+        return step
+
+    def _helped(self, result: object, error: BaseException) -> None:
+        if not self._chain.helped(result, error):
+            raise self._surfacing(error)
+
+    def _has_to_wait(self, step: Step, error: BaseException | None) -> bool:
+        """Whether there is a wait, be it of no length: a cancel flag is looked at in waits."""
+        if error is not None:
+            self._chain.scheduled(step)
+        return error is not None or step.block_seconds is not None
+
+    def _waited(self, refused: RateLimitedError | None, error: BaseException | None) -> None:
+        """The wait is over; where the guard refused after all, the chain is."""
+        if refused is None:
+            return
+        if error is None:
+            raise self._chain.short_circuit(refused.reset_at)
+        self._chain.still_limited(error)
+        raise self._surfacing(error)
+
+    def _surfacing(self, error: BaseException) -> BaseException:
+        self._done, self._failure = True, None
+        return error
+
+    def _next(self) -> Attempt:
+        self._failure = None
+        self._chain.attempt += 1
+        return Attempt(self, self._chain.attempt)
+
+
+class _Watch:
+    """Settles the chain when something ends it between two calls: an interrupt, or a help that raised."""
+
+    def __init__(self, attempts: Attempts) -> None:
+        self._attempts = attempts
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if error is None or isinstance(error, _LEAVES_LOOPS):
+            return
+        self._attempts._done = True
+        if not isinstance(error, Exception) or isinstance(error, WaitCancelledError):
+            self._attempts._chain.aborted(error, in_call=False)
+        else:
+            self._attempts._chain.left()
+            error.__cause__ = error.__cause__ or self._attempts._failure

@@ -1,0 +1,60 @@
+"""What has to happen before the next try, and how long a refusal asks to wait: for calls and for commands alike.
+
+Invariant: what a provider refuses for is on the guard's record before anybody waits for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from analyzer.recovery.limits.guard import DEFAULT_BLOCK_SECONDS, RateGuard
+from analyzer.recovery.limits.state_file import StateError
+
+if TYPE_CHECKING:
+    from analyzer.classifier import Classification
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What has to happen before the next call, in this order."""
+
+    help: str | None = None
+    """`compress` or `reprobe`: what the caller does about the cause."""
+    block_seconds: float | None = None
+    """Wait until the guard says that the provider is ready, about so long; null where no limit is in the way."""
+    delay_seconds: float = 0.0
+    """Then wait so long."""
+
+    @property
+    def seconds(self) -> float:
+        """All of the waiting, as far as it is known."""
+        return (self.block_seconds or 0.0) + self.delay_seconds
+
+
+def asked_seconds(verdict: Classification, now: datetime) -> float | None:
+    """How long the error itself asks to wait; `now` is aware."""
+    if verdict.retry_after_seconds is not None:
+        return verdict.retry_after_seconds
+    if verdict.reset_at is not None:
+        return max(0.0, (verdict.reset_at - now).total_seconds())
+    return None
+
+
+def limit_step(
+    guard: RateGuard,
+    provider: str,
+    verdict: Classification,
+    headers: object,
+    now: datetime,
+    jitter_seconds: float,
+) -> Step:
+    """Records a refusal for a rate limit; the step is to wait until the provider is ready, then the jitter."""
+    asked = asked_seconds(verdict, now)
+    try:
+        state = guard.record(provider, headers, limited=True, wait_seconds=asked)
+    except StateError:
+        # Nobody else will know, but this one waits all the same.
+        return Step(delay_seconds=jitter_seconds + (DEFAULT_BLOCK_SECONDS if asked is None else asked))
+    return Step(block_seconds=state.wait_seconds, delay_seconds=jitter_seconds)

@@ -1,0 +1,1 @@
+"""An agent's command under supervision: admitted, started, observed, judged, started again."""

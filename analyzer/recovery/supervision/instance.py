@@ -1,0 +1,187 @@
+"""One start of a supervised command, from its first byte to its end."""
+
+from __future__ import annotations
+
+import shlex
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from analyzer.recovery.process.group import Process, start
+from analyzer.recovery.process.pump import write_all
+from analyzer.recovery.supervision.observer import Observed, Observer
+from analyzer.recovery.supervision.step_error import RelayHaltedError
+from analyzer.recovery.waiting import cancelled
+
+if TYPE_CHECKING:
+    # Most runs have no relay, and a command should start at once.
+    from analyzer.recovery.relay.monitor import Relay
+    from analyzer.recovery.relay.stream import RelayStream
+    from analyzer.recovery.relay.transcript import Transcript
+
+
+@dataclass(frozen=True, slots=True)
+class Streams:
+    """Where output goes; None is nowhere."""
+
+    stdout: int | None = 1
+    stderr: int | None = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How one start ended."""
+
+    exit_code: int
+    """As a shell gives it."""
+    observed: Observed
+    timed_out: bool = False
+    handed_off: bool = False
+    """It was ended at a safe point; its work goes on from the relay's newest checkpoint."""
+    reader_gone: bool = False
+    """Nobody reads our output any more: that it ended then is no failure."""
+
+
+class Instance:
+    """A running command. `attend` it to its end."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        stdin: int | None,
+        streams: Streams,
+        relay: Relay | None,
+        on_session: Callable[[str], None],
+    ) -> None:
+        self._command = command
+        self._streams = streams
+        self._relay = relay
+        self._began_from = relay.checkpoint if relay else None
+        self._on_session = on_session
+        self._halted: RelayHaltedError | None = None
+        self._let_gone = False
+        self.stream = self._relay_stream(relay) if relay else None
+        self._observer = Observer(self.stream.follow if self.stream else None)
+        environment = {}
+        if relay is not None and relay.path is not None:
+            environment["ANALYZER_CHECKPOINT"] = str(relay.path.resolve())
+        # The first output may come before the name is bound.
+        self._started = threading.Event()
+        self._process: Process = start(
+            command,
+            stdin=stdin,
+            stdout=streams.stdout,
+            stderr=streams.stderr,
+            watches=(self._observer.stdout, self._observer.stderr),
+            environment=environment,
+        )
+        self._started.set()
+
+    def attend(
+        self, *, timeout_seconds: float | None, grace_seconds: float, cancel: threading.Event | None = None
+    ) -> Ending:
+        """Until it ends, by itself or by us.
+
+        Raises:
+            RelayHaltedError: it was to be handed off, and could not be.
+            WaitCancelledError: `cancel` was set.
+        """
+        deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
+        timed_out = handed_off = False
+        while True:
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            word = self._process.wait(left, cancel)
+            if word == "cancelled":
+                raise cancelled()
+            if word == "halted" and self._halted is not None:
+                raise self._halted
+            if word == "safe_point":
+                paused_at = time.monotonic()
+                handed_off = self._hand_off()
+                if not handed_off:
+                    deadline = None if deadline is None else deadline + time.monotonic() - paused_at
+                    continue
+            timed_out = word == "timed_out" or (word == "exited" and not self._process.drain(grace_seconds, deadline))
+            if word != "exited" or timed_out:
+                self._process.end(grace_seconds)
+            break
+        self._let_go(grace_seconds)
+        code = self._process.exit_code
+        observed = self._observer.observed()
+        return Ending(255 if code is None else code, observed, timed_out, handed_off, self._process.reader_gone)
+
+    def abandon(self, grace_seconds: float) -> None:
+        """Ends the group, whatever it was doing; what it still says is handed on."""
+        self._process.end(grace_seconds)
+        self._let_go(grace_seconds)
+
+    def end_group(self, grace_seconds: float) -> None:
+        """Ends what the command left running, before it is started again, and ends its last line."""
+        self._process.end(grace_seconds)
+        if not self._observer.ends_whole and self._streams.stdout is not None:
+            write_all(self._streams.stdout, b"\n")
+
+    def transcript(self, token_cap: int) -> Transcript:
+        """What the instance has said and done so far.
+
+        Raises:
+            SummarizerLimitError: more than `token_cap`.
+        """
+        from analyzer.recovery.relay.transcript import transcript
+        from analyzer.redaction import redact
+
+        task = redact(shlex.join(self._command))
+        records = self.stream.records() if self.stream else ()
+        return transcript(task, records, self._began_from, token_cap)
+
+    def close(self) -> None:
+        """Lets go of what was kept."""
+        if self.stream is not None:
+            self.stream.close()
+
+    def _let_go(self, grace_seconds: float) -> None:
+        if self._let_gone:
+            return
+        self._let_gone = True
+        self._process.go_on()  # nothing of it is left behind paused
+        self._process.drain(grace_seconds)
+        self._process.close()
+
+    def _relay_stream(self, relay: Relay) -> RelayStream:
+        from analyzer.recovery.relay.stream import RelayStream
+
+        return RelayStream(relay.monitor, at_safe_point=self._at_safe_point, first_reply=self._first_reply)
+
+    def _hand_off(self) -> bool:
+        assert self._relay is not None and self.stream is not None
+        self._tell_session()
+        most = self._relay.monitor.settings.summarizer_token_cap
+        if self._relay.hand_off(lambda: self.transcript(most)) is not None:
+            return True
+        self.stream.go_on()
+        self._process.go_on()
+        return False
+
+    def _at_safe_point(self) -> None:
+        self._started.wait()
+        self._process.pause()
+        self._process.interrupt("safe_point")
+
+    def _first_reply(self, tokens: int) -> None:
+        self._started.wait()
+        self._tell_session()
+        if self._relay is not None and self._relay.resuming:
+            try:
+                self._relay.resumed(tokens)
+            except RelayHaltedError as error:
+                self._halted = error
+                self._process.pause()
+                self._process.interrupt("halted")
+
+    def _tell_session(self) -> None:
+        session = self._observer.session()
+        if session is not None:
+            self._on_session(session)

@@ -1,0 +1,313 @@
+"""A command under supervision: bytes pass through, failures get reasons, and it is started again where that helps.
+
+Invariant: stdout is the command's, byte for byte; whatever raises here, the command's group has been ended before.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from analyzer.errors import TIMED_OUT, AnalyzerError
+from analyzer.recovery.process.group import NotStartedError
+from analyzer.recovery.process.signals import held_back
+from analyzer.recovery.supervision.admission import NotAdmittedError, admit, log_refused
+from analyzer.recovery.supervision.chain import Chain
+from analyzer.recovery.supervision.instance import Ending, Instance, Streams
+from analyzer.recovery.supervision.plan import Limits, Plan, Run
+from analyzer.recovery.supervision.step_error import RelayHaltedError, StepError, start_error, step_error
+from analyzer.recovery.waiting import SYSTEM_CLOCK, Clock
+
+if TYPE_CHECKING:
+    from analyzer.classifier import Ruleset
+    from analyzer.events import EventLog
+    from analyzer.recovery.limits.exhaustion import Exhaustion
+    from analyzer.recovery.limits.guard import RateGuard
+    from analyzer.recovery.limits.pool import AgentPool
+    from analyzer.recovery.process.stdin import Stdin
+    from analyzer.recovery.relay.monitor import Relay
+    from analyzer.recovery.retry.step import Step
+
+_STDIN = 0
+_PREFACE = (
+    "You go on with work that an earlier instance of you began; its context was full. "
+    "This is the checkpoint that it left:\n\n{document}\n---\n\n"
+)
+
+
+def supervise(
+    command: Sequence[str],
+    *,
+    agent: str | None = None,
+    limits: Limits | None = None,
+    log: EventLog | str | os.PathLike[str] | None = None,
+    pool: AgentPool | None = None,
+    guard: RateGuard | None = None,
+    provider: str | None = None,
+    make_relay: Callable[[Callable[[], str | None]], Relay] | None = None,
+    streams: Streams | None = None,
+    clock: Clock = SYSTEM_CLOCK,
+    cancel: threading.Event | None = None,
+    ruleset: Ruleset | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> Run:
+    """Runs a command to its end, through retries, waits and hand-offs.
+
+    Its stdin is ours. A `log` that is given as a folder is opened once the command has been started. `guard` keeps the
+    limits of `provider` (else of `agent`); without one they are known to this run alone. `make_relay` is given a
+    function that tells the session, and makes the relay of the step. `say` gets one sentence a decision.
+
+    Raises:
+        WaitCancelledError: `cancel` was set.
+        StateError: the pool's file cannot be used; nothing was started.
+        OutputError: output could not be handed on.
+        StdinError: stdin could not be kept for another start.
+    """
+    name = agent or os.path.basename(command[0])
+    plan = Plan(
+        command,
+        name,
+        provider or name,
+        limits or Limits(),
+        streams or Streams(),
+        clock,
+        say,
+        log=log,
+        pool=pool,
+        guard=guard,
+        cancel=cancel,
+        ruleset=ruleset,
+    )
+    supervisor = _Supervisor(plan)
+    if make_relay is not None:
+        supervisor.relay = make_relay(lambda: supervisor.session)
+    return supervisor.run()
+
+
+class _Supervisor:
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._chain = Chain(
+            plan.agent,
+            plan.provider,
+            plan.limits.retries,
+            plan.limits.max_wait_seconds,
+            lambda: self._log,
+            lambda: self._guard,
+        )
+        self._version: str | None = None
+        self.relay: Relay | None = None
+        self.session = f"run-{self._chain.operation}"
+        """The first that the stream names; one of our own until then."""
+        self._named = False
+
+    @cached_property
+    def _log(self) -> EventLog | None:
+        if self._plan.log is None:
+            return None
+        from analyzer.events import EventLog  # a command should not have to wait for it
+
+        log = self._plan.log
+        return log if isinstance(log, EventLog) else EventLog(log)
+
+    @cached_property
+    def _guard(self) -> RateGuard:
+        from analyzer.recovery.limits.guard import RateGuard  # who never meets a limit never loads it
+
+        return self._plan.guard or RateGuard(clock=self._plan.clock)
+
+    def run(self) -> Run:
+        began = self._plan.clock.now()
+        stdin: Stdin | None = None
+        if self._plan.limits.retries > 0 or self.relay is not None:
+            from analyzer.recovery.process.stdin import Stdin  # a command that is started once reads our stdin itself
+
+            stdin = Stdin(_STDIN)
+        try:
+            return self._run(stdin)
+        except BaseException:
+            self._chain.settle("aborted", session=self.session)
+            raise
+        finally:
+            if stdin is not None:
+                stdin.close()
+            self._observed(began)
+            if self._log is not None and self._log is not self._plan.log:
+                self._log.close()
+
+    def _run(self, stdin: Stdin | None) -> Run:
+        limits = self._plan.limits
+        try:
+            admit(self._plan)
+        except NotAdmittedError as refused:
+            if self._log is not None:
+                log_refused(self._log, refused, agent=self._plan.agent, session=self.session)
+            return self._ended(refused.exit_code, "short_circuited", refused)
+        while True:
+            instance: Instance | None = None
+            try:
+                with held_back():
+                    instance = self._start(stdin)
+                _ = self._log  # loaded while the command begins its work
+                ending = instance.attend(
+                    timeout_seconds=limits.timeout_seconds,
+                    grace_seconds=limits.grace_seconds,
+                    cancel=self._plan.cancel,
+                )
+                done = self._after(ending, instance)
+                if done is not None:
+                    return done
+                instance.end_group(limits.grace_seconds)
+            except NotStartedError as error:
+                return self._not_started(error)
+            except BaseException as error:
+                if instance is not None:
+                    instance.abandon(limits.grace_seconds)
+                if not isinstance(error, RelayHaltedError):
+                    raise
+                self._chain.settle("gave_up", session=self.session)
+                return self._ended(error.exit_code, "halted", error)
+            finally:
+                if instance is not None:
+                    instance.close()
+
+    def _start(self, stdin: Stdin | None) -> Instance:
+        preface = b""
+        if self.relay is not None and self.relay.checkpoint is not None:
+            from analyzer.redaction import redact
+
+            preface = _PREFACE.format(document=redact(self.relay.checkpoint.render())).encode("utf-8", "replace")
+        given = stdin.feed(preface) if stdin is not None and (preface or not os.isatty(_STDIN)) else None
+        try:
+            plan = self._plan
+            return Instance(
+                plan.command, stdin=given, streams=plan.streams, relay=self.relay, on_session=self._see_session
+            )
+        finally:
+            if given is not None:
+                os.close(given)
+
+    def _after(self, ending: Ending, instance: Instance) -> Run | None:
+        """What a start led to; None where the command is to be started again."""
+        self._version = self._version or ending.observed.agent_version
+        if ending.observed.session is not None:
+            self._see_session(ending.observed.session)
+        if ending.handed_off and self.relay is not None:
+            monitor = self.relay.monitor
+            self._plan.say(f"relay {monitor.relay_count}: handed off to a fresh instance by {self.relay.path}")
+            if monitor.advice:
+                self._plan.say(f"advice: {monitor.advice}")
+            return None
+        if self.relay is not None:
+            self.relay.resumed()  # it has ended without a reply that tells its tokens
+        if ending.reader_gone and ending.exit_code != 0 and not ending.timed_out:
+            return self._ended(ending.exit_code, self._chain.settle("aborted", session=self.session), None)
+        now = self._plan.clock.now()
+        error = step_error(
+            ending.observed,
+            ending.exit_code,
+            timed_out_after=self._plan.limits.timeout_seconds if ending.timed_out else None,
+            at=now,
+            ruleset=self._plan.ruleset,
+            provider=self._plan.provider if self._plan.provider != self._plan.agent else None,
+            agent=self._plan.agent,
+        )
+        code = TIMED_OUT if ending.timed_out else ending.exit_code
+        if error is None:
+            return self._ended(code, self._chain.settle("recovered", session=self.session), None)
+        gone = self._gone(error, ending.exit_code, now)
+        compressible = self.relay is not None
+        step = self._chain.failed(error, gone, now=now, compressible=compressible, session=self.session)
+        if step is not None and (step.help is None or self._compressed(instance)) and self._wait(step, error, gone):
+            return None
+        return self._ended(code, self._chain.settle("gave_up", session=self.session), error)
+
+    def _compressed(self, instance: Instance) -> bool:
+        """Hands off what a full context did, so that the next try begins with less."""
+        assert self.relay is not None
+        most = self.relay.monitor.settings.summarizer_token_cap
+        if self.relay.hand_off(lambda: instance.transcript(most)) is None:
+            self._plan.say(f"no checkpoint: {self.relay.skipped}")
+            return False
+        return True
+
+    def _wait(self, step: Step, error: StepError, gone: Exhaustion | None) -> bool:
+        """Waits for the next try; False where the limit has grown too long meanwhile."""
+        from analyzer.recovery.limits.guard import RateLimitedError
+        from analyzer.recovery.limits.state_file import StateError
+
+        self._plan.say(f"{error.message}; try {self._chain.attempt + 1} in {step.seconds:.1f} s")
+        began = self._plan.clock.monotonic()
+        try:
+            if step.block_seconds is not None:
+                most = self._plan.limits.max_wait_seconds
+                with suppress(StateError):  # a guard that breaks holds nobody back
+                    self._guard.block_until_ready(self._plan.provider, max_wait_seconds=most, cancel=self._plan.cancel)
+            self._plan.clock.sleep(step.delay_seconds, self._plan.cancel)
+        except RateLimitedError:
+            self._chain.still_limited()
+            return False
+        self._chain.waited(self._plan.clock.monotonic() - began)
+        if gone is not None and self._plan.pool is not None:
+            with suppress(StateError):  # it was said already
+                self._plan.pool.out(self._plan.agent)  # back by now: looking brings it back
+        elif gone is not None and self._log is not None:
+            self._log.agent_restored(agent=self._plan.agent, session=self.session)
+        return True
+
+    def _gone(self, error: StepError, exit_code: int, now: datetime) -> Exhaustion | None:
+        """The agent's usage limit, if that is what it ran into: it leaves the pool."""
+        from analyzer.recovery.limits.exhaustion import exhaustion, log_exhausted
+        from analyzer.recovery.limits.state_file import StateError
+
+        gone = exhaustion(self._plan.agent, error.classification, exit_code, now)
+        if gone is None:
+            return None
+        if self._plan.pool is not None:
+            try:
+                self._plan.pool.remove(gone, session=self.session)
+                self._plan.say(f"{self._plan.agent} leaves the pool: {gone.reason_text}")
+                return gone
+            except StateError as broken:
+                # The command has run: how it ended is told and logged, whatever became of the pool.
+                self._plan.say(f"{self._plan.agent} is at its usage limit but stays in the pool: {broken.message}")
+        if self._log is not None:
+            log_exhausted(self._log, gone, session=self.session)
+        return gone
+
+    def _not_started(self, error: NotStartedError) -> Run:
+        failure = start_error(error, self._plan.ruleset)
+        if self.relay is not None and self.relay.resuming:
+            self.relay.halt("the fresh instance could not be started")
+        now = self._plan.clock.now()
+        self._chain.failed(failure, None, now=now, compressible=False, session=self.session)
+        return self._ended(error.exit_code, self._chain.settle("gave_up", session=self.session), failure)
+
+    def _ended(self, exit_code: int, outcome: str, error: AnalyzerError | None) -> Run:
+        relays = self.relay.monitor.relay_count if self.relay else 0
+        chain = self._chain
+        return Run(exit_code, outcome, error, chain.attempt, relays, chain.waited_seconds, self.session)
+
+    def _observed(self, began: datetime) -> None:
+        if self._log is not None:
+            from analyzer.events.times import format_time
+
+            seen = {
+                "started_at": format_time(began),
+                "ended_at": format_time(self._plan.clock.now()),
+                "retry_visibility": "terminal",
+                "part": self._chain.operation,
+                "agent_version": self._version,
+            }
+            known = {key: value for key, value in seen.items() if value is not None}
+            self._log.append("session.observed", known, session=self.session)
+
+    def _see_session(self, session: str) -> None:
+        """A fresh instance has a session of its own; the step keeps its first one, so that its relays stay together."""
+        if not self._named:
+            self._named, self.session = True, session

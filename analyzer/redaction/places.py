@@ -1,0 +1,282 @@
+"""Secrets that only their place gives away: behind a secret's name, beside it in a pair, after a flag, in a command.
+
+Whether a name is secret is for `keys` to say, and where its value ends for `values`; here is what may stand between.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from analyzer.redaction import keys
+from analyzer.redaction.automata import regex
+from analyzer.redaction.commands import COMMANDS, FLAG_TRACE, command_spans
+from analyzer.redaction.values import (
+    ENCODED_QUOTE,
+    GUARDS,
+    MARK,
+    Span,
+    credential_in,
+    is_mixed,
+    is_plain,
+    more_of_list,
+    nothing_at,
+    value_at,
+)
+
+Found = tuple[int, int, str]
+"""Start and stop of a secret, and the name of its mark."""
+
+
+class Place(NamedTuple):
+    """A way in which a text says that what follows is a secret."""
+
+    pattern: str
+    trace: str
+    """As of a `Family`."""
+    spans: Callable[[bytes, Any], Iterator[Found]]
+    """The secrets at one match."""
+    example: str
+    check: str = ""
+    """RE2: what a text has where it is worth looking at each match; empty for the pattern."""
+
+
+_COLOUR = r"(?:\x1b|\\+(?:u001[bB]|x1[bB]|033|e))\[[0-9;]{0,12}m"
+_CLOSE = rf"(?:\\*[\"'`]|[\])]|{ENCODED_QUOTE}|{_COLOUR}){{0,4}}"
+_IS = rf"(?:\s{{0,8}}(?::=|=>|={{1,2}}|:|%3[aAdD]|>)|\s{{1,4}}(?:->|\|))(?:\s|%20|{_COLOUR}){{0,8}}"
+_NAME = r"[A-Za-z0-9_.\-]"
+_COLON = re.compile(rb"\s{0,4}[:=]")
+_SENTENCE = re.compile(rb"[A-Z]?[a-z]{1,30}[,.]? [a-z]+")
+_PAIR_END = re.compile(rb"\s{0,8},?\s{0,8}[\])]")
+_LINE = re.compile(rb"[^\r\n]{1,1000}")
+_QUOTED_NAME = rf"[bBuU]?\\*[\"'][^\s\"'\\,]{{0,60}}?({keys.WORDS}){keys.SUFFIX}[\])]?\\*[\"']"
+
+# The same in JSON, where a blank may be `\n`, a quote `\"`, an escape `\u001b`, and `&<>` are written by number.
+_ENCODED_TRACE = r"(?:&|\\u0026)(?:quot|apos|#34|#39|#x2[27]);|%2[027]"
+_GAP = rf"(?:[\s\"'`\\\])\x1b]|\\(?:[nrtfe]|x1[bB]|033|u00[01][0-9a-fA-F])|\[[0-9;]{{0,12}}m|{_ENCODED_TRACE})*"
+_IS_TRACE = rf"{_GAP}-?(?:[=:|>]|\\u003[eE]|%3[aAdD])(?:[=>\[({{]|\\u003[eE]|{_GAP[:-1]})*"
+_SOME = r"[0-9.]*(?:[^0-9.,\s\"';&)}\]\\\[{]|\\[bu/])"
+"""The first character of a value that is more than a number."""
+
+
+def _guard(data: bytes, match: Any) -> str:
+    start, stop = match.span(1)
+    return keys.guard_of_words(data[start:stop], data[max(0, start - 24) : start])
+
+
+def mark_of(guard: str) -> str:
+    """The name of the mark of a value with this guard."""
+    return {"authorization": "authorization", "cookie": "cookie", "random": "random_key"}.get(guard, "assignment")
+
+
+def _counts(data: bytes, span: Span, guard: str) -> bool:
+    return not data.startswith(MARK, span.start) and GUARDS[guard](data[span.start : span.stop])
+
+
+def _assigned(data: bytes, match: Any) -> Iterator[Found]:
+    """`password = x`, `"api_key": "x"`, `X-Api-Key: x`, `?token=x`, `DB_PASS=x`, `<password>x</password>`."""
+    at = match.end()
+    start = match.start(1)
+    if nothing_at(data, at) and data[start] not in b"aA":  # `Authorization: Key x`
+        return
+    guard = _guard(data, match)
+    if not guard:
+        return
+    around = data[max(0, start - 64) : start].rstrip(_NAME_BYTES)
+    if around.endswith(MARK):
+        return
+    separator = match.group(2).strip()
+    if separator[:1] == b">" and not around.rstrip(b":").endswith((b"<", b"</")) and b"<" not in around[-16:]:
+        return
+    query = around[-1:] in (b"?", b"&") and not around.endswith(b"&&")
+    name = mark_of(guard)
+    if query and guard in ("plain", "mixed", "random", "password"):
+        name, guard = "query_secret", "plain"
+    if guard == "authorization":
+        yield from _authorized(data, at)
+        return
+    span = value_at(data, at, line=guard == "cookie", query=query)
+    if span is None:
+        return
+    if span.quoted and _COLON.match(data, span.end) is not None:
+        # The name of an object, or of its first member: `{"password": {"value": "x"}}`.
+        yield from _beside(data, at, _first(data, b"}", at, at + _ASIDE), guard)
+        return
+    listed = span.quoted and data[at : at + 1] in (b"[", b"(")
+    spans = [span, *more_of_list(data, span)] if listed else [span]
+    if len(spans) == 2 and guard == "mixed":
+        spans, guard = spans[1:], "plain"  # `auth=("app", "x")`
+    if not span.quoted and separator == b"|":
+        guard = "mixed"
+    for each in spans:
+        if _counts(data, each, guard) and not (_prose(data, each, guard, match, around) and not each.quoted):
+            yield each.start, each.stop, name
+
+
+_NAME_BYTES = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
+
+
+def _prose(data: bytes, span: Span, guard: str, match: Any, around: bytes) -> bool:
+    """Whether this is a sentence about a name: "Invalid token: use another", "/data/token: Permission denied"."""
+    if match.group(2).strip() != b":" or not match.group(2)[-1:].isspace():
+        return False
+    value = data[span.start : span.stop]
+    if (around[-1:] in (b"/", b"\\") or match.group(1).lower() == b"pass") and not is_mixed(value):
+        return True
+    return guard != "password" and _SENTENCE.match(data, span.start) is not None
+
+
+def _authorized(data: bytes, at: int) -> Iterator[Found]:
+    span = value_at(data, at, line=True)
+    if span is None or data.startswith(MARK, span.start):
+        return
+    if span.quoted:
+        if GUARDS["authorization"](data[span.start : span.stop]):
+            yield span.start, span.stop, "authorization"
+        return
+    line = _LINE.match(data, at)
+    end = credential_in(line.group()) if line else None
+    if end is not None:
+        yield at, at + end, "authorization"
+
+
+def _paired(data: bytes, match: Any) -> Iterator[Found]:
+    """`["authorization", "x"]`, `(b"x-api-key", b"x")`; in a list of names and values by turns, what looks like one."""
+    guard = _guard(data, match)
+    span = value_at(data, match.end()) if guard else None
+    if span is None or not span.quoted:
+        return
+    pair = data[match.start() : match.start() + 1] in (b"[", b"(")
+    pair = pair and _PAIR_END.match(data, span.end) is not None
+    if not pair and guard not in ("authorization", "cookie"):
+        guard = "mixed"
+    if _counts(data, span, guard):
+        yield span.start, span.stop, mark_of(guard)
+
+
+_VALUED = "|".join(sorted(keys.VALUED, key=len, reverse=True))
+_BESIDE = rf"(?i)(?:^|[\s\"'{{,(\[]|\\n)(?:{_VALUED})\\*[\"']?\s{{0,4}}[:=]\s{{0,4}}"
+_ASIDE = 400
+"""Bytes between a name and its value in one object."""
+
+
+def _named(data: bytes, match: Any) -> Iterator[Found]:
+    """`{"name": "DB_PASSWORD", "value": "x"}`, in any order; `- name: DB_PASSWORD` and `value: x` in the next line."""
+    guard = _guard(data, match)
+    if not guard:
+        return
+    stop = _first(data, b"}>", match.end(), match.end() + _ASIDE)
+    start = max(0, match.start() - _ASIDE)
+    start = max(data.rfind(mark, start, match.start()) for mark in (b"{", b"<", b"}", b"\n")) + 1 or start
+    for begin, end in ((match.end(), stop), (start, match.start() + 1)):
+        found = [*_beside(data, begin, end, guard)]
+        if found:
+            yield from found
+            return
+
+
+def _beside(data: bytes, start: int, stop: int, guard: str) -> Iterator[Found]:
+    """The value in an object, as far as it lies here."""
+    for beside in regex(_BESIDE).finditer(data[start:stop]):
+        span = value_at(data, start + beside.end())
+        if span is not None and _counts(data, span, guard):
+            yield span.start, span.stop, mark_of(guard)
+            return
+
+
+def _first(data: bytes, marks: bytes, start: int, stop: int) -> int:
+    found = [at for mark in marks if (at := data.find(bytes([mark]), start, stop)) >= 0]
+    return min(found, default=min(stop, len(data)))
+
+
+def _flagged(data: bytes, match: Any) -> Iterator[Found]:
+    """`--password x`, `--api-key=x`, `["--token", "x"]`."""
+    guard = _guard(data, match)
+    span = value_at(data, match.end()) if guard else None
+    if span is None or data.startswith(b"-", span.start):
+        return
+    value = data[span.start : span.stop]
+    if guard in ("authorization", "mixed") and b":" in value:
+        guard = "plain"
+    if _counts(data, span, guard):
+        yield span.start, span.stop, "argument"
+
+
+def _spoken(data: bytes, match: Any) -> Iterator[Found]:
+    """`the password is "x"`, `ALTER ROLE app PASSWORD 'x'`."""
+    span = value_at(data, match.end())
+    if span is None or data.startswith(MARK, span.start):
+        return
+    value = data[span.start : span.stop]
+    verb = match.group(2).strip()
+    if not verb and (not span.quoted or not match.group(1).lower().startswith((b"pass", b"pwd"))):
+        return
+    if (is_plain if span.quoted else is_mixed)(value):
+        yield span.start, span.stop, "assignment"
+
+
+def _commanded(data: bytes, match: Any) -> Iterator[Found]:
+    """`curl -u app:x`, `sshpass -p x`."""
+    for start, stop in command_spans(data, match.end(), match.group(1)):
+        if not data.startswith(MARK, start):
+            yield start, stop, "argument"
+
+
+_ASSIGNMENT = rf"(?i)({keys.WORDS}){keys.SUFFIX}{_CLOSE}({_IS})"
+_SPOKEN = r"password|passphrase|passwd|passcode|pwd|secret|token|api[ _\-]?key"
+
+PLACES: tuple[Place, ...] = (
+    Place(
+        rf"(?i)(?:^|[\s\"'\[,(`])--?{_NAME}{{0,60}}?({keys.WORDS}){keys.SUFFIX}(?:\\*[\"'])?(?:\s{{1,8}}|=|\s{{0,4}},\s{{0,8}})",
+        # Between two items of a list stand quotes and a comma.
+        rf"(?i)(?:^|[\s\"'\[,(`]|\\[nrtf]|\\u000[cC])--?[a-z0-9_.\-]*{keys.WORDS}{keys.SUFFIX}(?:[\s\"',=\\]|\\[nrt])+"
+        r"[^\s\"',=\-\\]",
+        _flagged,
+        "agent --password ⟨hunter2x",
+    ),
+    Place(
+        rf"\b({'|'.join(COMMANDS)})\\*[\"']?[\s,]",
+        FLAG_TRACE,
+        _commanded,
+        "curl -u app:⟨hunter2x",
+    ),
+    Place(
+        rf"(?i)[\[(,]\s{{0,8}}{_QUOTED_NAME}\s{{0,4}},\s{{0,8}}",
+        rf"(?i)[\[(,](?:\s|\\[nrt])*[bu]?[\"'\\]+[^\s\"'\\,]*{keys.WORDS}{keys.SUFFIX}[\])]?[\"'\\]+"
+        r"\s*,(?:\s|\\[nrt])*[bu]?[\"'\\]",
+        _paired,
+        '[["authorization", "⟨Bearer hunter2x⟩"]]',
+    ),
+    Place(
+        rf"(?i)(?:^|[\s\"'{{,(<\[\\])(?:{'|'.join(keys.NAMING)})(?:\\*[\"'])?\s{{0,4}}[:=]\s{{0,4}}[\[(]?\s{{0,4}}"
+        rf"(?:\\*[\"'][A-Za-z0-9_]{{0,30}}\\*[\"'],\s{{0,4}})?(?:\\*[\"'])?"
+        rf"[A-Za-z0-9_.\-:/]{{0,60}}?({keys.WORDS}){keys.SUFFIX}(?:\\*[\"']|[\\\s,;)\]}}]|$)",
+        rf"(?i)(?:^|[\s\"'{{,(<\[\\]|\\[nrt])(?:{'|'.join(keys.NAMING)})[\"'\\]*(?:\s|\\[nrt])*[:=](?:[\s\"'\\\[(]|\\[nrt])*"
+        rf"(?:[a-z0-9_]*[\"'\\]+,\s*[\"'\\]*)?"
+        rf"[A-Za-z0-9_.\-:/]*{keys.WORDS}{keys.SUFFIX}(?:[\"'\\\s,;)\]}}]|$)",
+        _named,
+        '{"name": "DB_PASSWORD", "value": "⟨hunter2x⟩"}',
+    ),
+    Place(
+        _ASSIGNMENT,
+        "|".join(
+            (
+                rf"(?i)(?:{keys.LONG_WORDS}|pass|auth|authentication|psk|otp){keys.SUFFIX}{_IS_TRACE}{_SOME}",
+                rf"(?i)(?:{keys.WORDS}){keys.SUFFIX}[\])]?\"\s*:\s*\"[0-9.,]*[^0-9.,\"]",
+                rf"(?i)(?:{keys.PASSWORDS}){keys.SUFFIX}{_IS_TRACE}[0-9]{{4}}",
+                rf"(?i)key{keys.SUFFIX}{_IS_TRACE}[A-Za-z0-9+/_\-\\]{{24}}",
+                r"(?i)(?:[?&]|\\u0026)key=[^&\s\"'<>#\\]",
+            )
+        ),
+        _assigned,
+        "password = ⟨hunter2x",
+        rf"{_ASSIGNMENT}(?:\S{{4}}|\S{{0,3}}[\"'`\\\[({{&%\x1b]|(?:key|bot|aws|mac|jwt|app) )",
+    ),
+    Place(
+        rf"(?i)\b({_SPOKEN})\s{{1,4}}((?:is|was|to)?)\s{{0,2}}:?\s{{0,4}}",
+        rf"(?i)(?:{_SPOKEN})(?:\s|\\[nrt])+(?:(?:is|was|to)[\s:]|[\"'\\`])",
+        _spoken,
+        "the password is ⟨hunter2x",
+    ),
+)

@@ -1,0 +1,257 @@
+"""Where the value behind a secret's name begins and ends in a text, and whether it is one.
+
+Invariant: a value is looked at once and in bounds; what is no secret (words, numbers, limits, references to a variable,
+complaints about a field) is told by the value alone, so that the answer does not depend on where it stands.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable
+from typing import NamedTuple
+
+from analyzer.redaction.automata import regex
+
+MARK = b"[REDACTED:"
+MARKED = r"\[REDACTED:[a-z_]+:[0-9a-f]{8}\]"
+_LONGEST = 8_192
+"""Bytes that are searched for the end of a value."""
+_MOST_CLOSERS = 16
+_MOST_BACKSLASHES = 64
+_ENTROPY_BITS = 4.5
+_RANDOM_LEAST = 24
+
+ENCODED_QUOTE = r"(?:&(?:quot|apos|#34|#39|#x2[27]);|%2[27])"
+"""A quotation mark as HTML and URLs write it."""
+# These look at some bytes behind a name, each of them once, and are quicker there than RE2 is to call.
+# Three characters are no secret, and many texts have nothing but them behind a name.
+_NOTHING = re.compile(rb"[^\s\"'`\\\[({&%\x1b]{0,3}(?:\s|\Z)")
+# What may stand before a value: brackets of a list, a wrapper's name, a prefix of Python's, escapes of JSON in JSON.
+_OPENING = re.compile(
+    rb"\[REDACTED:[a-z_]+:[0-9a-f]{8}\]|(?:[\[({]\s{0,8})?(?:&?[A-Za-z_][A-Za-z0-9_.]{0,24}\()?[bBrRuUfF]{0,2}"
+    rb"(\\{0,64})([\"'`]|&(?:quot|apos|#34|#39|#x2[27]);|%2[27])"
+)
+# Without quotes a value ends with white space; a backslash is a part of it unless it is an escape.
+_BARE = re.compile(rb"(?:[^\s\"'`\\\x1b]|\\[^nrtbfu\"'`\\\s])+")
+_LINE = re.compile(rb"[^\r\n\"'`]+")
+_LINE_END = re.compile(rb"[\r\n]")
+_PARAMETER = re.compile(rb"[&#]")
+# What follows is another member or parameter.
+_NEXT = re.compile(
+    rb"<[/A-Za-z]|>(?:\Z|<)|&(?:quot|apos|#)|%2[267]|\)[,;)]|[&#][^&=\s]{0,60}="
+    rb"|[,;&](?:\Z|[A-Za-z_][A-Za-z0-9_.\-]{0,60}(?:[=:]|\\{0,8}[\"'])|\\{0,8}[\"'\[{(])"
+)
+_COMMA = re.compile(rb"\s{0,8},\s{0,8}")
+_CLOSERS = {b")": b"(", b"]": b"[", b"}": b"{"}
+
+
+class Span(NamedTuple):
+    """A value in a text."""
+
+    start: int
+    stop: int
+    quoted: bool
+    end: int
+    """Behind its closing quote."""
+
+
+def value_at(data: bytes, at: int, *, line: bool = False, query: bool = False) -> Span | None:
+    """The value that begins here; with `line`, one without quotes is all that is left of the line.
+
+    With `query` it is a parameter of a URL.
+    """
+    opening = _OPENING.match(data, at)
+    if opening is not None:
+        if opening.group(2) is None:
+            return Span(at, opening.end(), False, opening.end())
+        return _quoted(data, opening.end(), opening.group(1), opening.group(2))
+    found = (_LINE if line else _BARE).match(data, at, at + _LONGEST)
+    if found is None:
+        return None
+    stop = found.end()
+    if not line:
+        following = (_PARAMETER if query else _NEXT).search(data, at, stop)
+        stop = at + len(_trimmed(data[at : stop if following is None else following.start()]))
+    return Span(at, stop, False, stop) if stop > at else None
+
+
+def nothing_at(data: bytes, at: int) -> bool:
+    """Whether what begins here is too short for a secret, and has no quotes around it."""
+    return _NOTHING.match(data, at) is not None
+
+
+def _quoted(data: bytes, start: int, escapes: bytes, quote: bytes) -> Span:
+    """Up to the same quote behind the same escapes: in JSON within JSON, one behind more of them is text."""
+    depth = len(escapes)
+    stop = min(len(data), start + _LONGEST)
+    at = data.find(quote, start, stop)
+    while at >= 0:
+        before = data[max(start, at - _MOST_BACKSLASHES) : at]
+        if (len(before) - len(before.rstrip(b"\\"))) % (2 * (depth + 1)) == depth:
+            return Span(start, at - depth, True, at + len(quote))
+        at = data.find(quote, at + 1, stop)
+    # It breaks off, or is no quote but an apostrophe.
+    ending = _LINE_END.search(data, start, stop)
+    stop = stop if ending is None else ending.start()
+    return Span(start, stop, True, stop)
+
+
+def _trimmed(value: bytes) -> bytes:
+    """Without punctuation and brackets that belong to what stands around it."""
+    for _ in range(_MOST_CLOSERS):
+        last = value[-1:]
+        opener = _CLOSERS.get(last)
+        if not last or (last not in b",;:." and (opener is None or value.count(opener) >= value.count(last))):
+            break
+        value = value[:-1]
+    return value
+
+
+def more_of_list(data: bytes, span: Span) -> list[Span]:
+    """The quoted items that follow in the same list."""
+    found: list[Span] = []
+    for _ in range(20):
+        gap = _COMMA.match(data, span.end)
+        if gap is None:
+            break
+        following = value_at(data, gap.end())
+        if following is None or not following.quoted:
+            break
+        found.append(following)
+        span = following
+    return found
+
+
+# Words that stand after "token:" or "password =" in prose, in code and in messages about limits.
+_WORDS = frozenset(
+    b"none null nil true false undefined required missing invalid expired incorrect wrong unknown empty string "
+    b"redacted hidden masked optional provided disabled enabled revoked denied failed error field value number bool "
+    b"boolean int must cannot should tokens maximum limit requested usage count expected unexpected "
+    b"access authentication authorization header headers basic bearer digest negotiate include omit same-origin "
+    b"please check found mismatch short weak blank present absent unset valid ignored skipped omitted used using with "
+    b"from user username email name type length size this that your their have does when where which unauthorized "
+    b"forbidden rejected rotated object array text default password passwd passphrase secret token credential "
+    b"credentials key keys api_key apikey confirm_password new_password old_password cookie".split()
+)
+# References to where a secret is kept, and what others have masked.
+_REFERENCE = (
+    r"\*+|[xX]{4,}|\.{3,}|\$\{[^{}]*\}|\$[A-Z_][A-Z0-9_]*|\$\{?\{[^{}]*\}\}?\}?|%[A-Z_][A-Z0-9_]*%|<[A-Za-z_ \-]+>|"
+    r"(?:process\.env|os\.environ|os\.getenv|getenv|env|secrets|vars|var|config|settings|self)[.(\[].*|"
+    r"SecretStr\(\W*\)?|\[(?i:hidden|masked|filtered|removed|secret|redacted)\]|\(?(?i:hidden|masked|filtered)\)?"
+)
+# A complaint about a field, as forms and schemas give it: "This field is required."
+_COMPLAINT = (
+    r"(?i)^(?:this|the|your|is|are|must|may|can(?:not|'t)?|should|please|too|not|no|invalid|required|ensure|at least|"
+    r"value|input|field|password|passwords|token|secret|expected|missing|does|do|enter|string|we|you|has|was)\b.*"
+    r"\b(?:required|short|long|least|most|characters?|contain|match|blank|empty|null|valid|invalid|weak|common|"
+    r"incorrect|wrong|expired|missing|provided|field|allowed|failed|found|string|type|revoked|denied|unknown)\b"
+)
+
+
+_LETTER, _DIGIT, _INNER_CAPITAL = re.compile(rb"[A-Za-z]"), re.compile(rb"[0-9]"), re.compile(rb"[a-z][A-Z]")
+_KEY = re.compile(rb"[A-Za-z0-9+/_\-]+={0,2}")
+_PORT = re.compile(rb"[0-9]{1,5}[/?#]")
+_DIRECTORY = re.compile(rb"/|[A-Za-z]:\\|~")
+
+
+def is_plain(value: bytes) -> bool:
+    """No plain word, no plain number, no reference, no complaint."""
+    return is_password(value) and not _is_number(value)
+
+
+def is_password(value: bytes) -> bool:
+    """The same for what may be a number."""
+    bare = value.strip(b".,:;!?()[]{}<>*` ").lower()
+    if len(bare) < 4 or bare in _WORDS or (_is_number(value) and not bare.isdigit()):
+        return False
+    if regex(_REFERENCE).fullmatch(value.strip()) is not None:
+        return False
+    return b" " not in bare or value.count(b" ") < 2 or regex(_COMPLAINT).search(value) is None
+
+
+def _is_number(value: bytes) -> bool:
+    return value.strip(b".,:;!?()[]{}<>*` ").translate(None, b".,_").isdigit()
+
+
+def is_mixed(value: bytes) -> bool:
+    """Nothing that reads like words: letters and digits, or cases that change inside of a word."""
+    if len(value) < 6 or not is_plain(value):
+        return False
+    return len(_INNER_CAPITAL.findall(value)) > 1 or (
+        _LETTER.search(value) is not None and _DIGIT.search(value) is not None
+    )
+
+
+def is_token(value: bytes) -> bool:
+    """Several digits and letters among each other, as no name of a function or a file has them."""
+    return len(_DIGIT.findall(value)) >= 3 and _LETTER.search(value) is not None
+
+
+def is_random(value: bytes) -> bool:
+    """Letters of both cases and digits, mixed as in a generated key: over 4.5 bits a character.
+
+    Digests and uuids are none: sixteen digits cannot carry more than 4 bits.
+    """
+    if len(value) < _RANDOM_LEAST or _KEY.fullmatch(value) is None:
+        return False
+    counts = Counter(value)
+    bits = -sum(count / len(value) * math.log2(count / len(value)) for count in counts.values())
+    return bits > _ENTROPY_BITS
+
+
+def is_url_password(value: bytes) -> bool:
+    """More than a port with a path behind it."""
+    return _PORT.match(value) is None
+
+
+def is_no_directory(value: bytes) -> bool:
+    """`PWD` is a shell's working directory."""
+    return is_password(value) and _DIRECTORY.match(value) is None
+
+
+def is_credential(value: bytes) -> bool:
+    """What an `Authorization` header carries, behind the name of its scheme or alone."""
+    return credential_in(value) is not None
+
+
+def credential_in(value: bytes) -> int | None:
+    """Where what an `Authorization` header carries ends; None where these are words about one."""
+    found = regex(_CREDENTIAL).match(value.rstrip())
+    if found is None:
+        return None
+    end: int = found.end()
+    scheme, secret = found.group(1), found.group(2)
+    if scheme is not None and scheme.strip().lower() in _SCHEMES:
+        return end if is_plain(secret) else None
+    if scheme is not None and (is_mixed(secret) or b"=" in secret):
+        return end
+    alone = _BARE.match(value)
+    if alone is None or not is_plain(alone.group()):
+        return None
+    return int(alone.end())
+
+
+_CREDENTIAL = (
+    r"([A-Za-z][A-Za-z0-9_\-]{1,30} +)?([A-Za-z_\-]{1,30}=\\*\"[^\"\r\n]*\"|[^\s,;\"'\\]+)"
+    r"(?:[,;]? *[A-Za-z_\-]{1,30}=(?:\\*\"[^\"\r\n]*\"|[^\s,;\"'\\]+))*"
+)
+_SCHEMES = frozenset(
+    b"basic bearer token digest negotiate ntlm apikey api-key api_key key hmac hawk oauth mac dpop gnap sharedkey "
+    b"sharedkeylite sharedaccesssignature aws aws4-hmac-sha256 aws4-ecdsa-p256-sha256 goog4-rsa-sha256 splunk "
+    b"snowflake signature vapid bot privatetoken private-token jwt genie-key genie-api-key zoho-oauthtoken "
+    b"klaviyo-api-key googlelogin pagerduty deepl-auth-key discogs ghost client-id".split()
+)
+GUARDS: dict[str, Callable[[bytes], bool]] = {
+    "": lambda _value: True,
+    "password": is_password,
+    "plain": is_plain,
+    "mixed": is_mixed,
+    "token": is_token,
+    "random": is_random,
+    "url": is_url_password,
+    "directory": is_no_directory,
+    "authorization": is_credential,
+    "cookie": lambda value: b"=" in value and len(value) >= 6,
+}

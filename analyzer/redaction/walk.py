@@ -1,0 +1,190 @@
+"""Secrets out of structured values: what a text stands under, beside or behind says whether it is one.
+
+Invariant: a value without secrets comes back as it is; whatever cannot be walked to its end loses the rest of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from analyzer.redaction import keys
+from analyzer.redaction.automata import regex
+from analyzer.redaction.commands import attached_to, flag_of, secret_in
+from analyzer.redaction.engine import mark, may_hold_secret, redact
+from analyzer.redaction.keys import guard_of
+from analyzer.redaction.places import mark_of
+from analyzer.redaction.values import GUARDS, MARKED, is_plain
+
+MAX_LEVELS = 32
+MAX_NODES = 20_000
+_NAMING, _VALUED = frozenset(keys.NAMING), frozenset((*keys.VALUED, *keys.SUFFIXES, ""))
+_JSON = frozenset((str, int, float, bool, type(None)))
+_LEAST_NUMBER = 1_000
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether what stands under this name may be a secret: a key, a header, a variable, a parameter, a flag."""
+    return bool(guard_of(name.encode("utf-8", "replace")))
+
+
+def redact_member(name: str, value: str) -> str:
+    """A text under a name, judged together with it: `{"password": "x y"}` holds a secret that neither shows alone."""
+    clean = redact(value)
+    guard = guard_of(name.encode("utf-8", "replace"))
+    if not guard:
+        return clean
+    raw = clean.encode("utf-8", "replace")
+    if regex(MARKED).match(raw) is not None or not GUARDS[guard](raw):
+        return clean
+    return mark(mark_of(guard), value.encode("utf-8", "replace")).decode()
+
+
+def redact_number(name: str, value: int) -> int | str:
+    """A whole number under a name: a password may be one."""
+    if value < _LEAST_NUMBER or guard_of(name.encode("utf-8", "replace")) != "password":
+        return value
+    return redact_member(name, str(value))
+
+
+def redact_argument(before: str, value: str, command: str = "") -> str:
+    """An item of a list, judged together with the flag before it and the command that it is an argument of:
+    `["--password", "x"]`, `["curl", "-u", "app:x"]`.
+    """
+    clean = redact(value)
+    raw = clean.encode("utf-8", "replace")
+    if command and (start := attached_to(command, raw)) is not None:
+        return raw[:start].decode("utf-8", "replace") + mark("argument", raw[start:]).decode()
+    if not before.startswith("-") or clean.startswith("-") or regex(MARKED).fullmatch(raw) is not None:
+        return clean
+    behind = flag_of(command, before) if command else None
+    if behind is not None:
+        found = secret_in(raw, behind)
+        if found is not None:
+            return raw[:found].decode("utf-8", "replace") + mark("argument", raw[found:]).decode()
+    guard = guard_of(before.encode("utf-8", "replace"))
+    if guard and (GUARDS[guard](raw) or (guard == "mixed" and ":" in clean and is_plain(raw))):
+        return mark("argument", value.encode("utf-8", "replace")).decode()
+    return clean
+
+
+def member_names(members: Iterable[tuple[object, object]], own: str) -> Callable[[str], str]:
+    """What each member of an object stands under, by its key: mostly that; `own` is what the object stands under.
+
+    `value` stands under what `name` beside it says, or else under what the object does.
+    """
+    above = own if own and is_secret_name(own) else ""
+    for key, value in members:
+        if isinstance(key, str) and key.lower() in _NAMING:
+            said = value[-1] if isinstance(value, (list, tuple)) and value else value
+            if isinstance(said, str) and is_secret_name(said):
+                above = said
+    if not above:
+        return str
+    return lambda key: above if key.lower() in _VALUED and not is_secret_name(key) else key
+
+
+def item_name(items: Sequence[object], place: int, own: str) -> str:
+    """What an item of a list stands under: what the list does, or the name before it in a pair or among headers."""
+    if own and is_secret_name(own):
+        # `auth = ("app", "x")`
+        return (
+            "password"
+            if place == 1 and len(items) == 2 and guard_of(own.encode("utf-8", "replace")) == "mixed"
+            else own
+        )
+    before = items[place - 1] if place else None
+    if isinstance(before, (bytes, bytearray)):
+        before = bytes(before).decode("utf-8", "replace")
+    if not isinstance(before, str) or len(before) > 200:
+        return ""
+    if len(items) == 2:
+        return before if not before.startswith("-") and is_secret_name(before) else ""
+    return before if guard_of(before.encode("utf-8", "replace")) in ("authorization", "cookie") else ""
+
+
+def redact_value(value: Any) -> Any:
+    """Any value with its secrets replaced; the same object where it holds none. Foreign objects stay what they are."""
+    if type(value) is str:
+        return redact(value)
+    if isinstance(value, (Mapping, list, tuple)):
+        return _Walk().clean(value, 0, "", "", "") if _may_hold(value) else value
+    if isinstance(value, (str, bytes, bytearray)):
+        return _Walk().clean(value, 0, "", "", "")
+    return value
+
+
+class _Walk:
+    __slots__ = ("left",)
+
+    def __init__(self) -> None:
+        self.left = MAX_NODES
+
+    def clean(self, value: Any, level: int, name: str, before: str, command: str) -> Any:
+        self.left -= 1
+        if isinstance(value, str):
+            return redact_argument(before, value, command) if before and not name else redact_member(name, value)
+        if isinstance(value, (bytes, bytearray)):
+            given = bytes(value).decode("utf-8", "replace")
+            clean = self.clean(given, level, name, before, command)
+            return value if clean == given else clean
+        if isinstance(value, int) and not isinstance(value, bool):
+            return redact_number(name, value) if name else value
+        if isinstance(value, (Mapping, list, tuple)):
+            if level >= MAX_LEVELS:
+                return None
+            return self._object(value, level, name) if isinstance(value, Mapping) else self._array(value, level, name)
+        return value
+
+    def _object(self, value: Mapping[Any, Any], level: int, own: str) -> dict[Any, Any]:
+        members = list(value.items())
+        names = member_names(members, own)
+        kept: dict[Any, Any] = {}
+        for key, item in members:
+            if self.left <= 0:
+                break
+            text = bytes(key).decode("utf-8", "replace") if isinstance(key, bytes) else str(key)
+            kept[redact(key) if isinstance(key, str) else key] = self.clean(item, level + 1, names(text), "", "")
+        return kept
+
+    def _array(self, value: Sequence[Any], level: int, own: str) -> list[Any]:
+        kept: list[Any] = []
+        before = command = ""
+        for place, item in enumerate(value):
+            if self.left <= 0:
+                break
+            kept.append(self.clean(item, level + 1, item_name(value, place, own), before, command))
+            before = item if isinstance(item, str) else ""
+            command = command_in(before) or command
+        return kept
+
+
+def command_in(argument: str) -> str:
+    """The name of a command that takes secrets, where an argument is one."""
+    return argument if flag_of(argument, "") is not None else ""
+
+
+def _may_hold(value: Any) -> bool:
+    try:
+        return not _is_json(value, MAX_LEVELS) or may_hold_secret(_encode()(value))
+    except Exception:  # noqa: BLE001 - a foreign mapping may do anything, and half of a UTF-16 pair is no UTF-8
+        return True
+
+
+def _is_json(value: Any, levels: int) -> bool:
+    """Whether these are exactly the types of JSON: the prefilter knows how their texts are encoded."""
+    for item in value.values() if type(value) is dict else value if type(value) is list else (b"",):
+        kind = type(item)
+        if kind not in _JSON and (
+            (kind is not dict and kind is not list) or not levels or not _is_json(item, levels - 1)
+        ):
+            return False
+    return True
+
+
+@cache
+def _encode() -> Callable[[Any], bytes]:
+    import msgspec  # who redacts texts alone never loads it
+
+    return msgspec.json.Encoder().encode

@@ -1,0 +1,69 @@
+"""The report as Markdown: for pull requests, job summaries and chats.
+
+Invariant: every cell that a log filled went through `markdown_text`.
+"""
+
+from __future__ import annotations
+
+from analyzer.analysis import Case, Overview
+from analyzer.report.cells import heading, shown
+from analyzer.report.escape import markdown_text
+from analyzer.report.page.case_parts import drift_part, sessions_part, templates_part
+from analyzer.report.page.section_parts import Part, Section
+from analyzer.report.page.sections import sections
+from analyzer.report.words import course, title_of, verdict_word, window_words
+
+
+def render_markdown(overview: Overview) -> str:
+    """The verdict, the findings, then every table with its query; tables are cut where the HTML report cuts them."""
+    verdict = overview.verdict
+    blocks = [f"# {verdict_word(verdict.level)}: {markdown_text(verdict.headline)}"]
+    blocks += [f"- {markdown_text(detail)}" for detail in verdict.details[len(overview.cases) :]]
+    blocks.append(markdown_text(window_words(overview)))
+    if overview.cases:
+        blocks.append("## Findings")
+    for case in overview.cases:
+        blocks += _finding(case)
+    for section in sections(overview):
+        blocks += _section(section, overview)
+    return "\n\n".join(blocks) + "\n"
+
+
+def _finding(case: Case) -> list[str]:
+    one = case.finding
+    word = one.severity if case.is_open else "over"
+    said = [f"- {course(one)}", *(f"- part of it: {markdown_text(part.explanation)}" for part in one.parts)]
+    said += [f"- next: {markdown_text(one.advice)}"] if one.advice else []
+    blocks = [f"### {word.upper()}: {markdown_text(title_of(one))}", markdown_text(one.explanation), "\n".join(said)]
+    for part in (templates_part(case), sessions_part(case), drift_part(case)):
+        if not part.frame.is_empty():
+            blocks += [f"**{part.title}**", *_part(part)]
+    return blocks
+
+
+def _section(section: Section, overview: Overview) -> list[str]:
+    blocks = [f"## {section.title}", markdown_text(section.lead)]
+    if section.name == "completeness" and overview.completeness.unsupported:
+        formats = sorted(overview.completeness.unsupported.items())
+        blocks.append(
+            "Not read yet: " + ", ".join(f"{markdown_text(name)} ({files:,})" for name, files in formats) + "."
+        )
+    for part in section.parts:
+        blocks += [f"### {markdown_text(part.title)}", *_part(part)]
+    return blocks
+
+
+def _part(part: Part) -> list[str]:
+    if part.frame.is_empty():
+        return ["None." + (f" `analyzer query {part.query}`" if part.query else "")]
+    frame = part.rows.select(list(part.columns))
+    rows, right = frame.rows(), [kind.is_numeric() for kind in frame.dtypes]
+    lines = [
+        "| " + " | ".join(markdown_text(heading(name)) for name in part.columns) + " |",
+        "| " + " | ".join("---:" if flush else "---" for flush in right) + " |",
+    ]
+    for row in rows:
+        cells = (markdown_text(shown(name, value)) for name, value in zip(part.columns, row, strict=True))
+        lines.append("| " + " | ".join(cells) + " |")
+    said = markdown_text(part.cut) if part.cut else f"`analyzer query {part.query}`" if part.query else ""
+    return ["\n".join(lines), said] if said else ["\n".join(lines)]

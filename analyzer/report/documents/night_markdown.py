@@ -1,0 +1,56 @@
+"""A night as Markdown, for job summaries and chats, and as the one line of text that a chat shows first.
+
+Invariant: every text that a log filled went through `markdown_text`.
+"""
+
+from __future__ import annotations
+
+from analyzer.analysis.nightly.findings import TITLES, Finding
+from analyzer.analysis.nightly.night import Night
+from analyzer.report.cells import percent
+from analyzer.report.escape import markdown_text
+from analyzer.report.terminal.night import ground
+
+
+def render_night_markdown(night: Night) -> str:
+    """The verdict, a table of the findings, then a paragraph each."""
+    blocks = [f"## {markdown_text(night.headline)}"]
+    if night.findings:
+        blocks.append(_table(night))
+    blocks += [_paragraph(found) for found in night.findings]
+    blocks += [f"Note: {markdown_text(note)}" for note in night.remarks]
+    blocks.append(markdown_text(ground(night)))
+    return "\n\n".join(blocks) + "\n"
+
+
+def _table(night: Night) -> str:
+    lines = [
+        "| Severity | State | Finding | Caller | Observed | Expected | Sessions |",
+        "|---|---|---|---|--:|--:|--:|",
+    ]
+    for found in night.findings:
+        latest = found.latest
+        shared = found.finding in {"spike", "drift"}
+        observed, expected = (
+            percent(value) if shared else "" if value is None else f"{value:,.2f}"
+            for value in (latest.observed, latest.expected)
+        )
+        cells = [
+            found.severity,
+            found.state,
+            TITLES.get(found.finding, found.finding),
+            found.scope.who,
+            observed,
+            expected,
+            f"{latest.sessions or 0:,}",
+        ]
+        lines.append("| " + " | ".join(markdown_text(cell) for cell in cells) + " |")
+    return "\n".join(lines)
+
+
+def _paragraph(found: Finding) -> str:
+    said = [markdown_text(found.explanation)]
+    said += [f"- part of it: {markdown_text(part.explanation)}" for part in found.parts]
+    if found.advice:
+        said.append(f"- next: {markdown_text(found.advice)}")
+    return "\n".join(said)

@@ -1,0 +1,86 @@
+"""What a ruleset changes in history, for a terminal: the verdict first, then the templates that change sides.
+
+Invariants: no line is wider than asked; every text from a log went through `terminal_safe`.
+"""
+
+from __future__ import annotations
+
+from analyzer.analysis.nightly.findings import TITLES
+from analyzer.analysis.rules.alarms import AlarmChanges
+from analyzer.analysis.rules.churn import Change, Churn, Rate
+from analyzer.report.cells import count, counted, percent
+from analyzer.report.escape import terminal_safe
+from analyzer.report.terminal.monospace import columns, fit, fold
+
+MAX_SHOWN = 10
+"""Templates a list shows."""
+NARROWEST, WIDEST = 60, 200
+
+
+def render_churn(found: Churn, width: int = 80) -> str:
+    """The changes, in lines of at most `width` cells, with a newline at its end."""
+    size = max(NARROWEST, min(width, WIDEST))
+    lists = (
+        ("Recovered: unknown before, known after", "recovered", found.recovered),
+        ("REGRESSED: known before, unknown after", "regressed", found.regressed),
+        ("Moved: from one reason to another", "moved", found.moved),
+    )
+    said = ", ".join(f"{counted(len(changes), 'template')} {word}" for _, word, changes in lists)
+    lines = fold(f"{said} under ruleset {found.ruleset}.", size)
+    rows = [["", "changed", "of", "share"]]
+    rates = (("errors", found.events), ("groups", found.groups), ("sessions", found.sessions))
+    rows += [_rate(name, rate) for name, rate in rates]
+    lines += ["", *columns(rows, [False, True, True, True])]
+    lines += ["", *fold(_test(found), size)]
+    for title, _, changes in lists:
+        lines += _changes(title, changes, size)
+    return "\n".join(lines) + "\n"
+
+
+def render_alarms(found: AlarmChanges, width: int = 80) -> str:
+    """What the nights of history would have told otherwise, in lines of at most `width` cells."""
+    size = max(NARROWEST, min(width, WIDEST))
+    sides = (("vanished", found.vanished), ("appeared", found.appeared), ("stayed", found.stayed))
+    if not any(alarms for _, alarms in sides):
+        return "No alarms in this history, neither before nor after.\n"
+    said = ", ".join(f"{count(len(alarms))} {word}" for word, alarms in sides)
+    lines = [f"Alarms of past nights: {said}."]
+    rows = [
+        [word, one.opened_on.isoformat(), one.severity, TITLES[one.finding], terminal_safe(one.caller or "the fleet")]
+        for word, alarms in sides
+        for one in alarms[:MAX_SHOWN]
+    ]
+    lines += ["", *[fit(line, size) for line in columns(rows, [False] * 5)]]
+    hidden = sum(max(0, len(alarms) - MAX_SHOWN) for _, alarms in sides)
+    if hidden:
+        lines.append(f"{count(hidden)} more: --json lists them")
+    return "\n".join(lines) + "\n"
+
+
+def _rate(name: str, rate: Rate) -> list[str]:
+    return [name, count(rate.changed), count(rate.total), percent(rate.share)]
+
+
+def _test(found: Churn) -> str:
+    freed, spoiled = counted(found.sessions_freed, "session"), counted(found.sessions_spoiled, "session")
+    said = f"Their last unknown error is gone from {freed}, a first one came to {spoiled}"
+    return f"{said} (exact McNemar test: p = {found.p_value:.2g})."
+
+
+def _changes(title: str, changes: tuple[Change, ...], size: int) -> list[str]:
+    if not changes:
+        return []
+    lines = ["", title]
+    for change in changes[:MAX_SHOWN]:
+        what = f"{counted(change.events, 'error')}, {counted(change.sessions, 'session')}"
+        said = f"{what}: {change.before} → {change.after}, by rule {change.rule}"
+        lines += [f"  {line}" for line in fold(terminal_safe(said), size - 2)]
+        lines.append(fit(f"    {_flat(change.template)}", size))
+        lines += [fit(f"      e.g. {_flat(text)}", size) for text in change.samples]
+    if len(changes) > MAX_SHOWN:
+        lines.append(f"  {count(len(changes) - MAX_SHOWN)} more: --json lists them")
+    return lines
+
+
+def _flat(text: str) -> str:
+    return terminal_safe(" ".join(text.split()))

@@ -1,0 +1,69 @@
+"""Text in columns of a terminal: how wide it is, cut to fit, folded, padded.
+
+Invariant: widths are counted in terminal cells, not in characters; the texts are already safe for a terminal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.cells import cell_len as width_of
+from rich.cells import chop_cells
+
+__all__ = ["columns", "fit", "fit_middle", "fold", "pad", "width_of"]
+
+
+def fit(text: str, width: int) -> str:
+    """The text, its end replaced by `…` where it is wider."""
+    return text if width_of(text) <= width else _head(text, width - 1) + "…"
+
+
+def fit_middle(text: str, width: int) -> str:
+    """The text, its middle replaced by ` … ` where it is wider: both ends tell something."""
+    if width_of(text) <= width:
+        return text
+    half = (width - 3) // 2
+    return _head(text, half) + " … " + _head(text[::-1], half)[::-1]
+
+
+def pad(text: str, width: int, *, right: bool = False) -> str:
+    """The text with spaces up to the width; before it where `right`."""
+    space = " " * (width - width_of(text))
+    return space + text if right else text + space
+
+
+def fold(text: str, width: int) -> list[str]:
+    """All of the text in lines of at most `width` cells, broken at spaces where there are any."""
+    lines: list[str] = []
+    for paragraph in text.split("\n"):
+        line = ""
+        for word in _pieces(paragraph, width):
+            if line and width_of(line) + 1 + width_of(word) > width:
+                lines.append(line)
+                line = word
+            else:
+                line = f"{line} {word}" if line else word
+        lines.append(line)
+    return lines
+
+
+def columns(rows: Sequence[Sequence[str]], right: Sequence[bool], *, gap: str = "  ") -> list[str]:
+    """Rows of cells as aligned lines without spaces at their ends; `right` says which columns are flush right."""
+    widths = [max(map(width_of, column)) for column in zip(*rows, strict=True)]
+    return [
+        gap.join(pad(cell, size, right=flush) for cell, size, flush in zip(row, widths, right, strict=True)).rstrip()
+        for row in rows
+    ]
+
+
+def _pieces(text: str, width: int) -> Iterator[str]:
+    """Words; one wider than a line comes in parts."""
+    for word in text.split(" "):
+        if width_of(word) <= width:
+            yield word
+        else:
+            yield from chop_cells(word, max(width, 1))
+
+
+def _head(text: str, width: int) -> str:
+    return chop_cells(text, width)[0] if text and width > 0 else ""

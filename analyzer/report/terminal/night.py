@@ -1,0 +1,97 @@
+"""A night for a terminal: the verdict first, then a block a finding, the gravest first.
+
+Invariants: no line is wider than asked; severity and state stand there as words, colour only repeats them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from analyzer.analysis.nightly.findings import TITLES, Finding
+from analyzer.analysis.nightly.night import Night
+from analyzer.report.escape import terminal_safe
+from analyzer.report.terminal.monospace import columns, fit, fold
+
+NARROWEST, WIDEST = 60, 100
+_INDENT = 2
+_COLOURS = {"critical": "\x1b[1;31m", "warning": "\x1b[1;33m", "info": "\x1b[1;36m"}
+_BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
+RESOLVED = {
+    "quiet": "no longer seen",
+    "explained": "the rules of today explain it",
+    "accepted": "it has lasted for four weeks and is the new normal",
+    "rejudged": "what is known today no longer shows it",
+}
+"""Why a finding is over, by its resolution."""
+
+
+def render_night_text(night: Night, width: int = 80, *, colour: bool = False) -> str:
+    """The night in lines of at most `width` cells (60 to 100 of them), with a newline at its end."""
+    size = max(NARROWEST, min(width, WIDEST))
+    headline = terminal_safe(night.headline)
+    lines = [f"{_BOLD}{headline}{_PLAIN}" if colour else headline]
+    for found in night.findings:
+        lines += ["", *_finding(found, size, colour)]
+    for note in night.remarks:
+        lines += ["", *fold(f"Note: {terminal_safe(note)}", size)]
+    lines += ["", *fold(ground(night), size)]
+    return "\n".join(lines) + "\n"
+
+
+def render_nights_text(nights: Sequence[Night], width: int = 80) -> str:
+    """What many nights would have reported: a line for each finding that opens or ends, in order."""
+    rows = [("night", "", "severity", "finding", "caller")]
+    rows += [
+        (
+            night.day.isoformat(),
+            found.state,
+            found.severity,
+            TITLES.get(found.finding, found.finding),
+            terminal_safe(found.scope.who),
+        )
+        for night in nights
+        for found in night.findings
+        if found.state != "ongoing"
+    ]
+    if len(rows) == 1:
+        return f"Nothing to report in {len(nights):,} nights.\n"
+    opened = sum(len(night.of("new")) for night in nights)
+    still = sum(found.state != "resolved" for found in nights[-1].findings)
+    said = (
+        f"{opened:,} finding{'' if opened == 1 else 's'} in {len(nights):,} nights, {still:,} still open on the last."
+    )
+    table = [fit(line, width) for line in columns(rows, [False] * 5)]
+    return "\n".join([said, "", *table]) + "\n"
+
+
+def ground(night: Night) -> str:
+    """What the judgement rests on, in one sentence."""
+    if night.since is None:
+        return "There is no history to judge."
+    rests = f"Judged from {night.caller_days:,} caller-days since {night.since}"
+    if night.ruleset:
+        rests += f" under ruleset {night.ruleset}"
+    if night.false_alarms_per_thousand is not None:
+        rests += f"; false alarms of these settings on this history: {night.false_alarms_per_thousand:.1f} per 1,000"
+    return f"{rests}."
+
+
+def _finding(found: Finding, size: int, colour: bool) -> list[str]:
+    word = found.severity.upper() if found.state != "resolved" else "RESOLVED"
+    title = f"{TITLES.get(found.finding, found.finding)}: {terminal_safe(found.scope.who)}"
+    first, *more = fold(f"{word}  {found.state}  {title}" if found.state != "resolved" else f"{word}  {title}", size)
+    if colour:
+        painted = _COLOURS.get(found.severity, _BOLD) if found.state != "resolved" else _BOLD
+        first = first.replace(word, f"{painted}{word}{_PLAIN}", 1)
+    lines = [first, *more, *_indented(found.explanation, size)]
+    if found.resolution:
+        lines += _indented(f"Over on {found.resolved_on}: {RESOLVED.get(found.resolution, found.resolution)}.", size)
+    for part in found.parts:
+        lines += _indented(f"part of it: {part.explanation}", size)
+    if found.advice:
+        lines += _indented(f"→ {found.advice}", size)
+    return [*lines, *_indented(f"id {found.id}", size)]
+
+
+def _indented(text: str, size: int) -> list[str]:
+    return [" " * _INDENT + line for line in fold(terminal_safe(text), size - _INDENT)]

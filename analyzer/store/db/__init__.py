@@ -1,0 +1,1 @@
+"""The DuckDB file: connections, tables and views, locks, frames, and one file taking the place of another."""

@@ -1,0 +1,245 @@
+"""Connections to DuckDB: the settings that every one of them has, the schema, and errors in our own words."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Iterator, Mapping
+from importlib import resources
+
+import duckdb
+
+from analyzer.errors import LimitError, QueryError, StoreBusyError, StoreError
+from analyzer.store.db.classifier_macros import macros
+from analyzer.store.db.failures import cannot_go_on, unusable
+from analyzer.store.db.frames import OUT_OF_MEMORY_HINT
+from analyzer.store.db.location import location
+from analyzer.store.db.lock import MEMORY, holder
+from analyzer.store.db.sql_header import Header, parse_header
+from analyzer.store.decisions import DECISIONS
+from analyzer.store.journal import left_behind, rebuild_hint
+
+SCHEMA_VERSION = "4"
+
+
+def connect(
+    path: str, *, read_only: bool, settings: Mapping[str, str] | None = None, closed: bool = False
+) -> duckdb.DuckDBPyConnection:
+    """Open a store file, or a throw-away one for `:memory:`, with `settings` of DuckDB beside our own.
+
+    A `closed` one opens no file any more once it is open, its own and temporary ones included.
+
+    Raises:
+        StoreBusyError: another process holds it.
+        StoreError: it is missing (read-only), no store of ours, or cannot be opened.
+    """
+    if path != MEMORY:
+        # DuckDB tells two names of one file apart, and would open it twice.
+        path = location(path)
+        if read_only and not os.path.exists(path):
+            raise missing(path)
+    try:
+        connection = connect_plain(path, read_only=read_only and path != MEMORY, settings=settings)
+    except duckdb.Error as error:
+        raise StoreError(f"{path} does not open: {first_line(error)}", _opening_hint(path)) from None
+    try:
+        _prepare(connection, path, read_only=read_only, closed=closed)
+    except duckdb.Error as error:
+        connection.close()
+        raise StoreError(f"{path} does not open: {first_line(error)}", _opening_hint(path)) from None
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def connect_plain(
+    path: str, *, read_only: bool, settings: Mapping[str, str] | None = None
+) -> duckdb.DuckDBPyConnection:
+    """A connection to whatever is in the file, for its owner's eyes alone.
+
+    Raises:
+        StoreBusyError: another process holds it.
+        StoreError: it is no file.
+        duckdb.Error: it does not open.
+    """
+    config: dict[str, str | bool | int | float | list[str]] = {
+        "python_enable_replacements": "false",
+        "autoinstall_known_extensions": "false",
+        "autoload_known_extensions": "false",
+        "allow_community_extensions": "false",
+        "allow_persistent_secrets": "false",
+        **(settings or {}),
+    }
+    try:
+        with private_files():
+            return duckdb.connect(path if path == MEMORY else location(path), read_only=read_only, config=config)
+    except duckdb.IOException as error:
+        if busy := _busy(path, str(error)):
+            raise busy from None
+        raise
+
+
+def _prepare(connection: duckdb.DuckDBPyConnection, path: str, *, read_only: bool, closed: bool) -> None:
+    """Settings and schema."""
+    # A second connection of this process to the same file shares settings that may be locked by now.
+    if not connection.execute("select current_setting('lock_configuration')").fetchall()[0][0]:
+        connection.execute("set global TimeZone = 'UTC'")
+        # On already in a notebook; there, DuckDB refuses to touch it at all while ipywidgets is missing.
+        if connection.execute("select current_setting('enable_progress_bar')").fetchall()[0][0]:
+            connection.execute("set enable_progress_bar = false")
+        if read_only:
+            # A reader reaches nothing but its store, and there is no way back.
+            connection.execute("set global enable_external_access = false")
+            if closed:
+                # The setting above leaves a store's own files open to COPY, also of a store that is open for reading.
+                connection.execute("set global disabled_filesystems = 'LocalFileSystem'")
+            connection.execute("set global lock_configuration = true")
+    if read_only and path != MEMORY:
+        _check_schema(connection, path)
+    else:
+        _create_schema(connection, path)
+
+
+def _busy(path: str, message: str) -> StoreBusyError | None:
+    if "Could not set lock" not in message and "onflicting lock" not in message:
+        return None
+    found = re.search(r"\(PID (\d+)\)", message)
+    who = f"process {found[1]}" if found else holder(path) or "another process"
+    return StoreBusyError(f"{path} is in use by {who}", "try again when it has finished")
+
+
+def _opening_hint(path: str) -> str:
+    readable = os.access(path if os.path.exists(path) else os.path.dirname(path), os.R_OK)
+    return rebuild_hint(path) if readable else "check the path and its permissions"
+
+
+def missing(path: str) -> StoreError:
+    """There is no store, or nothing but its journal."""
+    if folder := left_behind(path):
+        return StoreError(f"no store at {path}, but its journal in {folder}", rebuild_hint(path))
+    return StoreError(f"no store at {path}", "make one with: analyzer ingest PATH --store FILE")
+
+
+@contextlib.contextmanager
+def private_files() -> Iterator[None]:
+    """Files that are made meanwhile are their owner's alone; DuckDB itself leaves that to the process."""
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+def _create_schema(connection: duckdb.DuckDBPyConnection, path: str) -> None:
+    tables = {str(row[0]) for row in connection.execute("select table_name from duckdb_tables()").fetchall()}
+    if tables and "store_v1" not in tables:
+        raise StoreError(f"{path} is a DuckDB file of something else", "name another file with --store")
+    if "store_v1" in tables:
+        _check_schema(connection, path)
+        return
+    with transaction(connection):
+        for statement in resources.files("analyzer.store.db").joinpath("tables.sql").read_text("utf-8").split(";\n"):
+            if statement.strip():
+                connection.execute(statement)
+        for statement in macros():
+            connection.execute(statement)
+        decisions = ", ".join(map(_quoted, DECISIONS))
+        connection.execute(f"create macro is_decision(type) as (type in ({decisions}))")
+        for name, header in views().items():
+            if header.params:
+                arguments = ", ".join(param.name for param in header.params)
+                connection.execute(f"create macro {name}({arguments}) as table {header.body}")
+                connection.execute(f"comment on macro table {name} is {_quoted(header.description)}")
+                continue
+            connection.execute(f"create view {name} as {header.body}")
+            connection.execute(f"comment on view {name} is {_quoted(header.description)}")
+            for column in header.columns:
+                connection.execute(f'comment on column {name}."{column.name}" is {_quoted(column.description)}')
+        connection.execute("insert into internal.store_v1 values ('schema_version', $1)", [SCHEMA_VERSION])
+
+
+def _check_schema(connection: duckdb.DuckDBPyConnection, path: str) -> None:
+    try:
+        rows = connection.execute("select value from internal.store_v1 where key = 'schema_version'").fetchall()
+    except duckdb.CatalogException:
+        raise StoreError(f"{path} is not a store of this program", "make one with: analyzer ingest PATH") from None
+    if rows != [(SCHEMA_VERSION,)]:
+        raise StoreError(f"{path} was made by another version of this program", rebuild_hint(path))
+
+
+@contextlib.contextmanager
+def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """All of it or nothing: committed at the end of the block, rolled back when it raises.
+
+    DuckDB's COMMIT returns without an error after a failed statement, so no statement's error may be caught inside.
+    """
+    connection.execute("begin")
+    try:
+        yield
+        # The first commit makes the write-ahead log, with all of the rows in it.
+        with private_files():
+            connection.execute("commit")
+    except BaseException:
+        # After some errors DuckDB has already ended the transaction, and says so by raising.
+        with contextlib.suppress(duckdb.Error):
+            connection.execute("rollback")
+        raise
+
+
+def views() -> dict[str, Header]:
+    """The views by name, in the order in which they build on each other; those with parameters are table macros."""
+    folder = resources.files("analyzer.store.db").joinpath("views")
+    names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
+    headers = [parse_header(folder.joinpath(name).read_text("utf-8"), name) for name in names]
+    return {header.title: header for header in headers}
+
+
+@contextlib.contextmanager
+def query_errors() -> Iterator[None]:
+    """DuckDB's errors as `QueryError`; `LimitError` where memory ends, `StoreError` where the store is to blame."""
+    try:
+        yield
+    except duckdb.InterruptException:
+        raise KeyboardInterrupt from None
+    except duckdb.PermissionException as error:
+        raise QueryError(
+            first_line(error), "the store is read-only here, and nothing outside of it can be reached"
+        ) from None
+    except duckdb.OutOfMemoryException as error:
+        raise LimitError(first_line(error), OUT_OF_MEMORY_HINT) from None
+    except duckdb.Error as error:
+        raise unusable(str(error)) or QueryError(first_line(error), _query_hint(str(error))) from None
+
+
+@contextlib.contextmanager
+def store_errors() -> Iterator[None]:
+    """DuckDB's errors in statements of our own as `StoreError`; as `LimitError` where memory ends."""
+    try:
+        yield
+    except duckdb.InterruptException:
+        raise KeyboardInterrupt from None
+    except duckdb.OutOfMemoryException as error:
+        raise LimitError(first_line(error), "give the process more memory, or read less at a time") from None
+    except duckdb.Error as error:
+        raise cannot_go_on(str(error)) from None
+
+
+def first_line(error: Exception) -> str:
+    """The first line of a library's message."""
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
+
+
+def _query_hint(message: str) -> str:
+    candidates = re.search(r"(?:Did you mean|Candidate bindings?:?)\s+([^\n?]+)", message)
+    if candidates:
+        return f"did you mean {candidates[1].replace(chr(34), '').strip()}?"
+    if "TimeZone" in message:
+        return "write an IANA name such as Europe/Berlin, or UTC"
+    return "the views: analyzer sql 'show tables'; their columns: analyzer sql 'describe errors'"
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,44 @@
+"""DuckDB and polars, both ways over the Arrow C stream and without pyarrow. The only place that knows how."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import duckdb
+import polars as pl
+
+from analyzer.errors import LimitError, QueryError
+from analyzer.store.db.arrow import ArrowStream, OnlyStream
+from analyzer.store.db.failures import unusable
+
+OUT_OF_MEMORY_HINT = "ask for fewer columns, rows or groups"
+
+
+def to_frame(relation: duckdb.DuckDBPyRelation) -> pl.DataFrame:
+    """A result as a polars frame. It must hold no INTERVAL and no TIMESTAMPTZ; the catalogue's tests see to that.
+
+    Raises:
+        QueryError: it holds a value that no frame can, or the database fails at one.
+        StoreError: the store is damaged where it was read.
+        LimitError: memory ends.
+    """
+    try:
+        return pl.DataFrame(OnlyStream(cast("ArrowStream", relation)))
+    except duckdb.Error:
+        raise
+    except pl.exceptions.ComputeError as error:
+        # What DuckDB says once rows are flowing arrives inside of an error of polars.
+        message = str(error).removeprefix("got external error: ").strip()
+        if message.startswith("Out of Memory Error"):
+            raise LimitError(message.splitlines()[0], OUT_OF_MEMORY_HINT) from None
+        raise unusable(message) or QueryError(message.splitlines()[0], "cast what cannot be shown to varchar") from None
+    except BaseException as error:
+        # polars panics on types that it does not know, and a panic is no Exception.
+        if isinstance(error, KeyboardInterrupt | SystemExit | MemoryError):
+            raise
+        raise QueryError("the answer holds a value that cannot be shown", "cast it to varchar") from None
+
+
+def register(connection: duckdb.DuckDBPyConnection, name: str, frame: pl.DataFrame) -> None:
+    """Make a frame visible to SQL under this name until it is registered again."""
+    connection.register(name, OnlyStream(frame))

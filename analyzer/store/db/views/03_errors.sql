@@ -1,0 +1,130 @@
+-- view errors: One row a classified error.
+-- column event_id VARCHAR: Unique id of the event.
+-- column occurred_at TIMESTAMP: When it happened, UTC.
+-- column session_id VARCHAR: The agent's session.
+-- column caller VARCHAR: Who made the call that failed; (none) where the log does not say.
+-- column recorded_reason VARCHAR: The reason that the producer wrote; null where it wrote none.
+-- column reason VARCHAR: The verdict of the active ruleset; the recorded one until a ruleset has been applied; unknown without either.
+-- column detail VARCHAR: The finer cause.
+-- column recorded_detail VARCHAR: The finer cause that the producer wrote.
+-- column retryable BOOLEAN: Whether a retry makes sense, by the recovery table.
+-- column action VARCHAR: What the recovery table advises: retry, wait_then_retry, compress_then_retry, surface or record.
+-- column outcome VARCHAR: What became of it: its retry chain's outcome, or its own where it had none; unresolved where the log does not say.
+-- column rule VARCHAR: The rule that matched.
+-- column ruleset VARCHAR: Digest of the rules that gave the verdict.
+-- column counts_as_unknown BOOLEAN: Whether it counts in the unknown share: reason unknown, neither aborted nor without any detail.
+-- column status INTEGER: HTTP status.
+-- column code VARCHAR: Provider's, system's or protocol's error code.
+-- column error_type VARCHAR: Provider's error type.
+-- column message VARCHAR: What the error said, redacted and capped.
+-- column provider VARCHAR: Who serves the model.
+-- column model VARCHAR: The model.
+-- column fingerprint VARCHAR: Id of the message's template, the same on every machine; see UNKNOWNS.md. Null without a message.
+-- column template VARCHAR: The message on one line, with <*> for numbers, ids, names in quotes, paths, addresses, times, sizes.
+-- column operation VARCHAR: Its retry chain.
+-- column attempt BIGINT: 1-based number of the call that failed.
+-- column max_attempts BIGINT: Calls allowed in all.
+-- column retry_after_seconds DOUBLE: How long the provider asked to wait.
+-- column reset_at TIMESTAMP: When a limit ends, UTC.
+-- column current_tokens BIGINT: Tokens that were sent.
+-- column max_tokens BIGINT: Tokens that fit.
+-- column failure_reason VARCHAR: The step's own word: timeout, context_exhaustion, general_error, unknown.
+-- column remediation VARCHAR: What the producer, or the recovery table, said to do about it.
+-- column input_tokens BIGINT: Input tokens of the call or run that failed.
+-- column output_tokens BIGINT: Output tokens of the call or run that failed.
+-- column tokens_used BIGINT: Tokens of the call or run that failed, in all; their sum where the log names both parts alone.
+-- column has_facts BOOLEAN: Whether it carries what the classifier saw, and so can be judged again.
+-- column host VARCHAR: The machine that wrote it.
+-- column source_format VARCHAR: The format it was read from.
+-- column source_path VARCHAR: The file it was read from.
+-- column source_line BIGINT: 1-based line in that file.
+with active as (
+  select v.*
+  from internal.verdict_v1 as v
+  inner join internal.store_v1 as s
+    on s.key = 'active_ruleset'
+    and v.ruleset = s.value
+),
+
+error as (
+  select
+    e.*,
+    f.facts,
+    v.reason as judged_reason,
+    v.detail as judged_detail,
+    v.retryable as judged_retryable,
+    v.action as judged_action,
+    v.rule as judged_rule,
+    v.ruleset as judged_ruleset,
+    coalesce(v.reason, json_extract_string(e.payload, '$.reason'), 'unknown') as reason,
+    json_extract_string(e.payload, '$.reason') as recorded_reason,
+    json_extract_string(e.payload, '$.detail') as recorded_detail,
+    case
+      when v.reason is null then json_extract_string(e.payload, '$.detail')
+      else v.detail
+    end as detail,
+    json_extract_string(e.payload, '$.operation') as operation,
+    coalesce(internal.message(f.facts), json_extract_string(e.payload, '$.message')) as message,
+    -- Made when the facts were stored, each of them once.
+    coalesce(f.template, internal.template(json_extract_string(e.payload, '$.message'))) as template,
+    coalesce(
+      f.fingerprint,
+      internal.fingerprint(internal.template(json_extract_string(e.payload, '$.message')))
+    ) as fingerprint
+  from internal.event_v1 as e
+  left join internal.facts_v1 as f
+    on e.facts_id = f.facts_id
+  left join active as v
+    on e.facts_id = v.facts_id
+  where e.type = 'error.classified'
+)
+select
+  e.event_id,
+  e.occurred_at,
+  e.session_id,
+  coalesce(json_extract_string(e.payload, '$.caller'), '(none)') as caller,
+  e.recorded_reason,
+  e.reason,
+  e.detail,
+  e.recorded_detail,
+  coalesce(e.judged_retryable, try_cast(json_extract_string(e.payload, '$.retryable') as boolean)) as retryable,
+  case
+    -- A caller that only records has decided so itself, whatever the rules advise.
+    when json_extract_string(e.payload, '$.action') = 'record' then 'record'
+    else coalesce(e.judged_action, json_extract_string(e.payload, '$.action'))
+  end as action,
+  coalesce(r.outcome, json_extract_string(e.payload, '$.outcome'), 'unresolved') as outcome,
+  coalesce(e.judged_rule, json_extract_string(e.payload, '$.rule')) as rule,
+  coalesce(e.judged_ruleset, json_extract_string(e.payload, '$.ruleset')) as ruleset,
+  is_unknown(e.reason, e.detail) as counts_as_unknown,
+  try_cast(json_extract_string(e.facts, '$.status') as integer) as status,
+  json_extract_string(e.facts, '$.code') as code,
+  json_extract_string(e.facts, '$.type') as error_type,
+  e.message,
+  coalesce(json_extract_string(e.payload, '$.provider'), json_extract_string(e.facts, '$.provider')) as provider,
+  coalesce(json_extract_string(e.payload, '$.model'), json_extract_string(e.facts, '$.model')) as model,
+  e.fingerprint,
+  e.template,
+  e.operation,
+  internal.whole(e.payload, '$.attempt') as attempt,
+  internal.whole(e.payload, '$.max_attempts') as max_attempts,
+  internal.amount(e.payload, '$.retry_after_seconds') as retry_after_seconds,
+  internal.moment(e.payload, '$.reset_at') as reset_at,
+  internal.whole(e.payload, '$.current_tokens') as current_tokens,
+  internal.whole(e.payload, '$.max_tokens') as max_tokens,
+  json_extract_string(e.payload, '$.failure_reason') as failure_reason,
+  json_extract_string(e.payload, '$.remediation') as remediation,
+  internal.whole(e.payload, '$.input_tokens') as input_tokens,
+  internal.whole(e.payload, '$.output_tokens') as output_tokens,
+  coalesce(
+    internal.whole(e.payload, '$.tokens_used'),
+    internal.whole(e.payload, '$.input_tokens') + internal.whole(e.payload, '$.output_tokens')
+  ) as tokens_used,
+  e.facts is not null as has_facts,
+  e.host,
+  e.source_format,
+  e.source_path,
+  e.source_line
+from error as e
+left join retries as r
+  on e.operation = r.operation

@@ -1,0 +1,66 @@
+-- view errors_under(digest VARCHAR): One row a classified error, as the ruleset of that digest judges all of history; null asks for the active one.
+-- column event_id VARCHAR: Unique id of the event.
+-- column occurred_at TIMESTAMP: When it happened, UTC.
+-- column caller VARCHAR: Who made the call that failed; (none) where the log does not say.
+-- column session VARCHAR: What counts as one session: the agent's session, else the retry chain, else the file.
+-- column operation VARCHAR: Its retry chain.
+-- column template VARCHAR: Fingerprint of the message; empty without a message.
+-- column message VARCHAR: What the error said, redacted and capped.
+-- column reason VARCHAR: The verdict; the recorded reason where the ruleset gave none; unknown without either.
+-- column detail VARCHAR: The finer cause.
+-- column rule VARCHAR: The rule that matched; null where none did.
+-- column counted BOOLEAN: Whether it takes part in the unknown share: neither aborted nor an unknown error without any detail.
+-- column recorded_reason VARCHAR: The reason that the producer wrote; null where it wrote none.
+-- column recorded_as_unknown BOOLEAN: Whether it counts as unknown by what the producer wrote.
+-- column judged BOOLEAN: Whether the ruleset gave the verdict; false where what was recorded is kept.
+-- column has_facts BOOLEAN: Whether it carries what the classifier saw, and so can be judged again.
+-- column recorded_ruleset VARCHAR: Digest of the rules that the producer judged by; empty where the log does not say.
+with judged as (
+  select
+    e.event_id,
+    e.occurred_at,
+    e.caller,
+    coalesce(e.session_id, e.operation, e.source_path, '') as session,
+    e.operation,
+    coalesce(e.fingerprint, '') as template,
+    e.message,
+    case
+      when digest is null then e.reason
+      else coalesce(v.reason, e.recorded_reason, 'unknown')
+    end as reason,
+    case
+      when digest is null then e.detail
+      when v.reason is null then e.recorded_detail
+      else v.detail
+    end as detail,
+    nullif(if(digest is null or v.reason is null, e.rule, v.rule), 'none') as rule,
+    e.recorded_reason,
+    e.recorded_detail,
+    digest is null or v.reason is not null as judged,
+    e.has_facts,
+    coalesce(e.ruleset, '') as recorded_ruleset
+  from errors as e
+  left join verdicts as v
+    on e.event_id = v.event_id
+    and not v.recorded
+    and v.ruleset = digest
+)
+
+select
+  event_id,
+  occurred_at,
+  caller,
+  session,
+  operation,
+  template,
+  message,
+  reason,
+  detail,
+  rule,
+  is_counted(reason, detail) as counted,
+  recorded_reason,
+  is_unknown(coalesce(recorded_reason, 'unknown'), recorded_detail) as recorded_as_unknown,
+  judged,
+  has_facts,
+  recorded_ruleset
+from judged

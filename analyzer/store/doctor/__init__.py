@@ -1,0 +1,1 @@
+"""Checks of stores, journals and log folders; each says what it found and what to do."""

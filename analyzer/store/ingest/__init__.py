@@ -1,0 +1,1 @@
+"""Logs into a store: found, identified, read from their checkpoints, decoded, and written batch by batch."""

@@ -1,0 +1,253 @@
+"""What was read and is not in the store yet, and the book-keeping of each source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+import msgspec
+import polars as pl
+
+from analyzer.events import Event
+from analyzer.events.ids import new_id
+from analyzer.events.log import recorded
+from analyzer.events.rows import Rows
+from analyzer.store.ingest.accounting import Tally
+from analyzer.store.ingest.identity import Checkpoint
+from analyzer.store.ingest.staging import SMALL, STAGED, Heap, placed, staged
+
+MAX_EVENTS = 240_000
+"""A little less than two of DuckDB's row groups."""
+DERIVED_WEIGHT = 4
+"""Rows that an event of a foreign log counts as: until it is in the journal it is a tree of objects beside its row."""
+MAX_HEAP = 8_192
+"""Rows of small blocks that wait to become a frame; until then each is some objects."""
+MAX_WEIGHT = 128 * 1024 * 1024
+"""Bytes of lines that a batch holds the events of."""
+KEPT_TEXT = 2_000
+"""Characters of a rejected line that quarantine keeps."""
+KEPT_BYTES = KEPT_TEXT * 8
+"""Bytes of it that are held on to: redaction comes before the cut."""
+
+
+@dataclass(slots=True)
+class Progress:
+    """One source in one run."""
+
+    checkpoint: Checkpoint
+    codec: str = "plain"
+    status: str = "read"
+    detail: str | None = None
+    native: bool = False
+    """Whether its events are the truth themselves."""
+    tally: Tally = field(default_factory=Tally)
+    """What is in the store."""
+    gained: Tally = field(default_factory=Tally)
+    """What was read since."""
+    pending_bytes: int = 0
+    retracted_bytes: int = 0
+    """Length of a torn last line that is in quarantine and is read again."""
+    kept: Checkpoint | None = None
+    """The checkpoint that was last handed over to be saved."""
+
+
+class Rejected(msgspec.Struct, frozen=True, gc=False):
+    """A line on its way to quarantine; small, as there may be very many."""
+
+    source_id: int
+    path: str
+    line: int
+    offset: int
+    length: int
+    why: str
+    detail: str
+    text: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class SourceChange:
+    """Where one source stands at the end of a batch, and what reading on to there gave."""
+
+    progress: Progress
+    checkpoint: Checkpoint
+    gained: Tally
+    status: str
+    detail: str | None
+    pending_bytes: int
+    retracted_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """A batch that nothing is added to any more. It can be applied again and again until it is in the store."""
+
+    batch_id: str
+    """Told from every other batch by this alone."""
+    events: pl.DataFrame
+    """`STAGED`, and `place`: 0, 1, 2, ... in the order of reading."""
+    derived: dict[int, Event]
+    """The events that go to the journal too, by place."""
+    rejected: list[Rejected]
+    bad_lines: set[tuple[int, int]]
+    """Source and line of what is counted as quarantined."""
+    sources: list[SourceChange]
+    forgotten: list[int]
+
+
+class Batch:
+    """Collects. It may be sealed whenever every source's checkpoint stands at a block's end."""
+
+    def __init__(self) -> None:
+        self._clear()
+
+    def _clear(self) -> None:
+        self._frames: list[pl.DataFrame] = []
+        self._heap = Heap()
+        self._derived: dict[int, Event] = {}
+        """The events that go to the journal too, by place."""
+        self._rejected: list[Rejected] = []
+        self._touched: dict[int, Progress] = {}
+        self._forgotten: list[int] = []
+        self._bad_lines: set[tuple[int, int]] = set()
+        self._height = self._weight = 0
+
+    @property
+    def full(self) -> bool:
+        """Whether it is time to save."""
+        rows = self._height + (DERIVED_WEIGHT - 1) * len(self._derived) + len(self._rejected)
+        return rows >= MAX_EVENTS or self._weight >= MAX_WEIGHT
+
+    def touch(self, progress: Progress) -> None:
+        """Save this source's figures and checkpoint with the batch."""
+        self._touched[progress.checkpoint.source_id] = progress
+
+    def note(self, checkpoint: Checkpoint) -> None:
+        """Save what has become of a source in which nothing is read."""
+        if checkpoint.source_id not in self._touched:
+            self.touch(
+                Progress(
+                    checkpoint,
+                    codec=checkpoint.codec,
+                    status=checkpoint.status,
+                    detail=checkpoint.detail,
+                    pending_bytes=checkpoint.pending_bytes,
+                )
+            )
+
+    def forget(self, checkpoint: Checkpoint) -> None:
+        """Take back what was saved of a source that was only looked at."""
+        self._forgotten.append(checkpoint.source_id)
+
+    def add_block(self, progress: Progress, block: pl.DataFrame | Rows, *, line: int, offset: int, end: int) -> None:
+        """Events of a block that begins behind so many lines and bytes of its source, and ends at byte `end`."""
+        self._stage(progress, block, [], line=line, offset=offset, end=end)
+
+    def add_derived(
+        self, progress: Progress, events: Iterable[tuple[Event, int | None, int, int]], *, end: int
+    ) -> None:
+        """Events of a foreign log, each with the line that it was read on (none: of the file), its offset and length.
+
+        The store gets them exactly as the journal does, so that it can be made again from that.
+        """
+        rows, kept = Rows(), []
+        for event, line, offset, length in events:
+            clean = recorded(event)
+            rows.add(clean, line, offset, length)
+            kept.append(clean)
+        self._stage(progress, rows, kept, line=0, offset=0, end=end)
+
+    def _stage(
+        self, progress: Progress, block: pl.DataFrame | Rows, derived: list[Event], *, line: int, offset: int, end: int
+    ) -> None:
+        source = progress.checkpoint.source_id, progress.checkpoint.format, progress.checkpoint.path
+        self._derived.update(enumerate(derived, self._height))
+        if isinstance(block, Rows) and len(block.payloads) < SMALL:
+            self._heap.add(block, *source, line=line, offset=offset, end=end)
+            self._height += len(block.payloads)
+            self._weight += sum(block.lengths)
+            if len(self._heap.rows.payloads) >= MAX_HEAP:
+                self._frame_heap()
+            return
+        self._frame_heap()
+        frame = placed(staged(block) if isinstance(block, Rows) else block, *source, line=line, offset=offset, end=end)
+        if frame.height:
+            self._frames.append(frame)
+        self._height += frame.height
+        self._weight += int(frame["byte_length"].sum())
+
+    def _take_back(self, source_id: int) -> None:
+        self._frame_heap()
+        kept: list[pl.DataFrame] = []
+        derived: dict[int, Event] = {}
+        before = self._height = 0
+        for frame in self._frames:
+            stays = frame["source_id"] != source_id
+            for place in stays.arg_true():
+                if before + place in self._derived:
+                    derived[self._height] = self._derived[before + place]
+                self._height += 1
+            kept.append(frame.filter(stays))
+            before += frame.height
+        self._frames, self._derived = kept, derived
+
+    def _frame_heap(self) -> None:
+        if self._heap.rows.payloads:
+            self._frames.append(self._heap.frame())
+            self._heap = Heap()
+
+    def add_rejected(self, progress: Progress, rejected: Rejected, newline_bytes: int) -> None:
+        """A line that goes to quarantine; counted once, whatever else was salvaged from it."""
+        self._rejected.append(rejected)
+        self._weight += len(rejected.text)
+        key = rejected.source_id, rejected.line
+        if key not in self._bad_lines:
+            self._bad_lines.add(key)
+            progress.gained.quarantined += 1
+            progress.gained.quarantined_bytes += rejected.length + newline_bytes
+
+    def abandon(self, progress: Progress) -> None:
+        """Take back what this batch holds of a source that could not be read to its end."""
+        source_id = progress.checkpoint.source_id
+        self._take_back(source_id)
+        self._rejected = [bad for bad in self._rejected if bad.source_id != source_id]
+        self._bad_lines = {key for key in self._bad_lines if key[0] != source_id}
+        self._touched.pop(source_id, None)
+        progress.gained = Tally()
+        progress.status, progress.pending_bytes, progress.retracted_bytes = "failed", 0, 0
+        if progress.kept is not None:
+            progress.checkpoint = progress.kept
+
+    def seal(self) -> Sealed | None:
+        """Everything collected so far, or None; what is collected from now on belongs to the next batch."""
+        if not self._touched:
+            return None
+        self._frame_heap()
+        # Not made into one piece: DuckDB reads pieces side by side.
+        events = pl.concat(self._frames or [pl.DataFrame(schema=STAGED)], rechunk=False).with_row_index("place")
+        sources: list[SourceChange] = []
+        for progress in self._touched.values():
+            progress.checkpoint.pending_bytes = progress.pending_bytes
+            progress.kept = replace(progress.checkpoint)
+            sources.append(
+                SourceChange(
+                    progress,
+                    progress.kept,
+                    progress.gained,
+                    progress.status,
+                    progress.detail,
+                    progress.pending_bytes,
+                    progress.retracted_bytes,
+                )
+            )
+            progress.gained, progress.retracted_bytes = Tally(), 0
+        sealed = Sealed(
+            new_id(),
+            events,
+            self._derived,
+            self._rejected,
+            self._bad_lines,
+            sources,
+            self._forgotten,
+        )
+        self._clear()
+        return sealed

@@ -1,0 +1,172 @@
+"""Paths as people give them → files to read, and problems to report. One bad path never stops the others."""
+
+from __future__ import annotations
+
+import glob
+import os
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from analyzer.store.db.paths import kept, on_disk
+from analyzer.store.journal import ENDING, is_journal
+
+STDIN = "-"
+_GLOB = frozenset("*?[")
+SELF_TEST_FOLDER = ".analyzer-doctor"
+_SKIPPED_FOLDERS = frozenset({".git", "node_modules", "__pycache__", ".venv", SELF_TEST_FOLDER})
+"""Folders that hold no agent's log and may hold very many files."""
+DEEPEST = 200
+"""Folders inside of each other; a path of more costs more with each of them, and soon no system call takes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A path that could not be read, or only in part."""
+
+    path: str
+    message: str
+    hint: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "path", kept(self.path))
+
+
+@dataclass(slots=True)
+class Found:
+    """What a list of paths stands for."""
+
+    files: list[str] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    below: dict[str, str] = field(default_factory=dict)
+    """Of a file that was found inside a folder: the folder that was named."""
+
+
+def discover(paths: Iterable[str], *, own: Sequence[str] = (), journals: bool = False) -> Found:
+    """Files in the order given, folders walked in name order, each file once.
+
+    `own` are files and folders that belong to the store itself. The files are never opened, not even by name: closing
+    any handle on a database makes its process lose the lock on it. The folders are left out of other folders. A
+    journal is a problem, unless `journals`: as a log it would say nothing of what its store decided.
+    """
+    found = Found()
+    seen: set[str] = set()
+    excluded = {os.path.realpath(path) for path in own}
+    candidates: Sequence[tuple[str, str]]
+    for given in paths:
+        path = on_disk(given)
+        if path == STDIN:
+            candidates = [(STDIN, STDIN)]
+        elif os.path.isdir(path):
+            if not journals and (os.path.realpath(path) in excluded or is_journal(path)):
+                found.problems.append(_journal_problem(path))
+                continue
+            told = len(found.problems)
+            candidates = list(_walk(path, excluded, found, journals=journals))
+            found.below.update((name, path) for name, _ in candidates)
+            if not candidates and len(found.problems) == told:
+                found.problems.append(
+                    Problem(path, "nothing to read in this folder", "point at a folder with logs in it")
+                )
+        elif os.path.lexists(path):
+            real = os.path.realpath(path)
+            if real in excluded:
+                found.problems.append(Problem(path, "this file belongs to the store itself", "name logs"))
+                continue
+            if not journals and is_journal(os.path.dirname(real)):
+                found.problems.append(_journal_problem(path))
+                continue
+            candidates = [(path, real)]
+        elif _GLOB & set(path):
+            names = [name for name in sorted(glob.glob(path, recursive=True)) if not os.path.isdir(name)]
+            matched = [(name, os.path.realpath(name)) for name in names]
+            # Each folder is looked at once, however many of its files match.
+            folders = sorted({os.path.dirname(real) for _, real in matched})
+            refused = [] if journals else [folder for folder in folders if is_journal(folder)]
+            found.problems += map(_journal_problem, refused)
+            candidates = [
+                (name, real) for name, real in matched if real not in excluded and os.path.dirname(real) not in refused
+            ]
+            if not candidates and not refused:
+                found.problems.append(Problem(path, "no file matches this pattern"))
+        else:
+            found.problems.append(Problem(path, "no such file or folder", _nearest(path)))
+            continue
+        for name, real in candidates:
+            if real not in seen:
+                seen.add(real)
+                found.files.append(name)
+    return found
+
+
+def _walk(folder: str, excluded: set[str], found: Found, *, journals: bool) -> Iterator[tuple[str, str]]:
+    """The files below a folder, in name order, each with its real path.
+
+    Links are not followed: a loop of them has no end, and a planted one leads out of the folder.
+    """
+    # Below the folder itself there are no links on the way, so that its real path tells those of all others.
+    waiting = [(folder, os.path.realpath(folder), 0)]
+    while waiting:
+        base, real, depth = waiting.pop()
+        below: list[tuple[str, str, int]] = []
+        for name, kind in _entries(base, found):
+            path, inside = os.path.join(base, name), os.path.join(real, name)
+            if stat.S_ISDIR(kind):
+                if name in _SKIPPED_FOLDERS or inside in excluded:
+                    continue
+                if not journals and name.endswith(ENDING) and is_journal(inside):
+                    found.problems.append(_journal_problem(path))
+                elif depth == DEEPEST:
+                    said = f"nested deeper than {DEEPEST} folders: not read from here on"
+                    found.problems.append(Problem(path, said, "name a folder further down"))
+                else:
+                    below.append((path, inside, depth + 1))
+            elif stat.S_ISLNK(kind):
+                if not os.path.isdir(path):
+                    found.problems.append(
+                        Problem(path, "a link inside a folder is not followed", "name its target instead")
+                    )
+            elif stat.S_ISREG(kind) and inside not in excluded:
+                yield path, inside
+        waiting += reversed(below)
+
+
+def _entries(folder: str, found: Found) -> list[tuple[str, int]]:
+    """Names and modes of what is in a folder, by name; what cannot be read is a problem."""
+    entries: list[tuple[str, int]] = []
+    try:
+        with os.scandir(folder) as scan:
+            for entry in scan:
+                try:
+                    entries.append((entry.name, entry.stat(follow_symlinks=False).st_mode))
+                except OSError as error:
+                    found.problems.append(_unreadable(entry.path, error))
+    except OSError as error:
+        found.problems.append(_unreadable(folder, error))
+    return sorted(entries)
+
+
+def _unreadable(path: str, error: OSError) -> Problem:
+    hint = "run as a user who may read it, or change its mode" if isinstance(error, PermissionError) else ""
+    return Problem(path, f"cannot be read: {error.strerror}", hint)
+
+
+def _journal_problem(path: str) -> Problem:
+    return Problem(
+        path,
+        "the journal of a store is no log, and nothing of it was read",
+        "name logs; a store that is gone is made again from journal and logs by: analyzer rebuild PATH... --store FILE",
+    )
+
+
+def _nearest(path: str) -> str:
+    from difflib import get_close_matches
+
+    parent = Path(path).parent
+    try:
+        names = sorted(entry.name for entry in parent.iterdir())
+    except OSError:
+        return "check the spelling"
+    close = get_close_matches(Path(path).name, names, n=1)
+    return f"did you mean {str(parent / close[0])!r}?" if close else "check the spelling"

@@ -1,0 +1,272 @@
+"""One input as bytes: plain, gzip or zstd, a file or standard input. Offsets count decompressed bytes.
+
+A compressed input is checked to its end: what stands before the damage is read, and the damage is told.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import stat
+import sys
+import tempfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import IO, Any, Self
+
+from analyzer.errors import InputError
+from analyzer.events import sealed
+from analyzer.events.times import from_epoch, now
+from analyzer.store.db.paths import kept, on_disk, open_below
+from analyzer.store.ingest.discovery import STDIN
+
+CHUNK = 4 * 1024 * 1024
+_GATHERED = 512 * 1024
+"""Bytes that come out of a decompressor before anybody looks at them; a member may hold one."""
+LONGEST_HEAD = 64 * 1024 * 1024
+_FED = {"gzip": 256 * 1024, "zstd": 2 * 1024}
+"""Compressed bytes at a time. zstd has no bound on what comes out of them, and reaches 32,000 to one."""
+_FED_FIRST = 2 * 1024
+"""To a new member: what it leaves over is read again, and some members are of twenty bytes."""
+MAX_RATIO = 200
+"""To one; logs reach some 30. What unpacks to more was made to fill a disk."""
+ANY_RATIO = 64 * 1024 * 1024
+"""Decompressed bytes that may come out of however few."""
+_GZIP = b"\x1f\x8b"
+_ZSTD = frozenset({b"\x28\xb5\x2f\xfd", *(bytes((first, 0x2A, 0x4D, 0x18)) for first in range(0x50, 0x60))})
+"""How a frame begins, and a skippable one, as parallel compressors put in front."""
+
+
+class Input:
+    """An open input. Use as a context manager."""
+
+    def __init__(self, path: str, limit: int | None = None, *, below: str | None = None) -> None:
+        """Open a regular file, or standard input for `-`; of its decompressed bytes the first `limit`, or all.
+
+        `below`: the folder that it was found in; then no link on the way from there is followed.
+
+        Raises:
+            InputError: it cannot be opened, or is not a regular file.
+        """
+        self.path = kept(path)
+        """The name, in characters that can be written down."""
+        self.damage: str | None = None
+        """What is wrong with a compressed input, once it has been read."""
+        self._handle: IO[bytes] = _spooled() if path == STDIN else _open(on_disk(path), below)
+        status = os.fstat(self._handle.fileno())
+        self.size = status.st_size
+        self.mtime_ns = min(status.st_mtime_ns, 2**63 - 1)
+        """Nanoseconds since 1970, as the file system says."""
+        self.ctime_ns = min(status.st_ctime_ns, 2**63 - 1)
+        """The same of the last change of name, mode or content; no program can set it."""
+        self.file_time = _file_time(status.st_mtime)
+        try:
+            magic = self._handle.read(4)
+        except OSError as error:
+            self._handle.close()
+            raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+        self.codec = "gzip" if magic[:2] == _GZIP else "zstd" if magic in _ZSTD else "plain"
+        self._limit = limit
+        if limit is not None and self.codec == "plain":
+            self.size = min(self.size, limit)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._handle.close()
+
+    def between(self, start: int, end: int) -> bytes:
+        """The bytes from `start` up to `end`, fewer where the input ends before."""
+        if end <= start:
+            return b""
+        if self.codec == "plain":
+            try:
+                self._handle.seek(start)
+                return self._handle.read(max((end if self._limit is None else min(end, self._limit)) - start, 0))
+            except OSError as error:
+                raise InputError(f"{self.path}: cannot be read: {error.strerror or error}") from None
+        parts: list[bytes] = []
+        position = 0
+        for chunk in self.chunks(0):
+            if position + len(chunk) > start:
+                parts.append(chunk[max(start - position, 0) : end - position])
+            position += len(chunk)
+            if position >= end:
+                break
+        return b"".join(parts)
+
+    def length(self) -> int:
+        """Decompressed bytes; a compressed input is unpacked for them."""
+        return self.size if self.codec == "plain" else sum(map(len, self.chunks(0)))
+
+    def pieces(self, places: Sequence[tuple[int, int]]) -> Iterator[bytes]:
+        """As `between`, of several places; a compressed input is unpacked once for all of them."""
+        if self.codec == "plain" or not places:
+            return (self.between(start, end) for start, end in places)
+        first, last = min(start for start, _ in places), max(end for _, end in places)
+        found: list[bytearray] = [bytearray() for _ in places]
+        position = 0
+        for chunk in self.chunks(0):
+            ahead = position + len(chunk)
+            if ahead > first:
+                for piece, (start, end) in zip(found, places, strict=True):
+                    piece += chunk[max(start - position, 0) : max(end - position, 0)]
+            position = ahead
+            if position >= last:
+                break
+        return map(bytes, found)
+
+    def head(self, length: int) -> bytes:
+        """The first bytes: so many, and more where the first line is longer than that, up to 64 MiB."""
+        data = self.between(0, length)
+        while b"\n" not in data and len(data) == length and length < LONGEST_HEAD:
+            length *= 4
+            data = self.between(0, length)
+        return data
+
+    def sealed(self) -> bool:
+        """Whether no living process has this log open for appending: then its last line is as long as it will be."""
+        return self.codec == "plain" and sealed(self._handle.fileno())
+
+    def chunks(self, offset: int) -> Iterator[bytes]:
+        """Everything from `offset` on, as it stands now, in chunks of bounded size.
+
+        Raises:
+            InputError: the file cannot be read any further.
+        """
+        try:
+            if self.codec == "plain":
+                while offset < self.size:
+                    self._handle.seek(offset)
+                    chunk = self._handle.read(min(CHUNK, self.size - offset))
+                    if not chunk:
+                        return
+                    offset += len(chunk)
+                    yield chunk
+                return
+            self._handle.seek(0)
+            self.damage = None
+            skip = offset
+            for chunk in _gathered(self._limited()):
+                if skip >= len(chunk):
+                    skip -= len(chunk)
+                    continue
+                yield chunk[skip:]
+                skip = 0
+        except OSError as error:
+            raise InputError(f"{self.path}: cannot be read: {error.strerror or error}") from None
+
+    def _limited(self) -> Iterator[bytes]:
+        left = self._limit
+        for chunk in self._decompressed():
+            if left is None:
+                yield chunk
+                continue
+            if chunk[:left]:
+                yield chunk[:left]
+            left -= len(chunk)
+            if left <= 0:
+                return
+
+    def _decompressed(self) -> Iterator[bytes]:
+        """Members or frames one after another; each must come to its own checked end."""
+        new_engine = _engines(self.codec)
+        engine: Any = None
+        given = size = 0
+        while data := self._handle.read(size or _FED_FIRST):
+            if engine is None:
+                # Some writers fill a block up with zeros behind a member.
+                data = data.lstrip(b"\0")
+                if not data:
+                    continue
+                engine = new_engine()
+            size = min(2 * (size or _FED_FIRST), _FED[self.codec])
+            try:
+                while True:
+                    if self.codec == "gzip":
+                        out = engine.decompress(data, CHUNK)
+                        data = engine.unconsumed_tail
+                    else:
+                        out, data = engine.decompress(data), b""
+                    if out:
+                        given += len(out)
+                        yield out
+                    if given > max(ANY_RATIO, MAX_RATIO * self._handle.tell()):
+                        self.damage = f"{self.codec} data that unpacks to more than {MAX_RATIO} times its size"
+                        return
+                    if not data:
+                        break
+            except Exception as error:  # noqa: BLE001 - zlib.error, ZstdError: both mean that the bytes are wrong
+                self.damage = f"damaged {self.codec} data: {error}"
+                return
+            if engine.eof:
+                self._handle.seek(-len(engine.unused_data), os.SEEK_CUR)
+                engine, size = None, 0
+        if engine is not None:
+            self.damage = f"truncated {self.codec} data"
+
+
+def _gathered(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """The same bytes in chunks that are worth being looked at."""
+    parts: list[bytes] = []
+    size = 0
+    for chunk in chunks:
+        parts.append(chunk)
+        size += len(chunk)
+        if size >= _GATHERED:
+            yield b"".join(parts)
+            parts, size = [], 0
+    if parts:
+        yield b"".join(parts)
+
+
+def _engines(codec: str) -> Callable[[], Any]:
+    """What makes the decompressor of one member after another."""
+    if codec == "gzip":
+        return lambda: zlib.decompressobj(31)
+    import zstandard
+
+    # Its context is dear to make and is used again; only one frame at a time is read with it.
+    return zstandard.ZstdDecompressor(max_window_size=2**27).decompressobj
+
+
+def _spooled() -> IO[bytes]:
+    """Standard input in a nameless file: it may be larger than memory, and it is read more than once."""
+    handle = tempfile.TemporaryFile()  # noqa: SIM115 - closed by whoever holds it
+    shutil.copyfileobj(sys.stdin.buffer, handle)
+    handle.seek(0)
+    return handle
+
+
+def _file_time(seconds: float) -> datetime:
+    try:
+        return from_epoch(seconds)
+    except ValueError:
+        return now()
+
+
+# A FIFO opened without O_NONBLOCK would wait for ever for someone to write into it.
+_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOCTTY", 0)
+
+
+def _open(path: str, below: str | None) -> IO[bytes]:
+    try:
+        descriptor = os.open(path, _FLAGS) if below is None else open_below(below, path, _FLAGS)
+    except OSError as error:
+        if below is not None and error.errno == errno.ELOOP:
+            said = "a link stands there now, or in the place of a folder above it, since the folder was listed"
+            raise InputError(f"{path}: {said}: not followed", "name its target instead") from None
+        raise InputError(f"{path}: cannot be read: {error.strerror}", _open_hint(error)) from None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise InputError(f"{path}: not a regular file")
+    return os.fdopen(descriptor, "rb")
+
+
+def _open_hint(error: OSError) -> str:
+    if isinstance(error, PermissionError):
+        return "run as a user who may read it, or change its mode"
+    return "check the path"

@@ -1,0 +1,249 @@
+"""Logs → the store: incremental by a checkpoint a source, every line accounted for, nothing twice.
+
+One source failing is reported and stops no other.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import duckdb
+import msgspec
+
+from analyzer.errors import InputError, StoreError
+from analyzer.events.times import now
+from analyzer.importers import BY_NAME, HEAD_BYTES, detect, head_of
+from analyzer.store.db.lock import MEMORY
+from analyzer.store.db.paths import kept
+from analyzer.store.db.replacement import files_of
+from analyzer.store.ingest.accounting import AccountingError, Tally
+from analyzer.store.ingest.batch import Batch, Progress
+from analyzer.store.ingest.decoding import SecondProcess
+from analyzer.store.ingest.discovery import STDIN, Found, Problem, discover
+from analyzer.store.ingest.identity import Checkpoint, Known
+from analyzer.store.ingest.inputs import Input
+from analyzer.store.ingest.pipeline import Pipeline, Reopen
+from analyzer.store.ingest.source import SourceRun
+from analyzer.store.journal import journal_of, open_journal
+
+
+@dataclass(slots=True)
+class IngestResult:
+    """What one run did."""
+
+    sources: list[Progress] = field(default_factory=list)
+    """One an input that was read, or looked at, in the order of reading."""
+    problems: list[Problem] = field(default_factory=list)
+    unchanged: int = 0
+    """Sources in which nothing was new."""
+    seconds: float = 0.0
+    pruned: int = 0
+    """Of the new events those that are older than what the store keeps: they were left out."""
+    unjudged: int = 0
+    """Distinct facts without a verdict of the active ruleset, because its rules are no longer where they were."""
+
+    @property
+    def total(self) -> Tally:
+        """The figures of all sources together."""
+        total = Tally()
+        for progress in self.sources:
+            total.add(progress.tally)
+        return total
+
+    def unsupported(self) -> dict[str, int]:
+        """Files of formats that are not read yet, by format."""
+        counts: dict[str, int] = {}
+        for progress in self.sources:
+            if progress.status == "unsupported":
+                counts[progress.checkpoint.format] = counts.get(progress.checkpoint.format, 0) + 1
+        return counts
+
+    def to_dict(self) -> dict[str, Any]:
+        """The contract's JSON."""
+        return {
+            "schema": "analyzer.ingest/1",
+            "files": len(self.sources),
+            "unchanged": self.unchanged,
+            **self.total.to_dict(),
+            "pending_bytes": sum(progress.pending_bytes for progress in self.sources),
+            "unsupported": self.unsupported(),
+            "pruned": self.pruned,
+            "unjudged": self.unjudged,
+            "problems": [{"path": item.path, "message": item.message, "hint": item.hint} for item in self.problems],
+            "sources": [
+                {
+                    "path": progress.checkpoint.path,
+                    "format": progress.checkpoint.format,
+                    "status": progress.status,
+                    "detail": progress.detail,
+                    **progress.tally.to_dict(),
+                    "pending_bytes": progress.pending_bytes,
+                }
+                for progress in self.sources
+            ],
+        }
+
+
+def ingest(
+    connection: duckdb.DuckDBPyConnection,
+    paths: Iterable[str],
+    *,
+    store_path: str = MEMORY,
+    limits: Mapping[str, int] | None = None,
+    below: Mapping[str, str] | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
+    reopen: Reopen | None = None,
+    journal_parts: bool = False,
+) -> IngestResult:
+    """Read everything new below `paths` into the store; `progress` is told each path, its place and how many there are.
+
+    Of paths in `limits` no more than the first so many decompressed bytes are read; `below` says in which
+    folder a path was found; paths in both as a store keeps them. `reopen` closes a connection that
+    an error has made useless and gives the next one; without it such an error is final. `journal_parts`: the paths are
+    those of the store's own journal, which is read in no other way than by a rebuild.
+
+    Raises:
+        StoreError: the store or its journal refused a batch; earlier batches are kept.
+        AccountingError: lines or bytes do not add up, which is a bug; earlier batches are kept.
+    """
+    began = time.monotonic()
+    folder = journal_of(store_path)
+    found: Found = discover(paths, own=[*files_of(store_path), folder] if folder else (), journals=journal_parts)
+    result = IngestResult(problems=list(found.problems))
+    moment = now()
+    known = Known(checkpoints(connection))
+    with (
+        open_journal(store_path) as journal,
+        Pipeline(connection, reopen, journal, moment) as pipeline,
+        SecondProcess() as second,
+    ):
+        run = _Run(known, pipeline, second, result, journal_parts=journal_parts)
+        for place, path in enumerate(found.files):
+            if progress is not None:
+                progress(path, place, len(found.files))
+            name = kept(path)
+            run.read(path, (limits or {}).get(name), found.below.get(path) or (below or {}).get(name))
+        run.mark_incidents()
+        run.save()
+        pipeline.wait()
+    result.seconds = time.monotonic() - began
+    return result
+
+
+DAMAGED_HINT = "what stands before the damage was kept"
+
+
+class _Run:
+    """One ingest: the batch, and the checkpoints of all sources."""
+
+    def __init__(
+        self, known: Known, pipeline: Pipeline, second: SecondProcess, result: IngestResult, *, journal_parts: bool
+    ) -> None:
+        self._known, self._pipeline, self._second, self._result = known, pipeline, second, result
+        self._journal_parts = journal_parts
+        self._batch = Batch()
+        self._replaced: dict[int, tuple[Checkpoint, str]] = {}
+
+    def save(self) -> None:
+        """Hand over what was read."""
+        self._pipeline.submit(self._batch.seal())
+
+    def read(self, path: str, limit: int | None, below: str | None) -> None:
+        """One input, whatever it is."""
+        try:
+            with Input(path, limit, below=below) as source:
+                self._read(source)
+        except InputError as error:
+            self._result.problems.append(Problem(path, error.message.removeprefix(f"{path}: "), error.hint))
+
+    def mark_incidents(self) -> None:
+        """What has become of sources that were not found again; told at the end, as files are renamed in any order."""
+        for checkpoint, incident in [*self._replaced.values(), *self._known.vanished()]:
+            checkpoint.incident = incident
+            self._batch.note(checkpoint)
+
+    def _read(self, source: Input) -> None:
+        checkpoint, moved = self._known.locate(source) if source.path != STDIN else (None, False)
+        if checkpoint is not None:
+            self._replaced.pop(checkpoint.source_id, None)
+        if checkpoint is not None and checkpoint.unchanged(source) and _still(checkpoint):
+            self._seen(checkpoint, source, moved=moved)
+            return
+        if checkpoint is None:
+            checkpoint = self._new(source)
+        elif checkpoint.status == "unsupported" or not _readable(checkpoint.format):
+            # It was looked at, not read: now that it has changed, or can be read, it may turn out to be anything.
+            checkpoint.rewind()
+            self._batch.forget(checkpoint)
+        if checkpoint.offset == 0:
+            checkpoint.format = detect(head_of(source.head(HEAD_BYTES))).name
+        progress = Progress(checkpoint, codec=source.codec, kept=replace(checkpoint))
+        self._result.sources.append(progress)
+        try:
+            kind = BY_NAME[checkpoint.format]
+            run = SourceRun(source, progress, kind, self._batch, self._second, self.save, journal=self._journal_parts)
+            run.run()
+        except (StoreError, AccountingError):
+            raise
+        except InputError:
+            self._batch.abandon(progress)
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever one log holds, the others are read
+            self._batch.abandon(progress)
+            hint = "nothing new of it was kept; it is read again next time. Please report this"
+            self._result.problems.append(Problem(source.path, f"{type(error).__name__}: {error}"[:300], hint))
+            return
+        if source.damage:
+            progress.status, progress.detail, checkpoint.incident = "damaged", source.damage, "damaged"
+            self._result.problems.append(Problem(source.path, source.damage, DAMAGED_HINT))
+        if self._batch.full:
+            self.save()
+
+    def _seen(self, checkpoint: Checkpoint, source: Input, *, moved: bool) -> None:
+        """Nothing to read; the row is saved all the same where the file has moved."""
+        self._result.unchanged += 1
+        progress = Progress(checkpoint, source.codec, checkpoint.status, checkpoint.detail)
+        if checkpoint.status == "damaged":
+            self._result.problems.append(Problem(source.path, str(checkpoint.detail), DAMAGED_HINT))
+        progress.pending_bytes = max(source.size - checkpoint.offset, 0) if source.codec == "plain" else 0
+        self._result.sources.append(progress)
+        if moved:
+            self._batch.touch(progress)
+
+    def _new(self, source: Input) -> Checkpoint:
+        for former, incident in self._known.replaced(source):
+            self._replaced[former.source_id] = former, incident
+        generation = self._known.next_generation(source.path)
+        checkpoint = Checkpoint(self._known.next_id(), source.path, generation=generation)
+        self._known.add(checkpoint)
+        return checkpoint
+
+
+def _readable(name: str) -> bool:
+    known = BY_NAME.get(name)
+    return known is not None and known.reader is not None
+
+
+def _still(checkpoint: Checkpoint) -> bool:
+    """Whether a file that has not changed needs no second look: it was read, or still cannot be."""
+    return checkpoint.status != "unsupported" or not _readable(checkpoint.format)
+
+
+def checkpoints(connection: duckdb.DuckDBPyConnection) -> list[Checkpoint]:
+    """How far each source has been read."""
+    rows = connection.execute(
+        "select source_id, path, format, fingerprint, fingerprint_length, mark, mark_length, read_bytes, read_lines,"
+        " size, mtime_ns, ctime_ns, generation, state, line_open, torn_bytes, pending_bytes, status, detail, incident,"
+        " codec from internal.source_v1 order by source_id"
+    ).fetchall()
+    known: list[Checkpoint] = []
+    for row in rows:
+        checkpoint = Checkpoint(*row[:13])
+        checkpoint.state = msgspec.json.decode(row[13] or "{}")
+        checkpoint.line_open, checkpoint.torn_bytes, checkpoint.pending_bytes = row[14:17]
+        checkpoint.status, checkpoint.detail, checkpoint.incident, checkpoint.codec = row[17:]
+        known.append(checkpoint)
+    return known

@@ -1,0 +1,199 @@
+"""One source from its checkpoint to its present end: blocks of lines into a batch, every byte of them counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+
+from analyzer.events import Event, Origin, Reject
+from analyzer.events.codec import decode_object
+from analyzer.events.sanitize import sanitize
+from analyzer.importers import Block, Format, Hit, Reader, RowReader, Source, blank_lines, block_of
+from analyzer.store.ingest.batch import KEPT_BYTES, Batch, Progress, Rejected
+from analyzer.store.ingest.blocks import Blocks, Stretch
+from analyzer.store.ingest.decoding import SecondProcess, Told, tell
+from analyzer.store.ingest.discovery import STDIN
+from analyzer.store.ingest.identity import FINGERPRINT_BYTES, MARK_BYTES
+from analyzer.store.ingest.inputs import Input
+
+_BOM = b"\xef\xbb\xbf"
+
+
+class SourceRun:
+    """One source in one run; `save` is called whenever the batch is full."""
+
+    def __init__(
+        self,
+        source: Input,
+        progress: Progress,
+        kind: Format,
+        batch: Batch,
+        second: SecondProcess,
+        save: Callable[[], None],
+        *,
+        journal: bool = False,
+    ) -> None:
+        self._source, self._progress, self._kind, self._batch, self._save = source, progress, kind, batch, save
+        self._second, self._journal = second, journal
+        self._checkpoint = progress.checkpoint
+        progress.native = kind.native
+        # A copy of a log in the making, or a new writer's newline: what was torn when it was read may be whole by now.
+        progress.retracted_bytes = self._checkpoint.retract()
+        offset = self._checkpoint.offset
+        self._first = source.between(0, min(FINGERPRINT_BYTES, offset))
+        self._last = source.between(max(offset - MARK_BYTES, 0), offset)
+        self._reader: Reader | None = None
+        if kind.reader is not None:
+            self._reader = kind.reader(Source(source.path, source.file_time, journal), self._checkpoint.state or {})
+
+    def run(self) -> None:
+        """Read, count, and leave the checkpoint at the end of what was taken."""
+        if self._reader is None:
+            self._progress.status = "unsupported"
+            self._progress.detail = self._kind.title
+        blocks = Blocks(self._source, self._checkpoint.offset)
+        for stretch, told in self._ahead(blocks):
+            self._take(stretch, told)
+            if self._batch.full:
+                self._mark(finished=False)
+                self._save()
+        self._take_tail(blocks)
+        if self._reader is not None:
+            events = ((self._derived(event, None), None, 0, 0) for event in self._reader.finish())
+            self._batch.add_derived(self._progress, events, end=self._checkpoint.offset)
+        self._mark(finished=True)
+
+    def _ahead(self, blocks: Blocks) -> Iterable[tuple[Stretch, Told | None]]:
+        reader, left = self._reader, self._source.size - self._checkpoint.offset
+        if isinstance(reader, RowReader):
+            file_time = self._source.file_time
+            return self._second.ahead(blocks, left, file_time, reader.decode, journal=self._journal)
+        return ((stretch, None) for stretch in blocks)
+
+    def _take(self, stretch: Stretch, told: Told | None = None) -> None:
+        checkpoint, gained = self._checkpoint, self._progress.gained
+        stretch = self._rest_of_line(stretch)
+        if stretch.overlong:
+            gained.lines += 1
+            text = stretch.data
+            self._reject(1, 0, stretch.length, stretch, "line_too_long", f"{stretch.length} bytes", text)
+        elif stretch.data:
+            bom = stretch.data.startswith(_BOM) and stretch.offset == 0
+            data = b"   " + stretch.data[3:] if bom else stretch.data
+            reader = self._reader
+            lines = (
+                self._take_rows(told or tell(reader.decode, data), stretch)
+                if isinstance(reader, RowReader)
+                else self._take_hits(data, stretch)
+            )
+            gained.lines += lines
+            checkpoint.lines += lines
+        checkpoint.lines += stretch.overlong
+        gained.bytes += stretch.length
+        checkpoint.offset = stretch.offset + stretch.length
+        self._remember(stretch.data[: stretch.length])
+        if stretch.overlong:
+            # Its end is not what was kept of it.
+            self._last = stretch.end[-MARK_BYTES:]
+
+    def _take_rows(self, told: Told, stretch: Stretch) -> int:
+        """A block of our own log; how many lines it has."""
+        self._count_blank(told.blank, told.blank_bytes, stretch)
+        checkpoint = self._checkpoint
+        end = stretch.offset + stretch.length
+        self._batch.add_block(self._progress, told.events, line=checkpoint.lines, offset=stretch.offset, end=end)
+        for line, offset, text, why, detail in told.rejects:
+            self._reject(line, offset, len(text), stretch, why, detail, text)
+        return told.lines
+
+    def _take_hits(self, data: bytes, stretch: Stretch) -> int:
+        """A block of a foreign log; how many lines it has."""
+        block = block_of(data)
+        self._count_blank(*blank_lines(block), stretch)
+        if self._reader is None:
+            return block.lines
+        found: list[tuple[Event, int | None, int, int]] = []
+        for hit, line in _numbered(self._reader.read(block), block):
+            number = self._checkpoint.lines + line
+            found += (
+                (self._derived(event, number), number, stretch.offset + hit.offset, hit.length) for event in hit.events
+            )
+            if hit.why:
+                text = stretch.data[hit.offset : hit.offset + hit.length]
+                self._reject(line, hit.offset, hit.length, stretch, hit.why, hit.detail, text)
+        self._batch.add_derived(self._progress, found, end=stretch.offset + stretch.length)
+        return block.lines
+
+    def _count_blank(self, lines: int, size: int, stretch: Stretch) -> None:
+        self._batch.touch(self._progress)
+        self._progress.gained.blank += lines
+        self._progress.gained.blank_bytes += min(size, stretch.length)
+
+    def _rest_of_line(self, stretch: Stretch) -> Stretch:
+        """The newline of a line that was taken without it is not a line of its own."""
+        if not self._checkpoint.line_open or not stretch.data:
+            return stretch
+        self._checkpoint.line_open = False
+        if not stretch.data.startswith((b"\n", b"\r\n")):
+            return stretch
+        cut = stretch.data.index(b"\n") + 1
+        self._progress.gained.bytes += cut
+        self._progress.gained.blank_bytes += cut
+        self._batch.touch(self._progress)
+        self._remember(stretch.data[:cut])
+        self._checkpoint.offset += cut
+        return Stretch(stretch.offset + cut, stretch.data[cut:], stretch.length - cut)
+
+    def _remember(self, data: bytes) -> None:
+        """The first and the last bytes that were taken, without copying what lies between."""
+        self._first = (self._first + data[:FINGERPRINT_BYTES])[:FINGERPRINT_BYTES]
+        self._last = (self._last + data[-MARK_BYTES:])[-MARK_BYTES:]
+
+    def _mark(self, *, finished: bool) -> None:
+        """Put the checkpoint where reading stands now."""
+        self._checkpoint.state = sanitize(dict(self._reader.state())) if self._reader is not None else None
+        self._checkpoint.stamp(self._source, self._first, self._last, finished=finished)
+        self._batch.touch(self._progress)
+
+    def _take_tail(self, blocks: Blocks) -> None:
+        """The last line without its newline: taken if it is whole, or never will be; else it waits for the rest."""
+        tail = blocks.tail
+        if tail.strip() and not self._checkpoint.line_open:
+            final = self._source.path == STDIN or (self._kind.native and self._source.sealed())
+            whole = self._reader is None or not isinstance(decode_object(tail.strip(), unique_keys=False), Reject)
+            if whole or final:
+                self._take(Stretch(self._checkpoint.offset, tail + b"\n", len(tail), torn=not whole))
+                self._checkpoint.line_open = whole
+                self._checkpoint.torn_bytes = 0 if whole else len(tail)
+                return
+        self._progress.pending_bytes = blocks.tail_length
+
+    def _derived(self, event: Event, line: int | None) -> Event:
+        return replace(event, origin=Origin(self._kind.name, self._source.path, line))
+
+    def _reject(
+        self, line: int, offset: int, length: int, stretch: Stretch, why: str, detail: str, text: bytes
+    ) -> None:
+        whole = stretch.overlong or offset + length >= stretch.length
+        checkpoint = self._checkpoint
+        rejected = Rejected(
+            checkpoint.source_id,
+            checkpoint.path,
+            checkpoint.lines + line,
+            stretch.offset + offset,
+            length,
+            "torn_tail" if stretch.torn else why,
+            detail,
+            text[:KEPT_BYTES],
+        )
+        self._batch.touch(self._progress)
+        self._batch.add_rejected(self._progress, rejected, newline_bytes=0 if whole else 1)
+
+
+def _numbered(hits: Iterable[Hit], block: Block) -> Iterator[tuple[Hit, int]]:
+    """Hits, each with the 1-based number of its line in the block."""
+    line, counted = 1, 0
+    for hit in hits:
+        line += block.data.count(b"\n", counted, hit.offset)
+        counted = hit.offset
+        yield hit, line

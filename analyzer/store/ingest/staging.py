@@ -1,0 +1,149 @@
+"""Rows as frames, the way they are handed to DuckDB: one row an event, with its place in the file beside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from analyzer.events.rows import Rows
+
+STAGED: dict[str, Any] = {
+    "source_id": pl.Int64,
+    "line": pl.Int64,
+    "byte_offset": pl.Int64,
+    "byte_length": pl.Int64,
+    "newline_bytes": pl.Int64,
+    "event_id": pl.String,
+    "type": pl.String,
+    "moment": pl.String,
+    "session_id": pl.String,
+    "schema_version": pl.Int32,
+    "writer": pl.String,
+    "seq": pl.Int64,
+    "dropped_before": pl.Int64,
+    "host": pl.String,
+    "time_source": pl.String,
+    "payload": pl.String,
+    "facts": pl.String,
+    "source_format": pl.String,
+    "source_path": pl.String,
+    "source_line": pl.Int64,
+}
+"""`line`, `byte_offset` and `byte_length` are where an event stands in the source; `source_*` is what the store shows,
+which for an event out of a journal is the place in the foreign file."""
+
+
+def staged(rows: Rows) -> pl.DataFrame:
+    """The rows of a block, places counted within it; `placed` adds the rest of `STAGED`."""
+    found = rows.envelopes
+    derived = any([one.origin for one in found])  # noqa: C419 - a list is twice as fast here
+    writers = [one.writer for one in found]
+    seqs: list[int | None] = [one.seq for one in found]
+    dropped: list[int | None] = [one.dropped_before for one in found]
+    if derived:
+        # Writer and number of a derived event belong to the journal that it was read from.
+        for place, one in enumerate(found):
+            if one.origin:
+                writers[place] = seqs[place] = dropped[place] = None
+    known = {writer: _host(writer) for writer in set(writers)}
+    hosts = [known[writer] for writer in writers]
+    for place, host in rows.hosts.items():
+        hosts[place] = host
+    columns: dict[str, Any] = {
+        "line": rows.lines,
+        "byte_offset": rows.offsets,
+        "byte_length": rows.lengths,
+        "event_id": [one.id for one in found],
+        "type": [one.type for one in found],
+        "moment": [one.timestamp for one in found],
+        "session_id": [one.sessionId for one in found],
+        "schema_version": _column([one.v for one in found], pl.Int32),
+        "writer": writers,
+        "seq": seqs,
+        "dropped_before": _column(dropped, pl.Int64),
+        "host": hosts,
+        "time_source": _column([one.time_source for one in found], pl.String),
+        "payload": rows.payloads,
+        "facts": rows.facts,
+    }
+    if derived:
+        columns["source_format"] = [one.origin.format if one.origin else None for one in found]
+        columns["source_path"] = [one.origin.path if one.origin else None for one in found]
+        columns["source_line"] = [one.origin.line if one.origin else None for one in found]
+    return pl.DataFrame(columns, schema={key: STAGED[key] for key in columns})
+
+
+def placed(
+    block: pl.DataFrame, source_id: int, name: str, path: str, *, line: int, offset: int, end: int
+) -> pl.DataFrame:
+    """A block that begins behind so many lines and bytes of its source, and ends at byte `end`."""
+    shown: dict[str, Any] = {"source_format": pl.lit(name), "source_path": pl.lit(path), "source_line": pl.col("line")}
+    if "source_format" in block.columns:
+        own = pl.col("source_format").is_null()
+        shown = {key: pl.when(own).then(value).otherwise(pl.col(key)) for key, value in shown.items()}
+    line_end = pl.col("byte_offset") + pl.col("byte_length")
+    moved = block.with_columns(
+        pl.lit(source_id, pl.Int64).alias("source_id"),
+        pl.col("line") + line,
+        pl.col("byte_offset") + offset,
+        # The last line of a file may be without its newline.
+        (line_end + offset < end).cast(pl.Int64).alias("newline_bytes"),
+    )
+    return moved.with_columns(**shown).select(list(STAGED))
+
+
+SMALL = 256
+"""Rows. What making a frame costs beyond its rows is what some hundreds of rows cost, in time and in memory."""
+
+
+@dataclass(slots=True)
+class Heap:
+    """Blocks of a few rows each, in the order of reading, which become one frame together."""
+
+    rows: Rows = field(default_factory=Rows)
+    """Places as in the files."""
+    _places: list[tuple[int, int, str, str]] = field(default_factory=list)
+    """Source, bytes of the newline, format and path of each row."""
+
+    def add(self, block: Rows, source_id: int, name: str, path: str, *, line: int, offset: int, end: int) -> None:
+        """As `placed`."""
+        height = len(self.rows.payloads)
+        self.rows.hosts.update((height + place, host) for place, host in block.hosts.items())
+        self.rows.envelopes += block.envelopes
+        self.rows.payloads += block.payloads
+        self.rows.facts += block.facts
+        self.rows.lines += [None if one is None else one + line for one in block.lines]
+        self.rows.offsets += [one + offset for one in block.offsets]
+        self.rows.lengths += block.lengths
+        ends = zip(block.offsets, block.lengths, strict=True)
+        self._places += [(source_id, int(at + length + offset < end), name, path) for at, length in ends]
+
+    def frame(self) -> pl.DataFrame:
+        """All of it, as `placed` gives it."""
+        sources, newlines, names, paths = zip(*self._places, strict=True)
+        own = {
+            "source_format": pl.Series(names, dtype=pl.String),
+            "source_path": pl.Series(paths, dtype=pl.String),
+            "source_line": pl.Series(self.rows.lines, dtype=pl.Int64),
+        }
+        frame = staged(self.rows)
+        if "source_format" in frame.columns:
+            derived = frame["source_format"].is_not_null()
+            own = {key: frame[key].zip_with(derived, values) for key, values in own.items()}
+        return frame.with_columns(
+            source_id=pl.Series(sources, dtype=pl.Int64), newline_bytes=pl.Series(newlines, dtype=pl.Int64), **own
+        ).select(list(STAGED))
+
+
+def _column(values: list[Any], dtype: Any) -> pl.Series:
+    """Most often one value stands in every row, and need not be converted so many times."""
+    distinct = set(values)
+    if len(distinct) == 1:
+        return pl.repeat(distinct.pop(), len(values), dtype=dtype, eager=True)
+    return pl.Series(values, dtype=dtype)
+
+
+def _host(writer: str | None) -> str | None:
+    return writer.split(":", 1)[0] if writer and ":" in writer else None

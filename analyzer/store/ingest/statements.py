@@ -1,0 +1,248 @@
+"""The statements that put a batch into the store, and the frames that they read.
+
+Frames: `staged_event` (`staging.STAGED` and `place`), `staged_reject`, `staged_source`, `bad_line`. The table
+`repeated` has the places of events that are not new; `claimed` the ids of events that get another one, with a place
+where they are staged, without one where they are stored.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from analyzer.events.model import SCHEMA_VERSION
+from analyzer.events.payloads import EVENT_TYPES
+from analyzer.store.ingest.accounting import Tally
+
+_KNOWN_TYPES = ", ".join(f"'{name}'" for name in sorted(EVENT_TYPES))
+_FACTS_ID = "case when facts is not null then md5(facts) end"
+_SUMMED = tuple(Tally.__slots__)
+SOURCE_SCHEMA: dict[str, Any] = {
+    "source_id": pl.Int64,
+    **dict.fromkeys(("path", "format", "status", "detail", "codec"), pl.String),
+    "generation": pl.Int32,
+    "fingerprint": pl.String,
+    "fingerprint_length": pl.Int64,
+    "mark": pl.String,
+    **dict.fromkeys(("mark_length", "read_bytes", "read_lines"), pl.Int64),
+    "line_open": pl.Boolean,
+    **dict.fromkeys(("torn_bytes", "size", "mtime_ns", "ctime_ns"), pl.Int64),
+    "state": pl.String,
+    **dict.fromkeys((*_SUMMED, "pending_bytes"), pl.Int64),
+    "incident": pl.String,
+    **dict.fromkeys(("incident_at", "first_ingested_at", "last_ingested_at"), pl.Datetime("us")),
+    "batch_id": pl.String,
+}
+QUARANTINE_SCHEMA: dict[str, Any] = {
+    "source_id": pl.Int64,
+    "source_path": pl.String,
+    "line": pl.Int64,
+    "byte_offset": pl.Int64,
+    "byte_length": pl.Int64,
+    "why": pl.String,
+    "detail": pl.String,
+    "text": pl.String,
+    "ingested_at": pl.Datetime("us"),
+}
+_KEPT = {"source_id", "first_ingested_at", "incident", "incident_at"}
+UPDATE_SOURCES = (
+    "update internal.source_v1 as t set "  # noqa: S608 - names from this file alone
+    + ", ".join(
+        f"{name} = {f't.{name} + ' if name in _SUMMED else ''}s.{name}" for name in SOURCE_SCHEMA if name not in _KEPT
+    )
+    # An incident stays on record; the first moment of the latest one counts.
+    + ", incident = coalesce(s.incident, t.incident)"
+    ", incident_at = case when s.incident is null or s.incident = t.incident then t.incident_at else s.incident_at end"
+    " from staged_source as s where t.source_id = s.source_id"
+)
+INSERT_SOURCES = (
+    f"insert into internal.source_v1 ({', '.join(SOURCE_SCHEMA)}) "  # noqa: S608 - as above
+    "select s.* from staged_source as s anti join internal.source_v1 as k on s.source_id = k.source_id"
+)
+CHECK_SOURCES = """
+select
+  count(*),
+  coalesce(bool_and(
+    t.lines = t.event_lines + t.duplicates + t.quarantined + t.blank + t.skipped
+    and t.bytes = t.event_bytes + t.duplicate_bytes + t.quarantined_bytes + t.blank_bytes + t.skipped_bytes
+    and t.bytes = t.read_bytes
+    and t.lines = t.read_lines
+  ), true)
+from internal.source_v1 as t
+inner join staged_source as s
+  on t.source_id = s.source_id
+  and t.batch_id = s.batch_id
+  and t.read_bytes = s.read_bytes
+"""
+
+CLAIMED = "claimed:"
+"""Stands before the id of an event whose log gave it the id of another one that is derived from a foreign record."""
+OTHER_CONTENT = (
+    "row(r.type, r.occurred_at, r.session_id, r.payload, r.facts_id)"
+    " is distinct from row(f.type, f.occurred_at, f.session_id, f.payload, f.facts_id)"
+)
+"""What makes `r` another event than `f`, the first one of the same id."""
+# Ids begin with their time, so that most of a large store lies outside of these bounds and is never looked at.
+COUNT_KNOWN = """
+select count(*)
+from internal.event_v1 as e
+semi join staged_event as s
+  on e.event_id = s.event_id
+where e.event_id between $1 and $2
+"""
+_MET = f"""
+with stored as (
+  select
+    case when c.event_id is not null then '{CLAIMED}' || e.event_id else e.event_id end as event_id,
+    e.type,
+    e.occurred_at,
+    e.session_id,
+    e.payload,
+    e.facts_id,
+    e.source_format = 'analyzer' as own
+  from internal.event_v1 as e
+  semi join staged_event as s
+    on e.event_id = s.event_id
+  left join (from claimed where place is null) as c
+    on e.event_id = c.event_id
+    and e.source_format = 'analyzer'
+  where e.event_id between $1 and $2
+),
+
+read as (
+  select
+    event_id,
+    type,
+    moment::timestamp as occurred_at,
+    session_id,
+    payload,
+    {_FACTS_ID} as facts_id,
+    source_format = 'analyzer' as own,
+    place,
+    row_number() over (partition by event_id order by place) as nth
+  from staged_event
+),
+"""  # noqa: S608 - constants of this file
+# Which of the two was read first must not matter: whoever can write a log could be there before the foreign record.
+FILL_CLAIMED = f"""
+insert into claimed
+{_MET}
+derived as (
+  from stored
+  where not own
+  union all
+  select * exclude (place, nth)
+  from read
+  anti join (from stored where not own) using (event_id)
+  where not own
+  qualify row_number() over (partition by event_id order by place) = 1
+)
+select r.event_id, r.place
+from (
+  select *, null as place from stored
+  union all
+  select * exclude (nth) from read
+) as r
+inner join derived as f
+  on r.event_id = f.event_id
+where r.own and {OTHER_CONTENT}
+"""  # noqa: S608 - as above
+RENAME_CLAIMED = f"""
+update internal.event_v1
+set event_id = '{CLAIMED}' || event_id
+where event_id in (select event_id from claimed where place is null) and source_format = 'analyzer'
+"""  # noqa: S608 - as above
+FILL_REPEATED = f"""
+insert into repeated
+{_MET}
+first as (
+  from stored
+  union all
+  select * exclude (place, nth) from read anti join stored using (event_id) where nth = 1
+)
+select
+  r.place,
+  -- What is derived from a foreign record may be told differently by a later version; what a log says never changes.
+  (r.own or f.own) and {OTHER_CONTENT}
+from read as r
+inner join first as f
+  on r.event_id = f.event_id
+left join (select distinct event_id from stored) as k
+  on r.event_id = k.event_id
+where r.nth > 1 or k.event_id is not null
+"""  # noqa: S608 - a constant of this file
+COUNT_LINES = """
+with line as (
+  select
+    s.source_id,
+    s.line,
+    count(*) filter (r.place is null) as events,
+    any_value(s.byte_length + s.newline_bytes) as bytes,
+    coalesce(bool_or(r.conflict), false) as conflict
+  from staged_event as s
+  left join repeated as r
+    on s.place = r.place
+  group by s.source_id, s.line, case when s.line is null then s.place end
+)
+select
+  l.source_id,
+  sum(l.events),
+  count(*) filter (whole and l.events > 0 and not l.conflict),
+  coalesce(sum(l.bytes) filter (whole and l.events > 0 and not l.conflict), 0),
+  count(*) filter (whole and l.events = 0 and not l.conflict),
+  coalesce(sum(l.bytes) filter (whole and l.events = 0 and not l.conflict), 0),
+  count(*) filter (whole and l.conflict),
+  coalesce(sum(l.bytes) filter (whole and l.conflict), 0)
+from (
+  select l.*, l.line is not null and b.line is null as whole
+  from line as l
+  left join bad_line as b
+    on l.source_id = b.source_id
+    and l.line = b.line
+) as l
+group by l.source_id
+"""
+INSERT_EVENTS = f"""
+insert into internal.event_v1 (
+  event_id, type, occurred_at, session_id, schema_version, writer, seq, dropped_before, host, time_source, recognised,
+  payload, facts_id, source_format, source_path, source_line, ingested_at
+)
+select
+  event_id,
+  type,
+  moment::timestamp,
+  session_id,
+  schema_version,
+  writer,
+  seq,
+  dropped_before,
+  host,
+  time_source,
+  schema_version between 1 and {SCHEMA_VERSION} and type in ({_KNOWN_TYPES}),
+  payload,
+  {_FACTS_ID},
+  source_format,
+  source_path,
+  source_line,
+  $1
+from staged_event
+anti join repeated using (place)
+"""  # noqa: S608 - as above
+INSERT_FACTS = f"""
+insert into internal.facts_v1
+with new as (
+  select s.facts_id, any_value(s.facts) as facts
+  from (
+    select {_FACTS_ID} as facts_id, facts
+    from staged_event
+    anti join repeated using (place)
+    where facts is not null
+  ) as s
+  anti join internal.facts_v1 as f
+    on s.facts_id = f.facts_id
+  group by s.facts_id
+)
+select facts_id, facts, internal.template(internal.message(facts)) as template, internal.fingerprint(template)
+from new
+"""  # noqa: S608 - as above

@@ -1,0 +1,64 @@
+"""The log folder beside a store: where it is, what is in it, and what to say to whoever takes it for a log.
+
+A journal says what a store decided and what it read of logs that are gone. Only `rebuild` reads it, and believes it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+
+from analyzer.events import EventLog
+from analyzer.store.db.lock import MEMORY
+from analyzer.store.db.replacement import replacement_waits
+from analyzer.store.upkeep.log_parts import part_day
+
+ENDING = ".journal"
+
+
+def journal_of(store_path: str) -> str | None:
+    """The log folder beside a store; a throw-away store has none."""
+    if store_path == MEMORY:
+        return None
+    base, ending = os.path.splitext(os.path.realpath(store_path))
+    return f"{base}{ENDING}" if ending != ENDING else f"{base}{ending}{ENDING}"
+
+
+@contextlib.contextmanager
+def open_journal(store_path: str) -> Iterator[EventLog | None]:
+    """The journal of a store, None for a throw-away one."""
+    folder = journal_of(store_path)
+    if folder is None:
+        yield None
+        return
+    with EventLog(folder, durability="batch") as journal:
+        yield journal
+
+
+def parts_of(folder: str) -> list[str]:
+    """The parts of a journal, oldest first; none where there is no such folder."""
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return []
+    return [os.path.join(folder, name) for name in sorted(names) if name.endswith(".jsonl")]
+
+
+def is_journal(folder: str) -> bool:
+    """Whether a folder is the journal of some store, by its name and by the parts in it."""
+    real = os.path.realpath(folder)
+    return real.endswith(ENDING) and any(part_day(path) is not None for path in parts_of(real))
+
+
+def left_behind(store_path: str) -> str | None:
+    """The journal of a store that is not there, where it holds something; else None."""
+    folder = journal_of(store_path)
+    if folder is None or os.path.exists(store_path) or replacement_waits(store_path):
+        return None
+    return folder if parts_of(folder) else None
+
+
+def rebuild_hint(store_path: str) -> str:
+    """How to make a store again, for one that is damaged, too old or gone."""
+    return f"make it again from the logs: analyzer rebuild PATH... --store {store_path}"

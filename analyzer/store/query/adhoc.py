@@ -1,0 +1,58 @@
+"""Ad-hoc SQL: one statement that only reads, on a connection that reaches nothing but the store.
+
+Protection against accidents, not a wall against hostile SQL: a query can still use much memory and time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import duckdb
+import polars as pl
+
+from analyzer.errors import QueryError
+from analyzer.store.db.connection import query_errors
+from analyzer.store.db.frames import to_frame
+from analyzer.store.query.classify_function import offer_classify
+from analyzer.store.query.readonly import only_reading, reading
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The rows of an ad-hoc query."""
+
+    frame: pl.DataFrame
+    truncated: bool
+    """Whether the limit cut rows off."""
+
+
+def run(connection: duckdb.DuckDBPyConnection, sql: str, limit: int | None) -> Answer:
+    """The rows of one reading statement, at most `limit` of them.
+
+    Raises:
+        QueryError: more or less than one statement, one that writes, or one that the database refuses.
+    """
+    offer_classify(connection, sql)
+    statement = reading(connection, sql).statement
+    with query_errors(), only_reading(connection):
+        relation = connection.sql(statement)
+        if relation is None:
+            raise QueryError("the statement gives no rows", "select, describe, summarize, show or explain")
+        if limit is None:
+            return Answer(_frame(relation), truncated=False)
+        frame = _frame(relation.limit(limit + 1))
+    return Answer(frame.head(limit), truncated=frame.height > limit)
+
+
+def _frame(relation: duckdb.DuckDBPyRelation) -> pl.DataFrame:
+    """INTERVAL and TIME ZONE values have no safe way into a frame; they go as text."""
+    awkward = {"INTERVAL", "TIMESTAMP WITH TIME ZONE", "TIME WITH TIME ZONE"}
+    if any(str(kind) in awkward for kind in relation.types):
+        columns = [
+            f'cast("{name.replace(chr(34), chr(34) * 2)}" as varchar) as "{name.replace(chr(34), chr(34) * 2)}"'
+            if str(kind) in awkward
+            else f'"{name.replace(chr(34), chr(34) * 2)}"'
+            for name, kind in zip(relation.columns, relation.types, strict=True)
+        ]
+        relation = relation.project(", ".join(columns))
+    return to_frame(relation)

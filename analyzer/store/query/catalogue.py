@@ -1,0 +1,104 @@
+"""The query catalogue: `queries/<area>/<name>.sql`, known as `<area>-<name>`. No query is written anywhere else."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars as pl
+
+from analyzer.errors import QueryError
+from analyzer.events.times import now
+from analyzer.store.db.connection import query_errors
+from analyzer.store.db.frames import to_frame
+from analyzer.store.db.sql_header import Header, Param, parse_header
+from analyzer.store.query.human_times import moment
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A catalogue entry."""
+
+    name: str
+    header: Header
+
+    def values(self, given: Mapping[str, object]) -> dict[str, object]:
+        """Every parameter with its value: as given, else its default.
+
+        Raises:
+            QueryError: a parameter that the query does not have, or a value of the wrong type.
+        """
+        known = {param.name: param for param in self.header.params}
+        for name in given:
+            if name not in known:
+                raise QueryError.unknown_value(f"parameter of query {self.name}", name, known)
+        return {name: _value(param, given.get(name, param.default)) for name, param in known.items()}
+
+
+def catalogue() -> dict[str, Query]:
+    """All queries by name."""
+    return _load(_folder())
+
+
+def find(name: str) -> Query:
+    """A query by its name.
+
+    Raises:
+        QueryError: there is none of that name.
+    """
+    known = catalogue()
+    if name not in known:
+        raise QueryError.unknown_value("query", name, known)
+    return known[name]
+
+
+def run(connection: duckdb.DuckDBPyConnection, name: str, given: Mapping[str, object]) -> pl.DataFrame:
+    """The rows of a query, in its own order.
+
+    Raises:
+        QueryError: unknown name or parameter, a bad value, or the database refuses.
+    """
+    query = find(name)
+    values = query.values(given)
+    with query_errors():
+        return to_frame(connection.sql(query.header.body, params=values))
+
+
+@cache
+def _load(folder: str) -> dict[str, Query]:
+    found = {}
+    for path in sorted(Path(folder).glob("*/*.sql")):
+        name = f"{path.parent.name}-{path.stem}"
+        found[name] = Query(name, parse_header(path.read_text("utf-8"), f"{path.parent.name}/{path.name}"))
+    return found
+
+
+def _folder() -> str:
+    """`queries/` inside the installed package, else at the top of the checkout."""
+    inside = resources.files("analyzer").joinpath("queries")
+    if inside.is_dir():
+        return os.fspath(str(inside))
+    return os.fspath(Path(__file__).resolve().parents[3] / "queries")
+
+
+def _value(param: Param, given: object) -> object:
+    if given is None or given == "null":
+        return None
+    try:
+        if param.type == "TIMESTAMP":
+            return given if isinstance(given, datetime) else moment(str(given), now())
+        if param.type in {"BIGINT", "INTEGER"}:
+            return int(str(given))
+        if param.type == "DOUBLE":
+            return float(str(given))
+    except ValueError:
+        raise QueryError(f"{given!r} is no {param.type}", f"parameter {param.name}: {param.description}") from None
+    text: Any = str(given)
+    return text.strip("'") if given is param.default else text

@@ -1,0 +1,1 @@
+"""A store kept in order: made again, pruned, its quarantine tried again."""

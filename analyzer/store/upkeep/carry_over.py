@@ -1,0 +1,230 @@
+"""The store that a rebuild replaces: whether it can be read, what it knew of its sources, and what only it still has.
+
+Invariant: what was read again from logs and journal stands; the former store adds when it was read, and what is gone.
+"""
+
+from __future__ import annotations
+
+import os
+
+import duckdb
+
+from analyzer.errors import InputError, StoreError
+from analyzer.importers import FORMATS
+from analyzer.store.db.connection import connect_plain, first_line
+from analyzer.store.db.lock import patiently
+from analyzer.store.ingest.blocks import lengths_of
+from analyzer.store.ingest.identity import Checkpoint
+from analyzer.store.ingest.inputs import Input
+
+FORMER = "analyzer_former"
+"""The name under which it is attached."""
+_TABLES = ("store_v1", "event_v1", "facts_v1", "verdict_v1", "source_v1", "quarantine_v1")
+_NOTHING = {"BIGINT": "0", "INTEGER": "0", "BOOLEAN": "false", "VARCHAR": "''"}
+_DERIVED = {"event_bytes": "bytes"}
+"""Figures that an older store has in one sum alone."""
+_NATIVE = tuple(known.name for known in FORMATS if known.native)
+
+
+def unreadable(path: str) -> str | None:
+    """Why the store cannot be read to its last block; None where it can, of whatever version it is.
+
+    Raises:
+        StoreBusyError: another process has it open.
+        StoreError: it is a database of something else.
+    """
+    try:
+        with patiently(lambda: connect_plain(path, read_only=True)) as connection:
+            found = {str(row[0]) for row in connection.execute("select table_name from duckdb_tables()").fetchall()}
+            if "store_v1" not in found:
+                raise StoreError(f"{path} is a DuckDB file of something else", "name another file with --store")
+            for table in _TABLES:
+                connection.execute(f"select count(*), bit_xor(hash(t)) from internal.{table} as t").fetchall()  # noqa: S608
+    except duckdb.Error as error:
+        return first_line(error)
+    return None
+
+
+class Former:
+    """The former store, attached to the connection of the new one."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, path: str) -> None:
+        self._connection = connection
+        quoted = os.path.realpath(path).replace("'", "''")
+        connection.execute(f"attach '{quoted}' as {FORMER} (read_only)").fetchall()
+        self._columns = {table: self._shared(table) for table in _TABLES}
+
+    def _shared(self, table: str) -> list[str]:
+        """Columns that the table has in both versions."""
+        rows = self._connection.execute(
+            "select column_name from duckdb_columns() where schema_name = 'internal' and table_name = $1"
+            " group by column_name having count(distinct database_name) = 2",
+            [table],
+        ).fetchall()
+        return sorted(str(row[0]) for row in rows)
+
+    def sources(self) -> list[Checkpoint]:
+        """How far each source had been read, as much of it as tells whether it is still there."""
+        names = ("source_id", "path", "generation", "fingerprint", "fingerprint_length", "mark", "mark_length")
+        rows = self._connection.execute(
+            f"select {', '.join(names)}, read_bytes from {FORMER}.internal.source_v1 order by source_id"  # noqa: S608
+        ).fetchall()
+        return [Checkpoint(**dict(zip(names, row[:-1], strict=True)), offset=row[-1]) for row in rows]
+
+    def _taken_over(self, table: str) -> str:
+        """The columns of the former table as the new one wants them: what it did not have yet is nothing, or null."""
+        rows = self._connection.execute(
+            "select column_name, data_type from duckdb_columns() where database_name = current_database()"
+            " and schema_name = 'internal' and table_name = $1 and not is_nullable order by column_name",
+            [table],
+        ).fetchall()
+        added = [
+            f"{_DERIVED.get(name, _NOTHING.get(kind, 'null'))} as {name}"
+            for name, kind in rows
+            if name not in self._columns[table]
+        ]
+        return ", ".join([*self._columns[table], *added])
+
+    def adopt_sources(self, matched: dict[str, int], vanished: set[int]) -> None:
+        """Sources keep the ids, generations and moments that they had; those that were not read again are taken over.
+
+        `matched`: path → former id of those that were read again; `vanished`: former ids of those whose file has gone.
+        """
+        self._renumber(matched)
+        run = self._connection.execute
+        kept = [name for name in self._columns["source_v1"] if name not in {"source_id", "path", "state", "status"}]
+        moments = ("generation", "first_ingested_at")
+        run(self._update_sources(moments)).fetchall()
+        # Figures depend on the order of reading; where the same lines were met, the former split of them holds.
+        run(
+            self._update_sources(kept)
+            + "".join(f" and n.{name} = o.{name}" for name in ("format", "lines", "bytes", *_FATES))
+        ).fetchall()
+        run(
+            f"insert into internal.source_v1 by name select * replace ("  # noqa: S608 - names from this file alone
+            " case when source_id in (select unnest($1)) then 'vanished' else status end as status,"
+            " case when source_id in (select unnest($1)) and status in ('damaged', 'unsupported')"
+            " then concat_ws(': ', status, detail) else detail end as detail)"
+            f" from (select {self._taken_over('source_v1')} from {FORMER}.internal.source_v1)"
+            " where source_id not in (select source_id from internal.source_v1)",
+            [sorted(vanished)],
+        ).fetchall()
+
+    def _update_sources(self, names: list[str] | tuple[str, ...]) -> str:
+        return (
+            f"update internal.source_v1 as n set {', '.join(f'{name} = o.{name}' for name in names)}"  # noqa: S608
+            f" from {FORMER}.internal.source_v1 as o where n.source_id = o.source_id"
+        )
+
+    def _renumber(self, matched: dict[str, int]) -> None:
+        run = self._connection.execute
+        rows = run("select path, source_id from internal.source_v1 order by source_id").fetchall()
+        last = int(run(f"select coalesce(max(source_id), 0) from {FORMER}.internal.source_v1").fetchall()[0][0])  # noqa: S608
+        numbers: dict[int, int] = {}
+        for path, source_id in rows:
+            if path in matched:
+                numbers[source_id] = matched[path]
+            else:
+                last += 1
+                numbers[source_id] = last
+        for table in ("source_v1", "quarantine_v1"):
+            run(
+                f"update internal.{table} as t set source_id = m.new"  # noqa: S608 - as above
+                " from (select unnest($1) as old, unnest($2) as new) as m where t.source_id = m.old",
+                [list(numbers), list(numbers.values())],
+            ).fetchall()
+
+    def adopt_quarantine(self) -> None:
+        """Rejects keep the moment they were met at; those that were pruned or mended do not come back."""
+        run = self._connection.execute
+        place = "q.source_id = o.source_id and q.byte_offset = o.byte_offset and q.why = o.why"
+        run(
+            "delete from internal.quarantine_v1 as q where exists ("  # noqa: S608 - as above
+            f"from internal.source_v1 as n join {FORMER}.internal.source_v1 as o using (source_id)"
+            " where n.source_id = q.source_id and n.quarantined = o.quarantined and n.lines = o.lines)"
+            f" and not exists (from {FORMER}.internal.quarantine_v1 as o where {place})"
+        ).fetchall()
+        run(
+            "update internal.quarantine_v1 as q set ingested_at = o.ingested_at, source_path = o.source_path"  # noqa: S608
+            f" from {FORMER}.internal.quarantine_v1 as o where {place}"
+        ).fetchall()
+
+    def adopt_rejects_of(self, source_ids: list[int]) -> None:
+        """Rejects of sources that were not read again."""
+        names = self._taken_over("quarantine_v1")
+        self._connection.execute(
+            f"insert into internal.quarantine_v1 by name select {names}"  # noqa: S608 - as above
+            f" from {FORMER}.internal.quarantine_v1 where source_id in (select unnest($1))",
+            [source_ids],
+        ).fetchall()
+
+    def adopt_events(self) -> int:
+        """Events keep source and moments; those that no log and no journal has any more are taken over: how many."""
+        run = self._connection.execute
+        run(
+            "update internal.event_v1 as e set ingested_at = o.ingested_at, source_format = o.source_format,"  # noqa: S608
+            " source_path = o.source_path, source_line = o.source_line,"
+            " occurred_at = case when e.time_source = 'file' then o.occurred_at else e.occurred_at end"
+            f" from {FORMER}.internal.event_v1 as o where e.event_id = o.event_id"
+        ).fetchall()
+        carried = run(
+            f"insert into internal.event_v1 by name select {self._taken_over('event_v1')}"  # noqa: S608 - as above
+            f" from {FORMER}.internal.event_v1 where event_id not in (select event_id from internal.event_v1)"
+        ).fetchall()[0][0]
+        run(
+            f"insert into internal.facts_v1 by name select {self._taken_over('facts_v1')}"  # noqa: S608 - as above
+            f" from {FORMER}.internal.facts_v1 where facts_id in (select facts_id from internal.event_v1)"
+            " and facts_id not in (select facts_id from internal.facts_v1)"
+        ).fetchall()
+        run(
+            f"insert into internal.verdict_v1 by name select {self._taken_over('verdict_v1')}"  # noqa: S608 - as above
+            f" from {FORMER}.internal.verdict_v1 where facts_id in (select facts_id from internal.facts_v1)"
+        ).fetchall()
+        return int(carried)
+
+    def adopt_settings(self) -> None:
+        """Everything that the store remembered about itself, but for its version."""
+        self._connection.execute(
+            f"insert into internal.store_v1 select key, value from {FORMER}.internal.store_v1"  # noqa: S608 - as above
+            " where key not in (select key from internal.store_v1)"
+        ).fetchall()
+
+    def detach(self) -> None:
+        """Let go of the file."""
+        self._connection.execute(f"detach {FORMER}").fetchall()
+
+
+_FATES = ("quarantined", "blank", "skipped")
+
+
+def split_by_events(connection: duckdb.DuckDBPyConnection) -> None:
+    """Which lines of foreign logs gave events first is told by the events, as the journal had them before the log."""
+    connection.execute(
+        "create or replace temp table given as select distinct s.source_id, s.path, e.source_line as line,"  # noqa: S608
+        " count(*) over (partition by s.source_id) as events, q.line is null as whole"
+        " from internal.source_v1 as s join internal.event_v1 as e"
+        " on e.source_path = s.path and e.source_format = s.format"
+        " left join (select distinct source_id, line from internal.quarantine_v1) as q"
+        " on q.source_id = s.source_id and q.line = e.source_line"
+        f" where s.format not in ({', '.join(repr(name) for name in _NATIVE)})"
+    ).fetchall()
+    rows = connection.execute(
+        "select source_id, path, any_value(events), coalesce(list(line) filter (whole and line is not null), [])"
+        " from given group by source_id, path"
+    ).fetchall()
+    for source_id, path, events, lines in rows:
+        connection.execute(
+            "update internal.source_v1 set events = $2, event_lines = least($3, event_lines + duplicates),"
+            " duplicates = greatest(event_lines + duplicates - $3, 0),"
+            " event_bytes = least($4, event_bytes + duplicate_bytes),"
+            " duplicate_bytes = greatest(event_bytes + duplicate_bytes - $4, 0) where source_id = $1",
+            [source_id, events, len(lines), _bytes_of(path, set(lines))],
+        ).fetchall()
+
+
+def _bytes_of(path: str, lines: set[int]) -> int:
+    try:
+        with Input(path) as source:
+            return sum(lengths_of(source, lines).values())
+    except InputError:
+        return 0

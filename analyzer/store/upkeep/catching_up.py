@@ -1,0 +1,101 @@
+"""Decisions that the journal has and the store does not: whoever made them died between the two.
+
+The journal is the truth: a store that is opened for writing takes them over, and is what a rebuild would make of it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from glob import escape, glob
+from itertools import islice
+
+import duckdb
+import msgspec
+
+from analyzer.errors import InputError
+from analyzer.events import Event
+from analyzer.events.codec import decode
+from analyzer.events.times import EPOCH
+from analyzer.store.db.connection import transaction
+from analyzer.store.decisions import DECISIONS, keep_decided
+from analyzer.store.ingest.blocks import Blocks
+from analyzer.store.ingest.inputs import Input
+from analyzer.store.journal import journal_of
+from analyzer.store.upkeep.prune import restore_horizon
+from analyzer.store.verdicts.rulesets import restore_active
+
+_READ = "journal_read"
+"""Key under which a store keeps how many bytes of each part of its journal were searched for decisions."""
+_WORTH_KEEPING = 1024 * 1024
+"""Bytes; fewer are searched again next time, which costs less than to write down that they were."""
+_AT_ONCE = 4_096
+"""Decisions that are looked up in the store together."""
+_DECISION = re.compile(
+    rb'^\{"v":\d+,"id":"([^"\\]+)","type":"(?:%s)".*$' % b"|".join(re.escape(name).encode() for name in DECISIONS),
+    re.MULTILINE,
+)
+"""A line with a decision as our appender writes it: nobody else's have to be caught up with."""
+
+
+def catch_up(connection: duckdb.DuckDBPyConnection, path: str) -> int:
+    """Give the store the decisions of its journal that it lacks, and act on them; how many these were."""
+    folder = journal_of(path)
+    parts = sorted(glob(os.path.join(escape(folder), "*.jsonl"))) if folder else []
+    if not parts:
+        return 0
+    before = _places(connection)
+    places = dict(before)
+    missing: dict[str, Event] = {}
+    found = (line for part in parts for line in _decisions(part, places))
+    while batch := dict(islice(found, _AT_ONCE)):
+        known = connection.execute(
+            "select event_id from internal.event_v1 where event_id in (select unnest($1))", [list(batch)]
+        ).fetchall()
+        lost = batch.keys() - {name for (name,) in known}
+        decoded = (decode(line, EPOCH) for name, line in batch.items() if name in lost)
+        missing |= {event.id: event for event in decoded if isinstance(event, Event) and event.origin is None}
+    read = sum(places.values()) - sum(before.get(name, 0) for name in places)
+    if missing or read >= _WORTH_KEEPING:
+        with transaction(connection):
+            _take_over(connection, list(missing.values()))
+            connection.execute("delete from internal.store_v1 where key = $1", [_READ]).fetchall()
+            connection.execute(
+                "insert into internal.store_v1 values ($1, $2)", [_READ, msgspec.json.encode(places).decode()]
+            ).fetchall()
+    return len(missing)
+
+
+def _take_over(connection: duckdb.DuckDBPyConnection, missing: list[Event]) -> None:
+    keep_decided(connection, missing)
+    kinds = {event.type for event in missing}
+    if "history.pruned" in kinds:
+        restore_horizon(connection)
+    if "ruleset.applied" in kinds:
+        restore_active(connection)
+
+
+def _places(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
+    rows = connection.execute("select value from internal.store_v1 where key = $1", [_READ]).fetchall()
+    try:
+        return msgspec.json.decode(rows[0][0], type=dict[str, int]) if rows else {}
+    except msgspec.DecodeError:
+        return {}
+
+
+def _decisions(part: str, places: dict[str, int]) -> Iterator[tuple[str, bytes]]:
+    """Id and line of each decision behind the place up to which a part was searched; moves it on."""
+    name = os.path.basename(part)
+    try:
+        with Input(part) as source:
+            begin = places.get(name, 0)
+            if begin > source.size:
+                begin = 0  # cut off, or another file under its name
+            places[name] = begin
+            for stretch in Blocks(source, begin):
+                for found in _DECISION.finditer(stretch.data):
+                    yield found[1].decode("utf-8", "replace"), found[0]
+                places[name] = stretch.offset + stretch.length
+    except InputError:
+        return  # `doctor` says so

@@ -1,0 +1,239 @@
+"""Retention: what happened before a day goes, for good, and neither a rebuild nor a late log brings it back.
+
+The day stands in the journal before anything is deleted. Decisions stay; files go last, and only those of our own event
+log that are finished, wholly read, and wholly older.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import Any
+
+import duckdb
+
+from analyzer.errors import InputError, StoreError
+from analyzer.events import Event, EventLog
+from analyzer.events.codec import decode
+from analyzer.events.times import EPOCH, format_time
+from analyzer.store.db.connection import store_errors, transaction
+from analyzer.store.db.paths import kept, on_disk
+from analyzer.store.db.replacement import sync
+from analyzer.store.decisions import DECIDED, DECISIONS, decide
+from analyzer.store.ingest.blocks import Blocks
+from analyzer.store.ingest.identity import Checkpoint
+from analyzer.store.ingest.inputs import Input
+from analyzer.store.ingest.run import checkpoints
+from analyzer.store.journal import journal_of
+from analyzer.store.upkeep.log_parts import finished, part_day
+
+HORIZON = "horizon"
+"""Key under which a store keeps the moment before which it holds nothing."""
+
+
+@dataclass(slots=True)
+class Prune:
+    """What goes, or has gone."""
+
+    before: datetime
+    """Naive UTC; events before it go."""
+    done: bool
+    """False for a dry run."""
+    events: int = 0
+    quarantined: int = 0
+    """Rows of quarantine, of files that were last changed before that moment."""
+    files: list[str] = field(default_factory=list)
+    """Finished parts of event logs and of the journal."""
+    file_bytes: int = 0
+    kept_files: list[str] = field(default_factory=list)
+    """Parts of days before that stay, each with why."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return {"schema": "analyzer.prune/1", **asdict(self), "before": format_time(self.before)}
+
+
+def prune(
+    connection: duckdb.DuckDBPyConnection,
+    before: datetime,
+    *,
+    store_path: str,
+    journal: EventLog | None,
+    files: bool,
+    dry_run: bool,
+) -> Prune:
+    """Delete what is older; with `files` also parts of logs and journal that hold nothing else.
+
+    Raises:
+        StoreError: journal, store or a file cannot be written; what was deleted by then stays deleted.
+    """
+    result = Prune(before, done=not dry_run)
+    with store_errors():
+        result.events, result.quarantined = _count(connection, before)
+        native, parts = _old_parts(connection, before, store_path, result) if files else ([], [])
+        if dry_run:
+            return result
+        with transaction(connection):
+            former = horizon_of(connection)
+            if former is None or before > former:
+                decide(connection, journal, "history.pruned", {"before": format_time(before)})
+            _set_horizon(connection, before)
+            apply_horizon(connection)
+            gone = [checkpoint.source_id for checkpoint in native]
+            connection.execute(
+                "update internal.source_v1 set status = 'vanished' where source_id in (select unnest($1))", [gone]
+            ).fetchall()
+    try:
+        _delete(native, parts, journal)
+    except OSError as error:
+        raise StoreError(f"{error.filename or 'a part'} cannot be deleted: {error.strerror}", "run it again") from None
+    return result
+
+
+def horizon_of(connection: duckdb.DuckDBPyConnection) -> datetime | None:
+    """The moment before which this store holds nothing, None where it was never pruned."""
+    rows = connection.execute(
+        "select max(cast(value as timestamp)) from internal.store_v1 where key = $1", [HORIZON]
+    ).fetchall()
+    found: datetime | None = rows[0][0]
+    return found
+
+
+def apply_horizon(connection: duckdb.DuckDBPyConnection) -> int:
+    """Take out what lies before the horizon, as a log that comes late brings it; how many events that were."""
+    before = horizon_of(connection)
+    if before is None or not any(_count(connection, before)):
+        return 0
+    run = connection.execute
+    deleted = run(f"delete from internal.event_v1 where {_OLD_EVENTS}", [before]).fetchall()[0][0]  # noqa: S608
+    run(f"delete from internal.quarantine_v1 where {_OLD_REJECTS}", [_nanoseconds(before)]).fetchall()  # noqa: S608
+    run(
+        "delete from internal.facts_v1 where facts_id not in"
+        " (select facts_id from internal.event_v1 where facts_id is not null)"
+    ).fetchall()
+    run("delete from internal.verdict_v1 where facts_id not in (select facts_id from internal.facts_v1)").fetchall()
+    return int(deleted)
+
+
+def restore_horizon(connection: duckdb.DuckDBPyConnection) -> None:
+    """The horizon as the journal's decisions say, for a store that is made again."""
+    rows = connection.execute(
+        "select max(internal.moment(payload, '$.before')) from internal.event_v1"  # noqa: S608
+        f" where type = 'history.pruned' and {DECIDED}"
+    ).fetchall()
+    if rows[0][0] is not None:
+        _set_horizon(connection, rows[0][0])
+    apply_horizon(connection)
+
+
+_OLD_EVENTS = f"occurred_at < $1 and not ({DECIDED} and type in ({', '.join(repr(name) for name in DECISIONS)}))"
+_OLD_REJECTS = "source_id in (select source_id from internal.source_v1 where mtime_ns >= 0 and mtime_ns < $1)"
+"""By the file's own time: a rebuild finds it again, while the moment a line was met at is only in the store."""
+
+
+def _count(connection: duckdb.DuckDBPyConnection, before: datetime) -> tuple[int, int]:
+    events = connection.execute(f"select count(*) from internal.event_v1 where {_OLD_EVENTS}", [before])  # noqa: S608
+    found = int(events.fetchall()[0][0])
+    rejects = connection.execute(
+        f"select count(*) from internal.quarantine_v1 where {_OLD_REJECTS}",  # noqa: S608
+        [_nanoseconds(before)],
+    )
+    return found, int(rejects.fetchall()[0][0])
+
+
+def _nanoseconds(moment: datetime) -> int:
+    return int((moment - EPOCH).total_seconds()) * 10**9
+
+
+def _set_horizon(connection: duckdb.DuckDBPyConnection, before: datetime) -> None:
+    latest = max(before, horizon_of(connection) or before)
+    connection.execute("delete from internal.store_v1 where key = $1", [HORIZON]).fetchall()
+    connection.execute("insert into internal.store_v1 values ($1, $2)", [HORIZON, latest.isoformat()]).fetchall()
+
+
+def _old_parts(
+    connection: duckdb.DuckDBPyConnection, before: datetime, store_path: str, result: Prune
+) -> tuple[list[Checkpoint], list[str]]:
+    """Sources and parts of the journal whose files may go; the others of days before are in `kept_files`."""
+    native: list[Checkpoint] = []
+    rejects = {row[0] for row in connection.execute("select distinct source_id from internal.quarantine_v1").fetchall()}
+    for checkpoint in checkpoints(connection):
+        if checkpoint.format != "analyzer" or not _may_be_old(checkpoint.path, before):
+            continue
+        why = _why_kept(checkpoint.path, before)
+        if why is None and checkpoint.source_id in rejects:
+            why = "lines of it are in quarantine"
+        if why is None and not _wholly_read(checkpoint):
+            why = "not wholly read"
+        if why is None:
+            native.append(checkpoint)
+        else:
+            result.kept_files.append(f"{checkpoint.path}: {why}")
+    folder = journal_of(store_path)
+    parts: list[str] = []
+    for name in sorted(os.listdir(folder)) if folder and os.path.isdir(folder) else []:
+        path = os.path.join(str(folder), name)
+        if _may_be_old(path, before):
+            why = _why_kept(path, before)
+            if why is None:
+                parts.append(path)
+            else:
+                result.kept_files.append(f"{path}: {why}")
+    result.files = [*(item.path for item in native), *map(kept, parts)]
+    result.file_bytes = sum(os.path.getsize(on_disk(path)) for path in result.files)
+    return native, parts
+
+
+def _may_be_old(path: str, before: datetime) -> bool:
+    day = part_day(path)
+    return day is not None and day < before.date() and os.path.isfile(on_disk(path))
+
+
+def _why_kept(path: str, before: datetime) -> str | None:
+    """Why a part has to stay; None where everything in it is older."""
+    try:
+        with finished(on_disk(path)) as nobody_writes:
+            if not nobody_writes:
+                return "a process still has it open"
+            for event in _events(path):
+                if event is None:
+                    return "holds lines that cannot be read"
+                if event.occurred_at >= before and event.type not in DECISIONS:
+                    return "holds later events"
+    except (InputError, OSError) as error:
+        return f"cannot be read: {error}"
+    return None
+
+
+def _events(path: str) -> Iterator[Event | None]:
+    """The events of a part, None for what is none."""
+    with Input(path) as source:
+        blocks = Blocks(source, 0)
+        for stretch in blocks:
+            for line in stretch.data.split(b"\n"):
+                if line.strip():
+                    decoded = decode(line, source.file_time)
+                    yield decoded if isinstance(decoded, Event) else None
+        if blocks.tail_length:
+            yield None
+
+
+def _wholly_read(checkpoint: Checkpoint) -> bool:
+    with Input(checkpoint.path) as source:
+        return checkpoint.status == "read" and checkpoint.offset == source.size and checkpoint.fits(source)
+
+
+def _delete(native: list[Checkpoint], parts: list[str], journal: EventLog | None) -> None:
+    """The files, once more only if nobody writes to them; decisions move to the end of the journal before."""
+    for path in parts:
+        kept = [event for event in _events(path) if event is not None and event.type in DECISIONS]
+        if journal is None or any(journal.record(event) is None for event in kept) or not journal.sync():
+            raise StoreError("the journal cannot be written", "free space, or check its permissions")
+    for path in [*(on_disk(item.path) for item in native), *parts]:
+        with contextlib.suppress(FileNotFoundError), finished(path) as nobody_writes:
+            if nobody_writes:
+                os.unlink(path)
+        sync(os.path.dirname(os.path.abspath(path)))

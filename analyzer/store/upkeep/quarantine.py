@@ -1,0 +1,227 @@
+"""Quarantine tried again: after a fix, the same bytes of the same files may be events now.
+
+Each file is read once more, as far as it had been read, into a throw-away store; what came out of its rejects there
+moves over in one transaction with their leaving quarantine, so that a line is one of five things still.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import duckdb
+import msgspec
+import polars as pl
+
+from analyzer.errors import InputError, StoreError
+from analyzer.events import Event, EventLog, Origin
+from analyzer.events.times import now
+from analyzer.importers import BY_NAME
+from analyzer.store.db.connection import connect, store_errors, transaction
+from analyzer.store.db.frames import register, to_frame
+from analyzer.store.db.lock import MEMORY
+from analyzer.store.ingest.blocks import lengths_of
+from analyzer.store.ingest.identity import Checkpoint
+from analyzer.store.ingest.inputs import Input
+from analyzer.store.ingest.run import checkpoints, ingest
+from analyzer.store.ingest.statements import OTHER_CONTENT
+from analyzer.store.journal import open_journal
+from analyzer.store.upkeep.prune import horizon_of
+
+_FATES = (
+    ("quarantined", "event_lines", "skipped", "duplicates"),
+    ("quarantined_bytes", "event_bytes", "skipped_bytes", "duplicate_bytes"),
+)
+
+
+@dataclass(slots=True)
+class Retry:
+    """What became of the rejects."""
+
+    tried: int = 0
+    """Stretches that were read again."""
+    mended: int = 0
+    """Of these the ones that can be read now, and have left quarantine."""
+    events: int = 0
+    """New events out of them."""
+    remaining: int = 0
+    """Stretches still in quarantine, those that could not be read again included."""
+    gone: list[str] = field(default_factory=list)
+    """Files that are no longer there, or hold something else now."""
+    pruned: int = 0
+    """Of the new events those that are older than what the store keeps: they were left out."""
+    unjudged: int = 0
+    """As of `analyzer ingest`."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return {"schema": "analyzer.quarantine-retry/1", **asdict(self)}
+
+
+def retry(connection: duckdb.DuckDBPyConnection, *, store_path: str) -> Retry:
+    """Read every reject again whose file is still there.
+
+    Raises:
+        StoreError: the store or its journal cannot be written; what was mended before is kept.
+    """
+    result = Retry()
+    held = connection.execute(
+        "select source_id, count(*) from internal.quarantine_v1 group by source_id order by source_id"
+    ).fetchall()
+    known = {item.source_id: item for item in checkpoints(connection)}
+    with open_journal(store_path) as journal, store_errors():
+        for source_id, count in held:
+            result.remaining += count
+            checkpoint = known[source_id]
+            if not _still_there(checkpoint):
+                result.gone.append(checkpoint.path)
+                continue
+            with closing(connect(MEMORY, read_only=False)) as trial:
+                ingest(trial, [checkpoint.path], limits={checkpoint.path: checkpoint.offset})
+                _Source(connection, trial, journal, checkpoint).mend(result)
+    result.remaining -= result.mended
+    return result
+
+
+def _still_there(checkpoint: Checkpoint) -> bool:
+    try:
+        with Input(checkpoint.path) as source:
+            return checkpoint.fits(source)
+    except InputError:
+        return False
+
+
+class _Source:
+    """One source, and what reading it again gave."""
+
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        trial: duckdb.DuckDBPyConnection,
+        journal: EventLog | None,
+        checkpoint: Checkpoint,
+    ) -> None:
+        self._connection, self._trial, self._journal, self._checkpoint = connection, trial, journal, checkpoint
+
+    def mend(self, result: Retry) -> None:
+        """Move over what can be read now."""
+        read = self._trial.execute("select format, read_bytes from internal.source_v1").fetchall()
+        if not read or read[0][0] != self._checkpoint.format:
+            return
+        # Frames, as there may be millions of either.
+        rejects = to_frame(
+            self._connection.sql(
+                "select line, byte_offset, byte_length from internal.quarantine_v1 where source_id = $1",
+                params=[self._checkpoint.source_id],
+            )
+        )
+        broken = to_frame(self._trial.sql("select distinct byte_offset from internal.quarantine_v1"))
+        result.tried += rejects.height
+        mended = (
+            rejects.join(broken, on="byte_offset", how="anti")
+            .join(self._taken_lines(), on="line", how="anti")
+            .filter(pl.col("byte_offset") + pl.col("byte_length") <= read[0][1])
+        )
+        if mended.is_empty():
+            return
+        events = self._new_events()
+        self._write_journal(events["event_id"].to_list())
+        with transaction(self._connection):
+            self._insert(events)
+            self._take_out(mended)
+            self._count(mended["line"].to_list(), events)
+        result.mended += mended.height
+        result.events += events.height
+
+    def _taken_lines(self) -> pl.DataFrame:
+        """Lines whose event has an id that the store knows with other content: they are conflicts still."""
+        register(self._connection, "staged_event", to_frame(self._trial.sql("from internal.event_v1")))
+        return to_frame(
+            self._connection.sql(
+                "select distinct r.source_line as line from staged_event as r"  # noqa: S608
+                " join internal.event_v1 as f using (event_id)"
+                f" where 'analyzer' in (r.source_format, f.source_format) and {OTHER_CONTENT}"
+            )
+        )
+
+    def _new_events(self) -> pl.DataFrame:
+        """Events of the whole file that the store has not; it had read all of it, so they come out of the rejects."""
+        found = to_frame(self._trial.sql("from internal.event_v1"))
+        register(self._connection, "staged_event", found.select("event_id"))
+        rows = self._connection.execute(
+            "select event_id from staged_event anti join internal.event_v1 using (event_id)"
+        ).fetchall()
+        new = found.filter(pl.col("event_id").is_in([row[0] for row in rows]))
+        horizon = horizon_of(self._connection)
+        return new if horizon is None else new.filter(pl.col("occurred_at") >= horizon)
+
+    def _write_journal(self, ids: list[str]) -> None:
+        if self._journal is None or not ids or BY_NAME[self._checkpoint.format].native:
+            return
+        written = all(self._journal.record(event) is not None for event in self._derived(ids))
+        if not written or not self._journal.sync():
+            raise StoreError(
+                f"the journal in {self._journal.folder} cannot be written", "free space, or check its permissions"
+            )
+
+    def _derived(self, ids: list[str]) -> Iterator[Event]:
+        rows = self._trial.execute(
+            "select type, occurred_at, session_id, payload, event_id, schema_version, time_source, host, source_format,"
+            " source_path, source_line from events where event_id in (select unnest($1))"
+            " order by source_line, event_id",
+            [ids],
+        ).fetchall()
+        for kind, moment, session, payload, event_id, version, time_source, host, *place in rows:
+            yield Event(
+                kind,
+                moment,
+                session,
+                msgspec.json.decode(payload),
+                event_id,
+                version,
+                time_source=time_source,
+                origin=Origin(*place),
+                extra={} if host is None else {"_meta": {"host": host}},
+            )
+
+    def _insert(self, events: pl.DataFrame) -> None:
+        run = self._connection.execute
+        register(self._connection, "staged_event", events.with_columns(ingested_at=pl.lit(now(), pl.Datetime("us"))))
+        run("insert into internal.event_v1 by name from staged_event").fetchall()
+        register(self._connection, "staged_facts", to_frame(self._trial.sql("from internal.facts_v1")))
+        run(
+            "insert into internal.facts_v1 by name from staged_facts as s"
+            " semi join staged_event as e on s.facts_id = e.facts_id"
+            " anti join internal.facts_v1 as f on s.facts_id = f.facts_id"
+        ).fetchall()
+
+    def _take_out(self, mended: pl.DataFrame) -> None:
+        register(self._connection, "staged_mended", mended)
+        self._connection.execute(
+            "delete from internal.quarantine_v1 where source_id = $1"
+            " and byte_offset in (select byte_offset from staged_mended)",
+            [self._checkpoint.source_id],
+        ).fetchall()
+
+    def _count(self, lines: list[int], events: pl.DataFrame) -> None:
+        """The lines are no longer in quarantine but one of the other four."""
+        with Input(self._checkpoint.path) as source:
+            sizes = lengths_of(source, set(lines))
+        fresh = set(events["source_line"].to_list()) & sizes.keys()
+        found = self._trial.execute("select skipped, skipped_bytes from internal.source_v1").fetchall()[0]
+        # What is neither new nor skipped is a duplicate; lines and bytes are split alike.
+        moved = (len(sizes), sum(sizes.values())), (len(fresh), sum(sizes[line] for line in fresh))
+        for (bad, new, skipped, repeated), total, gained, known in zip(_FATES, *moved, found, strict=True):
+            self._connection.execute(
+                f"update internal.source_v1 set {bad} = {bad} - $2, {new} = {new} + $3,"  # noqa: S608 - named above
+                f" {skipped} = {skipped} + least(greatest($4 - {skipped}, 0), $2 - $3),"
+                f" {repeated} = {repeated} + $2 - $3 - least(greatest($4 - {skipped}, 0), $2 - $3)"
+                " where source_id = $1",
+                [self._checkpoint.source_id, total, gained, known],
+            ).fetchall()
+        self._connection.execute(
+            "update internal.source_v1 set events = events + $2, last_ingested_at = $3 where source_id = $1",
+            [self._checkpoint.source_id, events.height, now()],
+        ).fetchall()

@@ -1,0 +1,274 @@
+"""A store made again from journal and logs: the same answers as before, whatever was wrong with the file.
+
+Order decides who counts as first: the journal, then every known source as far as it had been read, then new ones.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, field, replace
+from itertools import pairwise
+from typing import Any
+
+import duckdb
+
+from analyzer.errors import InputError, StoreError
+from analyzer.store.db.connection import connect, first_line, transaction
+from analyzer.store.db.location import location
+from analyzer.store.db.lock import MEMORY, exclusive
+from analyzer.store.db.paths import kept
+from analyzer.store.db.replacement import aside_of, complete_replacement, discard_work, files_of, replace_store, work_of
+from analyzer.store.decisions import as_decided
+from analyzer.store.ingest.discovery import STDIN, Problem, discover
+from analyzer.store.ingest.identity import Checkpoint, Known
+from analyzer.store.ingest.inputs import Input
+from analyzer.store.ingest.run import ingest
+from analyzer.store.journal import journal_of, parts_of
+from analyzer.store.upkeep.carry_over import Former, split_by_events, unreadable
+from analyzer.store.upkeep.prune import restore_horizon
+from analyzer.store.verdicts.rulesets import applied, judge_with, keep_up, kept_rules, restore_active
+
+Shown = Callable[[str, int, int], None]
+_MAGIC, _MAGIC_OFFSET = b"DUCK", 8
+"""Of a database file: https://duckdb.org/docs/stable/internals/storage, behind a checksum."""
+
+
+@dataclass(slots=True)
+class Rebuild:
+    """What a rebuild found and made."""
+
+    store: str
+    """The file, links resolved."""
+    former: str = "missing"
+    """The store before: `read`, `unreadable` or `missing`."""
+    why: str | None = None
+    """What is wrong with an unreadable one."""
+    aside: str | None = None
+    """Where the store before is kept now."""
+    journal_events: int = 0
+    journal_damaged: int = 0
+    """Lines of the journal that cannot be read."""
+    sources: int = 0
+    """Sources in the new store."""
+    vanished: list[str] = field(default_factory=list)
+    """Files that had been read and are no longer there; what the store before had of them was carried over."""
+    events: int = 0
+    carried_events: int = 0
+    """Of these the ones that neither a log nor the journal has any more."""
+    ruleset: str | None = None
+    """Digest of the active ruleset."""
+    unjudged: int = 0
+    """Distinct facts without a verdict of it, because its rules are nowhere any more."""
+    problems: list[Problem] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return {"schema": "analyzer.rebuild/1", **asdict(self)}
+
+
+def rebuild(path: str, paths: Iterable[str] = (), progress: Shown | None = None) -> Rebuild:
+    """Make the store again beside itself, then put it in its own place; what was there before is kept aside for good.
+
+    The sources are those that the store knows and those below `paths`.
+
+    Raises:
+        StoreBusyError: another process has it open.
+        StoreError: there is nothing to make it from, a file stands there that is no store, or it cannot be written;
+            what was there before is untouched.
+    """
+    began = time.monotonic()
+    if path == MEMORY:
+        raise StoreError("a store in memory is gone with its process", "name a file with --store")
+    with exclusive(path):
+        complete_replacement(path)
+        discard_work(path)
+        result = Rebuild(location(path))
+        if os.path.exists(path):
+            if not os.access(path, os.R_OK | os.W_OK):
+                raise StoreError(f"{path} may not be read and written by you", "check its permissions")
+            result.why = unreadable(path)
+            result.former = "unreadable" if result.why else "read"
+            if result.why and not _was_store(path):
+                hint = "name another file with --store; if it was one, move it away and run this again"
+                raise StoreError(f"{path} is no store: {result.why}", hint)
+        named = list(paths)
+        # Read in any case: who names it alone says that there are no other logs any more.
+        given = [name for name in named if os.path.realpath(name) != journal_of(path)]
+        if result.former != "read" and not named:
+            said = f"no store at {path}" if result.former == "missing" else f"{path} cannot be read: {result.why}"
+            raise StoreError(
+                said,
+                "name the logs that it was made from, or its journal alone if they are gone: analyzer rebuild PATH..."
+                " --store FILE",
+            )
+        try:
+            connection = connect(work_of(path), read_only=False)
+            try:
+                _Work(connection, path, result, progress).run(given)
+            finally:
+                connection.close()
+            # DuckDB's COMMIT can return without an error and without having committed: look at every block.
+            if why := unreadable(work_of(path)):
+                raise StoreError(
+                    f"the new store cannot be read: {why}", "check the disk; the store before is untouched"
+                )
+        except duckdb.Error as error:
+            discard_work(path)
+            raise StoreError(
+                f"the new store cannot be made: {first_line(error)}", "the store before is untouched"
+            ) from None
+        except BaseException:
+            discard_work(path)
+            raise
+        if result.former != "missing":
+            result.aside = aside_of(path)
+        replace_store(path)
+    result.seconds = time.monotonic() - began
+    return result
+
+
+def _was_store(path: str) -> bool:
+    """Whether a file that cannot be read is one to be replaced: it begins like a database, or has a journal."""
+    with open(path, "rb") as handle:
+        handle.seek(_MAGIC_OFFSET)
+        begins = handle.read(len(_MAGIC)) == _MAGIC
+    return begins or os.path.isdir(journal_of(path) or "")
+
+
+class _Work:
+    """One rebuild."""
+
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, path: str, result: Rebuild, progress: Shown | None
+    ) -> None:
+        self._connection, self._path, self._result, self._progress = connection, path, result, progress
+        self._below: dict[str, str] = {}
+
+    def run(self, given: list[str]) -> None:
+        """Everything, up to a store that is whole on disk."""
+        self._read_journal()
+        former = Former(self._connection, self._path) if self._result.former == "read" else None
+        known = former.sources() if former is not None else []
+        files = self._discover(given)
+        matched = match(known, files)
+        limits = {name: checkpoint.offset for name, checkpoint in matched.readable.items()}
+        order = [*limits, *(name for name in files if name not in limits)]
+        if order:
+            read = ingest(
+                self._connection,
+                order,
+                store_path=self._path,
+                limits=limits,
+                below=self._below,
+                progress=self._progress,
+            )
+            self._result.problems += [item for item in read.problems if item.path not in limits]
+        with transaction(self._connection):
+            split_by_events(self._connection)
+            if former is not None:
+                self._adopt(former, known, matched)
+            restore_horizon(self._connection)
+            self._restore_ruleset(judge_all=former is None)
+        if former is not None:
+            former.detach()
+        self._result.unjudged = keep_up(self._connection, self._path)
+        self._result.sources = self._count("source_v1")
+        self._result.events = self._count("event_v1")
+        self._connection.execute("checkpoint").fetchall()
+
+    def _read_journal(self) -> None:
+        folder = journal_of(self._path)
+        parts = parts_of(folder) if folder else []
+        if not parts:
+            return
+        read = ingest(self._connection, parts, progress=self._progress, journal_parts=True)
+        self._result.problems += read.problems
+        for source in read.sources:
+            if source.status == "unsupported" and source.checkpoint.format != "empty":
+                hint = "bring it back from a backup; events of logs that are gone are in no other place"
+                self._result.problems.append(Problem(source.checkpoint.path, "a damaged part of the journal", hint))
+        self._result.journal_damaged = read.total.quarantined
+        self._result.journal_events = self._count("event_v1")
+        with transaction(self._connection):
+            as_decided(self._connection)
+            self._connection.execute("delete from internal.source_v1").fetchall()
+            self._connection.execute("delete from internal.quarantine_v1").fetchall()
+
+    def _discover(self, given: list[str]) -> list[str]:
+        found = discover(given, own=[*files_of(self._path), str(journal_of(self._path))])
+        self._result.problems += found.problems
+        self._below = {kept(name): folder for name, folder in found.below.items()}
+        return [kept(name) for name in found.files if name != STDIN]
+
+    def _adopt(self, former: Former, known: list[Checkpoint], matched: Matched) -> None:
+        read = {str(row[0]) for row in self._connection.execute("select path from internal.source_v1").fetchall()}
+        again = {name: item.source_id for name, item in matched.readable.items() if name in read}
+        numbers = set(again.values())
+        former.adopt_sources(again, {item.source_id for item in matched.vanished})
+        former.adopt_quarantine()
+        former.adopt_rejects_of([item.source_id for item in known if item.source_id not in numbers])
+        former.adopt_settings()
+        self._result.carried_events = former.adopt_events()
+        self._result.vanished = sorted({item.path for item in matched.vanished})
+
+    def _restore_ruleset(self, *, judge_all: bool) -> None:
+        """The last one applied is active; those before judged what had happened by then."""
+        for (digest, _), (_, superseded_at) in pairwise(applied(self._connection)):
+            if judge_all:
+                judge_with(self._connection, digest, (kept_rules(self._path, digest), None), superseded_at)
+        self._result.ruleset = restore_active(self._connection)
+
+    def _count(self, table: str) -> int:
+        return int(self._connection.execute(f"select count(*) from internal.{table}").fetchall()[0][0])  # noqa: S608
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """What of the known sources is still there."""
+
+    readable: dict[str, Checkpoint]
+    """Those to read again, by the path to read them from, in the order they were first met."""
+    vanished: list[Checkpoint]
+    """Those whose content is at none of the paths."""
+
+
+def match(known: list[Checkpoint], files: list[str]) -> Matched:
+    """Find the known sources under their own paths, and those that were renamed among `files`."""
+    found: dict[int, str] = {}
+    there: set[int] = set()
+    paths: set[str] = set()
+    # A file that was cut and has grown again holds two sources, and the shorter one is part of the longer.
+    for checkpoint in sorted(known, key=lambda item: (-item.offset, item.source_id)):
+        if _fits(checkpoint):
+            there.add(checkpoint.source_id)
+            if checkpoint.path not in paths:
+                found[checkpoint.source_id] = checkpoint.path
+                paths.add(checkpoint.path)
+    elsewhere = Known(replace(item) for item in known if item.source_id not in there)
+    for name in files:
+        if name in paths:
+            continue
+        try:
+            with Input(name) as source:
+                former, moved = elsewhere.locate(source)
+        except InputError:
+            continue  # whoever reads it next says so
+        if former is not None and moved and former.source_id not in there:
+            found[former.source_id] = name
+            there.add(former.source_id)
+    by_id = {item.source_id: item for item in known}
+    readable = {found[source_id]: by_id[source_id] for source_id in sorted(found)}
+    return Matched(readable, [item for item in known if item.source_id not in there])
+
+
+def _fits(checkpoint: Checkpoint) -> bool:
+    if checkpoint.path == STDIN:
+        return False
+    try:
+        with Input(checkpoint.path) as source:
+            return checkpoint.fits(source)
+    except InputError:
+        return False

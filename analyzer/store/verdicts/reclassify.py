@@ -1,0 +1,292 @@
+"""Replay: the facts of all history under another ruleset, and what it would have changed.
+
+Verdicts are appended by facts and ruleset, never overwritten; a ruleset that was interrupted goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+import polars as pl
+
+from analyzer.classifier import Ruleset
+from analyzer.events import EventLog
+from analyzer.store.db.connection import store_errors, transaction
+from analyzer.store.db.frames import to_frame
+from analyzer.store.db.lock import MEMORY
+from analyzer.store.decisions import decide
+from analyzer.store.verdicts.judging import judge
+from analyzer.store.verdicts.rulesets import activate, keep_rules
+
+SAMPLES = 3
+"""Messages shown for each changed cell."""
+_DIGITS = re.compile(r"\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One cell of a matrix: errors that moved, or did not, from one word to another."""
+
+    before: str
+    after: str
+    count: int
+    samples: tuple[str, ...] = ()
+    """Messages of errors in it, redacted; of changed cells only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reclassification:
+    """What a ruleset says of all history, beside what was recorded."""
+
+    rulesets: tuple[str, ...]
+    """Digests of the rulesets that the recorded verdicts came from."""
+    ruleset: str
+    """Digest of the ruleset that judged again."""
+    examined: int
+    """Errors with facts."""
+    without_facts: int
+    """Errors that cannot be judged again; they keep their reason."""
+    changed: int
+    """Errors whose reason is another now."""
+    matrix: tuple[Change, ...]
+    """Recorded reason → reason, most frequent first."""
+    actions: tuple[Change, ...]
+    """Recorded action → action, of errors whose action is another now."""
+    unknown_before: float | None
+    """Share of the errors that count, 0..1."""
+    unknown_after: float | None
+    judged: int
+    """Distinct facts that had no verdict of this ruleset before."""
+    active: str | None
+    """Digest of the ruleset that was active before; None where the recorded verdicts were."""
+    applied: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """The contract's JSON."""
+        return {
+            "schema": "analyzer.reclassify/1",
+            "from": list(self.rulesets),
+            "to": self.ruleset,
+            "examined": self.examined,
+            "changed": self.changed,
+            "without_facts": self.without_facts,
+            "matrix": [
+                {"from": item.before, "to": item.after, "count": item.count, "samples": list(item.samples)}
+                for item in self.matrix
+            ],
+            "actions": [{"from": item.before, "to": item.after, "count": item.count} for item in self.actions],
+            "unknown_share_before": self.unknown_before,
+            "unknown_share_after": self.unknown_after,
+            "judged": self.judged,
+            "active": self.active,
+            "applied": self.applied,
+        }
+
+
+def reclassify(
+    connection: duckdb.DuckDBPyConnection,
+    ruleset: Ruleset,
+    rules_path: str | None,
+    *,
+    store_path: str = MEMORY,
+    journal: EventLog | None = None,
+    apply: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> Reclassification:
+    """Judge all facts that have no verdict of this ruleset yet, and compare.
+
+    A dry run keeps its verdicts in a temporary table. With `apply` they are appended to the store, the ruleset becomes
+    the active one, and `ruleset.applied` is logged. `rules_path` is where workers load it from (None: built in).
+
+    Raises:
+        StoreError: the store cannot be written.
+        QueryError: the database refuses.
+    """
+    with store_errors():
+        target = "internal.verdict_v1" if apply else _trial(connection, ruleset)
+        active = connection.execute("select value from internal.store_v1 where key = 'active_ruleset'").fetchall()
+        judged = judge(connection, ruleset, rules_path, target, progress)
+        if apply:
+            _activate(connection, ruleset, rules_path, store_path, journal)
+        before = active[0][0] if active else None
+        return _compare(connection, ruleset.digest, target, judged, active=before, applied=apply)
+
+
+def verdicts(
+    connection: duckdb.DuckDBPyConnection,
+    ruleset: Ruleset,
+    rules_path: str | None,
+    progress: Callable[[int, int], None] | None = None,
+) -> pl.DataFrame:
+    """What a ruleset says of each error that has facts: `event_id, reason, detail, action, rule`. Nothing is kept.
+
+    Raises:
+        QueryError: the database refuses.
+    """
+    with store_errors():
+        target = _trial(connection, ruleset)
+        judge(connection, ruleset, rules_path, target, progress)
+        return to_frame(
+            connection.sql(
+                "select e.event_id, v.reason, v.detail, v.action, v.rule from internal.event_v1 as e"
+                " inner join trial_verdict as v on e.facts_id = v.facts_id where e.type = 'error.classified'"
+            )
+        )
+
+
+def _trial(connection: duckdb.DuckDBPyConnection, ruleset: Ruleset) -> str:
+    """A temporary table with the verdicts of this ruleset that there are."""
+    connection.execute("create or replace temp table trial_verdict as from internal.verdict_v1 limit 0")
+    connection.execute("insert into trial_verdict from internal.verdict_v1 where ruleset = $1", [ruleset.digest])
+    return "trial_verdict"
+
+
+def _activate(
+    connection: duckdb.DuckDBPyConnection,
+    ruleset: Ruleset,
+    rules_path: str | None,
+    store_path: str,
+    journal: EventLog | None,
+) -> None:
+    rows = connection.execute("select value from internal.store_v1 where key = 'active_ruleset'").fetchall()
+    previous = rows[0][0] if rows else None
+    where = os.path.abspath(rules_path) if rules_path else None
+    keep_rules(store_path, ruleset)
+    if previous == ruleset.digest:
+        connection.execute("update internal.store_v1 set value = $1 where key = 'active_rules'", [where])
+        return
+    payload = {"ruleset": ruleset.digest}
+    with transaction(connection):
+        decide(
+            connection, journal, "ruleset.applied", payload if previous is None else {**payload, "previous": previous}
+        )
+        activate(connection, ruleset.digest, where)
+
+
+def _compare(
+    connection: duckdb.DuckDBPyConnection, digest: str, target: str, judged: int, *, active: str | None, applied: bool
+) -> Reclassification:
+    """Everything is counted over distinct combinations: history is scanned once."""
+    connection.execute(
+        f"create or replace temp table replayed as {_REPLAYED.format(target=target)}",
+        {"ruleset": digest},
+    )
+    totals = connection.execute(_TOTALS).fetchall()[0]
+    rulesets = connection.execute(
+        "select distinct recorded_ruleset from replayed where recorded_ruleset is not null order by 1"
+    ).fetchall()
+    return Reclassification(
+        rulesets=tuple(str(row[0]) for row in rulesets),
+        ruleset=digest,
+        examined=totals[0],
+        without_facts=totals[1],
+        changed=totals[2],
+        matrix=_cells(connection, _MATRIX),
+        actions=_cells(connection, _ACTIONS),
+        unknown_before=totals[3],
+        unknown_after=totals[4],
+        judged=judged,
+        active=active,
+        applied=applied,
+    )
+
+
+# One look into each payload for all four keys; the samples are the facts with the smallest ids, the same on every run.
+_REPLAYED = """
+with recorded as (
+  select
+    facts_id,
+    json_extract_string(payload, ['$.reason', '$.detail', '$.action', '$.ruleset']) as said
+  from internal.event_v1
+  where type = 'error.classified'
+)
+select
+  coalesce(r.said[1], '(none)') as recorded_reason,
+  r.said[2] as recorded_detail,
+  r.said[3] as recorded_action,
+  r.said[4] as recorded_ruleset,
+  v.reason,
+  v.detail,
+  v.action,
+  count(*) as errors,
+  case when v.reason is distinct from r.said[1] then min(r.facts_id, 24) else [] end as samples
+from recorded as r
+left join (from {target} where ruleset = $ruleset) as v
+  on r.facts_id = v.facts_id
+group by r.said, v.reason, v.detail, v.action
+"""
+_TOTALS = """
+with verdict as (
+  select
+    *,
+    coalesce(reason, recorded_reason) as new_reason,
+    if(reason is null, recorded_detail, detail) as new_detail
+  from replayed
+)
+select
+  cast(coalesce(sum(errors) filter (where reason is not null), 0) as bigint),
+  cast(coalesce(sum(errors) filter (where reason is null), 0) as bigint),
+  cast(coalesce(sum(errors) filter (where reason <> recorded_reason), 0) as bigint),
+  coalesce(sum(errors) filter (where is_unknown(recorded_reason, recorded_detail)), 0)
+  / nullif(sum(errors) filter (where is_counted(recorded_reason, recorded_detail)), 0),
+  coalesce(sum(errors) filter (where is_unknown(new_reason, new_detail)), 0)
+  / nullif(sum(errors) filter (where is_counted(new_reason, new_detail)), 0)
+from verdict
+"""
+_MATRIX = """
+select
+  recorded_reason as before,
+  reason as after,
+  cast(sum(errors) as bigint) as errors,
+  list_distinct(flatten(list(samples))) as samples
+from replayed
+where reason is not null
+group by before, after
+order by errors desc, before, after
+"""
+_ACTIONS = """
+select
+  recorded_action as before,
+  action as after,
+  cast(sum(errors) as bigint) as errors,
+  []::varchar[] as samples
+from replayed
+where reason is not null
+  and recorded_action <> 'record'
+  and recorded_action <> action
+group by before, after
+order by errors desc, before, after
+"""
+_MESSAGES = """
+select coalesce(
+  json_extract_string(facts, '$.message'),
+  json_extract_string(facts, '$.stderr'),
+  json_extract_string(facts, '$.stdout'),
+  facts
+)
+from internal.facts_v1
+where facts_id in (select unnest($ids))
+order by facts_id
+"""
+
+
+def _cells(connection: duckdb.DuckDBPyConnection, sql: str) -> tuple[Change, ...]:
+    rows = connection.execute(sql).fetchall()
+    return tuple(
+        Change(str(before), str(after), count, _samples(connection, ids or [])) for before, after, count, ids in rows
+    )
+
+
+def _samples(connection: duckdb.DuckDBPyConnection, ids: list[str]) -> tuple[str, ...]:
+    """Messages that differ in more than their numbers."""
+    if not ids:
+        return ()
+    chosen: dict[str, str] = {}
+    for (message,) in connection.execute(_MESSAGES, {"ids": ids}).fetchall():
+        chosen.setdefault(_DIGITS.sub("#", message), message)
+    return tuple(list(chosen.values())[:SAMPLES])

@@ -1,0 +1,86 @@
+"""Very many callers of one day: counted instead of watched, and nothing that is found changes by it."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from random import Random
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+from analyzer.analysis.detection import Settings, crowd, detect
+from analyzer.analysis.nightly.reason_mixes import MIN_SESSIONS, mix_changes
+
+FIRST = date(2026, 9, 7)
+COUNTS = {
+    "day": pl.Date,
+    "caller": pl.String,
+    "groups": pl.Int64,
+    "unknown_groups_replayed": pl.Int64,
+    "sessions": pl.Int64,
+    "unknown_sessions_replayed": pl.Int64,
+}
+TEMPLATES = {"day": pl.Date, "caller": pl.String, "template": pl.String, "sessions": pl.Int64}
+
+
+def history(passing: int, days: int = 45) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Six callers, two of which get worse after five weeks, and on every day so many that never come again."""
+    random = Random(5)
+    counts, templates = [], []
+    for number in range(days):
+        day = FIRST + timedelta(days=number)
+        for caller in range(6 + passing):
+            known = caller < 6
+            sessions = 12 if known else random.randint(1, 2)
+            worse = known and number >= 35 and caller < 2
+            unknown = sum(random.random() < (0.5 if worse else 0.05) for _ in range(sessions))
+            name = f"w{caller}" if known else f"p{number}-{caller}"
+            counts.append((day, name, sessions, unknown, sessions, unknown))
+            if unknown:
+                templates.append((day, name, "new" if worse else f"t{caller % 7}", unknown))
+    return pl.DataFrame(counts, COUNTS, orient="row"), pl.DataFrame(templates, TEMPLATES, orient="row")
+
+
+def test_a_crowd_changes_nothing_that_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Days, findings and figures are those of watching every caller, to nine digits."""
+    counts, templates = history(passing=120)
+    watched = detect(counts, templates)
+    assert watched.height > 5
+    monkeypatch.setattr(crowd, "LEAST_CROWD", 10)
+    assert_frame_equal(detect(counts, templates), watched, rel_tol=1e-9)
+
+
+def test_a_crowd_is_of_callers_that_show_nothing_by_themselves() -> None:
+    """Who was there on two days, or has sessions enough for a finding on its one day, is watched."""
+    rows = [(FIRST, f"p{number}", 1, 0, 1, 0) for number in range(crowd.LEAST_CROWD)]
+    rows += [(FIRST, "many", 5, 3, 5, 3)]
+    rows += [(FIRST + timedelta(days=number), "twice", 1, 0, 1, 0) for number in range(2)]
+    counts = pl.DataFrame(rows, COUNTS, orient="row")
+    watched, passing = crowd.split_crowd(counts, Settings().min_sessions)
+    assert set(watched["caller"]) == {"many", "twice"}
+    assert passing.height == crowd.LEAST_CROWD
+
+
+def test_few_callers_of_one_day_are_no_crowd() -> None:
+    """They are watched one by one, as ever."""
+    counts, _ = history(passing=3)
+    watched, passing = crowd.split_crowd(counts, Settings().min_sessions)
+    assert watched.height == counts.height
+    assert passing.is_empty()
+
+
+def test_a_mix_of_few_sessions_is_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A caller with fewer sessions in all of history than a week needs costs no look."""
+    looked: list[str] = []
+    monkeypatch.setattr(
+        "analyzer.analysis.nightly.reason_mixes._of_caller", lambda caller, days: looked.append(caller) or ()
+    )
+    rows = [
+        (FIRST + timedelta(days=number), caller, f"s{number}", "validation", False)
+        for caller, sessions in (("few", MIN_SESSIONS - 1), ("enough", MIN_SESSIONS))
+        for number in range(sessions)
+    ]
+    names = ("day", "caller", "session", "reason", "was_unknown")
+    mix_changes(pl.DataFrame(rows, list(names), orient="row"))
+    assert looked == ["enough"]

@@ -1,0 +1,244 @@
+"""The detectors beside the unknown share: bursts, reasons, relays, retries, mix, onset, and which drift it is."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from random import Random
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analyzer.analysis.detection import (
+    SCHEMA,
+    bursts,
+    causes,
+    flips,
+    jensen_shannon,
+    reason_drift,
+    reason_test,
+    relay_frequency,
+    retry_payoff,
+    split,
+)
+from analyzer.analysis.detection.statistics import onset
+from tests.analysis.detection_data import FIRST
+
+
+def test_one_session_that_repeats_one_text_thirty_times_is_a_burst() -> None:
+    """Counted over the rows of that day; twenty-nine are none, and two sessions are not added up."""
+    rows = [
+        (FIRST, "a", "s1", "t", 20),
+        (FIRST, "a", "s1", "t", 10),
+        (FIRST, "a", "s2", "t", 29),
+        (FIRST, "a", "s3", "u", 2),
+    ]
+    found = bursts(pl.DataFrame(rows, schema=["day", "caller", "session", "template", "events"], orient="row"))
+    assert found.select("caller", "scope", "template", "observed", "expected").rows() == [("a", "s1", "t", 30.0, 15.5)]
+    assert dict(found.schema) == SCHEMA
+
+
+def _sessions(seed: int, count: int, unknown: float) -> list[frozenset[str]]:
+    random = Random(seed)
+    return [
+        frozenset({"unknown"} if random.random() < unknown else {random.choice(["rate_limited", "validation"])})
+        for _ in range(count)
+    ]
+
+
+def test_the_test_of_reasons_keeps_its_level_when_nothing_changed() -> None:
+    """Few sessions (shuffled) and many (chi-square) are below 0.05 in at most a tenth of the histories."""
+    for count, of in [(12, 30), (300, 60)]:
+        low = sum(
+            reason_test(_sessions(2 * seed, 2 * count, 0.1), _sessions(2 * seed + 1, count, 0.1))[0] <= 0.05
+            for seed in range(of)
+        )
+        assert low <= of / 10
+
+
+def test_a_change_of_reasons_is_found_with_its_size_in_an_interval() -> None:
+    """From a tenth unknown to four tenths; the same call gives the same numbers."""
+    before, after = _sessions(1, 300, 0.1), _sessions(2, 150, 0.4)
+    found = reason_drift(before, after, day=FIRST)
+    assert found is not None
+    assert found.low is not None and found.high is not None and found.observed is not None
+    assert found.expected is not None and found.expected < found.low < found.observed < found.high
+    assert "unknown" in (found.note or "")
+    assert reason_drift(before, after, day=FIRST) == found
+    assert reason_drift(before[::-1], after[::-1], day=FIRST) == found
+
+
+def test_reasons_of_alike_periods_or_empty_ones_are_no_finding() -> None:
+    """None, not a division by zero."""
+    assert reason_drift(_sessions(1, 100, 0.1), _sessions(2, 100, 0.1), day=FIRST) is None
+    assert reason_drift([], _sessions(2, 100, 0.1), day=FIRST) is None
+    assert reason_drift([], [], day=FIRST) is None
+
+
+def test_the_divergence_is_nothing_for_alike_and_one_for_disjoint_mixes() -> None:
+    """Bits."""
+    assert jensen_shannon({"a": 0.5, "b": 0.5}, {"a": 0.5, "b": 0.5}) == 0
+    assert jensen_shannon({"a": 1.0}, {"b": 1.0}) == pytest.approx(1)
+
+
+def _relays(counts: list[int]) -> pl.DataFrame:
+    rows = [
+        (FIRST + timedelta(days=day), "a", "implement", f"s{day}-{session}", int(session < count), 1.0)
+        for day, count in enumerate(counts)
+        for session in range(12)
+    ]
+    return pl.DataFrame(rows, schema=["day", "caller", "step", "session", "relays", "exposure"], orient="row")
+
+
+def test_a_day_with_far_more_relays_is_found() -> None:
+    """For its caller and step, and it does not raise what is expected of the next day."""
+    usual = [1, 2, 0, 1, 3, 1, 1] * 5
+    found = relay_frequency(_relays([*usual, 12, 12]))
+    assert found.select("caller", "scope", "finding", "observed").rows() == [("a", "implement", "relays", 12.0)] * 2
+    assert found["expected"][0] == pytest.approx(found["expected"][1], rel=0.1)
+    assert found["high"][0] < 12
+    assert relay_frequency(_relays([*usual, 2, 3])).is_empty()
+
+
+def test_busier_days_are_no_more_frequent_relays() -> None:
+    """Thrice the relays at thrice the exposure."""
+    frame = _relays([2] * 30)
+    last = pl.col("day") == FIRST + timedelta(days=29)
+    busier = frame.with_columns(
+        pl.when(last).then(pl.col(name) * 3).otherwise(pl.col(name)) for name in ("relays", "exposure")
+    )
+    assert relay_frequency(busier).is_empty()
+
+
+def test_relays_without_history_are_not_judged() -> None:
+    """Less than a week of days."""
+    assert relay_frequency(_relays([0, 0, 12])).is_empty()
+
+
+_CHAINS = ["caller", "reason", "before_chains", "before_recovered", "chains", "recovered", "untried"]
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        (("a", "network_transient", 80, 72, 40, 12, 0), ["recovery_fell"]),
+        (("a", "network_transient", 80, 72, 40, 33, 0), []),
+        (("a", "validation", 60, 0, 60, 0, 0), ["retry_in_vain"]),
+        (("a", "validation", 8, 0, 8, 0, 0), []),
+        (("a", "rate_limited", 30, 28, 4, 4, 20), ["retry_would_pay"]),
+        (("a", "rate_limited", 2, 2, 1, 1, 20), []),
+        (("a", "rate_limited", 0, 0, 0, 0, 20), []),
+    ],
+)
+def test_retries_are_judged_by_what_they_bought(row: tuple[object, ...], expected: list[str]) -> None:
+    """Fallen recovery, retries in vain, retries not made; silence where the chains are few."""
+    found = retry_payoff(pl.DataFrame([row], schema=_CHAINS, orient="row"), day=FIRST)
+    assert found["finding"].to_list() == expected
+    assert all(found["scope"] == row[1])
+
+
+_COUNTS = st.dictionaries(
+    st.sampled_from("abcdef"),
+    st.integers(0, 500).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))),
+    max_size=6,
+)
+
+
+@given(before=_COUNTS, after=_COUNTS)
+def test_the_parts_of_a_split_add_up_to_the_change(
+    before: dict[str, tuple[int, int]], after: dict[str, tuple[int, int]]
+) -> None:
+    """Rate, mix and cross; and over the members, too."""
+    parts = split(before, after)
+    assert parts.rate + parts.mix + parts.cross == pytest.approx(parts.change, abs=1e-12)
+    assert sum(rate + mix for _, rate, mix in parts.members) == pytest.approx(parts.change, abs=1e-12)
+
+
+def test_a_rise_by_traffic_alone_is_mix_and_one_by_a_caller_is_rate() -> None:
+    """Members keep their shares in the first, their weights in the second; a newcomer is mix."""
+    before = {"good": (10, 1000), "bad": (50, 100)}
+    assert split(before, {"good": (10, 1000), "bad": (500, 1000)}).verdict == "mix"
+    assert split(before, {"good": (100, 1000), "bad": (50, 100)}).verdict == "rate"
+    assert split({"good": (10, 1000)}, {"good": (10, 1000), "new": (50, 100)}).verdict == "mix"
+
+
+def test_the_onset_is_within_a_day_of_the_truth_in_three_of_four_histories() -> None:
+    """A share of sessions from 6 to 20 per cent, thirty days before and seven after, forty sessions a day."""
+    near = 0
+    for seed in range(40):
+        random = Random(seed)
+        days = [(sum(random.random() < (0.2 if day >= 30 else 0.06) for _ in range(40)), 40) for day in range(37)]
+        near += abs(onset(days).position - 30) <= 1
+        assert onset(days).gain > 0
+    assert near >= 30
+
+
+def test_a_fall_has_no_onset_of_a_rise() -> None:
+    """No gain over no change."""
+    assert onset([(10, 40)] * 5 + [(0, 40)] * 5).gain == 0
+    assert onset([(3, 10)]).gain == 0
+    assert onset([(9, 10)], before=0.1).position == 0
+
+
+_ERRORS = {
+    "period": pl.String,
+    "session": pl.String,
+    "template": pl.String,
+    "reason": pl.String,
+    "rule": pl.String,
+    "old_reason": pl.String,
+}
+
+
+def _errors(rows: list[tuple[str, str, str, str | None, str | None]], sessions: int = 100) -> list[tuple[object, ...]]:
+    """Per row (period, template, reason, rule, old reason), the same in so many sessions."""
+    return [(row[0], f"{row[0]}-{i}", *row[1:]) for row in rows for i in range(sessions)]
+
+
+def _found(rows: list[tuple[object, ...]]) -> list[tuple[str, str | None]]:
+    frame = causes(pl.DataFrame(rows, schema=_ERRORS, orient="row"), day=date(2026, 5, 1), caller="a")
+    return frame.select("finding", "scope").rows()
+
+
+_SAME = [("before", "slow down", "rate_limited", "r1", None), ("after", "slow down", "rate_limited", "r1", None)]
+
+
+def test_nothing_changed_is_no_cause() -> None:
+    """The same texts, rules and verdicts."""
+    assert _found(_errors(_SAME)) == []
+    assert _found([]) == []
+
+
+def test_other_verdicts_on_the_same_facts_are_a_change_of_the_classifier() -> None:
+    """And of nothing else: traffic is compared under one ruleset."""
+    rows = [
+        ("before", "slow down", "rate_limited", "r1", "unknown"),
+        ("after", "slow down", "rate_limited", "r1", None),
+    ]
+    assert _found(_errors(rows)) == [("classifier_changed", "unknown → rate_limited")]
+    frame = pl.DataFrame(_errors(rows), schema=_ERRORS, orient="row")
+    assert [(flip.old_reason, flip.reason, flip.groups, flip.sessions) for flip in flips(frame)] == [
+        ("unknown", "rate_limited", 100, 100)
+    ]
+
+
+def test_other_traffic_under_the_same_rules_is_a_change_of_traffic() -> None:
+    """Known texts of another reason take over."""
+    rows = _errors([("before", "slow down", "rate_limited", "r1", None)])
+    rows += _errors([("before", "bad field", "validation", "r2", None)], 20)
+    rows += _errors([("after", "bad field", "validation", "r2", None)])
+    rows += _errors([("after", "slow down", "rate_limited", "r1", None)], 20)
+    assert _found(rows) == [("traffic_changed", None)]
+
+
+def test_a_new_text_under_an_old_reason_is_a_change_of_wording() -> None:
+    """The reason stays; only its words are new."""
+    rows = [*_SAME[:1], ("after", "please slow down", "rate_limited", "r1", None)]
+    assert _found(_errors(rows)) == [("wording_changed", "rate_limited")]
+
+
+def test_a_rule_that_fell_silent_while_unknown_texts_came_is_a_change_of_wording() -> None:
+    """The rule is named."""
+    rows = [*_SAME[:1], ("after", "kindly wait a little", "unknown", None, None)]
+    assert ("wording_changed", "r1") in _found(_errors(rows))

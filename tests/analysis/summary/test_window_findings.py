@@ -1,0 +1,234 @@
+"""The findings of a window: what a report opens with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import date, timedelta
+from pathlib import Path
+
+import pytest
+
+from analyzer.analysis import Window, check, overview, spikes, window
+from analyzer.analysis.detection.unjudged import unjudged
+from analyzer.errors import AnalyzerError
+from analyzer.store import Store, open_store
+from tests.analysis.detection_data import FIRST, counts
+from tests.analysis.nightly.test_check import START, history, line
+
+Native = Callable[..., bytes]
+
+
+def day(number: int) -> str:
+    """The day so many days after the first."""
+    return str(START + timedelta(days=number))
+
+
+@pytest.fixture
+def fleet(tmp_path: Path, native: Native) -> Iterator[Store]:
+    """Forty-five days, three of them, from the thirtieth on, with an unknown error in every session."""
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(b"".join(history(native, 45, 30, 33)))
+    with open_store(tmp_path / "s.duckdb", writable=True) as store:
+        store.ingest([str(path)])
+        yield store
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/Los_Angeles", "Asia/Tokyo"])
+def test_the_samples_have_the_one_finding_that_their_readme_tells(memory: Store, samples: object, zone: str) -> None:
+    """A spike of figma-probe on one day, in several time zones, and nothing else."""
+    memory.ingest([str(samples)])
+    content = overview(memory, window(timezone=zone))
+    (found,) = content.findings
+    assert (found.finding, found.scope.caller, found.state) == ("spike", "figma-probe", "ongoing")
+    assert found.opened_on == found.onset == found.last_on == date(2026, 11, 9)
+    assert found.parts == ()
+    assert content.drifts.found == ()
+    assert content.verdict.headline == "Unknown errors spiked for figma-probe."
+
+
+def test_a_finding_comes_with_its_numbers(memory: Store, samples: object) -> None:
+    """The days of its caller up to the window's end, and the messages that explain it, the most sessions first."""
+    memory.ingest([str(samples)])
+    (case,) = overview(memory, Window()).cases
+    assert case.numbers["day"].max() == date(2026, 11, 9)
+    worst = case.numbers.row(-1, named=True)
+    assert worst == {
+        "day": date(2026, 11, 9),
+        "unknown_share": pytest.approx(11 / 15),
+        "unknown_groups": 11,
+        "groups": 15,
+        "unknown_sessions": 5,
+        "sessions": 5,
+    }
+    assert case.templates["events"].to_list() == [8, 4, 2]
+    assert case.finding.advice == "analyzer unknowns --suggest"
+    assert case.finding.latest.observed == worst["unknown_share"]
+
+
+def test_spikes_are_the_days_that_the_tests_found(memory: Store, samples: object) -> None:
+    """As objects, rows, JSON and a figure."""
+    memory.ingest([str(samples)])
+    found = spikes(memory)
+    assert found.callers == ("figma-probe",)
+    assert [(one.day, one.finding, one.groups) for one in found.found] == [(date(2026, 11, 9), "spike", 11)]
+    assert found.to_polars()["caller"].to_list() == ["figma-probe"]
+    assert found.to_dict()["spikes"][0]["day"] == "2026-11-09"
+    assert "figma-probe" in str(found.plot().to_json())
+    assert repr(found).startswith("figma-probe: 73% of its distinct errors up to 2026-11-09 are unknown, 5% expected")
+
+
+def test_the_history_of_a_window_may_lie_before_it(memory: Store, samples: object) -> None:
+    """A report on one day knows the week before; a report on the week before knows no spike."""
+    memory.ingest([str(samples)])
+    assert spikes(memory, since="2026-11-09").callers == ("figma-probe",)
+    assert spikes(memory, until="2026-11-09").callers == ()
+    # Of a day that is cut in two nothing is judged.
+    assert overview(memory, window(until="2026-11-09T20:00")).findings == ()
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "level"),
+    [
+        ("2026-11-02", "2026-11-09", "quiet"),
+        ("2026-11-09", None, "warning"),
+        ("2027-01-01", None, "empty"),
+    ],
+)
+def test_the_verdict_follows_from_the_window(
+    memory: Store, samples: object, since: str, until: str | None, level: str
+) -> None:
+    """A quiet week, a day with a spike, a future without anything."""
+    memory.ingest([str(samples)])
+    content = overview(memory, window(since, until))
+    assert content.verdict.level == level
+    assert bool(content.findings) == (level == "warning")
+
+
+def test_a_log_without_history_is_unjudged(memory: Store, samples: object) -> None:
+    """The spike's own day alone is called neither quiet nor a spike."""
+    memory.ingest([f"{samples}/unknown-spike.jsonl"])
+    verdict = overview(memory, Window()).verdict
+    assert verdict.level == "unjudged"
+    assert "1 day of callers" in verdict.details[0]
+
+
+def test_an_overview_hangs_together(memory: Store, samples: object) -> None:
+    """Totals and completeness agree with the tables, and everything becomes JSON."""
+    memory.ingest([str(samples)])
+    content = overview(memory, Window())
+    assert content.totals.errors == content.tables["errors-by-reason"].frame["errors"].sum()
+    assert content.totals.unknown_errors <= content.totals.counted_errors <= content.totals.errors
+    assert content.completeness.quarantined == content.tables["quarantine-lines"].frame.height
+    data = content.to_dict()
+    assert data["schema"] == "analyzer.report/1"
+    assert data["findings"][0]["templates"][0]["events"] == 8
+    assert data["drifts"]["days"][0] == {"day": "2026-11-02", "errors": 12, "recorded_share": 0.0, "unknown_share": 0.0}
+
+
+def test_an_incident_that_ended_in_the_window_is_told_as_over(fleet: Store) -> None:
+    """Nothing is open, so the verdict is quiet; before it ended it was open, and after it there is nothing to tell."""
+    ended = overview(fleet, window(day(28), day(40)))
+    assert ended.verdict.level == "quiet"
+    (found,) = ended.findings
+    assert (found.state, found.resolution, found.resolved_on) == ("resolved", "quiet", START + timedelta(days=35))
+    assert not ended.cases[0].is_open
+    still = overview(fleet, window(day(28), day(34)))
+    assert (still.verdict.level, still.findings[0].state, still.findings[0].id) == ("critical", "ongoing", found.id)
+    assert overview(fleet, window(day(36), day(44))).findings == ()
+
+
+def test_a_report_says_what_the_check_of_its_last_day_says(fleet: Store) -> None:
+    """The same ids, figures and sentences, and nothing is written down for it."""
+    (reported,) = overview(fleet, window(day(20), day(33))).findings
+    assert fleet.sql("select count(*) as n from events where not starts_with(type, 'error')")["n"][0] == 0
+    (checked,) = check(fleet, until=day(33)).findings
+    # A check that was never made the nights before calls it new.
+    assert (reported.id, reported.latest, reported.samples) == (checked.id, checked.latest, checked.samples)
+    assert reported.explanation == checked.explanation
+
+
+def test_a_store_open_for_reading_gives_the_same_report(fleet: Store, tmp_path: Path) -> None:
+    """Nothing has to be written for it."""
+    before = overview(fleet, window(day(20), day(33)))
+    fleet.close()
+    with open_store(tmp_path / "s.duckdb") as store:
+        assert overview(store, window(day(20), day(33))).findings == before.findings
+
+
+def test_a_change_of_rules_is_a_drift_of_the_classifier_and_no_finding(
+    memory: Store, tmp_path: Path, native: Native
+) -> None:
+    """What older rules called unknown is no spike under those of today; the report says what moved."""
+    lines = []
+    for number in range(20):
+        for session in range(12):
+            recorded = "unknown" if number >= 15 else "rate_limited"
+            facts = {"status": 429, "message": f"Too Many Requests {session}"}
+            lines.append(line(native, START + timedelta(days=number), session, "k", facts=facts, reason=recorded))
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(b"".join(lines))
+    memory.ingest([str(path)])
+    content = overview(memory, Window())
+    assert content.findings == ()
+    (moved,) = content.drifts.found
+    assert (moved.drift, moved.about, moved.sessions) == ("classifier", "unknown → rate_limited", 60)
+    assert content.drifts.days.row(-1)[2:] == (1.0, 0.0)
+
+
+def test_rulesets_that_were_applied_are_listed(fleet: Store) -> None:
+    """With the day and the one before."""
+    fleet.reclassify(None, apply=True)
+    row = overview(fleet, Window()).drifts.applied.frame.row(0, named=True)
+    assert row["ruleset"] == overview(fleet, Window()).drifts.ruleset
+    assert row["previous"] is None
+    assert row["applied_at"].date() == row["applied_on"]
+
+
+def test_the_false_alarm_rate_is_that_of_the_last_night(fleet: Store) -> None:
+    """What the check measured and wrote down; nothing where there was no check."""
+    assert overview(fleet, Window()).false_alarms_per_thousand is None
+    night = check(fleet, until=day(33))
+    assert overview(fleet, Window()).false_alarms_per_thousand == night.false_alarms_per_thousand
+    fleet.decide([("night.judged", {**night.to_dict(), "false_alarms_per_thousand": 0.7})])
+    assert overview(fleet, Window()).false_alarms_per_thousand == 0.7
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        pytest.param([("a", 0, 5, 4, 9, 8)], [(0, "a")], id="no history at all"),
+        pytest.param([("a", 0, 5, 2, 9, 8)], [], id="too few unknown sessions to matter"),
+        pytest.param([("a", 0, 10, 0, 9, 0), ("a", 1, 5, 4, 9, 8)], [], id="ten sessions of its own"),
+        pytest.param([("a", 0, 10, 0, 9, 0), ("a", 43, 5, 4, 9, 8)], [(43, "a")], id="too long ago"),
+        pytest.param([(c, 0, 1, 0, 1, 0) for c in "bcd"] + [("a", 1, 5, 4, 9, 8)], [], id="a fleet of three"),
+        pytest.param([(c, 0, 1, 0, 1, 0) for c in "bc"] + [("a", 1, 5, 4, 9, 8)], [(1, "a")], id="a fleet of two"),
+    ],
+)
+def test_what_has_no_baseline_is_unjudged(
+    rows: list[tuple[str, int, int, int, int, int]], expected: list[tuple[int, str]]
+) -> None:
+    """Days with several unknown sessions and neither a history nor a fleet, and no others."""
+    assert unjudged(counts(rows)) == [(FIRST + timedelta(days=number), caller) for number, caller in expected]
+
+
+def test_nothing_is_unjudged_without_counts() -> None:
+    """An empty frame has no days."""
+    assert unjudged(counts([])) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"since": "7d", "last": "7d"}, "both"),
+        ({"since": "2026-11-02", "until": "2026-11-01"}, "nothing lies between"),
+        ({"timezone": "Mars/Base"}, "unknown time zone"),
+        ({"timezone": "/etc/passwd"}, "unknown time zone"),
+        ({"last": "soon"}, "not a length of time"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_window_that_cannot_be_is_refused(arguments: dict[str, str], message: str) -> None:
+    """Contradictions and unknown words, each with a hint."""
+    with pytest.raises(AnalyzerError, match=message) as caught:
+        window(**arguments)  # type: ignore[arg-type]
+    assert caught.value.hint

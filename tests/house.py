@@ -1,0 +1,55 @@
+"""The house in figures, as `python -m tests.house`: modules a folder, and code of the package that nothing uses."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+
+from vulture import Vulture
+
+from tests import REPOSITORY
+
+MOST_MODULES = 14
+"""Modules that a folder may have, so that a listing of it explains itself. `cli` has one a command."""
+USED = (
+    # Python's own hooks; what click, urllib and RE2 read or call.
+    *("__getattr__", "__dir__", "__call__", "list_commands", "get_command", "format_commands", "redirect_request"),
+    *("case_sensitive", "encoding", "log_errors", "max_mem"),
+    # Fields that leave in a dictionary, or are read by name.
+    *("before_rule", "crc", "priority", "program_size", "recovered_chains"),
+    # Entered by `python -c`, in a process of their own.
+    "serve",
+    # One method a type of event, called by name in the tests.
+    *(f"relay_{what}" for what in ("triggered", "checkpointed", "resumed", "halted", "skipped")),
+    *("session_observed", "truncated_sizes"),
+)
+
+
+def main() -> int:
+    """Print both, and return 1 where a folder is too full or something is unused."""
+    counts = Counter(path.parent for path in (REPOSITORY / "analyzer").rglob("*.py"))
+    crowded = []
+    for folder, count in sorted(counts.items()):
+        name = folder.relative_to(REPOSITORY).as_posix()
+        print(f"{count:3}  {name}")
+        if count > MOST_MODULES and name != "analyzer/cli":
+            crowded.append(name)
+    unused = unused_code()
+    print(*(f"{name}: more than {MOST_MODULES} modules" for name in crowded), *unused, sep="\n")
+    return bool(crowded or unused)
+
+
+def unused_code() -> list[str]:
+    """One line for each function, class, attribute or variable of the package that no code, test or benchmark uses."""
+    scan = Vulture(ignore_names=USED, ignore_decorators=["@command.command*"])
+    scan.scavenge([str(REPOSITORY / name) for name in ("analyzer", "tests", "benchmarks")])
+    # The keys of payloads are a list for type checkers.
+    return [
+        item.get_report().removeprefix(f"{REPOSITORY}/")
+        for item in scan.get_unused_code(min_confidence=60)
+        if item.filename.is_relative_to(REPOSITORY / "analyzer") and item.filename.name != "payloads.py"
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

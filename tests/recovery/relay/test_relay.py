@@ -1,0 +1,246 @@
+"""Relay: when it is due, what it leaves, when it halts; for a program that holds its conversation itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analyzer.errors import AnalyzerError
+from analyzer.events import EventLog
+from analyzer.recovery.relay.checkpoint import parse
+from analyzer.recovery.relay.config import RelayConfig, RelaySettings, relay_config, threshold
+from analyzer.recovery.relay.extract import summarize
+from analyzer.recovery.relay.monitor import MOST, OFTEN, Relay, RelayMonitor, Summarizer
+from analyzer.recovery.relay.transcript import SummarizerLimitError, Transcript, Turn
+from analyzer.recovery.supervision.step_error import RelayHaltedError
+from tests.recovery.supervised import events
+
+SESSION = Transcript("Add the endpoint", (Turn("assistant", "- [ ] the handler\n- [ ] the tests"),))
+
+
+class Step:
+    """A step with a relay and its log."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def relay(self, settings: RelaySettings | None = None, summarizer: Summarizer | None = None, **who: str) -> Relay:
+        """The relay of one worker."""
+        monitor = RelayMonitor(settings or RelaySettings(), **({"step_id": "implement"} | who))
+        log = EventLog(self._folder / "log")
+        return Relay(monitor, self._folder / "checkpoints", summarizer=summarizer, log=log, caller="claude")
+
+    def events(self) -> list[tuple[str, dict[str, Any]]]:
+        """Types and payloads."""
+        return [(event["type"], event["payload"]) for event in events(self._folder / "log")]
+
+
+@pytest.fixture
+def step(tmp_path: Path) -> Step:
+    """A step."""
+    return Step(tmp_path)
+
+
+def test_relay_threshold_default() -> None:
+    """A relay is due at 70 % of the context, and not before."""
+    monitor = RelayMonitor(RelaySettings())
+    assert RelayConfig().settings.threshold_percent == 70
+    assert not monitor.observe(139_000)
+    assert monitor.observe(140_000)
+    assert monitor.usage_percent == 70
+
+
+@pytest.mark.parametrize(
+    ("text", "percent"), [("token_limit_80%", 80), ("80%", 80), ("80", 80), (80, 80), (62.5, 62.5), ("62.5%", 62.5)]
+)
+def test_thresholds_as_people_write_them(text: object, percent: float) -> None:
+    """A number, a percentage, and the trigger of a pipeline's step mean the same."""
+    assert threshold(text) == percent
+
+
+@pytest.mark.parametrize("text", ["", "0", "101%", "token_limit", "half", True, None, -5, float("nan")])
+def test_thresholds_that_are_none(text: object) -> None:
+    """Nothing, zero, more than all and words are refused."""
+    with pytest.raises(AnalyzerError, match="no threshold"):
+        threshold(text)
+
+
+def test_settings_for_all_steps_and_for_one() -> None:
+    """A step's own settings override those for all, key by key."""
+    config = relay_config(
+        {
+            "threshold_percent": "80%",
+            "summarizer": "brief",
+            "steps": {"implement": {"threshold_percent": "token_limit_60%"}, "review": {"summarizer": "other"}},
+        }
+    )
+    assert config.of_step(None).threshold_percent == config.of_step("deploy").threshold_percent == 80
+    assert (config.of_step("implement").threshold_percent, config.of_step("implement").summarizer) == (60, "brief")
+    assert (config.of_step("review").threshold_percent, config.of_step("review").summarizer) == (80, "other")
+
+
+@pytest.mark.parametrize(
+    ("section", "says"),
+    [
+        ({"treshold_percent": 70}, "threshold_percent"),
+        ({"strategy": "forget"}, "summarize_to_checkpoint"),
+        ({"summarizer": ""}, "summarizer"),
+        ({"checkpoint_token_cap": 0}, "checkpoint_token_cap"),
+        ({"steps": []}, r"\[relay.steps"),
+        ({"steps": {"implement": 70}}, r"\[relay.steps.implement"),
+    ],
+)
+def test_settings_that_cannot_be_used(section: dict[str, Any], says: str) -> None:
+    """Unknown keys, strategies and values are refused with what would do."""
+    with pytest.raises(AnalyzerError) as caught:
+        relay_config(section)
+    assert says.replace("\\", "") in f"{caught.value.message} {caught.value.hint}"
+
+
+def test_the_window_is_the_model_s() -> None:
+    """A million tokens for a model that has them, what the stream says, and what the settings say above all."""
+    monitor = RelayMonitor(RelaySettings())
+    monitor.observe_model("some-model[1m]")
+    assert not monitor.observe(500_000)
+    monitor.observe_window(500_000)
+    assert monitor.observe(500_000)
+    settled = RelayMonitor(RelaySettings(context_window=1_000))
+    settled.observe_window(500_000)
+    assert settled.observe(700)
+
+
+def test_a_hand_off(step: Step) -> None:
+    """Due, summarized, checked, written, resumed: three events of one relay, and a checkpoint to begin with."""
+    relay = step.relay()
+    assert relay.monitor.observe(164_000)
+    checkpoint = relay.hand_off(lambda: SESSION)
+    assert checkpoint is not None
+    assert checkpoint.remaining_work == ("the handler", "the tests")
+    assert relay.path is not None
+    assert parse(relay.path.read_text()) == checkpoint == relay.checkpoint
+    relay.resumed(21_000)
+    (_, triggered), (_, checkpointed), (_, resumed) = found = step.events()
+    assert [kind for kind, _ in found] == ["relay.triggered", "relay.checkpointed", "relay.resumed"]
+    assert triggered | {"relay": ""} == {
+        "relay": "",
+        "caller": "claude",
+        "step_id": "implement",
+        "relay_count": 1,
+        "token_usage_percent": 82.0,
+        "threshold_percent": 70.0,
+        "pre_tokens": 164_000,
+        "strategy": "summarize_to_checkpoint",
+        "trigger": "auto",
+    }
+    assert checkpointed["checkpoint_tokens"] == checkpoint.tokens
+    assert (resumed["post_tokens"], resumed["relay_count"]) == (21_000, 1)
+    assert {payload["relay"] for _, payload in found} == {triggered["relay"]}
+
+
+def test_multiple_relays_per_step(step: Step) -> None:
+    """Each hand-off raises the count; the fresh instance gets the newest checkpoint alone."""
+    texts = iter(("first", "second"))
+    relay = step.relay(
+        summarizer=lambda session, cap: summarize(Transcript("", (Turn("assistant", next(texts)),)), cap)
+    )
+    for number in (1, 2):
+        relay.monitor.observe(150_000)
+        relay.hand_off(lambda: SESSION)
+        relay.resumed(10_000)
+        assert relay.monitor.relay_count == number
+    assert relay.path is not None
+    assert "second" in relay.path.read_text()
+    assert "first" not in relay.path.read_text()
+
+
+def test_relay_during_matrix_execution(step: Step) -> None:
+    """Each worker has its own tracking: one that relays does not affect the other."""
+    a, b = step.relay(worker_id="a"), step.relay(worker_id="b")
+    b.monitor.observe(100_000)
+    assert a.monitor.observe(150_000)
+    a.hand_off(lambda: SESSION)
+    a.resumed(10_000)
+    assert (a.monitor.relay_count, b.monitor.relay_count) == (1, 0)
+    assert (b.monitor.tokens, b.monitor.due, b.checkpoint) == (100_000, False, None)
+    assert {payload["worker_id"] for _, payload in step.events()} == {"a"}
+
+
+def _too_large(_: Transcript, __: int) -> str:
+    raise SummarizerLimitError("the summarizer's own context is too small")
+
+
+def _too_long(_: Transcript, cap: int) -> str:
+    return summarize(SESSION, cap).replace("the tests", "the tests " * cap)
+
+
+@pytest.mark.parametrize(
+    ("settings", "summarizer", "cause"),
+    [
+        (RelaySettings(summarizer_token_cap=5), summarize, "more than the summarizer's 5 tokens"),
+        (RelaySettings(), _too_large, "own context is too small"),
+        (RelaySettings(checkpoint_token_cap=200), _too_long, "more than 200"),
+        (RelaySettings(checkpoint_token_cap=20), summarize, "more than 20 tokens"),
+    ],
+)
+def test_summarizer_hits_its_own_limit(
+    step: Step, settings: RelaySettings, summarizer: Callable[[Transcript, int], str], cause: str
+) -> None:
+    """The step halts, and says so; there is no summary of a summary."""
+    relay = step.relay(settings, summarizer)
+    relay.monitor.observe(150_000)
+    with pytest.raises(RelayHaltedError, match=cause):
+        relay.hand_off(lambda: SESSION)
+    kind, payload = step.events()[-1]
+    assert kind == "relay.halted"
+    assert cause in payload["cause"]
+    assert relay.checkpoint is None
+
+
+def test_a_relay_that_gains_nothing_halts(step: Step) -> None:
+    """A fresh instance whose context is over the threshold at its first reply would relay for ever."""
+    relay = step.relay()
+    relay.monitor.observe(150_000)
+    relay.hand_off(lambda: SESSION)
+    with pytest.raises(RelayHaltedError, match="75% of the context"):
+        relay.resumed(150_000)
+    assert [kind for kind, _ in step.events()][-1] == "relay.halted"
+
+
+def test_a_step_without_end_halts(step: Step) -> None:
+    """Hand-offs of one step are bounded."""
+    relay = step.relay()
+    for _ in range(MOST):
+        relay.monitor.observe(150_000)
+        relay.hand_off(lambda: SESSION)
+        relay.resumed(10_000)
+    relay.monitor.observe(150_000)
+    with pytest.raises(RelayHaltedError, match="no end"):
+        relay.hand_off(lambda: SESSION)
+
+
+def test_a_summarizer_that_fails_costs_the_relay_only(step: Step) -> None:
+    """Without a checkpoint the agent goes on with what it has; the next relay is due when that is fuller."""
+    relay = step.relay(summarizer=lambda session, cap: "I would rather not.")
+    relay.monitor.observe(150_000)
+    assert relay.hand_off(lambda: SESSION) is None
+    assert relay.skipped is not None
+    assert (relay.monitor.relay_count, relay.monitor.due) == (0, False)
+    assert not relay.monitor.observe(159_000)
+    assert relay.monitor.observe(160_000)
+    assert [kind for kind, _ in step.events()] == ["relay.triggered", "relay.skipped"]
+
+
+def test_a_step_that_relays_often_is_told_to_be_split(step: Step) -> None:
+    """From the third hand-off on the advice is given, and stands in the event."""
+    relay = step.relay()
+    for _ in range(OFTEN):
+        assert relay.monitor.advice is None
+        relay.monitor.observe(150_000)
+        relay.hand_off(lambda: SESSION)
+        relay.resumed(10_000)
+    assert relay.monitor.advice == "implement has handed off 3 times: split it into smaller steps"
+    advised = [payload.get("advice") for kind, payload in step.events() if kind == "relay.resumed"]
+    assert advised == [None, None, relay.monitor.advice]

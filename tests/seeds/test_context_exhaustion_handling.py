@@ -1,0 +1,329 @@
+"""The plan "Context Exhaustion Handling": its layers, decisions, files, risks and tests, each as one behaviour."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analyzer.errors import AnalyzerError
+from analyzer.events import EventLog
+from analyzer.recovery import Limits, RelayMonitor, RelaySettings, Run, Streams, supervise
+from analyzer.recovery.supervision.observer import Observer
+from analyzer.recovery.supervision.step_error import StepError, step_error
+from analyzer.store import open_store
+from tests.recovery.supervised import agent, empty_stdin
+
+__all__ = ["empty_stdin"]
+
+FULL = "prompt is too long: 210000 tokens > 200000 maximum"
+
+
+class Bench:
+    """A folder in which agents run, and what their log says in the store."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def run(self, *command: object, timeout: float | None = None, grace: float = 3.0) -> Run:
+        """One supervised run."""
+        out_path, err_path, log_path = self.folder / "out", self.folder / "err", self.folder / "log"
+        limits = Limits(timeout_seconds=timeout, grace_seconds=grace)
+        with out_path.open("wb") as out, err_path.open("wb") as err, EventLog(log_path) as log:
+            streams = Streams(out.fileno(), err.fileno())
+            return supervise(list(map(str, command)), log=log, streams=streams, limits=limits)
+
+    @property
+    def out(self) -> str:
+        """What arrived on stdout."""
+        return (self.folder / "out").read_text()
+
+    def row(self, *columns: str) -> tuple[Any, ...]:
+        """The only error, as the store shows it."""
+        with open_store(":memory:") as store:
+            store.ingest([str(self.folder / "log")])
+            (row,) = store.sql(f"select {', '.join(columns)} from errors").rows()
+        return row
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    """A place to run agents."""
+    return Bench(tmp_path)
+
+
+def result(**keys: Any) -> dict[str, Any]:
+    """The record at the end of a failed run."""
+    return {"type": "result", "is_error": True, "session_id": "s-1", **keys}
+
+
+def failure(*records: dict[str, Any], stderr: str = "", exit_code: int = 1, after: float | None = None) -> StepError:
+    """How a run failed that printed these records."""
+    observer = Observer()
+    observer.stdout(b"".join(json.dumps(record).encode() + b"\n" for record in records))
+    observer.stderr(stderr.encode())
+    error = step_error(observer.observed(), exit_code, timed_out_after=after)
+    assert error is not None
+    return error
+
+
+# ─── The objective and its three layers ───
+
+
+def test_a_full_context_and_a_timeout_are_told_apart() -> None:
+    """One generic deadline becomes two accurate messages: the context held too much, or the time was too short."""
+    full = failure(result(subtype="success", result=FULL), exit_code=143, after=600)
+    timed_out = failure(exit_code=143, after=600)
+    assert full.message.startswith("context exhaustion: prompt is too long")
+    assert timed_out.message == "timeout: the command timed out after 600 s"
+    assert "context deadline exceeded" not in full.message + timed_out.message
+
+
+def test_layer_1_failures_are_classified_by_subtype_and_content() -> None:
+    """Subtype and text of the result make timeout, context exhaustion or general error."""
+    assert [
+        failure(result(subtype="error_during_execution", result=text)).failure_reason
+        for text in ("Request timed out", FULL, "The tool crashed")
+    ] == ["timeout", "context_exhaustion", "general_error"]
+
+
+def test_layer_2_a_process_is_asked_before_it_is_killed(bench: Bench) -> None:
+    """On a timeout the agent hears SIGTERM, and what it still says is read: here that its prompt is too long."""
+    done = bench.run(*agent("polite", FULL), timeout=1.0)
+    assert done.exit_code == 124
+    assert FULL in bench.out
+    assert isinstance(done.error, StepError)
+    assert done.error.failure_reason == "context_exhaustion"
+
+
+def test_layer_3_messages_say_what_to_do_and_what_was_used() -> None:
+    """A remediation names the next step and the tokens of the run."""
+    used = {"input_tokens": 180_000, "output_tokens": 4_000}
+    error = failure(result(subtype="success", result=FULL, usage=used))
+    for words in ("split it into smaller", "210,000 of 200,000 tokens", "180,000 input and 4,000 output tokens"):
+        assert words in error.remediation
+
+
+# ─── The file mapping, as behaviour ───
+
+
+def test_the_adapter_s_error_carries_its_failure_reason() -> None:
+    """`StepError` has the classification, and the result of a run names the reason that it failed for."""
+    error = failure(result(subtype="error_max_turns"))
+    assert (error.failure_reason, error.classification.detail) == ("general_error", "max_turns")
+
+
+def test_the_whole_process_group_is_ended(bench: Bench) -> None:
+    """SIGTERM and SIGKILL reach the children of an agent too: none of them is left."""
+    bench.run(*agent("hang", bench.folder / "ids"), timeout=1.0, grace=0.3)
+    for pid in (bench.folder / "ids").read_text().split():
+        deadline = time.monotonic() + 10
+        while Path(f"/proc/{pid}/stat").exists() and ") Z " not in Path(f"/proc/{pid}/stat").read_text():
+            assert time.monotonic() < deadline, f"{pid} was left behind"
+            time.sleep(0.05)
+
+
+def test_the_executor_unwraps_tokens_and_remediation_into_the_event(bench: Bench) -> None:
+    """What the error carries stands in the event, and so in the view of errors: reason, advice and tokens."""
+    done = bench.run(*agent("context_exhaustion"))
+    assert isinstance(done.error, StepError)
+    assert bench.row("failure_reason", "remediation", "input_tokens", "output_tokens", "tokens_used") == (
+        "context_exhaustion",
+        done.error.remediation,
+        1_200,
+        340,
+        1_540,
+    )
+
+
+def test_failure_reason_and_remediation_of_a_pipeline_s_own_events_are_read(tmp_path: Path) -> None:
+    """The two fields that the plan adds to an emitted event reach the store from a log that has them."""
+    event = {
+        "timestamp": "2026-11-03T10:00:00Z",
+        "pipeline_id": "p-1",
+        "step_id": "implement",
+        "state": "failed",
+        "message": "context deadline exceeded",
+        "failure_reason": "context_exhaustion",
+        "remediation": "Break the step into smaller steps",
+        "tokens_used": 198_000,
+    }
+    (tmp_path / "events.jsonl").write_text(json.dumps(event) + "\n")
+    with open_store(":memory:") as store:
+        store.ingest([str(tmp_path / "events.jsonl")])
+        (row,) = store.sql("select reason, failure_reason, remediation, tokens_used from errors").rows()
+    assert row == ("context_overflow", "context_exhaustion", "Break the step into smaller steps", 198_000)
+
+
+def test_an_event_without_the_new_fields_is_read_as_before(tmp_path: Path) -> None:
+    """The new fields are additive: a line of an older version keeps its meaning, and has nulls for them."""
+    event = {"timestamp": "2026-11-03T10:00:00Z", "pipeline_id": "p", "step_id": "a", "state": "failed"}
+    (tmp_path / "events.jsonl").write_text(json.dumps({**event, "message": "connection reset by peer"}) + "\n")
+    with open_store(":memory:") as store:
+        store.ingest([str(tmp_path / "events.jsonl")])
+        (row,) = store.sql("select reason, failure_reason, input_tokens, tokens_used from errors").rows()
+    assert row == ("network_transient", None, None, None)
+
+
+# ─── Architecture decisions ───
+
+
+def test_ad_1_the_result_decides_and_not_the_exit_code() -> None:
+    """One exit code stands for every failure; the same result is told alike under each."""
+    for exit_code in (0, 1, 2, 143):
+        assert failure(result(subtype="success", result=FULL), exit_code=exit_code).failure_reason == (
+            "context_exhaustion"
+        )
+    assert failure(result(subtype="error_during_execution", result="odd"), exit_code=1).failure_reason == (
+        "general_error"
+    )
+
+
+@pytest.mark.parametrize("subtype", ["success", "error_max_turns", "error_during_execution"])
+def test_ad_1_each_subtype_may_come_with_a_full_context(subtype: str) -> None:
+    """`prompt is too long` in the result counts under every subtype, unless the subtype names another cause."""
+    error = failure(result(subtype=subtype, result=FULL))
+    expected = "general_error" if subtype == "error_max_turns" else "context_exhaustion"
+    assert error.failure_reason == expected
+
+
+def test_ad_2_three_seconds_are_enough_to_flush_the_last_record(bench: Bench) -> None:
+    """An agent that takes two seconds to write its result after SIGTERM is waited for without any option."""
+    code = (
+        "import json, signal, sys, time\n"
+        "def end(*_):\n"
+        "    time.sleep(2)\n"
+        "    usage = {'input_tokens': 7, 'output_tokens': 8}\n"
+        "    print(json.dumps({'type': 'result', 'subtype': 'error_during_execution', 'is_error': True,"
+        " 'result': 'stopped', 'usage': usage}), flush=True)\n"
+        "    sys.exit(1)\n"
+        "signal.signal(signal.SIGTERM, end)\n"
+        "time.sleep(600)\n"
+    )
+    done = bench.run(sys.executable, "-c", code, timeout=1.0)
+    assert (done.exit_code, Limits().grace_seconds) == (124, 3.0)
+    assert bench.row("failure_reason", "tokens_used") == ("timeout", 15)
+
+
+def test_ad_3_the_error_is_a_type_that_carries_all_of_it() -> None:
+    """A caller catches `StepError`, and reads classification, usage and remediation without parsing its text."""
+    used = {"input_tokens": 5, "output_tokens": 6}
+    caught: AnalyzerError = failure(result(subtype="success", result=FULL, usage=used))
+    assert isinstance(caught, StepError)
+    assert caught.classification.reason == "context_overflow"
+    assert (caught.usage.input_tokens, caught.usage.output_tokens) == (5, 6)
+    assert caught.remediation == caught.hint
+
+
+def test_ad_4_a_relay_is_due_well_before_the_agent_compacts() -> None:
+    """At 70 % a hand-off is due, so that it never races an agent that compacts itself at 95 %."""
+    monitor = RelayMonitor(RelaySettings())
+    due = [percent for percent in range(101) if monitor.observe(2_000 * percent)]
+    assert (due[0], 95 in due) == (70, True)
+
+
+# ─── Risks and their mitigations ───
+
+
+def test_risk_an_agent_that_does_not_hear_sigterm_is_killed(bench: Bench) -> None:
+    """Who ignores SIGTERM gets SIGKILL once the grace is over, and not before."""
+    began = time.monotonic()
+    done = bench.run(*agent("hang", bench.folder / "ids"), timeout=1.0, grace=1.0)
+    assert done.exit_code == 124
+    assert 2.0 <= time.monotonic() - began < 15.0
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        result(result="It failed"),
+        result(subtype="error_of_tomorrow", result="It failed"),
+        result(subtype=["error"], result={"text": "It failed"}),
+        {"type": "outcome", "failed": True},
+    ],
+)
+def test_risk_an_output_of_tomorrow_is_unknown(record: dict[str, Any]) -> None:
+    """A result without a subtype, with a new one, or of another shape falls back to unknown, and the run is told."""
+    error = failure(record)
+    assert error.failure_reason == "unknown"
+    assert error.remediation
+
+
+# ─── The testing strategy, by the names of its tests ───
+
+
+def test_step_error_classification() -> None:
+    """The three-way classification follows from the result's subtype."""
+    said = {
+        "timeout": result(subtype="error_during_execution", errors=["request timed out"]),
+        "context_exhaustion": result(subtype="error_during_execution", errors=[FULL]),
+        "general_error": result(subtype="error_max_turns"),
+    }
+    assert {word: failure(record).failure_reason for word, record in said.items()} == {word: word for word in said}
+
+
+def test_step_error_remediation() -> None:
+    """Each classification has a remediation of its own, and none is empty."""
+    told = {
+        failure(result(subtype="success", result=FULL)).remediation,
+        failure(exit_code=143, after=60).remediation,
+        failure(result(subtype="error_during_execution", result="odd")).remediation,
+    }
+    assert len(told) == 3
+    assert all(told)
+
+
+def test_parse_output_with_subtype() -> None:
+    """The subtype comes out of the last result record of a stream, whatever stands around it."""
+    observer = Observer()
+    lines = [{"type": "system", "subtype": "init"}, result(subtype="error_max_turns"), {"type": "system"}]
+    for line in lines:
+        observer.stdout(json.dumps(line).encode() + b"\n")
+    assert observer.observed().result["subtype"] == "error_max_turns"
+
+
+def test_timeout_output_parsing() -> None:
+    """What was buffered when the time was over is parsed: a result in it decides, a reply in it tells the tokens."""
+    reply = {"type": "assistant", "message": {"usage": {"input_tokens": 5, "output_tokens": 6}}}
+    assert failure(reply, exit_code=143, after=60).usage.input_tokens == 5
+    assert failure(result(subtype="success", result=FULL), exit_code=143, after=60).failure_reason == (
+        "context_exhaustion"
+    )
+
+
+def test_graceful_termination(bench: Bench) -> None:
+    """Who listens ends with its own last words, long before SIGKILL would come."""
+    began = time.monotonic()
+    bench.run(*agent("polite", "stopped in the middle"), timeout=1.0, grace=60.0)
+    assert "stopped in the middle" in bench.out
+    assert time.monotonic() - began < 30
+
+
+def test_relay_threshold_default() -> None:
+    """Without any setting a relay is due at 70 %."""
+    monitor = RelayMonitor(RelaySettings())
+    assert (monitor.observe(139_000), monitor.observe(140_000)) == (False, True)
+
+
+def test_step_error_propagation(bench: Bench) -> None:
+    """The classification goes through the run into the event, and is the same in both."""
+    done = bench.run(*agent("context_exhaustion"))
+    assert isinstance(done.error, StepError)
+    verdict = done.error.classification
+    assert bench.row("reason", "detail", "rule", "current_tokens", "max_tokens") == (
+        verdict.reason,
+        verdict.detail,
+        verdict.rule,
+        207_000,
+        200_000,
+    )
+
+
+def test_timeout_with_output_capture(bench: Bench) -> None:
+    """Tokens of a run that had to be killed stand in the store."""
+    bench.run(*agent("hang", bench.folder / "ids"), timeout=1.0, grace=0.2)
+    assert bench.row("failure_reason", "session_id", "input_tokens", "output_tokens") == ("timeout", "s-hang", 10, 50)

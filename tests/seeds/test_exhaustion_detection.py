@@ -1,0 +1,272 @@
+"""Claude Exhaustion Detection: usage limits are told from other failures, and an agent at its limit leaves the pool.
+
+Every success criterion and every test case of that document is a test here, and so is every kind of "arbitrary prompt
+text" that it says is none. The runs are real: a shell prints what an agent would, under supervision, with a pool.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analyzer.events import EventLog
+from analyzer.recovery import AgentPool, Streams, supervise
+from analyzer.recovery.limits.exhaustion import Exhaustion
+from tests.recovery.simulated import FakeClock
+from tests.recovery.supervised import LINE, RESET, events
+
+QUOTED = "Claude AI usage limit reached|1770000000"
+WORK = "Reading src/pool.py\nRunning the tests\n"
+FAILURE = "Error: connect ECONNREFUSED 127.0.0.1:443"
+BEFORE = datetime(2026, 2, 11, 18, tzinfo=UTC)
+_AGENT = ("sh", "-c", 'cat "$0"; cat "$1" >&2; exit "$2"')
+
+
+class Bench:
+    """A pool, a log, and an agent that prints what it is told."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.pool = AgentPool(folder / "pool.json", clock=FakeClock(BEFORE))
+
+    def run(self, stdout: str = "", stderr: str = "", exit_code: int = 1) -> Exhaustion | None:
+        """Why `claude` is out of the pool after a run with this output; None when it stays."""
+        paths = [self.folder / "stdout", self.folder / "stderr"]
+        for path, text in zip(paths, (stdout, stderr), strict=True):
+            path.write_text(text, encoding="utf-8")
+        with EventLog(self.folder / "log") as log:
+            done = supervise(
+                (*_AGENT, *map(str, paths), str(exit_code)),
+                agent="claude",
+                log=log,
+                pool=AgentPool(self.folder / "pool.json", log=log, clock=FakeClock(BEFORE)),
+                clock=FakeClock(BEFORE),
+                streams=Streams(None, None),
+            )
+        assert done.exit_code == exit_code
+        return self.pool.out("claude")
+
+    def events(self, kind: str) -> list[dict[str, Any]]:
+        """The payloads of a type in the log."""
+        return [event["payload"] for event in events(self.folder / "log", kind)]
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    """An empty pool."""
+    return Bench(tmp_path)
+
+
+def stream(*records: dict[str, Any]) -> str:
+    """A stream-json output."""
+    return "".join(json.dumps(record) + "\n" for record in records)
+
+
+INIT = {"type": "system", "subtype": "init", "session_id": "s-1"}
+FAILED = {"type": "result", "subtype": "error_during_execution", "is_error": True, "session_id": "s-1"}
+
+
+def says(role: str, **content: Any) -> dict[str, Any]:
+    """A message of a stream."""
+    return {"type": role, "session_id": "s-1", "message": {"role": role, "content": [content]}}
+
+
+# Exit code defense
+
+
+def test_a_run_with_a_nonzero_exit_code_may_be_exhausted(bench: Bench) -> None:
+    """Claude's exhaustion is considered only if the exit code is not 0."""
+    assert bench.run(LINE, exit_code=1) is not None
+
+
+@pytest.mark.parametrize("where", ["stdout", "stderr"])
+def test_a_successful_run_is_never_marked_exhausted(bench: Bench, where: str) -> None:
+    """The same text of a run with exit code 0 leaves the agent in the pool, and is no error either."""
+    assert bench.run(**{where: LINE}, exit_code=0) is None
+    assert bench.events("agent.exhausted") == bench.events("error.classified") == []
+
+
+# Stdout-based detection
+
+
+def test_detection_inspects_stdout(bench: Bench) -> None:
+    """The signature is found on stdout, not on stderr alone."""
+    assert bench.run(stdout=LINE) is not None
+
+
+def test_the_signature_with_an_epoch_is_detected(bench: Bench) -> None:
+    """`Claude AI usage limit reached|<unix_epoch>` is an exhausted limit of a plan."""
+    assert bench.run(LINE) is not None
+    (error,) = bench.events("error.classified")
+    assert (error["reason"], error["detail"]) == ("rate_limited", "usage_limit")
+
+
+def test_the_reset_epoch_behind_the_bar_is_parsed(bench: Bench) -> None:
+    """The suffix after the bar is the moment at which the agent is back."""
+    out = bench.run(LINE)
+    assert out is not None
+    assert out.reset_at == RESET
+
+
+def test_the_reason_is_readable_and_names_the_reset(bench: Bench) -> None:
+    """A person reads when the limit resets; without a reset that can be believed, that it is not said."""
+    out = bench.run(LINE)
+    assert out is not None
+    assert out.reason_text == f"usage limit reached, resets 2026-02-11 21:00 UTC: {LINE}"
+
+
+# False positive prevention
+
+QUOTING = {
+    "prompt echoed, then work": (f"{QUOTED}\n{WORK}", FAILURE),
+    "prompt echoed, then nothing but a failure on stderr": (f"{QUOTED}\n", FAILURE),
+    "prompt echoed, then a failure on stdout": (f"{QUOTED}\n{WORK}{FAILURE}\n", ""),
+    "megabytes of work behind it": (f"{QUOTED}\n" + WORK * 40_000, ""),
+    "under the name of who says it": (f"{WORK}user\n{QUOTED}\n", ""),
+    "behind a shell's prompt": (f"{WORK}$ cat notes.txt\n{QUOTED}\n", ""),
+    "behind a call of a tool": (f"{WORK}⏺ Bash(cat notes.txt)\n  ⎿  {QUOTED}\n", ""),
+    "a closed block of code": (f"The log says\n```\n{QUOTED}\n```\n", ""),
+    "an open block of code": (f"The log says\n```text\n{WORK}{QUOTED}\n", ""),
+    "an indented block of code": (f"The log says\n\n    {QUOTED}\n", ""),
+    "a quotation": (f"{WORK}> {QUOTED}\n", ""),
+    "a diff": (f"@@ -1 +1 @@\n+{QUOTED}\n", ""),
+    "introduced by a sentence": (f"{WORK}The last line of the log is:\n\n{QUOTED}\n", ""),
+    "in a sentence": (f"The prompt says: print {QUOTED} when done\n", ""),
+    "a tool's stderr, then its end": ("", f"{QUOTED}\nnpm error code ELIFECYCLE\n"),
+    "a tool's stderr, then the agent's failure": ("", f"npm test\n{QUOTED}\n{FAILURE}\n"),
+    "a tool's stderr at the end, and another failure on stdout": ("API Error: 500 Internal server error\n", QUOTED),
+    "an error line that is not the last": (f"Error: {QUOTED}\n{WORK}", ""),
+    "a plain line before records": (QUOTED + "\n" + stream(INIT, says("assistant", type="text", text="Done.")), ""),
+    "a plain line between records": (stream(INIT) + QUOTED + "\n" + stream(FAILED), ""),
+    "a user's record": (stream(INIT, says("user", type="text", text=f"Explain\n{QUOTED}\n"), FAILED), ""),
+    "a tool's result": (
+        stream(INIT, says("user", type="tool_result", tool_use_id="t-1", content=f"{QUOTED}\n"), FAILED),
+        FAILURE,
+    ),
+    "the last record, of a tool": (
+        stream(INIT, says("user", type="tool_result", tool_use_id="t-1", is_error=True, content=QUOTED)),
+        "",
+    ),
+    "the assistant's text": (stream(INIT, says("assistant", type="text", text=f"It says\n\n{QUOTED}"), FAILED), ""),
+    "a result that tells of success": (
+        stream(INIT, {**FAILED, "subtype": "success", "is_error": False, "result": QUOTED}),
+        "",
+    ),
+    "a line behind a result that tells of success": (
+        stream(INIT, {**FAILED, "subtype": "success", "is_error": False, "result": "Done."}) + QUOTED,
+        "",
+    ),
+    "stderr beside a result with another cause": (
+        stream(INIT, {**FAILED, "subtype": "success", "result": "API Error: 500 Internal server error"}),
+        QUOTED,
+    ),
+    "stderr beside a result at its turn limit": (stream(INIT, {**FAILED, "subtype": "error_max_turns"}), QUOTED),
+}
+
+
+@pytest.mark.parametrize("name", QUOTING)
+def test_a_text_that_mentions_the_signature_is_no_exhaustion(bench: Bench, name: str) -> None:
+    """A failed run that quotes the signature, wherever and however, keeps its agent in the pool."""
+    stdout, stderr = QUOTING[name]
+    assert bench.run(stdout, stderr) is None
+    assert bench.events("agent.exhausted") == []
+    (error,) = bench.events("error.classified")
+    assert error.get("detail") != "usage_limit"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "usage limit reached",
+        "Claude AI usage limit reached",
+        "Claude AI usage limit reached|soon",
+        "We are near the usage limit; the limit resets at 1770843600.",
+        "rate limit, quota, exhausted",
+    ],
+)
+@pytest.mark.parametrize("where", ["stdout", "stderr"])
+def test_loose_keywords_are_no_exhaustion(bench: Bench, text: str, where: str) -> None:
+    """The signature's format is required."""
+    assert bench.run(**{where: text}) is None
+
+
+TRUE = {
+    "alone": (LINE, ""),
+    "last on stdout": (f"{WORK}{LINE}\n", ""),
+    "last on stderr": ("", f"{WORK}{LINE}\n"),
+    "on stderr behind an answer": (WORK, LINE),
+    "with a debug line on stderr": (LINE, "debug: retrying in 5 s\n"),
+    "as an error line": (f"{WORK}Error: {LINE}\n", ""),
+    "before blank lines": (f"{LINE}\n\n   \n\n", ""),
+    "before resets of the terminal": (f"{WORK}\x1b[31m{LINE}\x1b[0m\n\x1b[0m\x1b[?25h\n\x1b[2K\r", ""),
+    "before a farewell": (f"{LINE}\n\n • /upgrade to increase your usage limit.\nGoodbye!\n", ""),
+    "before the costs": (f"{LINE}\n─────\nTotal cost:  $0.55\nTotal duration (API):  6m 19.7s\n", ""),
+    "before what its starter says": (LINE, "Error: Claude Code process exited with code 1\n"),
+    "behind one that was quoted": (f"{QUOTED}\n{WORK}{LINE}\n", ""),
+    "behind a closed block of code": (f"```\n{QUOTED}\n```\n{LINE}\n", ""),
+    "the result's text": (stream(INIT, {**FAILED, "subtype": "success", "result": LINE}), ""),
+    "the result's text, with one that was quoted": (
+        stream(
+            INIT, says("user", type="text", text=QUOTED), {**FAILED, "subtype": "success", "result": LINE}
+        ),
+        "",
+    ),
+    "a plain line behind records": (stream(INIT, says("assistant", type="text", text="Working.")) + LINE, ""),
+    "a plain line behind a result without a cause": (stream(INIT, FAILED) + LINE + "\n", ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TRUE)
+def test_the_signature_that_ends_a_run_is_exhaustion(bench: Bench, name: str) -> None:
+    """What the agent says last counts, with its own reset, whatever it has quoted before and says as a farewell."""
+    out = bench.run(*TRUE[name])
+    assert out is not None
+    assert out.reset_at == RESET
+    assert out.reason_text.endswith(LINE)
+
+
+# Integration tests and test cases
+
+
+def test_actual_exhaustion(bench: Bench) -> None:
+    """The observed line on stdout and exit code 1: the agent is removed."""
+    assert bench.pool.choose(["claude", "codex"]) == "claude"
+    bench.run("Claude AI usage limit reached|1770843600\n", exit_code=1)
+    assert bench.pool.choose(["claude", "codex"]) == "codex"
+
+
+def test_exit_code_guard(bench: Bench) -> None:
+    """The same stdout with exit code 0: the agent is not removed."""
+    bench.run("Claude AI usage limit reached|1770843600\n", exit_code=0)
+    assert bench.pool.choose(["claude", "codex"]) == "claude"
+
+
+def test_no_signature(bench: Bench) -> None:
+    """A failure with an unrelated text is not classified as exhaustion."""
+    assert bench.run("error: cannot open notes.md\n", exit_code=2) is None
+    assert bench.events("agent.exhausted") == []
+
+
+def test_reset_parsing(bench: Bench) -> None:
+    """The parsed epoch stands in the reason for the removal, in pool and log alike."""
+    out = bench.run(LINE)
+    assert out is not None
+    (event,) = bench.events("agent.exhausted")
+    assert event["reason_text"] == out.reason_text
+    assert event["reset_at"] == "2026-02-11T21:00:00.000Z"
+    assert "2026-02-11 21:00 UTC" in out.reason_text
+
+
+def test_the_pool_uses_the_parsed_reason(bench: Bench) -> None:
+    """The agent that was removed comes back at the parsed reset, not before."""
+    bench.run(LINE)
+    clock = FakeClock(BEFORE)
+    pool = AgentPool(bench.folder / "pool.json", clock=clock)
+    clock.advance((RESET - BEFORE).total_seconds() - 1)
+    assert pool.out("claude") is not None
+    clock.advance(1)
+    assert pool.out("claude") is None

@@ -1,0 +1,122 @@
+"""A store is a file: whatever else stands in its place is refused at once, by every command."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from analyzer.cli import call
+from analyzer.errors import UNREADABLE, StoreError
+from analyzer.store import examine, open_store, rebuild
+from analyzer.store.db.location import OWN, location
+
+Made = Callable[[Path], object]
+
+
+def _socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(os.path.relpath(path))
+
+
+def _circle(path: Path) -> None:
+    path.symlink_to(path.name)
+
+
+PLACES: dict[str, tuple[str, Made]] = {
+    "pipe": ("a pipe", os.mkfifo),
+    "folder": ("a folder", os.mkdir),
+    "socket": ("a socket", _socket),
+    "circle": ("a link", _circle),
+    "device": ("a device", lambda path: path.symlink_to("/dev/null")),
+    "terminal": ("a device", lambda path: path.symlink_to("/dev/tty")),
+    "linked": ("a pipe", lambda path: (os.mkfifo(f"{path}.target"), path.symlink_to(f"{path}.target"))),
+}
+COMMANDS = [
+    ["report", "log.jsonl"],
+    ["report"],
+    ["ingest", "log.jsonl"],
+    ["check"],
+    ["unknowns"],
+    ["reclassify"],
+    ["reclassify", "--apply"],
+    ["query", "errors-by-reason"],
+    ["rules", "backtest"],
+    ["quarantine", "list"],
+    ["quarantine", "retry"],
+    ["rebuild", "log.jsonl"],
+    ["prune", "--older-than", "30d"],
+    ["prune", "--older-than", "30d", "--dry-run"],
+]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory, with a log."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "log.jsonl").write_text(
+        '{"type":"x","timestamp":"2026-11-02T08:00:00Z","sessionId":"s","payload":{}}\n'
+    )
+    return tmp_path
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("ending", OWN)
+def test_what_is_no_file_is_no_store_and_nothing_waits_for_it(folder: Path, place: str, ending: str) -> None:
+    """For reading, for writing, to be made again, to be looked at: refused in our words, and nothing is made."""
+    said, make = PLACES[place]
+    if ending and place in {"device", "terminal", "linked"}:
+        pytest.skip("a companion is never reached by a link")
+    make(folder / f"s.duckdb{ending}")
+    before = sorted(os.listdir())
+    attempts: list[Callable[[], object]] = [
+        lambda: open_store("s.duckdb"),
+        lambda: open_store("s.duckdb", writable=True),
+        lambda: rebuild("s.duckdb", ["log.jsonl"]),
+    ]
+    for attempt in attempts:
+        with pytest.raises(StoreError, match=said) as caught:
+            attempt()
+        assert caught.value.hint
+    (check,) = examine("s.duckdb")
+    assert (check.state, said in check.said) == ("problem", True)
+    assert sorted(os.listdir()) == before
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_every_command_refuses_a_pipe_for_a_store(
+    folder: Path, command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 3, instead of waiting for somebody to write to it."""
+    os.mkfifo("pipe")
+    assert call([*command, "--store", "pipe"]) == UNREADABLE
+    assert "pipe is a pipe, not a file" in capsys.readouterr().err
+    assert not os.path.exists("pipe.lock")
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("x" * 300, "File name too long"),
+        ("log.jsonl/s.duckdb", "Not a directory"),
+        ("a\0b", "no name of a file"),
+        ("\udcff.duckdb", "not UTF-8"),
+    ],
+)
+def test_a_name_that_cannot_be_one_is_refused(path: str, said: str) -> None:
+    """In our words, for every way to open it."""
+    for writable in (False, True):
+        with pytest.raises(StoreError, match=said):
+            open_store(path, writable=writable)
+
+
+def test_a_dangling_link_leads_to_a_store_that_is_to_be_made(folder: Path) -> None:
+    """It is made where the link leads, and the link stays."""
+    (folder / "link.duckdb").symlink_to("there.duckdb")
+    open_store("link.duckdb", writable=True).close()
+    assert location("link.duckdb") == str(folder / "there.duckdb")
+    assert (folder / "link.duckdb").is_symlink()
+    assert (folder / "there.duckdb").is_file()
