@@ -10,13 +10,11 @@ import errno
 import os
 import signal
 import sys
-import threading
-from collections.abc import Iterator
 from importlib import import_module
-from types import FrameType
 
 import click
 
+from analyzer.cli.signals import raising
 from analyzer.errors import FINDINGS, FREE_SPACE, INTERRUPTED, LIMIT, OK, UNREADABLE, AnalyzerError
 
 COMMANDS = {
@@ -37,8 +35,6 @@ COMMANDS = {
     "prune": "Delete what is older than you want to keep.",
 }
 """Every command and its short help, in the order in which a newcomer needs them."""
-
-_AGAIN_SECONDS = 0.02
 
 EPILOG = """\b
 Begin with a look at the logs you have:
@@ -145,7 +141,7 @@ def _occupy_standard_streams() -> None:
 def call(arguments: list[str]) -> int:
     """Run a command line; its exit code."""
     try:
-        with _knowing_interrupts():
+        with raising([signal.SIGINT]):
             code = cli.main(arguments, prog_name="analyzer", standalone_mode=False)
     except AnalyzerError as error:
         complain(error.message, error.hint)
@@ -180,55 +176,6 @@ def call(arguments: list[str]) -> int:
         )
         return UNREADABLE
     return code if isinstance(code, int) else OK
-
-
-@contextlib.contextmanager
-def _knowing_interrupts() -> Iterator[None]:
-    """Ctrl-C is `KeyboardInterrupt`, whatever a library that it comes into makes of it: an error, a panic."""
-    came: list[int] = []
-
-    def again() -> None:
-        threading.Timer(_AGAIN_SECONDS, os.kill, (os.getpid(), signal.SIGINT)).start()
-
-    def note(number: int, frame: FrameType | None) -> None:
-        came.append(number)
-        if _importing(frame):
-            again()  # a library that is half loaded may end the process, with a page about itself
-            return
-        signal.default_int_handler(number, frame)
-
-    def ignored(args: sys.UnraisableHookArgs) -> None:
-        # Within some callbacks nothing can be raised.
-        if isinstance(args.exc_value, KeyboardInterrupt):
-            again()
-        else:
-            sys.__unraisablehook__(args)
-
-    noted = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    noted = noted and threading.current_thread() is threading.main_thread()
-    if noted:
-        signal.signal(signal.SIGINT, note)
-        sys.unraisablehook = ignored
-    try:
-        yield
-    except click.exceptions.Exit:
-        raise
-    except BaseException as error:
-        if came:
-            raise KeyboardInterrupt from error
-        raise
-    finally:
-        if noted:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-            sys.unraisablehook = sys.__unraisablehook__
-
-
-def _importing(frame: FrameType | None) -> bool:
-    while frame is not None:
-        if frame.f_code.co_filename.startswith("<frozen importlib."):
-            return True
-        frame = frame.f_back
-    return False
 
 
 def _said_by_system(error: OSError) -> tuple[str, str]:

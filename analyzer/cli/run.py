@@ -6,12 +6,12 @@ import os
 import signal
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from types import FrameType
 from typing import TYPE_CHECKING
 
 import click
 
 from analyzer.cli.options import DEFAULT_LOG, Seconds, quiet_option
+from analyzer.cli.signals import SignalledError, raising
 
 if TYPE_CHECKING:
     from analyzer.classifier import Ruleset
@@ -196,30 +196,18 @@ def _relay(
     return lambda session: Relay(monitor, checkpoints, summarizer=summarizer, log=log, caller=caller, session=session)
 
 
-class _EndedError(BaseException):
-    """A signal asked us to end. No `except Exception` takes it: what never raises into its host would swallow it."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
-
-
 @contextmanager
 def _ending_on(signals: Iterable[signal.Signals]) -> Iterator[None]:
     """These signals end the command's group, then us, with the exit code that a shell would show."""
 
-    def end(number: int, _: FrameType | None) -> None:
-        raise _EndedError(number)
-
     # A parent that ignores its children hands that down, and nobody would learn how the command ended.
-    before = {signal.SIGCHLD: signal.signal(signal.SIGCHLD, signal.SIG_DFL)}
-    for each in signals:
-        if signal.getsignal(each) is not signal.SIG_IGN:
-            before[each] = signal.signal(each, end)
+    before = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
-        yield
-    except _EndedError as ended:
+        with raising(signals):
+            yield
+    except SignalledError as ended:
+        if ended.number == signal.SIGINT:
+            raise
         raise click.exceptions.Exit(128 + ended.number) from None
     finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
+        signal.signal(signal.SIGCHLD, before)

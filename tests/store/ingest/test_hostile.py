@@ -98,7 +98,8 @@ def test_a_run_that_is_ended_in_the_middle_is_continued(
     (tmp_path / "log.jsonl").write_bytes(b"".join(native(f"id-{number}") for number in range(3_000)))
     code = (
         "import os, signal, sys\n"
-        "from analyzer.store import batch, inputs, open_store, writing\n"
+        "from analyzer.store import open_store\n"
+        "from analyzer.store.ingest import batch, inputs, writing\n"
         "batch.MAX_EVENTS, inputs.CHUNK = 1_000, 50_000\n"
         "apply, saved = writing.Writer.apply, []\n"
         "def stop(self, sealed):\n"

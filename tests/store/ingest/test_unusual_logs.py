@@ -77,7 +77,7 @@ def test_rows_are_the_same_however_many_share_a_frame(
 
     def read(at_most: int, path: Path) -> tuple[list[object], list[object], list[object]]:
         for place in ("batch", "decoding"):
-            monkeypatch.setattr(f"analyzer.store.{place}.SMALL", at_most)
+            monkeypatch.setattr(f"analyzer.store.ingest.{place}.SMALL", at_most)
         with open_store(path, writable=True) as store:
             total = store.ingest([str(logs)]).total.to_dict()
         (part,) = path.with_suffix(".journal").glob("*.jsonl")

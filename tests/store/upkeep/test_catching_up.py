@@ -99,11 +99,13 @@ class _Searched:
 
 def test_a_journal_that_breaks_off_is_caught_up_with_as_far_as_it_goes(path: Path) -> None:
     """A torn last line is nobody's decision; what stands before it is."""
+    open_store(path, writable=True).close()
+    older = path.read_bytes()
     with open_store(path, writable=True) as store:
         store.decide([("finding.opened", {"finding_id": "f"})])
         store.decide([("finding.resolved", {"finding_id": "f"})])
     (part,) = (path.parent / "s.journal").glob("*.jsonl")
     part.write_bytes(part.read_bytes()[:-20])
-    path.unlink()
+    path.write_bytes(older)
     with open_store(path, writable=True) as store:
         assert store.sql("select finding_id, state from findings").rows() == [("f", "open")]
