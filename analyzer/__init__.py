@@ -1,5 +1,6 @@
 """Event-sourced telemetry and classifier-drift analysis for LLM agents.
 
+What a first program needs stands here; the rest in `analyzer.recovery`, `analyzer.analysis` and `analyzer.report`.
 Names are loaded on first use, so that a program that only appends events never loads the database.
 """
 
@@ -9,73 +10,48 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from analyzer.analysis import check, each_night, overview, spikes, unknowns
-    from analyzer.classifier import Classification, Facts, classify
+    from analyzer import analysis as analysis
+    from analyzer import classifier as classifier
+    from analyzer import errors as errors
+    from analyzer import events as events
+    from analyzer import recovery as recovery
+    from analyzer import report as report
+    from analyzer import store as store
+    from analyzer.analysis import check, overview, spikes, unknowns
+    from analyzer.classifier import Classification, classify
     from analyzer.errors import AnalyzerError
-    from analyzer.events import Event, EventLog
-    from analyzer.recovery import (
-        AgentPool,
-        Backoff,
-        ContextRecovery,
-        ContextRecoveryHook,
-        IterationBudget,
-        IterationBudgetExhaustedError,
-        Policy,
-        RateGuard,
-        RateLimitedError,
-        Retry,
-        RetryWatch,
-        supervise,
-    )
-    from analyzer.store import open_store
+    from analyzer.events import EventLog
+    from analyzer.recovery import ContextRecovery, RateGuard, Retry, supervise
+    from analyzer.store import Store, open_store
 
 _HOMES = {
-    "AgentPool": "analyzer.recovery",
-    "AnalyzerError": "analyzer.errors",
-    "Backoff": "analyzer.recovery",
-    "Classification": "analyzer.classifier",
-    "ContextRecovery": "analyzer.recovery",
-    "ContextRecoveryHook": "analyzer.recovery",
-    "Event": "analyzer.events",
-    "EventLog": "analyzer.events",
-    "Facts": "analyzer.classifier",
-    "check": "analyzer.analysis",
-    "IterationBudget": "analyzer.recovery",
-    "IterationBudgetExhaustedError": "analyzer.recovery",
-    "Policy": "analyzer.recovery",
-    "RateGuard": "analyzer.recovery",
-    "RateLimitedError": "analyzer.recovery",
-    "Retry": "analyzer.recovery",
-    "RetryWatch": "analyzer.recovery",
-    "classify": "analyzer.classifier",
-    "each_night": "analyzer.analysis",
-    "open_store": "analyzer.store",
-    "overview": "analyzer.analysis",
-    "spikes": "analyzer.analysis",
-    "supervise": "analyzer.recovery",
-    "unknowns": "analyzer.analysis",
+    "AnalyzerError": "errors",
+    "Classification": "classifier",
+    "ContextRecovery": "recovery",
+    "EventLog": "events",
+    "RateGuard": "recovery",
+    "Retry": "recovery",
+    "Store": "store",
+    "check": "analysis",
+    "classify": "classifier",
+    "open_store": "store",
+    "overview": "analysis",
+    "spikes": "analysis",
+    "supervise": "recovery",
+    "unknowns": "analysis",
 }
+_ROOMS = ("analysis", "classifier", "errors", "events", "recovery", "report", "store")
 
 __all__ = [
-    "AgentPool",
     "AnalyzerError",
-    "Backoff",
     "Classification",
     "ContextRecovery",
-    "ContextRecoveryHook",
-    "Event",
     "EventLog",
-    "Facts",
-    "IterationBudget",
-    "IterationBudgetExhaustedError",
-    "Policy",
     "RateGuard",
-    "RateLimitedError",
     "Retry",
-    "RetryWatch",
+    "Store",
     "check",
     "classify",
-    "each_night",
     "open_store",
     "overview",
     "spikes",
@@ -86,7 +62,9 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
+        return getattr(import_module(f"analyzer.{_HOMES[name]}"), name)
+    if name in _ROOMS:
+        return import_module(f"analyzer.{name}")
     if name == "__version__":
         from importlib.metadata import PackageNotFoundError, version
 
@@ -98,4 +76,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "__version__"])
+    return sorted([*__all__, *_ROOMS, "__version__"])

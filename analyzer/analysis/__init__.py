@@ -1,30 +1,50 @@
 """Answers → findings. Runs catalogue queries and returns frozen results; prints and renders nothing."""
 
+from analyzer.analysis.detection.finding import Detection
 from analyzer.analysis.nightly.check import check, each_night
-from analyzer.analysis.nightly.findings import Finding
+from analyzer.analysis.nightly.findings import Finding, Scope
 from analyzer.analysis.nightly.night import Night
+from analyzer.analysis.rules.alarms import Alarm, AlarmChanges, alarm_changes
+from analyzer.analysis.rules.churn import ChangedShare, Churn, Rejudged, churn
+from analyzer.analysis.rules.drafts import Draft, Taken
 from analyzer.analysis.rules.template_merging import group
-from analyzer.analysis.rules.unknowns import UnknownGroup, Unknowns, unknowns
+from analyzer.analysis.rules.unknowns import Neighbour, UnknownGroup, Unknowns, unknowns
 from analyzer.analysis.summary.cases import Case
+from analyzer.analysis.summary.changes import Change
+from analyzer.analysis.summary.drifts import Drifts
 from analyzer.analysis.summary.overview import Completeness, Overview, Totals, Verdict, overview
 from analyzer.analysis.summary.spikes import Spikes, spikes
 from analyzer.analysis.tables import Table, json_rows, json_value, table
 from analyzer.analysis.window import Window, window
 
 __all__ = [
+    "Alarm",
+    "AlarmChanges",
     "Case",
+    "Change",
+    "ChangedShare",
+    "Churn",
     "Completeness",
+    "Detection",
+    "Draft",
+    "Drifts",
     "Finding",
+    "Neighbour",
     "Night",
     "Overview",
+    "Rejudged",
+    "Scope",
     "Spikes",
     "Table",
+    "Taken",
     "Totals",
     "UnknownGroup",
     "Unknowns",
     "Verdict",
     "Window",
+    "alarm_changes",
     "check",
+    "churn",
     "each_night",
     "group",
     "json_rows",

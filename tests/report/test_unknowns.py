@@ -9,7 +9,7 @@ from datetime import date, datetime
 import pytest
 
 from analyzer.analysis.rules.alarms import Alarm, AlarmChanges
-from analyzer.analysis.rules.churn import Change, Churn, Rate
+from analyzer.analysis.rules.churn import ChangedShare, Churn, Rejudged
 from analyzer.analysis.rules.unknowns import Neighbour, UnknownGroup, Unknowns
 from analyzer.analysis.window import Window
 from analyzer.report.terminal.churn import render_alarms, render_churn
@@ -33,7 +33,7 @@ GROUP = UnknownGroup(
         "weak_wait", "network_transient", LONG, 0.5, "rule weak_wait knows words that are not here: " + LONG
     ),
 )
-CHANGE = Change("1-0123456789ab", LONG, "unknown", "validation", "r" * 70, 12_345, 9, 9, (LONG,))
+CHANGE = Rejudged("1-0123456789ab", LONG, "unknown", "validation", "r" * 70, 12_345, 9, 9, (LONG,))
 
 
 def _unknowns(*groups: UnknownGroup) -> Unknowns:
@@ -42,10 +42,10 @@ def _unknowns(*groups: UnknownGroup) -> Unknowns:
 
 def _churn(count: int) -> Churn:
     changes = tuple(replace(CHANGE, template=f"{LONG} {number}") for number in range(count))
-    rate = Rate(count, 100)
+    rate = ChangedShare(count, 100)
     import polars as pl
 
-    return Churn("abc", changes, changes, (), rate, rate, Rate(0, 0), 3, 1, 0.625, pl.DataFrame())
+    return Churn("abc", changes, changes, (), rate, rate, ChangedShare(0, 0), 3, 1, 0.625, pl.DataFrame())
 
 
 @pytest.mark.parametrize("width", [60, 80, 120, 200])

@@ -23,7 +23,7 @@ MAX_SAMPLES = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class Rejudged:
     """Errors of one template that go from one reason to another."""
 
     fingerprint: str
@@ -42,7 +42,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Rate:
+class ChangedShare:
     """How many of a kind of thing are judged differently."""
 
     changed: int
@@ -60,15 +60,15 @@ class Churn:
 
     ruleset: str
     """Digest of the ruleset that was tried."""
-    recovered: tuple[Change, ...]
+    recovered: tuple[Rejudged, ...]
     """Unknown before, known after; as all three, those in most sessions first."""
-    regressed: tuple[Change, ...]
+    regressed: tuple[Rejudged, ...]
     """Known before, unknown after."""
-    moved: tuple[Change, ...]
+    moved: tuple[Rejudged, ...]
     """From one known reason to another."""
-    events: Rate
-    groups: Rate
-    sessions: Rate
+    events: ChangedShare
+    groups: ChangedShare
+    sessions: ChangedShare
     """Sessions with a changed error."""
     sessions_freed: int
     """Sessions with an unknown error before and none after."""
@@ -82,7 +82,7 @@ class Churn:
     def to_polars(self) -> pl.DataFrame:
         """One row a change, its `kind` first."""
         rows = [
-            {"kind": kind, **{name: getattr(change, name) for name in Change.__slots__}}
+            {"kind": kind, **{name: getattr(change, name) for name in Rejudged.__slots__}}
             for kind in _KINDS
             for change in getattr(self, kind)
         ]
@@ -145,9 +145,9 @@ def churn(
         recovered=tuple(each for each in changes if each.before == "unknown"),
         regressed=tuple(each for each in changes if each.after == "unknown"),
         moved=tuple(each for each in changes if "unknown" not in (each.before, each.after)),
-        events=Rate(changed.height, frame.height),
-        groups=Rate(_groups(changed), _groups(frame)),
-        sessions=Rate(changed["session_id"].n_unique(), frame["session_id"].n_unique()),
+        events=ChangedShare(changed.height, frame.height),
+        groups=ChangedShare(_groups(changed), _groups(frame)),
+        sessions=ChangedShare(changed["session_id"].n_unique(), frame["session_id"].n_unique()),
         sessions_freed=freed,
         sessions_spoiled=spoiled,
         p_value=mcnemar(freed, spoiled),
@@ -206,7 +206,7 @@ def _groups(frame: pl.DataFrame) -> int:
     return int(frame.select(pl.struct("session_id", "template").n_unique()).item())
 
 
-def _changes(store: Store, changed: pl.DataFrame) -> list[Change]:
+def _changes(store: Store, changed: pl.DataFrame) -> list[Rejudged]:
     rows = (
         changed.group_by("template", "reason", "new_reason", "new_rule")
         .agg(
@@ -228,7 +228,7 @@ def _changes(store: Store, changed: pl.DataFrame) -> list[Change]:
         row["event_id"]: row["message"] for row in store.query("errors-facts", event_ids=wanted).iter_rows(named=True)
     }
     return [
-        Change(
+        Rejudged(
             fingerprint=fingerprint_of(row["template"]),
             template=row["template"],
             before=row["reason"],

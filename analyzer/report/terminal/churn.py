@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from analyzer.analysis.nightly.findings import TITLES
 from analyzer.analysis.rules.alarms import AlarmChanges
-from analyzer.analysis.rules.churn import Change, Churn, Rate
+from analyzer.analysis.rules.churn import ChangedShare, Churn, Rejudged
 from analyzer.report.cells import count, counted, percent
 from analyzer.report.escape import terminal_safe
 from analyzer.report.terminal.monospace import columns, fit, fold
@@ -57,7 +57,7 @@ def render_alarms(found: AlarmChanges, width: int = 80) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _rate(name: str, rate: Rate) -> list[str]:
+def _rate(name: str, rate: ChangedShare) -> list[str]:
     return [name, count(rate.changed), count(rate.total), percent(rate.share)]
 
 
@@ -67,7 +67,7 @@ def _test(found: Churn) -> str:
     return f"{said} (exact McNemar test: p = {found.p_value:.2g})."
 
 
-def _changes(title: str, changes: tuple[Change, ...], size: int) -> list[str]:
+def _changes(title: str, changes: tuple[Rejudged, ...], size: int) -> list[str]:
     if not changes:
         return []
     lines = ["", title]

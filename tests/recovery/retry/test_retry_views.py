@@ -66,7 +66,8 @@ def test_every_outcome_stands_in_the_views(memory: Store, clock: FakeClock, log:
 
 FLAKY_AGENT = """
 import sys, time
-from analyzer import EventLog, RateGuard, RateLimitedError, Retry
+from analyzer import EventLog, RateGuard, Retry
+from analyzer.recovery import RateLimitedError
 folder, mode = sys.argv[1:]
 log, guard = EventLog(folder + "/telemetry"), RateGuard(folder + "/limits")
 retry = Retry(mode, provider="example", log=log, guard=guard, session="s-9")
