@@ -1,12 +1,8 @@
-"""Judging in a process of its own: chunks of facts come in on stdin, their answers go out on stdout.
-
-A pool of `multiprocessing` would import the main module of its host again, and run a script without a guard twice.
-"""
+"""Judging in a process of its own: chunks of facts come in on stdin, their answers go out on stdout."""
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -17,19 +13,15 @@ from typing import Self
 
 from analyzer.classifier.batch import Answer, judge_json
 from analyzer.classifier.rules.loading import ruleset_for
+from analyzer.interpreter import start
 
 
 class Judge:
     """One such process. Use as a context manager."""
 
     def __init__(self, rules_path: str | None, digest: str) -> None:
-        path = os.pathsep.join(entry for entry in sys.path if entry)
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", "from analyzer.classifier.parallel import serve; serve()"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": path},
-        )
+        served = "from analyzer.classifier.parallel import serve; serve()"
+        self._process = start("-c", served, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self._send(json.dumps([rules_path, digest]))
 
     def answers(self, chunk: Sequence[str]) -> list[Answer]:

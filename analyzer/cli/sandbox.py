@@ -11,13 +11,13 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import IO, Any
 
 from analyzer.errors import LIMIT, UNREADABLE, AnalyzerError, LimitError
+from analyzer.interpreter import start
 
 _KEPT = ("PYTHONHOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 """All of the environment that an interpreter may need to start; tokens and proxies stay here."""
@@ -81,12 +81,13 @@ def answer(request: Request) -> Iterator[Answered]:
 
 def _run(request: Request, content: IO[bytes]) -> int:
     """The exit code of the process that answers; negative for a signal."""
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "analyzer.cli.sandboxed"],
+    process = start(
+        "-m",
+        "analyzer.cli.sandboxed",
+        environment={**{name: os.environ[name] for name in _KEPT if name in os.environ}, **_OWN},
         stdin=subprocess.PIPE,
         stdout=content,
         stderr=None if os.environ.get("ANALYZER_DEBUG") else subprocess.DEVNULL,
-        env=_environment(),
         close_fds=True,
         # Ctrl-C reaches this process alone, which then ends the other one without asking.
         process_group=0,
@@ -102,19 +103,6 @@ def _run(request: Request, content: IO[bytes]) -> int:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
-
-
-def _environment() -> dict[str, str]:
-    """A few settings, and where modules are found: as here, but never in the working directory."""
-    from pathlib import Path
-
-    import analyzer
-
-    home = str(Path(str(analyzer.__file__)).resolve().parent.parent)
-    path = [entry for entry in sys.path if os.path.isabs(entry)]
-    paths = os.pathsep.join(path if home in path else [home, *path])
-    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
-    return {**kept, **_OWN, "PYTHONPATH": paths}
 
 
 def _header(line: bytes) -> dict[str, Any] | None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 from contextlib import suppress
 
 from analyzer.events import Event
 from analyzer.events.codec import decode
 from analyzer.events.times import now
+from analyzer.interpreter import start
 from analyzer.store.ingest.discovery import SELF_TEST_FOLDER
 
 SECONDS = 0.2
@@ -53,16 +53,8 @@ class _FailedError(Exception):
 
 
 def _append(trial: str) -> list[str]:
-    path = os.pathsep.join(entry for entry in sys.path if entry)
     writers = [
-        subprocess.Popen(  # noqa: S603 - this interpreter, and our own text
-            [sys.executable, "-c", _WRITER, trial, str(SECONDS)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "PYTHONPATH": path},
-        )
+        start("-c", _WRITER, trial, str(SECONDS), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         for _ in range(2)
     ]
     answers: list[str] = []
@@ -73,10 +65,10 @@ def _append(trial: str) -> list[str]:
     for writer in writers:
         with suppress(BrokenPipeError):  # one that has died says so below
             assert writer.stdin is not None
-            writer.stdin.write("\n")
+            writer.stdin.write(b"\n")
             writer.stdin.flush()
     for writer in writers:
-        out, err = writer.communicate()
+        out, err = (said.decode("utf-8", "replace") for said in writer.communicate())
         if writer.returncode:
             raise _FailedError(err.strip().splitlines()[-1] if err.strip() else "a writer died")
         answers += out.split()

@@ -22,6 +22,7 @@ import msgspec
 import polars as pl
 
 from analyzer.events.rows import Decoded, RowDecoder, Rows
+from analyzer.interpreter import start
 from analyzer.store.ingest.blocks import Stretch
 from analyzer.store.ingest.inputs import CHUNK
 from analyzer.store.ingest.staging import SMALL, staged
@@ -151,14 +152,13 @@ def _settled(stretch: Stretch, told: Future[Told | None] | Told | None) -> tuple
 
 
 def _started() -> subprocess.Popen[bytes]:
-    # A pool of `multiprocessing` would import its host's main module again, and run a script without a guard twice.
-    path = os.pathsep.join(os.path.abspath(entry) for entry in sys.path)
-    return subprocess.Popen(
-        [sys.executable, "-P", "-c", "from analyzer.store.ingest.decoding import serve; serve()"],
+    return start(
+        "-c",
+        "from analyzer.store.ingest.decoding import serve; serve()",
+        environment={**os.environ, "POLARS_MAX_THREADS": "1"},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": path, "POLARS_MAX_THREADS": "1"},
     )
 
 

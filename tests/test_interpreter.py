@@ -1,0 +1,96 @@
+"""Interpreters that the package starts: nothing in the working directory is imported in place of a library."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from analyzer import interpreter
+from analyzer.classifier import default_ruleset
+from analyzer.classifier.parallel import judge_in_parallel
+from analyzer.cli import sandbox
+from analyzer.store import open_store
+from analyzer.store.doctor.append_test import appending_works
+from analyzer.store.ingest import decoding
+
+LINE = b'{"v":1,"id":"a","type":"t","timestamp":"2026-11-02T08:00:00Z","sessionId":null,"payload":{}}\n'
+
+
+def judges(_: Path) -> bool:
+    """The rules judge a fact in a process of their own."""
+    [[answer]] = judge_in_parallel([['{"status":429}']], None, default_ruleset().digest, 1)
+    return answer[0] == "rate_limited"
+
+
+def answers(folder: Path) -> bool:
+    """The sandbox of `analyzer sql` gives an answer."""
+    with open_store(folder / "s.duckdb", writable=True) as store:
+        store.ingest([])
+    request = sandbox.Request(str(folder / "s.duckdb"), "select 1 as one", 1, "csv", None, 60, 10**9)
+    with sandbox.answer(request) as answered:
+        return answered.content.read() == b'"one"\n1\n'
+
+
+def decodes(_: Path) -> bool:
+    """The second process of an ingest decodes a block."""
+    with decoding.SecondProcess() as second:
+        second._gone = False  # on a machine with one processor, too
+        told = second._ask(LINE, datetime(2026, 11, 2, tzinfo=UTC), False)
+    return told is not None and len(told.events) == 1  # type: ignore[arg-type]
+
+
+def appends(folder: Path) -> bool:
+    """The doctor's two writers append to a log."""
+    return appending_works(str(folder))[1] == ""
+
+
+@pytest.mark.parametrize("work", [judges, answers, decodes, appends], ids=lambda work: work.__name__)
+@pytest.mark.parametrize("entry", ["", ".", "the directory itself"])
+def test_a_file_in_the_working_directory_is_no_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, work: Callable[[Path], bool], entry: str
+) -> None:
+    """Whether this program would look there or not, the work is done, and no such file is run."""
+    hostile, working = tmp_path / "hostile", tmp_path / "working"
+    hostile.mkdir()
+    working.mkdir()
+    for name in ("json", "duckdb", "msgspec", "polars", "re2", "analyzer"):
+        (hostile / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'a').close()\n", "utf-8")
+    monkeypatch.chdir(hostile)
+    monkeypatch.setattr(sys, "path", [str(hostile) if entry.startswith("the") else entry, *sys.path])
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([entry, str(hostile)]))
+    assert work(working)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_the_package_is_found_in_the_working_directory_when_it_lies_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A checkout that nobody installed works from within."""
+    home = Path(interpreter.__file__).parent.parent
+    monkeypatch.chdir(home)
+    monkeypatch.setattr(sys, "path", ["", *(entry for entry in sys.path if Path(entry) != home)])
+    said = "import analyzer, json, sys; print(json.dumps([analyzer.__file__, sys.path[0]]))"
+    with interpreter.start("-c", said, stdout=-1) as process:
+        assert json.loads(process.communicate()[0]) == [str(home / "analyzer" / "__init__.py"), str(home)]
+
+
+def test_a_removed_working_directory_keeps_nothing_from_starting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A daemon may outlive the directory that it was started in."""
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with interpreter.start("-c", "import analyzer; print('up')", stdout=-1) as process:
+        assert process.communicate()[0] == b"up\n"
+
+
+def test_nothing_else_starts_an_interpreter() -> None:
+    """A fifth place would have to keep the working directory out by itself."""
+    package = Path(interpreter.__file__).parent
+    naming = [path.name for path in package.rglob("*.py") if "sys.executable" in path.read_text("utf-8")]
+    assert naming == ["interpreter.py"]
