@@ -5,17 +5,16 @@ Invariant: an error leaves the loop exactly as it was raised, once it is over; u
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
 
 from analyzer.recovery.limits.guard import RateLimitedError
-from analyzer.recovery.limits.state_file import StateError
-from analyzer.recovery.retry.chain import Chain, Setting
-from analyzer.recovery.retry.step import Step
+from analyzer.recovery.retry.calls import CallChain, Setting
+from analyzer.recovery.retry.step import Step, wait, wait_async
 from analyzer.recovery.waiting import WaitCancelledError
 
 _LEAVES_LOOPS = (StopIteration, StopAsyncIteration)
@@ -49,7 +48,7 @@ class Attempts:
 
     def __init__(
         self,
-        chain: Chain,
+        chain: CallChain,
         setting: Setting,
         helps: Mapping[str, Callable[[], Any]],
         cancel: threading.Event | None,
@@ -98,25 +97,10 @@ class Attempts:
                 self._done = True
                 raise StopIteration
             if self._has_to_wait(step, error):
-                self._waited(self._wait(step), error)
+                with self._timed():
+                    refused = wait(step, *self._setting.waits, self._cancel)
+                self._waited(refused, error)
         return self._next()
-
-    def _wait(self, step: Step) -> RateLimitedError | None:
-        """Waits as the step says; the refusal of a guard whose limit has grown too long."""
-        setting = self._setting
-        begun = setting.clock.monotonic()
-        try:
-            if step.block_seconds is not None:
-                with contextlib.suppress(StateError):  # a guard that breaks holds nobody back
-                    setting.guard.block_until_ready(
-                        setting.guarded, max_wait_seconds=setting.policy.max_wait_seconds, cancel=self._cancel
-                    )
-            setting.clock.sleep(step.delay_seconds, self._cancel)
-        except RateLimitedError as refused:
-            return refused
-        finally:
-            self._chain.waited(setting.clock.monotonic() - begun)
-        return None
 
     # The loop of coroutines: the same, but nothing that touches files or locks runs on the event loop.
 
@@ -141,24 +125,10 @@ class Attempts:
                 self._done = True
                 raise StopAsyncIteration
             if self._has_to_wait(step, error):
-                self._waited(await self._wait_async(step), error)
+                with self._timed():
+                    refused = await wait_async(step, *self._setting.waits, self._cancel)
+                self._waited(refused, error)
         return self._next()
-
-    async def _wait_async(self, step: Step) -> RateLimitedError | None:
-        setting = self._setting
-        begun = setting.clock.monotonic()
-        try:
-            if step.block_seconds is not None:
-                with contextlib.suppress(StateError):
-                    await setting.guard.block_until_ready_async(
-                        setting.guarded, max_wait_seconds=setting.policy.max_wait_seconds, cancel=self._cancel
-                    )
-            await setting.clock.sleep_async(step.delay_seconds, self._cancel)
-        except RateLimitedError as refused:
-            return refused
-        finally:
-            self._chain.waited(setting.clock.monotonic() - begun)
-        return None
 
     # What both share.
 
@@ -179,8 +149,16 @@ class Attempts:
     def _has_to_wait(self, step: Step, error: BaseException | None) -> bool:
         """Whether there is a wait, be it of no length: a cancel flag is looked at in waits."""
         if error is not None:
-            self._chain.scheduled(step)
+            self._chain.retry_scheduled(step.seconds)
         return error is not None or step.block_seconds is not None
+
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
+        begun = self._setting.clock.monotonic()
+        try:
+            yield
+        finally:
+            self._chain.waited(self._setting.clock.monotonic() - begun)
 
     def _waited(self, refused: RateLimitedError | None, error: BaseException | None) -> None:
         """The wait is over; where the guard refused after all, the chain is."""

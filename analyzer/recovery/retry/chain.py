@@ -1,243 +1,169 @@
-"""One chain of calls: what comes after a failure, decided without waiting and without knowing who waits.
+"""A retry chain, of calls or of starts of a command: how often it was tried, whether it goes on, and its events.
 
-Invariant: every chain ends. Each reason has its own allowance of calls, and no reason gives back another's.
+Invariant: a chain begins with its first retry and is settled once. A failure that nobody tries again belongs to no
+chain: it carries its own outcome. Without a log nothing is written and nothing else changes.
 """
 
 from __future__ import annotations
 
-import random
+import dataclasses
+import os
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
-from analyzer.classifier import Classification, classify
-from analyzer.recovery.context.conversation import Compression
-from analyzer.recovery.limits.guard import RateGuard, RateLimitedError
-from analyzer.recovery.limits.headers import response_headers
-from analyzer.recovery.limits.state_file import StateError
-from analyzer.recovery.retry.advice import Credential, advice, calls, said
-from analyzer.recovery.retry.budget import IterationBudget, IterationBudgetExhaustedError
-from analyzer.recovery.retry.events import Trail
-from analyzer.recovery.retry.policy import Policy
-from analyzer.recovery.retry.step import Step, asked_seconds, limit_step
-from analyzer.recovery.waiting import Clock
-
-_HELP = {"context_overflow": "compress", "tool_not_found": "reprobe"}
-"""Reasons that are tried again only when the caller mends the cause first, and how it does."""
+if TYPE_CHECKING:
+    from analyzer.classifier import Classification
+    from analyzer.events import EventLog
+    from analyzer.recovery.context.conversation import Compression
+    from analyzer.recovery.retry.budget import IterationBudget
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """What all chains of one `Retry` share."""
+@dataclass(slots=True)
+class Chain:
+    """The state of one chain, and what it leaves in the log."""
 
     caller: str
-    provider: str | None
-    policy: Policy
-    guard: RateGuard
-    clock: Clock
-    budget: IterationBudget | None
-    credential: Credential | None
-    rng: random.Random | None
+    log: EventLog | None = None
+    session: str | None = None
+    provider: str | None = None
+    operation: str = field(default_factory=lambda: os.urandom(16).hex())
+    attempt: int = 0
+    """1-based number of the try that is under way or has just ended; 0 before the first one."""
+    waited_seconds: float = 0.0
+    """Between tries."""
+    reason: str = "unknown"
+    """Of the last failure."""
+    begun: bool = False
+    """Whether there is a chain: a failure was, or is about to be, tried again."""
+    settled: bool = False
+    _failures: Counter[str] = field(default_factory=Counter)
+
+    def count(self, reason: str) -> int:
+        """Counts a failure; how many there were for this reason, which has an allowance of its own."""
+        self.reason = reason
+        self._failures[reason] += 1
+        return self._failures[reason]
 
     @property
-    def guarded(self) -> str:
-        """The name that the guard keeps the limits under."""
-        return self.provider or self.caller
+    def spent_as(self) -> str:
+        """The outcome of a chain whose last failure had no try left."""
+        return "escalated" if self.reason == "context_overflow" else "exhausted"
 
+    def ends_as(self, *, retried: bool, left: int, waits: bool = True) -> str | None:
+        """The outcome of the chain after the failure just counted; None where another try comes.
 
-class Chain:
-    """The state of one operation. `failed` says what comes next, or None when the error surfaces."""
-
-    def __init__(self, setting: Setting, trail: Trail, helps: frozenset[str]) -> None:
-        self.attempt = 0
-        """Calls begun so far."""
-        self._waited_seconds = 0.0
-        self._setting = setting
-        self._trail = trail
-        self._helps = helps
-        self._failures: Counter[str] = Counter()
-        self._backoffs = 0
-        self._verdict: Classification | None = None
-
-    def admit(self) -> Step | None:
-        """What has to happen before the first call; None where a silent policy leaves it out.
-
-        Raises:
-            RateLimitedError: the guard says no, and the policy says not to wait.
+        `retried`: this reason is tried again at all. `left`: so many more tries are allowed. `waits`: the wait before
+        the next one is no longer than allowed.
         """
-        setting, policy = self._setting, self._setting.policy
-        try:
-            state = setting.guard.state(setting.guarded)
-        except StateError:
-            return Step()  # a guard that cannot be read guards nothing; the provider will say it itself
-        if state.ready:
-            return Step()
-        if policy.wait_when_blocked and state.wait_seconds <= policy.max_wait_seconds:
-            # The jitter keeps those apart who waited for the same limit.
-            return Step(block_seconds=state.wait_seconds, delay_seconds=policy.backoff.delay_seconds(0, setting.rng))
-        refused = self.short_circuit(state.reset_at)
-        if not policy.silent:
-            raise refused
-        return None
+        if retried and left <= 0:
+            # Where the first failure was the last one allowed, nothing was tried that could be exhausted.
+            return self.spent_as if self.begun else "surfaced"
+        return None if retried and waits else "surfaced"
 
-    def short_circuit(self, reset_at: datetime | None) -> RateLimitedError:
-        """The call is not made at all; the error that says so."""
-        self._trail.call_short_circuited(self._setting.guarded, reset_at)
-        return RateLimitedError(self._setting.guarded, reset_at)
+    def error_classified(
+        self,
+        verdict: Classification,
+        *,
+        action: str,
+        left: int | None = 0,
+        again: bool,
+        outcome: str | None = None,
+        at: datetime | None = None,
+        **step: Any,
+    ) -> None:
+        """Logs that a try failed. `again`: another one comes. `left`: so many are allowed; None where nobody knows.
 
-    def failed(self, error: BaseException) -> Step | None:
-        """A call raised. None: it is over, and the error surfaces with a note that says what to do."""
-        policy = self._setting.policy
-        self._verdict = verdict = classify(error, at=self._setting.clock.now())
-        reason = verdict.reason
-        self._failures[reason] += 1
-        needed = _HELP.get(reason)
-        helped = needed in self._helps
-        tried_again = helped if needed is not None else verdict.retryable
-        allowed = policy.attempts_for(reason, helped=helped) if tried_again else self._failures[reason]
-        step = self._step(error, verdict, needed)
-        outcome = None
-        if verdict.detail == "aborted":
-            outcome = "aborted"
-        elif tried_again and self._failures[reason] >= allowed:
-            outcome = "escalated" if reason == "context_overflow" else "exhausted"
-        elif not tried_again or step.seconds > policy.max_wait_seconds:
-            outcome = "surfaced"
-        if outcome in ("escalated", "exhausted") and not self._trail.begun:
-            outcome = "surfaced"  # the policy allows one call: nothing was tried that could be exhausted
-        again = outcome is None and not policy.silent
-        self._trail.error_classified(
-            verdict,
-            action=self._action(verdict, tried_again),
-            attempt=self.attempt,
-            max_attempts=self.attempt + allowed - self._failures[reason],
-            again=again,
-            outcome=None if policy.silent else outcome,
-        )
-        if policy.silent:
-            return None
-        if outcome is not None:
-            self._over(error, outcome)
-            return None
-        self._spend(error)
-        return step
-
-    def helped(self, result: object, error: BaseException) -> bool:
-        """The help for the last failure was given; False when it came to nothing, and the error surfaces."""
-        verdict = self._known()
-        if verdict.reason != "context_overflow":
-            return True
-        change = result if isinstance(result, Compression) else None
-        self._trail.context_changed(change)
-        if change is None:
-            self._over(error, "escalated")
-        return change is not None
-
-    def scheduled(self, step: Step) -> None:
-        """The next call will come after a wait."""
-        self._trail.retry_scheduled(self._known().reason, attempt=self.attempt, delay_seconds=step.seconds)
-
-    def waited(self, seconds: float) -> None:
-        """A wait is over, or was cut short; one before the first call is no retry's."""
-        if self.attempt:
-            self._waited_seconds += seconds
-
-    def still_limited(self, error: BaseException) -> None:
-        """While it waited, the limit grew longer than the policy waits for: the error surfaces."""
-        self._over(error, "surfaced")
-
-    def left(self) -> None:
-        """An error ends the chain between two calls; what has not been settled yet surfaced."""
-        if self._verdict is not None:
-            self._settle("surfaced")
-
-    def succeeded(self, *, cache_hit: bool) -> None:
-        """A call returned."""
-        if self.attempt > 1:
-            self._settle("recovered")
-            if cache_hit and self._setting.budget is not None:
-                self._setting.budget.refund(1)
-
-    def aborted(self, error: BaseException, *, in_call: bool) -> None:
-        """Somebody stopped the chain: in a call, or in the wait before one."""
-        if in_call:
-            verdict = classify(error, at=self._setting.clock.now())
-            self._verdict = self._verdict or verdict
-            self._trail.error_classified(
-                verdict,
-                action="record",
-                attempt=self.attempt,
-                max_attempts=self.attempt,
-                again=False,
-                outcome="aborted",
-            )
-        if self._verdict is not None:
-            self._settle("aborted")
-
-    def _action(self, verdict: Classification, tried_again: bool) -> str:
-        """What this caller does, which may be less or more than the table advises."""
-        if self._setting.policy.silent or verdict.detail == "aborted":
-            return "record"
-        if not tried_again:
-            return "surface"
-        return verdict.action if verdict.retryable else "retry"
-
-    def _step(self, error: BaseException, verdict: Classification, needed: str | None) -> Step:
-        if needed is not None:
-            return Step(help=needed)
-        setting = self._setting
-        now = setting.clock.now()
-        if verdict.reason != "rate_limited":
-            return Step(delay_seconds=max(self._backoff(), asked_seconds(verdict, now) or 0.0))
-        # The guard holds the wait; behind it the jitter starts anew.
-        self._backoffs = 0
-        headers = response_headers(error) or verdict.facts.headers
-        return limit_step(setting.guard, setting.guarded, verdict, headers, now, self._backoff())
-
-    def _backoff(self) -> float:
-        self._backoffs += 1
-        return self._setting.policy.backoff.delay_seconds(self._backoffs - 1, self._setting.rng)
-
-    def _spend(self, error: BaseException) -> None:
-        budget = self._setting.budget
-        if budget is None:
+        `outcome` is what becomes of the failure where there is no chain: None where nobody is told. `step` is what a
+        supervised run knows besides.
+        """
+        self.begun = self.begun or again
+        if self.log is None:
             return
-        try:
-            budget.consume(1)
-        except IterationBudgetExhaustedError as exhausted:
-            self._trail.budget_exhausted(budget)
-            self._settle("exhausted", ended_by="iteration_budget")
-            verdict = self._known()
-            exhausted.add_note(
-                f"{self._setting.caller}: the iteration budget ended the retries after {calls(self.attempt)}; "
-                f"what failed is {verdict.reason}{said(verdict)}"
+        place: dict[str, Any] = {"outcome": outcome}
+        if self.begun:
+            most = None if left is None else self.attempt + left
+            place = {"operation": self.operation, "attempt": self.attempt, "max_attempts": most}
+        known = {key: value for key, value in {**place, **step}.items() if value is not None}
+        self.log.error_classified(
+            verdict,
+            session=self.session,
+            at=at,
+            caller=self.caller,
+            action=action,
+            provider=verdict.provider or self.provider,
+            **known,
+        )
+
+    def retry_scheduled(self, delay_seconds: float) -> None:
+        """Logs that another try comes after a wait."""
+        if self.log is not None:
+            self.log.retry_scheduled(
+                session=self.session,
+                operation=self.operation,
+                caller=self.caller,
+                reason=self.reason,
+                attempt=self.attempt,
+                delay_seconds=round(delay_seconds, 6),
             )
-            raise exhausted from error
 
-    def _over(self, error: BaseException, outcome: str) -> None:
-        setting = self._setting
-        self._settle(outcome)
-        note = advice(
-            self._known(),
-            caller=setting.caller,
-            provider=setting.provider,
-            credential=setting.credential,
-            error=error,
-            outcome=outcome,
-            attempts=self.attempt,
-        )
-        if outcome != "aborted":
-            error.add_note(note)
+    def settle(self, outcome: str, ended_by: str | None = None) -> None:
+        """Ends the chain, if there is one, and logs it; only the first time counts.
 
-    def _settle(self, outcome: str, ended_by: str | None = None) -> None:
-        self._trail.retry_settled(
-            self._known().reason,
-            outcome,
-            attempts=self.attempt,
-            waited_seconds=self._waited_seconds,
-            ended_by=ended_by,
-        )
+        An exhausted `network_transient` ends as `network_permanent`, unless something else than its errors ended it
+        (`ended_by`).
+        """
+        if self.settled or not self.begun:
+            return
+        self.settled = True
+        reason = self.reason
+        if (reason, outcome, ended_by) == ("network_transient", "exhausted", None):
+            reason = "network_permanent"
+        if self.log is not None:
+            self.log.retry_settled(
+                session=self.session,
+                operation=self.operation,
+                caller=self.caller,
+                reason=reason,
+                outcome=outcome,
+                attempts=self.attempt,
+                waited_seconds=round(self.waited_seconds, 6),
+                **({"ended_by": ended_by} if ended_by else {}),
+            )
 
-    def _known(self) -> Classification:
-        assert self._verdict is not None  # asked for only after a failure
-        return self._verdict
+    def call_short_circuited(self, provider: str, reset_at: datetime | None) -> None:
+        """Logs that nothing was tried, because the provider is known to refuse."""
+        if self.log is not None:
+            from analyzer.events.times import format_time
+
+            self.log.call_short_circuited(
+                session=self.session,
+                caller=self.caller,
+                provider=provider,
+                reason="rate_limited",
+                reset_at=None if reset_at is None else format_time(reset_at),
+            )
+
+    def context_changed(self, change: Compression | None) -> None:
+        """Logs that the conversation was made smaller for the next call, or could not be."""
+        if self.log is None:
+            return
+        if change is None:
+            self.log.context_unrecovered(session=self.session, caller=self.caller, attempt=1)
+        else:
+            self.log.context_recovered(
+                session=self.session, caller=self.caller, attempt=1, **dataclasses.asdict(change)
+            )
+
+    def budget_exhausted(self, budget: IterationBudget) -> None:
+        """Logs that no iteration was left for the retry that was due."""
+        if self.log is not None:
+            self.log.budget_exhausted(
+                session=self.session,
+                operation=self.operation,
+                caller=self.caller,
+                consumed=budget.consumed,
+                refunded=budget.refunded,
+                limit=budget.limit,
+            )

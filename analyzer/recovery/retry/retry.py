@@ -17,8 +17,7 @@ from analyzer.recovery.limits.guard import RateGuard
 from analyzer.recovery.retry.advice import Credential
 from analyzer.recovery.retry.attempts import Attempts
 from analyzer.recovery.retry.budget import IterationBudget
-from analyzer.recovery.retry.chain import Chain, Setting
-from analyzer.recovery.retry.events import Trail
+from analyzer.recovery.retry.calls import CallChain, Setting
 from analyzer.recovery.retry.policy import Policy
 from analyzer.recovery.waiting import SYSTEM_CLOCK, Clock
 
@@ -134,5 +133,5 @@ class Retry:
             for name, function in (("compress", self._compress), ("reprobe", self._reprobe))
             if function is not None
         }
-        trail = Trail(self._setting.caller, self._log, self._session, self._setting.provider)
-        return Attempts(Chain(self._setting, trail, frozenset(helps)), self._setting, helps, self._cancel)
+        chain = CallChain(self._setting, frozenset(helps), self._log, self._session)
+        return Attempts(chain, self._setting, helps, self._cancel)

@@ -5,15 +5,17 @@ Invariant: what a provider refuses for is on the guard's record before anybody w
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from analyzer.recovery.limits.guard import DEFAULT_BLOCK_SECONDS, RateGuard
+from analyzer.recovery.limits.guard import DEFAULT_BLOCK_SECONDS, RateGuard, RateLimitedError
 from analyzer.recovery.limits.state_file import StateError
 
 if TYPE_CHECKING:
     from analyzer.classifier import Classification
+    from analyzer.recovery.waiting import Clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,50 @@ def asked_seconds(verdict: Classification, now: datetime) -> float | None:
         return verdict.retry_after_seconds
     if verdict.reset_at is not None:
         return max(0.0, (verdict.reset_at - now).total_seconds())
+    return None
+
+
+def wait(
+    step: Step,
+    guard: RateGuard,
+    provider: str,
+    max_wait_seconds: float,
+    clock: Clock,
+    cancel: threading.Event | None,
+) -> RateLimitedError | None:
+    """Waits as a step says; the guard's refusal where the limit has grown longer meanwhile than `max_wait_seconds`.
+
+    Raises:
+        WaitCancelledError: `cancel` was set.
+    """
+    if step.block_seconds is not None:
+        try:
+            guard.block_until_ready(provider, max_wait_seconds=max_wait_seconds, cancel=cancel)
+        except RateLimitedError as refused:
+            return refused
+        except StateError:
+            pass  # a guard that breaks holds nobody back
+    clock.sleep(step.delay_seconds, cancel)
+    return None
+
+
+async def wait_async(
+    step: Step,
+    guard: RateGuard,
+    provider: str,
+    max_wait_seconds: float,
+    clock: Clock,
+    cancel: threading.Event | None,
+) -> RateLimitedError | None:
+    """`wait` for coroutines."""
+    if step.block_seconds is not None:
+        try:
+            await guard.block_until_ready_async(provider, max_wait_seconds=max_wait_seconds, cancel=cancel)
+        except RateLimitedError as refused:
+            return refused
+        except StateError:
+            pass
+    await clock.sleep_async(step.delay_seconds, cancel)
     return None
 
 

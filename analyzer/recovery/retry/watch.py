@@ -10,23 +10,14 @@ import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar, cast
 
 from analyzer.classifier import Classification, classify
 from analyzer.events import EventLog
-from analyzer.recovery.retry.events import Trail
+from analyzer.recovery.retry.chain import Chain
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-
-@dataclass(slots=True)
-class _Watched:
-    trail: Trail
-    reason: str = "unknown"
-    attempts: int = 1
-    waited_seconds: float = 0.0
 
 
 class RetryWatch:
@@ -41,7 +32,7 @@ class RetryWatch:
         self._caller = caller
         self._session = session
         self._provider = provider
-        self._current: ContextVar[_Watched | None] = ContextVar("analyzer_retry_watch", default=None)
+        self._current: ContextVar[Chain | None] = ContextVar("analyzer_retry_watch", default=None)
 
     def __call__(self, function: Callable[P, T]) -> Callable[P, T]:
         """Decorates a function or a coroutine function that some library retries."""
@@ -64,15 +55,15 @@ class RetryWatch:
     @contextmanager
     def chain(self) -> Iterator[None]:
         """One chain of calls, as a `with` around the other library's loop."""
-        watched = _Watched(Trail(self._caller, self._log, self._session, self._provider))
-        token = self._current.set(watched)
+        chain = Chain(self._caller, self._log, self._session, self._provider, attempt=1)
+        token = self._current.set(chain)
         try:
             yield
         except BaseException as error:
-            self._ended(watched, error)
+            _ended(chain, error)
             raise
         else:
-            self._settle(watched, "recovered")
+            chain.settle("recovered")
         finally:
             self._current.reset(token)
 
@@ -88,35 +79,26 @@ class RetryWatch:
 
     def _failed(self, error: BaseException | None, attempt: int, wait_seconds: float) -> None:
         """A failure that the other library is about to retry."""
-        watched = self._current.get()
-        if watched is not None:
-            watched.attempts = attempt + 1
-            watched.waited_seconds += wait_seconds
-        if error is None:
-            return
-        verdict = classify(error)
-        if watched is None:
-            Trail(self._caller, self._log, self._session, self._provider).error_classified(
-                verdict, action="retry", attempt=attempt, again=False
-            )
-            return
-        watched.reason = verdict.reason
-        watched.trail.error_classified(verdict, action="retry", attempt=attempt, again=True)
-        watched.trail.retry_scheduled(verdict.reason, attempt=attempt, delay_seconds=wait_seconds)
+        current = self._current.get()
+        chain = current or Chain(self._caller, self._log, self._session, self._provider)
+        if error is not None:
+            verdict = classify(error)
+            chain.reason, chain.attempt = verdict.reason, attempt
+            chain.error_classified(verdict, action="retry", left=None, again=current is not None)
+            if current is not None:
+                chain.retry_scheduled(wait_seconds)
+        chain.attempt = attempt + 1
+        chain.waited_seconds += wait_seconds
 
-    def _ended(self, watched: _Watched, error: BaseException) -> None:
-        verdict = classify(_last(error))
-        outcome = _outcome(verdict, error, watched.trail.begun)
-        action = "record" if outcome == "aborted" else "surface"
-        watched.trail.error_classified(verdict, action=action, attempt=watched.attempts, again=False, outcome=outcome)
-        if outcome != "aborted" or not watched.trail.begun:
-            watched.reason = verdict.reason
-        self._settle(watched, outcome)
 
-    def _settle(self, watched: _Watched, outcome: str) -> None:
-        watched.trail.retry_settled(
-            watched.reason, outcome, attempts=watched.attempts, waited_seconds=watched.waited_seconds
-        )
+def _ended(chain: Chain, error: BaseException) -> None:
+    verdict = classify(_last(error))
+    outcome = _outcome(verdict, error, chain.begun)
+    action = "record" if outcome == "aborted" else "surface"
+    chain.error_classified(verdict, action=action, left=None, again=False, outcome=outcome)
+    if outcome != "aborted":
+        chain.reason = verdict.reason
+    chain.settle(outcome)
 
 
 def _last(error: BaseException) -> BaseException:

@@ -12,7 +12,6 @@ from analyzer.errors import BUSY, AnalyzerError
 from analyzer.recovery.supervision.chain import BACKOFF
 
 if TYPE_CHECKING:
-    from analyzer.events import EventLog
     from analyzer.recovery.supervision.plan import Plan
 
 
@@ -60,16 +59,3 @@ def admit(plan: Plan) -> None:
     if waited > 0:
         # The jitter keeps those apart who waited for the same limit.
         plan.clock.sleep(BACKOFF.delay_seconds(0), plan.cancel)
-
-
-def log_refused(log: EventLog, refused: NotAdmittedError, *, agent: str, session: str) -> None:
-    """`call.short_circuited`."""
-    from analyzer.events.times import format_time
-
-    log.call_short_circuited(
-        caller=agent,
-        provider=refused.provider,
-        reason="rate_limited",
-        reset_at=None if refused.reset_at is None else format_time(refused.reset_at),
-        session=session,
-    )

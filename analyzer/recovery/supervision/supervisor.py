@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from analyzer.errors import TIMED_OUT, AnalyzerError
 from analyzer.recovery.process.group import NotStartedError
 from analyzer.recovery.process.signals import held_back
-from analyzer.recovery.supervision.admission import NotAdmittedError, admit, log_refused
-from analyzer.recovery.supervision.chain import Chain
+from analyzer.recovery.supervision.admission import NotAdmittedError, admit
+from analyzer.recovery.supervision.chain import CommandChain
 from analyzer.recovery.supervision.instance import Ending, Instance, Streams
 from analyzer.recovery.supervision.plan import Limits, Plan, Run
 from analyzer.recovery.supervision.step_error import RelayHaltedError, StepError, start_error, step_error
@@ -92,17 +92,10 @@ def supervise(
 class _Supervisor:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self._chain = Chain(
-            plan.agent,
-            plan.provider,
-            plan.limits.retries,
-            plan.limits.max_wait_seconds,
-            lambda: self._log,
-            lambda: self._guard,
-        )
+        self._chain = CommandChain(plan, lambda: self._guard)
         self._version: str | None = None
         self.relay: Relay | None = None
-        self.session = f"run-{self._chain.operation}"
+        self.session = self._chain.session = f"run-{self._chain.operation}"
         """The first that the stream names; one of our own until then."""
         self._named = False
 
@@ -131,7 +124,7 @@ class _Supervisor:
         try:
             return self._run(stdin)
         except BaseException:
-            self._chain.settle("aborted", session=self.session)
+            self._chain.ended("aborted")
             raise
         finally:
             if stdin is not None:
@@ -145,15 +138,15 @@ class _Supervisor:
         try:
             admit(self._plan)
         except NotAdmittedError as refused:
-            if self._log is not None:
-                log_refused(self._log, refused, agent=self._plan.agent, session=self.session)
+            self._chain.log = self._log
+            self._chain.call_short_circuited(refused.provider, refused.reset_at)
             return self._ended(refused.exit_code, "short_circuited", refused)
         while True:
             instance: Instance | None = None
             try:
                 with held_back():
                     instance = self._start(stdin)
-                _ = self._log  # loaded while the command begins its work
+                self._chain.log = self._log  # loaded while the command begins its work
                 ending = instance.attend(
                     timeout_seconds=limits.timeout_seconds,
                     grace_seconds=limits.grace_seconds,
@@ -170,7 +163,7 @@ class _Supervisor:
                     instance.abandon(limits.grace_seconds)
                 if not isinstance(error, RelayHaltedError):
                     raise
-                self._chain.settle("gave_up", session=self.session)
+                self._chain.ended("gave_up")
                 return self._ended(error.exit_code, "halted", error)
             finally:
                 if instance is not None:
@@ -206,7 +199,7 @@ class _Supervisor:
         if self.relay is not None:
             self.relay.resumed()  # it has ended without a reply that tells its tokens
         if ending.reader_gone and ending.exit_code != 0 and not ending.timed_out:
-            return self._ended(ending.exit_code, self._chain.settle("aborted", session=self.session), None)
+            return self._ended(ending.exit_code, self._chain.ended("aborted"), None)
         now = self._plan.clock.now()
         error = step_error(
             ending.observed,
@@ -219,13 +212,13 @@ class _Supervisor:
         )
         code = TIMED_OUT if ending.timed_out else ending.exit_code
         if error is None:
-            return self._ended(code, self._chain.settle("recovered", session=self.session), None)
+            return self._ended(code, self._chain.ended("recovered"), None)
         gone = self._gone(error, ending.exit_code, now)
         compressible = self.relay is not None
-        step = self._chain.failed(error, gone, now=now, compressible=compressible, session=self.session)
+        step = self._chain.failed(error, gone, now=now, compressible=compressible)
         if step is not None and (step.help is None or self._compressed(instance)) and self._wait(step, error, gone):
             return None
-        return self._ended(code, self._chain.settle("gave_up", session=self.session), error)
+        return self._ended(code, self._chain.ended("gave_up"), error)
 
     def _compressed(self, instance: Instance) -> bool:
         """Hands off what a full context did, so that the next try begins with less."""
@@ -238,18 +231,13 @@ class _Supervisor:
 
     def _wait(self, step: Step, error: StepError, gone: Exhaustion | None) -> bool:
         """Waits for the next try; False where the limit has grown too long meanwhile."""
-        from analyzer.recovery.limits.guard import RateLimitedError
         from analyzer.recovery.limits.state_file import StateError
+        from analyzer.recovery.retry.step import wait
 
         self._plan.say(f"{error.message}; try {self._chain.attempt + 1} in {step.seconds:.1f} s")
         began = self._plan.clock.monotonic()
-        try:
-            if step.block_seconds is not None:
-                most = self._plan.limits.max_wait_seconds
-                with suppress(StateError):  # a guard that breaks holds nobody back
-                    self._guard.block_until_ready(self._plan.provider, max_wait_seconds=most, cancel=self._plan.cancel)
-            self._plan.clock.sleep(step.delay_seconds, self._plan.cancel)
-        except RateLimitedError:
+        most = self._plan.limits.max_wait_seconds
+        if wait(step, self._guard, self._plan.provider, most, self._plan.clock, self._plan.cancel) is not None:
             self._chain.still_limited()
             return False
         self._chain.waited(self._plan.clock.monotonic() - began)
@@ -285,8 +273,9 @@ class _Supervisor:
         if self.relay is not None and self.relay.resuming:
             self.relay.halt("the fresh instance could not be started")
         now = self._plan.clock.now()
-        self._chain.failed(failure, None, now=now, compressible=False, session=self.session)
-        return self._ended(error.exit_code, self._chain.settle("gave_up", session=self.session), failure)
+        self._chain.log = self._log
+        self._chain.failed(failure, None, now=now, compressible=False)
+        return self._ended(error.exit_code, self._chain.ended("gave_up"), failure)
 
     def _ended(self, exit_code: int, outcome: str, error: AnalyzerError | None) -> Run:
         relays = self.relay.monitor.relay_count if self.relay else 0
@@ -311,3 +300,4 @@ class _Supervisor:
         """A fresh instance has a session of its own; the step keeps its first one, so that its relays stay together."""
         if not self._named:
             self._named, self.session = True, session
+            self._chain.session = session

@@ -1,0 +1,211 @@
+"""One chain of calls: what comes after a failure, decided without waiting and without knowing who waits.
+
+Invariant: every chain ends. Each reason has its own allowance of calls, and no reason gives back another's.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from datetime import datetime
+
+from analyzer.classifier import Classification, classify
+from analyzer.events import EventLog
+from analyzer.recovery.context.conversation import Compression
+from analyzer.recovery.limits.guard import RateGuard, RateLimitedError
+from analyzer.recovery.limits.headers import response_headers
+from analyzer.recovery.limits.state_file import StateError
+from analyzer.recovery.retry.advice import Credential, advice, calls, said
+from analyzer.recovery.retry.budget import IterationBudget, IterationBudgetExhaustedError
+from analyzer.recovery.retry.chain import Chain
+from analyzer.recovery.retry.policy import Policy
+from analyzer.recovery.retry.step import Step, asked_seconds, limit_step
+from analyzer.recovery.waiting import Clock
+
+_HELP = {"context_overflow": "compress", "tool_not_found": "reprobe"}
+"""Reasons that are tried again only when the caller mends the cause first, and how it does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What all chains of one `Retry` share."""
+
+    caller: str
+    provider: str | None
+    policy: Policy
+    guard: RateGuard
+    clock: Clock
+    budget: IterationBudget | None
+    credential: Credential | None
+    rng: random.Random | None
+
+    @property
+    def guarded(self) -> str:
+        """The name that the guard keeps the limits under."""
+        return self.provider or self.caller
+
+    @property
+    def waits(self) -> tuple[RateGuard, str, float, Clock]:
+        """How a step is waited for: see `wait`."""
+        return self.guard, self.guarded, self.policy.max_wait_seconds, self.clock
+
+
+class CallChain(Chain):
+    """Calls of one operation. `failed` says what comes next, or None when the error surfaces."""
+
+    def __init__(self, setting: Setting, helps: frozenset[str], log: EventLog | None, session: str | None) -> None:
+        super().__init__(setting.caller, log, session, setting.provider)
+        self._setting = setting
+        self._helps = helps
+        self._backoffs = 0
+        self._verdict: Classification | None = None
+
+    def admit(self) -> Step | None:
+        """What has to happen before the first call; None where a silent policy leaves it out.
+
+        Raises:
+            RateLimitedError: the guard says no, and the policy says not to wait.
+        """
+        setting, policy = self._setting, self._setting.policy
+        try:
+            state = setting.guard.state(setting.guarded)
+        except StateError:
+            return Step()  # a guard that cannot be read guards nothing; the provider will say it itself
+        if state.ready:
+            return Step()
+        if policy.wait_when_blocked and state.wait_seconds <= policy.max_wait_seconds:
+            # The jitter keeps those apart who waited for the same limit.
+            return Step(block_seconds=state.wait_seconds, delay_seconds=policy.backoff.delay_seconds(0, setting.rng))
+        refused = self.short_circuit(state.reset_at)
+        if not policy.silent:
+            raise refused
+        return None
+
+    def short_circuit(self, reset_at: datetime | None) -> RateLimitedError:
+        """The call is not made at all; the error that says so."""
+        self.call_short_circuited(self._setting.guarded, reset_at)
+        return RateLimitedError(self._setting.guarded, reset_at)
+
+    def failed(self, error: BaseException) -> Step | None:
+        """A call raised. None: it is over, and the error surfaces with a note that says what to do."""
+        policy = self._setting.policy
+        self._verdict = verdict = classify(error, at=self._setting.clock.now())
+        failures = self.count(verdict.reason)
+        needed = _HELP.get(verdict.reason)
+        helped = needed in self._helps
+        retried = helped if needed is not None else verdict.retryable
+        left = policy.attempts_for(verdict.reason, helped=helped) - failures if retried else 0
+        step = self._step(error, verdict, needed)
+        outcome = self.ends_as(retried=retried, left=left, waits=step.seconds <= policy.max_wait_seconds)
+        if verdict.detail == "aborted":
+            outcome = "aborted"
+        self.error_classified(
+            verdict,
+            action=self._action(verdict, retried),
+            left=left,
+            again=outcome is None and not policy.silent,
+            outcome=None if policy.silent else outcome,
+        )
+        if policy.silent:
+            return None
+        if outcome is not None:
+            self._over(error, outcome)
+            return None
+        self._spend(error)
+        return step
+
+    def helped(self, result: object, error: BaseException) -> bool:
+        """The help for the last failure was given; False when it came to nothing, and the error surfaces."""
+        if self.reason != "context_overflow":
+            return True
+        change = result if isinstance(result, Compression) else None
+        self.context_changed(change)
+        if change is None:
+            self._over(error, "escalated")
+        return change is not None
+
+    def waited(self, seconds: float) -> None:
+        """A wait is over, or was cut short; one before the first call is no retry's."""
+        if self.attempt:
+            self.waited_seconds += seconds
+
+    def still_limited(self, error: BaseException) -> None:
+        """While it waited, the limit grew longer than the policy waits for: the error surfaces."""
+        self._over(error, "surfaced")
+
+    def left(self) -> None:
+        """An error ends the chain between two calls; what has not been settled yet surfaced."""
+        self.settle("surfaced")
+
+    def succeeded(self, *, cache_hit: bool) -> None:
+        """A call returned."""
+        if self.attempt > 1:
+            self.settle("recovered")
+            if cache_hit and self._setting.budget is not None:
+                self._setting.budget.refund(1)
+
+    def aborted(self, error: BaseException, *, in_call: bool) -> None:
+        """Somebody stopped the chain: in a call, or in the wait before one."""
+        if in_call:
+            verdict = classify(error, at=self._setting.clock.now())
+            self.error_classified(verdict, action="record", again=False, outcome="aborted")
+        self.settle("aborted")
+
+    def _action(self, verdict: Classification, retried: bool) -> str:
+        """What this caller does, which may be less or more than the table advises."""
+        if self._setting.policy.silent or verdict.detail == "aborted":
+            return "record"
+        if not retried:
+            return "surface"
+        return verdict.action if verdict.retryable else "retry"
+
+    def _step(self, error: BaseException, verdict: Classification, needed: str | None) -> Step:
+        if needed is not None:
+            return Step(help=needed)
+        setting = self._setting
+        now = setting.clock.now()
+        if verdict.reason != "rate_limited":
+            return Step(delay_seconds=max(self._backoff(), asked_seconds(verdict, now) or 0.0))
+        # The guard holds the wait; behind it the jitter starts anew.
+        self._backoffs = 0
+        headers = response_headers(error) or verdict.facts.headers
+        return limit_step(setting.guard, setting.guarded, verdict, headers, now, self._backoff())
+
+    def _backoff(self) -> float:
+        self._backoffs += 1
+        return self._setting.policy.backoff.delay_seconds(self._backoffs - 1, self._setting.rng)
+
+    def _spend(self, error: BaseException) -> None:
+        budget = self._setting.budget
+        if budget is None:
+            return
+        try:
+            budget.consume(1)
+        except IterationBudgetExhaustedError as exhausted:
+            self.budget_exhausted(budget)
+            self.settle("exhausted", ended_by="iteration_budget")
+            verdict = self._known()
+            exhausted.add_note(
+                f"{self._setting.caller}: the iteration budget ended the retries after {calls(self.attempt)}; "
+                f"what failed is {verdict.reason}{said(verdict)}"
+            )
+            raise exhausted from error
+
+    def _over(self, error: BaseException, outcome: str) -> None:
+        setting = self._setting
+        self.settle(outcome)
+        note = advice(
+            self._known(),
+            caller=setting.caller,
+            provider=setting.provider,
+            credential=setting.credential,
+            error=error,
+            outcome=outcome,
+            attempts=self.attempt,
+        )
+        if outcome != "aborted":
+            error.add_note(note)
+
+    def _known(self) -> Classification:
+        assert self._verdict is not None  # asked for only after a failure
+        return self._verdict
