@@ -127,8 +127,8 @@ EXIT_CODES: dict[str, tuple[tuple[int, str], ...]] = {
 
 
 def pages() -> dict[str, str]:
-    """Every generated page by its file name."""
-    return {"COMMANDS.md": commands_page(), "QUERIES.md": queries_page(), "VIEWS.md": views_page()}
+    """Every generated page by its file name in `docs/reference/`."""
+    return {"commands.md": commands_page(), "queries.md": queries_page(), "views.md": views_page()}
 
 
 def commands_page() -> str:
@@ -140,7 +140,8 @@ def commands_page() -> str:
         "",
         "stdout carries data, stderr everything else. Nothing is cut without saying so. `--store` falls back to",
         "`$ANALYZER_STORE`, then to `analyzer.duckdb` in the working directory. `$NO_COLOR` takes the colours away.",
-        "The JSON of each command is described in [JSON.md](JSON.md).",
+        "The JSON of each command is described [on a page of its own](json.md).",
+        "The words of the program, such as caller and ruleset, stand in the [glossary](glossary.md).",
         "",
         "| exit code | means |",
         "| ---: | --- |",
@@ -182,7 +183,7 @@ def queries_page() -> str:
         "`-p KEY=VALUE`; `--since`, `--until` and `--timezone` set the parameters of those names, `--last` sets",
         "`since`. A TIMESTAMP may be written `2026-11-01`, `2026-11-01T06:00`, `7d` (back from now) or `yesterday`.",
         "Times are UTC. `null` restricts nothing. The report is made of these queries and no others;",
-        "`analyzer query NAME --sql` prints one.",
+        "`analyzer query NAME --sql` prints one. Words such as caller, chain and template: [glossary](glossary.md).",
         "",
         "| query | answers |",
         "| --- | --- |",
@@ -191,7 +192,7 @@ def queries_page() -> str:
     for name, query in known.items():
         area, _, rest = name.partition("-")
         lines += ["", f"## {name}", "", query.header.description, ""]
-        lines += [f"[`queries/{area}/{rest}.sql`](../queries/{area}/{rest}.sql)", ""]
+        lines += [f"[`queries/{area}/{rest}.sql`](../../queries/{area}/{rest}.sql)", ""]
         if query.header.params:
             lines += ["| parameter | type | default | |", "| --- | --- | --- | --- |"]
             lines += [_param(param) for param in query.header.params]
@@ -215,7 +216,8 @@ def views_page() -> str:
         "```",
         "",
         "All times are TIMESTAMPs without a zone, in UTC. Shares are 0..1, percentages 0..100. Null means that no log",
-        "says. `payload`, `scope` and `text` come from logs: treat them as untrusted text.",
+        "says. `payload`, `scope` and `text` come from logs: treat them as untrusted text. Words such as caller, chain",
+        "and template: [glossary](glossary.md).",
         "",
         "| view | |",
         "| --- | --- |",
@@ -235,14 +237,14 @@ def views_page() -> str:
     return "\n".join(lines) + "\n"
 
 
-SECRETS_PAGE = DOCS / "SECURITY.md"
+SECRETS_PAGE = DOCS / "explanation" / "security.md"
 SECRETS_BEGIN = NOTE.format(source="`analyzer/redaction/families.py`, `keys.py`, `commands.py`")
 SCANNERS = ("gitleaks", "detect-secrets", "trufflehog")
 SECRETS_END = "<!-- Until here. -->"
 
 
 def known_secrets() -> str:
-    """What redaction knows, as docs/SECURITY.md lists it."""
+    """What redaction knows, as docs/explanation/security.md lists it."""
     families: dict[str, list[str]] = {}
     for family in FAMILIES:
         known = family.source if family.source in SCANNERS else "vendors and standards"
@@ -283,13 +285,12 @@ def _cell(text: str) -> str:
 
 def main() -> int:
     """Write every page."""
-    DOCS.mkdir(exist_ok=True)
     for name, text in pages().items():
-        (DOCS / name).write_text(text, "utf-8")
-        print(f"docs/{name}")
+        (DOCS / "reference" / name).write_text(text, "utf-8")
+        print(f"docs/reference/{name}")
     before, _, rest = SECRETS_PAGE.read_text("utf-8").partition(SECRETS_BEGIN)
     SECRETS_PAGE.write_text(before + known_secrets() + rest.partition(SECRETS_END)[2], "utf-8")
-    print(f"docs/{SECRETS_PAGE.name}")
+    print(f"docs/explanation/{SECRETS_PAGE.name}")
     return 0
 
 

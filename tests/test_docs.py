@@ -64,7 +64,7 @@ def anchors(page: str) -> set[str]:
 @pytest.mark.parametrize("name", sorted(reference.pages()))
 def test_generated_pages_are_current(name: str) -> None:
     """`python -m tests.reference` would change nothing."""
-    assert text_of(f"docs/{name}") == reference.pages()[name]
+    assert text_of(f"docs/reference/{name}") == reference.pages()[name]
 
 
 def test_readme_has_exactly_two_set_up_commands() -> None:
@@ -117,24 +117,24 @@ def test_readme_example_of_logging_runs(tmp_path: Path) -> None:
     assert (event.type, event.payload["caller"]) == ("error.classified", "planner")
 
 
-@pytest.mark.parametrize("name", ["PYTHON", "RUN"])
+@pytest.mark.parametrize("name", ["python", "run", "sql"])
 def test_examples_of_pages_with_python_run(name: str, tmp_path: Path) -> None:
     """The blocks of a page run one after another, and their assertions hold."""
-    program = "\n".join(blocks(text_of(f"docs/{name}.md"), "python"))
+    program = "\n".join(blocks(text_of(f"docs/how-to/{name}.md"), "python"))
     subprocess.run([sys.executable, "-W", "error", "-c", program], cwd=tmp_path, env=ENVIRONMENT, check=True)
 
 
 def test_example_events_are_events() -> None:
-    """The lines in EVENTS.md decode, the checksum of the first one included."""
-    found = [decode(block.strip().encode(), now()) for block in blocks(text_of("docs/EVENTS.md"), "json")]
+    """The lines in events.md decode, the checksum of the first one included."""
+    found = [decode(block.strip().encode(), now()) for block in blocks(text_of("docs/reference/events.md"), "json")]
     assert len(found) == 2
     assert all(isinstance(event, Event) for event in found)
 
 
 def test_example_rule_is_sound(tmp_path: Path) -> None:
-    """The rule in CLASSIFIER.md loads, finds its examples and lets its counter-example go."""
+    """The rule in classifier.md loads, finds its examples and lets its counter-example go."""
     path = tmp_path / "rules.toml"
-    path.write_text(blocks(text_of("docs/CLASSIFIER.md"), "toml")[0], "utf-8")
+    path.write_text(blocks(text_of("docs/explanation/classifier.md"), "toml")[0], "utf-8")
     rules = load_ruleset(path)
     (rule,) = rules.rules
     assert {analyzer.classify(example, ruleset=rules).rule for example in rule.examples} == {rule.id}
@@ -150,8 +150,8 @@ def test_example_sql_runs(sql: str, samples: Path) -> None:
 
 
 def test_every_command_and_option_is_documented() -> None:
-    """COMMANDS.md names each command with each of its options."""
-    page = text_of("docs/COMMANDS.md")
+    """commands.md names each command with each of its options."""
+    page = text_of("docs/reference/commands.md")
     for name in COMMANDS:
         section = page.partition(f"## analyzer {name}\n")[2].partition("\n## ")[0]
         command: click.Command = import_module(f"analyzer.cli.{name}").command
@@ -162,17 +162,17 @@ def test_every_command_and_option_is_documented() -> None:
 
 
 def test_every_exit_code_is_documented() -> None:
-    """COMMANDS.md explains each code, and each command names codes that exist."""
+    """commands.md explains each code, and each command names codes that exist."""
     codes = {value for name, value in vars(errors).items() if name.isupper() and isinstance(value, int)}
-    page = text_of("docs/COMMANDS.md")
+    page = text_of("docs/reference/commands.md")
     assert codes == {int(code) for code in re.findall(r"^\| (\d+) \|", page, re.MULTILINE)}
     assert set(reference.EXIT_CODES) == set(COMMANDS)
     assert all(code in codes for rows in reference.EXIT_CODES.values() for code, _ in rows)
 
 
 def test_every_query_with_its_parameters_and_columns_is_documented() -> None:
-    """QUERIES.md has a section for each query that names all of them."""
-    page = text_of("docs/QUERIES.md")
+    """queries.md has a section for each query that names all of them."""
+    page = text_of("docs/reference/queries.md")
     for name, query in catalogue().items():
         section = page.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
         assert section, name
@@ -181,8 +181,8 @@ def test_every_query_with_its_parameters_and_columns_is_documented() -> None:
 
 
 def test_every_view_with_its_columns_is_documented() -> None:
-    """VIEWS.md has a section for each view that names all of its columns."""
-    page = text_of("docs/VIEWS.md")
+    """views.md has a section for each view that names all of its columns."""
+    page = text_of("docs/reference/views.md")
     for name, header in views().items():
         section = page.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
         assert section, name
@@ -190,8 +190,8 @@ def test_every_view_with_its_columns_is_documented() -> None:
 
 
 def test_every_reason_is_documented_with_its_recovery() -> None:
-    """The table of CLASSIFIER.md says of each reason what the recovery table says; README names all of them."""
-    page = text_of("docs/CLASSIFIER.md")
+    """The table of classifier.md says of each reason what the recovery table says; README names all of them."""
+    page = text_of("docs/explanation/classifier.md")
     assert absent(REASONS, text_of("README.md")) == []
     for reason, row in RECOVERY.items():
         said = f"| `{reason}` | {'yes' if row.retryable else 'no'} | `{row.action}` | {row.max_attempts} |"
@@ -200,7 +200,9 @@ def test_every_reason_is_documented_with_its_recovery() -> None:
 
 def test_every_detail_is_documented_under_its_reasons() -> None:
     """The table of details names each detail of the rules, under every reason that has it, and no other."""
-    rows = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \| ((?:`\w+`(?:, )?)+) \|", text_of("docs/CLASSIFIER.md"), re.MULTILINE)
+    rows = re.findall(
+        r"^\| ((?:`\w+`(?:, )?)+) \| ((?:`\w+`(?:, )?)+) \|", text_of("docs/explanation/classifier.md"), re.MULTILINE
+    )
     documented = {
         (reason, detail)
         for details, reasons in rows
@@ -213,8 +215,8 @@ def test_every_detail_is_documented_under_its_reasons() -> None:
 
 
 def test_every_key_of_rules_facts_and_actions_is_documented() -> None:
-    """CLASSIFIER.md names the keys of a rule, the facts and the actions."""
-    page = text_of("docs/CLASSIFIER.md")
+    """classifier.md names the keys of a rule, the facts and the actions."""
+    page = text_of("docs/explanation/classifier.md")
     shown = "\n".join(f"`{line.partition(' = ')[0]}`" for line in blocks(page, "toml")[0].splitlines())
     rules = {field.name for field in dataclasses.fields(Rule)}
     assert absent(rules, page + shown) == []
@@ -223,24 +225,24 @@ def test_every_key_of_rules_facts_and_actions_is_documented() -> None:
 
 
 def test_every_event_type_and_payload_key_is_documented() -> None:
-    """EVENTS.md names each type in a heading, and below it each key of its payload."""
-    sections = re.split(r"^### ", text_of("docs/EVENTS.md"), flags=re.MULTILINE)[1:]
+    """events.md names each type in a heading, and below it each key of its payload."""
+    sections = re.split(r"^### ", text_of("docs/reference/events.md"), flags=re.MULTILINE)[1:]
     for kind, payload in EVENT_TYPES.items():
         (section,) = [section for section in sections if kind in section.partition("\n")[0].split(", ")]
         assert absent(set(payload.__annotations__), section) == [], kind
 
 
 def test_every_reject_code_is_documented() -> None:
-    """The view names each code that a line may be rejected with, and EVENTS.md explains it."""
+    """The view names each code that a line may be rejected with, and events.md explains it."""
     (why,) = [item for item in views()["quarantine"].columns if item.name == "why"]
     codes = why.description.partition(": ")[2].rstrip(".").split(", ")
     assert set(codes) == set(WHYS)
-    assert absent(codes, text_of("docs/EVENTS.md")) == []
+    assert absent(codes, text_of("docs/reference/events.md")) == []
 
 
 def test_every_format_is_documented_as_read_or_not() -> None:
-    """FORMATS.md and README put each format on its side, and FORMATS.md explains the ones that are read."""
-    page, readme = text_of("docs/FORMATS.md"), text_of("README.md")
+    """formats.md and README put each format on its side, and formats.md explains the ones that are read."""
+    page, readme = text_of("docs/reference/formats.md"), text_of("README.md")
     table = re.findall(r"^\| .* \|$", page, re.MULTILINE)
     rows = {name: row for row in table for name in re.findall(r"`(\w+)`", row[:90])}
     for known in FORMATS:
@@ -254,8 +256,8 @@ def test_every_format_is_documented_as_read_or_not() -> None:
 
 
 def test_json_fields_are_documented() -> None:
-    """JSON.md names the fields of ingest, classify and report."""
-    page = text_of("docs/JSON.md")
+    """json.md names the fields of ingest, classify and report."""
+    page = text_of("docs/reference/json.md")
     assert absent(set(Tally.__slots__), page) == []
     assert absent(set(analyzer.classify("x").to_dict()), page) == []
     with analyzer.open_store(":memory:") as store:
@@ -276,15 +278,15 @@ def test_json_fields_are_documented() -> None:
 
 
 def test_public_python_names_are_documented() -> None:
-    """PYTHON.md names everything that `import analyzer` offers."""
-    page = text_of("docs/PYTHON.md")
+    """python.md names everything that `import analyzer` offers."""
+    page = text_of("docs/how-to/python.md")
     assert [name for name in analyzer.__all__ if not re.search(rf"\banalyzer\.{name}\b", page)] == []
     assert {"rule", "ruleset"} <= {field.name for field in dataclasses.fields(Classification)}
 
 
 def test_constants_of_detection_are_documented() -> None:
-    """DETECTION.md gives the thresholds of the share test their present values."""
-    page, settings = text_of("docs/DETECTION.md"), Settings()
+    """detection.md gives the thresholds of the share test their present values."""
+    page, settings = text_of("docs/explanation/detection.md"), Settings()
     assert f"| `spike` | the day | {settings.spike_alpha:g} |" in page
     assert re.search(rf"\| `drift` \| .*[ ,]{settings.drift_alpha:g} \|", page)
     assert f"both must agree (p ≤ {settings.witness_alpha:g} each)" in page
@@ -310,12 +312,13 @@ def test_links_resolve(page: Path) -> None:
 def test_every_page_is_reachable_from_the_readme() -> None:
     """README links to each page of docs/, and to the folder of decisions."""
     readme = text_of("README.md")
-    for page in DOCS.glob("*.md"):
-        assert f"](docs/{page.name})" in readme
-    assert "](docs/decisions)" in readme
+    for page in DOCS.rglob("*.md"):
+        name = page.relative_to(REPOSITORY).as_posix()
+        assert f"]({name})" in readme or page.parent.name == "decisions"
+    assert "](docs/explanation/decisions)" in readme
 
 
-@pytest.mark.parametrize("page", sorted((DOCS / "decisions").glob("*.md")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("page", sorted((DOCS / "explanation" / "decisions").glob("0*.md")), ids=lambda path: path.stem)
 def test_decisions_are_short(page: Path) -> None:
     """A decision says what, why and at what price on one screen."""
     text = page.read_text("utf-8")

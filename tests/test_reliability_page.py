@@ -9,7 +9,7 @@ import pytest
 
 from tests import REPOSITORY
 
-PAGE = (REPOSITORY / "docs" / "RELIABILITY.md").read_text("utf-8")
+PAGE = (REPOSITORY / "docs" / "explanation" / "reliability.md").read_text("utf-8")
 ROWS = re.findall(r"^\| (\d+a?) \| (.+?) \| (.+?) \| (.+) \|$", PAGE, re.MULTILINE)
 NAMED = re.findall(r"`([\w/]+\.py)::(\w+)`", PAGE)
 

@@ -156,7 +156,7 @@ def explain_command(
 
 @command.command("backtest")
 @rules_option
-@click.option("--labels", metavar="FILE", help="JSON lines with input and reason; see docs/RULES.md.")
+@click.option("--labels", metavar="FILE", help="JSON lines with input and reason; see docs/how-to/rules.md.")
 @click.option("--store", "store_path", metavar="FILE", help="A store: which templates of its history change sides.")
 @json_option
 def backtest_command(rules_path: str | None, labels: str | None, store_path: str | None, as_json: bool) -> int:

@@ -62,8 +62,8 @@ def command(
     """Run one reading SQL statement over a store; - reads it from standard input.
 
     The store is opened read-only by a process of its own, which reaches no other file and is ended at its limits. That
-    guards against accidents; for SQL of people whom you do not trust, see docs/SECURITY.md. The views describe
-    themselves:
+    guards against accidents; for SQL of people whom you do not trust, see docs/explanation/security.md. The
+    views describe themselves:
 
     \b
       analyzer sql "show tables"

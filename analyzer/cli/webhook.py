@@ -1,4 +1,4 @@
-"""Posting a result to a webhook, with the recovery that we sell: see docs/RECOVERY.md."""
+"""Posting a result to a webhook, with the recovery that we sell: see docs/how-to/recovery.md."""
 
 from __future__ import annotations
 

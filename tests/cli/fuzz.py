@@ -1,7 +1,7 @@
 """Random command lines over a folder of good, broken and strange files, with random signals; each follows from a seed.
 
 `python -m tests.cli.fuzz --minutes 10` runs them for long; `--seed S --number N` runs one of them again. What a command
-may answer with is what docs/COMMANDS.md and docs/RUN.md list, in words of our own, and it ends.
+may answer with is what docs/reference/commands.md and docs/how-to/run.md list, in words of our own, and it ends.
 """
 
 from __future__ import annotations

@@ -117,10 +117,10 @@ def test_fail_on_sets_how_severe_is_too_severe(run: Run, store: Path) -> None:
 
 
 def test_json_has_what_the_page_names(run: Run, store: Path) -> None:
-    """One object; its keys and those of a finding all stand in docs/JSON.md."""
+    """One object; its keys and those of a finding all stand in docs/reference/json.md."""
     content = json.loads(run(*NIGHT, "--json").stdout)
     assert content["schema"] == "analyzer.check/1"
-    page = (Path(__file__).parents[2] / "docs" / "JSON.md").read_text("utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "json.md").read_text("utf-8")
     section = page.partition("## analyzer.check/1")[2].partition("\n## ")[0]
     finding = content["findings"][0]
     assert [key for key in [*content, *finding, *finding["scope"]] if f"`{key}`" not in section] == []
@@ -276,11 +276,11 @@ def test_without_a_store_there_is_nothing_to_check(run: Run) -> None:
 
 
 def test_the_page_names_every_kind_resolution_and_metric(run: Run, store: Path, tmp_path: Path) -> None:
-    """docs/CHECK.md is what a reader of findings has at hand."""
+    """docs/reference/check.md is what a reader of findings has at hand."""
     from analyzer.analysis.nightly.findings import TITLES
     from analyzer.report.terminal.night import RESOLVED
 
-    page = (Path(__file__).parents[2] / "docs" / "CHECK.md").read_text("utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "check.md").read_text("utf-8")
     run(*NIGHT, "--prometheus", "x.prom")
     metrics = {line.split()[2] for line in (tmp_path / "x.prom").read_text("utf-8").splitlines() if "# TYPE" in line}
     assert len(metrics) == 6

@@ -1,4 +1,4 @@
-"""RECOVERY.md shows what works, and names tests and files that exist."""
+"""recovery.md shows what works, and names tests and files that exist."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from analyzer.recovery.context.recovery import STRATEGIES
 from tests import REPOSITORY
 from tests.recovery.limits.test_state_file import ENVIRONMENT
 
-PAGE = (REPOSITORY / "docs" / "RECOVERY.md").read_text("utf-8")
+PAGE = (REPOSITORY / "docs" / "how-to" / "recovery.md").read_text("utf-8")
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 
 
@@ -134,7 +134,7 @@ def test_every_difference_has_a_reason() -> None:
 
 
 def test_names_and_strategies_are_documented() -> None:
-    """RECOVERY.md names what `import analyzer` offers of this room, and each strategy and profile."""
+    """recovery.md names what `import analyzer` offers of this room, and each strategy and profile."""
     names = [name for name, home in analyzer._HOMES.items() if home == "analyzer.recovery"]
     assert [name for name in names if name not in PAGE] == []
     assert [name for name in (*STRATEGIES, *recovery.PROFILES) if f"`{name}`" not in PAGE] == []

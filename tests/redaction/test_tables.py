@@ -212,7 +212,7 @@ def test_every_context_is_found_once_and_for_all():
 
 
 def test_the_page_lists_what_is_known():
-    """docs/SECURITY.md names every family, every word of a secret's name and every command."""
+    """docs/explanation/security.md names every family, every word of a secret's name and every command."""
     from tests.reference import known_secrets
 
-    assert known_secrets() in (REPOSITORY / "docs" / "SECURITY.md").read_text("utf-8")
+    assert known_secrets() in (REPOSITORY / "docs" / "explanation" / "security.md").read_text("utf-8")

@@ -95,7 +95,7 @@ def test_the_table_has_every_number_of_the_chart(found: Overview, kind: str) -> 
     part = numbers_part(case)
     assert set(part.columns) == set(case.numbers.columns)
     assert part.frame.height == case.numbers.height
-    page = (REPOSITORY / "docs" / "JSON.md").read_text("utf-8")
+    page = (REPOSITORY / "docs" / "reference" / "json.md").read_text("utf-8")
     (row,) = re.findall(rf"^\| [^|]*`{kind}`[^|]* \| a [^|]* \| ([^|]*) \|$", page, re.MULTILINE)
     assert set(re.findall(r"`(\w+)`", row)) == set(case.numbers.columns)
     data = next(each for each in found.to_dict()["findings"] if each["finding"] == kind)

@@ -1,4 +1,7 @@
-"""Statistics of change, without SQL and without rendering: counts in, findings out. The method: docs/DETECTION.md."""
+"""Statistics of change, without SQL and without rendering: counts in, findings out.
+
+The method: docs/explanation/detection.md.
+"""
 
 from analyzer.analysis.detection.burst import bursts
 from analyzer.analysis.detection.causes import Flip, causes, flips

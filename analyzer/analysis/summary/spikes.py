@@ -23,7 +23,7 @@ class Spikes:
     """The days of a window on which a caller's unknown share was higher than its history allows."""
 
     found: tuple[Detection, ...]
-    """Detections `spike` and `drift`, by caller, then day; docs/DETECTION.md has the test."""
+    """Detections `spike` and `drift`, by caller, then day; docs/explanation/detection.md has the test."""
     unjudged: int
     """Caller-days with many unknown errors, and too little history before them to tell."""
     share: Table

@@ -70,7 +70,7 @@ def test_order_and_number_make_no_difference(texts: list[str], shuffle: random.R
 
 
 def test_the_corpus_is_grouped_as_well_as_documented() -> None:
-    """Grouping accuracy and F1 over the systems of the corpus stay above what docs/UNKNOWNS.md promises."""
+    """Grouping accuracy and F1 over the systems of the corpus stay above what docs/how-to/unknowns.md promises."""
     by_system = defaultdict(list)
     for line in corpus(rounds=10):
         by_system[line.system].append(line)

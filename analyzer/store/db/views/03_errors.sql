@@ -19,7 +19,7 @@
 -- column message VARCHAR: What the error said, redacted and capped.
 -- column provider VARCHAR: Who serves the model.
 -- column model VARCHAR: The model.
--- column fingerprint VARCHAR: Id of the message's template, the same on every machine; see UNKNOWNS.md. Null without a message.
+-- column fingerprint VARCHAR: Id of the message's template, the same on every machine; see docs/how-to/unknowns.md. Null without a message.
 -- column template VARCHAR: The message on one line, with <*> for numbers, ids, names in quotes, paths, addresses, times, sizes.
 -- column operation VARCHAR: Its retry chain.
 -- column attempt BIGINT: 1-based number of the call that failed.
