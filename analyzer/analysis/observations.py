@@ -118,6 +118,32 @@ def templates_of(groups: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def exposed(seen: Observations) -> pl.DataFrame:
+    """Hand-offs with what they are measured against: the sessions that a caller was at work in, step by step.
+
+    One row for each session that handed off in a step, and one for all the caller's other sessions of that day, which
+    are those with an error or with a hand-off in another step.
+    """
+    steps = seen.relays.select("caller", "step").unique()
+    at_work = (
+        pl.concat([frame.select("day", "caller", "session") for frame in (seen.relays, seen.groups)])
+        .join(steps, on="caller", how="semi")
+        .group_by("day", "caller")
+        .agg(pl.col("session").n_unique().alias("all"))
+    )
+    own = seen.relays.with_columns(exposure=pl.lit(1.0))
+    others = (
+        at_work.join(steps, on="caller")
+        .join(
+            own.group_by("day", "caller", "step").agg(pl.len().alias("own")), on=["day", "caller", "step"], how="left"
+        )
+        .with_columns(exposure=(pl.col("all") - pl.col("own").fill_null(0)).cast(pl.Float64))
+        .filter(pl.col("exposure") > 0)
+        .select("day", "caller", "step", session=pl.lit("", pl.String), relays=pl.lit(0, pl.Int64), exposure="exposure")
+    )
+    return pl.concat([own.select(others.columns), others])
+
+
 def end_of(day: date, timezone: str) -> datetime:
     """The first instant after a day of a zone, as naive UTC."""
     return start_of(day + timedelta(days=1), timezone)

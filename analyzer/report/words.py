@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from analyzer.analysis import Finding, Overview
-from analyzer.analysis.nightly.findings import TITLES
+from analyzer.analysis.nightly.findings import RESOLUTIONS
 from analyzer.report.cells import count, counted, minute
 
 _LEVELS = {"unjudged": "NOT JUDGED"}
-_RESOLVED = {"quiet": "no longer seen", "explained": "the rules of today explain it"}
 
 
 def verdict_word(level: str) -> str:
@@ -35,13 +34,13 @@ def sessions_words(overview: Overview) -> str:
 
 def title_of(found: Finding) -> str:
     """What was found and of whom; the name comes from a log."""
-    return f"{TITLES.get(found.finding, found.finding)}: {found.scope.who}"
+    return f"{found.kind.title}: {found.scope.who}"
 
 
 def course(found: Finding) -> str:
     """Since when it is open, or from when to when it was."""
     if found.state == "resolved":
-        why = _RESOLVED.get(found.resolution or "", found.resolution)
+        why = RESOLUTIONS.get(found.resolution or "", found.resolution)
         days = f"{found.onset} to {found.last_on}" if found.onset < found.last_on else f"{found.onset}"
         return f"{days}, over on {found.resolved_on}: {why}"
     return f"open since {found.opened_on}" + (f", last seen {found.last_on}" if found.last_on > found.opened_on else "")

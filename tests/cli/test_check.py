@@ -277,14 +277,14 @@ def test_without_a_store_there_is_nothing_to_check(run: Run) -> None:
 
 def test_the_page_names_every_kind_resolution_and_metric(run: Run, store: Path, tmp_path: Path) -> None:
     """docs/reference/check.md is what a reader of findings has at hand."""
-    from analyzer.analysis.nightly.findings import TITLES
-    from analyzer.report.terminal.night import RESOLVED
+    from analyzer.analysis.kinds.table import KINDS
+    from analyzer.analysis.nightly.findings import RESOLUTIONS
 
     page = (Path(__file__).parents[2] / "docs" / "reference" / "check.md").read_text("utf-8")
     run(*NIGHT, "--prometheus", "x.prom")
     metrics = {line.split()[2] for line in (tmp_path / "x.prom").read_text("utf-8").splitlines() if "# TYPE" in line}
     assert len(metrics) == 6
-    assert [name for name in [*TITLES, *RESOLVED] if f"`{name}`" not in page] == []
+    assert [name for name in [*KINDS, *RESOLUTIONS] if f"`{name}`" not in page] == []
     assert [name for name in metrics if f"`{name}" not in page] == []
 
 

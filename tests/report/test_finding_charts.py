@@ -10,17 +10,17 @@ import polars as pl
 import pytest
 
 from analyzer.analysis import Case, Overview, Window, overview
-from analyzer.analysis.charts.finding import CHARTS, finding_chart
-from analyzer.analysis.charts.finding.mix import MAX_REASONS
-from analyzer.analysis.nightly.findings import CAUSES, TITLES
+from analyzer.analysis.charts.finding_bars import MAX_REASONS
+from analyzer.analysis.charts.findings import FORMS, finding_chart
+from analyzer.analysis.kinds.table import KINDS as ALL_KINDS
 from analyzer.report import render_html, render_markdown
+from analyzer.report.page.case_parts import numbers_part
 from analyzer.report.page.figures import Drawing, draw
-from analyzer.report.page.finding_numbers import numbers_part
 from analyzer.store import open_store
 from tests import REPOSITORY
 from tests.analysis.histories import every_finding
 
-KINDS = sorted(CHARTS)
+KINDS = sorted(name for name, kind in ALL_KINDS.items() if not kind.cause)
 
 
 @pytest.fixture(scope="module")
@@ -53,8 +53,10 @@ def drawing(case: Case) -> Drawing:
 
 
 def test_every_finding_that_is_told_alone_has_a_chart() -> None:
-    """Causes are told with the finding that they explain."""
-    assert set(CHARTS) == set(TITLES) - set(CAUSES)
+    """Causes are told with the finding that they explain; no form stands without a kind."""
+    charts = {name: kind.chart for name, kind in ALL_KINDS.items()}
+    assert {name for name, chart in charts.items() if chart} == set(KINDS)
+    assert {chart.form for chart in charts.values() if chart} == set(FORMS)
 
 
 @pytest.mark.parametrize("kind", KINDS)

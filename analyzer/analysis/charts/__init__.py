@@ -2,7 +2,7 @@
 
 from analyzer.analysis.charts.base import label
 from analyzer.analysis.charts.errors import errors_timeline_chart, outcomes_chart, retries_chart
-from analyzer.analysis.charts.finding import finding_chart
+from analyzer.analysis.charts.findings import finding_chart
 from analyzer.analysis.charts.relays import relays_chart, utilization_chart
 from analyzer.analysis.charts.rules import rules_chart
 from analyzer.analysis.charts.shares import unknown_share_chart

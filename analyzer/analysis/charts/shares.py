@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import date
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
 
 from analyzer.analysis.charts.base import GREY, HOVER_DAY, day_axis, finish, label
-from analyzer.analysis.summary.spikes import Spikes
+
+if TYPE_CHECKING:
+    from analyzer.analysis.summary.spikes import Spikes  # Which draw themselves by this module.
 
 MAX_SPIKING = 6
 """Callers drawn in colour."""

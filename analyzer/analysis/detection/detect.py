@@ -13,7 +13,7 @@ import polars as pl
 
 from analyzer.analysis.detection.crowd import Crowd, split_crowd
 from analyzer.analysis.detection.finding import Detection, frame
-from analyzer.analysis.detection.settings import HISTORY_DAYS, Settings
+from analyzer.analysis.detection.settings import BASELINE_DAYS, Settings
 from analyzer.analysis.detection.share import Evidence, Watch
 from analyzer.analysis.detection.statistics.baseline import Counts, Prior, add, fleet_prior
 from analyzer.analysis.detection.statistics.noise import DAY_NOISES, day_noise
@@ -78,7 +78,7 @@ def _shares(days: dict[int, dict[str, Counts]], crowd: Crowd, settings: Settings
             watch.history.hear_noise(day)
         crowd.hear_noise(day)
         totals = _totals(watches, day)
-        passing = crowd.between(day - HISTORY_DAYS, day - 1)
+        passing = crowd.between(day - BASELINE_DAYS, day - 1)
         known = len(totals) + sum(passing.values())
         everyone = fleet_prior(list(totals.values()), passing) if known else _NO_FLEET
         noise_total = [
@@ -114,7 +114,7 @@ def _shares(days: dict[int, dict[str, Counts]], crowd: Crowd, settings: Settings
 def _totals(watches: dict[str, Watch], day: int) -> dict[str, Counts]:
     """The baseline of every caller that has one, summed."""
     sums = {
-        caller: add(counts for _, counts in watch.history.between(day - HISTORY_DAYS, day - 1))
+        caller: add(counts for _, counts in watch.history.between(day - BASELINE_DAYS, day - 1))
         for caller, watch in watches.items()
     }
     return {caller: total for caller, total in sums.items() if total.sessions}

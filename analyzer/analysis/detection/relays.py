@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from analyzer.analysis.detection.finding import Detection, frame
-from analyzer.analysis.detection.settings import HISTORY_DAYS
+from analyzer.analysis.detection.settings import BASELINE_DAYS
 from analyzer.analysis.detection.statistics.baseline import is_weekend
 from analyzer.analysis.detection.statistics.tails import negative_binomial_tail, negative_binomial_upper
 
@@ -94,7 +94,7 @@ def rate_tail(history: Sequence[_Day], today: _Day) -> tuple[float, float, float
     squared coefficient of variation of the baseline days; the predictive is a negative binomial.
     """
     day, count, exposure = today
-    days = [each for each in history if day - HISTORY_DAYS <= each[0] < day and each[2] > 0]
+    days = [each for each in history if day - BASELINE_DAYS <= each[0] < day and each[2] > 0]
     if len(days) < MIN_DAYS or exposure <= 0:
         return None
     total, whole = sum(each[1] for each in days), sum(each[2] for each in days)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-HISTORY_DAYS = 42
+BASELINE_DAYS = 42
 """Days that make a baseline: six of each weekday."""
+RECENT_DAYS = 7
+"""Days, the judged one the last of them, that are held against the baseline before them where one day says too little:
+mixes of reasons, retries, the fleet."""
 DRIFT_SPANS = (2, 4, 7, 14)
 """Lengths in days of the spans over which a slow change adds up."""
 DRIFT_GAP = 3

@@ -13,7 +13,7 @@ from math import sqrt
 from typing import NamedTuple
 
 from analyzer.analysis.detection.finding import Detection
-from analyzer.analysis.detection.settings import ACCEPT_DAYS, DRIFT_GAP, DRIFT_SPANS, HISTORY_DAYS, Settings
+from analyzer.analysis.detection.settings import ACCEPT_DAYS, BASELINE_DAYS, DRIFT_GAP, DRIFT_SPANS, Settings
 from analyzer.analysis.detection.statistics.baseline import Counts, History, Level, Prior, is_weekend, level
 from analyzer.analysis.detection.statistics.noise import Noise
 from analyzer.analysis.detection.statistics.onset import onset
@@ -78,7 +78,7 @@ class Watch:
     def look(self, day: int, prior: Prior, noise: Noise, fleet: bool, settings: Settings) -> list[Evidence]:
         """What today and the days before it say: the evidence that meets all conditions but the fleet's."""
         self.noise = noise
-        expected = level(self.history, day - HISTORY_DAYS, day - 1, float(is_weekend(day)), prior)
+        expected = level(self.history, day - BASELINE_DAYS, day - 1, float(is_weekend(day)), prior)
         self.expected = expected if fleet or _stands_alone(expected) else None
         if self.expected is None:
             return []
@@ -109,7 +109,7 @@ class Watch:
             return None
         weekend = sum(counts.sessions for each, counts in days if is_weekend(each)) / over.counts.sessions
         gap = max(length, DRIFT_GAP)
-        expected = level(history, day - HISTORY_DAYS - gap, day - gap, weekend, prior)
+        expected = level(history, day - BASELINE_DAYS - gap, day - gap, weekend, prior)
         if not (fleet or _stands_alone(expected)):
             return None
         # Spans of neighbouring nights share days: a long one is worth fewer tests and may spend more on each.

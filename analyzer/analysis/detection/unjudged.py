@@ -7,7 +7,7 @@ from datetime import date, timedelta
 import polars as pl
 
 from analyzer.analysis.detection.detect import DEFAULT, FLEET
-from analyzer.analysis.detection.settings import HISTORY_DAYS, Settings
+from analyzer.analysis.detection.settings import BASELINE_DAYS, Settings
 from analyzer.analysis.detection.share import LEAST_SESSIONS
 
 
@@ -31,5 +31,5 @@ def unjudged(counts: pl.DataFrame, settings: Settings = DEFAULT) -> list[tuple[d
 
 def _before(days: dict[date, int], day: date) -> int:
     """Sessions of the days that would be the baseline."""
-    first = day - timedelta(days=HISTORY_DAYS)
+    first = day - timedelta(days=BASELINE_DAYS)
     return sum(number for each, number in days.items() if first <= each < day)

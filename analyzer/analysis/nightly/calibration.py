@@ -19,7 +19,8 @@ from analyzer.analysis.observations import Observations
 BUDGET = 2.0
 """False alarms per 1,000 caller-days. The sample is small: at half of it, where the settings aim, one history in twenty
 is widened by chance."""
-HISTORY_DAYS = 84
+MEASURED_DAYS = 84
+"""Days of history, before the Monday, that are measured."""
 SAMPLE = 500
 """Caller-days that are drawn anew at most, each of them DRAWS times."""
 DRAWS = 3
@@ -60,7 +61,7 @@ def monday_of(day: date) -> date:
 
 def calibrate(seen: Observations, monday: date) -> Calibrated:
     """The false-alarm rate on the history before `monday`, and the first rung that keeps the budget."""
-    since = monday - timedelta(days=HISTORY_DAYS)
+    since = monday - timedelta(days=MEASURED_DAYS)
     counts = _sampled(seen.counts.filter((pl.col("day") < monday) & (pl.col("day") >= since)))
     templates = seen.templates.filter((pl.col("day") < monday) & (pl.col("day") >= since)).join(
         counts.select("caller").unique(), on="caller", how="semi"

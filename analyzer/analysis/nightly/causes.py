@@ -9,21 +9,21 @@ from hashlib import sha256
 import polars as pl
 
 from analyzer.analysis.detection import Detection, causes, flips
-from analyzer.analysis.nightly.findings import CAUSES, Finding, Scope, finding_id
+from analyzer.analysis.detection.settings import BASELINE_DAYS
+from analyzer.analysis.kinds.table import KINDS
+from analyzer.analysis.nightly.findings import Finding, Scope, finding_id
 from analyzer.analysis.observations import Observations
 
-BASELINE_DAYS = 42
 MIN_SESSIONS = 3
 MAX_ASKED = 5
 """New findings of a night that are asked for their cause: the gravest."""
 MAX_SESSIONS = 1_000
 """Sessions that take part; of more, so many are drawn by their names."""
-_ASKED = frozenset(("spike", "drift", "reasons"))
 
 
 def with_causes(seen: Observations, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
     """The findings, those of them that are new with their causes among their parts."""
-    asked = [one.id for one in findings if one.state == "new" and one.finding in _ASKED][:MAX_ASKED]
+    asked = [one.id for one in findings if one.state == "new" and one.kind.asked][:MAX_ASKED]
     return tuple(replace(one, parts=(*one.parts, *_causes(seen, one))) if one.id in asked else one for one in findings)
 
 
@@ -46,7 +46,7 @@ def _causes(seen: Observations, head: Finding) -> list[Finding]:
     if head.finding == "reasons" or any(one.finding == "wording_changed" for one in told):
         # Another mix of reasons is what such a finding says itself, and what another wording makes of a mix.
         told = [one for one in told if one.finding != "traffic_changed"]
-    return [_part(one) for one in sorted(told, key=lambda one: CAUSES.index(one.finding))]
+    return [_part(one) for one in sorted(told, key=lambda one: list(KINDS).index(one.finding))]
 
 
 def _is_recent(rows: pl.DataFrame, pair: str) -> bool:

@@ -8,11 +8,10 @@ from datetime import date, timedelta
 import polars as pl
 
 from analyzer.analysis.detection import flips, split
+from analyzer.analysis.detection.settings import BASELINE_DAYS, RECENT_DAYS
 from analyzer.analysis.nightly.findings import Scope
 from analyzer.analysis.observations import Observations
 
-RECENT_DAYS = 7
-BASELINE_DAYS = 42
 MIN_RATIO = 1.25
 MIN_RISE = 0.02
 """Of the fleet's share of unknown groups, from which on it is said what the rise comes from."""

@@ -10,10 +10,12 @@ import polars as pl
 
 from analyzer.analysis.detection import Detection, Settings, bursts, detect, relay_frequency
 from analyzer.analysis.detection.burst import MIN_REPEATS
+from analyzer.analysis.detection.settings import RECENT_DAYS
 from analyzer.analysis.detection.statistics.tails import false_discovery
-from analyzer.analysis.nightly.reason_mixes import RECENT_DAYS, mix_changes
+from analyzer.analysis.kinds.table import SHARE, kind_of
+from analyzer.analysis.nightly.reason_mixes import mix_changes
 from analyzer.analysis.nightly.retry_payoff import retry_changes
-from analyzer.analysis.observations import Observations
+from analyzer.analysis.observations import Observations, exposed
 
 FALSE_DISCOVERY_RATE = 0.01
 """Over what one test says of all callers on the same day."""
@@ -33,35 +35,9 @@ def detections(seen: Observations, settings: Settings | None = None) -> list[Det
     return sorted(found, key=lambda one: one.day)
 
 
-def exposed(seen: Observations) -> pl.DataFrame:
-    """Hand-offs with what they are measured against: the sessions that a caller was at work in, step by step.
-
-    One row for each session that handed off in a step, and one for all the caller's other sessions of that day, which
-    are those with an error or with a hand-off in another step.
-    """
-    steps = seen.relays.select("caller", "step").unique()
-    at_work = (
-        pl.concat([frame.select("day", "caller", "session") for frame in (seen.relays, seen.groups)])
-        .join(steps, on="caller", how="semi")
-        .group_by("day", "caller")
-        .agg(pl.col("session").n_unique().alias("all"))
-    )
-    own = seen.relays.with_columns(exposure=pl.lit(1.0))
-    others = (
-        at_work.join(steps, on="caller")
-        .join(
-            own.group_by("day", "caller", "step").agg(pl.len().alias("own")), on=["day", "caller", "step"], how="left"
-        )
-        .with_columns(exposure=(pl.col("all") - pl.col("own").fill_null(0)).cast(pl.Float64))
-        .filter(pl.col("exposure") > 0)
-        .select("day", "caller", "step", session=pl.lit("", pl.String), relays=pl.lit(0, pl.Int64), exposure="exposure")
-    )
-    return pl.concat([own.select(others.columns), others])
-
-
 def _beside(mixes: Iterable[Detection], shares: Iterable[Detection]) -> Iterable[Detection]:
     """Changes of a mix, without those that a rise of the unknown share makes by itself within the same week."""
-    rises = {(one.caller, one.day) for one in shares if one.finding in {"spike", "drift"}}
+    rises = {(one.caller, one.day) for one in shares if kind_of(one.finding).family == SHARE}
     week = [timedelta(days=number) for number in range(RECENT_DAYS)]
     return (one for one in mixes if not any((one.caller, one.day - back) in rises for back in week))
 

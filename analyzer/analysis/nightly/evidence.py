@@ -13,17 +13,15 @@ from typing import Any
 
 import polars as pl
 
-from analyzer.analysis.nightly.findings import CAUSES, Finding
-from analyzer.analysis.nightly.wording import advice, sentence
+from analyzer.analysis.kinds.behind import HAND_OFFS
+from analyzer.analysis.kinds.sentences import sentence
+from analyzer.analysis.kinds.table import SHARE
+from analyzer.analysis.nightly.findings import Finding
 from analyzer.analysis.observations import Observations, end_of, start_of
 from analyzer.store import Store
 
 MAX_SAMPLE_CHARS = 1_000
 """So much of a message stands in a finding; the whole one is an event."""
-SHARES = frozenset(("spike", "drift"))
-"""Findings about the share of unknown errors."""
-_UNKNOWN = SHARES | {"template"}
-_OF_A_WEEK = frozenset(("recovery_fell", "retry_in_vain", "retry_would_pay"))
 
 
 _Behind = Mapping[int, tuple[tuple[str, ...], tuple[str, ...]]]
@@ -48,7 +46,7 @@ def _told(one: Finding, behind: _Behind, places: Iterator[int]) -> Finding:
     return replace(
         one,
         explanation=sentence(one, samples),
-        advice=advice(one),
+        advice="" if one.state == "resolved" else one.kind.advice,
         samples=samples,
         evidence=evidence,
         parts=tuple(_told(part, behind, places) for part in one.parts),
@@ -56,7 +54,7 @@ def _told(one: Finding, behind: _Behind, places: Iterator[int]) -> Finding:
 
 
 def _stays(one: Finding) -> bool:
-    return bool(one.explanation) and (one.resolution in {"explained", "rejudged"} or one.finding in CAUSES)
+    return bool(one.explanation) and (one.resolution in {"explained", "rejudged"} or one.kind.cause)
 
 
 def _to_tell(findings: Iterable[Finding]) -> Iterator[Finding]:
@@ -70,13 +68,14 @@ def _to_tell(findings: Iterable[Finding]) -> Iterator[Finding]:
 def _behind(store: Store, findings: Sequence[Finding], timezone: str, ruleset: str | None) -> _Behind:
     errors, hand_offs = [], []
     for place, one in enumerate(findings):
-        since = one.last_on - timedelta(days=6) if one.finding in _OF_A_WEEK else one.last_on
+        since = one.last_on - timedelta(days=one.kind.evidence_days - 1)
         span = {"since": start_of(since, timezone).isoformat(), "until": end_of(one.last_on, timezone).isoformat()}
         asked = {"place": place, "caller": one.scope.caller, **span}
-        if one.finding == "relays":
+        if one.kind.behind is HAND_OFFS:
             hand_offs.append({**asked, "step": one.scope.step})
         else:
-            errors.append({**asked, **_narrowed(one)})
+            scope = {"template": one.scope.template, "session": one.scope.session}
+            errors.append({**asked, **scope, "reason": one.kind.evidence(one)})
     samples: list[list[str]] = [[] for _ in findings]
     evidence: list[list[str]] = [[] for _ in findings]
     if errors:
@@ -95,12 +94,12 @@ def _behind(store: Store, findings: Sequence[Finding], timezone: str, ruleset: s
 def of_the_day(findings: Iterable[Finding], seen: Observations) -> Iterator[Finding]:
     """The findings, rises of a share with the figures of their latest day: their tests may have added up several."""
     findings = list(findings)
-    asked = {(one.last_on, one.scope.caller) for one in findings if one.finding in SHARES}
+    asked = {(one.last_on, one.scope.caller) for one in findings if one.kind.family == SHARE}
     days = pl.DataFrame(list(asked), schema={"day": pl.Date, "caller": pl.String}, orient="row")
     rows = seen.counts.join(days, on=["day", "caller"], how="semi")
     figures = {(row["day"], row["caller"]): _figures(row) for row in rows.iter_rows(named=True)}
     for one in findings:
-        own = figures[one.last_on, one.scope.caller or ""] if one.finding in SHARES else {}
+        own = figures[one.last_on, one.scope.caller or ""] if one.kind.family == SHARE else {}
         yield replace(one, latest=replace(one.latest, **own)) if own else one
 
 
@@ -112,13 +111,3 @@ def _figures(row: Mapping[str, Any]) -> dict[str, Any]:
 def shortened(text: str) -> str:
     """A message as a finding quotes it."""
     return text if len(text) <= MAX_SAMPLE_CHARS else f"{text[: MAX_SAMPLE_CHARS - 1]}…"
-
-
-def _narrowed(one: Finding) -> dict[str, str | None]:
-    """What `detection-evidence` is asked for, to single out its errors."""
-    reason = "unknown" if one.finding in _UNKNOWN else one.scope.reason
-    if one.finding == "classifier_changed":
-        reason = (reason or "").rpartition(" → ")[2]
-    if one.finding == "wording_changed" and one.scope.rule:
-        reason = "unknown"  # What came in place of the texts that the rule took.
-    return {"template": one.scope.template, "session": one.scope.session, "reason": reason}

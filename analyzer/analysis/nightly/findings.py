@@ -10,41 +10,22 @@ from datetime import date
 from typing import Any
 
 from analyzer.analysis.detection.finding import Detection
+from analyzer.analysis.kinds.table import Kind, kind_of
 from analyzer.errors import AnalyzerError
 from analyzer.events.ids import derived_id
 
 SEVERITIES = ("info", "warning", "critical")
 STATES = ("new", "ongoing", "resolved")
-TITLES = {
-    "spike": "Unknown errors spiked",
-    "drift": "Unknown errors drift upwards",
-    "template": "A new unknown message",
-    "burst": "One session repeats an error",
-    "reasons": "The mix of reasons changed",
-    "relays": "Hand-offs became more frequent",
-    "recovery_fell": "Retries recover less",
-    "retry_in_vain": "Retries buy nothing",
-    "retry_would_pay": "Retries are not made that would pay",
-    "traffic_changed": "The traffic changed",
-    "classifier_changed": "The classifier changed",
-    "wording_changed": "The provider's wording changed",
+RESOLUTIONS = {
+    "quiet": "no longer seen",
+    "explained": "the rules of today explain it",
+    "accepted": "it has lasted for four weeks and is the new normal",
+    "rejudged": "what is known today no longer shows it",
 }
-"""Every kind of finding, and what it says in a headline."""
-CAUSES = ("wording_changed", "classifier_changed", "traffic_changed")
-"""Kinds that are never told alone: they say why another finding opened."""
+"""Why a finding is over, in words."""
 
 WHO_CHARS = 80
 """So much of a caller's name is shown."""
-_NAMED_BY = {
-    "burst": "session",
-    "relays": "step",
-    "recovery_fell": "reason",
-    "retry_in_vain": "reason",
-    "retry_would_pay": "reason",
-    "classifier_changed": "reason",
-    "wording_changed": "reason",
-}
-"""What the scope of a detection is, for those that have one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +42,7 @@ class Scope:
     @classmethod
     def of(cls, detection: Detection) -> Scope:
         """What a detection is about."""
-        name = _NAMED_BY.get(detection.finding)
+        name = kind_of(detection.finding).scope
         if detection.finding == "wording_changed" and detection.template is None:
             name = "rule"  # One that fell silent; a new text is told with its reason.
         named = {} if name is None else {name: detection.scope}
@@ -94,8 +75,7 @@ class Finding:
     """The last one so far; its figures are `latest`."""
     resolved_on: date | None = None
     resolution: str | None = None
-    """Why it is over: `quiet` after days without it, `accepted` when it has lasted for so long that it is the new
-    normal, `explained` when the rules of today never see it, `rejudged` when what is known today no longer shows it."""
+    """Why it is over: one of `RESOLUTIONS`, `quiet` after days without it."""
     latest: Detection
     explanation: str = ""
     """One sentence in plain language."""
@@ -110,8 +90,13 @@ class Finding:
 
     @property
     def finding(self) -> str:
-        """Its kind."""
+        """The name of its kind."""
         return self.latest.finding
+
+    @property
+    def kind(self) -> Kind:
+        """What there is to say about its kind."""
+        return kind_of(self.finding)
 
     @property
     def scope(self) -> Scope:

@@ -12,15 +12,11 @@ from datetime import date, timedelta
 
 from analyzer.analysis.detection.finding import Detection
 from analyzer.analysis.detection.settings import ACCEPT_DAYS
-from analyzer.analysis.nightly.findings import Finding, Scope, finding_id
+from analyzer.analysis.kinds.table import SHARE, family_of, kind_of
+from analyzer.analysis.nightly.findings import SEVERITIES, STATES, Finding, Scope, finding_id
 
 QUIET_DAYS = 3
 """Days with traffic and without a detection that end an incident: one good day is no end."""
-GREAT_DIVERGENCE = 0.1
-"""Bits between two mixes of reasons from which on a change of it is a warning."""
-_SHARE = "share"
-_FAMILIES = {"spike": _SHARE, "drift": _SHARE}
-"""A sudden and a slow rise of one share are one incident, whichever test sees it first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +53,7 @@ def _runs(
     for found in sorted(detections, key=lambda one: (one.day, one.finding)):
         if found.day > night:
             continue
-        key = _Key(_FAMILIES.get(found.finding, found.finding), Scope.of(found))
+        key = _Key(family_of(found.finding), Scope.of(found))
         runs = days.setdefault(key, [])
         own = traffic.get(key.scope.caller or "", ())
         if not runs or _end(runs[-1][-1].day, own, found.day - timedelta(days=1)) or _starts_anew(key, runs[-1], found):
@@ -87,20 +83,20 @@ def _told(key: _Key, run: Sequence[Detection], traffic: Mapping[str, Sequence[da
 
 def _accepted(key: _Key, run: Sequence[Detection]) -> date | None:
     """The day on which an incident became the new normal. Of shares their test says so, of all else the calendar."""
-    if key.family == _SHARE:
+    if key.family == SHARE:
         return next((row.day for row in run if row.state == "accepted"), None)
     return next((row.day for row in run if (row.day - run[0].day).days >= ACCEPT_DAYS), None)
 
 
 def _starts_anew(key: _Key, run: Sequence[Detection], row: Detection) -> bool:
     """A share that rises above what was accepted is another incident; all else stays accepted until it pauses."""
-    accepted = _accepted(key, run) if key.family == _SHARE else None
+    accepted = _accepted(key, run) if key.family == SHARE else None
     return accepted is not None and row.day > accepted
 
 
 def _name(first: Detection) -> str:
     """A share that rose on the very day is a spike, one that had been rising a drift, whichever test saw it first."""
-    if first.finding not in _FAMILIES:
+    if family_of(first.finding) != SHARE:
         return first.finding
     return "spike" if first.onset in {None, first.day} else "drift"
 
@@ -114,27 +110,14 @@ def _end(last: date, traffic: Sequence[date], until: date) -> date | None:
 
 def _severity(run: Sequence[Detection]) -> str:
     """By the worst day of the incident: how far it is from what was expected, and how many sessions it hits."""
-    return max((_severity_of(row) for row in run), key=("info", "warning", "critical").index)
-
-
-def _severity_of(row: Detection) -> str:
-    sessions = row.sessions or 0
-    if row.finding in _FAMILIES:
-        observed, expected = row.observed or 0.0, row.expected or 0.0
-        far = observed >= 0.25 or observed >= 5 * max(expected, 0.01)
-        return "critical" if far and sessions >= 10 else "warning"
-    if row.finding == "template":
-        return "warning" if sessions >= 5 else "info"
-    if row.finding == "reasons":
-        return "warning" if (row.observed or 0.0) >= GREAT_DIVERGENCE else "info"
-    return "warning" if row.finding in {"relays", "recovery_fell"} else "info"
+    return max((kind_of(row.finding).severity(row) for row in run), key=SEVERITIES.index)
 
 
 def _merged(found: list[Finding]) -> tuple[Finding, ...]:
     """Findings with one cause as one: a new message or a change of the mix inside a rise of the same caller's share."""
     heads: dict[str | None, list[Finding]] = {}
     for one in found:
-        if one.finding in _FAMILIES:
+        if one.kind.family == SHARE:
             heads.setdefault(one.scope.caller, []).append(one)
     parts: dict[str, list[Finding]] = {}
     rest = []
@@ -150,7 +133,7 @@ def _merged(found: list[Finding]) -> tuple[Finding, ...]:
 
 def _is_part(one: Finding, head: Finding) -> bool:
     """Whether a rise of the share speaks for another finding of its caller: one that was there at the same time."""
-    if one.finding not in {"template", "burst", "reasons"}:
+    if not one.kind.part_of_rise:
         return False
     if head.state == "resolved" and one.state != "resolved":
         return False
@@ -159,12 +142,10 @@ def _is_part(one: Finding, head: Finding) -> bool:
 
 
 def _gravity(one: Finding) -> tuple[object, ...]:
-    states = ("new", "ongoing", "resolved")
-    grave = ("critical", "warning", "info")
     return (
-        states.index(one.state) == 2,
-        grave.index(one.severity),
-        states.index(one.state),
+        one.state == "resolved",
+        -SEVERITIES.index(one.severity),
+        STATES.index(one.state),
         -(one.latest.sessions or 0),
         one.scope.caller or "",
         one.id,

@@ -9,7 +9,8 @@ from typing import Any
 
 import polars as pl
 
-from analyzer.analysis.nightly.findings import CAUSES, SEVERITIES, Finding, at_least
+from analyzer.analysis.kinds.table import family_of
+from analyzer.analysis.nightly.findings import SEVERITIES, Finding, at_least
 from analyzer.events.times import format_time, parse_time
 
 SCHEMA = "analyzer.check/1"
@@ -199,7 +200,7 @@ def carried_on(
                 carried.append(replace(one, state="new"))
             continue
         state = "ongoing" if one.state == "new" else one.state
-        why = tuple(part for part in known.parts if part.finding in CAUSES)
+        why = tuple(part for part in known.parts if part.kind.cause)
         carried.append(replace(one, id=known.id, opened_on=known.opened_on, state=state, parts=(*one.parts, *why)))
     ended = (replace(one, state="resolved", resolved_on=day, resolution=gone) for one in open_ones.values())
     return (*carried, *ended)
@@ -207,5 +208,4 @@ def carried_on(
 
 def identity(one: Finding) -> tuple[object, ...]:
     """What makes two findings the same incident: a sudden and a slow rise of one share are."""
-    family = "share" if one.finding in {"spike", "drift"} else one.finding
-    return family, one.scope
+    return family_of(one.finding), one.scope

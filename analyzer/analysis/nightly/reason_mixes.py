@@ -14,10 +14,9 @@ from math import log, log2
 import polars as pl
 
 from analyzer.analysis.detection import Detection, jensen_shannon, reason_drift
+from analyzer.analysis.detection.settings import BASELINE_DAYS, RECENT_DAYS
 from analyzer.analysis.detection.statistics.tails import chi_square_tail
 
-RECENT_DAYS = 7
-BASELINE_DAYS = 42
 ALPHA = 0.001
 MIN_DIVERGENCE = 0.03
 """Least divergence beyond that of chance, in bits: days differ by themselves, and many sessions see all of it."""

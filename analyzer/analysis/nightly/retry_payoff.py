@@ -10,9 +10,7 @@ from datetime import timedelta
 import polars as pl
 
 from analyzer.analysis.detection import Detection, retry_payoff
-
-RECENT_DAYS = 7
-BASELINE_DAYS = 42
+from analyzer.analysis.detection.settings import BASELINE_DAYS, RECENT_DAYS
 
 
 def retry_changes(chains: pl.DataFrame) -> list[Detection]:

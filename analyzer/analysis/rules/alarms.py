@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 
 from analyzer.analysis.detection import Detection, detect
+from analyzer.analysis.kinds.table import family_of
 from analyzer.analysis.nightly.findings import Finding
 from analyzer.analysis.nightly.incidents import incidents
 from analyzer.analysis.observations import counts_of, templates_of
@@ -100,7 +101,6 @@ def _alarms(verdicts: pl.DataFrame, reason: str, detail: str) -> list[Alarm]:
 
 
 def _alike(one: Alarm, other: Alarm) -> bool:
-    shares = {"spike", "drift"}
-    kind = one.finding == other.finding or {one.finding, other.finding} <= shares
+    alike = family_of(one.finding) == family_of(other.finding)
     overlap = one.opened_on <= other.last_on and other.opened_on <= one.last_on
-    return kind and overlap and (one.caller, one.template) == (other.caller, other.template)
+    return alike and overlap and (one.caller, one.template) == (other.caller, other.template)

@@ -12,27 +12,23 @@ from datetime import date
 
 import polars as pl
 
-from analyzer.analysis.nightly.evidence import SHARES
-from analyzer.analysis.nightly.findings import Finding
-from analyzer.analysis.observations import Observations, end_of, start_of
-from analyzer.analysis.summary.changes import Change, causes_of, change
-from analyzer.analysis.summary.chart_numbers import numbers
-from analyzer.analysis.summary.underlying import (
+from analyzer.analysis.kinds.behind import (
     MAX_SESSIONS,
     MAX_TEMPLATES,
     MESSAGES,
     SESSIONS,
     errors_behind,
     sessions_behind,
-    span,
     templates_behind,
 )
+from analyzer.analysis.kinds.numbers import BURST, Basis
+from analyzer.analysis.nightly.findings import Finding
+from analyzer.analysis.observations import Observations, end_of, start_of
+from analyzer.analysis.summary.changes import Change, causes_of, change
 from analyzer.store import Store
 
 MAX_CASES = 30
 """Findings of which a report shows what they rest on: the gravest; of more it tells that they are there."""
-_UNKNOWN = SHARES | {"template"}
-"""Findings of unknown errors: asked for what else changed at their onset."""
 _Texts = dict[tuple[str | None, str | None], str | None]
 """Messages by caller and template."""
 
@@ -43,7 +39,7 @@ class Case:
 
     finding: Finding
     numbers: pl.DataFrame
-    """The rows of its chart; the columns are those of its kind in `analysis.numbers`."""
+    """The rows of its chart; the columns are those of its `kind.chart`."""
     sessions: pl.DataFrame
     """The sessions that show it, those with the most errors first: `session`, `day`, `events`; ten at most."""
     templates: pl.DataFrame
@@ -66,19 +62,21 @@ def _cases(store: Store, findings: Sequence[Finding], seen: Observations, last: 
     if not findings:
         return ()
     errors = [errors_behind(one, seen, last) for one in findings]
+    spans = [one.kind.behind.span(one, last) for one in findings]
     templates = [templates_behind(rows).head(MAX_TEMPLATES) for rows in errors]
     found = [
-        causes_of(seen, one.onset, span(one, last)[1], one.scope.caller) if one.finding in _UNKNOWN else ()
-        for one in findings
+        causes_of(seen, one.onset, end, one.scope.caller) if one.kind.unknown else ()
+        for one, (_, end) in zip(findings, spans, strict=True)
     ]
     wanted = {template for rows in templates for template in rows["template"]}
     wanted |= {cause.template for causes in found for cause in causes if cause.template is not None}
-    texts = _texts(store, wanted, [span(one, last) for one in findings], seen)
-    repeats = _repeats(store, [one for one in findings if one.finding == "burst"], seen)
+    texts = _texts(store, wanted, spans, seen)
+    repeats = _repeats(store, [one for one in findings if one.kind.chart is BURST], seen)
+    basis = Basis(seen, repeats, last)
     return tuple(
         Case(
             finding=one,
-            numbers=numbers(one, seen, repeats, last),
+            numbers=pl.DataFrame() if one.kind.chart is None else one.kind.chart.numbers(one, basis),
             sessions=sessions_behind(one, seen, rows, last).head(MAX_SESSIONS),
             templates=_quoted(messages, one.scope.caller, texts),
             changes=tuple(change(cause, texts.get((one.scope.caller, cause.template))) for cause in causes),

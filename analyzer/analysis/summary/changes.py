@@ -10,7 +10,7 @@ import polars as pl
 
 from analyzer.analysis.detection import causes
 from analyzer.analysis.detection.finding import Detection
-from analyzer.analysis.detection.settings import HISTORY_DAYS
+from analyzer.analysis.detection.settings import BASELINE_DAYS
 from analyzer.analysis.observations import Observations, end_of, start_of
 from analyzer.store import Store
 
@@ -44,7 +44,7 @@ def changes(store: Store, seen: Observations, split: date, until: date) -> tuple
     """
     rows = store.query(
         "ruleset-groups",
-        since=start_of(split - timedelta(days=HISTORY_DAYS), seen.timezone),
+        since=start_of(split - timedelta(days=BASELINE_DAYS), seen.timezone),
         split=start_of(split, seen.timezone),
         until=end_of(until, seen.timezone),
         ruleset=seen.ruleset,
@@ -58,7 +58,7 @@ def changes(store: Store, seen: Observations, split: date, until: date) -> tuple
 
 def causes_of(seen: Observations, split: date, until: date, caller: str | None) -> tuple[Detection, ...]:
     """The same of one caller, out of what was seen already, and without the messages."""
-    first = split - timedelta(days=HISTORY_DAYS)
+    first = split - timedelta(days=BASELINE_DAYS)
     rows = seen.groups.filter((pl.col("caller") == caller) & pl.col("day").is_between(first, until)).with_columns(
         period=pl.when(pl.col("day") < split).then(pl.lit("before")).otherwise(pl.lit("after"))
     )

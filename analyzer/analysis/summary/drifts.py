@@ -7,15 +7,12 @@ from datetime import date, timedelta
 
 import polars as pl
 
-from analyzer.analysis.detection.settings import HISTORY_DAYS
+from analyzer.analysis.detection.settings import BASELINE_DAYS, RECENT_DAYS
 from analyzer.analysis.summary.changes import Change, changes
 from analyzer.analysis.summary.window_findings import Judged
 from analyzer.analysis.tables import Table, table
 from analyzer.analysis.window import Window
 from analyzer.store import Store
-
-RECENT_DAYS = 7
-"""The last days of a window, held against the 42 before them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +48,7 @@ def _split(judged: Judged) -> date | None:
     if judged.last is None:
         return None
     split = judged.last - timedelta(days=RECENT_DAYS - 1)
-    before = pl.col("day").is_between(split - timedelta(days=HISTORY_DAYS), split, closed="left")
+    before = pl.col("day").is_between(split - timedelta(days=BASELINE_DAYS), split, closed="left")
     return None if judged.seen.counts.filter(before).is_empty() else split
 
 

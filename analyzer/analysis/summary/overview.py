@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
-from analyzer.analysis.nightly.findings import TITLES, Finding
+from analyzer.analysis.nightly.findings import Finding
 from analyzer.analysis.summary.cases import Case
 from analyzer.analysis.summary.drifts import Drifts, drifts
 from analyzer.analysis.summary.spikes import Spikes, spikes_of
@@ -263,7 +263,7 @@ def _headline(found: list[Finding]) -> str:
     who = f"{len(alike):,} callers" if len(alike) > 1 else alike[0]
     rest = len(found) - sum(one.finding == kind for one in found)
     more = f", and {rest:,} more finding{'' if rest == 1 else 's'}" if rest else ""
-    return f"{TITLES.get(kind, kind)} for {who}{more}."
+    return f"{found[0].kind.title} for {who}{more}."
 
 
 def _error_sentence(totals: Totals) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from analyzer.analysis.detection.finding import Detection, frame
-from analyzer.analysis.nightly.evidence import SHARES
+from analyzer.analysis.kinds.table import SHARE, kind_of
 from analyzer.analysis.summary.window_findings import Judged, judge_window
 from analyzer.analysis.tables import Table, json_value, table
 from analyzer.analysis.window import Window, window
@@ -90,6 +90,6 @@ def spikes(
 
 def spikes_of(store: Store, judged: Judged, chosen: Window) -> Spikes:
     """The rises among what was judged already."""
-    found = [one for one in judged.detections if one.finding in SHARES]
+    found = [one for one in judged.detections if kind_of(one.finding).family == SHARE]
     found.sort(key=lambda one: (one.caller or "", one.day))
     return Spikes(tuple(found), len(judged.unjudged), table(store, "unknown-share", chosen), chosen)

@@ -5,7 +5,7 @@ Invariant: every text that a log filled went through `markdown_text`.
 
 from __future__ import annotations
 
-from analyzer.analysis.nightly.findings import TITLES, Finding
+from analyzer.analysis.nightly.findings import Finding
 from analyzer.analysis.nightly.night import Night
 from analyzer.report.cells import percent
 from analyzer.report.escape import markdown_text
@@ -30,15 +30,14 @@ def _table(night: Night) -> str:
     ]
     for found in night.findings:
         latest = found.latest
-        shared = found.finding in {"spike", "drift"}
         observed, expected = (
-            percent(value) if shared else "" if value is None else f"{value:,.2f}"
+            percent(value) if found.kind.percent else "" if value is None else f"{value:,.2f}"
             for value in (latest.observed, latest.expected)
         )
         cells = [
             found.severity,
             found.state,
-            TITLES.get(found.finding, found.finding),
+            found.kind.title,
             found.scope.who,
             observed,
             expected,

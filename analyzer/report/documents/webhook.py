@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from analyzer.analysis.nightly.findings import TITLES, Finding
+from analyzer.analysis.nightly.findings import Finding
 from analyzer.analysis.nightly.night import Night
 from analyzer.report.escape import chat_text
 
@@ -16,8 +16,7 @@ def webhook_body(night: Night) -> dict[str, Any]:
     lines = [f"*{chat_text(night.headline)}*"]
     shown = night.findings[:MAX_TEXT_FINDINGS]
     lines += [
-        f"• {one.severity}, {one.state}: {chat_text(one.explanation or TITLES[one.finding])}{_end(one)}"
-        for one in shown
+        f"• {one.severity}, {one.state}: {chat_text(one.explanation or one.kind.title)}{_end(one)}" for one in shown
     ]
     if len(night.findings) > len(shown):
         lines.append(f"… and {len(night.findings) - len(shown)} more")

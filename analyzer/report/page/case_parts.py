@@ -1,28 +1,19 @@
-"""The tables of one finding, once for HTML and Markdown; the numbers of its chart are in `finding_numbers`."""
+"""The tables of one finding, once for HTML and Markdown."""
 
 from __future__ import annotations
 
+import polars as pl
+
 from analyzer.analysis import Case
-from analyzer.analysis.summary.underlying import MAX_SESSIONS, MAX_TEMPLATES
+from analyzer.analysis.kinds.behind import HAND_OFFS, MAX_SESSIONS, MAX_TEMPLATES
 from analyzer.report.page.rules_section import changes_part
 from analyzer.report.page.section_parts import Part
-
-_WEEK = "of the last week"
-_SPANS = {
-    "reasons": f"{_WEEK} with the reason that grew most",
-    "recovery_fell": f"{_WEEK} with its reason",
-    "retry_in_vain": f"{_WEEK} with its reason",
-    "retry_would_pay": f"{_WEEK} with its reason",
-    "burst": "of its days with the message",
-    "relays": "of its days",
-}
-"""Which errors speak for a finding, where it is not the unknown ones since its onset."""
 
 
 def templates_part(case: Case) -> Part:
     """The messages that explain the finding."""
     full = case.templates.height >= MAX_TEMPLATES
-    whose = _SPANS.get(case.finding.finding, "that are unknown, since its onset")
+    whose = case.finding.kind.behind.said
     return Part(
         "",
         "Messages behind it",
@@ -40,21 +31,31 @@ def templates_part(case: Case) -> Part:
 def sessions_part(case: Case) -> Part:
     """The sessions to look at."""
     full = case.sessions.height >= MAX_SESSIONS
-    relays = case.finding.finding == "relays"
-    what = "Hand-offs" if relays else "Errors"
-    whose = _SPANS.get(case.finding.finding, "that are unknown, since its onset")
+    behind = case.finding.kind.behind
+    what = "Hand-offs" if behind is HAND_OFFS else "Errors"
     return Part(
         "",
         "Sessions behind it",
-        f"{what} {whose}, by session, those with the most first, then the latest.",
+        f"{what} {behind.said}, by session, those with the most first, then the latest.",
         {
             "session": "the agent's session; where there is none the retry chain, else the file",
             "day": "the first day on which it shows the finding",
-            "events": "hand-offs" if relays else "errors",
+            "events": what.lower(),
         },
         case.sessions,
         note=f"The first {MAX_SESSIONS}; there may be more." if full else "",
     )
+
+
+def numbers_part(case: Case) -> Part:
+    """The numbers of the chart of a finding that has one; of days the latest first."""
+    chart, frame = case.finding.kind.chart, case.numbers
+    assert chart is not None, "causes have no chart"
+    if "day" in frame.columns:
+        frame = frame.reverse()
+    if "begins_at" in frame.columns:
+        frame = frame.with_columns(pl.col("begins_at").dt.strftime("%Y-%m-%d %H:%M:%S"))
+    return Part("", chart.title, chart.description, chart.columns, frame)
 
 
 def drift_part(case: Case) -> Part:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from analyzer.analysis import Case, Finding
 from analyzer.report.escape import html_text
 from analyzer.report.page.blocks import chart_part, folded_part, plain_part
-from analyzer.report.page.case_parts import drift_part, sessions_part, templates_part
+from analyzer.report.page.case_parts import drift_part, numbers_part, sessions_part, templates_part
 from analyzer.report.page.figures import Drawing
-from analyzer.report.page.finding_numbers import numbers_part
 from analyzer.report.words import course, title_of
 
 ICONS = {"critical": "▲", "warning": "▲", "info": "●", "resolved": "✓"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 from analyzer.analysis import Overview
+from analyzer.analysis.detection.settings import BASELINE_DAYS, RECENT_DAYS
 from analyzer.analysis.summary.changes import Change
-from analyzer.analysis.summary.drifts import RECENT_DAYS
 from analyzer.report.cells import counted
 from analyzer.report.page.section_parts import MAX_ROWS, Part, Section, part_of
 
@@ -41,7 +41,9 @@ def rules_section(overview: Overview) -> Section:
                 "rules_chart",
             ),
             changes_part(
-                found.found, f"What the last {RECENT_DAYS} days have that the 42 before them had not", "ruleset-groups"
+                found.found,
+                f"What the last {RECENT_DAYS} days have that the {BASELINE_DAYS} before them had not",
+                "ruleset-groups",
             ),
             part_of(overview, "ruleset-applied"),
         ),

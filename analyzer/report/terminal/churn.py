@@ -5,7 +5,7 @@ Invariants: no line is wider than asked; every text from a log went through `ter
 
 from __future__ import annotations
 
-from analyzer.analysis.nightly.findings import TITLES
+from analyzer.analysis.kinds.table import kind_of
 from analyzer.analysis.rules.alarms import AlarmChanges
 from analyzer.analysis.rules.churn import ChangedShare, Churn, Rejudged
 from analyzer.report.cells import count, counted, percent
@@ -46,7 +46,13 @@ def render_alarms(found: AlarmChanges, width: int = 80) -> str:
     said = ", ".join(f"{count(len(alarms))} {word}" for word, alarms in sides)
     lines = [f"Alarms of past nights: {said}."]
     rows = [
-        [word, one.opened_on.isoformat(), one.severity, TITLES[one.finding], terminal_safe(one.caller or "the fleet")]
+        [
+            word,
+            one.opened_on.isoformat(),
+            one.severity,
+            kind_of(one.finding).title,
+            terminal_safe(one.caller or "the fleet"),
+        ]
         for word, alarms in sides
         for one in alarms[:MAX_SHOWN]
     ]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from analyzer.analysis.nightly.findings import TITLES, Finding
+from analyzer.analysis.nightly.findings import RESOLUTIONS, Finding
 from analyzer.analysis.nightly.night import Night
 from analyzer.report.escape import terminal_safe
 from analyzer.report.terminal.monospace import columns, fit, fold
@@ -16,13 +16,6 @@ NARROWEST, WIDEST = 60, 100
 _INDENT = 2
 _COLOURS = {"critical": "\x1b[1;31m", "warning": "\x1b[1;33m", "info": "\x1b[1;36m"}
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
-RESOLVED = {
-    "quiet": "no longer seen",
-    "explained": "the rules of today explain it",
-    "accepted": "it has lasted for four weeks and is the new normal",
-    "rejudged": "what is known today no longer shows it",
-}
-"""Why a finding is over, by its resolution."""
 
 
 def render_night_text(night: Night, width: int = 80, *, colour: bool = False) -> str:
@@ -46,7 +39,7 @@ def render_nights_text(nights: Sequence[Night], width: int = 80) -> str:
             night.day.isoformat(),
             found.state,
             found.severity,
-            TITLES.get(found.finding, found.finding),
+            found.kind.title,
             terminal_safe(found.scope.who),
         )
         for night in nights
@@ -78,14 +71,14 @@ def ground(night: Night) -> str:
 
 def _finding(found: Finding, size: int, colour: bool) -> list[str]:
     word = found.severity.upper() if found.state != "resolved" else "RESOLVED"
-    title = f"{TITLES.get(found.finding, found.finding)}: {terminal_safe(found.scope.who)}"
+    title = f"{found.kind.title}: {terminal_safe(found.scope.who)}"
     first, *more = fold(f"{word}  {found.state}  {title}" if found.state != "resolved" else f"{word}  {title}", size)
     if colour:
         painted = _COLOURS.get(found.severity, _BOLD) if found.state != "resolved" else _BOLD
         first = first.replace(word, f"{painted}{word}{_PLAIN}", 1)
     lines = [first, *more, *_indented(found.explanation, size)]
     if found.resolution:
-        lines += _indented(f"Over on {found.resolved_on}: {RESOLVED.get(found.resolution, found.resolution)}.", size)
+        lines += _indented(f"Over on {found.resolved_on}: {RESOLUTIONS.get(found.resolution, found.resolution)}.", size)
     for part in found.parts:
         lines += _indented(f"part of it: {part.explanation}", size)
     if found.advice:

@@ -12,15 +12,16 @@ import polars as pl
 import pytest
 
 from analyzer.analysis.detection import Detection
+from analyzer.analysis.kinds.sentences import sentence
+from analyzer.analysis.kinds.table import KINDS
 from analyzer.analysis.nightly.causes import with_causes
 from analyzer.analysis.nightly.caveats import notes
-from analyzer.analysis.nightly.detections import detections, exposed
-from analyzer.analysis.nightly.findings import TITLES, Finding, Scope
+from analyzer.analysis.nightly.detections import detections
+from analyzer.analysis.nightly.findings import Finding, Scope
 from analyzer.analysis.nightly.incidents import incidents
 from analyzer.analysis.nightly.reason_mixes import mix_changes
 from analyzer.analysis.nightly.retry_payoff import retry_changes
-from analyzer.analysis.nightly.wording import advice, sentence
-from analyzer.analysis.observations import Observations, counts_of, templates_of
+from analyzer.analysis.observations import Observations, counts_of, exposed, templates_of
 
 START = date(2026, 3, 2)  # a Monday
 GROUPS = {
@@ -282,7 +283,7 @@ def test_a_classifier_that_changed_with_it_is_a_cause() -> None:
     ]
 
 
-@pytest.mark.parametrize("kind", sorted(TITLES))
+@pytest.mark.parametrize("kind", sorted(KINDS))
 def test_every_kind_has_its_words_and_its_scope(kind: str) -> None:
     """A sentence without a hole in it, advice for all but the last cause, a scope that survives JSON."""
     figures = {"observed": 0.3, "expected": 0.1, "low": 0.05, "high": 0.2, "p_value": 1e-6, "sessions": 4, "groups": 9}
@@ -290,5 +291,5 @@ def test_every_kind_has_its_words_and_its_scope(kind: str) -> None:
     said = sentence(found, ("a message",))
     assert said.startswith("probe: ")
     assert "None" not in said and "–" not in said
-    assert bool(advice(found)) == (kind != "traffic_changed")
+    assert bool(found.kind.advice) == (kind != "traffic_changed")
     assert Finding.from_dict(found.to_dict()).scope == found.scope == Scope.of(found.latest)

@@ -13,16 +13,20 @@ import pytest
 
 from analyzer.analysis import Case, Window, overview
 from analyzer.analysis.detection.relays import MIN_DAYS, relay_days
-from analyzer.analysis.nightly.detections import detections, exposed
-from analyzer.analysis.nightly.findings import CAUSES, TITLES, Finding
+from analyzer.analysis.kinds.numbers import MAX_MOMENTS, Basis, hand_offs, mix, moments
+from analyzer.analysis.kinds.table import KINDS
+from analyzer.analysis.nightly.detections import detections
+from analyzer.analysis.nightly.findings import Finding
 from analyzer.analysis.nightly.incidents import incidents
+from analyzer.analysis.observations import exposed
 from analyzer.analysis.summary.cases import MAX_CASES
 from analyzer.analysis.summary.cases import cases as look_behind
-from analyzer.analysis.summary.chart_numbers import MAX_MOMENTS, hand_offs, mix, moments
 from analyzer.analysis.summary.window_findings import judge_window
 from analyzer.store import Store, open_store
 from tests.analysis.histories import CHANGE, DAYS, START, every_finding
 from tests.analysis.nightly.test_nightly_tests import day, group, mixed, observed
+
+TOLD_ALONE = sorted(name for name, kind in KINDS.items() if not kind.cause)
 
 
 @pytest.fixture(scope="module")
@@ -48,11 +52,11 @@ def last_row(case: Case) -> dict[str, object]:
 
 def test_the_history_has_every_kind_of_finding(cases: dict[str, Case]) -> None:
     """One each, of the caller that is named after it; causes are told with the finding that they explain."""
-    assert set(cases) == set(TITLES) - set(CAUSES)
+    assert set(cases) == set(TOLD_ALONE)
     assert {kind: case.finding.scope.caller for kind, case in cases.items()} == {kind: kind for kind in cases}
 
 
-@pytest.mark.parametrize("kind", sorted(set(TITLES) - set(CAUSES)))
+@pytest.mark.parametrize("kind", TOLD_ALONE)
 def test_every_finding_comes_with_its_numbers_and_sessions(cases: dict[str, Case], kind: str) -> None:
     """And with messages, unless it is about hand-offs, which are no errors."""
     case = cases[kind]
@@ -116,7 +120,7 @@ def test_other_steps_are_exposure_of_a_steps_hand_offs() -> None:
     seen = observed(rows, relays)
     found = [one for one in detections(seen) if one.finding == "relays"]
     (told,) = incidents(found, {"probe": [day(n) for n in range(40)]}, day(39))
-    last = hand_offs(told, seen, day(39)).row(-1, named=True)
+    last = hand_offs(told, Basis(seen, pl.DataFrame(), day(39))).row(-1, named=True)
     assert (last["expected"], last["high"]) == (told.latest.expected, told.latest.high)
     assert last["sessions"] == 6 + 3
 
@@ -195,7 +199,7 @@ def _burst(cases: dict[str, Case], seconds: list[int]) -> pl.DataFrame:
     names = ["caller", "session", "template", "second_at", "events"]
     stranger = [(*rows[0][:2], "other", *rows[0][3:]), (*rows[0][:1], "other", *rows[0][2:])]
     repeats = pl.DataFrame([*rows, *stranger], schema=names, orient="row")
-    return moments(one, observed(night=59), repeats)
+    return moments(one, Basis(observed(night=59), repeats, day(59)))
 
 
 @pytest.mark.parametrize(

@@ -1,96 +1,70 @@
-"""A finding in plain words: one sentence that says what, how much, where and since when; and what to do next."""
+"""A finding in one plain sentence that says what, how much, where and since when; a function a form of sentence."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from analyzer.analysis.nightly.findings import Finding
-
-_SHARES = frozenset(("spike", "drift"))
-_QUOTING = frozenset((*_SHARES, "template", "burst", "wording_changed"))
-_ADVICE = {
-    "spike": "analyzer unknowns --suggest",
-    "drift": "analyzer unknowns --suggest",
-    "template": "analyzer unknowns --suggest",
-    "burst": "look at that session; one session is no change of the world",
-    "reasons": "analyzer query errors-by-reason-caller-outcome",
-    "relays": "analyzer query relays-by-step; split steps that hand off often",
-    "recovery_fell": "analyzer query retries-outcomes; wait longer between calls, or ask the provider",
-    "retry_in_vain": "stop retrying it: the waits buy nothing",
-    "retry_would_pay": "let it be retried; the recovery table allows it",
-    "wording_changed": "analyzer unknowns --suggest",
-    "classifier_changed": "analyzer query ruleset-drift",
-}
+if TYPE_CHECKING:
+    from analyzer.analysis.nightly.findings import Finding
 
 
 def sentence(found: Finding, messages: tuple[str, ...] = ()) -> str:
     """What happened. `messages` are samples of it, the most frequent one first."""
-    said = f"{found.scope.who}: {_SAID.get(found.finding, _noted)(found)}"
-    if messages and found.finding in _QUOTING:
+    said = f"{found.scope.who}: {found.kind.sentence(found)}"
+    if messages and found.kind.quotes:
         said += f"; most often “{_short(messages[0])}”"
     return f"{said}."
 
 
-def advice(found: Finding) -> str:
-    """What to do next."""
-    if found.state == "resolved":
-        return ""
-    return _ADVICE.get(found.finding, "")
-
-
-def _rise(found: Finding) -> str:
+def rise(found: Finding) -> str:
+    """A rise of the unknown share, with the figures of its latest day."""
     latest = found.latest
     said = f"{_share(latest.observed)} of its distinct errors on {latest.day} are unknown, {_band(found)}"
     return f"{said}, in {_sessions(found)}" + (f", since {found.onset}" if found.onset < found.last_on else "")
 
 
-def _template(found: Finding) -> str:
+def new_message(found: Finding) -> str:
+    """A message that the caller did not have before."""
     return f"an unknown message that it did not have before, in {_sessions(found)}, {_since(found)}"
 
 
-def _reasons(found: Finding) -> str:
+def mix(found: Finding) -> str:
+    """A change of the mix of reasons."""
     return f"under one and the same rules {found.latest.note}, in the week up to {found.last_on}"
 
 
-def _relays(found: Finding) -> str:
+def hand_offs(found: Finding) -> str:
+    """More hand-offs than were expected."""
     latest = found.latest
     step = f" in step {found.scope.step}" if found.scope.step else ""
     said = f"{_number(latest.observed)} hand-offs{step} on {latest.day}, {_number(latest.expected)} expected"
     return f"{said} (at most {_number(latest.high)}), in {_sessions(found)}"
 
 
-def _recovery(found: Finding) -> str:
+def recovery_fell(found: Finding) -> str:
+    """Fewer retry chains recover than did."""
     latest = found.latest
     said = f"{_share(latest.observed)} of {latest.groups or 0:,} retry chains for {found.scope.reason} recovered"
     return f"{said} in the week up to {latest.day}, {_band(found)}"
 
 
-def _in_vain(found: Finding) -> str:
+def retry_in_vain(found: Finding) -> str:
+    """Retries that hardly ever recover."""
     latest = found.latest
     said = f"retries for {found.scope.reason} recover {_share(latest.observed)} of {latest.groups or 0:,} chains"
     return f"{said} (surely less than {_share(latest.high)})"
 
 
-def _would_pay(found: Finding) -> str:
+def retry_would_pay(found: Finding) -> str:
+    """Errors that were given up although retries of their reason recover."""
     latest = found.latest
     said = f"{latest.groups or 0:,} errors {found.scope.reason} were not retried in the week up to {latest.day}"
     return f"{said}, though {_share(latest.observed)} of those that are recover (surely more than {_share(latest.low)})"
 
 
-def _noted(found: Finding) -> str:
+def noted(found: Finding) -> str:
+    """What the test that found it noted."""
     return f"{(found.latest.note or '').rstrip('.')}, {_since(found)}"
-
-
-_SAID: dict[str, Callable[[Finding], str]] = {
-    "spike": _rise,
-    "drift": _rise,
-    "template": _template,
-    "reasons": _reasons,
-    "relays": _relays,
-    "recovery_fell": _recovery,
-    "retry_in_vain": _in_vain,
-    "retry_would_pay": _would_pay,
-}
 
 
 def _share(value: float | None) -> str:

@@ -1,0 +1,180 @@
+"""`KINDS`: one row a kind of finding, with all that a night, a report and its charts say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from analyzer.analysis.detection.finding import Detection
+from analyzer.analysis.detection.settings import RECENT_DAYS
+from analyzer.analysis.kinds import behind, numbers, sentences, severity
+from analyzer.analysis.kinds.behind import NOTHING, Behind
+from analyzer.analysis.kinds.numbers import Chart
+
+if TYPE_CHECKING:
+    from analyzer.analysis.nightly.findings import Finding
+
+SHARE = "share"
+"""The family of rises of the unknown share."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """One kind of finding. What the defaults say holds for a kind that another version of this program wrote down."""
+
+    title: str
+    """What a headline says."""
+    metric: str | None = None
+    """What `observed` and `expected` are; None where the finding has no such figures."""
+    percent: bool = False
+    """Whether documents show these two figures in percent."""
+    severity: Callable[[Detection], str] = severity.info
+    """How grave a day of it is."""
+    sentence: Callable[[Finding], str] = sentences.noted
+    """What happened, without the caller's name before it and the full stop behind it."""
+    quotes: bool = False
+    """Whether the sentence ends with the most frequent message."""
+    advice: str = ""
+    """What to do next, as a command where there is one."""
+    family: str | None = None
+    """Detections of one family are one incident, whichever test made them; None: the kind is alone in its own."""
+    scope: str | None = None
+    """The field of `Scope` that a detection's `scope` is; None where it has none."""
+    cause: bool = False
+    """Whether it is never told alone: it says why another finding opened."""
+    asked: bool = False
+    """Whether a new one is asked for its causes."""
+    part_of_rise: bool = False
+    """Whether a rise of the same caller's share speaks for it."""
+    unknown: bool = False
+    """Whether it is about unknown errors."""
+    evidence: Callable[[Finding], str | None] = behind.own_reason
+    """The reason of the errors that a night quotes and names; None for any."""
+    evidence_days: int = 1
+    """The days up to its last one from which a night quotes and names errors."""
+    behind: Behind = NOTHING
+    """The errors that a report shows behind it."""
+    chart: Chart | None = None
+    """Its chart in a report and the numbers of it; None for causes."""
+
+
+_RISE = Kind(
+    title="",
+    metric="share of distinct errors that are unknown, 0..1",
+    percent=True,
+    severity=severity.of_rise,
+    sentence=sentences.rise,
+    quotes=True,
+    advice="analyzer unknowns --suggest",
+    family=SHARE,
+    asked=True,
+    unknown=True,
+    evidence=behind.unknown,
+    behind=behind.UNKNOWN,
+    chart=numbers.SHARE,
+)
+_RETRIES = Kind(
+    title="",
+    metric="share of retry chains that recovered, 0..1",
+    scope="reason",
+    evidence_days=RECENT_DAYS,
+    behind=behind.CHAINS,
+    chart=numbers.RECOVERY,
+)
+
+KINDS = {
+    "spike": replace(_RISE, title="Unknown errors spiked"),
+    "drift": replace(_RISE, title="Unknown errors drift upwards"),
+    "template": Kind(
+        title="A new unknown message",
+        metric="sessions that show the message",
+        severity=severity.of_message,
+        sentence=sentences.new_message,
+        quotes=True,
+        advice=_RISE.advice,
+        part_of_rise=True,
+        unknown=True,
+        evidence=behind.unknown,
+        behind=behind.UNKNOWN,
+        chart=numbers.MESSAGE,
+    ),
+    "burst": Kind(
+        title="One session repeats an error",
+        metric="repeats of the message in the session",
+        quotes=True,
+        advice="look at that session; one session is no change of the world",
+        scope="session",
+        part_of_rise=True,
+        behind=behind.MESSAGE,
+        chart=numbers.BURST,
+    ),
+    "reasons": Kind(
+        title="The mix of reasons changed",
+        metric="divergence of the two mixes (Jensen-Shannon), in bits",
+        severity=severity.of_mix,
+        sentence=sentences.mix,
+        advice="analyzer query errors-by-reason-caller-outcome",
+        asked=True,
+        part_of_rise=True,
+        behind=behind.GROWN_REASON,
+        chart=numbers.MIX,
+    ),
+    "relays": Kind(
+        title="Hand-offs became more frequent",
+        metric="hand-offs of the day",
+        severity=severity.warning,
+        sentence=sentences.hand_offs,
+        advice="analyzer query relays-by-step; split steps that hand off often",
+        scope="step",
+        behind=behind.HAND_OFFS,
+        chart=numbers.HAND_OFFS,
+    ),
+    "recovery_fell": replace(
+        _RETRIES,
+        title="Retries recover less",
+        severity=severity.warning,
+        sentence=sentences.recovery_fell,
+        advice="analyzer query retries-outcomes; wait longer between calls, or ask the provider",
+    ),
+    "retry_in_vain": replace(
+        _RETRIES,
+        title="Retries buy nothing",
+        sentence=sentences.retry_in_vain,
+        advice="stop retrying it: the waits buy nothing",
+    ),
+    "retry_would_pay": replace(
+        _RETRIES,
+        title="Retries are not made that would pay",
+        sentence=sentences.retry_would_pay,
+        advice="let it be retried; the recovery table allows it",
+    ),
+    "wording_changed": Kind(
+        title="The provider's wording changed",
+        quotes=True,
+        advice=_RISE.advice,
+        scope="reason",
+        cause=True,
+        evidence=behind.reworded,
+    ),
+    "classifier_changed": Kind(
+        title="The classifier changed",
+        metric="share of distinct errors that are judged otherwise than they were recorded, 0..1",
+        advice="analyzer query ruleset-drift",
+        scope="reason",
+        cause=True,
+        evidence=behind.judged_otherwise,
+    ),
+    "traffic_changed": Kind(title="The traffic changed", cause=True),
+}
+"""By name; causes in the order in which they are told."""
+
+
+def kind_of(name: str) -> Kind:
+    """What is said of a kind; of one that another version of this program wrote down its name alone."""
+    return KINDS.get(name) or Kind(title=name)
+
+
+def family_of(name: str) -> str:
+    """What the incidents of a kind are told apart by, beside their scope: its family, else its own name."""
+    return kind_of(name).family or name
