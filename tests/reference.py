@@ -5,7 +5,9 @@ Views and queries describe themselves in the headers of their .sql files, comman
 
 from __future__ import annotations
 
+import ast
 import sys
+import tomllib
 from importlib import import_module
 from pathlib import Path
 
@@ -17,8 +19,9 @@ from analyzer.redaction.families import FAMILIES
 from analyzer.redaction.keys import PHRASES, SHORT
 from analyzer.store import catalogue, views
 from analyzer.store.db.sql_header import Column, Param
+from tests import REPOSITORY
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
+DOCS, PACKAGE = REPOSITORY / "docs", REPOSITORY / "analyzer"
 HELP_WIDTH = 88
 """Columns of the quoted help, so that it does not depend on anybody's terminal."""
 NOTE = "<!-- Made by `python -m tests.reference`. Change {source} instead. -->"
@@ -237,10 +240,47 @@ def views_page() -> str:
     return "\n".join(lines) + "\n"
 
 
-SECRETS_PAGE = DOCS / "explanation" / "security.md"
+END = "<!-- Until here. -->"
 SECRETS_BEGIN = NOTE.format(source="`analyzer/redaction/families.py`, `keys.py`, `commands.py`")
+LAYERS_BEGIN = NOTE.format(source="`[tool.importlinter]` in `pyproject.toml` or the docstring")
+FOLDERS_BEGIN = NOTE.format(source="the docstring of the folder's `__init__.py`")
 SCANNERS = ("gitleaks", "detect-secrets", "trufflehog")
-SECRETS_END = "<!-- Until here. -->"
+
+
+def parts() -> dict[str, tuple[str, ...]]:
+    """The generated parts of pages that are written by hand, each from its note to its end, by the page's path."""
+    return {
+        "CONTRIBUTING.md": (layers(), folders()),
+        "docs/explanation/security.md": (known_secrets(),),
+    }
+
+
+def layers() -> str:
+    """The layers from top to bottom, as the import contracts name them, each with its one responsibility."""
+    down, light = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
+    lines = [LAYERS_BEGIN, "", "| layer | folder | one responsibility | inside agents |", "| ---: | --- | --- | --- |"]
+    for number, names in enumerate(down["layers"], 1):
+        for name in names.split(" | "):
+            package = (PACKAGE / name).is_dir()
+            shown, source = (f"{name}/", f"{name}/__init__.py") if package else (f"{name}.py", f"{name}.py")
+            inside = "yes" if f"analyzer.{name}" in light["source_modules"] else ""
+            lines.append(f"| {number} | `{shown}` | {_purpose(PACKAGE / source)} | {inside} |")
+    return "\n".join([*lines, "", END])
+
+
+def folders() -> str:
+    """The folders inside of packages, each with what belongs there."""
+    lines = [FOLDERS_BEGIN, "", "| folder | what belongs there |", "| --- | --- |"]
+    for source in sorted(PACKAGE.glob("*/**/__init__.py")):
+        folder = source.parent.relative_to(PACKAGE).as_posix()
+        lines += [f"| `{folder}/` | {_purpose(source)} |"] if "/" in folder else []
+    return "\n".join([*lines, "", END])
+
+
+def _purpose(source: Path) -> str:
+    """The first paragraph of a module's docstring."""
+    text = ast.get_docstring(ast.parse(source.read_text("utf-8"))) or ""
+    return _cell(" ".join(text.partition("\n\n")[0].split()))
 
 
 def known_secrets() -> str:
@@ -256,7 +296,7 @@ def known_secrets() -> str:
         words = [*PHRASES.get(guard, ()), *SHORT.get(guard, ())]
         lines.append(f"| {', '.join(f'`{word}`' for word in words)} | {counts} |")
     names = ", ".join(f"`{command}`" for command in sorted(NAMES))
-    return "\n".join([*lines, "", f"Behind their flags for one: {names}.", "", SECRETS_END])
+    return "\n".join([*lines, "", f"Behind their flags for one: {names}.", "", END])
 
 
 COUNTS = {
@@ -288,9 +328,13 @@ def main() -> int:
     for name, text in pages().items():
         (DOCS / "reference" / name).write_text(text, "utf-8")
         print(f"docs/reference/{name}")
-    before, _, rest = SECRETS_PAGE.read_text("utf-8").partition(SECRETS_BEGIN)
-    SECRETS_PAGE.write_text(before + known_secrets() + rest.partition(SECRETS_END)[2], "utf-8")
-    print(f"docs/explanation/{SECRETS_PAGE.name}")
+    for name, made in parts().items():
+        text = (REPOSITORY / name).read_text("utf-8")
+        for part in made:
+            before, _, rest = text.partition(part.partition("\n")[0])
+            text = before + part + rest.partition(END)[2]
+        (REPOSITORY / name).write_text(text, "utf-8")
+        print(name)
     return 0
 
 

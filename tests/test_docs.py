@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from importlib import import_module
 from pathlib import Path
 
@@ -65,6 +66,23 @@ def anchors(page: str) -> set[str]:
 def test_generated_pages_are_current(name: str) -> None:
     """`python -m tests.reference` would change nothing."""
     assert text_of(f"docs/reference/{name}") == reference.pages()[name]
+
+
+@pytest.mark.parametrize("name", sorted(reference.parts()))
+def test_generated_parts_are_current(name: str) -> None:
+    """What is generated of a page stands in it as it would be written today."""
+    page = text_of(name)
+    assert [part for part in reference.parts()[name] if part not in page] == []
+
+
+def test_contributing_begins_with_the_layers() -> None:
+    """The first table of CONTRIBUTING has a row for each layer of the import contract, in its order."""
+    page = text_of("CONTRIBUTING.md")
+    contracts = tomllib.loads(text_of("pyproject.toml"))["tool"]["importlinter"]["contracts"]
+    rows = [(str(place), name) for place, names in enumerate(contracts[0]["layers"], 1) for name in names.split(" | ")]
+    table = page.partition("| ---: |")[2].partition("\n\n")[0]
+    assert page.startswith("# Contributing\n\n## Layers\n")
+    assert re.findall(r"^\| (\d+) \| `(\w+)(?:/|\.py)` \| \w", table, re.MULTILINE) == rows
 
 
 def test_readme_has_exactly_two_set_up_commands() -> None:
