@@ -132,7 +132,7 @@ def _replay(count: int, runs: int, processes: int) -> Row:
     seconds = []
     for _ in range(runs):
         start = perf_counter()
-        answered = sum(map(len, judge_in_parallel(chunks, None, default_ruleset().digest, processes)))
+        answered = sum(map(len, judge_in_parallel(chunks, default_ruleset(), processes)))
         seconds.append(perf_counter() - start)
         if answered != count:
             raise AssertionError(f"{answered} answers to {count} texts")

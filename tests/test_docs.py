@@ -155,8 +155,8 @@ def test_example_rule_is_sound(tmp_path: Path) -> None:
     path.write_text(blocks(text_of("docs/explanation/classifier.md"), "toml")[0], "utf-8")
     rules = load_ruleset(path)
     (rule,) = rules.rules
-    assert {analyzer.classify(example, ruleset=rules).rule for example in rule.examples} == {rule.id}
-    assert {analyzer.classify(example, ruleset=rules).rule for example in rule.counter_examples} == {"none"}
+    assert {analyzer.classify(example, rules=rules).rule for example in rule.examples} == {rule.id}
+    assert {analyzer.classify(example, rules=rules).rule for example in rule.counter_examples} == {"none"}
 
 
 @pytest.mark.parametrize("sql", blocks("\n".join(page.read_text("utf-8") for page in PAGES), "sql"))

@@ -15,7 +15,7 @@ from analyzer.analysis.summary.drifts import Drifts
 from analyzer.analysis.summary.overview import Completeness, Overview, Totals, Verdict, overview
 from analyzer.analysis.summary.spikes import Spikes, spikes
 from analyzer.analysis.tables import Table, json_rows, json_value, table
-from analyzer.analysis.window import Window, window
+from analyzer.analysis.window import Window, as_window, window
 
 __all__ = [
     "Alarm",
@@ -43,6 +43,7 @@ __all__ = [
     "Verdict",
     "Window",
     "alarm_changes",
+    "as_window",
     "check",
     "churn",
     "each_night",

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from analyzer.analysis.window import Window
+from analyzer.analysis.window import Window, as_window
 from analyzer.events.times import format_time
 from analyzer.store import Store, find
 
@@ -37,15 +37,17 @@ class Table:
         return self.frame._repr_html_()
 
 
-def table(store: Store, query: str, window: Window, **params: object) -> Table:
+def table(store: Store, query: str, window: str | Window | None = None, **params: object) -> Table:
     """Run a catalogue query over a window; parameters that it does not have are left out.
 
     Raises:
         QueryError: unknown query or a bad value.
+        AnalyzerError: a window that cannot be read.
     """
+    chosen = as_window(window)
     header = find(query).header
     takes = {param.name for param in header.params}
-    given = {"timezone": window.timezone, **window.params, **params}
+    given = {"timezone": chosen.timezone, **chosen.params, **params}
     frame = store.query(query, **{name: value for name, value in given.items() if name in takes})
     return Table(
         query, header.title, header.description, {item.name: item.description for item in header.columns}, frame

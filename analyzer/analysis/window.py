@@ -75,6 +75,27 @@ def window(
     return Window(start, end, timezone)
 
 
+def as_window(given: str | Window | None) -> Window:
+    """The window that a caller names: a made one, or a text as `7d` or `2026-11-01..2026-11-08`; None is all time.
+
+    Either end may be left out, and is anything that `window` takes: `yesterday..`, `..2026-11-08T06:00`. Days are those
+    of UTC; a window with days of another zone comes from `window`.
+
+    Raises:
+        AnalyzerError: a text that names none, or an empty one.
+    """
+    if given is None or isinstance(given, Window):
+        return given or Window()
+    since, dots, until = (part.strip() for part in given.partition(".."))
+    if dots:
+        return window(since or None, until or None)
+    try:
+        return window(last=since)
+    except AnalyzerError:
+        hint = "write 7d, 2026-11-01..2026-11-08, 2026-11-01.. or ..2026-11-08"
+        raise AnalyzerError(f"not a window of time: {given!r}", hint) from None
+
+
 def _moment(value: str | datetime | None, present: datetime, zone: tzinfo) -> datetime | None:
     if isinstance(value, str):
         return moment(value, present, zone)

@@ -7,7 +7,7 @@ from analyzer.classifier.engine import Classification, classify, classify_facts
 from analyzer.classifier.reading.extract import extract
 from analyzer.classifier.reading.facts import Facts
 from analyzer.classifier.recovery_table import REASONS, RECOVERY, Recovery
-from analyzer.classifier.rules.loading import Rule, Ruleset, default_ruleset, load_ruleset
+from analyzer.classifier.rules.loading import Rule, Rules, Ruleset, default_ruleset, load_ruleset, ruleset_for
 
 __all__ = [
     "REASONS",
@@ -16,10 +16,12 @@ __all__ = [
     "Facts",
     "Recovery",
     "Rule",
+    "Rules",
     "Ruleset",
     "classify",
     "classify_facts",
     "default_ruleset",
     "extract",
     "load_ruleset",
+    "ruleset_for",
 ]

@@ -13,16 +13,14 @@ from typing import cast
 from analyzer.classifier.reading.facts import Facts
 from analyzer.classifier.rules.deciding import judge
 from analyzer.classifier.rules.index import Answer, index_of
-from analyzer.classifier.rules.loading import Ruleset, default_ruleset
+from analyzer.classifier.rules.loading import Rules, Ruleset, ruleset_for
 
 __all__ = ["Answer", "classify_batch", "judge_json"]
 
 
-def classify_batch(
-    facts: Iterable[Facts] | Iterable[Mapping[str, object]], *, ruleset: Ruleset | None = None
-) -> list[Answer]:
+def classify_batch(facts: Iterable[Facts] | Iterable[Mapping[str, object]], *, rules: Rules = None) -> list[Answer]:
     """`(reason, detail, retryable, action, rule)` of each, in order; a mapping is what `Facts.to_dict` gives."""
-    index = index_of(default_ruleset() if ruleset is None else ruleset)
+    index = index_of(ruleset_for(rules))
     read = (each if isinstance(each, Facts) else Facts.from_dict(each) for each in facts)
     return [judge(each, index)[0].answer for each in read]
 

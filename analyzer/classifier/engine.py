@@ -15,7 +15,7 @@ from analyzer.classifier.reading.reset_times import NOTHING, read, resolve
 from analyzer.classifier.reading.tokens import token_counts
 from analyzer.classifier.rules.deciding import Basis, chain, evidence, judge
 from analyzer.classifier.rules.index import NO_RULE, index_of
-from analyzer.classifier.rules.loading import Ruleset, default_ruleset
+from analyzer.classifier.rules.loading import Rules, ruleset_for
 
 __all__ = ["NO_RULE", "Classification", "classify", "classify_facts"]
 
@@ -78,17 +78,20 @@ class Classification:
 _classification = quick(Classification)
 
 
-def classify(error: object, *, at: datetime | None = None, ruleset: Ruleset | None = None) -> Classification:
+def classify(error: object, *, at: datetime | None = None, rules: Rules = None) -> Classification:
     """Classifies anything: an exception, a mapping, facts, a text. Relative reset texts resolve against `at`.
 
-    Total: whatever comes in, a classification comes out.
+    Total: whatever comes in, a classification comes out. `rules` is a file, a ruleset, or None for the built-in rules.
+
+    Raises:
+        RulesError: the rules cannot be used.
     """
-    return classify_facts(extract(error), at=at, ruleset=ruleset)
+    return classify_facts(extract(error), at=at, rules=rules)
 
 
-def classify_facts(facts: Facts, *, at: datetime | None = None, ruleset: Ruleset | None = None) -> Classification:
+def classify_facts(facts: Facts, *, at: datetime | None = None, rules: Rules = None) -> Classification:
     """Classifies facts, as live or as stored in an event; `at` is the event's own time."""
-    index = index_of(default_ruleset() if ruleset is None else ruleset)
+    index = index_of(ruleset_for(rules))
     decision, level, timely = judge(facts, index)
     reason, detail, retryable, action, rule = decision.answer
     seconds = reset_at = current = most = None

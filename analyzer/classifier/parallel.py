@@ -12,17 +12,18 @@ from queue import SimpleQueue
 from typing import Self
 
 from analyzer.classifier.batch import Answer, judge_json
-from analyzer.classifier.rules.loading import ruleset_for
+from analyzer.classifier.rules.loading import Ruleset, parse_ruleset
+from analyzer.classifier.rules.toml_text import ruleset_text
 from analyzer.interpreter import start
 
 
 class Judge:
     """One such process. Use as a context manager."""
 
-    def __init__(self, rules_path: str | None, digest: str) -> None:
+    def __init__(self, ruleset: Ruleset) -> None:
         served = "from analyzer.classifier.parallel import serve; serve()"
         self._process = start("-c", served, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self._send(json.dumps([rules_path, digest]))
+        self._send(json.dumps([ruleset.digest, ruleset_text(ruleset)]))
 
     def answers(self, chunk: Sequence[str]) -> list[Answer]:
         """The verdicts of facts as JSON texts, in order.
@@ -55,18 +56,16 @@ class Judge:
         self._process.stdin.flush()
 
 
-def judge_in_parallel(
-    chunks: Sequence[Sequence[str]], rules_path: str | None, digest: str, processes: int
-) -> Iterator[list[Answer]]:
-    """The answers of each chunk, in order, by so many processes that load the ruleset of this digest from the path.
+def judge_in_parallel(chunks: Sequence[Sequence[str]], ruleset: Ruleset, processes: int) -> Iterator[list[Answer]]:
+    """The answers of each chunk, in order, by so many processes.
 
     Raises:
-        OSError: one of them has gone, as it does when the rules under that path have changed meanwhile.
+        OSError: one of them has gone.
     """
     with ExitStack() as stack:
         idle: SimpleQueue[Judge] = SimpleQueue()
         for _ in range(processes):
-            idle.put(stack.enter_context(Judge(rules_path, digest)))
+            idle.put(stack.enter_context(Judge(ruleset)))
         threads = stack.enter_context(ThreadPoolExecutor(processes))
 
         def work(chunk: Sequence[str]) -> list[Answer]:
@@ -82,10 +81,10 @@ def judge_in_parallel(
 def serve() -> None:
     """The other end: until stdin ends."""
     source, sink = sys.stdin.buffer, sys.stdout.buffer
-    rules_path, digest = json.loads(source.readline())
-    ruleset = ruleset_for(rules_path)
+    digest, text = json.loads(source.readline())
+    ruleset = parse_ruleset(text)
     if ruleset.digest != digest:
-        sys.exit(f"the rules in {rules_path} have changed meanwhile")
+        sys.exit(f"these are the rules of {ruleset.digest}, not of {digest}")
     while line := source.readline():
         chunk = [source.readline().decode("utf-8") for _ in range(int(line))]
         sink.write(json.dumps(judge_json(chunk, ruleset)).encode("utf-8") + b"\n")

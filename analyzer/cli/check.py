@@ -74,14 +74,14 @@ def command(
         raise AnalyzerError("--each-day writes nothing down", "leave out --again, --prometheus and --webhook")
     if not each_day and (since or last):
         raise AnalyzerError("one night has no beginning to choose", "add --each-day, or name its end with --until")
-    chosen_window(since, until, last, timezone)
+    chosen = chosen_window(since, until, last, timezone)
     with _opened(store_path or DEFAULT_STORE) as store:
         rules = rules_in_use(rules_path)
         named = ruleset_for(rules_path).digest if rules_path else None
         if each_day:
-            nights = each_night(store, since=since, until=until, last=last, timezone=timezone, rules_path=rules)
+            nights = each_night(store, chosen, rules=rules)
         else:
-            nights = [check(store, until=until, timezone=timezone, rules_path=rules, again=again)]
+            nights = [check(store, until=until, timezone=timezone, rules=rules, again=again)]
     if named and nights and nights[0].ruleset_in_force != named:
         narrate(
             f"{rules_path} has no say: ruleset {nights[0].ruleset_in_force} was applied to this store; "

@@ -78,5 +78,5 @@ def _line(error: object, at: datetime | None, ruleset: Ruleset) -> str:
             at = parse_time(error.get("timestamp"))
         except ValueError:
             at = None
-    verdict = classify(error, at=at.replace(tzinfo=UTC) if at else None, ruleset=ruleset)
+    verdict = classify(error, at=at.replace(tzinfo=UTC) if at else None, rules=ruleset)
     return json_text(verdict.to_dict())

@@ -169,13 +169,12 @@ def _judged(event_type: str, payload: dict[str, Any]) -> dict[str, Any]:
     if event_type != "error.classified" or "reason" in payload:
         return payload
     from analyzer.classifier import classify
-    from analyzer.classifier.rules.loading import ruleset_for
     from analyzer.cli.settings import rules_in_use
     from analyzer.events import error_payload
 
     raw = {key: payload.pop(key) for key in list(payload) if key in FACTS}
     raw |= {key: payload[key] for key in TOLD if key in payload}
-    verdict = error_payload(classify(raw, ruleset=ruleset_for(rules_in_use(None))))
+    verdict = error_payload(classify(raw, rules=rules_in_use(None)))
     return {**verdict, **{key: value for key, value in payload.items() if value is not None}}
 
 

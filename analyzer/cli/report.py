@@ -76,7 +76,7 @@ def command(
             problems = len(result.problems)
             if not result.sources and name == MEMORY:
                 return UNREADABLE
-        content = overview(store, chosen, rules_in_use(None))
+        content = overview(store, chosen, rules=rules_in_use(None))
     kind = "json" if as_json else report_format
     if kind == "json":
         write(render_json(content), output)

@@ -131,7 +131,7 @@ def explain_command(
         moment = None
     if at is not None and moment is None:
         raise AnalyzerError(f"--at is no ISO 8601 time: {at!r}", "write 2026-11-21T08:15:30Z")
-    found = explain(error, at=moment, ruleset=_ruleset(rules_path))
+    found = explain(error, at=moment, rules=_ruleset(rules_path))
     if not as_json:
         write(explanation(found), None)
         return 0

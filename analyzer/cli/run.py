@@ -106,7 +106,7 @@ def command(
             guard=_guard(limits) if limits else None,
             provider=provider,
             make_relay=_relay(settings, folder, step_id, worker_id, log, agent, say) if settings else None,
-            ruleset=_ruleset(rules_in_use(None)),
+            rules=_ruleset(rules_in_use(None)),
             say=say,
         )
     if done.error is not None:

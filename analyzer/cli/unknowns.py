@@ -65,11 +65,11 @@ def command(
     with open_store(store_path or DEFAULT_STORE) as store:
         found = unknowns(
             store,
-            within=chosen,
+            chosen,
             caller=caller,
             limit=None if fingerprints or not limit else limit,
             suggest=suggest,
-            ruleset=rules,
+            rules=rules,
         )
     if fingerprints:
         known = [group.fingerprint for group in found.groups]

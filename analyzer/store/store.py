@@ -11,7 +11,7 @@ from typing import Any, Self
 import duckdb
 import polars as pl
 
-from analyzer.classifier.rules.loading import ruleset_for
+from analyzer.classifier import Rules
 from analyzer.errors import StoreError
 from analyzer.store.db.connection import connect, first_line, missing, private_files, store_errors, transaction
 from analyzer.store.db.location import location
@@ -105,9 +105,9 @@ class Store:
             return prune(self._connection, before, store_path=self.path, journal=journal, files=files, dry_run=dry_run)
 
     def reclassify(
-        self, rules_path: str | None = None, *, apply: bool = False, progress: Callable[[int, int], None] | None = None
+        self, rules: Rules = None, *, apply: bool = False, progress: Callable[[int, int], None] | None = None
     ) -> Reclassification:
-        """Judge all history with a ruleset (None: the built-in one) and compare; `apply` needs a writable store.
+        """Judge all history with rules (a file, a ruleset, None: built in) and compare; `apply` wants a writable store.
 
         Raises:
             RulesError: the rules cannot be used.
@@ -116,24 +116,23 @@ class Store:
         with private_files(), store_errors(), open_journal(self.path if apply else MEMORY) as journal:
             return reclassify(
                 self._connection,
-                ruleset_for(rules_path),
-                rules_path,
+                rules,
                 store_path=self.path,
                 journal=journal,
                 apply=apply,
                 progress=progress,
             )
 
-    def judge_history(self, rules_path: str | None = None) -> str:
+    def judge_history(self, rules: Rules = None) -> str:
         """Judge what the ruleset in force has not judged yet; its digest. A store open for reading stays as it is.
 
-        In force is the active ruleset, else the rules at `rules_path` (None: the built-in ones).
+        In force is the active ruleset, else `rules` (a file, a ruleset, None: the built-in ones).
 
         Raises:
             RulesError: the rules cannot be used.
         """
         with store_errors():
-            return judge_history(self._connection, self.path, rules_path, judging=self.writable)
+            return judge_history(self._connection, self.path, rules, judging=self.writable)
 
     def decide(self, decisions: Iterable[tuple[str, Mapping[str, Any]]], at: datetime | None = None) -> None:
         """Record decisions of the analyzer, all or none: types and payloads, in their order, as of one moment (now).
@@ -151,10 +150,8 @@ class Store:
         """Whether it is open for writing."""
         return False
 
-    def verdicts(
-        self, rules_path: str | None = None, *, progress: Callable[[int, int], None] | None = None
-    ) -> pl.DataFrame:
-        """What a ruleset (None: the built-in one) says of each error that has facts, without keeping it.
+    def verdicts(self, rules: Rules = None, *, progress: Callable[[int, int], None] | None = None) -> pl.DataFrame:
+        """What rules (a file, a ruleset, None: the built-in ones) say of each error that has facts, without keeping it.
 
         One row an error: `event_id`, `reason`, `detail`, `action`, `rule`.
 
@@ -162,7 +159,7 @@ class Store:
             RulesError: the rules cannot be used.
         """
         with store_errors():
-            return verdicts(self._connection, ruleset_for(rules_path), rules_path, progress)
+            return verdicts(self._connection, rules, progress)
 
     def _reopen(self) -> Callable[[], duckdb.DuckDBPyConnection] | None:
         """How to go on after an error that has ended the connection; a throw-away store ends with it."""

@@ -129,7 +129,7 @@ def test_a_batch_follows_the_rules_of_a_file(tmp_path):
     )
     [found] = judge_json(['{"message": "snapshot 4 is being rehydrated"}'], ruleset_for(str(path)))
     assert found == ("network_transient", None, True, "retry", "rehydrating")
-    assert classify_batch([Facts(message="snapshot 4 is being rehydrated")], ruleset=ruleset_for(path)) == [found]
+    assert classify_batch([Facts(message="snapshot 4 is being rehydrated")], rules=ruleset_for(path)) == [found]
 
 
 def test_a_batch_can_go_to_another_process():

@@ -22,7 +22,8 @@ from analyzer.analysis.nightly.incidents import incidents
 from analyzer.analysis.nightly.night import Night, carried_on, identity
 from analyzer.analysis.nightly.recording import night_before, recorded, write_down
 from analyzer.analysis.observations import Observations, observe
-from analyzer.analysis.window import Window, window
+from analyzer.analysis.window import Window, as_window, window
+from analyzer.classifier import Rules
 from analyzer.errors import AnalyzerError
 from analyzer.events.times import now
 from analyzer.store import Store
@@ -40,20 +41,20 @@ def check(
     *,
     until: str | datetime | None = None,
     timezone: str = "UTC",
-    rules_path: str | None = None,
+    rules: Rules = None,
     again: bool = False,
 ) -> Night:
     """The last whole day before `until` (now), judged; in a store that is open for writing also written down.
 
     A day that was judged before is read back, with the number of events that came late and the ruleset that is in force
     by now; `again` judges it anew.
-    History is judged under the ruleset in force: the active one, else the rules at `rules_path` or the built-in ones.
+    History is judged under the ruleset in force: the active one, else `rules` (a file, a ruleset, None: built in).
 
     Raises:
         AnalyzerError: a time that cannot be read, rules that cannot be used, a store that cannot be written.
     """
     day = last_whole_day(window(None, until, None, timezone))
-    ruleset = store.judge_history(rules_path)
+    ruleset = store.judge_history(rules)
     if not again and (known := recorded(store, day, timezone)) is not None:
         return replace(known, ruleset_in_force=ruleset)
     seen = observe(store, day, timezone, ruleset)
@@ -68,22 +69,19 @@ def check(
 
 def each_night(
     store: Store,
+    window: str | Window | None = None,
     *,
-    since: str | datetime | None = None,
-    until: str | datetime | None = None,
-    last: str | None = None,
-    timezone: str = "UTC",
-    rules_path: str | None = None,
+    rules: Rules = None,
 ) -> list[Night]:
     """What every night of a window would have reported under today's rules; nothing is written down.
 
     Raises:
         AnalyzerError: as for `check`, or more than 400 nights.
     """
-    chosen = window(since, until, last, timezone)
+    chosen = as_window(window)
     final = last_whole_day(chosen)
-    ruleset = store.judge_history(rules_path)
-    whole = seen = observe(store, final, timezone, ruleset)
+    ruleset = store.judge_history(rules)
+    whole = seen = observe(store, final, chosen.timezone, ruleset)
     versions = whole.versions
     beginning = min([*whole.days[:1], *versions["first_on"]], default=None)
     if beginning is None:
@@ -103,7 +101,7 @@ def each_night(
         if spans[day] != cut:
             cut, rung = spans[day], None
             last_day = max(each for each in days if spans[each] == cut)
-            seen = whole if last_day == final else observe(store, last_day, timezone, ruleset)
+            seen = whole if last_day == final else observe(store, last_day, chosen.timezone, ruleset)
         as_of = seen.up_to(day)
         monday = monday_of(day)
         if monday not in weeks:

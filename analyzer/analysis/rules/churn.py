@@ -16,7 +16,7 @@ from analyzer.analysis.tables import table
 from analyzer.analysis.window import Window
 from analyzer.classifier.fingerprint import fingerprint_of
 from analyzer.classifier.recovery_table import UNCOUNTED
-from analyzer.classifier.rules.loading import ruleset_for
+from analyzer.classifier.rules.loading import Rules, ruleset_for
 from analyzer.store import Store
 
 MAX_SAMPLES = 2
@@ -124,24 +124,25 @@ _SCHEMA: dict[str, Any] = {
 
 def churn(
     store: Store,
-    rules_path: str | None = None,
+    rules: Rules = None,
+    window: str | Window | None = None,
     *,
-    within: Window | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Churn:
-    """Judge a window of history by the rules of a file (None: the built-in ones), and compare with the store's reasons.
+    """Judge a window of history by rules (a file, a ruleset, None: built in), and compare with the store's reasons.
 
     Raises:
         RulesError: the rules cannot be used.
     """
-    frame = verdicts(store, rules_path, within=within, progress=progress)
+    ruleset = ruleset_for(rules)
+    frame = verdicts(store, ruleset, window, progress=progress)
     changed = frame.filter(pl.col("reason") != pl.col("new_reason"))
     changes = _changes(store, changed)
     was = set(frame.filter(counted_unknown("reason", "detail"))["session_id"])
     now = set(frame.filter(counted_unknown("new_reason", "new_detail"))["session_id"])
     freed, spoiled = len(was - now), len(now - was)
     return Churn(
-        ruleset=ruleset_for(rules_path).digest,
+        ruleset=ruleset.digest,
         recovered=tuple(each for each in changes if each.before == "unknown"),
         regressed=tuple(each for each in changes if each.after == "unknown"),
         moved=tuple(each for each in changes if "unknown" not in (each.before, each.after)),
@@ -157,18 +158,18 @@ def churn(
 
 def verdicts(
     store: Store,
-    rules_path: str | None = None,
+    rules: Rules = None,
+    window: str | Window | None = None,
     *,
-    within: Window | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> pl.DataFrame:
-    """One row an error: the columns of `errors-judged`, and what the rules of a file say as `new_*`.
+    """One row an error: the columns of `errors-judged`, and what these rules say as `new_*`.
 
     Raises:
         RulesError: the rules cannot be used.
     """
-    judged = table(store, "errors-judged", within or Window()).frame
-    new = store.verdicts(rules_path, progress=progress).select(
+    judged = table(store, "errors-judged", window).frame
+    new = store.verdicts(rules, progress=progress).select(
         "event_id", pl.col("reason", "detail", "rule").name.prefix("new_"), has_facts=pl.lit(True)
     )
     kept = pl.col("has_facts").is_null()

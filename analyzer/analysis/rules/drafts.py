@@ -276,7 +276,7 @@ def _counter_examples(near: Sequence[Near], examples: Sequence[str], alone: Rule
 
 
 def _spared(text: str, alone: Ruleset) -> bool:
-    return bool(text) and classify(text, ruleset=alone).rule == "none"
+    return bool(text) and classify(text, rules=alone).rule == "none"
 
 
 def _evidence(near: Sequence[Near], found: tuple[str, float] | None) -> tuple[str, ...]:

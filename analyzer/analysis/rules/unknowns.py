@@ -19,8 +19,8 @@ from analyzer.analysis.rules.holding import Holding
 from analyzer.analysis.rules.nearest import Known, Near, Neighbours
 from analyzer.analysis.rules.template_merging import merge
 from analyzer.analysis.tables import json_value, table
-from analyzer.analysis.window import Window, window
-from analyzer.classifier import Ruleset, default_ruleset
+from analyzer.analysis.window import Window, as_window
+from analyzer.classifier import Rules, Ruleset, ruleset_for
 from analyzer.classifier.fingerprint import fingerprint_of, template
 from analyzer.classifier.reading.extract import extract
 from analyzer.classifier.reading.facts import Facts
@@ -161,26 +161,22 @@ _SCHEMA: dict[str, Any] = {
 
 def unknowns(
     store: Store,
+    window: str | Window | None = None,
     *,
-    since: str | None = None,
-    until: str | None = None,
-    last: str | None = None,
-    timezone: str = "UTC",
-    within: Window | None = None,
     caller: str | None = None,
     limit: int | None = 20,
     suggest: bool = False,
-    ruleset: Ruleset | None = None,
+    rules: Rules = None,
 ) -> Unknowns:
     """The unknown errors of a window by template, at most `limit` groups (None: all).
 
-    With `suggest` each group gets a draft of a rule, where one can be made. `ruleset` is where the nearest rules are
-    looked for; the built-in rules where it is None.
+    With `suggest` each group gets a draft of a rule, where one can be made. The nearest rules are looked for among
+    `rules`: a file, a ruleset, or None for the built-in ones.
 
     Raises:
-        AnalyzerError: a window that cannot be read.
+        AnalyzerError: a window that cannot be read, rules that cannot be used.
     """
-    chosen = within or window(since, until, last, timezone)
+    chosen = as_window(window)
     seen = sightings(store, chosen, caller)
     sizes = (
         seen.group_by("group")
@@ -194,22 +190,22 @@ def unknowns(
         .sort(["sessions", "count", "last_seen_at", "group"], descending=[True, True, True, False])
     )
     shown = sizes if limit is None else sizes.head(limit)
-    rules = default_ruleset() if ruleset is None else ruleset
-    known = [*known_templates(store), *_examples(rules)]
+    ruleset = ruleset_for(rules)
+    known = [*known_templates(store), *_examples(ruleset)]
     neighbours = Neighbours(known)
     members = {str(key[0]): rows for key, rows in seen.partition_by("group", as_dict=True).items()}
     facts = _latest_facts(store, [members[name] for name in shown["group"]])
-    drafts = _drafts(shown["group"], members, known, neighbours, rules) if suggest else {}
+    drafts = _drafts(shown["group"], members, known, neighbours, ruleset) if suggest else {}
     groups = tuple(
-        _group(row, members[row["group"]], neighbours, rules, facts, drafts.get(row["group"]))
+        _group(row, members[row["group"]], neighbours, ruleset, facts, drafts.get(row["group"]))
         for row in shown.iter_rows(named=True)
     )
     return Unknowns(groups, int(seen["errors"].sum()), seen["session_id"].n_unique(), sizes.height, chosen)
 
 
-def sightings(store: Store, within: Window, caller: str | None = None) -> pl.DataFrame:
+def sightings(store: Store, window: Window, caller: str | None = None) -> pl.DataFrame:
     """The rows of `unknown-sightings`, each with the template of its `group`."""
-    frame = table(store, "unknown-sightings", within, caller=caller).frame
+    frame = table(store, "unknown-sightings", window, caller=caller).frame
     merged = merge(frame["template"].unique())
     return frame.with_columns(group=pl.col("template").replace_strict(merged, return_dtype=pl.String))
 
@@ -335,7 +331,7 @@ def _samples(rows: pl.DataFrame) -> tuple[str, ...]:
 
 def _nearest(facts: Facts, near: Sequence[Near], rules: Ruleset) -> Neighbour | None:
     """A rule that a guard held back is nearer than any that only sounds alike."""
-    for match in explain(facts, ruleset=rules).matches:
+    for match in explain(facts, rules=rules).matches:
         if match.held_back:
             why = f"rule {match.rule} matches {match.matched!r}, but is held back by {match.held_back}"
             return Neighbour(match.rule, match.reason, match.matched, 1.0, why)

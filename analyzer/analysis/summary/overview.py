@@ -14,7 +14,8 @@ from analyzer.analysis.summary.drifts import Drifts, drifts
 from analyzer.analysis.summary.spikes import Spikes, spikes_of
 from analyzer.analysis.summary.window_findings import judge_under
 from analyzer.analysis.tables import Table, json_rows, table
-from analyzer.analysis.window import Window
+from analyzer.analysis.window import Window, as_window
+from analyzer.classifier import Rules
 from analyzer.events.times import format_time, now
 from analyzer.store import NOT_LOGS, Store
 
@@ -168,15 +169,16 @@ class Overview:
         }
 
 
-def overview(store: Store, window: Window, rules_path: str | None = None) -> Overview:
+def overview(store: Store, window: str | Window | None = None, *, rules: Rules = None) -> Overview:
     """Everything a report says about a window of a store; history is judged by the rules that `check` goes by.
 
     Raises:
-        RulesError: the rules at `rules_path` cannot be used.
+        AnalyzerError: a window that cannot be read, rules that cannot be used.
     """
-    ruleset = store.judge_history(rules_path)
+    chosen = as_window(window)
+    ruleset = store.judge_history(rules)
     with store.pinned():
-        return _overview(store, window, ruleset)
+        return _overview(store, chosen, ruleset)
 
 
 def _overview(store: Store, window: Window, ruleset: str) -> Overview:

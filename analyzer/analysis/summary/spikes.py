@@ -11,7 +11,8 @@ from analyzer.analysis.detection.finding import Detection, frame
 from analyzer.analysis.kinds.table import SHARE, kind_of
 from analyzer.analysis.summary.window_findings import Judged, judge_window
 from analyzer.analysis.tables import Table, json_value, table
-from analyzer.analysis.window import Window, window
+from analyzer.analysis.window import Window, as_window
+from analyzer.classifier import Rules
 from analyzer.store import Store
 
 if TYPE_CHECKING:
@@ -72,20 +73,17 @@ class Spikes:
 
 def spikes(
     store: Store,
+    window: str | Window | None = None,
     *,
-    since: str | None = None,
-    until: str | None = None,
-    last: str | None = None,
-    timezone: str = "UTC",
-    rules_path: str | None = None,
+    rules: Rules = None,
 ) -> Spikes:
     """Rises of the unknown share in a window; the history that they are measured against may lie before it.
 
     Raises:
         AnalyzerError: a window that cannot be read, rules that cannot be used.
     """
-    chosen = window(since, until, last, timezone)
-    return spikes_of(store, judge_window(store, chosen, rules_path), chosen)
+    chosen = as_window(window)
+    return spikes_of(store, judge_window(store, chosen, rules), chosen)
 
 
 def spikes_of(store: Store, judged: Judged, chosen: Window) -> Spikes:

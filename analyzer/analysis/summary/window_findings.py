@@ -17,6 +17,7 @@ from analyzer.analysis.nightly.incidents import incidents_between
 from analyzer.analysis.observations import Observations, observe
 from analyzer.analysis.summary.cases import Case, cases
 from analyzer.analysis.window import Window
+from analyzer.classifier import Rules
 from analyzer.store import Store
 
 _NO_LATER = date(9000, 1, 1)
@@ -43,13 +44,13 @@ class Judged:
     """Errors that could not be judged by today's rules and count as they were recorded."""
 
 
-def judge_window(store: Store, window: Window, rules_path: str | None = None) -> Judged:
+def judge_window(store: Store, window: Window, rules: Rules = None) -> Judged:
     """The findings of a window, from its whole days and all days before it.
 
     Raises:
-        RulesError: the rules at `rules_path` cannot be used.
+        RulesError: the rules cannot be used.
     """
-    return judge_under(store, window, store.judge_history(rules_path))
+    return judge_under(store, window, store.judge_history(rules))
 
 
 def judge_under(store: Store, window: Window, ruleset: str) -> Judged:

@@ -16,7 +16,7 @@ from analyzer.classifier.reading.facts import Facts
 from analyzer.classifier.rules.deciding import chain, evidence, holding, judge
 from analyzer.classifier.rules.hearing import LOOSE_CHARS, Passage, succeeded
 from analyzer.classifier.rules.index import Index, index_of
-from analyzer.classifier.rules.loading import default_ruleset
+from analyzer.classifier.rules.loading import Rules, ruleset_for
 from analyzer.classifier.rules.ruleset import Rule, Ruleset, make
 
 
@@ -53,11 +53,11 @@ class Explanation:
     """Sentences."""
 
 
-def explain(error: object, *, at: datetime | None = None, ruleset: Ruleset | None = None) -> Explanation:
+def explain(error: object, *, at: datetime | None = None, rules: Rules = None) -> Explanation:
     """Explains anything that `classify` takes."""
     facts = extract(error)
-    rules = default_ruleset() if ruleset is None else ruleset
-    index = index_of(rules)
+    ruleset = ruleset_for(rules)
+    index = index_of(ruleset)
     decision, deciding, _ = judge(facts, index)
     levels = chain(facts)
     matches: list[Match] = []
@@ -65,7 +65,7 @@ def explain(error: object, *, at: datetime | None = None, ruleset: Ruleset | Non
         winner = decision.number if level is deciding else -1
         matches += _matches(index, level, depth, winner)
     return Explanation(
-        classify_facts(facts, at=at, ruleset=rules),
+        classify_facts(facts, at=at, rules=ruleset),
         tuple(levels),
         tuple(holding(level, index)[2] for level in levels),
         tuple(matches),

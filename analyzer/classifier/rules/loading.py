@@ -45,13 +45,18 @@ __all__ = [
     "Compiled",
     "Pattern",
     "Rule",
+    "Rules",
     "Ruleset",
     "build_ruleset",
     "default_ruleset",
     "load_ruleset",
     "normal_name",
+    "parse_ruleset",
     "ruleset_for",
 ]
+
+Rules = str | os.PathLike[str] | Ruleset | None
+"""What a parameter `rules` takes; `ruleset_for` makes a ruleset of it."""
 
 BUILT_IN = os.path.join(os.path.dirname(__file__), "rules.toml")
 _LARGEST_BYTES = 16 * 1024 * 1024
@@ -109,16 +114,28 @@ def load_ruleset(path: str | os.PathLike[str]) -> Ruleset:
     return _ruleset(_parse(_read(path), os.fspath(path)))
 
 
-def ruleset_for(path: str | os.PathLike[str] | None) -> Ruleset:
-    """The built-in rules with those of a file: its new rules stand first, one with a built-in id takes its place.
+def parse_ruleset(text: str) -> Ruleset:
+    """The rules of a TOML text and no others.
 
-    An entry `id = "…"`, `disabled = true` takes a built-in rule out. None gives the built-in rules alone; a file with
-    `alone = true` is taken without them. The same content gives the same ruleset without reading it twice.
+    Raises:
+        RulesError: there is no sound ruleset in it.
+    """
+    return _ruleset(_parse(text.encode(), "rules"))
+
+
+def ruleset_for(rules: Rules) -> Ruleset:
+    """The ruleset that a caller names: a loaded one, the path of a file, or None for the built-in rules.
+
+    A file extends the built-in rules: its new rules stand first, one with a built-in id takes its place. An entry
+    `id = "…"`, `disabled = true` takes a built-in rule out; a file with `alone = true` is taken without them. The same
+    content gives the same ruleset without reading it twice.
 
     Raises:
         RulesError: the file cannot be read, or the rules together are not sound.
     """
-    return default_ruleset() if path is None else _combined(_read(path), os.fspath(path))
+    if rules is None:
+        return default_ruleset()
+    return rules if isinstance(rules, Ruleset) else _combined(_read(rules), os.fspath(rules))
 
 
 def build_ruleset(data: Mapping[str, Any]) -> Ruleset:

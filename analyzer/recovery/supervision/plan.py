@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from analyzer.errors import AnalyzerError
 
 if TYPE_CHECKING:
-    from analyzer.classifier import Ruleset
+    from analyzer.classifier import Rules
     from analyzer.events import EventLog
     from analyzer.recovery.limits.guard import RateGuard
     from analyzer.recovery.limits.pool import AgentPool
@@ -80,4 +80,4 @@ class Plan:
     pool: AgentPool | None
     guard: RateGuard | None
     cancel: threading.Event | None
-    ruleset: Ruleset | None
+    rules: Rules

@@ -22,7 +22,7 @@ from analyzer.errors import HALTED, AnalyzerError
 from analyzer.recovery.supervision.observer import Observed, TokenUsage
 
 if TYPE_CHECKING:
-    from analyzer.classifier import Classification, Ruleset
+    from analyzer.classifier import Classification, Rules
 
 _SAID_CHARS = 300
 STDOUT_CHARS = 3_900
@@ -67,7 +67,7 @@ def step_error(
     *,
     timed_out_after: float | None = None,
     at: datetime | None = None,
-    ruleset: Ruleset | None = None,
+    rules: Rules = None,
     provider: str | None = None,
     agent: str | None = None,
 ) -> StepError | None:
@@ -83,17 +83,17 @@ def step_error(
     from analyzer.classifier import classify  # who never fails never loads it
 
     facts = _facts(observed, exit_code, flagged)
-    verdict = classify(facts, at=at, ruleset=ruleset)
+    verdict = classify(facts, at=at, rules=rules)
     if verdict.detail == "usage_limit":
         # A line among records was followed by them, so it ended nothing; and an agent that says that it succeeded did
         # not run into its limit.
         end = "" if observed.result and not flagged else observed.stdout_end
         if end != observed.stdout:
-            verdict = classify({**facts, "stdout": _end_of(end)}, at=at, ruleset=ruleset)
+            verdict = classify({**facts, "stdout": _end_of(end)}, at=at, rules=rules)
     decided = verdict.reason == "context_overflow" or verdict.detail == "usage_limit"
     if timed_out_after is not None and not decided:
         said = {"message": f"the command timed out after {timed_out_after:g} s", "exit_code": exit_code}
-        verdict = classify({**said, "stderr": observed.stderr}, at=at, ruleset=ruleset)
+        verdict = classify({**said, "stderr": observed.stderr}, at=at, rules=rules)
         reason = TIMEOUT
     else:
         reason = failure_reason(observed.result, verdict)
@@ -117,7 +117,7 @@ def step_error(
     )
 
 
-def start_error(error: AnalyzerError, ruleset: Ruleset | None = None) -> StepError:
+def start_error(error: AnalyzerError, rules: Rules = None) -> StepError:
     """The failure of a command that could not be started."""
     from analyzer.classifier import classify
 
@@ -125,7 +125,7 @@ def start_error(error: AnalyzerError, ruleset: Ruleset | None = None) -> StepErr
         error.message,
         error.hint,
         failure_reason=UNKNOWN,
-        classification=classify({"exit_code": error.exit_code, "stderr": error.message}, ruleset=ruleset),
+        classification=classify({"exit_code": error.exit_code, "stderr": error.message}, rules=rules),
         usage=TokenUsage(),
         exit_code=error.exit_code,
     )

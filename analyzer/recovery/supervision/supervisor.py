@@ -24,7 +24,7 @@ from analyzer.recovery.supervision.step_error import RelayHaltedError, StepError
 from analyzer.recovery.waiting import SYSTEM_CLOCK, Clock
 
 if TYPE_CHECKING:
-    from analyzer.classifier import Ruleset
+    from analyzer.classifier import Rules
     from analyzer.events import EventLog
     from analyzer.recovery.limits.exhaustion import Exhaustion
     from analyzer.recovery.limits.guard import RateGuard
@@ -53,7 +53,7 @@ def supervise(
     streams: Streams | None = None,
     clock: Clock = SYSTEM_CLOCK,
     cancel: threading.Event | None = None,
-    ruleset: Ruleset | None = None,
+    rules: Rules = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> Run:
     """Runs a command to its end, through retries, waits and hand-offs.
@@ -81,7 +81,7 @@ def supervise(
         pool=pool,
         guard=guard,
         cancel=cancel,
-        ruleset=ruleset,
+        rules=rules,
     )
     supervisor = _Supervisor(plan)
     if make_relay is not None:
@@ -206,7 +206,7 @@ class _Supervisor:
             ending.exit_code,
             timed_out_after=self._plan.limits.timeout_seconds if ending.timed_out else None,
             at=now,
-            ruleset=self._plan.ruleset,
+            rules=self._plan.rules,
             provider=self._plan.provider if self._plan.provider != self._plan.agent else None,
             agent=self._plan.agent,
         )
@@ -269,7 +269,7 @@ class _Supervisor:
         return gone
 
     def _not_started(self, error: NotStartedError) -> Run:
-        failure = start_error(error, self._plan.ruleset)
+        failure = start_error(error, self._plan.rules)
         if self.relay is not None and self.relay.resuming:
             self.relay.halt("the fresh instance could not be started")
         now = self._plan.clock.now()

@@ -29,7 +29,6 @@ ALONE = 10_000
 def judge(
     connection: duckdb.DuckDBPyConnection,
     ruleset: Ruleset,
-    rules_path: str | None,
     target: str,
     progress: Callable[[int, int], None] | None,
     before: datetime | None = None,
@@ -43,7 +42,7 @@ def judge(
     ).fetchall()
     moment = now()
     done = 0
-    for ids, verdicts in _verdicts(waiting, ruleset, rules_path):
+    for ids, verdicts in _verdicts(waiting, ruleset):
         columns = list(zip(*verdicts, strict=True))
         frame = pl.DataFrame(
             {
@@ -65,7 +64,7 @@ def judge(
 _Rows = tuple[list[str], list[tuple[str, str | None, bool, str, str]]]
 
 
-def _verdicts(waiting: list[tuple[str, str]], ruleset: Ruleset, rules_path: str | None) -> Iterator[_Rows]:
+def _verdicts(waiting: list[tuple[str, str]], ruleset: Ruleset) -> Iterator[_Rows]:
     """Ids and verdicts, chunk by chunk; by as many processes as there are cores where that pays."""
     chunks = [waiting[start : start + CHUNK] for start in range(0, len(waiting), CHUNK)]
     texts = [[facts for _, facts in chunk] for chunk in chunks]
@@ -73,7 +72,7 @@ def _verdicts(waiting: list[tuple[str, str]], ruleset: Ruleset, rules_path: str 
         for chunk, chunk_texts in zip(chunks, texts, strict=True):
             yield [facts_id for facts_id, _ in chunk], judge_json(chunk_texts, ruleset)
         return
-    answers = judge_in_parallel(texts, rules_path, ruleset.digest, os.cpu_count() or 1)
+    answers = judge_in_parallel(texts, ruleset, os.cpu_count() or 1)
     try:
         for chunk, verdicts in zip(chunks, answers, strict=True):
             yield [facts_id for facts_id, _ in chunk], verdicts

@@ -14,7 +14,7 @@ from typing import Any
 import duckdb
 import polars as pl
 
-from analyzer.classifier import Ruleset
+from analyzer.classifier import Rules, Ruleset, ruleset_for
 from analyzer.events import EventLog
 from analyzer.store.db.connection import store_errors, transaction
 from analyzer.store.db.frames import to_frame
@@ -90,47 +90,49 @@ class Reclassification:
 
 def reclassify(
     connection: duckdb.DuckDBPyConnection,
-    ruleset: Ruleset,
-    rules_path: str | None,
+    rules: Rules,
     *,
     store_path: str = MEMORY,
     journal: EventLog | None = None,
     apply: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> Reclassification:
-    """Judge all facts that have no verdict of this ruleset yet, and compare.
+    """Judge all facts that have no verdict of these rules yet, and compare.
 
     A dry run keeps its verdicts in a temporary table. With `apply` they are appended to the store, the ruleset becomes
-    the active one, and `ruleset.applied` is logged. `rules_path` is where workers load it from (None: built in).
+    the active one, and `ruleset.applied` is logged.
 
     Raises:
+        RulesError: the rules cannot be used.
         StoreError: the store cannot be written.
         QueryError: the database refuses.
     """
+    ruleset = ruleset_for(rules)
     with store_errors():
         target = "internal.verdict_v1" if apply else _trial(connection, ruleset)
         active = connection.execute("select value from internal.store_v1 where key = 'active_ruleset'").fetchall()
-        judged = judge(connection, ruleset, rules_path, target, progress)
+        judged = judge(connection, ruleset, target, progress)
         if apply:
-            _activate(connection, ruleset, rules_path, store_path, journal)
+            _activate(connection, ruleset, rules, store_path, journal)
         before = active[0][0] if active else None
         return _compare(connection, ruleset.digest, target, judged, active=before, applied=apply)
 
 
 def verdicts(
     connection: duckdb.DuckDBPyConnection,
-    ruleset: Ruleset,
-    rules_path: str | None,
+    rules: Rules,
     progress: Callable[[int, int], None] | None = None,
 ) -> pl.DataFrame:
     """What a ruleset says of each error that has facts: `event_id, reason, detail, action, rule`. Nothing is kept.
 
     Raises:
+        RulesError: the rules cannot be used.
         QueryError: the database refuses.
     """
+    ruleset = ruleset_for(rules)
     with store_errors():
         target = _trial(connection, ruleset)
-        judge(connection, ruleset, rules_path, target, progress)
+        judge(connection, ruleset, target, progress)
         return to_frame(
             connection.sql(
                 "select e.event_id, v.reason, v.detail, v.action, v.rule from internal.event_v1 as e"
@@ -149,13 +151,13 @@ def _trial(connection: duckdb.DuckDBPyConnection, ruleset: Ruleset) -> str:
 def _activate(
     connection: duckdb.DuckDBPyConnection,
     ruleset: Ruleset,
-    rules_path: str | None,
+    rules: Rules,
     store_path: str,
     journal: EventLog | None,
 ) -> None:
     rows = connection.execute("select value from internal.store_v1 where key = 'active_ruleset'").fetchall()
     previous = rows[0][0] if rows else None
-    where = os.path.abspath(rules_path) if rules_path else None
+    where = None if rules is None or isinstance(rules, Ruleset) else os.path.abspath(rules)
     keep_rules(store_path, ruleset)
     if previous == ruleset.digest:
         connection.execute("update internal.store_v1 set value = $1 where key = 'active_rules'", [where])

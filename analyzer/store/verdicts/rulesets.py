@@ -9,7 +9,7 @@ from datetime import datetime
 
 import duckdb
 
-from analyzer.classifier import Ruleset
+from analyzer.classifier import Rules, Ruleset
 from analyzer.classifier.rules.loading import ruleset_for
 from analyzer.classifier.rules.toml_text import ruleset_text
 from analyzer.errors import RulesError, StoreError
@@ -38,12 +38,10 @@ def keep_up(connection: duckdb.DuckDBPyConnection, store_path: str) -> int:
     )
 
 
-def judge_history(
-    connection: duckdb.DuckDBPyConnection, store_path: str, rules_path: str | None, *, judging: bool
-) -> str:
+def judge_history(connection: duckdb.DuckDBPyConnection, store_path: str, rules: Rules, *, judging: bool) -> str:
     """The digest of the ruleset in force; with `judging`, after its verdicts for all facts that lack one.
 
-    In force is the active one, else the rules at `rules_path`, or the built-in ones; those do not become active by it.
+    In force is the active one, else `rules`; those do not become active by it.
 
     Raises:
         RulesError: the rules cannot be used.
@@ -53,9 +51,9 @@ def judge_history(
         if judging:
             keep_up(connection, store_path)
         return str(active[0][0])
-    ruleset = ruleset_for(rules_path)
+    ruleset = ruleset_for(rules)
     if judging:
-        judge(connection, ruleset, rules_path, "internal.verdict_v1", None)
+        judge(connection, ruleset, "internal.verdict_v1", None)
     return ruleset.digest
 
 
@@ -71,7 +69,7 @@ def judge_with(
         except RulesError:
             continue
         if ruleset.digest == digest:
-            judge(connection, ruleset, path, "internal.verdict_v1", None, before)
+            judge(connection, ruleset, "internal.verdict_v1", None, before)
             return True
     return False
 

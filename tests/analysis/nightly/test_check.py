@@ -176,7 +176,7 @@ def test_every_night_replayed_is_what_each_night_said(fleet: Store) -> None:
     """`each_night` writes nothing down and comes to the same states, ids and figures."""
     begin, end = START + timedelta(days=28), START + timedelta(days=36)
     before = fleet.sql("select count(*) as n from events")["n"][0]
-    replayed = each_night(fleet, since=str(begin), until=str(end))
+    replayed = each_night(fleet, f"{begin}..{end}")
     assert fleet.sql("select count(*) as n from events")["n"][0] == before
     alone = [night(fleet, number) for number in range(28, 36)]
     assert [item.day for item in replayed] == [item.day for item in alone]
@@ -280,7 +280,7 @@ def test_errors_without_facts_are_cut_where_their_rules_changed(upgraded: Store)
 def test_a_replay_cuts_history_as_each_night_did(upgraded: Store) -> None:
     """The change of rules has no say over the nights before it."""
     begin, end = START + timedelta(days=28), START + timedelta(days=33)
-    replayed = each_night(upgraded, since=str(begin), until=str(end))
+    replayed = each_night(upgraded, f"{begin}..{end}")
     alone = [night(upgraded, number) for number in range(28, 33)]
     assert [item.caller_days for item in replayed] == [29, 30, 1, 2, 3]
     assert [(item.caller_days, item.notes) for item in replayed] == [(item.caller_days, item.notes) for item in alone]

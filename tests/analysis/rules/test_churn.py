@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from analyzer.analysis import check, each_night, overview, spikes, unknowns
 from analyzer.analysis.rules.churn import churn, mcnemar
+from analyzer.classifier import ruleset_for
 from analyzer.store import Store
 
 RULES = """
@@ -59,6 +61,18 @@ def test_the_store_itself_changes_nothing_where_the_rules_are_its_own(history: S
     found = churn(history, rules)
     assert (found.events.changed, found.p_value) == (0, 1.0)
     assert found.to_polars().is_empty()
+
+
+def test_rules_are_a_file_or_a_loaded_ruleset(history: Store, rules: str) -> None:
+    """Every analysis takes either, and says the same of both."""
+    loaded = ruleset_for(rules)
+    assert churn(history, loaded).to_dict() == churn(history, Path(rules)).to_dict()
+    assert unknowns(history, suggest=True, rules=loaded) == unknowns(history, suggest=True, rules=rules)
+    assert spikes(history, rules=loaded).to_dict() == spikes(history, rules=rules).to_dict()
+    for given in (loaded, rules):
+        assert overview(history, rules=given).drifts.ruleset == loaded.digest
+        assert check(history, until="2026-11-05", rules=given, again=True).ruleset == loaded.digest
+        assert {night.ruleset for night in each_night(history, "..2026-11-05", rules=given)} == {loaded.digest}
 
 
 def test_the_churn_is_json_and_a_frame(history: Store, rules: str) -> None:

@@ -60,7 +60,7 @@ def test_every_unknown_error_of_the_view_is_in_one_group(history: Store) -> None
 def test_a_window_a_caller_and_a_limit_narrow_it(history: Store) -> None:
     """What the limit hides still counts in the totals."""
     assert analyzer.unknowns(history, caller="auditor").errors == 4
-    assert analyzer.unknowns(history, until="2026-11-03").errors < 11
+    assert analyzer.unknowns(history, window="..2026-11-03").errors < 11
     short = analyzer.unknowns(history, limit=1)
     assert (len(short.groups), short.errors, short.templates) == (1, 11, 3)
     assert short.headline == "1 of 3 templates make 55% of 11 unknown errors."

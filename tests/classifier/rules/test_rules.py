@@ -129,5 +129,5 @@ def test_own_ruleset_decides(tmp_path):
     path = tmp_path / "rules.toml"
     path.write_text("[[rule]]\n" + GOOD.replace('"unknown"', '"validation"'), encoding="utf-8")
     own = load_ruleset(path)
-    found = classify("abc", ruleset=own)
+    found = classify("abc", rules=own)
     assert (found.reason, found.rule, found.ruleset) == ("validation", "x", own.digest)

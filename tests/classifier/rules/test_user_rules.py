@@ -49,16 +49,17 @@ def write(tmp_path):
 
 
 def test_no_file_means_the_built_in_rules():
-    """Without a path the built-in ruleset itself comes back."""
+    """Without a path the built-in ruleset itself comes back, and a loaded ruleset is itself."""
     assert ruleset_for(None) is default_ruleset()
+    assert ruleset_for(default_ruleset()) is default_ruleset()
 
 
 def test_new_rule_stands_first_and_the_rest_stays(write):
     """A rule of one's own wins over the built-in ones, which still decide everything else."""
     own = ruleset_for(write(NEW))
     assert [rule.id for rule in own.rules] == ["house_quota", *(rule.id for rule in default_ruleset().rules)]
-    assert classify({"status": 400, "message": "house quota spent"}, ruleset=own).rule == "house_quota"
-    assert classify({"status": 529}, ruleset=own).reason == "network_transient"
+    assert classify({"status": 400, "message": "house quota spent"}, rules=own).rule == "house_quota"
+    assert classify({"status": 529}, rules=own).reason == "network_transient"
     assert lint(own).findings == ()
 
 
@@ -66,15 +67,15 @@ def test_override_takes_the_place_of_the_built_in_rule(write):
     """A rule with a built-in id replaces it where it stands, so that the order of evidence stays."""
     own = ruleset_for(write(OVERRIDE))
     assert [rule.id for rule in own.rules] == [rule.id for rule in default_ruleset().rules]
-    assert classify({"status": 599}, ruleset=own).reason == "unknown"
-    assert classify({"status": 598}, ruleset=own).rule != "server_status"
+    assert classify({"status": 599}, rules=own).reason == "unknown"
+    assert classify({"status": 598}, rules=own).rule != "server_status"
 
 
 def test_disabled_rule_is_gone(write):
     """A built-in rule can be taken out by its id alone."""
     own = ruleset_for(write(DISABLE))
     assert "server_status" not in {rule.id for rule in own.rules}
-    assert classify({"status": 598}, ruleset=own).rule == "none"
+    assert classify({"status": 598}, rules=own).rule == "none"
 
 
 def test_digest_names_the_combined_content(write):
@@ -98,8 +99,8 @@ def test_same_content_is_read_once(write):
 def test_shared_patterns_are_added(write):
     """`status_patterns` of a file extend the built-in ones, even without any rule."""
     own = ruleset_for(write("status_patterns = ['\\bstate=([345]\\d\\d)\\b']\n"))
-    assert classify("state=413", ruleset=own).rule == "payload_status"
-    assert classify("HTTP 413: no", ruleset=own).rule == "payload_status"
+    assert classify("state=413", rules=own).rule == "payload_status"
+    assert classify("HTTP 413: no", rules=own).rule == "payload_status"
 
 
 def test_place_of_each_rule_is_known(write):

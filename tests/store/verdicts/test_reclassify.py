@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -195,6 +196,25 @@ def test_many_facts_are_judged_by_several_processes_with_the_same_result(
     assert replay(path, rules) == alone
 
 
+def test_a_loaded_ruleset_serves_as_well_as_its_file(
+    path: str, rules: str, native: Callable[..., bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same verdicts, also of other processes and after its file has gone; once applied it judges later events."""
+    monkeypatch.setattr(judging, "ALONE", 0)
+    monkeypatch.setattr(judging, "CHUNK", 2)
+    from_file, loaded = replay(path, rules), ruleset_for(rules)
+    Path(rules).unlink()
+    with open_store(path, writable=True) as store:
+        assert store.reclassify(loaded) == from_file
+        assert set(store.verdicts(loaded)["rule"]) > {"user.rehydration"}
+        store.reclassify(loaded, apply=True)
+        assert store.judge_history() == loaded.digest
+        line = native("late", caller="c", reason="unknown", facts={"message": "snapshot is being rehydrated"})
+        (tmp_path / "late.jsonl").write_bytes(line)
+        assert store.ingest([str(tmp_path / "late.jsonl")]).unjudged == 0
+    assert reasons(path)["late"] == ("unknown", "network_transient")
+
+
 def test_rules_that_move_are_found_where_they_are_applied_from(
     path: str, rules: str, native: Callable[..., bytes], tmp_path: Path
 ) -> None:
@@ -224,9 +244,10 @@ def test_an_error_without_a_reason_counts_as_unknown_until_it_is_judged(
     assert memory.sql(query).rows() == [(None, "rate_limited", False)]
 
 
-def test_a_worker_refuses_rules_that_have_changed_meanwhile(rules: str) -> None:
+def test_a_worker_refuses_rules_of_another_name(rules: str) -> None:
     """Verdicts are never kept under another ruleset's name."""
     from analyzer.classifier.parallel import judge_in_parallel
 
+    other = replace(ruleset_for(rules), digest="another digest")
     with pytest.raises(OSError, match="ended with"):
-        list(judge_in_parallel([['{"status":429}']], rules, "another digest", 1))
+        list(judge_in_parallel([['{"status":429}']], other, 1))
