@@ -30,7 +30,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_source_file_is_in_the_wheel(wheel: Path) -> None:
     """Modules, rules, views, queries; nothing beside the package itself."""
     names = set(zipfile.ZipFile(wheel).namelist())
-    for pattern in (*(f"analyzer/**/*.{ending}" for ending in ("py", "sql", "toml", "css")), "queries/**/*.sql"):
+    endings = ("py", "sql", "toml", "css", "jinja", "js")
+    for pattern in (*(f"analyzer/**/*.{ending}" for ending in endings), "queries/**/*.sql"):
         for path in REPOSITORY.glob(pattern):
             inside = path.relative_to(REPOSITORY).as_posix()
             assert (inside if inside.startswith("analyzer/") else f"analyzer/{inside}") in names

@@ -58,9 +58,9 @@ def command(
       analyzer report ~/.claude/projects --last 7d
       analyzer report --store fleet.duckdb --since 2026-11-01 --format markdown
     """
+    from analyzer import report
     from analyzer.analysis import overview
     from analyzer.cli.settings import rules_in_use
-    from analyzer.report import render_html, render_json, render_markdown, render_text
     from analyzer.store import MEMORY, open_store
 
     chosen = chosen_window(since, until, last, timezone)
@@ -79,16 +79,16 @@ def command(
         content = overview(store, chosen, rules=rules_in_use(None))
     kind = "json" if as_json else report_format
     if kind == "json":
-        write(render_json(content), output)
+        write(report.render_json(content), output)
     elif kind == "markdown":
-        write(render_markdown(content), output)
+        write(report.render_markdown(content), output)
     elif kind == "html":
-        write(render_html(content), output or "report.html")
+        write(report.render_html(content), output or "report.html")
     else:
         colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-        write(render_text(content, width=terminal_width() if sys.stdout.isatty() else 80, colour=colour), None)
+        write(report.render_text(content, width=terminal_width() if sys.stdout.isatty() else 80, colour=colour), None)
         target = output or "report.html"
-        write(render_html(content), target)
+        write(report.render_html(content), target)
         narrate(f"report written to {target}", quiet=quiet)
         if content.totals.events and name == MEMORY:
             again = "PATH" if "-" in paths else shlex.join(paths)

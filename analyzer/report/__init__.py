@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from analyzer.report.documents.markdown import render_markdown
     from analyzer.report.documents.overview_json import render_json
-    from analyzer.report.escape import csv_cell, html_text, markdown_text, terminal_safe
+    from analyzer.report.escape import csv_cell, markdown_text, terminal_safe
     from analyzer.report.page.html import render_html
     from analyzer.report.rows import FORMATS, render_rows
     from analyzer.report.terminal.overview import render_text
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 _HOMES = {
     "FORMATS": "analyzer.report.rows",
     "csv_cell": "analyzer.report.escape",
-    "html_text": "analyzer.report.escape",
     "markdown_text": "analyzer.report.escape",
     "render_html": "analyzer.report.page.html",
     "render_json": "analyzer.report.documents.overview_json",
@@ -32,7 +31,6 @@ _HOMES = {
 __all__ = [
     "FORMATS",
     "csv_cell",
-    "html_text",
     "markdown_text",
     "render_html",
     "render_json",

@@ -1,11 +1,11 @@
 """Log text → text that is safe where it is shown. Everything in a log is hostile: callers, paths, even reasons.
 
-Invariant: no renderer writes a value that came from a log without one of these.
+Invariant: no renderer writes a value that came from a log without one of these; the templates of the page put
+`terminal_safe` before their own escape.
 """
 
 from __future__ import annotations
 
-import html
 import io
 import json
 import re
@@ -74,11 +74,6 @@ def jsonl_text(values: Iterable[object]) -> str:
     with jsonlines.Writer(lines, dumps=json_text) as writer:
         writer.write_all(values)
     return lines.getvalue()
-
-
-def html_text(text: str) -> str:
-    """Safe between tags and inside quoted attributes."""
-    return html.escape(terminal_safe(text), quote=True)
 
 
 def markdown_text(text: str) -> str:

@@ -409,7 +409,7 @@ def test_hostile_names_do_not_reach_the_terminal_raw(run: Run) -> None:
 
 def test_help_is_quick(tmp_path: Path) -> None:
     """Neither duckdb nor polars nor plotly nor rich is loaded for it, nor by what runs inside agents."""
-    heavy = ("duckdb", "polars", "plotly")
+    heavy = ("duckdb", "polars", "plotly", "jinja2")
     agents = (*heavy, "click", "rich", "jsonlines", "zstandard")
     cases = {
         "from analyzer.cli import call; call(['--help']); call(['emit', 'a.b']); call(['classify', 'x'])": (
@@ -417,6 +417,10 @@ def test_help_is_quick(tmp_path: Path) -> None:
             "jsonlines",
         ),
         "from analyzer.cli import call; call(['--help']); call(['report', '--help']); call(['query', '-h'])": heavy,
+        "from analyzer.cli import call; call(['ingest', 'none']); call(['check']); call(['report', '--json'])": (
+            "plotly",
+            "jinja2",
+        ),
         "import analyzer; analyzer.EventLog('x').append('a.b'); analyzer.classify('x')": agents,
         "import analyzer; analyzer.Retry('x').call(int); analyzer.ContextRecovery().fit([])": (*agents, "asyncio"),
         "import analyzer": (*agents, "msgspec", "re2"),

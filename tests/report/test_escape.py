@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import json
 import unicodedata
@@ -10,9 +11,11 @@ import unicodedata
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jinja2 import UndefinedError
 
-from analyzer.report import csv_cell, html_text, markdown_text, terminal_safe
+from analyzer.report import csv_cell, markdown_text, terminal_safe
 from analyzer.report.escape import chat_text, json_text
+from analyzer.report.page.html import environment
 
 STEERING = [
     ("\x1b[31mred\x1b[0m", r"\x1b[31mred\x1b[0m"),
@@ -66,9 +69,17 @@ def test_every_invisible_character_is_known() -> None:
 
 
 @given(st.text())
-def test_html_text_cannot_leave_its_place(text: str) -> None:
-    """Neither a tag nor the end of an attribute survives."""
-    assert not set(html_text(text)) & set("<>\"'")
+def test_a_text_in_a_template_cannot_leave_its_place(text: str) -> None:
+    """Neither a tag nor the end of an attribute survives, nor what steers or hides."""
+    shown = environment().from_string("{{ text }}").render(text=text)
+    assert not set(shown) & set("<>\"'")
+    assert html.unescape(shown) == terminal_safe(text)
+
+
+def test_a_template_fails_on_a_name_that_it_is_not_given() -> None:
+    """A hole in the page would look like nothing to say."""
+    with pytest.raises(UndefinedError):
+        environment().from_string("{{ no_such_name }}").render()
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from analyzer.analysis import Case, Overview
 from analyzer.analysis.charts import finding_chart, rules_chart
 from analyzer.analysis.summary.changes import Change
 from analyzer.report import render_html, render_markdown, render_text
-from analyzer.report.page.heat_map import MAX_CALLERS, heat_html
+from analyzer.report.page.heat_map import MAX_CALLERS
 
 Report = Callable[..., Overview]
 
@@ -147,7 +147,7 @@ def test_no_figure_is_large(report: Report, wild: str) -> None:
 
 def test_the_heat_map_reads_without_colour(report: Report) -> None:
     """Every count stands in its cell, callers with the most errors first, and the rows add up."""
-    rows = re.findall(r"<tr><th scope=\"row\">(.*?)</th>(.*?)</tr>", heat_html(report()))
+    rows = re.findall(r"<tr><th scope=\"row\">(.*?)</th>(.*?)</tr>", render_html(report()))
     cells = {caller: [int(each) for each in re.findall(r">(\d+)</td>", inside)] for caller, inside in rows}
     assert next(iter(cells)) == "figma-probe"
     assert cells["lint-hook"] == [40, 40]
@@ -156,14 +156,14 @@ def test_the_heat_map_reads_without_colour(report: Report) -> None:
 
 def test_the_heat_map_says_what_it_leaves_out(report: Report) -> None:
     """Rows are capped with a note."""
-    shown = heat_html(report(others=[f"c-{number}" for number in range(60)]))
+    shown = render_html(report(others=[f"c-{number}" for number in range(60)]))
     assert shown.count('<th scope="row">') == MAX_CALLERS
     assert "30 of 62 callers; all: analyzer query errors-by-reason-caller-outcome" in shown
 
 
 def test_an_empty_heat_map_is_left_out(nothing: Overview) -> None:
     """Without an error there is nothing to show."""
-    assert heat_html(nothing) == ""
+    assert "Errors by caller and reason" not in render_html(nothing)
 
 
 def test_the_rules_chart_marks_applied_rulesets(report: Report) -> None:

@@ -16,7 +16,8 @@ import pytest
 import analyzer
 from analyzer.classifier import classify
 from analyzer.redaction import redact
-from analyzer.report.escape import csv_cell, html_text, json_text, markdown_text, terminal_safe
+from analyzer.report.escape import csv_cell, json_text, markdown_text, terminal_safe
+from analyzer.report.page.html import environment
 from tests import REPOSITORY
 
 ROOT = REPOSITORY / "analyzer"
@@ -151,7 +152,12 @@ def test_every_pattern_is_linear_on_hostile_text(name: str, pattern: Any) -> Non
         assert time.process_time() - began < MACHINE * SECONDS_A_MEGABYTE, f"{name} on {kind}"
 
 
-@pytest.mark.parametrize("escape", [terminal_safe, html_text, csv_cell, markdown_text, json_text])
+def in_a_page(text: str) -> str:
+    """The text as a template of the page puts it in."""
+    return environment().from_string("{{ text }}").render(text=text)
+
+
+@pytest.mark.parametrize("escape", [terminal_safe, in_a_page, csv_cell, markdown_text, json_text])
 def test_every_escape_is_linear_on_hostile_text(escape: Callable[[str], str]) -> None:
     """By what goes in or what comes out, whichever is longer: a text may grow tenfold on its way."""
     escape(HOSTILE["escapes"][:10])

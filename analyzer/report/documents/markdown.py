@@ -6,7 +6,7 @@ Invariant: every cell that a log filled went through `markdown_text`.
 from __future__ import annotations
 
 from analyzer.analysis import Case, Overview
-from analyzer.report.cells import heading, shown
+from analyzer.report.cells import heading
 from analyzer.report.escape import markdown_text
 from analyzer.report.page.case_parts import drift_part, sessions_part, templates_part
 from analyzer.report.page.section_parts import Part, Section
@@ -56,14 +56,10 @@ def _section(section: Section, overview: Overview) -> list[str]:
 def _part(part: Part) -> list[str]:
     if part.frame.is_empty():
         return ["None." + (f" `analyzer query {part.query}`" if part.query else "")]
-    frame = part.rows.select(list(part.columns))
-    rows, right = frame.rows(), [kind.is_numeric() for kind in frame.dtypes]
     lines = [
         "| " + " | ".join(markdown_text(heading(name)) for name in part.columns) + " |",
-        "| " + " | ".join("---:" if flush else "---" for flush in right) + " |",
+        "| " + " | ".join("---:" if flush else "---" for flush in part.numeric) + " |",
     ]
-    for row in rows:
-        cells = (markdown_text(shown(name, value)) for name, value in zip(part.columns, row, strict=True))
-        lines.append("| " + " | ".join(cells) + " |")
+    lines += ["| " + " | ".join(map(markdown_text, row)) + " |" for row in part.cells]
     said = markdown_text(part.cut) if part.cut else f"`analyzer query {part.query}`" if part.query else ""
     return ["\n".join(lines), said] if said else ["\n".join(lines)]

@@ -1,56 +1,64 @@
-"""A heat map of counts that needs no colour: the number stands in every cell, the shade only repeats it."""
+"""The counts of the heat map of the page: errors by caller and reason, and how dark each cell is."""
 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from math import sqrt
 
 from analyzer.analysis import Overview
 from analyzer.classifier import REASONS
-from analyzer.report.cells import count
-from analyzer.report.escape import html_text
 
 MAX_CALLERS = 30
 _DARKEST = 60
 """Percent of the shade's colour in the fullest cell."""
 _OTHER = "other"
-_QUERY = "errors-by-reason-caller-outcome"
 
 
-def heat_html(overview: Overview) -> str:
-    """Errors by caller and reason; empty where there is no error."""
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One caller."""
+
+    caller: str
+    cells: tuple[tuple[int, int], ...]
+    """Errors by reason, in the order of the map's reasons, each with its shade: percent of the colour."""
+    errors: int
+    """All of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeatMap:
+    """Errors by caller and reason; without rows where there is no error."""
+
+    query: str
+    """Its name in the catalogue."""
+    reasons: tuple[str, ...]
+    """Those that occur."""
+    rows: tuple[Row, ...]
+    """The callers with the most errors, at most `MAX_CALLERS`."""
+    callers: int
+    """All there are."""
+
+
+def heat_map(overview: Overview) -> HeatMap:
+    """The map of an overview; reasons that no rule of today gives are counted together."""
+    query = "errors-by-reason-caller-outcome"
     cells: Counter[tuple[str, str]] = Counter()
-    for row in overview.tables[_QUERY].frame.iter_rows(named=True):
-        cells[row["caller"], row["reason"] if row["reason"] in REASONS else _OTHER] += row["errors"]
-    if not cells:
-        return ""
     callers: Counter[str] = Counter()
-    for (caller, _), errors in cells.items():
-        callers[caller] += errors
+    for row in overview.tables[query].frame.iter_rows(named=True):
+        cells[row["caller"], row["reason"] if row["reason"] in REASONS else _OTHER] += row["errors"]
+        callers[row["caller"]] += row["errors"]
+    occurring = {reason for _, reason in cells}
+    reasons = tuple(reason for reason in (*REASONS, _OTHER) if reason in occurring)
+    top = max(cells.values(), default=0)
     ranked = sorted(callers, key=lambda caller: (-callers[caller], caller))
-    reasons = [reason for reason in (*REASONS, _OTHER) if any(each == reason for _, each in cells)]
-    top = max(cells.values())
-    head = "".join(f'<th scope="col" class="number">{name.replace("_", " ")}</th>' for name in (*reasons, "all"))
-    body = "\n".join(
-        f'<tr><th scope="row">{html_text(caller)}</th>'
-        + "".join(_cell(cells[caller, reason], top) for reason in reasons)
-        + f'<td class="number">{count(callers[caller])}</td></tr>'
-        for caller in ranked[:MAX_CALLERS]
+    rows = tuple(
+        Row(caller, tuple((cells[caller, reason], _shade(cells[caller, reason], top)) for reason in reasons), errors)
+        for caller, errors in ((caller, callers[caller]) for caller in ranked[:MAX_CALLERS])
     )
-    more = f"{MAX_CALLERS} of {len(ranked):,} callers; all: analyzer query {_QUERY}"
-    cut = f'<p class="note">{more}</p>' if len(ranked) > MAX_CALLERS else ""
-    return (
-        '<div class="part"><h3>Errors by caller and reason</h3>'
-        '<p class="about">Numbers of errors; the shade repeats them.'
-        f" <code>analyzer query {_QUERY}</code></p>"
-        '<div class="scroll" tabindex="0" role="region" aria-label="Errors by caller and reason">'
-        f'<table class="heat"><thead><tr><th scope="col">Caller</th>{head}</tr></thead>\n'
-        f"<tbody>\n{body}\n</tbody></table></div>{cut}</div>"
-    )
+    return HeatMap(query, reasons, rows, len(ranked))
 
 
-def _cell(errors: int, top: int) -> str:
-    if not errors:
-        return '<td class="number zero">·</td>'
+def _shade(errors: int, top: int) -> int:
     # By the root: one loud caller must not leave all others white.
-    return f'<td class="number" style="--heat:{max(4, round(_DARKEST * sqrt(errors / top)))}%">{count(errors)}</td>'
+    return max(4, round(_DARKEST * sqrt(errors / top)))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from analyzer.analysis import Overview
+from analyzer.report.cells import shown
 from analyzer.store import find
 
 MAX_ROWS = 50
@@ -30,9 +31,15 @@ class Part:
     """What is left out, where it is not said by the number of rows."""
 
     @property
-    def rows(self) -> pl.DataFrame:
-        """The rows that are shown."""
-        return self.frame.head(MAX_ROWS)
+    def cells(self) -> list[list[str]]:
+        """The texts of the rows that are shown, by column."""
+        rows = self.frame.select(list(self.columns)).head(MAX_ROWS).rows()
+        return [[shown(name, value) for name, value in zip(self.columns, row, strict=True)] for row in rows]
+
+    @property
+    def numeric(self) -> list[bool]:
+        """Which columns hold numbers."""
+        return [self.frame.schema[name].is_numeric() for name in self.columns]
 
     @property
     def cut(self) -> str:
