@@ -17,7 +17,7 @@ import pytest
 import analyzer
 from analyzer import errors
 from analyzer.analysis.detection import Settings
-from analyzer.analysis.summary.changes import Change
+from analyzer.analysis.summary.changes import Drift
 from analyzer.classifier import REASONS, RECOVERY, Classification, Facts, Rule, default_ruleset, load_ruleset
 from analyzer.classifier.recovery_table import ACTIONS
 from analyzer.cli import COMMANDS
@@ -289,7 +289,7 @@ def test_json_fields_are_documented() -> None:
     assert absent({key for finding in report["findings"] for key in finding}, page) == []
     for name in ("numbers", "templates", "sessions_behind"):
         assert absent({key for row in report["findings"][0][name] for key in row}, page) == [], name
-    assert absent(set(report["drifts"]) | set(Change.__slots__), page) == []
+    assert absent(set(report["drifts"]) | set(Drift.__slots__), page) == []
     assert absent({key for table in report["tables"].values() for key in table}, page) == []
     for schema in (ingested["schema"], report["schema"], "analyzer.query/1", "analyzer.sql/1"):
         assert schema in page

@@ -6,11 +6,11 @@ from analyzer.analysis.nightly.findings import Finding, Scope
 from analyzer.analysis.nightly.night import Night
 from analyzer.analysis.rules.alarms import Alarm, AlarmChanges, alarm_changes
 from analyzer.analysis.rules.churn import ChangedShare, Churn, Rejudged, churn
-from analyzer.analysis.rules.drafts import Draft, Taken
+from analyzer.analysis.rules.drafts import RuleDraft, Taken
 from analyzer.analysis.rules.template_merging import group
 from analyzer.analysis.rules.unknowns import Neighbour, UnknownGroup, Unknowns, unknowns
 from analyzer.analysis.summary.cases import Case
-from analyzer.analysis.summary.changes import Change
+from analyzer.analysis.summary.changes import Drift
 from analyzer.analysis.summary.drifts import Drifts
 from analyzer.analysis.summary.overview import Completeness, Overview, Totals, Verdict, overview
 from analyzer.analysis.summary.spikes import Spikes, spikes
@@ -21,18 +21,18 @@ __all__ = [
     "Alarm",
     "AlarmChanges",
     "Case",
-    "Change",
     "ChangedShare",
     "Churn",
     "Completeness",
     "Detection",
-    "Draft",
+    "Drift",
     "Drifts",
     "Finding",
     "Neighbour",
     "Night",
     "Overview",
     "Rejudged",
+    "RuleDraft",
     "Scope",
     "Spikes",
     "Table",

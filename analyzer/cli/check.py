@@ -81,7 +81,7 @@ def command(
         if each_day:
             nights = each_night(store, chosen, rules=rules)
         else:
-            nights = [check(store, until=until, timezone=timezone, rules=rules, again=again)]
+            nights = [check(store, until=chosen.until, timezone=timezone, rules=rules, again=again)]
     if named and nights and nights[0].ruleset_in_force != named:
         narrate(
             f"{rules_path} has no say: ruleset {nights[0].ruleset_in_force} was applied to this store; "

@@ -13,7 +13,7 @@ from analyzer.cli.output import narrate, write
 from analyzer.errors import PARTIAL, AnalyzerError, InputError, StoreError
 
 if TYPE_CHECKING:
-    from analyzer.cli.jsonl import Line
+    from analyzer.cli.jsonl import JsonLine
 
 FACTS = frozenset(
     {
@@ -125,7 +125,7 @@ def _append_lines(source: str, folder: str, session: str | None, strict: bool) -
 _SHAPE = 'write {"type": "relay.triggered", "payload": {"step_id": "plan"}, "session": "s-42"}'
 
 
-def _event(line: Line) -> tuple[str, dict[str, Any], str | None, datetime | None]:
+def _event(line: JsonLine) -> tuple[str, dict[str, Any], str | None, datetime | None]:
     """Type, payload, session and time of a line.
 
     Raises:

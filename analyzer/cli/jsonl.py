@@ -20,7 +20,7 @@ _LONGEST_BYTES = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class JsonLine:
     """One line that is not blank."""
 
     number: int
@@ -33,7 +33,7 @@ class Line:
     """Why it is no JSON; null where it is."""
 
 
-def read_lines(path: str) -> Iterator[Line]:
+def read_lines(path: str) -> Iterator[JsonLine]:
     """The lines of a file, or of standard input for `-`.
 
     Raises:
@@ -65,9 +65,9 @@ def read_lines(path: str) -> Iterator[Line]:
                     raw = error.line
                     text = raw.decode("utf-8", "replace") if isinstance(raw, bytes) else raw
                     why = "no UTF-8" if isinstance(raw, bytes) else f"no JSON: {error.__cause__}"
-                    yield Line(number, text.strip(), None, why)
+                    yield JsonLine(number, text.strip(), None, why)
                 else:
-                    yield Line(number, "", value, None)
+                    yield JsonLine(number, "", value, None)
         except OSError as error:
             raise InputError(
                 f"{path}: cannot be read: {error.strerror}", "give the path of a file of JSON lines"

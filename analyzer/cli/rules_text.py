@@ -14,7 +14,7 @@ from analyzer.report.escape import terminal_safe
 from analyzer.report.terminal.monospace import columns, fit, fold
 
 if TYPE_CHECKING:
-    from analyzer.classifier.rules.backtest import Backtest, Change, Share
+    from analyzer.classifier.rules.backtest import Backtest, ChangedCase, Share
     from analyzer.classifier.rules.explain import Explanation
     from analyzer.classifier.rules.lint import Lint
     from analyzer.classifier.rules.ruleset import Rule, Ruleset
@@ -133,7 +133,7 @@ def _overlaps(report: Lint, own: Collection[str]) -> list[str]:
     return lines
 
 
-def _changes(title: str, changes: Sequence[Change]) -> list[str]:
+def _changes(title: str, changes: Sequence[ChangedCase]) -> list[str]:
     lines = ["", title] if changes else []
     for change in changes:
         lines.append(terminal_safe(f"  {change.id}  {change.before} → {change.after}, by {change.after_rule}"))

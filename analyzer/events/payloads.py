@@ -164,7 +164,7 @@ class RulesetApplied(TypedDict, total=False):
     previous: str | None
 
 
-class Finding(TypedDict, total=False):
+class FindingDecision(TypedDict, total=False):
     """`finding.opened`, `finding.resolved`: the analyzer's own decisions."""
 
     finding: str
@@ -198,8 +198,8 @@ EVENT_TYPES: dict[str, type[Any]] = {
     "call.short_circuited": CallShortCircuited,
     "session.observed": SessionObserved,
     "ruleset.applied": RulesetApplied,
-    "finding.opened": Finding,
-    "finding.resolved": Finding,
+    "finding.opened": FindingDecision,
+    "finding.resolved": FindingDecision,
     "history.pruned": HistoryPruned,
 }
 """Every type of the contract and the keys of its payload; other types are legal and kept as they are."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from analyzer.agent_stream.values import mapping, text
-from analyzer.importers.judge import number
+from analyzer.importers.foreign import number
 
 
 def retry_facts(record: Mapping[str, Any]) -> dict[str, Any]:

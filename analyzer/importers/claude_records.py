@@ -23,7 +23,7 @@ from analyzer.importers.claude_errors import (
     stream_retry_facts,
     terminal_facts,
 )
-from analyzer.importers.judge import judge, number, quantity
+from analyzer.importers.foreign import classify_foreign, number, quantity
 
 INTERRUPTED = "[Request interrupted by user"
 
@@ -89,7 +89,7 @@ class ClaudeRecords:
         if run is None or attempt <= run["attempt"]:
             # An attempt that does not go up is the first of another run; the one before ended unseen.
             run = {"operation": self._record_id(record, "operation", attempt), "waited": 0.0}
-        verdict, payload = judge(
+        verdict, payload = classify_foreign(
             facts,
             self._at(record),
             caller=caller,
@@ -152,7 +152,7 @@ class ClaudeRecords:
     def _terminal(self, record: Mapping[str, Any], facts: dict[str, Any], **tokens: int | None) -> list[Event]:
         key, caller = self._who(record)
         run = self._runs.get(key)
-        verdict, payload = judge(
+        verdict, payload = classify_foreign(
             facts,
             self._at(record),
             caller=caller,
@@ -187,7 +187,7 @@ class ClaudeRecords:
             events += self._settle(record, "aborted", 0)
         _, caller = self._who(record)
         for index, said in enumerate(missing_tools(record)):
-            _, payload = judge({"message": said, "is_error": True}, self._at(record), caller=caller)
+            _, payload = classify_foreign({"message": said, "is_error": True}, self._at(record), caller=caller)
             events.append(self._event(record, "error.classified", payload, f"tool{index}"))
         return events
 

@@ -16,7 +16,7 @@ from analyzer.events.codec import decode, line_id
 from analyzer.events.ids import derived_id
 from analyzer.events.payloads import EVENT_TYPES
 from analyzer.importers.base import Hit, Source, forget_oldest
-from analyzer.importers.judge import judge, number
+from analyzer.importers.foreign import classify_foreign, number
 from analyzer.importers.lines import Block, all_lines
 
 
@@ -86,14 +86,14 @@ def _error(event: Event) -> tuple[str, Mapping[str, Any]]:
         "message": text(payload.get("message")) or text(payload.get("msg")),
     }
     caller = text(payload.get("caller")) or text(mapping(event.extra.get("_meta")).get("source")) or "gdd"
-    return "error.classified", judge(_present(raw), event.occurred_at, caller=caller)[1]
+    return "error.classified", classify_foreign(_present(raw), event.occurred_at, caller=caller)[1]
 
 
 def _peer_call(event: Event) -> tuple[str, Mapping[str, Any]]:
     payload = event.payload
     raw = {"type": text(payload.get("error_class")), "message": text(payload.get("message"))}
     caller = text(payload.get("peer_id")) or "gdd"
-    return "error.classified", judge(_present(raw), event.occurred_at, caller=caller)[1]
+    return "error.classified", classify_foreign(_present(raw), event.occurred_at, caller=caller)[1]
 
 
 def _api_retry(event: Event) -> tuple[str, Mapping[str, Any]]:

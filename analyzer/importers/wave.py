@@ -17,7 +17,7 @@ from analyzer.events.codec import decode_object
 from analyzer.events.ids import derived_id
 from analyzer.events.times import parse_time
 from analyzer.importers.base import Hit, Source, forget_oldest
-from analyzer.importers.judge import digits, judge, number, quantity
+from analyzer.importers.foreign import classify_foreign, digits, number, quantity
 from analyzer.importers.lines import Block, all_lines
 
 _RELAY = re.compile(r"^Context relay triggered at (\d+(?:\.\d+)?)% utilization")
@@ -169,7 +169,7 @@ class _Line:
         return [failure, *self._settle("exhausted" if run and run.get("retried") else "surfaced")]
 
     def _failure(self, facts: dict[str, Any], run: dict[str, Any] | None) -> Event:
-        verdict, payload = judge(
+        verdict, payload = classify_foreign(
             facts,
             self.moment,
             caller=self.caller,

@@ -61,6 +61,16 @@ def test_every_kind_that_is_told_alone_has_its_figure_its_chart_and_its_errors(n
     assert row("reference/check.md", name) and row("explanation/detection.md", name)
 
 
+def test_findings_of_a_week_are_looked_up_in_its_days() -> None:
+    """A report shows the errors of 7 days behind them; a night quotes so many of retries alone, which are few."""
+    ended = date(2026, 10, 9)
+    weeks = {name for name in NAMES if KINDS[name].behind.span(finding(name), ended)[0] == date(2026, 10, 3)}
+    retries = {"recovery_fell", "retry_in_vain", "retry_would_pay"}
+    assert weeks == {"reasons", *retries}
+    assert {name for name in NAMES if KINDS[name].evidence_days == RECENT_DAYS} == retries
+    assert {KINDS[name].evidence_days for name in NAMES if name not in retries} == {1}
+
+
 def test_causes_are_told_with_another_finding() -> None:
     """They have no chart and nothing behind them, and are asked for by kinds that are told alone."""
     causes = {name for name, kind in KINDS.items() if kind.cause}

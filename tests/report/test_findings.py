@@ -11,7 +11,7 @@ import pytest
 
 from analyzer.analysis import Case, Overview
 from analyzer.analysis.charts import finding_chart, rules_chart
-from analyzer.analysis.summary.changes import Change
+from analyzer.analysis.summary.changes import Drift
 from analyzer.report import render_html, render_markdown, render_text
 from analyzer.report.page.heat_map import MAX_CALLERS
 
@@ -92,7 +92,7 @@ def test_a_finding_about_something_else_has_no_chart_of_unknown_errors(report: R
 def test_drifts_of_a_finding_are_told_with_their_evidence(report: Report) -> None:
     """Which of the three it is, in HTML and Markdown, hostile messages escaped."""
     found = report()
-    change = Change(
+    change = Drift(
         "wording", "rate_limited", "a new text under rate_limited, in 4 sessions", "<b>soon|now</b>", 4, 1e-5
     )
     told = replace(found, cases=(replace(found.cases[0], changes=(change,)),))

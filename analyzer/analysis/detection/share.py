@@ -17,7 +17,7 @@ from analyzer.analysis.detection.settings import ACCEPT_DAYS, BASELINE_DAYS, DRI
 from analyzer.analysis.detection.statistics.baseline import Counts, History, Level, Prior, is_weekend, level
 from analyzer.analysis.detection.statistics.noise import Noise
 from analyzer.analysis.detection.statistics.onset import onset
-from analyzer.analysis.detection.statistics.predictive import Span, group_tail, session_tail, span
+from analyzer.analysis.detection.statistics.predictive import SpanSum, group_tail, session_tail, span
 from analyzer.analysis.detection.statistics.tails import log_beta_binomial_odds, wilson_interval
 
 ONSET_DAYS = 28
@@ -40,7 +40,7 @@ class Evidence(NamedTuple):
     """`spike` or `drift`."""
     first: int
     """First day of the span."""
-    span: Span
+    span: SpanSum
     expected: Level
 
 
@@ -123,7 +123,7 @@ class Watch:
             return None
         return Evidence(p_value, "drift", days[0][0], over, expected)
 
-    def _p_value(self, of: Span, expected: Level, alpha: float, settings: Settings) -> float | None:
+    def _p_value(self, of: SpanSum, expected: Level, alpha: float, settings: Settings) -> float | None:
         """What sessions and groups together say, where the effect is worth a word and both agree; else None.
 
         The two are so dependent that the geometric mean of their p-values is nearly one itself; e times it is one under

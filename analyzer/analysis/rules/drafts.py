@@ -50,7 +50,7 @@ class Taken:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class RuleDraft:
     """A rule to be read, mended and kept."""
 
     id: str
@@ -111,7 +111,7 @@ def draft(
     source: str,
     rules: Ruleset,
     taken_ids: set[str],
-) -> Draft | None:
+) -> RuleDraft | None:
     """A draft for one group; None where its texts share no words that a pattern could hold on to.
 
     `others` and `known` give the other groups, and the known texts with what they are, that may have the constant parts
@@ -137,7 +137,7 @@ def draft(
     if len(examples) < 2:
         return None
     found = proposed(near)
-    return Draft(
+    return RuleDraft(
         id=name,
         reason=found[0] if found else None,
         text=pattern,

@@ -20,7 +20,7 @@ _NO_WORDS = str.maketrans(dict.fromkeys("0123456789<>*,;:.=()[]{}\"'`|/\\@#!?-+~
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownTemplate:
     """A template whose reason is known."""
 
     text: str
@@ -36,7 +36,7 @@ class Known:
 class Near:
     """A known text beside an unknown one."""
 
-    known: Known
+    known: KnownTemplate
     likeness: float
     """Cosine of the words' weights, 0..1."""
     missing: tuple[str, ...]
@@ -46,7 +46,7 @@ class Near:
 class Neighbours:
     """Known texts, ready to be compared with."""
 
-    def __init__(self, known: Iterable[Known]) -> None:
+    def __init__(self, known: Iterable[KnownTemplate]) -> None:
         self._known = sorted(known, key=lambda each: (each.text, each.reason, each.rule, each.sample))
         self._words = [words(each.text) for each in self._known]
         count = Counter(word for each in self._words for word in each)

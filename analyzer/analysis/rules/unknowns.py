@@ -14,9 +14,9 @@ from typing import Any
 
 import polars as pl
 
-from analyzer.analysis.rules.drafts import Draft, Group, Taken, draft
+from analyzer.analysis.rules.drafts import Group, RuleDraft, Taken, draft
 from analyzer.analysis.rules.holding import Holding
-from analyzer.analysis.rules.nearest import Known, Near, Neighbours
+from analyzer.analysis.rules.nearest import KnownTemplate, Near, Neighbours
 from analyzer.analysis.rules.template_merging import merge
 from analyzer.analysis.tables import json_value, table
 from analyzer.analysis.window import Window, as_window
@@ -69,7 +69,7 @@ class UnknownGroup:
     """Ids of the templates of single messages in it, as in the view `errors`."""
     nearest: Neighbour | None
     """None where nothing known is near."""
-    suggestion: Draft | None = None
+    suggestion: RuleDraft | None = None
     """A draft of a rule, where one was asked for and could be made."""
 
     def to_dict(self) -> dict[str, Any]:
@@ -210,10 +210,13 @@ def sightings(store: Store, window: Window, caller: str | None = None) -> pl.Dat
     return frame.with_columns(group=pl.col("template").replace_strict(merged, return_dtype=pl.String))
 
 
-def known_templates(store: Store) -> list[Known]:
+def known_templates(store: Store) -> list[KnownTemplate]:
     """What known errors of the store say."""
     rows = store.query("errors-known-templates").iter_rows(named=True)
-    return [Known(row["template"], row["message"], row["reason"], row["rule"] or "none", row["errors"]) for row in rows]
+    return [
+        KnownTemplate(row["template"], row["message"], row["reason"], row["rule"] or "none", row["errors"])
+        for row in rows
+    ]
 
 
 def messages(member_rows: pl.DataFrame) -> list[str]:
@@ -222,21 +225,21 @@ def messages(member_rows: pl.DataFrame) -> list[str]:
     return texts.head(MAX_MESSAGES).to_list()
 
 
-def _examples(rules: Ruleset) -> Iterable[Known]:
+def _examples(rules: Ruleset) -> Iterable[KnownTemplate]:
     for rule in rules.rules:
         for example in rule.examples:
             facts = extract(example)
             if text := facts.message or facts.stderr or facts.stdout:
-                yield Known(template(text), text, rule.reason, rule.id, 0)
+                yield KnownTemplate(template(text), text, rule.reason, rule.id, 0)
 
 
 def _drafts(
     names: Iterable[str],
     members: dict[str, pl.DataFrame],
-    known: Sequence[Known],
+    known: Sequence[KnownTemplate],
     neighbours: Neighbours,
     rules: Ruleset,
-) -> dict[str, Draft]:
+) -> dict[str, RuleDraft]:
     every = _groups(members)
     groups = list(every.values())
     ids = {rule.id for rule in rules.rules}
@@ -248,7 +251,7 @@ def _drafts(
         found = (groups[number] for number in in_groups.may_match(constants))
         return (group for group in found if group.template != name)
 
-    found: dict[str, Draft] = {}
+    found: dict[str, RuleDraft] = {}
     for name in names:
         rows = members[name]
         first, last = min(rows["day"]), max(rows["day"])
@@ -302,7 +305,7 @@ def _group(
     neighbours: Neighbours,
     rules: Ruleset,
     facts: dict[str, Facts],
-    suggestion: Draft | None,
+    suggestion: RuleDraft | None,
 ) -> UnknownGroup:
     days = rows.group_by("day").agg(pl.col("errors").sum()).sort("day")
     names = rows.group_by("caller").agg(pl.col("errors").sum()).sort(["errors", "caller"], descending=[True, False])

@@ -24,7 +24,7 @@ from analyzer.analysis.kinds.behind import (
 from analyzer.analysis.kinds.numbers import BURST, Basis
 from analyzer.analysis.nightly.findings import Finding
 from analyzer.analysis.observations import Observations, end_of, start_of
-from analyzer.analysis.summary.changes import Change, causes_of, change
+from analyzer.analysis.summary.changes import Drift, causes_of, change
 from analyzer.store import Store
 
 MAX_CASES = 30
@@ -44,7 +44,7 @@ class Case:
     """The sessions that show it, those with the most errors first: `session`, `day`, `events`; ten at most."""
     templates: pl.DataFrame
     """The messages that it shows, those in the most sessions first: `message`, `sessions`, `events`; ten at most."""
-    changes: tuple[Change, ...]
+    changes: tuple[Drift, ...]
     """What tells the days since its onset from the 42 before them; of findings of unknown errors."""
 
     @property

@@ -16,7 +16,7 @@ from analyzer.store import Store
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class Drift:
     """One of the three drifts, with its evidence."""
 
     drift: str
@@ -33,10 +33,10 @@ class Change:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready."""
-        return {name: getattr(self, name) for name in Change.__slots__}
+        return {name: getattr(self, name) for name in Drift.__slots__}
 
 
-def changes(store: Store, seen: Observations, split: date, until: date) -> tuple[Change, ...]:
+def changes(store: Store, seen: Observations, split: date, until: date) -> tuple[Drift, ...]:
     """What tells the fleet's days from `split` to `until` from the 42 before them; nothing where one side has no error.
 
     Raises:
@@ -67,9 +67,9 @@ def causes_of(seen: Observations, split: date, until: date, caller: str | None) 
     return tuple(Detection(**row) for row in causes(rows, day=until, caller=caller).iter_rows(named=True))
 
 
-def change(found: Detection, message: str | None) -> Change:
+def change(found: Detection, message: str | None) -> Drift:
     """A cause as a report tells it; `message` is the text of its template."""
-    return Change(
+    return Drift(
         drift=found.finding.removesuffix("_changed"),
         about=found.scope,
         said=found.note or "",

@@ -8,7 +8,7 @@ from datetime import date, timedelta
 import polars as pl
 
 from analyzer.analysis.detection.settings import BASELINE_DAYS, RECENT_DAYS
-from analyzer.analysis.summary.changes import Change, changes
+from analyzer.analysis.summary.changes import Drift, changes
 from analyzer.analysis.summary.window_findings import Judged
 from analyzer.analysis.tables import Table, table
 from analyzer.analysis.window import Window
@@ -28,7 +28,7 @@ class Drifts:
     """Digest of the ruleset in force."""
     split: date | None
     """The first of the recent days; None where there is nothing before it to compare them with."""
-    found: tuple[Change, ...]
+    found: tuple[Drift, ...]
     """What tells the recent days from those before them."""
 
 

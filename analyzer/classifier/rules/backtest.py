@@ -66,7 +66,7 @@ class Score:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ChangedCase:
     """An error that the two rulesets judge differently."""
 
     id: str
@@ -85,11 +85,11 @@ class Backtest:
     cases: int
     before: Score
     after: Score
-    improved: tuple[Change, ...]
+    improved: tuple[ChangedCase, ...]
     """Wrong before, acceptable after."""
-    regressed: tuple[Change, ...]
+    regressed: tuple[ChangedCase, ...]
     """Acceptable before, wrong after."""
-    moved: tuple[Change, ...]
+    moved: tuple[ChangedCase, ...]
     """Another reason, as right or as wrong as before."""
 
 
@@ -114,13 +114,13 @@ def label(record: object, number: int) -> Label | None:
 def backtest(labels: Sequence[Label], before: Ruleset, after: Ruleset) -> Backtest:
     """Scores both rulesets and sorts the errors that they judge differently."""
     old, new = _answers(labels, before), _answers(labels, after)
-    improved: list[Change] = []
-    regressed: list[Change] = []
-    moved: list[Change] = []
+    improved: list[ChangedCase] = []
+    regressed: list[ChangedCase] = []
+    moved: list[ChangedCase] = []
     for case, was, now in zip(labels, old, new, strict=True):
         if was[0] == now[0]:
             continue
-        change = Change(case.id, case.input, case.reason, was[0], now[0], was[4], now[4])
+        change = ChangedCase(case.id, case.input, case.reason, was[0], now[0], was[4], now[4])
         good, better = _worth(case, was[0]), _worth(case, now[0])
         (improved if better > good else regressed if better < good else moved).append(change)
     return Backtest(

@@ -23,7 +23,7 @@ MAX_TOTAL_SIZE = 60_000
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class LintFinding:
     """One thing that is wrong with a rule."""
 
     kind: str
@@ -57,7 +57,7 @@ class Lint:
     counter_examples: int
     program_size: int
     """RE2 instructions of all patterns."""
-    findings: tuple[Finding, ...]
+    findings: tuple[LintFinding, ...]
     overlaps: tuple[Overlap, ...]
     corpus_lines: int | None = None
 
@@ -66,7 +66,7 @@ def lint(ruleset: Ruleset, corpus: Iterable[object] | None = None) -> Lint:
     """Every finding of a ruleset; with a corpus of errors, also the rules that none of them ever hits."""
     index = index_of(ruleset)
     sizes = _sizes(ruleset)
-    findings: list[Finding] = []
+    findings: list[LintFinding] = []
     overlaps: Counter[tuple[str, str]] = Counter()
     for number, rule in enumerate(ruleset.rules):
         findings += _examples(index, number, rule, overlaps)
@@ -75,12 +75,12 @@ def lint(ruleset: Ruleset, corpus: Iterable[object] | None = None) -> Lint:
     total = sum(size for _, _, size in sizes)
     if total > MAX_TOTAL_SIZE:
         message = f"all patterns together take {total:,} instructions of RE2, more than {MAX_TOTAL_SIZE:,}"
-        findings.append(Finding("cost", "*", "", message))
+        findings.append(LintFinding("cost", "*", "", message))
     lines: int | None = None
     if corpus is not None:
         hits, lines = _hits(index, corpus)
         findings += [
-            Finding("never_hit", rule.id, _place(ruleset, rule), f"none of {lines:,} lines of the corpus hits it")
+            LintFinding("never_hit", rule.id, _place(ruleset, rule), f"none of {lines:,} lines of the corpus hits it")
             for number, rule in enumerate(ruleset.rules)
             if not hits >> number & 1
         ]
@@ -110,7 +110,7 @@ def corpus_inputs(lines: Iterable[object]) -> Iterator[object]:
         yield line["input"] if isinstance(line, Mapping) and "input" in line and "reason" in line else line
 
 
-def _examples(index: Index, number: int, rule: Rule, overlaps: Counter[tuple[str, str]]) -> list[Finding]:
+def _examples(index: Index, number: int, rule: Rule, overlaps: Counter[tuple[str, str]]) -> list[LintFinding]:
     rules, place = index.ruleset.rules, _place(index.ruleset, rule)
     winners: list[str] = []
     for example in rule.examples:
@@ -121,9 +121,9 @@ def _examples(index: Index, number: int, rule: Rule, overlaps: Counter[tuple[str
     by = sorted({winner for _, winner in missed})
     if len(missed) == len(rule.examples) and "none" not in by:
         message = f"{_names(by)} above it takes every one of its {len(missed)} examples: it can never win"
-        return [Finding("shadowed", rule.id, place, message, rule.examples[0])]
+        return [LintFinding("shadowed", rule.id, place, message, rule.examples[0])]
     return [
-        Finding(
+        LintFinding(
             "example",
             rule.id,
             place,
@@ -134,16 +134,16 @@ def _examples(index: Index, number: int, rule: Rule, overlaps: Counter[tuple[str
     ]
 
 
-def _counter_examples(index: Index, number: int, rule: Rule) -> list[Finding]:
+def _counter_examples(index: Index, number: int, rule: Rule) -> list[LintFinding]:
     place = _place(index.ruleset, rule)
     return [
-        Finding("counter_example", rule.id, place, "it matches its counter-example", example)
+        LintFinding("counter_example", rule.id, place, "it matches its counter-example", example)
         for example in rule.counter_examples
         if judge(extract(example), index)[0].number == number
     ]
 
 
-def _cost(ruleset: Ruleset, rule: Rule, sizes: list[tuple[str, str, int]]) -> list[Finding]:
+def _cost(ruleset: Ruleset, rule: Rule, sizes: list[tuple[str, str, int]]) -> list[LintFinding]:
     findings = []
     for name, kind, size in sizes:
         if name == rule.id and size > MAX_RULE_SIZE:
@@ -151,7 +151,7 @@ def _cost(ruleset: Ruleset, rule: Rule, sizes: list[tuple[str, str, int]]) -> li
             message = f"its {kind} patterns take {size:,} instructions of RE2, more than {MAX_RULE_SIZE:,}"
             if worst:
                 message += f"; {worst!r} alone takes {own:,}: counted gaps cost most"
-            findings.append(Finding("cost", rule.id, _place(ruleset, rule), message))
+            findings.append(LintFinding("cost", rule.id, _place(ruleset, rule), message))
     return findings
 
 

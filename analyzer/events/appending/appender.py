@@ -16,7 +16,7 @@ from datetime import date, timedelta
 from typing import Literal, TypeVar
 
 from analyzer.events.appending import places, system
-from analyzer.events.appending.part import Part
+from analyzer.events.appending.part import LogPart
 
 Durability = Literal["process", "batch", "event"]
 _T = TypeVar("_T")
@@ -50,7 +50,7 @@ class Appender:
         """Zero once this process is a fork of the one that made the appender: then it writes nothing (`Forked`)."""
         self.max_bytes = max_bytes
         self.durability = durability
-        self._part: Part | None = None
+        self._part: LogPart | None = None
         self._tag: str | None = None
         self._tried = 0
         """Number of the part that was last opened, or tried."""
@@ -108,7 +108,7 @@ class Appender:
                 if not left:
                     raise
 
-    def _write_once(self, line: bytes, nanoseconds: int, number: int) -> Part:
+    def _write_once(self, line: bytes, nanoseconds: int, number: int) -> LogPart:
         part = self._place(line, nanoseconds, number)
         if self.durability == "event":
             part.sync()
@@ -128,7 +128,7 @@ class Appender:
         if self._part is not None:
             self._part.sync()
 
-    def _place(self, line: bytes, nanoseconds: int, number: int) -> Part:
+    def _place(self, line: bytes, nanoseconds: int, number: int) -> LogPart:
         """Write the line to a part that has room for it."""
         day = nanoseconds // _DAY
         part = self._part
@@ -150,7 +150,7 @@ class Appender:
         part.append(line, size)
         return part
 
-    def _open(self, day: int, number: int) -> tuple[Part, int]:
+    def _open(self, day: int, number: int) -> tuple[LogPart, int]:
         """Make a part the current one; it and its size."""
         synced = self.durability != "process"
         if not os.path.isabs(self.folder):
@@ -164,7 +164,7 @@ class Appender:
         name = str(_EPOCH_DAY + timedelta(days=day))
         self._tried = number = self._newest(name) if number == NEWEST else number
         ending = f".{number:03d}" if number else ""
-        part = Part(f"{self.folder}/events-{name}{self._tag}{ending}.jsonl", day, number, self.own)
+        part = LogPart(f"{self.folder}/events-{name}{self._tag}{ending}.jsonl", day, number, self.own)
         if synced:
             system.sync_folder(self.folder)
         size = system.fstat(part.descriptor).st_size
@@ -190,7 +190,7 @@ class Appender:
             return self._tried
         return self._tried + 1
 
-    def _leave(self, part: Part) -> None:
+    def _leave(self, part: LogPart) -> None:
         """See to the lines of a part that is not the current one any more."""
         if part.unsynced:
             with contextlib.suppress(OSError):
@@ -198,13 +198,13 @@ class Appender:
             left, part.unsynced = part.unsynced, []
             self._homeless.extend(left)
 
-    def _keep(self, part: Part, line: bytes) -> None:
+    def _keep(self, part: LogPart, line: bytes) -> None:
         part.unsynced.append(line)
         self._unsynced_bytes += len(line)
         if part is not self._part:  # another thread has left it since the line was written
             self._leave(part)
 
-    def _sync_when_due(self, part: Part, line: bytes, nanoseconds: int) -> None:
+    def _sync_when_due(self, part: LogPart, line: bytes, nanoseconds: int) -> None:
         self._keep(part, line)
         due = system.monotonic() - self._synced_at >= BATCH_SECONDS or self._unsynced_bytes >= BATCH_BYTES
         if due or self._homeless:

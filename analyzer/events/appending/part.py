@@ -26,7 +26,7 @@ class Forked(Exception):  # noqa: N818 - no error, but news
     """This process is a fork of the one that opened the file, and nothing has been written: it is another writer."""
 
 
-class Part:
+class LogPart:
     """A file that is open for appending, and its lease: while one process has it, readers wait for its tail."""
 
     __slots__ = (

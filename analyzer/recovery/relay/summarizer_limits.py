@@ -28,7 +28,7 @@ _OPENCODE = {"agent": {_AGENT: {"mode": "primary", "temperature": 0, "permission
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class SummarizerLimit:
     """One option that holds an agent back."""
 
     words: tuple[str, ...]
@@ -49,7 +49,7 @@ class Preset:
 
     command: str
     """How it is asked without a person."""
-    limits: tuple[Limit, ...]
+    limits: tuple[SummarizerLimit, ...]
     temperature: bool = False
     """Whether temperature 0 is among the limits: most agents have no option for it."""
     packages: tuple[str, ...] = ()
@@ -67,34 +67,34 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
         "claude": Preset(
             "claude -p",
             (
-                Limit(("--tools=Read",), ("--tools",), READING, values=-1),
-                Limit(("--strict-mcp-config",), ("--strict-mcp-config",), values=0),
+                SummarizerLimit(("--tools=Read",), ("--tools",), READING, values=-1),
+                SummarizerLimit(("--strict-mcp-config",), ("--strict-mcp-config",), values=0),
             ),
             packages=("@anthropic-ai/claude-code",),
             opening=("--dangerously-skip-permissions", "--mcp-config"),
         ),
         "codex": Preset(
             "codex exec",
-            (Limit(("--sandbox", "read-only"), ("--sandbox", "-s"), frozenset({"read-only"})),),
+            (SummarizerLimit(("--sandbox", "read-only"), ("--sandbox", "-s"), frozenset({"read-only"})),),
             packages=("@openai/codex",),
             behind=("exec", "e"),
             opening=("--dangerously-bypass-approvals-and-sandbox", "--yolo", "--full-auto"),
         ),
         "gemini": Preset(
             "gemini",
-            (Limit(("--approval-mode", "plan"), ("--approval-mode",), frozenset({"plan"})),),
+            (SummarizerLimit(("--approval-mode", "plan"), ("--approval-mode",), frozenset({"plan"})),),
             packages=("@google/gemini-cli",),
             opening=("--yolo", "-y"),
         ),
         "copilot": Preset(
             "copilot -s",
-            (Limit(("--deny-tool=shell", "--deny-tool=write")),),
+            (SummarizerLimit(("--deny-tool=shell", "--deny-tool=write")),),
             packages=("@github/copilot",),
             opening=("--allow-all", "--yolo"),
         ),
         "opencode": Preset(
             "opencode run",
-            (Limit(("--agent", _AGENT), ("--agent",), frozenset({_AGENT})),),
+            (SummarizerLimit(("--agent", _AGENT), ("--agent",), frozenset({_AGENT})),),
             temperature=True,
             packages=("opencode-ai",),
             behind=("run",),
@@ -104,7 +104,7 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
         "llm": Preset(
             "llm",
             (
-                Limit(
+                SummarizerLimit(
                     ("-o", "temperature", "0"),
                     ("-o", "--option"),
                     frozenset({"0", "0.0"}),
@@ -194,7 +194,7 @@ def _missing(name: str, preset: Preset, words: Sequence[str]) -> list[str]:
     return missing
 
 
-def _given(limit: Limit, options: Sequence[str]) -> set[str] | None:
+def _given(limit: SummarizerLimit, options: Sequence[str]) -> set[str] | None:
     """The values that a command's own option names; None where it does not have the option."""
     found: set[str] | None = None
     for place, option in enumerate(options):
@@ -206,7 +206,7 @@ def _given(limit: Limit, options: Sequence[str]) -> set[str] | None:
     return found
 
 
-def _behind(limit: Limit, option: str, words: Sequence[str]) -> list[str] | None:
+def _behind(limit: SummarizerLimit, option: str, words: Sequence[str]) -> list[str] | None:
     """The words of a limit's option where this is one: joined to it or behind it; None where it is another option."""
     name, equals, value = option.partition("=")
     if name in limit.names:

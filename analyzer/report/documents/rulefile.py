@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from analyzer.analysis.rules.drafts import Draft, Taken
+from analyzer.analysis.rules.drafts import RuleDraft, Taken
 from analyzer.analysis.rules.unknowns import UnknownGroup, Unknowns
 from analyzer.classifier.recovery_table import REASONS
 from analyzer.report.cells import count, counted
@@ -54,7 +54,7 @@ def _group(group: UnknownGroup) -> list[str]:
     ]
 
 
-def _takes(draft: Draft) -> list[str]:
+def _takes(draft: RuleDraft) -> list[str]:
     lines = _comment(f"Takes {counted(draft.errors, 'unknown error')} in {counted(draft.groups, 'group')}.")
     for title, listed in (("ALSO TAKES", draft.also), ("COLLIDES WITH", draft.collisions)):
         lines += [line for each in listed[:_MAX_LISTED] for line in _comment(f"{title} {_taken(each)}", more="    ")]
@@ -70,7 +70,7 @@ def _taken(each: Taken) -> str:
     return f"{where} of rule {each.rule} ({each.reason}): {each.template}"
 
 
-def entry(draft: Draft, reason: str) -> list[str]:
+def entry(draft: RuleDraft, reason: str) -> list[str]:
     """The lines of one `[[rule]]`."""
     return [
         "[[rule]]",

@@ -6,7 +6,7 @@ import polars as pl
 
 from analyzer.analysis import Overview
 from analyzer.analysis.detection.settings import BASELINE_DAYS, RECENT_DAYS
-from analyzer.analysis.summary.changes import Change
+from analyzer.analysis.summary.changes import Drift
 from analyzer.report.cells import counted
 from analyzer.report.page.section_parts import MAX_ROWS, Part, Section, part_of
 
@@ -50,9 +50,9 @@ def rules_section(overview: Overview) -> Section:
     )
 
 
-def changes_part(changes: tuple[Change, ...], title: str, query: str = "") -> Part:
+def changes_part(changes: tuple[Drift, ...], title: str, query: str = "") -> Part:
     """The drifts as a table, the most sessions first within each."""
-    names = tuple(Change.__slots__)
+    names = tuple(Drift.__slots__)
     order = list(DRIFTS)
     rows = sorted(changes, key=lambda change: (order.index(change.drift), -change.sessions))
     frame = pl.DataFrame([{name: getattr(change, name) for name in names} for change in rows], schema=_COLUMNS)

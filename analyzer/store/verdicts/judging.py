@@ -26,7 +26,7 @@ ALONE = 10_000
 """So few are judged in this process: starting others takes longer."""
 
 
-def judge(
+def add_verdicts(
     connection: duckdb.DuckDBPyConnection,
     ruleset: Ruleset,
     target: str,

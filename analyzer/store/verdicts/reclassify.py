@@ -20,7 +20,7 @@ from analyzer.store.db.connection import store_errors, transaction
 from analyzer.store.db.frames import to_frame
 from analyzer.store.db.lock import MEMORY
 from analyzer.store.decisions import decide
-from analyzer.store.verdicts.judging import judge
+from analyzer.store.verdicts.judging import add_verdicts
 from analyzer.store.verdicts.rulesets import activate, keep_rules
 
 SAMPLES = 3
@@ -111,7 +111,7 @@ def reclassify(
     with store_errors():
         target = "internal.verdict_v1" if apply else _trial(connection, ruleset)
         active = connection.execute("select value from internal.store_v1 where key = 'active_ruleset'").fetchall()
-        judged = judge(connection, ruleset, target, progress)
+        judged = add_verdicts(connection, ruleset, target, progress)
         if apply:
             _activate(connection, ruleset, rules, store_path, journal)
         before = active[0][0] if active else None
@@ -132,7 +132,7 @@ def verdicts(
     ruleset = ruleset_for(rules)
     with store_errors():
         target = _trial(connection, ruleset)
-        judge(connection, ruleset, target, progress)
+        add_verdicts(connection, ruleset, target, progress)
         return to_frame(
             connection.sql(
                 "select e.event_id, v.reason, v.detail, v.action, v.rule from internal.event_v1 as e"

@@ -16,7 +16,7 @@ from analyzer.errors import RulesError, StoreError
 from analyzer.store.db.replacement import sync
 from analyzer.store.decisions import DECIDED
 from analyzer.store.journal import journal_of
-from analyzer.store.verdicts.judging import judge
+from analyzer.store.verdicts.judging import add_verdicts
 
 
 def keep_up(connection: duckdb.DuckDBPyConnection, store_path: str) -> int:
@@ -53,7 +53,7 @@ def judge_history(connection: duckdb.DuckDBPyConnection, store_path: str, rules:
         return str(active[0][0])
     ruleset = ruleset_for(rules)
     if judging:
-        judge(connection, ruleset, "internal.verdict_v1", None)
+        add_verdicts(connection, ruleset, "internal.verdict_v1", None)
     return ruleset.digest
 
 
@@ -69,7 +69,7 @@ def judge_with(
         except RulesError:
             continue
         if ruleset.digest == digest:
-            judge(connection, ruleset, "internal.verdict_v1", None, before)
+            add_verdicts(connection, ruleset, "internal.verdict_v1", None, before)
             return True
     return False
 

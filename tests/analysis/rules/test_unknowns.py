@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import analyzer
 from analyzer.analysis.rules.drafts import Group, Taken, constant_parts, draft, pattern_for
 from analyzer.analysis.rules.holding import Holding
-from analyzer.analysis.rules.nearest import Known, Neighbours, proposed
+from analyzer.analysis.rules.nearest import KnownTemplate, Neighbours, proposed
 from analyzer.classifier import default_ruleset
 from analyzer.classifier.fingerprint import fingerprint
 from analyzer.classifier.rules.lint import lint
@@ -22,7 +22,9 @@ from analyzer.classifier.rules.loading import ruleset_for
 from analyzer.report.documents.rulefile import render_rules
 from analyzer.store import Store
 
-OVERLOADED = Known("Canvas <*> is overloaded", "Canvas 7 is overloaded", "network_transient", "overloaded_text", 9)
+OVERLOADED = KnownTemplate(
+    "Canvas <*> is overloaded", "Canvas 7 is overloaded", "network_transient", "overloaded_text", 9
+)
 
 
 def test_groups_count_errors_sessions_and_callers_once(history: Store) -> None:
@@ -206,10 +208,11 @@ def test_a_reason_is_proposed_only_with_evidence() -> None:
     near = _draft([], [], Neighbours([OVERLOADED]))
     assert near.reason == "network_transient"
     assert "overloaded" in near.evidence[1]
-    far = _draft([], [], Neighbours([Known("The moon is full", "The moon is full", "validation", "x", 1)]))
+    far = _draft([], [], Neighbours([KnownTemplate("The moon is full", "The moon is full", "validation", "x", 1)]))
     assert far.reason is None
     torn = [
-        Known(f"Canvas shard parked {n}", "x", reason, "x", 1) for n, reason in enumerate(("validation", "auth_error"))
+        KnownTemplate(f"Canvas shard parked {n}", "x", reason, "x", 1)
+        for n, reason in enumerate(("validation", "auth_error"))
     ]
     assert proposed(Neighbours(torn).near("Canvas shard <*> is parked", 5)) is None
 

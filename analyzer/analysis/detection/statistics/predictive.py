@@ -10,7 +10,7 @@ from analyzer.analysis.detection.statistics.noise import Noise, bounded
 from analyzer.analysis.detection.statistics.tails import beta_binomial_tail
 
 
-class Span(NamedTuple):
+class SpanSum(NamedTuple):
     """The sum of the days judged together."""
 
     counts: Counts
@@ -20,10 +20,10 @@ class Span(NamedTuple):
     days_with_unknown: int
 
 
-def span(days: Sequence[Counts]) -> Span:
+def span(days: Sequence[Counts]) -> SpanSum:
     """Adds up days, of which one at least has a session."""
     total = add(days)
-    return Span(
+    return SpanSum(
         total,
         sum(day.sessions**2 for day in days) / total.sessions**2,
         sum(day.groups**2 for day in days) / total.groups**2,
@@ -31,7 +31,7 @@ def span(days: Sequence[Counts]) -> Span:
     )
 
 
-def session_tail(of: Span, expected: Level, noise: Noise) -> float:
+def session_tail(of: SpanSum, expected: Level, noise: Noise) -> float:
     """P(as many sessions with an unknown error or more), had nothing changed."""
     counts = of.counts
     correlation = _baseline_correlation(expected.session_share, expected.session_error, expected, noise)
@@ -39,7 +39,7 @@ def session_tail(of: Span, expected: Level, noise: Noise) -> float:
     return _tail(counts.unknown_sessions, counts.sessions, expected.session_share, correlation, cells)
 
 
-def group_tail(of: Span, expected: Level, noise: Noise) -> float:
+def group_tail(of: SpanSum, expected: Level, noise: Noise) -> float:
     """The same of groups, their clustering in sessions included."""
     counts = of.counts
     correlation = _baseline_correlation(expected.group_share, expected.group_error, expected, noise)

@@ -1,4 +1,4 @@
-"""A foreign failure → the payload of `error.classified`: the shared classifier judges it, and it keeps its facts."""
+"""What foreign records say, as events hold it: errors classified, with their facts; numbers of sane size."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LARGEST = 10**15
 """Larger numbers are nonsense in a log, and do not fit where they are added up."""
 
 
-def judge(
+def classify_foreign(
     error: Mapping[str, Any] | str, at: datetime, **known: Unpack[ErrorClassified]
 ) -> tuple[Classification, dict[str, Any]]:
     """The classification of a foreign error and its payload; `at` (naive UTC) is the moment of the record."""
