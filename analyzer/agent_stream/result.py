@@ -57,6 +57,19 @@ def failure_reason(result: Mapping[str, Any], verdict: Classification) -> str:
     return TIMEOUT if verdict.detail in {"timeout", "deadline"} else GENERAL_ERROR
 
 
+def turns_at_limit(result: Mapping[str, Any], verdict: Classification) -> int | None:
+    """The turns after which a run reached its limit of turns; None where it did not, or does not count them."""
+    return count(result.get("num_turns")) or None if verdict.detail == "max_turns" else None
+
+
+def turn_limit_advice(turns: int) -> str:
+    """What happened to a run that reached its limit after so many turns, and what to do."""
+    return (
+        f"The run reached its turn limit after {turns} turns, before its work was done: raise it, as in "
+        f"--max-turns {2 * turns}, or split the work into smaller steps."
+    )
+
+
 def run_tokens(record: Mapping[str, Any]) -> tuple[int | None, int | None]:
     """Input and output tokens under `usage`; None for what it leaves open."""
     usage = mapping(record.get("usage"))

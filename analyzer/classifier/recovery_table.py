@@ -1,6 +1,6 @@
 """The recovery table: what each reason means for the next call, as data.
 
-Invariant: one row a reason, in the order of `REASONS`; `retryable`, `action` and `remediation` come from nowhere else.
+Invariant: one row a reason, in the order of `REASONS`; `retryable`, `action` and both sentences come from nowhere else.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ class Recovery:
     max_attempts: int
     """Calls in all, the first one included."""
     remediation: str
-    """One line for a person or an agent: what to do now. Details may have lines of their own: `remediation`."""
+    """One line for the program or the agent that made the call: what to do now. Details may have lines of their own."""
+    advice: str
+    """One sentence for the person who started it: what happened, and what to do. Details may have their own."""
 
 
 _ROWS = (
@@ -52,6 +54,8 @@ _ROWS = (
         "wait_then_retry",
         3,
         "Note the limit for this provider, hold every caller back until it resets, then try again with jitter.",
+        "The provider, or your plan with it, takes no more requests for now: run it again once the limit has reset, or "
+        "give analyzer run more --retries and a longer --max-wait.",
     ),
     Recovery(
         "context_overflow",
@@ -60,6 +64,8 @@ _ROWS = (
         2,
         "Drop the oldest turns or attachments to about half the tokens and try once more; a second overflow goes to "
         "a person.",
+        "The context window is full: give the step less to read or split it into smaller ones, or hand it off to a "
+        "fresh context in time with analyzer run --relay 70.",
     ),
     Recovery(
         "auth_error",
@@ -67,6 +73,7 @@ _ROWS = (
         "surface",
         1,
         "Tell the user which credential or account of which provider needs renewing and how; do not try again.",
+        "The provider refuses the credential or the account behind it: renew it or log in again, then start anew.",
     ),
     Recovery(
         "network_transient",
@@ -74,6 +81,8 @@ _ROWS = (
         "retry",
         3,
         "Try again with jittered backoff, three calls in all; after the last one treat it as network_permanent.",
+        "The provider was overloaded or the connection to it broke: run it again in a while, or give analyzer run more "
+        "--retries.",
     ),
     Recovery(
         "network_permanent",
@@ -82,6 +91,8 @@ _ROWS = (
         1,
         "Tell the user that the endpoint, its name, its certificate or the resource is wrong; trying again fails "
         "the same way.",
+        "The address, its certificate or what was asked for there is wrong, and stays so: mend the URL, the name of "
+        "the model or the proxy first.",
     ),
     Recovery(
         "tool_not_found",
@@ -90,6 +101,8 @@ _ROWS = (
         1,
         "Tell the user which tool is missing and probe the connection again: its name drifted or its server is not "
         "registered.",
+        "A tool or a command is not there: mend its name or install it, and see that the server that offers it is "
+        "registered and runs.",
     ),
     Recovery(
         "validation",
@@ -97,6 +110,7 @@ _ROWS = (
         "surface",
         1,
         "Hand the complaint back to the caller: the same input fails the same way until it is changed.",
+        "The request was refused as it is, and will be again: change what the message complains about.",
     ),
     Recovery(
         "unknown",
@@ -105,6 +119,8 @@ _ROWS = (
         1,
         "Show the raw error and do not try again: nothing says that it is safe. Keep the record, so that the rules "
         "can learn it.",
+        "No rule knows this failure: read the raw error before you start it again, and see analyzer unknowns for what "
+        "a rule could say.",
     ),
 )
 
@@ -121,10 +137,23 @@ _OF_DETAILS: Mapping[str, str] = MappingProxyType(
 )
 """What to do where a detail says it better than the row of its reason."""
 
+_ADVICE_OF_DETAILS: Mapping[str, str] = MappingProxyType(
+    {
+        **_OF_DETAILS,
+        "aborted": "Somebody or something stopped the run: start it again if that was not meant.",
+        "no_detail": "The command failed and said nothing about why: run it by itself, or with more output.",
+    }
+)
+
 
 def remediation(reason: str, detail: str | None) -> str:
-    """One line for a person or an agent: what to do now."""
+    """One line for the program or the agent that made the call: what to do now."""
     return _OF_DETAILS.get(detail or "") or RECOVERY[reason].remediation
+
+
+def advice(reason: str, detail: str | None) -> str:
+    """One sentence for the person who started it: what happened, and what to do."""
+    return _ADVICE_OF_DETAILS.get(detail or "") or RECOVERY[reason].advice
 
 
 def decide(reason: str, detail: str | None) -> tuple[bool, str]:

@@ -57,6 +57,8 @@ def verdict(report: Lint, own: Collection[str] = ()) -> str:
 
 def explanation(found: Explanation) -> str:
     """The reason, what to do, why, all matches, the facts."""
+    from analyzer.classifier.recovery_table import advice
+
     result = found.classification
     name = result.reason if result.detail is None else f"{result.reason} ({result.detail})"
     lines = [f"{name}, by rule {result.rule} of ruleset {result.ruleset}."]
@@ -64,7 +66,7 @@ def explanation(found: Explanation) -> str:
         ("matched on", result.matched or "nothing"),
         ("retryable", "yes" if result.retryable else "no"),
         ("action", result.action),
-        ("what to do", result.remediation),
+        ("what to do", advice(result.reason, result.detail)),
     ]
     known = result.to_dict()
     optional = ("retry_after_seconds", "reset_at", "current_tokens", "max_tokens", "provider", "model")

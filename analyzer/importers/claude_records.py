@@ -10,7 +10,14 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from analyzer.agent_stream.result import error_facts, failure_reason, run_tokens, says_error
+from analyzer.agent_stream.result import (
+    error_facts,
+    failure_reason,
+    run_tokens,
+    says_error,
+    turn_limit_advice,
+    turns_at_limit,
+)
 from analyzer.agent_stream.values import mapping, text
 from analyzer.events import Event
 from analyzer.events.ids import derived_id
@@ -170,6 +177,8 @@ class ClaudeRecords:
             payload["outcome"] = "aborted"
         if record.get("type") == "result":
             payload["failure_reason"] = failure_reason(record, verdict)
+            if turns := turns_at_limit(record, verdict):
+                payload["remediation"] = turn_limit_advice(turns)
         events = [self._event(record, "error.classified", payload, "terminal")]
         if verdict.detail == "usage_limit":
             exhausted = {

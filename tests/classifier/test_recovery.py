@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from analyzer.classifier import REASONS, RECOVERY, classify
@@ -42,6 +44,15 @@ def test_remediations_are_one_line_each():
     lines = [row.remediation for row in RECOVERY.values()]
     assert all(line and "\n" not in line for line in lines)
     assert len(set(lines)) == 8
+
+
+@pytest.mark.parametrize("reason", REASONS)
+def test_a_person_reads_what_happened_and_what_to_do(reason):
+    """One sentence in two halves, other than what the program is told."""
+    row = RECOVERY[reason]
+    assert re.fullmatch(r"[^.:]{15,}: [^.:]{15,}\.", row.advice)
+    assert row.advice != row.remediation
+    assert [each.reason for each in RECOVERY.values() if each.advice == row.advice] == [reason]
 
 
 @pytest.mark.parametrize(

@@ -433,6 +433,17 @@ def test_help_is_quick(tmp_path: Path) -> None:
         subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, cwd=tmp_path)
 
 
+def test_the_package_is_the_command(tmp_path: Path) -> None:
+    """`python -m analyzer` does what `analyzer` does, with its name and its exit codes."""
+
+    def done(*words: str) -> tuple[str, str, int]:
+        ran = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False, cwd=tmp_path)
+        return ran.stdout, ran.stderr, ran.returncode
+
+    for words in (("--help",), ("classify", "prompt is too long"), ("report", "no-such-path"), ("nonsense",)):
+        assert done("-m", "analyzer", *words) == done("-c", "from analyzer.cli import main; main()", *words)
+
+
 def test_version_is_the_packages(run: Run) -> None:
     """One number, from the package's metadata."""
     done = run("--version")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 import pytest
 
 from analyzer.events import Event
+from analyzer.recovery.supervision.observer import Observer
+from analyzer.recovery.supervision.step_error import step_error
 
 Read = Callable[..., tuple[list[Event], Any]]
 _numbers = itertools.count(1)
@@ -324,6 +327,27 @@ def test_subtypes_of_results_name_the_steps_failure(
     events, _ = read(start, {"type": "result", "session_id": "p-1", **result})
     payload = of(events, "error.classified")[0].payload
     assert (payload["reason"], payload["failure_reason"]) == (reason, failure)
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"num_turns": 12}, "after 12 turns, before"),
+        ({}, "its turn limit before"),
+        ({"num_turns": "x"}, "its turn limit before"),
+    ],
+)
+def test_a_turn_limit_is_told_with_its_turns(read: Read, keys: dict[str, Any], said: str) -> None:
+    """As of a run that was watched: where the record counts them, how the limit is raised follows from them."""
+    record = {"type": "result", "session_id": "p-1", "subtype": "error_max_turns", "is_error": True, **keys}
+    events, _ = read({"type": "system", "subtype": "init", "session_id": "p-1", "model": "m"}, record)
+    (error,) = of(events, "error.classified")
+    watched = Observer()
+    watched.stdout(json.dumps(record).encode() + b"\n")
+    live = step_error(watched.observed(), 1)
+    assert live is not None
+    assert said in error.payload["remediation"]
+    assert error.payload["remediation"] == live.remediation
 
 
 def test_a_streams_retries_are_settled_by_its_result(read: Read) -> None:

@@ -9,15 +9,15 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from analyzer.agent_stream.result import (
-    CONTEXT_EXHAUSTION,
     GENERAL_ERROR,
     TIMEOUT,
     UNKNOWN,
     error_facts,
     failure_reason,
     says_error,
+    turn_limit_advice,
+    turns_at_limit,
 )
-from analyzer.agent_stream.values import count
 from analyzer.errors import HALTED, AnalyzerError
 from analyzer.recovery.supervision.observer import Observed, TokenUsage
 
@@ -30,7 +30,7 @@ STDOUT_CHARS = 3_900
 
 
 class StepError(AnalyzerError):
-    """A supervised run failed. `exit_code` is the command's, `hint` the remediation."""
+    """A supervised run failed. `exit_code` is the command's, `hint` says to a person what happened and what to do."""
 
     def __init__(
         self,
@@ -97,19 +97,26 @@ def step_error(
         reason = TIMEOUT
     else:
         reason = failure_reason(observed.result, verdict)
-    turns = count(observed.result.get("num_turns")) if verdict.detail == "max_turns" else None
+    turns = turns_at_limit(observed.result, verdict)
     if reason == TIMEOUT and timed_out_after is not None:
-        advice = f"Give it more than {timed_out_after:g} s with --timeout, or split the step into smaller ones."
+        told = (
+            f"The command took longer than {timed_out_after:g} s and was stopped: give it more with --timeout, or "
+            "split the step into smaller ones."
+        )
     elif verdict.reason == "auth_error":
         from analyzer.recovery.retry.advice import auth_advice, provider_of
 
         whose = provider_of(provider) or provider or verdict.provider or provider_of(agent)
-        advice = f"{auth_advice(verdict, whose)}."
+        told = f"{auth_advice(verdict, whose)}."
+    elif turns:
+        told = turn_limit_advice(turns)
     else:
-        advice = remediation(reason, verdict, turns)
+        from analyzer.classifier.recovery_table import advice
+
+        told = advice(verdict.reason, verdict.detail)
     return StepError(
         _message(reason, verdict, exit_code, turns),
-        f"{advice} {cost}" if (cost := _cost(observed.usage, verdict)) else advice,
+        f"{told} {cost}" if (cost := _cost(observed.usage, verdict)) else told,
         failure_reason=reason,
         classification=verdict,
         usage=observed.usage,
@@ -129,21 +136,6 @@ def start_error(error: AnalyzerError, rules: Rules = None) -> StepError:
         usage=TokenUsage(),
         exit_code=error.exit_code,
     )
-
-
-def remediation(reason: str, verdict: Classification, turns: int | None = None) -> str:
-    """What to do about it; `turns` are those after which a run reached its limit of turns."""
-    if reason == CONTEXT_EXHAUSTION:
-        return (
-            "Give the step less to read or split it into smaller ones, or hand it off to a fresh context in time "
-            "with --relay 70."
-        )
-    if turns:
-        return (
-            f"The run reached its turn limit after {turns} turns, before its work was done: raise it, as in "
-            f"--max-turns {2 * turns}, or split the work into smaller steps."
-        )
-    return verdict.remediation
 
 
 def _end_of(stdout: str) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
 
+from analyzer.classifier import REASONS, RECOVERY
 from analyzer.recovery.supervision.observer import Observed, Observer, TokenUsage
 from analyzer.recovery.supervision.step_error import StepError, step_error
 from tests.recovery.supervised import LINE
@@ -113,6 +115,42 @@ def test_a_turn_limit_is_told_with_its_turns_and_how_it_is_raised(
     error = failed(observed(result(subtype="error_max_turns", **keys)))
     assert error.message == f"{message}, exit code 1"
     assert advice in error.remediation
+
+
+OF_EACH_REASON = {
+    "rate_limited": {"result": "API Error: 429 Too Many Requests"},
+    "context_overflow": {"result": "Prompt is too long"},
+    "auth_error": {"result": "API Error: 401 invalid key"},
+    "network_transient": {"result": "API Error: 529 Overloaded"},
+    "network_permanent": {"errors": ["getaddrinfo ENOTFOUND api.example.com"]},
+    "tool_not_found": {"result": "Unknown tool: recolour"},
+    "validation": {"result": "API Error: 422 messages: at least one is required"},
+    "unknown": {"result": "it went wrong"},
+}
+
+
+@pytest.mark.parametrize("reason", REASONS)
+def test_each_reason_is_told_to_the_person_who_ran_it(reason: str) -> None:
+    """One sentence says what happened, then what to do; a refused credential is told with its provider."""
+    error = failed(observed(result(**OF_EACH_REASON[reason])))
+    assert error.classification.reason == reason
+    assert re.fullmatch(r"[^.]{15,}[:;] [^.]{15,}\.", error.remediation)
+    assert error.remediation != RECOVERY[reason].remediation
+    assert reason == "auth_error" or error.remediation == RECOVERY[reason].advice
+
+
+@pytest.mark.parametrize(
+    ("seen", "detail", "happened"),
+    [
+        (observed(), "no_detail", "The command failed and said nothing about why"),
+        (observed(result(subtype="error_max_budget_usd")), "max_budget", "The run spent its own budget"),
+    ],
+)
+def test_details_are_told_in_their_own_words(seen: Observed, detail: str, happened: str) -> None:
+    """Where a detail says more than its reason."""
+    error = failed(seen)
+    assert error.classification.detail == detail
+    assert error.remediation.startswith(happened)
 
 
 ANTHROPIC = (
