@@ -23,6 +23,8 @@ from analyzer.store.ingest.run import IngestResult, ingest
 from analyzer.store.journal import left_behind, open_journal
 from analyzer.store.query import adhoc
 from analyzer.store.query.catalogue import run as run_query
+from analyzer.store.query.own_frames import checked_name, copied, visible
+from analyzer.store.shown import facts_html, facts_line, store_facts, views_frame
 from analyzer.store.upkeep.catching_up import catch_up
 from analyzer.store.upkeep.prune import Prune, apply_horizon, prune
 from analyzer.store.upkeep.quarantine import Retry, retry
@@ -37,6 +39,7 @@ class Store:
         self._connection = connection
         self.path = path
         """The file, or `:memory:`."""
+        self._frames: dict[str, pl.DataFrame] = {}
 
     def query(self, name: str, **params: object) -> pl.DataFrame:
         """A catalogue query by name; `since` and `until` take datetimes or texts such as `7d`.
@@ -46,13 +49,41 @@ class Store:
         """
         return run_query(self._connection, name, params)
 
-    def sql(self, sql: str) -> pl.DataFrame:
-        """All rows of one reading statement over the views.
+    def sql(self, statement: str, parameters: adhoc.Parameters = None) -> pl.DataFrame:
+        """All rows of one reading statement over the views and the registered frames.
+
+        `parameters` are a sequence for `?` and `$1`, or a mapping for `$name`.
 
         Raises:
             QueryError: it is more than one statement, or writes, or the database refuses it.
         """
-        return adhoc.run(self._connection, sql, limit=None).frame
+        with visible(self._connection, self._frames):
+            return adhoc.run(self._connection, statement, None, parameters).frame
+
+    def register(self, name: str, frame: object) -> None:
+        """Let `sql` see a frame of polars, pandas or Arrow under a name: its rows as they are now. Nothing is stored.
+
+        A name that is registered again stands for the new frame. `query` and the views never see it.
+
+        Raises:
+            QueryError: a name that SQL would want in quotes or that a view has, or something that is no frame.
+        """
+        known = checked_name(self._connection, name)
+        self._frames[known] = copied(self._connection, known, frame)
+
+    @property
+    def views(self) -> pl.DataFrame:
+        """What `sql` may ask: `view`, as it is written behind `from`, `description`, and the names of its `columns`."""
+        return views_frame()
+
+    def _facts(self) -> dict[str, str]:
+        return store_facts(self._connection, "writing" if self.writable else "reading", self._frames)
+
+    def __repr__(self) -> str:
+        return f"<Store {self.path!r}: {facts_line(self._facts())}>"
+
+    def _repr_html_(self) -> str:
+        return facts_html(f"Store {self.path}", self._facts())
 
     def pinned(self) -> AbstractContextManager[None]:
         """For many questions about one moment: within the block `errors` and `retries` are worked out once.

@@ -21,6 +21,7 @@ from analyzer.store.decisions import DECISIONS
 from analyzer.store.journal import left_behind, rebuild_hint
 
 SCHEMA_VERSION = "4"
+PARAMETERS_HINT = "give a list of values for ? and $1, or a dict for $name"
 
 
 def connect(
@@ -236,6 +237,8 @@ def _query_hint(message: str) -> str:
     candidates = re.search(r"(?:Did you mean|Candidate bindings?:?)\s+([^\n?]+)", message)
     if candidates:
         return f"did you mean {candidates[1].replace(chr(34), '').strip()}?"
+    if "arameter" in message:
+        return PARAMETERS_HINT
     if "TimeZone" in message:
         return "write an IANA name such as Europe/Berlin, or UTC"
     return "the views: analyzer sql 'show tables'; their columns: analyzer sql 'describe errors'"

@@ -5,13 +5,14 @@ Protection against accidents, not a wall against hostile SQL: a query can still 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import duckdb
 import polars as pl
 
 from analyzer.errors import QueryError
-from analyzer.store.db.connection import query_errors
+from analyzer.store.db.connection import PARAMETERS_HINT, query_errors
 from analyzer.store.db.frames import to_frame
 from analyzer.store.query.classify_function import offer_classify
 from analyzer.store.query.readonly import only_reading, reading
@@ -26,16 +27,23 @@ class Answer:
     """Whether the limit cut rows off."""
 
 
-def run(connection: duckdb.DuckDBPyConnection, sql: str, limit: int | None) -> Answer:
+Parameters = Sequence[object] | Mapping[str, object] | None
+"""Values of a statement: a sequence for `?` and `$1`, a mapping for `$name`."""
+
+
+def run(connection: duckdb.DuckDBPyConnection, sql: str, limit: int | None, parameters: Parameters = None) -> Answer:
     """The rows of one reading statement, at most `limit` of them.
 
     Raises:
-        QueryError: more or less than one statement, one that writes, or one that the database refuses.
+        QueryError: more or less than one statement, one that writes, or one that the database refuses, as it does for
+            a parameter without a value.
     """
+    if isinstance(parameters, str | bytes) or not isinstance(parameters, Sequence | Mapping | None):
+        raise QueryError(f"a {type(parameters).__name__} holds no parameters", PARAMETERS_HINT)
     offer_classify(connection, sql)
-    statement = reading(connection, sql).statement
+    statement = reading(connection, sql, parameters).statement
     with query_errors(), only_reading(connection):
-        relation = connection.sql(statement)
+        relation = connection.sql(statement, params=parameters)
         if relation is None:
             raise QueryError("the statement gives no rows", "select, describe, summarize, show or explain")
         if limit is None:

@@ -54,7 +54,7 @@ class Reading:
     """The query in it: the statement itself, or what its EXPLAIN explains."""
 
 
-def reading(connection: duckdb.DuckDBPyConnection, sql: str) -> Reading:
+def reading(connection: duckdb.DuckDBPyConnection, sql: str, parameters: object = None) -> Reading:
     """The one statement in `sql`, which only reads. Nothing of it has run.
 
     Raises:
@@ -75,7 +75,7 @@ def reading(connection: duckdb.DuckDBPyConnection, sql: str) -> Reading:
     found = next((query for query in _candidates(text, kind) if _reads(connection, query)), None)
     if found is None:
         raise _refused(f"{kind} of something else than a query")
-    _bind_below_a_query(connection, found)
+    _bind_below_a_query(connection, found, parameters)
     return Reading(text, found)
 
 
@@ -150,10 +150,10 @@ def _check(node: dict[str, Any]) -> None:
         raise _refused(f"the function {node['function_name']}")
 
 
-def _bind_below_a_query(connection: duckdb.DuckDBPyConnection, query: str) -> None:
+def _bind_below_a_query(connection: duckdb.DuckDBPyConnection, query: str, parameters: object) -> None:
     """Have the database itself refuse what writes: at the top of a statement it may, below one more query never."""
     with query_errors(), only_reading(connection):
-        connection.execute(f"describe from (\n{query}\n)").fetchall()
+        connection.execute(f"describe from (\n{query}\n)", parameters).fetchall()
 
 
 @contextlib.contextmanager

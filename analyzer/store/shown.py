@@ -1,0 +1,54 @@
+"""What a notebook shows of a store and of what comes out of it: a line or a small table of facts, and the views."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Mapping
+
+import duckdb
+import polars as pl
+
+from analyzer.store.db.connection import views
+
+_FACTS = """
+select count(*), min(occurred_at), max(occurred_at), (select count(*) from internal.source_v1) from internal.event_v1
+"""
+
+
+def facts_line(facts: Mapping[str, str]) -> str:
+    """Named facts on one line."""
+    return ", ".join(f"{name} {value}" for name, value in facts.items())
+
+
+def facts_html(title: str, facts: Mapping[str, str]) -> str:
+    """A title and named facts as HTML. Everything is escaped; what is not printable shows as `�`."""
+    rows = "".join(f"<tr><th>{_text(name)}</th><td>{_text(value)}</td></tr>" for name, value in facts.items())
+    return f"<table><caption>{_text(title)}</caption><tbody>{rows}</tbody></table>"
+
+
+def store_facts(connection: duckdb.DuckDBPyConnection, mode: str, frames: Iterable[str]) -> dict[str, str]:
+    """How much is in a store and of when, and what it is open for."""
+    try:
+        ((events, first, last, sources),) = connection.execute(_FACTS).fetchall()
+    except duckdb.ConnectionException:
+        return {"open for": "nothing any more"}
+    span = {"from": f"{first:%Y-%m-%d %H:%M}", "to": f"{last:%Y-%m-%d %H:%M} UTC"} if events else {}
+    own = {"registered": names} if (names := " ".join(frames)) else {}
+    return {"events": f"{events:,}", **span, "sources": f"{sources:,}", "open for": mode, **own}
+
+
+def views_frame() -> pl.DataFrame:
+    """A row a view: `view`, as it is written behind `from`, `description`, and the names of its `columns`."""
+    rows = [
+        {
+            "view": f"{name}({', '.join(each.name for each in header.params)})" if header.params else name,
+            "description": header.description,
+            "columns": [column.name for column in header.columns],
+        }
+        for name, header in sorted(views().items())
+    ]
+    return pl.DataFrame(rows)
+
+
+def _text(value: str) -> str:
+    return html.escape("".join(char if char.isprintable() else "\ufffd" for char in value))
