@@ -5,10 +5,12 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
 from importlib import import_module
+from itertools import takewhile
 from pathlib import Path
 
 import click
@@ -363,3 +365,28 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         check=True,
     )
+
+
+def shown_commands() -> list[str]:
+    """Every command line of the program that a hand-written page shows in a block, as its arguments."""
+    blocks_of = re.compile(r"^```(?:text|sh|ini)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+    pages = "\n".join(page.read_text("utf-8") for page in PAGES if page.name != "commands.md")
+    shown = set()
+    for line in "\n".join(blocks_of.findall(pages)).replace("\\\n", " ").splitlines():
+        for begun in re.finditer(r"(?:^(?:\$ )?|[|;&/] ?)analyzer (?=\w+ |--)", line):
+            words = shlex.shlex(line[begun.end() :].replace("   ", " # "), posix=True, punctuation_chars="|&;<>→")
+            words.whitespace_split = True
+            shown.add(shlex.join(takewhile(lambda word: not set(word) <= set("|&;<>→"), words)))
+    return sorted(shown)
+
+
+@pytest.mark.parametrize("shown", shown_commands())
+def test_shown_commands_are_understood(shown: str) -> None:
+    """The program knows the command and each option that a page shows it with."""
+    name, *arguments = shlex.split(shown)
+    assert name in COMMANDS, shown
+    command: click.Command = import_module(f"analyzer.cli.{name}").command
+    context = click.Context(command, info_name=name)
+    if isinstance(command, click.Group) and arguments and arguments[0] in command.commands:
+        command, arguments = command.commands[arguments[0]], arguments[1:]
+    command.make_parser(context).parse_args([argument for argument in arguments if argument != "…"])
