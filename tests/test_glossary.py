@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from analyzer.analysis.nightly.findings import SEVERITIES, STATES, TITLES
+from analyzer.analysis.kinds.table import KINDS
+from analyzer.analysis.nightly.findings import RESOLUTIONS, SEVERITIES, STATES
 from analyzer.classifier import REASONS
 from analyzer.classifier.recovery_table import ACTIONS
 from analyzer.events.payloads import EVENT_TYPES
-from analyzer.report.terminal.night import RESOLVED
 from analyzer.report.terminal.overview import OUTCOMES
 from tests import REPOSITORY
 
@@ -51,7 +51,7 @@ def test_every_outcome_and_resolution_is_explained() -> None:
     """An outcome has an entry of its own; resolutions, severities and actions are named in theirs."""
     assert set(OUTCOMES) <= set(ENTRIES)
     assert all(f"(#{outcome})" in ENTRIES["outcome"] for outcome in OUTCOMES)
-    assert set(re.findall(r"`(\w+)`", ENTRIES["resolution"])) == set(RESOLVED)
+    assert set(re.findall(r"`(\w+)`", ENTRIES["resolution"])) == set(RESOLUTIONS)
     assert set(re.findall(r"`(\w+)`", ENTRIES["severity"])) == set(SEVERITIES)
     assert set(re.findall(r"`(\w+)`", ENTRIES["action"])) == set(ACTIONS)
 
@@ -62,7 +62,7 @@ def test_every_reason_type_and_kind_is_on_the_page_that_the_glossary_names() -> 
     headings = re.findall(r"^### (.+)$", page("reference/events.md"), re.MULTILINE)
     assert set(EVENT_TYPES) <= {kind for heading in headings for kind in heading.split(", ")}
     check = page("reference/check.md")
-    assert [kind for kind in (*TITLES, *STATES, *RESOLVED) if f"`{kind}`" not in check] == []
+    assert [kind for kind in (*KINDS, *STATES, *RESOLUTIONS) if f"`{kind}`" not in check] == []
     beginning = GLOSSARY.partition("\n## ")[0]
     assert all(name in beginning for name in ("classifier.md#", "events.md#", "check.md#"))
 
