@@ -80,7 +80,11 @@ def observe(store: Store, night: date, timezone: str = "UTC", ruleset: str | Non
 
 
 def counts_of(groups: pl.DataFrame) -> pl.DataFrame:
-    """The catalogue's `detection-counts`, without another look at every error."""
+    """The rows of `detection-counts`, out of those of `detection-groups`.
+
+    Asking the store instead costs a third more processor time a check, for another look at every error; verdicts that
+    no store holds are counted by this as well. A test holds the two together.
+    """
     unknown, was_unknown = pl.col("unknown"), pl.col("was_unknown")
     return (
         groups.group_by("day", "caller", "session", "template")
@@ -109,7 +113,7 @@ def counts_of(groups: pl.DataFrame) -> pl.DataFrame:
 
 
 def templates_of(groups: pl.DataFrame) -> pl.DataFrame:
-    """The catalogue's `detection-templates`, by the same way."""
+    """The rows of `detection-templates`, by the same way."""
     return (
         groups.filter(pl.col("reason") == "unknown")
         .group_by("day", "caller", "template")
