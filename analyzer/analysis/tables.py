@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
+import msgspec
 import polars as pl
 
 from analyzer.analysis.window import Window, as_window
@@ -52,6 +53,11 @@ def table(store: Store, query: str, window: str | Window | None = None, **params
     return Table(
         query, header.title, header.description, {item.name: item.description for item in header.columns}, frame
     )
+
+
+def json_ready(value: object) -> Any:
+    """Frozen data as dictionaries and lists, days as ISO dates; the times in it need `json_value`."""
+    return msgspec.json.decode(msgspec.json.encode(value))
 
 
 def json_rows(frame: pl.DataFrame) -> list[dict[str, Any]]:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
+import msgspec
+
 from analyzer.analysis.detection.finding import Detection
 from analyzer.analysis.kinds.table import Kind, kind_of
 from analyzer.errors import AnalyzerError
@@ -131,32 +133,14 @@ class Finding:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Finding:
-        """What `to_dict` made, read back."""
-        scope = Scope(**{name: data["scope"].get(name) for name in Scope.__slots__})
-        latest = Detection(
-            day=date.fromisoformat(data["window"]["until"]),
-            finding=data["finding"],
-            caller=scope.caller,
-            template=scope.template,
-            scope=scope.reason or scope.step or scope.session or scope.rule,
-            onset=date.fromisoformat(data["onset"]),
-            **{name: data[name] for name in _FIGURES},
-        )
-        return cls(
-            id=data["id"],
-            state=data["state"],
-            severity=data["severity"],
-            opened_on=date.fromisoformat(data["window"]["since"]),
-            last_on=date.fromisoformat(data["window"]["until"]),
-            resolved_on=date.fromisoformat(data["resolved_on"]) if data["resolved_on"] else None,
-            resolution=data["resolution"],
-            latest=latest,
-            explanation=data["explanation"],
-            advice=data["advice"],
-            evidence=tuple(data["evidence"]),
-            samples=tuple(data["samples"]),
-            parts=tuple(cls.from_dict(part) for part in data["parts"]),
-        )
+        """What `to_dict` made, read back; raises ValueError or LookupError for anything else."""
+        scope, (since, until) = data["scope"], (data["window"][end] for end in ("since", "until"))
+        named = next((scope[name] for name in ("reason", "step", "session", "rule") if scope.get(name)), None)
+        about = {"caller": scope.get("caller"), "template": scope.get("template"), "scope": named}
+        latest = {**{name: data[name] for name in ("finding", "onset", *_FIGURES)}, **about, "day": until}
+        parts = [cls.from_dict(part) for part in data["parts"]]
+        own = {**data, "opened_on": since, "last_on": until, "latest": latest, "parts": parts}
+        return msgspec.convert(own, cls)
 
 
 _FIGURES = (

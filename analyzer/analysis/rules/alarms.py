@@ -17,6 +17,7 @@ from analyzer.analysis.nightly.findings import Finding
 from analyzer.analysis.nightly.incidents import incidents
 from analyzer.analysis.observations import counts_of, templates_of
 from analyzer.analysis.rules.churn import takes_part
+from analyzer.analysis.tables import json_ready
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,17 +33,6 @@ class Alarm:
     opened_on: date
     last_on: date
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready; days as ISO dates."""
-        days = {"opened_on": self.opened_on.isoformat(), "last_on": self.last_on.isoformat()}
-        return {
-            "finding": self.finding,
-            "caller": self.caller,
-            "template": self.template,
-            "severity": self.severity,
-            **days,
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class AlarmChanges:
@@ -56,8 +46,9 @@ class AlarmChanges:
     """Of both, as they are after."""
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
-        return {name: [one.to_dict() for one in getattr(self, name)] for name in AlarmChanges.__slots__}
+        """JSON-ready; days as ISO dates."""
+        sides: dict[str, Any] = json_ready(self)
+        return sides
 
 
 def alarm_changes(verdicts: pl.DataFrame) -> AlarmChanges:

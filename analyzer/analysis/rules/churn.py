@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from analyzer.analysis.tables import table
+from analyzer.analysis.tables import json_ready, table
 from analyzer.analysis.window import Window
 from analyzer.classifier.fingerprint import fingerprint_of
 from analyzer.classifier.recovery_table import UNCOUNTED
@@ -81,24 +81,14 @@ class Churn:
 
     def to_polars(self) -> pl.DataFrame:
         """One row a change, its `kind` first."""
-        rows = [
-            {"kind": kind, **{name: getattr(change, name) for name in Rejudged.__slots__}}
-            for kind in _KINDS
-            for change in getattr(self, kind)
-        ]
+        rows = [{"kind": kind, **json_ready(change)} for kind in _KINDS for change in getattr(self, kind)]
         return pl.DataFrame(rows, schema=_SCHEMA)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready."""
-        changes = {
-            kind: [
-                {name: list(value) if isinstance(value := getattr(change, name), tuple) else value for name in _FIELDS}
-                for change in getattr(self, kind)
-            ]
-            for kind in _KINDS
-        }
+        changes = {kind: json_ready(getattr(self, kind)) for kind in _KINDS}
         rates = {
-            name: {"changed": rate.changed, "total": rate.total, "share": rate.share}
+            name: {**json_ready(rate), "share": rate.share}
             for name, rate in (("events", self.events), ("groups", self.groups), ("sessions", self.sessions))
         }
         test = {"freed": self.sessions_freed, "spoiled": self.sessions_spoiled, "p_value": self.p_value}

@@ -14,6 +14,7 @@ from typing import Any
 import re2
 
 from analyzer.analysis.rules.nearest import Near, proposed
+from analyzer.analysis.tables import json_ready
 from analyzer.classifier import Ruleset, classify
 from analyzer.classifier.fingerprint import SLOT
 from analyzer.classifier.reading.extract import extract
@@ -84,13 +85,9 @@ class RuleDraft:
                 "counter_examples": list(self.counter_examples),
             },
             "evidence": list(self.evidence),
-            "coverage": {"groups": self.groups, "errors": self.errors, "also": [_taken(each) for each in self.also]},
-            "collisions": [_taken(each) for each in self.collisions],
+            "coverage": {"groups": self.groups, "errors": self.errors, "also": json_ready(self.also)},
+            "collisions": json_ready(self.collisions),
         }
-
-
-def _taken(each: Taken) -> dict[str, object]:
-    return {"template": each.template, "reason": each.reason, "rule": each.rule, "errors": each.errors}
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from analyzer.analysis.rules.drafts import Group, RuleDraft, Taken, draft
 from analyzer.analysis.rules.holding import Holding
 from analyzer.analysis.rules.nearest import KnownTemplate, Near, Neighbours
 from analyzer.analysis.rules.template_merging import merge
-from analyzer.analysis.tables import json_value, table
+from analyzer.analysis.tables import json_ready, json_value, table
 from analyzer.analysis.window import Window, as_window
 from analyzer.classifier import Rules, Ruleset, ruleset_for
 from analyzer.classifier.fingerprint import fingerprint_of, template
@@ -61,6 +61,8 @@ class UnknownGroup:
     last_seen_at: datetime
     samples: tuple[str, ...]
     """Texts, redacted, that differ in more than their digits where there are such."""
+    suggestion: RuleDraft | None
+    """A draft of a rule, where one was asked for and could be made."""
     caller_names: tuple[str, ...]
     """Those with most errors first, five at most."""
     by_day: tuple[tuple[date, int], ...]
@@ -69,26 +71,15 @@ class UnknownGroup:
     """Ids of the templates of single messages in it, as in the view `errors`."""
     nearest: Neighbour | None
     """None where nothing known is near."""
-    suggestion: RuleDraft | None = None
-    """A draft of a rule, where one was asked for and could be made."""
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready."""
-        near = self.nearest
         return {
-            "fingerprint": self.fingerprint,
-            "template": self.template,
-            "count": self.count,
-            "sessions": self.sessions,
-            "callers": self.callers,
+            **json_ready(self),
             "first_seen_at": json_value(self.first_seen_at),
             "last_seen_at": json_value(self.last_seen_at),
-            "samples": list(self.samples),
             "suggestion": self.suggestion.to_dict() if self.suggestion else None,
-            "caller_names": list(self.caller_names),
             "by_day": [{"day": day.isoformat(), "errors": errors} for day, errors in self.by_day],
-            "fingerprints": list(self.fingerprints),
-            "nearest": None if near is None else {name: getattr(near, name) for name in Neighbour.__slots__},
         }
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import Any
 
 import polars as pl
 
@@ -30,10 +29,6 @@ class Drift:
     sessions: int
     p_value: float | None
     """None where nothing is left to chance."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
-        return {name: getattr(self, name) for name in Drift.__slots__}
 
 
 def changes(store: Store, seen: Observations, split: date, until: date) -> tuple[Drift, ...]:

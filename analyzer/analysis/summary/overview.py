@@ -13,7 +13,7 @@ from analyzer.analysis.summary.cases import Case
 from analyzer.analysis.summary.drifts import Drifts, drifts
 from analyzer.analysis.summary.spikes import Spikes, spikes_of
 from analyzer.analysis.summary.window_findings import judge_under
-from analyzer.analysis.tables import Table, json_rows, table
+from analyzer.analysis.tables import Table, json_ready, json_rows, json_value, table
 from analyzer.analysis.window import Window, as_window
 from analyzer.classifier import Rules
 from analyzer.events.times import format_time, now
@@ -137,18 +137,12 @@ class Overview:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready."""
-        totals = {name: getattr(self.totals, name) for name in Totals.__slots__}
-        for name in ("first_at", "last_at"):
-            totals[name] = format_time(totals[name]) if totals[name] else None
+        totals = {name: json_value(getattr(self.totals, name)) for name in Totals.__slots__}
         return {
             "schema": "analyzer.report/1",
             "generated_at": format_time(self.generated_at),
             "window": self.window.to_dict(),
-            "verdict": {
-                "level": self.verdict.level,
-                "headline": self.verdict.headline,
-                "details": list(self.verdict.details),
-            },
+            "verdict": json_ready(self.verdict),
             "findings": [_case_dict(case) for case in self.cases],
             "judged_until": self.judged_until.isoformat() if self.judged_until else None,
             "ruleset": self.drifts.ruleset,
@@ -157,14 +151,11 @@ class Overview:
             "false_alarms_per_thousand": self.false_alarms_per_thousand,
             "drifts": {
                 "since": self.drifts.split.isoformat() if self.drifts.split else None,
-                "changes": [change.to_dict() for change in self.drifts.found],
+                "changes": json_ready(self.drifts.found),
                 "days": json_rows(self.drifts.days),
             },
             "totals": totals,
-            "completeness": {
-                **{name: getattr(self.completeness, name) for name in Completeness.__slots__},
-                "read_share": self.completeness.read_share,
-            },
+            "completeness": {**json_ready(self.completeness), "read_share": self.completeness.read_share},
             "tables": {name: item.to_dict() for name, item in self.tables.items()},
         }
 
@@ -217,7 +208,7 @@ def _case_dict(case: Case) -> dict[str, Any]:
         "numbers": json_rows(case.numbers),
         "sessions_behind": json_rows(case.sessions),
         "templates": json_rows(case.templates),
-        "changes": [change.to_dict() for change in case.changes],
+        "changes": json_ready(case.changes),
     }
 
 

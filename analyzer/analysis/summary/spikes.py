@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -10,7 +10,7 @@ import polars as pl
 from analyzer.analysis.detection.finding import Detection, frame
 from analyzer.analysis.kinds.table import SHARE, kind_of
 from analyzer.analysis.summary.window_findings import Judged, judge_window
-from analyzer.analysis.tables import Table, json_value, table
+from analyzer.analysis.tables import Table, json_ready, table
 from analyzer.analysis.window import Window, as_window
 from analyzer.classifier import Rules
 from analyzer.store import Store
@@ -45,9 +45,8 @@ class Spikes:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready."""
-        found = [{name: json_value(value) for name, value in asdict(one).items()} for one in self.found]
         return {
-            "spikes": found,
+            "spikes": json_ready(self.found),
             "unjudged": self.unjudged,
             "share": self.share.to_dict(),
             "window": self.window.to_dict(),
