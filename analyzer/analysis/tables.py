@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
@@ -12,10 +13,11 @@ import polars as pl
 from analyzer.analysis.window import Window, as_window
 from analyzer.events.times import format_time
 from analyzer.store import Store, find
+from analyzer.store.shown import Shown
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+@dataclass(frozen=True, slots=True, repr=False)
+class Table(Shown):
     """Rows of a catalogue query."""
 
     query: str
@@ -33,6 +35,9 @@ class Table:
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready: times as ISO texts in UTC."""
         return {"query": self.query, "title": self.title, "columns": list(self.columns), "rows": json_rows(self.frame)}
+
+    def _shown(self) -> tuple[str, Mapping[str, str]]:
+        return f"Table {self.query}", {"rows": f"{self.frame.height:,}", "columns": f"{self.frame.width:,}"}
 
     def _repr_html_(self) -> str:
         return self.frame._repr_html_()

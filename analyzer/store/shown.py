@@ -15,15 +15,23 @@ select count(*), min(occurred_at), max(occurred_at), (select count(*) from inter
 """
 
 
-def facts_line(facts: Mapping[str, str]) -> str:
-    """Named facts on one line."""
-    return ", ".join(f"{name} {value}" for name, value in facts.items())
+class Shown:
+    """Shows itself by a title and facts: on one line, and in a notebook as a table in which everything is escaped."""
 
+    __slots__ = ()
 
-def facts_html(title: str, facts: Mapping[str, str]) -> str:
-    """A title and named facts as HTML. Everything is escaped; what is not printable shows as `�`."""
-    rows = "".join(f"<tr><th>{_text(name)}</th><td>{_text(value)}</td></tr>" for name, value in facts.items())
-    return f"<table><caption>{_text(title)}</caption><tbody>{rows}</tbody></table>"
+    def _shown(self) -> tuple[str, Mapping[str, str]]:
+        """The title, with texts from logs and files as their `repr`, and the named facts."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        title, facts = self._shown()
+        return f"<{title}: {', '.join(f'{name} {value}' for name, value in facts.items())}>"
+
+    def _repr_html_(self) -> str:
+        title, facts = self._shown()
+        rows = "".join(f"<tr><th>{_text(name)}</th><td>{_text(value)}</td></tr>" for name, value in facts.items())
+        return f"<table><caption>{_text(title)}</caption><tbody>{rows}</tbody></table>"
 
 
 def store_facts(connection: duckdb.DuckDBPyConnection, mode: str, frames: Iterable[str]) -> dict[str, str]:

@@ -24,7 +24,7 @@ from analyzer.store.journal import left_behind, open_journal
 from analyzer.store.query import adhoc
 from analyzer.store.query.catalogue import run as run_query
 from analyzer.store.query.own_frames import checked_name, copied, visible
-from analyzer.store.shown import facts_html, facts_line, store_facts, views_frame
+from analyzer.store.shown import Shown, store_facts, views_frame
 from analyzer.store.upkeep.catching_up import catch_up
 from analyzer.store.upkeep.prune import Prune, apply_horizon, prune
 from analyzer.store.upkeep.quarantine import Retry, retry
@@ -32,7 +32,7 @@ from analyzer.store.verdicts.reclassify import Reclassification, reclassify, ver
 from analyzer.store.verdicts.rulesets import judge_history, keep_up
 
 
-class Store:
+class Store(Shown):
     """An open store. Use as a context manager, or call `close`."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, path: str) -> None:
@@ -76,14 +76,9 @@ class Store:
         """What `sql` may ask: `view`, as it is written behind `from`, `description`, and the names of its `columns`."""
         return views_frame()
 
-    def _facts(self) -> dict[str, str]:
-        return store_facts(self._connection, "writing" if self.writable else "reading", self._frames)
-
-    def __repr__(self) -> str:
-        return f"<Store {self.path!r}: {facts_line(self._facts())}>"
-
-    def _repr_html_(self) -> str:
-        return facts_html(f"Store {self.path}", self._facts())
+    def _shown(self) -> tuple[str, Mapping[str, str]]:
+        mode = "writing" if self.writable else "reading"
+        return f"Store {self.path!r}", store_facts(self._connection, mode, self._frames)
 
     def pinned(self) -> AbstractContextManager[None]:
         """For many questions about one moment: within the block `errors` and `retries` are worked out once.

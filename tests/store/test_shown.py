@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from analyzer.store import open_store, views
-from analyzer.store.shown import facts_html
+from analyzer.store.shown import Shown
 
 
 def test_a_store_shows_its_facts_in_one_line(tmp_path: Path, native: Callable[..., bytes]) -> None:
@@ -33,16 +33,36 @@ def test_a_name_is_shown_and_never_run(tmp_path: Path) -> None:
     with open_store(tmp_path / "<b onload=x>&\x1b[2J.duckdb", writable=True) as store:
         shown, line = store._repr_html_(), repr(store)
     assert "<b onload" not in shown
-    assert "&lt;b onload=x&gt;&amp;\ufffd[2J" in shown
-    assert "\x1b" not in line
+    assert "&lt;b onload=x&gt;&amp;\\x1b[2J" in shown
+    assert "\x1b" not in line + shown
+
+
+class Telling(Shown):
+    """A result that says what it is given."""
+
+    def __init__(self, text: str) -> None:
+        self._said = text
+
+    def _shown(self) -> tuple[str, dict[str, str]]:
+        return self._said, {self._said: self._said}
 
 
 @pytest.mark.parametrize("text", ["<script>", "a & b", '"', "'", "\u202e", "\x00", "\n"])
 def test_every_part_of_the_table_is_escaped(text: str) -> None:
     """Title, names and values."""
-    shown = facts_html(text, {text: text})
+    shown = Telling(text)._repr_html_()
     assert text not in shown
     assert shown.startswith("<table><caption>")
+
+
+def test_an_ingest_shows_what_it_read(tmp_path: Path, native: Callable[..., bytes]) -> None:
+    """Its counts, instead of every source."""
+    (tmp_path / "log.jsonl").write_bytes(native("a") + b"broken\n")
+    with open_store(":memory:") as store:
+        result = store.ingest([str(tmp_path / "log.jsonl"), str(tmp_path / "none")])
+    said = "events 1, lines 2, duplicates 0, quarantined 1, files 1, problems 1"
+    assert repr(result) == f"<IngestResult: {said}>"
+    assert "<th>quarantined</th><td>1</td>" in result._repr_html_()
 
 
 def test_the_views_are_listed_with_what_they_are() -> None:

@@ -6,7 +6,7 @@ Invariant: however many findings there are, the store is asked once for their te
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
@@ -26,6 +26,7 @@ from analyzer.analysis.nightly.findings import Finding
 from analyzer.analysis.observations import Observations, end_of, start_of
 from analyzer.analysis.summary.changes import Drift, causes_of, change
 from analyzer.store import Store
+from analyzer.store.shown import Shown
 
 MAX_CASES = 30
 """Findings of which a report shows what they rest on: the gravest; of more it tells that they are there."""
@@ -33,8 +34,8 @@ _Texts = dict[tuple[str | None, str | None], str | None]
 """Messages by caller and template."""
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+@dataclass(frozen=True, slots=True, repr=False)
+class Case(Shown):
     """A finding with the numbers behind it."""
 
     finding: Finding
@@ -51,6 +52,10 @@ class Case:
     def is_open(self) -> bool:
         """Whether it had not ended on the window's last day."""
         return self.finding.state != "resolved"
+
+    def _shown(self) -> tuple[str, Mapping[str, str]]:
+        counts = {name: f"{getattr(self, name).height:,}" for name in ("numbers", "sessions", "templates")}
+        return f"Case {self.finding.explanation!r}", {"state": self.finding.state, **counts}
 
 
 def cases(store: Store, findings: Sequence[Finding], seen: Observations, last: date) -> tuple[Case, ...]:

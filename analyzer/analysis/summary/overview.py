@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
@@ -18,6 +19,7 @@ from analyzer.analysis.window import Window, as_window
 from analyzer.classifier import Rules
 from analyzer.events.times import format_time, now
 from analyzer.store import NOT_LOGS, Store
+from analyzer.store.shown import Shown
 
 TABLES = (
     "errors-by-reason",
@@ -100,8 +102,8 @@ class Verdict:
     """One sentence each; of the findings, open ones first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Overview:
+@dataclass(frozen=True, slots=True, repr=False)
+class Overview(Shown):
     """A report's content."""
 
     generated_at: datetime
@@ -134,6 +136,20 @@ class Overview:
     def verdict(self) -> Verdict:
         """Follows from the rest."""
         return _verdict(self)
+
+    def _shown(self) -> tuple[str, Mapping[str, str]]:
+        totals, verdict = self.totals, self.verdict
+        facts = {
+            "from": f"{totals.first_at:%Y-%m-%d %H:%M}" if totals.first_at else "–",
+            "to": f"{totals.last_at:%Y-%m-%d %H:%M} UTC" if totals.last_at else "–",
+            "findings": f"{len(self.cases):,}",
+            "errors": f"{totals.errors:,}",
+            "sessions": f"{totals.sessions:,}",
+            "unknown": "–" if totals.unknown_share is None else f"{totals.unknown_share:.1%}",
+            "retry chains": f"{totals.retry_chains:,}",
+            "relays": f"{totals.relays:,}",
+        }
+        return f"Overview {verdict.level} {verdict.headline!r}", facts
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready."""

@@ -28,10 +28,11 @@ from analyzer.store.ingest.inputs import Input
 from analyzer.store.ingest.pipeline import Pipeline, Reopen
 from analyzer.store.ingest.source import SourceRun
 from analyzer.store.journal import journal_of, open_journal
+from analyzer.store.shown import Shown
 
 
-@dataclass(slots=True)
-class IngestResult:
+@dataclass(slots=True, repr=False)
+class IngestResult(Shown):
     """What one run did."""
 
     sources: list[Progress] = field(default_factory=list)
@@ -60,6 +61,12 @@ class IngestResult:
             if progress.status == "unsupported":
                 counts[progress.checkpoint.format] = counts.get(progress.checkpoint.format, 0) + 1
         return counts
+
+    def _shown(self) -> tuple[str, Mapping[str, str]]:
+        total = self.total
+        names = ("events", "lines", "duplicates", "quarantined")
+        facts = {name: f"{getattr(total, name):,}" for name in names}
+        return "IngestResult", {**facts, "files": f"{len(self.sources):,}", "problems": f"{len(self.problems):,}"}
 
     def to_dict(self) -> dict[str, Any]:
         """The contract's JSON."""

@@ -1,0 +1,73 @@
+"""What a notebook shows of an overview and its parts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from analyzer.analysis import Overview, overview
+from analyzer.events import Event, decode, encode
+from analyzer.events.times import now
+from analyzer.store import Store
+from tests.analysis.histories import every_finding
+
+
+@pytest.fixture
+def content(memory: Store, samples: Path) -> Overview:
+    """The overview of the samples."""
+    memory.ingest([str(samples)])
+    return overview(memory)
+
+
+def test_an_overview_shows_its_verdict_and_figures(content: Overview) -> None:
+    """On one line; in a notebook as a small table."""
+    said = "errors 121, sessions 28, unknown 14.0%, retry chains 42, relays 14"
+    assert repr(content) == (
+        "<Overview warning 'Unknown errors spiked for figma-probe.': "
+        f"from 2026-11-02 09:04, to 2026-11-10 08:15 UTC, findings 1, {said}>"
+    )
+    shown = content._repr_html_()
+    assert shown.count("<tr>") == 8
+    assert "Overview warning &#x27;Unknown errors spiked for figma-probe.&#x27;" in shown
+
+
+def test_the_parts_of_an_overview_are_lines_as_well(content: Overview) -> None:
+    """No frame of theirs is printed in full."""
+    table = content.tables["errors-by-reason"]
+    assert repr(table) == f"<Table errors-by-reason: rows 8, columns {table.frame.width}>"
+    (case,) = content.cases
+    assert repr(case).startswith("<Case 'figma-probe: 73% of its distinct errors on 2026-11-09 are unknown")
+    assert repr(case).endswith(f"sessions {case.sessions.height}, templates {case.templates.height}>")
+    assert "<caption>Case " in case._repr_html_()
+
+
+def test_what_a_log_says_is_shown_and_never_obeyed(memory: Store, tmp_path: Path) -> None:
+    """A caller made of a tag and of what turns a line around is text in both."""
+    lines = [each for each in every_finding() if b'"caller":"spike"' in each]
+    (tmp_path / "log.jsonl").write_bytes(b"".join(map(hostile, lines)))
+    memory.ingest([str(tmp_path)])
+    content = overview(memory)
+    assert content.cases
+    for shown in (content, *content.cases):
+        text, page = repr(shown), shown._repr_html_()
+        assert "<img src=x>\\u202e" in text
+        assert "&lt;img src=x&gt;\\u202e" in page
+        assert "\u202e" not in text + page
+        assert "<img" not in page
+
+
+def hostile(line: bytes) -> bytes:
+    """The line of another caller."""
+    event = decode(line, now())
+    assert isinstance(event, Event)
+    return encode(replace(event, payload={**event.payload, "caller": "<img src=x>\u202e"}))
+
+
+def test_an_empty_overview_shows_that(memory: Store) -> None:
+    """Without a time, and without a share of nothing."""
+    assert repr(overview(memory)) == (
+        "<Overview empty 'There is nothing in these logs.': "
+        "from –, to –, findings 0, errors 0, sessions 0, unknown –, retry chains 0, relays 0>"
+    )
