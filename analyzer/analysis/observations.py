@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
+from hashlib import sha256
+from heapq import nsmallest
 from zoneinfo import ZoneInfo
 
 import polars as pl
 
+from analyzer.analysis.detection.settings import BASELINE_DAYS
 from analyzer.store import Store
 
 
@@ -47,6 +50,13 @@ class Observations:
         for day, caller in rows.iter_rows():
             days.setdefault(caller, []).append(day)
         return {caller: tuple(own) for caller, own in days.items()}
+
+    def around(self, split: date, until: date, caller: str | None) -> pl.DataFrame:
+        """A caller's rows of `groups` to `until`, with `period`: `before` in the baseline of `split`, else `after`."""
+        first = split - timedelta(days=BASELINE_DAYS)
+        own = self.groups.filter((pl.col("caller") == caller) & pl.col("day").is_between(first, until))
+        before = pl.when(pl.col("day") < split).then(pl.lit("before"))
+        return own.with_columns(period=before.otherwise(pl.lit("after")))
 
     def up_to(self, day: date) -> Observations:
         """The same history as it was at the end of an earlier day."""
@@ -146,6 +156,11 @@ def exposed(seen: Observations) -> pl.DataFrame:
         .select("day", "caller", "step", session=pl.lit("", pl.String), relays=pl.lit(0, pl.Int64), exposure="exposure")
     )
     return pl.concat([own.select(others.columns), others])
+
+
+def drawn(names: Iterable[str], most: int) -> list[str]:
+    """So many of the names at most: the same ones whenever they are drawn, in any order that is theirs alone."""
+    return nsmallest(most, names, key=lambda name: sha256(name.encode("utf-8", "replace")).digest())
 
 
 def end_of(day: date, timezone: str) -> datetime:

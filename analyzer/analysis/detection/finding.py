@@ -47,33 +47,21 @@ class Detection:
     """One sentence for a person."""
 
 
+_TYPES = {"date": pl.Date(), "str": pl.String(), "float": pl.Float64(), "int": pl.Int64()}
 SCHEMA: dict[str, pl.DataType] = {
-    "day": pl.Date(),
-    "caller": pl.String(),
-    "finding": pl.String(),
-    "state": pl.String(),
-    "onset": pl.Date(),
-    "observed": pl.Float64(),
-    "expected": pl.Float64(),
-    "low": pl.Float64(),
-    "high": pl.Float64(),
-    "p_value": pl.Float64(),
-    "q_value": pl.Float64(),
-    "statistic": pl.Float64(),
-    "sessions": pl.Int64(),
-    "groups": pl.Int64(),
-    "template": pl.String(),
-    "scope": pl.String(),
-    "note": pl.String(),
+    field.name: _TYPES[str(field.type).removesuffix(" | None")] for field in fields(Detection)
 }
 """Columns of a frame of detections, in order."""
-
-_NAMES = tuple(field.name for field in fields(Detection))
 
 
 def frame(detections: Iterable[Detection]) -> pl.DataFrame:
     """One row a detection, by day, caller, finding, scope and template."""
-    rows = [tuple(getattr(each, name) for name in _NAMES) for each in detections]
+    rows = [tuple(getattr(each, name) for name in SCHEMA) for each in detections]
     return pl.DataFrame(rows, schema=SCHEMA, orient="row").sort(
         "day", "caller", "finding", "scope", "template", nulls_last=True
     )
+
+
+def detections_in(found: pl.DataFrame) -> list[Detection]:
+    """The way back: the detections of a frame, in its order."""
+    return [Detection(**row) for row in found.iter_rows(named=True)]

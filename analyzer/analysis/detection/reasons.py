@@ -56,7 +56,7 @@ def reason_drift(
         statistic=statistic,
         sessions=len(after),
         groups=sum(map(len, after)),
-        note=_most_changed(before, after),
+        note=most_changed(_mix(before), _mix(after)),
     )
 
 
@@ -142,7 +142,7 @@ def _interval(before: Sequence[Session], after: Sequence[Session]) -> tuple[floa
     return seen[int(0.025 * RESAMPLES)], seen[int(0.975 * RESAMPLES) - 1]
 
 
-def _most_changed(before: Sequence[Session], after: Sequence[Session]) -> str:
-    old, new = _mix(before), _mix(after)
+def most_changed(old: dict[str, float], new: dict[str, float]) -> str:
+    """In words, the reason whose share differs most between two mixes."""
     reason = max(sorted({*old, *new}), key=lambda each: abs(new.get(each, 0.0) - old.get(each, 0.0)))
     return f"{reason} went from {old.get(reason, 0.0):.0%} to {new.get(reason, 0.0):.0%} of what sessions show"

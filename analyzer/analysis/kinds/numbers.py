@@ -53,7 +53,7 @@ class Chart:
 
 
 def shares(one: Finding, basis: Basis) -> pl.DataFrame:
-    """`day`, `unknown_share` (of groups, 0..1), `unknown_groups`, `groups`, `unknown_sessions`, `sessions`."""
+    """The rows of `SHARE`, a day each."""
     return _since_before(basis.seen.counts.filter(pl.col("groups") > 0), one, basis.last).select(
         "day",
         (pl.col("unknown_groups_replayed") / pl.col("groups")).alias("unknown_share"),
@@ -65,7 +65,7 @@ def shares(one: Finding, basis: Basis) -> pl.DataFrame:
 
 
 def sightings(one: Finding, basis: Basis) -> pl.DataFrame:
-    """`day`, `message_sessions` (that show the message), `message_events`, `sessions` (with any error)."""
+    """The rows of `MESSAGE`, a day each."""
     shown = basis.seen.templates.filter(
         (pl.col("caller") == one.scope.caller) & (pl.col("template") == one.scope.template)
     ).select("day", pl.col("sessions").alias("message_sessions"), pl.col("events").alias("message_events"))
@@ -78,9 +78,7 @@ def sightings(one: Finding, basis: Basis) -> pl.DataFrame:
 
 
 def hand_offs(one: Finding, basis: Basis) -> pl.DataFrame:
-    """`day`, `hand_offs`, `expected` and `high` (the count exceeded on one such day of forty; both null where history
-    is too short), `unusual` (whether the day alone would be a finding), `relay_sessions` (with a hand-off), `sessions`
-    (at work)."""
+    """The rows of `HAND_OFFS`, a day each; `expected` and `high` are null where history is too short."""
     own, seen = pl.col("caller") == one.scope.caller, basis.seen
     # Sessions that handed off in other steps were at work as well.
     at_work = exposed(replace(seen, relays=seen.relays.filter(own), groups=seen.groups.filter(own)))
@@ -97,8 +95,7 @@ def hand_offs(one: Finding, basis: Basis) -> pl.DataFrame:
 
 
 def chains(one: Finding, basis: Basis) -> pl.DataFrame:
-    """`day`, `chains` (with a retry), `recovered`, `untried` (errors without a retry), and over the 7 days up to it
-    `week_chains`, `week_recovered` and `recovered_share` (0..1, null without a chain)."""
+    """The rows of `RECOVERY`, a day each; `recovered_share` is null without a chain in its week."""
     daily = basis.seen.chains.filter(pl.col("reason") == one.scope.reason).sort("day")
     own = daily.filter(pl.col("caller") == one.scope.caller).select("day", "caller", "chains", "recovered", "untried")
     week = own.rolling("day", period=timedelta(days=RECENT_DAYS)).agg(
@@ -112,9 +109,7 @@ def chains(one: Finding, basis: Basis) -> pl.DataFrame:
 
 
 def mix(one: Finding, seen: Observations) -> pl.DataFrame:
-    """A row a reason, the one that changed most first: `reason`, and of the 42 days before the finding's last week and
-    of that week `…_sessions`, `…_share` (0..1 of all pairs of session and reason) with its interval (Wilson, 95 %) as
-    `…_low_share` and `…_high_share`; `…` is `before` or `after`."""
+    """The rows of `MIX`, a reason each, the one that changed most first; intervals are of 95 % (Wilson)."""
     begin = one.last_on - timedelta(days=RECENT_DAYS - 1)
     first = begin - timedelta(days=BASELINE_DAYS)
     rows = seen.groups.filter(
@@ -138,7 +133,7 @@ def mix(one: Finding, seen: Observations) -> pl.DataFrame:
 
 
 def moments(one: Finding, basis: Basis) -> pl.DataFrame:
-    """`begins_at` (UTC), `seconds` (the same for all, the shortest that gives 60 rows at most in a day), `repeats`."""
+    """The rows of `BURST`: equal stretches of time, the shortest that are 60 at most in a day; `begins_at` is UTC."""
     timezone = basis.seen.timezone
     own = basis.repeats.filter(
         (pl.col("caller") == one.scope.caller)

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date, timedelta
-from hashlib import sha256
-from heapq import nsmallest
 
 import polars as pl
 
 from analyzer.analysis.detection import Settings, calibrated, widened
 from analyzer.analysis.detection.statistics.calibration import WARM_UP_DAYS
-from analyzer.analysis.observations import Observations
+from analyzer.analysis.observations import Observations, drawn
 
 BUDGET = 2.0
 """False alarms per 1,000 caller-days. The sample is small: at half of it, where the settings aim, one history in twenty
@@ -75,14 +73,13 @@ def calibrate(seen: Observations, monday: date) -> Calibrated:
 
 def _sampled(counts: pl.DataFrame) -> pl.DataFrame:
     """Whole callers, drawn by their names, until there are caller-days enough."""
-    callers = counts.group_by("caller").agg(pl.len()).iter_rows()
-    # Each has a day at least: no more of them can take part.
-    drawn = nsmallest(SAMPLE, callers, key=lambda row: sha256(row[0].encode("utf-8", "replace")).digest())
+    days_of = dict(counts.group_by("caller").len().iter_rows())
     chosen: list[str] = []
     total = 0
-    for caller, days in drawn:
-        if chosen and total + days > SAMPLE:
+    # Each has a day at least: no more of them can take part.
+    for caller in drawn(days_of, SAMPLE):
+        if chosen and total + days_of[caller] > SAMPLE:
             break
         chosen.append(caller)
-        total += days
+        total += days_of[caller]
     return counts.filter(pl.col("caller").is_in(chosen))

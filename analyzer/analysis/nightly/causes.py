@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
-from hashlib import sha256
 
 import polars as pl
 
 from analyzer.analysis.detection import Detection, causes, flips
-from analyzer.analysis.detection.settings import BASELINE_DAYS
+from analyzer.analysis.detection.finding import detections_in
 from analyzer.analysis.kinds.table import KINDS
 from analyzer.analysis.nightly.findings import Finding, Scope, finding_id
-from analyzer.analysis.observations import Observations
+from analyzer.analysis.observations import Observations, drawn
 
 MIN_SESSIONS = 3
 MAX_ASKED = 5
@@ -28,18 +26,13 @@ def with_causes(seen: Observations, findings: tuple[Finding, ...]) -> tuple[Find
 
 
 def _causes(seen: Observations, head: Finding) -> list[Finding]:
-    first = head.onset - timedelta(days=BASELINE_DAYS)
-    rows = _sampled(
-        seen.groups.filter(
-            (pl.col("caller") == head.scope.caller) & (pl.col("day") >= first) & (pl.col("day") <= seen.night)
-        ).with_columns(period=pl.when(pl.col("day") < head.onset).then(pl.lit("before")).otherwise(pl.lit("after")))
-    )
+    rows = _sampled(seen.around(head.onset, seen.night, head.scope.caller))
     if rows["period"].n_unique() < 2:
         return []
     found = [
-        Detection(**row)
-        for row in causes(rows, day=seen.night, caller=head.scope.caller).iter_rows(named=True)
-        if row["finding"] != "classifier_changed" or _is_recent(rows, row["scope"])
+        one
+        for one in detections_in(causes(rows, day=seen.night, caller=head.scope.caller))
+        if one.finding != "classifier_changed" or _is_recent(rows, one.scope)
     ]
     # A new unknown text is a finding of its own kind already.
     told = [one for one in found if not (one.finding == "wording_changed" and one.scope == "unknown")]
@@ -49,7 +42,7 @@ def _causes(seen: Observations, head: Finding) -> list[Finding]:
     return [_part(one) for one in sorted(told, key=lambda one: list(KINDS).index(one.finding))]
 
 
-def _is_recent(rows: pl.DataFrame, pair: str) -> bool:
+def _is_recent(rows: pl.DataFrame, pair: str | None) -> bool:
     """Whether a pair of verdicts came with the change, and was not there as often before."""
     shares, sessions = [], 0
     for period in ("before", "after"):
@@ -64,8 +57,7 @@ def _sampled(rows: pl.DataFrame) -> pl.DataFrame:
     sessions = rows["session"].unique().to_list()
     if len(sessions) <= MAX_SESSIONS:
         return rows
-    drawn = sorted(sessions, key=lambda name: sha256(name.encode("utf-8", "replace")).digest())[:MAX_SESSIONS]
-    return rows.filter(pl.col("session").is_in(drawn))
+    return rows.filter(pl.col("session").is_in(drawn(sessions, MAX_SESSIONS)))
 
 
 def _part(one: Detection) -> Finding:

@@ -10,6 +10,7 @@ import polars as pl
 
 from analyzer.analysis.detection import Detection, Settings, bursts, detect, relay_frequency
 from analyzer.analysis.detection.burst import MIN_REPEATS
+from analyzer.analysis.detection.finding import detections_in
 from analyzer.analysis.detection.settings import RECENT_DAYS
 from analyzer.analysis.detection.statistics.tails import false_discovery
 from analyzer.analysis.kinds.table import SHARE, kind_of
@@ -23,13 +24,13 @@ FALSE_DISCOVERY_RATE = 0.01
 
 def detections(seen: Observations, settings: Settings | None = None) -> list[Detection]:
     """Everything that any test has to say of any day, in the order of the days."""
-    shares = list(_rows(detect(seen.counts, seen.templates, settings or Settings())))
+    shares = detections_in(detect(seen.counts, seen.templates, settings or Settings()))
     mixes = _corrected(mix_changes(seen.groups), _tested(seen.groups, "caller"))
     found = [
         *shares,
         *_bursts(seen.groups),
         *_beside(mixes, shares),
-        *_corrected(_rows(relay_frequency(exposed(seen))), _tested(seen.relays, "caller", "step")),
+        *_corrected(detections_in(relay_frequency(exposed(seen))), _tested(seen.relays, "caller", "step")),
         *_corrected(retry_changes(seen.chains), _tested(seen.chains, "caller", "reason")),
     ]
     return sorted(found, key=lambda one: one.day)
@@ -42,10 +43,6 @@ def _beside(mixes: Iterable[Detection], shares: Iterable[Detection]) -> Iterable
     return (one for one in mixes if not any((one.caller, one.day - back) in rises for back in week))
 
 
-def _rows(frame: pl.DataFrame) -> Iterable[Detection]:
-    return (Detection(**row) for row in frame.iter_rows(named=True))
-
-
 def _bursts(groups: pl.DataFrame) -> Iterable[Detection]:
     """The longest burst of each message a day: a message that many sessions repeat is told once."""
     repeats = groups.group_by("day", "caller", "session", "template").agg(pl.col("events").sum())
@@ -53,7 +50,7 @@ def _bursts(groups: pl.DataFrame) -> Iterable[Detection]:
     loud = repeats.filter(pl.col("events") >= MIN_REPEATS).select("caller").unique()
     longest: dict[tuple[date, str | None, str | None], Detection] = {}
     more: dict[tuple[date, str | None, str | None], int] = {}
-    for one in _rows(bursts(repeats.join(loud, on="caller", how="semi"))):
+    for one in detections_in(bursts(repeats.join(loud, on="caller", how="semi"))):
         key = one.day, one.caller, one.template
         more[key] = more.get(key, 0) + 1
         known = longest.get(key)

@@ -100,19 +100,12 @@ class Night:
 
     def to_polars(self) -> pl.DataFrame:
         """One row a finding, its main figures as columns."""
-        names = ("finding", "severity", "state", "observed", "expected", "p_value", "q_value", "sessions")
+        days = ("opened_on", "last_on")
         rows = [
-            {
-                "id": one.id,
-                **{name: one.to_dict()[name] for name in names},
-                **one.scope.to_dict(),
-                "opened_on": one.opened_on,
-                "last_on": one.last_on,
-                "explanation": one.explanation,
-            }
+            {**one.to_dict(), **one.scope.to_dict(), **{name: getattr(one, name) for name in days}}
             for one in self.findings
         ]
-        return pl.DataFrame(rows, schema=_COLUMNS)
+        return pl.DataFrame([{name: row[name] for name in _COLUMNS} for row in rows], schema=_COLUMNS)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready."""
@@ -163,20 +156,11 @@ class Night:
 
 
 _COLUMNS = {
-    "id": pl.String,
-    "finding": pl.String,
-    "severity": pl.String,
-    "state": pl.String,
-    "observed": pl.Float64,
-    "expected": pl.Float64,
-    "p_value": pl.Float64,
-    "q_value": pl.Float64,
+    **dict.fromkeys(("id", "finding", "severity", "state"), pl.String),
+    **dict.fromkeys(("observed", "expected", "p_value", "q_value"), pl.Float64),
     "sessions": pl.Int64,
-    "caller": pl.String,
-    "reason": pl.String,
-    "template": pl.String,
-    "opened_on": pl.Date,
-    "last_on": pl.Date,
+    **dict.fromkeys(("caller", "reason", "template"), pl.String),
+    **dict.fromkeys(("opened_on", "last_on"), pl.Date),
     "explanation": pl.String,
 }
 

@@ -8,14 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
-from hashlib import sha256
 from math import log, log2
 
 import polars as pl
 
 from analyzer.analysis.detection import Detection, jensen_shannon, reason_drift
+from analyzer.analysis.detection.reasons import most_changed
 from analyzer.analysis.detection.settings import BASELINE_DAYS, RECENT_DAYS
 from analyzer.analysis.detection.statistics.tails import chi_square_tail
+from analyzer.analysis.observations import drawn
 
 ALPHA = 0.001
 MIN_DIVERGENCE = 0.03
@@ -70,7 +71,7 @@ def _of_caller(caller: str, days: Mapping[date, _Day]) -> Iterator[Detection]:
             found = Detection(
                 day=day, caller=caller, finding="reasons", observed=divergence, expected=chance, p_value=p_value
             )
-            found = replace(found, q_value=p_value, note=_most_changed(before, after))
+            found = replace(found, q_value=p_value, note=most_changed(*(_shares(side) for side in (before, after))))
         else:
             drift = reason_drift(*_samples(days, spans), day=day, caller=caller, alpha=ALPHA)
             if drift is None:
@@ -101,16 +102,18 @@ def _total(daily: Mapping[date, Mapping[str, int]], span: Sequence[date]) -> dic
     return total
 
 
+def _shares(counts: Mapping[str, int]) -> dict[str, float]:
+    total = sum(counts.values())
+    return {reason: count / total for reason, count in counts.items()}
+
+
 def _screen(before: Mapping[str, int], after: Mapping[str, int]) -> tuple[float, float, float] | None:
     """P-value by chi-square, divergence, and the one of chance; None where there is nothing to look into."""
     totals = sum(before.values()), sum(after.values())
     reasons = sorted({*before, *after})
     if not all(totals) or len(reasons) < 2:
         return None
-    divergence = jensen_shannon(
-        {reason: count / totals[0] for reason, count in before.items()},
-        {reason: count / totals[1] for reason, count in after.items()},
-    )
+    divergence = jensen_shannon(_shares(before), _shares(after))
     # Of two samples without a difference (Lin 1991): half the degrees of freedom over 2 ln 2 N, weighted.
     chance = (len(reasons) - 1) / (2 * log(2)) / 4 * (1 / totals[0] + 1 / totals[1])
     if divergence - chance < MIN_DIVERGENCE:
@@ -137,14 +140,6 @@ def _samples(days: Mapping[date, _Day], spans: tuple[list[date], list[date]]) ->
         for day in span:
             for session, reasons in days.get(day, {}).items():
                 merged[session] = merged.get(session, frozenset()) | reasons
-        names = sorted(merged)
-        if len(names) > most:
-            names = sorted(names, key=lambda name: sha256(name.encode("utf-8", "replace")).digest())[:most]
+        names = sorted(merged) if len(merged) <= most else drawn(merged, most)
         samples.append([merged[name] for name in names])
     return samples
-
-
-def _most_changed(before: Mapping[str, int], after: Mapping[str, int]) -> str:
-    old, new = ({r: n / sum(side.values()) for r, n in side.items()} for side in (before, after))
-    reason = max(sorted({*old, *new}), key=lambda each: abs(new.get(each, 0.0) - old.get(each, 0.0)))
-    return f"{reason} went from {old.get(reason, 0.0):.0%} to {new.get(reason, 0.0):.0%} of what sessions show"

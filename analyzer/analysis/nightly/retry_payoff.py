@@ -10,6 +10,7 @@ from datetime import timedelta
 import polars as pl
 
 from analyzer.analysis.detection import Detection, retry_payoff
+from analyzer.analysis.detection.finding import detections_in
 from analyzer.analysis.detection.settings import BASELINE_DAYS, RECENT_DAYS
 
 
@@ -22,7 +23,7 @@ def retry_changes(chains: pl.DataFrame) -> list[Detection]:
         return []
     found: list[Detection] = []
     for (day,), rows in _windows(chains).group_by(["day"], maintain_order=True):
-        found += [Detection(**row) for row in retry_payoff(rows, day=day).iter_rows(named=True)]
+        found += detections_in(retry_payoff(rows, day=day))
     return found
 
 

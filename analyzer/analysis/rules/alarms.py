@@ -11,7 +11,8 @@ from typing import Any
 
 import polars as pl
 
-from analyzer.analysis.detection import Detection, detect
+from analyzer.analysis.detection import detect
+from analyzer.analysis.detection.finding import detections_in
 from analyzer.analysis.kinds.table import family_of
 from analyzer.analysis.nightly.findings import Finding
 from analyzer.analysis.nightly.incidents import incidents
@@ -77,7 +78,7 @@ def _alarms(verdicts: pl.DataFrame, reason: str, detail: str) -> list[Alarm]:
     if groups.is_empty():
         return []
     counts = counts_of(groups)
-    found = [Detection(**row) for row in detect(counts, templates_of(groups)).iter_rows(named=True)]
+    found = detections_in(detect(counts, templates_of(groups)))
     traffic: dict[str, list[date]] = {}
     for day, caller in counts.select("day", "caller").iter_rows():
         traffic.setdefault(caller, []).append(day)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-import polars as pl
-
 from analyzer.analysis.detection import causes
-from analyzer.analysis.detection.finding import Detection
+from analyzer.analysis.detection.finding import Detection, detections_in
 from analyzer.analysis.detection.settings import BASELINE_DAYS
 from analyzer.analysis.observations import Observations, end_of, start_of
 from analyzer.store import Store
@@ -47,19 +45,16 @@ def changes(store: Store, seen: Observations, split: date, until: date) -> tuple
     if rows["period"].n_unique() < 2:
         return ()
     messages = dict(rows.select("template", "message").iter_rows())
-    found = causes(rows, day=until, caller=None)
-    return tuple(change(Detection(**row), messages.get(row["template"])) for row in found.iter_rows(named=True))
+    found = detections_in(causes(rows, day=until, caller=None))
+    return tuple(change(one, messages.get(one.template)) for one in found)
 
 
 def causes_of(seen: Observations, split: date, until: date, caller: str | None) -> tuple[Detection, ...]:
     """The same of one caller, out of what was seen already, and without the messages."""
-    first = split - timedelta(days=BASELINE_DAYS)
-    rows = seen.groups.filter((pl.col("caller") == caller) & pl.col("day").is_between(first, until)).with_columns(
-        period=pl.when(pl.col("day") < split).then(pl.lit("before")).otherwise(pl.lit("after"))
-    )
+    rows = seen.around(split, until, caller)
     if rows["period"].n_unique() < 2:
         return ()
-    return tuple(Detection(**row) for row in causes(rows, day=until, caller=caller).iter_rows(named=True))
+    return tuple(detections_in(causes(rows, day=until, caller=caller)))
 
 
 def change(found: Detection, message: str | None) -> Drift:
