@@ -32,8 +32,8 @@ def label(text: object) -> str:
     return html.escape(short, quote=False).replace("{", "&#123;")
 
 
-def day_bars(counts: Mapping[date, int], name: str, style: tuple[str, str]) -> go.Bar:
-    """Bars as wide as days."""
+def day_bars(counts: Mapping[date, int], name: str, style: tuple[str, str], axis: str | None = None) -> go.Bar:
+    """Bars as wide as days, in the plot of the axis."""
     days = sorted(counts)
     return go.Bar(
         x=[day.isoformat() for day in days],
@@ -41,6 +41,7 @@ def day_bars(counts: Mapping[date, int], name: str, style: tuple[str, str]) -> g
         # Without a width a single day would be one hair or one wall.
         width=[DAY_MILLISECONDS * 0.8] * len(days),
         name=name,
+        yaxis=axis,
         marker=marker(style),
         hovertemplate=f"{HOVER_DAY}: %{{y:,}} {name}<extra></extra>",
     )
@@ -105,3 +106,18 @@ def day_axis(figure: go.Figure, days: Sequence[date]) -> None:
 def milliseconds(day: date, days: float) -> float:
     """A moment so many days after a day begins, as plotly takes it: any date that there is, and no time zone."""
     return (day.toordinal() - _EPOCH + days) * DAY_MILLISECONDS
+
+
+def marked_day(figure: go.Figure, at: float, said: str, *, left: bool) -> None:
+    """A vertical line at a moment (see `milliseconds`), with words to its left or right at the top of the plot."""
+    figure.add_vline(x=at, line={"dash": "dot", "width": 2, "color": "#78808c"})
+    figure.add_annotation(
+        x=at,
+        y=1.0,
+        yref="y domain",
+        text=f"{said} " if left else f" {said}",
+        xanchor="right" if left else "left",
+        yanchor="top",
+        showarrow=False,
+        font={"size": 12},
+    )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import date, timedelta
 from typing import Any
 
 import plotly.graph_objects as go
+import polars as pl
 
-from analyzer.analysis.charts.base import DAY_MILLISECONDS, HOVER_DAY, day_axis, finish, marker, milliseconds
-from analyzer.analysis.detection.finding import Detection
+from analyzer.analysis.charts.base import HOVER_DAY, day_axis, day_bars, finish, marked_day, milliseconds
+from analyzer.analysis.summary.cases import Case
 
 LINE = "#d55e00"
 EXPECTED = "#2f8fd0"
@@ -18,31 +18,23 @@ MARKED = (LINE, "/")
 USUAL = ("#9aa1ab", "")
 EDGE = {"width": 1, "dash": "dot", "color": EXPECTED}
 """Ends of a band: its shade alone is faint in print."""
+DASHES = {"width": 1.5, "dash": "dash", "color": EXPECTED}
 _LOWER_TOP, _UPPER_BOTTOM = 0.28, 0.4
 """Parts of the height."""
 
 
-def bars(days: Sequence[date], values: Sequence[int], name: str, style: tuple[str, str], axis: str) -> go.Bar:
-    """Counts by day, as wide as days."""
-    return go.Bar(
-        x=[day.isoformat() for day in days],
-        y=values,
-        width=[DAY_MILLISECONDS * 0.8] * len(days),
-        name=name,
-        yaxis=axis,
-        marker=marker(style),
-        hovertemplate=f"{HOVER_DAY}: %{{y:,}} {name}<extra></extra>",
-    )
+def bars(rows: pl.DataFrame, column: str, name: str, style: tuple[str, str], axis: str) -> go.Bar:
+    """A column of counts by `day`, in the upper (`y`) or lower (`y2`) plot."""
+    return day_bars(dict(rows.select("day", column).iter_rows()), name, style, axis)
 
 
-def share_line(
-    days: Sequence[date], shares: Sequence[float | None], of: Sequence[tuple[int, int]], name: str, unit: str
-) -> go.Scatter:
-    """A share by day; under the finger it says of how many `unit`."""
+def share_line(rows: pl.DataFrame, name: str, unit: str) -> go.Scatter:
+    """A line of shares; `rows` has the day, the share, and of how many `unit` (the third column of the fourth)."""
+    days, shares, part, whole = rows.get_columns()
     return go.Scatter(
         x=[day.isoformat() for day in days],
-        y=shares,
-        customdata=of,
+        y=shares.to_list(),
+        customdata=list(zip(part, whole, strict=True)),
         mode="lines+markers",
         line={"color": LINE, "width": 2.5},
         marker={"size": 6, "color": LINE},
@@ -52,14 +44,14 @@ def share_line(
     )
 
 
-def share_band(figure: go.Figure, latest: Detection, shown: Sequence[date], middle: float | None, name: str) -> None:
-    """A dashed line at `middle`, a share named `name`, and the band of the interval of a detection."""
+def share_band(figure: go.Figure, case: Case, middle: float | None, name: str) -> None:
+    """A dashed line at `middle`, a share named `name`, and the band of the interval of a finding's latest day."""
     if middle is None:
         return
+    latest, shown = case.finding.latest, _shown(case)
     ends = [(min(shown) - timedelta(days=1)).isoformat(), (max(shown) + timedelta(days=1)).isoformat()]
     line = {"x": ends, "mode": "lines", "hoverinfo": "skip"}
-    dashes = {"width": 1.5, "dash": "dash", "color": EXPECTED}
-    figure.add_trace(go.Scatter(**line, y=[middle] * 2, line=dashes, name=f"{name}: {middle:.0%}"))
+    figure.add_trace(go.Scatter(**line, y=[middle] * 2, line=DASHES, name=f"{name}: {middle:.0%}"))
     if latest.low is None or latest.high is None:
         return
     edge = {**line, "line": EDGE}
@@ -68,32 +60,25 @@ def share_band(figure: go.Figure, latest: Detection, shown: Sequence[date], midd
     figure.add_trace(go.Scatter(**edge, y=[latest.high] * 2, fill="tonexty", fillcolor=BAND, name=said))
 
 
-def onset_line(figure: go.Figure, onset: date, shown: Sequence[date], said: str = "onset") -> None:
-    """A vertical line before the day of the onset, with its date."""
-    at = milliseconds(onset, -0.5)
-    late = (onset - min(shown)).days > (max(shown) - min(shown)).days / 2
-    figure.add_vline(x=at, line={"dash": "dot", "width": 2, "color": "#78808c"})
-    figure.add_annotation(
-        x=at,
-        y=1.0,
-        yref="y domain",
-        text=f"{said} {onset.isoformat()} " if late else f" {said} {onset.isoformat()}",
-        xanchor="right" if late else "left",
-        yanchor="top",
-        showarrow=False,
-        font={"size": 12},
-    )
+def _shown(case: Case) -> list[date]:
+    return [*case.numbers["day"], case.finding.onset]
 
 
 def panels(
     figure: go.Figure,
+    case: Case,
     title: str,
-    note: str,
-    shown: Sequence[date],
     upper: dict[str, Any],
     lower: str,
-) -> None:
-    """The frame around the traces on `y` and `y2`: `upper` overrides the upper axis, `lower` names the lower one."""
+    *,
+    note: str = "",
+    marked: str = "onset",
+) -> go.Figure:
+    """The figure with its frame: `upper` overrides the upper axis, `lower` names the lower one, and the onset, `marked`
+    so, is a vertical line through both."""
+    shown, onset = _shown(case), case.finding.onset
+    late = (onset - min(shown)).days > (max(shown) - min(shown)).days / 2
+    marked_day(figure, milliseconds(onset, -0.5), f"{marked} {onset.isoformat()}", left=late)
     finish(figure, title, note, "", "")
     figure.update_layout(barmode="stack", height=400)
     day_axis(figure, shown)
@@ -112,6 +97,7 @@ def panels(
             "anchor": "x",
         },
     )
+    return figure
 
 
 def counts_axis(title: str, highest: float) -> dict[str, Any]:

@@ -4,20 +4,19 @@ rests on."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import plotly.graph_objects as go
+import polars as pl
 
 from analyzer.analysis.charts.finding_bars import burst_chart, mix_chart
 from analyzer.analysis.charts.finding_panels import (
     BAND,
+    DASHES,
     EDGE,
-    EXPECTED,
     MARKED,
     USUAL,
     bars,
     counts_axis,
-    onset_line,
     panels,
     share_band,
     share_line,
@@ -31,37 +30,28 @@ _RECOVERED, _FAILED, _UNTRIED = ("#009e73", ""), ("#d55e00", "x"), ("#9aa1ab", "
 
 
 def share_chart(case: Case) -> go.Figure:
-    """Unknown share of distinct errors by day, from 42 days before the onset; a bar is the sessions of that day."""
-    one, rows = case.finding, list(case.numbers.iter_rows(named=True))
-    days = [row["day"] for row in rows]
-    shown = [*days, one.onset]
-    shares = [row["unknown_share"] for row in rows]
-    unknown = [row["unknown_sessions"] for row in rows]
-    others = [row["sessions"] - row["unknown_sessions"] for row in rows]
+    """The unknown share of distinct errors by day, with what was expected of it, and the sessions of each day."""
+    rows, latest = (
+        case.numbers.with_columns(others=pl.col("sessions") - pl.col("unknown_sessions")),
+        case.finding.latest,
+    )
     figure = go.Figure()
-    share_band(figure, one.latest, shown, one.latest.expected, "expected share")
-    of = [(row["unknown_groups"], row["groups"]) for row in rows]
-    figure.add_trace(share_line(days, shares, of, "unknown share", "distinct errors"))
-    figure.add_trace(bars(days, unknown, "sessions with an unknown error", MARKED, "y2"))
-    figure.add_trace(bars(days, others, "other sessions", USUAL, "y2"))
-    onset_line(figure, one.onset, shown)
+    share_band(figure, case, latest.expected, "expected share")
+    of = ("unknown_share", "unknown_groups", "groups")
+    figure.add_trace(share_line(rows.select("day", *of), "unknown share", "distinct errors"))
+    figure.add_trace(bars(rows, "unknown_sessions", "sessions with an unknown error", MARKED, "y2"))
+    figure.add_trace(bars(rows, "others", "other sessions", USUAL, "y2"))
     title = "Unknown share of distinct errors by day, and the sessions behind it"
-    highest = max([*shares, one.latest.high or 0.0], default=0.0)
-    panels(figure, title, "", shown, shares_axis("share (%)", highest), "sessions")
-    return figure
+    upper = shares_axis("share (%)", max([*rows["unknown_share"], latest.high or 0.0]))
+    return panels(figure, case, title, upper, "sessions")
 
 
 def message_chart(case: Case) -> go.Figure:
-    """Sessions by day that show the message, from 42 days before its first sight."""
-    one, rows = case.finding, list(case.numbers.iter_rows(named=True))
-    days = [row["day"] for row in rows]
-    shown = [*days, one.onset]
-    with_it = [row["message_sessions"] for row in rows]
+    """The sessions by day that show the message, and all sessions of its caller."""
+    rows, latest = case.numbers, case.finding.latest
     figure = go.Figure()
-    figure.add_trace(bars(days, with_it, "sessions that show the message", MARKED, "y"))
-    figure.add_trace(bars(days, [row["sessions"] for row in rows], "all sessions with an error", USUAL, "y2"))
-    onset_line(figure, one.onset, shown, "first sight")
-    latest = one.latest
+    figure.add_trace(bars(rows, "message_sessions", "sessions that show the message", MARKED, "y"))
+    figure.add_trace(bars(rows, "sessions", "all sessions with an error", USUAL, "y2"))
     note = ""
     if latest.observed is not None and latest.expected is not None and latest.high is not None:
         note = (
@@ -69,75 +59,58 @@ def message_chart(case: Case) -> go.Figure:
             f"and in 39 of 40 cases {latest.high:,.0f} at most."
         )
     title = "Sessions by day that show the new message, and all sessions of its caller"
-    panels(figure, title, note, shown, counts_axis("sessions", max(with_it, default=0)), "all sessions")
-    return figure
+    upper = counts_axis("sessions", max(rows["message_sessions"], default=0))
+    return panels(figure, case, title, upper, "all sessions", note=note, marked="first sight")
 
 
 def hand_offs_chart(case: Case) -> go.Figure:
-    """Hand-offs by day, from 42 days before the onset; what is expected follows the day's sessions and weekday."""
-    one, rows = case.finding, list(case.numbers.iter_rows(named=True))
-    days = [row["day"] for row in rows]
-    shown = [*days, one.onset]
+    """Hand-offs by day, with what the day's sessions and weekday let one expect of each, and the sessions at work."""
+    rows = case.numbers
     figure = go.Figure()
-    _expectation(figure, rows)
+    _expectation(figure, rows.drop_nulls("expected"))
     for name, style, unusual in (("unusual days", MARKED, True), ("other days", _OTHER, False)):
-        own = [row for row in rows if row["unusual"] == unusual]
-        counts = [row["hand_offs"] for row in own]
-        figure.add_trace(bars([row["day"] for row in own], counts, f"hand-offs, {name}", style, "y"))
-    figure.add_trace(bars(days, [row["sessions"] for row in rows], "sessions at work", USUAL, "y2"))
-    onset_line(figure, one.onset, shown)
+        figure.add_trace(bars(rows.filter(unusual=unusual), "hand_offs", f"hand-offs, {name}", style, "y"))
+    figure.add_trace(bars(rows, "sessions", "sessions at work", USUAL, "y2"))
     title = "Hand-offs by day with what was expected, and the sessions at work"
-    highest = max(max(row["hand_offs"], row["high"] or 0) for row in rows) if rows else 0
-    note = "" if all(row["high"] is not None for row in rows) else "The first days have no history to expect from."
-    panels(figure, title, note, shown, counts_axis("hand-offs", highest), "sessions")
-    return figure
+    upper = counts_axis("hand-offs", max([*rows["hand_offs"], *rows["high"].drop_nulls()], default=0))
+    note = "The first days have no history to expect from." if rows["high"].has_nulls() else ""
+    return panels(figure, case, title, upper, "sessions", note=note)
 
 
-def _expectation(figure: go.Figure, rows: list[dict[str, Any]]) -> None:
-    known = [row for row in rows if row["expected"] is not None]
-    line = {"x": [row["day"].isoformat() for row in known], "mode": "lines", "hoverinfo": "skip"}
+def _expectation(figure: go.Figure, known: pl.DataFrame) -> None:
+    line = {"x": [day.isoformat() for day in known["day"]], "mode": "lines", "hoverinfo": "skip"}
     edge = {**line, "line": {**EDGE, "shape": "hvh"}}
-    figure.add_trace(go.Scatter(**{**line, "line": {"width": 0}}, y=[0] * len(known), showlegend=False))
-    high = [row["high"] for row in known]
+    figure.add_trace(go.Scatter(**{**line, "line": {"width": 0}}, y=[0] * known.height, showlegend=False))
     name = "what 39 of 40 such days stay within"
-    figure.add_trace(go.Scatter(**edge, y=high, fill="tonexty", fillcolor=BAND, name=name))
-    dashes = {"width": 1.5, "dash": "dash", "color": EXPECTED, "shape": "hvh"}
-    figure.add_trace(go.Scatter(**line, y=[row["expected"] for row in known], line=dashes, name="expected"))
+    figure.add_trace(go.Scatter(**edge, y=known["high"].to_list(), fill="tonexty", fillcolor=BAND, name=name))
+    dashes = {**DASHES, "shape": "hvh"}
+    figure.add_trace(go.Scatter(**line, y=known["expected"].to_list(), line=dashes, name="expected"))
 
 
 def recovery_chart(case: Case) -> go.Figure:
-    """Recovered share of the chains of 7 days by the last of them; a bar is the chains of one day.
+    """The share of retry chains that recovered over a week, by its last day, and the chains of each day.
 
-    The band is what is expected of the share where it fell, else what 49 days say of it.
+    The band is what is expected of the share where it fell, else what all days together say of it.
     """
-    one, rows = case.finding, list(case.numbers.iter_rows(named=True))
-    days = [row["day"] for row in rows]
-    shown = [*days, one.onset]
-    figure = go.Figure()
-    latest = one.latest
-    fell = one.finding == "recovery_fell"
-    middle, name = (
-        (latest.expected, "expected share")
-        if fell
-        else (latest.observed, f"share over all {BASELINE_DAYS + RECENT_DAYS} days")
-    )
-    share_band(figure, latest, shown, middle, name)
-    shares = [row["recovered_share"] for row in rows]
-    of = [(row["week_recovered"], row["week_chains"]) for row in rows]
-    week = f"{RECENT_DAYS} days"
-    figure.add_trace(share_line(days, shares, of, f"recovered share of {week}", f"chains of {week} recovered"))
-    for name, values, style in (
-        ("chains that recovered", [row["recovered"] for row in rows], _RECOVERED),
-        ("chains that did not", [row["chains"] - row["recovered"] for row in rows], _FAILED),
-        ("errors without a retry", [row["untried"] for row in rows], _UNTRIED),
+    rows = case.numbers.with_columns(failed=pl.col("chains") - pl.col("recovered"))
+    figure, latest = go.Figure(), case.finding.latest
+    if latest.expected is not None:
+        share_band(figure, case, latest.expected, "expected share")
+    else:
+        share_band(figure, case, latest.observed, f"share over all {BASELINE_DAYS + RECENT_DAYS} days")
+    of, week = ("recovered_share", "week_recovered", "week_chains"), f"{RECENT_DAYS} days"
+    line = share_line(rows.select("day", *of), f"recovered share of {week}", f"chains of {week} recovered")
+    figure.add_trace(line)
+    for column, name, style in (
+        ("recovered", "chains that recovered", _RECOVERED),
+        ("failed", "chains that did not", _FAILED),
+        ("untried", "errors without a retry", _UNTRIED),
     ):
-        if any(values):
-            figure.add_trace(bars(days, values, name, style, "y2"))
-    onset_line(figure, one.onset, shown, "found")
+        if rows[column].sum():
+            figure.add_trace(bars(rows, column, name, style, "y2"))
     title = f"Share of retry chains that recovered, over {week}, and the chains of each day"
-    highest = max([share for share in shares if share is not None] + [latest.high or 0.0], default=0.0)
-    panels(figure, title, "", shown, shares_axis("share (%)", highest), "chains")
-    return figure
+    upper = shares_axis("share (%)", max([*rows["recovered_share"].drop_nulls(), latest.high or 0.0]))
+    return panels(figure, case, title, upper, "chains", marked="found")
 
 
 FORMS: dict[str, Callable[[Case], go.Figure]] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import plotly.graph_objects as go
 
-from analyzer.analysis.charts.base import GREY, HOVER_DAY, MAX_DAYS, day_axis, finish, milliseconds
+from analyzer.analysis.charts.base import GREY, HOVER_DAY, MAX_DAYS, day_axis, finish, marked_day, milliseconds
 from analyzer.analysis.summary.drifts import Drifts
 
 _NOW = "#d55e00"
@@ -38,11 +38,7 @@ def rules_chart(drifts: Drifts) -> go.Figure:
         )
     applied = sorted({day for day in drifts.applied.frame["applied_on"] if days and days[0] <= day})
     for day in applied[-_MAX_MARKED:]:
-        figure.add_vline(x=milliseconds(day, 0), line={"dash": "dot", "width": 2, "color": "#78808c"})
-        figure.add_annotation(
-            x=milliseconds(day, 0), y=1, yref="y domain", text="rules applied ", xanchor="right", yanchor="top",
-            showarrow=False, font={"size": 12},
-        )  # fmt: skip
+        marked_day(figure, milliseconds(day, 0), "rules applied", left=True)
     notes = []
     if drifts.days.height > len(rows):
         notes.append(f"the latest {len(rows)} of {drifts.days.height} days")
