@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from analyzer.cli.options import DEFAULT_STORE, chosen_window, quiet_option, rules_option, store_option, window_options
+from analyzer.cli.options import (
+    DEFAULT_STORE,
+    chosen_window,
+    result_options,
+    rules_option,
+    store_option,
+    window_options,
+)
 from analyzer.cli.output import append, narrate, terminal_width, write
 from analyzer.errors import FINDINGS, AnalyzerError
 
@@ -33,10 +40,7 @@ FORMATS = ("table", "json", "jsonl", "markdown")
 @click.option("--again", is_flag=True, help="Judge a night anew, with the events that came late.")
 @click.option("--prometheus", metavar="FILE", help="Write gauges there for node exporter's textfile collector.")
 @click.option("--webhook", metavar="URL", help="Post the result there when anything was found; chats read its `text`.")
-@click.option("--format", "-f", "row_format", type=click.Choice(FORMATS), default="table", help="Default: table.")
-@click.option("--json", "-j", "as_json", is_flag=True, help="Short for --format json.")
-@click.option("--output", "-o", metavar="FILE", help="Write there instead of to stdout.")
-@quiet_option
+@result_options(*FORMATS)
 def command(
     store_path: str | None,
     since: str | None,
@@ -50,7 +54,6 @@ def command(
     prometheus: str | None,
     webhook: str | None,
     row_format: str,
-    as_json: bool,
     output: str | None,
     quiet: bool,
 ) -> int:
@@ -88,12 +91,13 @@ def command(
             "another one takes over with analyzer reclassify --rules FILE --apply",
             quiet=quiet,
         )
-    kind = "json" if as_json else row_format
     told = [night for night in nights if night.findings]
-    if kind != "table" or told or output:
-        write(_rendered(nights, kind, each_day, output), output)
+    if row_format != "table" or told or output:
+        write(_rendered(nights, row_format, each_day, output), output)
     if not told:
-        for line in _quiet(nights).splitlines():
+        from analyzer.report.terminal.night import nothing_to_report
+
+        for line in nothing_to_report(nights).splitlines():
             narrate(line, quiet=quiet)
     if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
         _add_to_summary(summary, nights)
@@ -117,34 +121,26 @@ def _opened(name: str) -> Store:
     return open_store(name, writable=True)
 
 
-def _rendered(nights: list[Night], kind: str, each_day: bool, output: str | None) -> str:
+def _rendered(nights: list[Night], row_format: str, each_day: bool, output: str | None) -> str:
     from analyzer.report.documents.night_markdown import render_night_markdown
     from analyzer.report.escape import json_text, jsonl_text
-    from analyzer.report.terminal.night import render_night_text, render_nights_text
+    from analyzer.report.terminal.night import nothing_to_report, render_night_text, render_nights_text
 
-    if kind == "json":
+    if row_format == "json":
         every = {"schema": "analyzer.nights/1", "nights": [night.to_dict() for night in nights]}
         return json_text(every if each_day else nights[0].to_dict())
-    if kind == "jsonl":
+    if row_format == "jsonl":
         return jsonl_text(night.to_dict() for night in nights)
-    if kind == "markdown":
+    if row_format == "markdown":
         told = [night for night in nights if night.findings]
-        return "\n".join(render_night_markdown(night) for night in told) or f"{_quiet(nights)}\n"
+        return "\n".join(render_night_markdown(night) for night in told) or f"{nothing_to_report(nights)}\n"
     terminal = output is None and sys.stdout.isatty()
     width = terminal_width() if terminal else 80
     if each_day:
         return render_nights_text(nights, width)
-    colour = terminal and "NO_COLOR" not in os.environ
-    return render_night_text(nights[0], width, colour=colour) if nights[0].findings else f"{_quiet(nights)}\n"
-
-
-def _quiet(nights: list[Night]) -> str:
-    if not nights:
-        return "Nothing to report: there is no history in this window."
-    if len(nights) > 1:
-        return f"Nothing to report for {len(nights)} nights up to {nights[-1].day}."
-    said = [nights[0].headline, *(f"Note: {note}" for note in nights[0].remarks)]
-    return "\n".join(said)
+    if not nights[0].findings:
+        return f"{nothing_to_report(nights)}\n"
+    return render_night_text(nights[0], width, colour=terminal and "NO_COLOR" not in os.environ)
 
 
 def _add_to_summary(path: str, nights: list[Night]) -> None:

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from analyzer.cli.options import DEFAULT_STORE, result_options, store_option
 from analyzer.cli.output import write
 from analyzer.errors import FINDINGS
 
-if TYPE_CHECKING:
-    from analyzer.store import Check
-
 
 @click.command("doctor")
 @click.argument("folders", nargs=-1, metavar="[FOLDER]...")
 @store_option()
 @result_options("table", "json")
-def command(
-    folders: tuple[str, ...], store_path: str | None, row_format: str, as_json: bool, output: str | None, quiet: bool
-) -> int:
+def command(folders: tuple[str, ...], store_path: str | None, row_format: str, output: str | None, quiet: bool) -> int:
     """Check a store, its journal, and FOLDERs that programs log events to.
 
     One line a check: ok, note (worth a word) or problem, with what to do about it. It looks for a store that does not
@@ -36,7 +29,7 @@ def command(
 
     checks = examine(store_path or DEFAULT_STORE, folders)
     problems = sum(check.state == "problem" for check in checks)
-    if as_json or row_format == "json":
+    if row_format == "json":
         from analyzer.report.escape import json_text
 
         content = {"schema": "analyzer.doctor/1", "problems": problems, "checks": [check.to_dict() for check in checks]}
@@ -44,19 +37,7 @@ def command(
     else:
         shown = [check for check in checks if not quiet or check.state != "ok"]
         if shown or output or not quiet:
-            write(_summary(shown, problems), output)
+            from analyzer.report.terminal.doctor import render_checks
+
+            write(render_checks(shown, problems), output)
     return FINDINGS if problems else 0
-
-
-def _summary(checks: list[Check], problems: int) -> str:
-    """Aligned lines; what to do stands below what was found."""
-    from analyzer.report.cells import counted
-    from analyzer.report.escape import terminal_safe
-
-    width = max((len(check.name) for check in checks), default=0)
-    lines = []
-    for check in checks:
-        lines.append(f"{check.state:8} {check.name:{width}}  {terminal_safe(check.said)}")
-        if check.todo and check.state != "ok":
-            lines.append(f"{'':8} {'':{width}}  → {terminal_safe(check.todo)}")
-    return "\n".join([*lines, f"\n{counted(problems, 'problem')}."])

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
@@ -66,9 +67,16 @@ quiet_option = click.option("--quiet", "-q", is_flag=True, help="Say nothing on 
 
 
 def result_options(*formats: str) -> Callable[[F], F]:
-    """`--format`, `--json`, `--output`, `--quiet`; the formats are `table`, `json` and what else there is."""
+    """`--format`, `--json`, `--output`, `--quiet`; the formats are `table`, `json` and what else there is.
 
-    def decorate(function: F) -> F:
+    The command gets its format as `row_format`, which is `json` under `--json`, whatever else is asked for.
+    """
+
+    def decorate(command: F) -> F:
+        @functools.wraps(command)
+        def function(*, row_format: str, as_json: bool, **given: Any) -> Any:
+            return command(row_format="json" if as_json else row_format, **given)
+
         for option in (
             quiet_option,
             click.option("--output", "-o", metavar="FILE", help="Write there instead of to stdout."),
@@ -78,7 +86,7 @@ def result_options(*formats: str) -> Callable[[F], F]:
             ),
         ):
             function = option(function)
-        return function
+        return cast("F", function)
 
     return decorate
 

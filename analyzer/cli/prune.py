@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 import click
 
 from analyzer.cli.options import DEFAULT_STORE, result_options, store_option
 from analyzer.cli.output import narrate, write
-
-if TYPE_CHECKING:
-    from analyzer.store import Prune
 
 
 @click.command("prune")
@@ -30,7 +26,6 @@ def command(
     dry_run: bool,
     store_path: str | None,
     row_format: str,
-    as_json: bool,
     output: str | None,
     quiet: bool,
 ) -> None:
@@ -51,35 +46,17 @@ def command(
     before = _midnight(now() - span(older_than))
     with open_store(store_path or DEFAULT_STORE, writable=not dry_run, create=False) as store:
         result = store.prune(before, files=files, dry_run=dry_run)
-    if as_json or row_format == "json":
+    if row_format == "json":
         from analyzer.report.escape import json_text
 
         write(json_text(result.to_dict()), output)
     else:
-        write(_summary(result, files=files), output)
+        from analyzer.report.terminal.store_work import render_prune
+
+        write(render_prune(result, files=files), output)
         if result.done and result.events:
             narrate("The store's file keeps its size; analyzer rebuild makes it smaller.", quiet=quiet)
 
 
 def _midnight(moment: datetime) -> datetime:
     return moment.replace(hour=0, minute=0, second=0, microsecond=0)
-
-
-def _summary(result: Prune, *, files: bool) -> str:
-    """What went or would go."""
-    from analyzer.report.cells import counted
-    from analyzer.report.escape import terminal_safe
-
-    went = "Deleted" if result.done else "A dry run. Would delete"
-    lines = [
-        f"{went} what happened before {result.before:%Y-%m-%d} UTC:",
-        f"  {counted(result.events, 'event')}",
-        f"  {counted(result.quarantined, 'row')} of quarantine",
-    ]
-    if files:
-        lines.append(f"  {counted(len(result.files), 'file')}, {result.file_bytes / 1e6:,.1f} MB")
-        lines += [f"    {terminal_safe(path)}" for path in result.files]
-    if result.kept_files:
-        lines.append(f"{counted(len(result.kept_files), 'file')} of those days kept:")
-        lines += [f"  {terminal_safe(said)}" for said in result.kept_files]
-    return "\n".join(lines)

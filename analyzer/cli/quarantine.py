@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from analyzer.cli.options import DEFAULT_STORE, ROW_FORMATS, result_options, store_option
 from analyzer.cli.output import write, write_rows
 from analyzer.errors import USAGE, AnalyzerError
 
-if TYPE_CHECKING:
-    from analyzer.store import Retry
-
 
 @click.command("quarantine")
 @click.argument("act", type=click.Choice(("list", "retry")), default="list", metavar="[list|retry]")
 @store_option()
 @result_options(*ROW_FORMATS)
-def command(act: str, store_path: str | None, row_format: str, as_json: bool, output: str | None, quiet: bool) -> None:
+def command(act: str, store_path: str | None, row_format: str, output: str | None, quiet: bool) -> None:
     """List the lines that could not be read, by reason and file; or retry them.
 
     After an upgrade that reads more, or a repair of a file that kept every byte in its place, `retry` reads the same
@@ -31,40 +26,22 @@ def command(act: str, store_path: str | None, row_format: str, as_json: bool, ou
     """
     from analyzer.store import open_store
 
-    kind = "json" if as_json else row_format
     if act == "list":
         with open_store(store_path or DEFAULT_STORE) as store:
             frame = store.query("quarantine-reasons")
-        write_rows(frame, kind, output, schema="analyzer.query/1", quiet=quiet)
+        write_rows(frame, row_format, output, schema="analyzer.query/1", quiet=quiet)
         return
-    if kind not in {"table", "json"}:
-        error = AnalyzerError(f"retry has no rows to write as {kind}", "write --format table or --json")
+    if row_format not in {"table", "json"}:
+        error = AnalyzerError(f"retry has no rows to write as {row_format}", "write --format table or --json")
         error.exit_code = USAGE
         raise error
     with open_store(store_path or DEFAULT_STORE, writable=True, create=False) as store:
         result = store.retry_quarantine()
-    if kind == "json":
+    if row_format == "json":
         from analyzer.report.escape import json_text
 
         write(json_text(result.to_dict()), output)
     else:
-        write(_summary(result), output)
+        from analyzer.report.terminal.store_work import render_retry
 
-
-def _summary(result: Retry) -> str:
-    """What became of them."""
-    from analyzer.report.cells import counted
-    from analyzer.report.escape import terminal_safe
-
-    lines = [
-        f"{counted(result.mended, 'line')} of {result.tried:,} can be read now: {counted(result.events, 'new event')}.",
-        f"{counted(result.remaining, 'line')} still in quarantine.",
-    ]
-    if result.pruned:
-        lines.append(f"{counted(result.pruned, 'event')} left out: older than what this store keeps since a prune.")
-    if result.unjudged:
-        lines.append(f"{counted(result.unjudged, 'distinct error')} not judged: analyzer reclassify --apply")
-    if result.gone:
-        lines.append("Not tried again, as the file is gone or holds something else now:")
-        lines += [f"  {terminal_safe(path)}" for path in result.gone]
-    return "\n".join(lines)
+        write(render_retry(result), output)

@@ -30,7 +30,6 @@ def command(
     last: str | None,
     timezone: str,
     row_format: str,
-    as_json: bool,
     output: str | None,
     quiet: bool,
 ) -> None:
@@ -46,7 +45,9 @@ def command(
     if listing or name is None:
         if name is None and not listing:
             raise AnalyzerError("no query named", "analyzer query --list shows them all")
-        write(_listing(name), output)
+        from analyzer.report.terminal.catalogue import render_catalogue
+
+        write(render_catalogue(name), output)
         return
     query = find(name)
     if show_sql:
@@ -68,23 +69,4 @@ def command(
             given.setdefault(key, value)
     with open_store(store_path or DEFAULT_STORE) as store:
         frame = store.query(name, **given)
-    kind = "json" if as_json else row_format
-    write_rows(frame, kind, output, schema="analyzer.query/1", quiet=quiet)
-
-
-def _listing(name: str | None) -> str:
-    from analyzer.store import catalogue, find
-
-    chosen = {name: find(name)} if name else catalogue()
-    lines: list[str] = []
-    for query in chosen.values():
-        header = query.header
-        lines += [query.name, f"    {header.title}. {header.description}"]
-        given = [f"-p {item.name}={item.default}" for item in header.params]
-        wide = max(map(len, given), default=0)
-        lines += [f"    {shown:{wide}}  {item.description}" for shown, item in zip(given, header.params, strict=True)]
-        if name:
-            width = max(len(item.name) for item in header.columns)
-            lines += ["", *(f"    {item.name:{width}}  {item.type:9}  {item.description}" for item in header.columns)]
-        lines.append("")
-    return "\n".join(lines).rstrip()
+    write_rows(frame, row_format, output, schema="analyzer.query/1", quiet=quiet)

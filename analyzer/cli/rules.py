@@ -44,33 +44,19 @@ def list_command(rules_path: str | None, reason: str | None, as_json: bool) -> i
       analyzer rules list --reason rate_limited
     """
     from analyzer.classifier.recovery_table import REASONS
-    from analyzer.cli.rules_text import listing
 
     if reason is not None and reason not in REASONS:
         raise AnalyzerError.unknown_value("reason", reason, REASONS)
     ruleset = _ruleset(rules_path)
     chosen = [rule for rule in ruleset.rules if reason in (None, rule.reason)]
     if as_json:
-        from analyzer.classifier.rules.ruleset import EVIDENCE, GUARDS
+        from analyzer.report.documents.rules_json import listed
 
-        rules = [
-            {
-                "id": rule.id,
-                "reason": rule.reason,
-                "detail": rule.detail,
-                "position": ruleset.rules.index(rule) + 1,
-                "evidence": {key: list(getattr(rule, key)) for key in EVIDENCE if getattr(rule, key)},
-                "guards": {key: list(getattr(rule, key)) for key in GUARDS if getattr(rule, key)},
-                "symptom": rule.symptom,
-                "strict_streams": rule.strict_streams,
-                "source": rule.source,
-                "place": ruleset.places.get(rule.id),
-            }
-            for rule in chosen
-        ]
-        _write_json("rules-list", {"ruleset": ruleset.digest, "rules": rules})
+        _write_json("rules-list", listed(ruleset, chosen))
     else:
-        write(listing(ruleset, chosen), None)
+        from analyzer.report.terminal.rules import render_listing
+
+        write(render_listing(ruleset, chosen), None)
     return 0
 
 
@@ -90,7 +76,6 @@ def test_command(rules_path: str | None, corpus: str | None, as_json: bool) -> i
 
     from analyzer.classifier.rules.lint import lint
     from analyzer.classifier.rules.loading import default_ruleset
-    from analyzer.cli.rules_text import verdict
 
     ruleset = _ruleset(rules_path)
     report = lint(ruleset, None if corpus is None else (error for _, error in _lines(corpus)))
@@ -98,7 +83,9 @@ def test_command(rules_path: str | None, corpus: str | None, as_json: bool) -> i
         _write_json("rules-test", {"ok": not report.findings, **asdict(report)})
     else:
         own = {rule.id for rule in ruleset.rules} - {rule.id for rule in default_ruleset().rules}
-        write(verdict(report, own), None)
+        from analyzer.report.terminal.rules import render_lint
+
+        write(render_lint(report, own), None)
     return FINDINGS if report.findings else 0
 
 
@@ -121,7 +108,6 @@ def explain_command(
       echo '{"status": 429, "message": "slow down"}' | analyzer rules explain -
     """
     from analyzer.classifier.rules.explain import explain
-    from analyzer.cli.rules_text import explanation
     from analyzer.events.times import parse_time
 
     error = _given(text, status, exit_code)
@@ -132,25 +118,14 @@ def explain_command(
     if at is not None and moment is None:
         raise AnalyzerError(f"--at is no ISO 8601 time: {at!r}", "write 2026-11-21T08:15:30Z")
     found = explain(error, at=moment, rules=_ruleset(rules_path))
-    if not as_json:
-        write(explanation(found), None)
-        return 0
-    verdict = found.classification
-    matches = [
-        {
-            "rule": match.rule,
-            "reason": match.reason,
-            "detail": match.detail,
-            "level": match.level,
-            "position": match.position,
-            "matched": match.matched,
-            "held_back": match.held_back,
-            "decides": match.decides,
-        }
-        for match in found.matches
-    ]
-    more = {"remediation": verdict.remediation, "matched": verdict.matched, "why": list(found.why)}
-    _write_json("rules-explain", {**verdict.to_dict(), **more, "matches": matches, "facts": verdict.facts.to_dict()})
+    if as_json:
+        from analyzer.report.documents.rules_json import explained
+
+        _write_json("rules-explain", explained(found))
+    else:
+        from analyzer.report.terminal.rules import render_explanation
+
+        write(render_explanation(found), None)
     return 0
 
 
@@ -182,11 +157,8 @@ def backtest_command(rules_path: str | None, labels: str | None, store_path: str
 
 def _score(rules_path: str | None, labels: str, as_json: bool) -> None:
     """Rules against labelled errors."""
-    from dataclasses import asdict
-
     from analyzer.classifier.rules.backtest import backtest, label
     from analyzer.classifier.rules.loading import default_ruleset
-    from analyzer.cli.rules_text import comparison
 
     before = default_ruleset() if rules_path is None else _ruleset(None)
     read = [(number, label(record, number)) for number, record in _lines(labels)]
@@ -198,12 +170,13 @@ def _score(rules_path: str | None, labels: str, as_json: bool) -> None:
         narrate(f"{labels}: {len(bad)} lines are no labelled errors, the first one is line {bad[0]}")
     result = backtest(cases, before, _ruleset(rules_path))
     if as_json:
-        content = asdict(result)
-        for side, score in (("before", result.before), ("after", result.after)):
-            content[side]["macro_recall"] = score.macro_recall
-        _write_json("rules-backtest", {**content, "skipped": len(bad)})
+        from analyzer.report.documents.rules_json import scored
+
+        _write_json("rules-backtest", scored(result, len(bad)))
     else:
-        write(comparison(result), None)
+        from analyzer.report.terminal.rules import render_backtest
+
+        write(render_backtest(result), None)
 
 
 def _try(rules_path: str | None, store_path: str, as_json: bool) -> None:

@@ -55,7 +55,6 @@ def command(
     memory: int,
     store_path: str | None,
     row_format: str,
-    as_json: bool,
     output: str | None,
     quiet: bool,
 ) -> None:
@@ -74,13 +73,12 @@ def command(
     """
     from analyzer.cli.sandbox import Request, answer
 
-    kind = "json" if as_json else row_format
     request = Request(
         store=store_path or DEFAULT_STORE,
         sql=sys.stdin.read() if statement == "-" else statement,
         rows=limit or None,
-        row_format=kind,
-        width=rows_width(kind, output),
+        row_format=row_format,
+        width=rows_width(row_format, output),
         seconds=seconds,
         memory=memory,
     )

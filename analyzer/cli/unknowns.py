@@ -39,7 +39,6 @@ def command(
     limit: int,
     suggest: bool,
     row_format: str,
-    as_json: bool,
     output: str | None,
     quiet: bool,
 ) -> int:
@@ -79,7 +78,7 @@ def command(
                 failure.exit_code = USAGE
                 raise failure
         found = replace(found, groups=tuple(group for group in found.groups if group.fingerprint in fingerprints))
-    if as_json or row_format == "json":
+    if row_format == "json":
         from analyzer.report.escape import json_text
 
         write(json_text(found.to_dict()), output)

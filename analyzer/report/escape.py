@@ -52,6 +52,11 @@ def terminal_safe(text: str, *, keep: str = "") -> str:
     return text.translate(_visible_codes(keep)) if _INVISIBLE.search(text) else text
 
 
+def one_line(text: str) -> str:
+    """The text on one line of a terminal: white space of any kind is one space."""
+    return terminal_safe(" ".join(text.split()))
+
+
 def json_text(value: object, *, indent: int | None = None, default: Callable[[Any], Any] | None = None) -> str:
     """JSON, with invisible and steering characters as escapes: the same data to a parser, harmless on a terminal.
 

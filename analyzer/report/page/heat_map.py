@@ -51,10 +51,10 @@ def heat_map(overview: Overview) -> HeatMap:
     occurring = {reason for _, reason in cells}
     reasons = tuple(reason for reason in (*REASONS, _OTHER) if reason in occurring)
     top = max(cells.values(), default=0)
-    ranked = sorted(callers, key=lambda caller: (-callers[caller], caller))
+    ranked = sorted(callers.items(), key=lambda item: (-item[1], item[0]))
     rows = tuple(
         Row(caller, tuple((cells[caller, reason], _shade(cells[caller, reason], top)) for reason in reasons), errors)
-        for caller, errors in ((caller, callers[caller]) for caller in ranked[:MAX_CALLERS])
+        for caller, errors in ranked[:MAX_CALLERS]
     )
     return HeatMap(query, reasons, rows, len(ranked))
 

@@ -9,7 +9,7 @@ from analyzer.analysis.kinds.table import kind_of
 from analyzer.analysis.rules.alarms import AlarmChanges
 from analyzer.analysis.rules.churn import ChangedShare, Churn, Rejudged
 from analyzer.report.cells import count, counted, percent
-from analyzer.report.escape import terminal_safe
+from analyzer.report.escape import one_line, terminal_safe
 from analyzer.report.terminal.monospace import columns, fit, fold
 
 MAX_SHOWN = 10
@@ -81,12 +81,8 @@ def _changes(title: str, changes: tuple[Rejudged, ...], size: int) -> list[str]:
         what = f"{counted(change.events, 'error')}, {counted(change.sessions, 'session')}"
         said = f"{what}: {change.before} → {change.after}, by rule {change.rule}"
         lines += [f"  {line}" for line in fold(terminal_safe(said), size - 2)]
-        lines.append(fit(f"    {_flat(change.template)}", size))
-        lines += [fit(f"      e.g. {_flat(text)}", size) for text in change.samples]
+        lines.append(fit(f"    {one_line(change.template)}", size))
+        lines += [fit(f"      e.g. {one_line(text)}", size) for text in change.samples]
     if len(changes) > MAX_SHOWN:
         lines.append(f"  {count(len(changes) - MAX_SHOWN)} more: --json lists them")
     return lines
-
-
-def _flat(text: str) -> str:
-    return terminal_safe(" ".join(text.split()))

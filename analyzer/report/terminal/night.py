@@ -10,19 +10,18 @@ from collections.abc import Sequence
 from analyzer.analysis.nightly.findings import RESOLUTIONS, Finding
 from analyzer.analysis.nightly.night import Night
 from analyzer.report.escape import terminal_safe
+from analyzer.report.terminal.colour import painted
 from analyzer.report.terminal.monospace import columns, fit, fold
 
 NARROWEST, WIDEST = 60, 100
 _INDENT = 2
-_COLOURS = {"critical": "\x1b[1;31m", "warning": "\x1b[1;33m", "info": "\x1b[1;36m"}
-_BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 
 
 def render_night_text(night: Night, width: int = 80, *, colour: bool = False) -> str:
     """The night in lines of at most `width` cells (60 to 100 of them), with a newline at its end."""
     size = max(NARROWEST, min(width, WIDEST))
     headline = terminal_safe(night.headline)
-    lines = [f"{_BOLD}{headline}{_PLAIN}" if colour else headline]
+    lines = [painted(headline, headline) if colour else headline]
     for found in night.findings:
         lines += ["", *_finding(found, size, colour)]
     for note in night.remarks:
@@ -57,6 +56,15 @@ def render_nights_text(nights: Sequence[Night], width: int = 80) -> str:
     return "\n".join([said, "", *table]) + "\n"
 
 
+def nothing_to_report(nights: Sequence[Night]) -> str:
+    """What is said of nights without any finding: one line, and the remarks of a single night below it."""
+    if not nights:
+        return "Nothing to report: there is no history in this window."
+    if len(nights) > 1:
+        return f"Nothing to report for {len(nights)} nights up to {nights[-1].day}."
+    return "\n".join([nights[0].headline, *(f"Note: {note}" for note in nights[0].remarks)])
+
+
 def ground(night: Night) -> str:
     """What the judgement rests on, in one sentence."""
     if night.since is None:
@@ -74,8 +82,7 @@ def _finding(found: Finding, size: int, colour: bool) -> list[str]:
     title = f"{found.kind.title}: {terminal_safe(found.scope.who)}"
     first, *more = fold(f"{word}  {found.state}  {title}" if found.state != "resolved" else f"{word}  {title}", size)
     if colour:
-        painted = _COLOURS.get(found.severity, _BOLD) if found.state != "resolved" else _BOLD
-        first = first.replace(word, f"{painted}{word}{_PLAIN}", 1)
+        first = painted(first, word, found.state if found.state == "resolved" else found.severity)
     lines = [first, *more, *_indented(found.explanation, size)]
     if found.resolution:
         lines += _indented(f"Over on {found.resolved_on}: {RESOLUTIONS.get(found.resolution, found.resolution)}.", size)

@@ -13,6 +13,7 @@ from analyzer.analysis import Overview
 from analyzer.report.cells import NOTHING, count, counted, minute, percent
 from analyzer.report.escape import terminal_safe
 from analyzer.report.page.sections import completeness
+from analyzer.report.terminal.colour import painted
 from analyzer.report.terminal.monospace import columns, fit, fit_middle, fold, width_of
 from analyzer.report.words import sessions_words, verdict_word, window_words
 
@@ -28,14 +29,6 @@ _NO_STEP = "(no step)"
 _SENTENCE_CELLS = 320
 _NAME_CELLS = 60
 _BAR = 10
-_COLOURS = {
-    "critical": "\x1b[1;31m",
-    "warning": "\x1b[1;33m",
-    "info": "\x1b[1;36m",
-    "unjudged": "\x1b[1;33m",
-    "quiet": "\x1b[1;32m",
-}
-_BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 
 
 def render_text(overview: Overview, width: int = 80, *, colour: bool = False) -> str:
@@ -60,7 +53,7 @@ def _verdict(overview: Overview, size: int, colour: bool) -> list[str]:
     said = fit_middle(terminal_safe(verdict.headline), _SENTENCE_CELLS)
     first, *more = fold(f"{word}  {said}", size)
     if colour:
-        first = first.replace(word, f"{_COLOURS.get(verdict.level, _BOLD)}{word}{_PLAIN}", 1)
+        first = painted(first, word, verdict.level)
     lines = [first, *more]
     hidden = _hidden_callers(overview, list(verdict.details))
     for one in overview.findings[:_MAX_SENTENCES]:

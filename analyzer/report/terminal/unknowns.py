@@ -9,7 +9,7 @@ from datetime import date
 
 from analyzer.analysis.rules.unknowns import UnknownGroup, Unknowns
 from analyzer.report.cells import count, counted, minute
-from analyzer.report.escape import terminal_safe
+from analyzer.report.escape import one_line
 from analyzer.report.terminal.monospace import columns, fit, fold
 
 NARROWEST, WIDEST = 60, 200
@@ -61,9 +61,10 @@ def _head(group: UnknownGroup, first: date, last: date) -> list[str]:
 
 
 def _body(group: UnknownGroup, size: int) -> list[str]:
-    lines = [f"  {line}" for line in fold(fit(_flat(group.template), 3 * (size - 2)), size - 2)]
-    lines += [fit(f"    e.g. {_flat(text)}", size) for text in group.samples if _flat(text) != _flat(group.template)]
-    names = ", ".join(_flat(name) for name in group.caller_names)
+    lines = [f"  {line}" for line in fold(fit(one_line(group.template), 3 * (size - 2)), size - 2)]
+    samples = [one_line(text) for text in group.samples]
+    lines += [fit(f"    e.g. {text}", size) for text in samples if text != one_line(group.template)]
+    names = ", ".join(one_line(name) for name in group.caller_names)
     more = (
         f" and {count(group.callers - len(group.caller_names))} more" if group.callers > len(group.caller_names) else ""
     )
@@ -72,9 +73,5 @@ def _body(group: UnknownGroup, size: int) -> list[str]:
     lines.append(fit(f"    {when}, by {names}{more}", size))
     near = group.nearest
     if near is not None:
-        lines += [fit(f"    near {near.reason}: {_flat(near.text)}", size), fit(f"      {_flat(near.why)}", size)]
+        lines += [fit(f"    near {near.reason}: {one_line(near.text)}", size), fit(f"      {one_line(near.why)}", size)]
     return lines
-
-
-def _flat(text: str) -> str:
-    return terminal_safe(" ".join(text.split()))

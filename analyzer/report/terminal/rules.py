@@ -1,4 +1,4 @@
-"""What `analyzer rules` prints for people: the verdict first, then aligned lines.
+"""Rules for a terminal: listed, tested, explained, scored; the verdict first, then aligned lines.
 
 Invariant: texts of errors and of rules files are made safe for a terminal before they are laid out.
 """
@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from analyzer.report.cells import counted, percent
-from analyzer.report.escape import terminal_safe
+from analyzer.report.escape import one_line, terminal_safe
 from analyzer.report.terminal.monospace import columns, fit, fold
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ INPUT_WIDTH = 60
 """Cells of an error's text in a list."""
 
 
-def listing(ruleset: Ruleset, chosen: Sequence[Rule]) -> str:
+def render_listing(ruleset: Ruleset, chosen: Sequence[Rule]) -> str:
     """One line a rule, in order."""
     from analyzer.classifier.rules.ruleset import EVIDENCE
 
@@ -39,7 +39,7 @@ def listing(ruleset: Ruleset, chosen: Sequence[Rule]) -> str:
     return "\n".join([head, "", *columns(rows, [False] * 5)])
 
 
-def verdict(report: Lint, own: Collection[str] = ()) -> str:
+def render_lint(report: Lint, own: Collection[str] = ()) -> str:
     """The lint: what is wrong, with the place; overlaps below."""
     found = counted(len(report.findings), "finding") if report.findings else "No findings"
     samples = f"{report.examples} examples and {report.counter_examples} counter-examples"
@@ -55,7 +55,7 @@ def verdict(report: Lint, own: Collection[str] = ()) -> str:
     return "\n".join(lines)
 
 
-def explanation(found: Explanation) -> str:
+def render_explanation(found: Explanation) -> str:
     """The reason, what to do, why, all matches, the facts."""
     from analyzer.classifier.recovery_table import advice
 
@@ -91,7 +91,7 @@ def explanation(found: Explanation) -> str:
     return "\n".join(lines)
 
 
-def comparison(result: Backtest) -> str:
+def render_backtest(result: Backtest) -> str:
     """Figures before and after, then the errors that changed."""
     before, after = result.before, result.after
     changes = f"{len(result.improved)} improved, {len(result.regressed)} regressed, {len(result.moved)} moved otherwise"
@@ -156,7 +156,7 @@ def _short(error: object) -> str:
 
 def _flat(value: object) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return terminal_safe(" ".join(text.split()))
+    return one_line(text)
 
 
 def _pairs(rows: Iterable[tuple[str, str]]) -> list[str]:

@@ -1,0 +1,52 @@
+"""What `analyzer rules --json` says of rules: JSON-ready objects without their schema."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from analyzer.classifier.rules.backtest import Backtest
+from analyzer.classifier.rules.explain import Explanation
+from analyzer.classifier.rules.ruleset import EVIDENCE, GUARDS, Rule, Ruleset
+
+
+def listed(ruleset: Ruleset, chosen: Sequence[Rule]) -> dict[str, Any]:
+    """Some rules of a ruleset, in their order, with what they look at and what holds them back."""
+    rules = [
+        {
+            "id": rule.id,
+            "reason": rule.reason,
+            "detail": rule.detail,
+            "position": ruleset.rules.index(rule) + 1,
+            "evidence": {key: list(getattr(rule, key)) for key in EVIDENCE if getattr(rule, key)},
+            "guards": {key: list(getattr(rule, key)) for key in GUARDS if getattr(rule, key)},
+            "symptom": rule.symptom,
+            "strict_streams": rule.strict_streams,
+            "source": rule.source,
+            "place": ruleset.places.get(rule.id),
+        }
+        for rule in chosen
+    ]
+    return {"ruleset": ruleset.digest, "rules": rules}
+
+
+def explained(found: Explanation) -> dict[str, Any]:
+    """The verdict as `analyzer classify` gives it, why, every match, and the facts."""
+    verdict = found.classification
+    return {
+        **verdict.to_dict(),
+        "remediation": verdict.remediation,
+        "matched": verdict.matched,
+        "why": list(found.why),
+        "matches": [asdict(match) for match in found.matches],
+        "facts": verdict.facts.to_dict(),
+    }
+
+
+def scored(result: Backtest, skipped: int) -> dict[str, Any]:
+    """Both sides of a backtest and what changed; `skipped` lines were no labelled errors."""
+    content = asdict(result)
+    for side, score in (("before", result.before), ("after", result.after)):
+        content[side]["macro_recall"] = score.macro_recall
+    return {**content, "skipped": skipped}
