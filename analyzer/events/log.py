@@ -27,8 +27,9 @@ from analyzer.events.appending.places import absolute
 from analyzer.events.codec import encode, sealed_line
 from analyzer.events.ids import numbered_id
 from analyzer.events.model import SCHEMA_VERSION, Event
+from analyzer.events.recorded import Recorded, placeholder, readable_moment, recorded
 from analyzer.events.sanitize import payload_json, sanitize
-from analyzer.events.times import EPOCH, LAST, format_nanoseconds, format_time, to_naive_utc
+from analyzer.events.times import EPOCH, LAST, format_nanoseconds, format_time
 from analyzer.events.typed import TypedEvents
 from analyzer.redaction import redact
 
@@ -52,10 +53,6 @@ class _Writer:
         """Random, and so far from those of other writers that counting on from it never meets them."""
         self.untold = 0
         """Events lost since the last one that was written."""
-
-
-_WRITER_BYTES = 512
-"""More than writer and number add to a line."""
 
 
 class EventLog(TypedEvents):
@@ -122,7 +119,7 @@ class EventLog(TypedEvents):
             elif _class_of(payload) is not dict and not isinstance(payload, Mapping):
                 raise TypeError(f"a payload is a mapping, not a {_class_of(payload).__name__}")
             if at is not None:
-                moment = f'"{format_time(_readable_moment(at))}"'
+                moment = f'"{format_time(readable_moment(at))}"'
             elif 0 <= nanoseconds < _LAST_NANOSECOND:
                 moment = f'"{format_nanoseconds(nanoseconds)}"'
             else:
@@ -157,17 +154,19 @@ class EventLog(TypedEvents):
             raise
         return event_id
 
-    def record(self, event: Event) -> str | None:
+    def record(self, event: Event | Recorded) -> str | None:
         """Write an event that already has its id and time: how derived events reach a journal."""
         writer = self._writer
         seq = next(writer.numbers)
         told = 0
         try:
-            clean = recorded(event)
+            kept = event if isinstance(event, Recorded) else recorded(event)
+            extra = kept.event.extra
             if writer.untold:
                 told = self._take_untold(writer)
-                clean = replace(clean, extra={**clean.extra, "dropped_before": told})
-            writer.appender.write(encode(replace(clean, writer=writer.name, seq=seq)), system.time_ns())
+                extra = {**extra, "dropped_before": told}
+            line = encode(replace(kept.event, writer=writer.name, seq=seq, extra=extra), kept.payload)
+            writer.appender.write(line, system.time_ns())
         except Exception as error:  # noqa: BLE001 - as in `append`
             if not writer.appender.own[0]:
                 self._begin_again(writer)
@@ -177,7 +176,7 @@ class EventLog(TypedEvents):
         except BaseException as error:
             self._refuse(writer, error, told)
             raise
-        return event.id
+        return kept.event.id
 
     def sync(self) -> bool:
         """Wait until everything that this object has written is on the disk; False if it may not be.
@@ -247,35 +246,8 @@ class EventLog(TypedEvents):
                 print(f"analyzer: {self.folder}: {redact(what)}", file=sys.stderr)  # noqa: T201
 
 
-def recorded(event: Event) -> Event:
-    """The event as a reader of a log gets it back, `writer` and `seq` aside: without secrets, and of bounded size.
-
-    Raises:
-        TypeError, ValueError, RecursionError: it cannot be written down.
-    """
-    origin = event.origin
-    clean = replace(
-        event,
-        type=sanitize(event.type),
-        occurred_at=_readable_moment(event.occurred_at),
-        session_id=sanitize(event.session_id),
-        payload=_decode(payload_json(event.payload)),
-        extra=sanitize(event.extra),
-        origin=replace(origin, path=sanitize(origin.path)) if origin else None,
-    )
-    length = len(encode(clean)) + _WRITER_BYTES
-    if length <= MAX_LINE_BYTES:
-        return clean
-    return replace(clean, extra={}, **_placeholder(clean.type, clean.payload, length))
-
-
-def _placeholder(kind: str, payload: Mapping[str, Any], length: int) -> dict[str, Any]:
-    short = {key: value for key, value in payload.items() if len(str(value)) <= 256}
-    return {"type": kind[:256], "payload": {**short, "truncated": True, "original_bytes": length}}
-
-
 def _placeholder_line(record: dict[str, Any], length: int) -> bytes:
-    record.update(_placeholder(record["type"], record["payload"], length))
+    record.update(placeholder(record["type"], record["payload"], length))
     return sealed_line(msgspec.json.encode(record)[:-1])
 
 
@@ -290,18 +262,6 @@ def _word(value: object) -> bytes:
         return _short_word(value)
     clean = sanitize(value)
     return msgspec.json.encode(clean if isinstance(clean, str) else str(clean))
-
-
-def _readable_moment(moment: datetime) -> datetime:
-    """The moment in naive UTC, if a reader would take it.
-
-    Raises:
-        ValueError: outside of the years that a log speaks of.
-    """
-    utc = to_naive_utc(moment)
-    if not EPOCH <= utc < LAST:
-        raise ValueError(f"out of the years 1970 to 2199: {utc.isoformat()[:10]}")
-    return utc
 
 
 def _host() -> str:

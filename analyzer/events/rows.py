@@ -20,6 +20,7 @@ import msgspec
 
 from analyzer.events.codec import CRC_MARK, crc_holds, decode
 from analyzer.events.model import SCHEMA_VERSION, Event
+from analyzer.events.recorded import Recorded
 from analyzer.events.rejects import Reject
 from analyzer.events.sanitize import MAX_ITEMS, MAX_LEVELS, MAX_TEXT, sanitize
 from analyzer.events.times import format_time
@@ -39,6 +40,7 @@ _OPENING = b'{"v":'
 _MOST_OPENINGS = 64
 """On one broken line; each of them costs a checksum of the rest."""
 _encoder = msgspec.json.Encoder()
+_decode = msgspec.json.Decoder().decode
 
 
 class _Origin(msgspec.Struct, gc=False):
@@ -98,25 +100,44 @@ class Rows:
             payload = upcast(event.v, event.type, payload)
         clean: dict[str, Any] = sanitize(payload)
         kept = split_payload(str(_decode_payload(text).payload, "utf-8")) if text and clean == event.payload else None
-        body, facts = kept or _encoded(clean)
+        origin = event.origin
+        cleaned = replace(
+            event,
+            id=sanitize(event.id),
+            type=sanitize(event.type),
+            session_id=sanitize(event.session_id),
+            writer=sanitize(event.writer),
+            origin=replace(origin, format=sanitize(origin.format), path=sanitize(origin.path)) if origin else None,
+        )
+        self._put(cleaned, sanitize(event.host), kept or _encoded(clean), line, offset, length)
+
+    def add_recorded(self, found: Recorded, line: int | None, offset: int, length: int) -> None:
+        """An event that is to stand in a log as well: its row is what reading it back from there gives."""
+        kept = split_payload(str(found.payload, "utf-8")) or _encoded(_decode(found.payload))
+        self._put(found.event, found.event.host, kept, line, offset, length)
+
+    def _put(
+        self, event: Event, host: str | None, kept: tuple[str, str | None], line: int | None, offset: int, length: int
+    ) -> None:
         origin, dropped = event.origin, event.extra.get("dropped_before")
-        self.hosts[len(self.payloads)] = sanitize(event.host)
+        if host is not None or event.writer is not None:
+            self.hosts[len(self.payloads)] = host
         self.envelopes.append(
             Envelope(
                 v=event.v,
-                id=sanitize(event.id),
-                type=sanitize(event.type),
+                id=event.id,
+                type=event.type,
                 timestamp=format_time(event.occurred_at),
-                sessionId=sanitize(event.session_id),
-                writer=sanitize(event.writer),
+                sessionId=event.session_id,
+                writer=event.writer,
                 seq=event.seq,
                 dropped_before=dropped if isinstance(dropped, int) and 0 <= dropped < 2**62 else None,
                 time_source="file" if event.time_source == "file" else "event",
-                origin=_Origin(sanitize(origin.format), sanitize(origin.path), origin.line) if origin else None,
+                origin=_Origin(origin.format, origin.path, origin.line) if origin else None,
             )
         )
-        self.payloads.append(body)
-        self.facts.append(facts)
+        self.payloads.append(kept[0])
+        self.facts.append(kept[1])
         self.lines.append(line)
         self.offsets.append(offset)
         self.lengths.append(length)

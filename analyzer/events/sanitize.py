@@ -119,7 +119,7 @@ class _Walk:
                     return self._text(_digits(number), 0, name, argument)
                 return redact_number(name, number) if name else number
             if isinstance(value, float):
-                return float.__add__(value, 0.0) if math.isfinite(value) else None
+                return float.__add__(value, -0.0) if math.isfinite(value) else None
             if isinstance(value, Mapping | list | tuple | set | frozenset):
                 if level >= MAX_LEVELS:
                     return self._text("[nested too deeply]", 0, name, argument)

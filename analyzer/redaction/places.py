@@ -264,6 +264,8 @@ PLACES: tuple[Place, ...] = (
             (
                 rf"(?i)(?:{keys.LONG_WORDS}|pass|auth|authentication|psk|otp){keys.SUFFIX}{_IS_TRACE}{_SOME}",
                 rf"(?i)(?:{keys.WORDS}){keys.SUFFIX}[\])]?\"\s*:\s*\"[0-9.,]*[^0-9.,\"]",
+                # A list under such a name is walked, whatever its first item is: `{"token": [1, "x"]}`.
+                rf"(?i)(?:{keys.WORDS}){keys.SUFFIX}[\])]?\"\s*:\s*\[\s*[^\s\]]",
                 rf"(?i)(?:{keys.PASSWORDS}){keys.SUFFIX}{_IS_TRACE}[0-9]{{4}}",
                 rf"(?i)key{keys.SUFFIX}{_IS_TRACE}[A-Za-z0-9+/_\-\\]{{24}}",
                 r"(?i)(?:[?&]|\\u0026)key=[^&\s\"'<>#\\]",

@@ -18,7 +18,7 @@ import polars as pl
 from analyzer.errors import StoreError
 from analyzer.events import Event, EventLog
 from analyzer.events.ids import new_id
-from analyzer.events.log import recorded
+from analyzer.events.recorded import Recorded, recorded
 from analyzer.events.times import now
 from analyzer.store.db.frames import register
 
@@ -67,9 +67,9 @@ def decide_all(
     keep_decided(connection, events)
 
 
-def keep_decided(connection: duckdb.DuckDBPyConnection, events: Iterable[Event]) -> None:
+def keep_decided(connection: duckdb.DuckDBPyConnection, decisions: Iterable[Recorded]) -> None:
     """Give the store the rows of decisions that the journal has."""
-    rows = [(one.id, one.type, one.occurred_at, msgspec.json.encode(one.payload).decode()) for one in events]
+    rows = [(one.event.id, one.event.type, one.event.occurred_at, one.payload.decode()) for one in decisions]
     register(connection, "staged_decision", pl.DataFrame(rows, schema=_STAGED, orient="row"))
     connection.execute(
         "insert into internal.event_v1 (event_id, type, occurred_at, recognised, payload, source_format, ingested_at)"
@@ -85,11 +85,12 @@ _STAGED: dict[str, Any] = {
 }
 
 
-def _whole(event: Event) -> Event:
+def _whole(event: Event) -> Recorded:
     """The decision as the journal gives it back; one that a line cannot hold would decide nothing, and is refused."""
     kept = recorded(event)
-    if "original_bytes" in kept.payload and "original_bytes" not in event.payload:
-        said = f"a decision of {kept.payload['original_bytes']:,} bytes ({event.type}) is too long for the journal"
+    if kept.truncated:
+        said = f"a decision of {msgspec.json.decode(kept.payload)['original_bytes']:,} bytes ({event.type})"
+        said += " is too long for the journal"
         raise StoreError(said, "nothing was written down; please report this")
     return kept
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 import zlib
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analyzer.events import Event, encode, upcast
-from analyzer.events.rows import Decoded, RowDecoder
+from analyzer.events import Event, Origin, encode, upcast
+from analyzer.events.recorded import recorded
+from analyzer.events.rows import Decoded, RowDecoder, Rows
 
 FILE_TIME = datetime(2026, 11, 1)
 GOLDEN = Path(__file__).parent / "golden"
@@ -197,6 +199,28 @@ def test_both_roads_say_the_same_of_any_payload(payloads: list[Any], spaced: boo
         data = data[:place] + bytes([data[place] ^ 1 + flip % 7]) + data[place + 1 :]
     fast, slow = both(data)
     assert fast == slow
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    payload=st.dictionaries(st.sampled_from(["a", "facts", "token", "é"]), json_values),
+    session=st.none() | st.text(max_size=20),
+    host=st.none() | st.just("build-7"),
+)
+def test_a_recorded_event_is_the_row_that_its_line_gives(payload: Any, session: str | None, host: str | None) -> None:
+    """What an ingest keeps of another tool's event is what a journal gives back."""
+    extra = {} if host is None else {"_meta": {"host": host}}
+    event = Event("a.b", FILE_TIME, session, payload, "id-1", origin=Origin("gdd", "/x?token=abc", 3), extra=extra)
+    found = recorded(event)
+    line = encode(replace(found.event, writer="w:1:aa", seq=4), found.payload)
+    rows = Rows()
+    rows.add_recorded(found, 1, 0, len(line) - 1)
+    for envelope in (read := RowDecoder(FILE_TIME, journal=True).decode(line)).rows.envelopes:
+        envelope.writer = envelope.seq = None
+    for place, known in [*rows.hosts.items(), *read.rows.hosts.items()]:
+        assert (place, known) == (0, host)
+    assert told(Decoded(rows))["rows"][0][0] == told(read)["rows"][0][0]
+    assert told(Decoded(rows))["rows"][0][2:] == told(read)["rows"][0][2:]
 
 
 def test_our_own_lines_take_the_fast_road(monkeypatch: pytest.MonkeyPatch) -> None:

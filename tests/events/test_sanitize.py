@@ -87,6 +87,30 @@ def test_the_fast_road_gives_what_the_slow_one_gives(payload: dict[Any, Any]) ->
     assert payload_json(payload) == msgspec.json.encode(sanitized(payload))
 
 
+secret_names = st.sampled_from(["token", "password", "api_key", "cookie", "auth", "name", "value", "a"])
+telling = st.sampled_from(["", "a", "12", "hunter2x", "correct-horse", "token", "value", "--password", "-u", "curl"])
+under_names = st.dictionaries(
+    secret_names,
+    st.recursive(
+        st.one_of(telling, st.integers(-5, 10**6), st.none(), st.booleans(), st.floats(width=16)),
+        lambda inner: st.lists(inner, max_size=4) | st.dictionaries(secret_names, inner, max_size=3),
+        max_leaves=8,
+    ),
+    max_size=3,
+)
+
+
+@settings(max_examples=500, deadline=None)
+@example({"token": [1, "hunter2x"]})
+@example({"token": ["", "hunter2x"]})
+@example({"password": [[], {}, "hunter2x"]})
+@example({"a": -0.0})
+@given(under_names)
+def test_the_fast_road_leaves_no_secret_behind(payload: dict[str, Any]) -> None:
+    """Whatever stands before it in a list under a secret's name."""
+    assert payload_json(payload) == msgspec.json.encode(sanitized(payload))
+
+
 @settings(max_examples=150, deadline=None)
 @given(payloads)
 def test_sanitizing_twice_is_sanitizing_once(payload: dict[Any, Any]) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from analyzer.classifier import classify
 from analyzer.events import EventLog, error_payload
-from analyzer.events.log import recorded
+from analyzer.events.recorded import recorded
 from analyzer.importers import HEAD_BYTES, Source, block_of, detect, head_of
 from analyzer.recovery.process.streams import TAIL_BYTES, Tail
 from analyzer.recovery.supervision.observer import Observer

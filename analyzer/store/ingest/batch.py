@@ -10,7 +10,7 @@ import polars as pl
 
 from analyzer.events import Event
 from analyzer.events.ids import new_id
-from analyzer.events.log import recorded
+from analyzer.events.recorded import Recorded, recorded
 from analyzer.events.rows import Rows
 from analyzer.store.ingest.accounting import Tally
 from analyzer.store.ingest.identity import Checkpoint
@@ -19,7 +19,7 @@ from analyzer.store.ingest.staging import SMALL, STAGED, Heap, placed, staged
 MAX_EVENTS = 240_000
 """A little less than two of DuckDB's row groups."""
 DERIVED_WEIGHT = 4
-"""Rows that an event of a foreign log counts as: until it is in the journal it is a tree of objects beside its row."""
+"""Rows that an event of a foreign log counts as: until it is in the journal it is some objects beside its row."""
 MAX_HEAP = 8_192
 """Rows of small blocks that wait to become a frame; until then each is some objects."""
 MAX_WEIGHT = 128 * 1024 * 1024
@@ -85,7 +85,7 @@ class Sealed:
     """Told from every other batch by this alone."""
     events: pl.DataFrame
     """`STAGED`, and `place`: 0, 1, 2, ... in the order of reading."""
-    derived: dict[int, Event]
+    derived: dict[int, Recorded]
     """The events that go to the journal too, by place."""
     rejected: list[Rejected]
     bad_lines: set[tuple[int, int]]
@@ -103,7 +103,7 @@ class Batch:
     def _clear(self) -> None:
         self._frames: list[pl.DataFrame] = []
         self._heap = Heap()
-        self._derived: dict[int, Event] = {}
+        self._derived: dict[int, Recorded] = {}
         """The events that go to the journal too, by place."""
         self._rejected: list[Rejected] = []
         self._touched: dict[int, Progress] = {}
@@ -151,13 +151,20 @@ class Batch:
         """
         rows, kept = Rows(), []
         for event, line, offset, length in events:
-            clean = recorded(event)
-            rows.add(clean, line, offset, length)
-            kept.append(clean)
+            found = recorded(event)
+            rows.add_recorded(found, line, offset, length)
+            kept.append(found)
         self._stage(progress, rows, kept, line=0, offset=0, end=end)
 
     def _stage(
-        self, progress: Progress, block: pl.DataFrame | Rows, derived: list[Event], *, line: int, offset: int, end: int
+        self,
+        progress: Progress,
+        block: pl.DataFrame | Rows,
+        derived: list[Recorded],
+        *,
+        line: int,
+        offset: int,
+        end: int,
     ) -> None:
         source = progress.checkpoint.source_id, progress.checkpoint.format, progress.checkpoint.path
         self._derived.update(enumerate(derived, self._height))
@@ -178,7 +185,7 @@ class Batch:
     def _take_back(self, source_id: int) -> None:
         self._frame_heap()
         kept: list[pl.DataFrame] = []
-        derived: dict[int, Event] = {}
+        derived: dict[int, Recorded] = {}
         before = self._height = 0
         for frame in self._frames:
             stays = frame["source_id"] != source_id

@@ -201,13 +201,13 @@ class Writer:
         if self._journal is None or not batch.derived:
             return
         repeated = {int(row[0]) for row in self._connection.execute("select place from repeated").fetchall()}
-        for place, event in batch.derived.items():
-            if place in repeated or event.id in self._recorded:
+        for place, found in batch.derived.items():
+            if place in repeated or found.event.id in self._recorded:
                 continue
-            if self._journal.record(event) is None:
+            if self._journal.record(found) is None:
                 raise _unwritable(self._journal)
             # A second try of the same batch writes nothing twice.
-            self._recorded.add(event.id)
+            self._recorded.add(found.event.id)
         # The store's own commit is synced: it must not know of events that a power cut takes from the journal.
         if not self._journal.sync():
             raise _unwritable(self._journal)

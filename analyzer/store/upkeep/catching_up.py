@@ -17,6 +17,7 @@ import msgspec
 from analyzer.errors import InputError
 from analyzer.events import Event
 from analyzer.events.codec import decode
+from analyzer.events.recorded import recorded
 from analyzer.events.times import EPOCH
 from analyzer.store.db.connection import transaction
 from analyzer.store.decisions import DECISIONS, keep_decided
@@ -68,7 +69,7 @@ def catch_up(connection: duckdb.DuckDBPyConnection, path: str) -> int:
 
 
 def _take_over(connection: duckdb.DuckDBPyConnection, missing: list[Event]) -> None:
-    keep_decided(connection, missing)
+    keep_decided(connection, map(recorded, missing))
     kinds = {event.type for event in missing}
     if "history.pruned" in kinds:
         restore_horizon(connection)

@@ -9,14 +9,18 @@ import os
 import random
 import shutil
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from analyzer.events import recorded
+from analyzer.events.rows import Rows
+from analyzer.events.sanitize import payload_json
 from analyzer.store import IngestResult, Store, Tally, journal_of, open_store, rebuild
 from analyzer.store.ingest import blocks
 
@@ -317,6 +321,31 @@ def test_foreign_events_reach_the_journal_once(tmp_path: Path, jsonl: Callable[.
     (written,) = [json.loads(text) for text in journal.read_text("utf-8").splitlines()]
     assert written["origin"] == {"format": "gdd", "path": str(log), "line": 1}
     assert written["payload"]["facts"] == {"code": "ECONNRESET"}
+
+
+def test_a_foreign_event_is_cleaned_once(
+    tmp_path: Path, jsonl: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Row and journal line are made of one cleaning, and neither has the secret."""
+    line = {"type": "error", "timestamp": "2026-11-03T10:00:00Z", "sessionId": "g", "payload": {"token": "hunter2x"}}
+    log = jsonl("gdd.jsonl", *[{**line, "payload": {"message": f"token=hunter2x {n}"}} for n in range(5)])
+    cleaned: list[object] = []
+
+    def counted(payload: Mapping[str, Any]) -> bytes:
+        cleaned.append(payload)
+        return payload_json(payload)
+
+    def never(*_: object) -> None:
+        raise AssertionError("a derived event takes the road of foreign lines")
+
+    monkeypatch.setattr(recorded, "payload_json", counted)
+    monkeypatch.setattr(Rows, "add", never)
+    with open_store(str(tmp_path / "a.duckdb"), writable=True) as store:
+        store.ingest([str(log)])
+        rows = store.sql("select * from errors").rows()
+    (journal,) = (tmp_path / "a.journal").iterdir()
+    assert len(cleaned) == len(rows) == len(journal.read_text().splitlines()) == 5
+    assert "hunter2x" not in str(rows) + journal.read_text()
 
 
 def test_a_journal_gives_the_same_errors_as_the_log_it_came_from(tmp_path: Path, jsonl: Callable[..., Path]) -> None:
