@@ -31,6 +31,7 @@ from analyzer.events.times import now
 from analyzer.importers import FORMATS
 from analyzer.store import Tally, catalogue, views
 from tests import reference
+from tests.examples import blocks, run_example
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 DOCS = REPOSITORY / "docs"
@@ -44,11 +45,6 @@ PAGES = sorted(
 def text_of(name: str) -> str:
     """A page, by its path below the repository."""
     return (REPOSITORY / name).read_text("utf-8")
-
-
-def blocks(page: str, language: str) -> list[str]:
-    """The fenced blocks of a language."""
-    return re.findall(rf"^```{language}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
 
 
 def absent(names: object, page: str) -> list[str]:
@@ -137,11 +133,34 @@ def test_readme_example_of_logging_runs(tmp_path: Path) -> None:
     assert (event.type, event.payload["caller"]) == ("error.classified", "planner")
 
 
-@pytest.mark.parametrize("name", ["python", "run", "sql"])
+TESTED_ELSEWHERE = {"README.md", "docs/how-to/recovery.md"}
+"""Pages with Python that has tests of its own."""
+WITH_PYTHON = sorted(
+    name
+    for page in PAGES
+    if (name := page.relative_to(REPOSITORY).as_posix()) not in TESTED_ELSEWHERE
+    and blocks(page.read_text("utf-8"), "python")
+)
+
+
+@pytest.mark.parametrize("name", WITH_PYTHON)
 def test_examples_of_pages_with_python_run(name: str, tmp_path: Path) -> None:
-    """The blocks of a page run one after another, and their assertions hold."""
-    program = "\n".join(blocks(text_of(f"docs/how-to/{name}.md"), "python"))
-    subprocess.run([sys.executable, "-W", "error", "-c", program], cwd=tmp_path, env=ENVIRONMENT, check=True)
+    """The blocks of a page run one after another, their assertions hold, and every loop has something to go through."""
+    page = text_of(name)
+    if rules := blocks(page, "toml"):
+        (tmp_path / "my-rules.toml").write_text(rules[0], "utf-8")
+    run_example("\n".join(blocks(page, "python")), tmp_path, ENVIRONMENT)
+
+
+@pytest.mark.parametrize(
+    "loop",
+    ["for one in []:\n    one.name", "names = [one.name for one in ()]", "def f():\n    for one in 'x': one.name"],
+)
+def test_a_loop_of_an_example_that_goes_through_nothing_fails(loop: str, tmp_path: Path) -> None:
+    """Else nobody would know that its body names what is not there."""
+    run_example("for one in [1]:\n    names = [str(each) for each in [one]]", tmp_path, ENVIRONMENT)
+    with pytest.raises(subprocess.CalledProcessError):
+        run_example(loop, tmp_path, ENVIRONMENT)
 
 
 def test_example_events_are_events() -> None:

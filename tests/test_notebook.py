@@ -77,14 +77,25 @@ def test_the_notebook_runs_and_names_the_spiking_caller(executed: Any) -> None:
 
 
 @pytest.mark.slow
-def test_the_notebook_draws_two_figures(executed: Any) -> None:
-    """Both figures reach the notebook as plotly figures."""
+def test_the_notebook_draws_its_figures(executed: Any) -> None:
+    """All of them reach the notebook as plotly figures, with something drawn."""
     drawn = [
         cell.id
         for cell in executed.cells
         if any(FIGURE in output.get("data", {}) for output in cell.get("outputs", []))
     ]
-    assert drawn == ["spikes-figure", "sql-figure"]
+    assert drawn == ["retries-figure", "spikes-figure", "relays-figure"]
+    by_id = {cell.id: cell for cell in executed.cells}
+    assert all(output["data"][FIGURE]["data"] for name in drawn for output in by_id[name].outputs)
+
+
+@pytest.mark.slow
+def test_results_show_themselves_as_tables(executed: Any) -> None:
+    """The overview and the views, as HTML; own data is joined."""
+    by_id = {cell.id: cell for cell in executed.cells}
+    assert "<caption>Overview warning" in _outputs(by_id["overview"])
+    assert "One row a classified error." in _outputs(by_id["views"])
+    assert "design" in _outputs(by_id["frames"])
 
 
 @pytest.mark.slow

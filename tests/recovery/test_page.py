@@ -15,10 +15,11 @@ from analyzer.events import Event, decode
 from analyzer.events.times import now
 from analyzer.recovery.context.recovery import STRATEGIES
 from tests import REPOSITORY
+from tests.examples import blocks, run_example
 from tests.recovery.limits.test_state_file import ENVIRONMENT
 
 PAGE = (REPOSITORY / "docs" / "how-to" / "recovery.md").read_text("utf-8")
-BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+BLOCKS = blocks(PAGE, "python")
 
 
 def sections(heading: str) -> list[tuple[str, str]]:
@@ -62,23 +63,10 @@ def flaky(question):
 """
 
 
-def run(program: str, folder: Path) -> str:
-    """What the program prints."""
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", program],
-        cwd=folder,
-        env=ENVIRONMENT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return done.stdout
-
-
 def test_the_ten_lines_make_an_agent_recover(tmp_path: Path) -> None:
     """A client that is away, then limited, then overflows: the call answers, and the log tells the chain."""
     assert len([line for line in BLOCKS[0].splitlines() if line.strip()]) <= 10
-    said = run(f"{STAGE}{BLOCKS[0]}\nprint(ask(messages), len(messages))", tmp_path)
+    said = run_example(f"{STAGE}{BLOCKS[0]}\nprint(ask(messages), len(messages))", tmp_path, ENVIRONMENT)
     answered, kept = re.findall(r"\d+", said)
     assert 90 < int(answered) == int(kept) < 120
     lines = [line for path in (tmp_path / "telemetry").iterdir() for line in path.read_bytes().splitlines()]
@@ -93,7 +81,7 @@ def test_the_ten_lines_make_an_agent_recover(tmp_path: Path) -> None:
 def test_the_examples_run(tmp_path: Path) -> None:
     """All blocks of the page, one after another, in one program."""
     assert len(BLOCKS) == 6
-    run(f"{STAGE}client.answers.clear()\n" + "\n".join(BLOCKS), tmp_path)
+    run_example(f"{STAGE}client.answers.clear()\n" + "\n".join(BLOCKS), tmp_path, ENVIRONMENT)
 
 
 @pytest.mark.parametrize("row", ROWS)

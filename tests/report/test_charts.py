@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import date, timedelta
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
-from analyzer.analysis import Overview, Table
+from analyzer.analysis import Overview, Table, table
 from analyzer.analysis.charts import (
     errors_timeline_chart,
     label,
@@ -22,6 +23,8 @@ from analyzer.analysis.charts import (
 )
 from analyzer.analysis.summary.spikes import Spikes
 from analyzer.classifier import REASONS
+from analyzer.errors import AnalyzerError
+from analyzer.store import Store
 
 Report = Callable[..., Overview]
 BUILDERS = [
@@ -72,6 +75,21 @@ def test_charts_have_titles_and_units(report: Report, query: str, build: Callabl
     assert layout.title.text
     assert layout.xaxis.title.text
     assert layout.yaxis.title.text or layout.yaxis.type == "category"
+
+
+@pytest.mark.parametrize(("query", "build"), [*BUILDERS, ("unknown-share", unknown_share_chart)])
+def test_charts_draw_what_a_store_answers(
+    memory: Store, samples: Path, query: str, build: Callable[[Any], Any]
+) -> None:
+    """The rows of a query draw as the report's table of it does; those of another one are refused with its name."""
+    memory.ingest([str(samples)])
+    rows = memory.query(query)
+    assert build(rows) == build(table(memory, query))
+    assert build(rows).data
+    assert build(rows.clear()).data == ()
+    with pytest.raises(AnalyzerError, match="nothing to draw without") as caught:
+        build(memory.query("overview-totals"))
+    assert f'store.query("{query}")' in str(caught.value.hint)
 
 
 @pytest.mark.parametrize(("query", "build"), BUILDERS)

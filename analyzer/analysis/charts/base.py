@@ -12,6 +12,10 @@ from datetime import date
 from typing import Any
 
 import plotly.graph_objects as go
+import polars as pl
+
+from analyzer.analysis.tables import Table
+from analyzer.errors import AnalyzerError
 
 MAX_DAYS = 366
 DAY_MILLISECONDS = 86_400_000
@@ -22,6 +26,18 @@ OTHER_STYLE = ("#5f6772", "")
 """A colour and the shape of a pattern."""
 _LONGEST_LABEL = 32
 _EPOCH = date(1970, 1, 1).toordinal()
+
+
+def rows_of(given: Table | pl.DataFrame, query: str, *columns: str) -> pl.DataFrame:
+    """The rows of a report's table, or of what a store answers to the query.
+
+    Raises:
+        AnalyzerError: they lack a column that is drawn.
+    """
+    rows = given.frame if isinstance(given, Table) else given
+    if missing := [name for name in columns if name not in rows.columns]:
+        raise AnalyzerError(f"nothing to draw without {', '.join(missing)}", f'give store.query("{query}")')
+    return rows
 
 
 def label(text: object) -> str:

@@ -7,8 +7,19 @@ from collections.abc import Mapping
 from datetime import date
 
 import plotly.graph_objects as go
+import polars as pl
 
-from analyzer.analysis.charts.base import MAX_DAYS, OTHER, OTHER_STYLE, day_axis, day_bars, finish, label, marker
+from analyzer.analysis.charts.base import (
+    MAX_DAYS,
+    OTHER,
+    OTHER_STYLE,
+    day_axis,
+    day_bars,
+    finish,
+    label,
+    marker,
+    rows_of,
+)
 from analyzer.analysis.tables import Table
 
 MAX_REASONS = 12
@@ -34,13 +45,14 @@ _OUTCOME_STYLES: dict[str, tuple[str, str]] = {
 }
 
 
-def errors_timeline_chart(table: Table) -> go.Figure:
-    """Errors by day, stacked by reason."""
-    days = sorted(set(table.frame["day"]))
+def errors_timeline_chart(given: Table | pl.DataFrame) -> go.Figure:
+    """Errors by day, stacked by reason; of `errors-timeline`."""
+    rows = rows_of(given, "errors-timeline", "day", "reason", "errors")
+    days = sorted(set(rows["day"]))
     kept = days[-MAX_DAYS:]
     counts: dict[str, Counter[date]] = defaultdict(Counter)
     strange: set[str] = set()
-    for row in table.frame.iter_rows(named=True):
+    for row in rows.iter_rows(named=True):
         if row["reason"] not in _REASON_STYLES:
             strange.add(row["reason"])
         if row["day"] >= kept[0]:
@@ -56,10 +68,11 @@ def errors_timeline_chart(table: Table) -> go.Figure:
     return figure
 
 
-def outcomes_chart(table: Table) -> go.Figure:
-    """Errors by reason, split by what became of them; callers added up."""
+def outcomes_chart(given: Table | pl.DataFrame) -> go.Figure:
+    """Errors by reason, split by what became of them, callers added up; of `errors-by-reason-caller-outcome`."""
+    rows = rows_of(given, "errors-by-reason-caller-outcome", "reason", "outcome", "errors")
     counts: dict[str, Counter[str]] = defaultdict(Counter)
-    for row in table.frame.iter_rows(named=True):
+    for row in rows.iter_rows(named=True):
         outcome = row["outcome"] if row["outcome"] in _OUTCOME_STYLES else OTHER
         counts[row["reason"] or "(none)"][outcome] += row["errors"]
     totals = {reason: outcomes.total() for reason, outcomes in counts.items()}
@@ -68,11 +81,12 @@ def outcomes_chart(table: Table) -> go.Figure:
     )
 
 
-def retries_chart(table: Table) -> go.Figure:
-    """Retry chains by reason, split by how they ended, with the share that recovered."""
+def retries_chart(given: Table | pl.DataFrame) -> go.Figure:
+    """Retry chains by reason, split by how they ended, with the share that recovered; of `retries-outcomes`."""
+    rows = rows_of(given, "retries-outcomes", "reason", "recovery_share", *_OUTCOME_STYLES)
     counts: dict[str, Counter[str]] = {}
     ends: dict[str, str] = {}
-    for row in table.frame.iter_rows(named=True):
+    for row in rows.iter_rows(named=True):
         reason = row["reason"] or "(none)"
         counts[reason] = Counter({outcome: row[outcome] for outcome in _OUTCOME_STYLES})
         share = row["recovery_share"]

@@ -6,8 +6,9 @@ from collections import Counter, defaultdict
 from datetime import date
 
 import plotly.graph_objects as go
+import polars as pl
 
-from analyzer.analysis.charts.base import HOVER_DAY, MAX_DAYS, day_axis, day_bars, finish, marker
+from analyzer.analysis.charts.base import HOVER_DAY, MAX_DAYS, day_axis, day_bars, finish, marker, rows_of
 from analyzer.analysis.tables import Table
 
 _TRIGGER_STYLES: dict[str, tuple[str, str]] = {
@@ -17,9 +18,10 @@ _TRIGGER_STYLES: dict[str, tuple[str, str]] = {
 }
 
 
-def relays_chart(by_day: Table) -> go.Figure:
-    """Hand-offs by day, stacked by what caused them, with the ones that were given up."""
-    rows = list(by_day.frame.iter_rows(named=True))
+def relays_chart(given: Table | pl.DataFrame) -> go.Figure:
+    """Hand-offs by day, stacked by what caused them, with the ones that were given up; of `relays-by-day`."""
+    drawn = rows_of(given, "relays-by-day", "day", "relays", "auto_relays", "manual_relays", "halted")
+    rows = list(drawn.iter_rows(named=True))
     kept = rows[-MAX_DAYS:]
     counts: dict[str, dict[date, int]] = defaultdict(dict)
     for row in kept:
@@ -54,9 +56,13 @@ def relays_chart(by_day: Table) -> go.Figure:
     return figure
 
 
-def utilization_chart(table: Table) -> go.Figure:
-    """How full the context was at hand-off, by what caused it: percent where logs say it, else tokens."""
-    rows = list(table.frame.iter_rows(named=True))
+def utilization_chart(given: Table | pl.DataFrame) -> go.Figure:
+    """How full the context was at hand-off, by what caused it: percent where logs say it, else tokens.
+
+    Of `relays-utilization`.
+    """
+    drawn = rows_of(given, "relays-utilization", "token_usage_percent", "pre_tokens", "trigger", "threshold_percent")
+    rows = list(drawn.iter_rows(named=True))
     by_percent = any(row["token_usage_percent"] is not None for row in rows)
     measure = "token_usage_percent" if by_percent else "pre_tokens"
     known = [row for row in rows if row[measure] is not None]

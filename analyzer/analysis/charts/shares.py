@@ -8,8 +8,10 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
+import polars as pl
 
-from analyzer.analysis.charts.base import GREY, HOVER_DAY, day_axis, finish, label
+from analyzer.analysis.charts.base import GREY, HOVER_DAY, day_axis, finish, label, rows_of
+from analyzer.analysis.tables import Table
 
 if TYPE_CHECKING:
     from analyzer.analysis.summary.spikes import Spikes  # Which draw themselves by this module.
@@ -22,12 +24,18 @@ _SPIKING = ("#d55e00", "#1a80c4", "#009e73", "#b8488a", "#b8860b", "#56b4e9")
 _SYMBOLS = ("diamond", "square", "triangle-up", "star", "cross", "hexagon")
 
 
-def unknown_share_chart(spikes: Spikes) -> go.Figure:
-    """Unknown share of errors by day: callers with a rise in colour, its days marked, all others in grey."""
+def unknown_share_chart(given: Spikes | Table | pl.DataFrame) -> go.Figure:
+    """Unknown share of errors by day: callers with a rise in colour, its days marked, all others in grey.
+
+    Of what `spikes` gives; rows of `unknown-share` alone know of no rise.
+    """
+    judged = None if isinstance(given, Table | pl.DataFrame) else given
+    share = given if isinstance(given, Table | pl.DataFrame) else given.share
     series: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for row in spikes.share.frame.iter_rows(named=True):
+    needed = ("day", "caller", "errors", "unknown_errors", "unknown_share")
+    for row in rows_of(share, "unknown-share", *needed).iter_rows(named=True):
         series[row["caller"]].append(row)
-    spiking = [caller for caller in spikes.callers if caller in series]
+    spiking = [caller for caller in judged.callers if caller in series] if judged else []
     others = sorted(
         series.keys() - set(spiking), key=lambda caller: (-sum(row["errors"] for row in series[caller]), caller)
     )
@@ -42,7 +50,7 @@ def unknown_share_chart(spikes: Spikes) -> go.Figure:
             _share_line(series[caller], caller, colour, 2.5, name=label(caller), shown=True, group=str(place))
         )
         # The tests count distinct errors, this line counts all: a mark stands on the line.
-        risen = {one.day for one in spikes.found if one.caller == caller}
+        risen = {one.day for one in (judged.found if judged else ()) if one.caller == caller}
         marked = [row for row in series[caller] if row["day"] in risen]
         if marked:
             figure.add_trace(_marks(marked, caller, colour, _SYMBOLS[place], str(place)))
