@@ -5,14 +5,33 @@ from __future__ import annotations
 import pytest
 
 from analyzer.analysis.detection import burst, crowd, relays, retries, settings, share
+from analyzer.analysis.detection.settings import Settings
 from analyzer.analysis.detection.statistics import baseline, noise
 from analyzer.analysis.nightly import calibration, detections, evidence, incidents
+from analyzer.analysis.rules import nearest, template_merging, unknowns
+from analyzer.classifier import fingerprint
+from analyzer.classifier.reading import facts
+from analyzer.classifier.rules import hearing, lint
+from analyzer.cli import sql
 from analyzer.cli import webhook as posting
+from analyzer.events import sanitize
+from analyzer.events.appending import appender
+from analyzer.importers import formats
+from analyzer.recovery import Backoff, Limits, RelaySettings
+from analyzer.recovery.context import conversation, media, sessions, strategies
+from analyzer.recovery.context.recovery import ContextSettings
+from analyzer.recovery.limits import exhaustion
+from analyzer.recovery.process import streams
+from analyzer.recovery.relay import checkpoint, command, config, monitor
+from analyzer.redaction import engine
 from analyzer.report.documents import prometheus, webhook
+from analyzer.report.terminal import unknowns as terminal
+from analyzer.store.db import lock
+from analyzer.store.ingest import blocks, discovery, identity, inputs
 from tests import REPOSITORY
 
 WORDS = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-DEFAULT = settings.Settings()
+DEFAULT, backoff, context, limits, relay = Settings(), Backoff(), ContextSettings(), Limits(), RelaySettings()
 STATED = {
     "reference/check.md": (
         f"{settings.RECENT_DAYS} days against {settings.BASELINE_DAYS}",
@@ -55,6 +74,78 @@ STATED = {
         f"interval at most {retries.NEVER_PAYS * 100:.0f} %",
         f"the lower end at least {retries.WOULD_PAY * 100:.0f} %",
     ),
+    "explanation/classifier.md": (
+        f"cut: messages at {facts.MESSAGE_CHARS:,} characters, streams at {facts.STREAM_CHARS:,}",
+        f"at most {facts.MAX_CAUSES} deep",
+        f"In a message of more than {hearing.LOOSE_CHARS} characters",
+    ),
+    "explanation/security.md": (
+        f"after {engine.MAX_SECRETS} secrets",
+        f"at most `--timeout` seconds ({sql.DEFAULT_SECONDS:g})",
+        f"A cut by `--limit` ({sql.DEFAULT_LIMIT:,} rows)",
+    ),
+    "how-to/nightly.md": (f"waits up to {WORDS[round(lock.PATIENCE_SECONDS)]} seconds for a writer",),
+    "how-to/recovery.md": (
+        f"`min({backoff.cap_seconds:g} s, {backoff.base_seconds * 1000:g} ms · 2ⁿ) · (1 ± {backoff.jitter * 100:g} %)`",
+        f"at the target ratio ({context.target_ratio:g}) of the limit",
+        (
+            f"cuts tool outputs over {context.truncate_over_chars:,} characters to their first "
+            f"{context.truncate_over_chars * strategies.KEPT_SHARE:,.0f}"
+        ),
+        f"keeps the task and the last {strategies.KEEP_LAST} messages",
+        f"keeps the task and the last {strategies.KEEP_RECENT} messages",
+        (
+            f"{WORDS[conversation.BYTES_PER_TOKEN]} bytes of UTF-8 a token, {media.MEDIA_TOKENS:,} for an attachment, "
+            f"{media.LOW_DETAIL_TOKENS} for an image"
+        ),
+        f"After {WORDS[context.max_attempts]} in a row that did not last",
+        (
+            f"by {WORDS[sessions.LASTING_ANSWERS]} answers, or when no overflow followed for "
+            f"{WORDS[round(context.lasting_seconds / 60)]} minutes"
+        ),
+    ),
+    "how-to/rules.md": (
+        f"more than {lint.MAX_RULE_SIZE:,} RE2 instructions, or all of them more than {lint.MAX_TOTAL_SIZE:,}",
+        f"In a message of more than {hearing.LOOSE_CHARS} characters",
+    ),
+    "how-to/run.md": (
+        f"Lines of more than {streams.MAX_LINE_BYTES >> 20} MiB pass through unread",
+        f"longer than `--max-wait` ({limits.max_wait_seconds:g} s)",
+        f"one more than {exhaustion.MAX_ABSENCE_DAYS} days ahead), it comes back after an hour",
+        f"else {config.DEFAULT_CONTEXT_WINDOW:,};",
+        f"`summarizer_token_cap` tokens ({relay.summarizer_token_cap:,})",
+        f"`checkpoint_token_cap` tokens ({relay.checkpoint_token_cap:,})",
+        f"| `threshold_percent` | {relay.threshold_percent:g} |",
+        f"the {monitor.MOST + 1}st hand-off of a step",
+        f"the next hand-off is due {monitor.PUT_OFF_PERCENT:g} points later",
+        f"It has {WORDS[round(command.TIMEOUT_SECONDS / 60)]} minutes",
+        f"estimated at {WORDS[checkpoint.CHARS_PER_TOKEN]} characters each",
+    ),
+    "how-to/unknowns.md": (
+        f"The first {fingerprint.MAX_CHARS:,} characters of a message make its template",
+        (
+            f"stand in that place: {template_merging.NEEDED[2]} where two constant words are left beside it, "
+            f"{template_merging.NEEDED[3]} where three to five are, {template_merging.NEEDED[6]} where six or more are"
+        ),
+        f"if {WORDS[template_merging.MIN_COVERING]} of its own words are constant",
+        f"(the latest {unknowns.MAX_MESSAGES})",
+        f"a likeness of at least {nearest.MIN_LIKENESS_FOR_REASON:g}, and {nearest.MIN_SHARE_FOR_REASON:.0%}",
+        f"more than {terminal.TREND_DAYS} days share bars",
+    ),
+    "reference/events.md": (
+        (
+            f"Texts end after {sanitize.MAX_TEXT:,} characters, lists and objects after {sanitize.MAX_ITEMS:,} items, "
+            f"nesting after {sanitize.MAX_LEVELS} levels"
+        ),
+        f"Over {appender.MAX_LINE_BYTES >> 20} MiB, a placeholder",
+        f"would grow over {appender.DEFAULT_MAX_BYTES >> 20} MiB",
+        f"at most {engine.MAX_SECRETS} secrets of a kind",
+        f"over the cap of {blocks.MAX_LINE >> 20} MiB",
+        f"its first {identity.FINGERPRINT_BYTES:,} bytes and the last {identity.MARK_BYTES:,}",
+        f"to more than {inputs.ANY_RATIO >> 20} MiB and {inputs.MAX_RATIO} times its size",
+        f"more than {discovery.DEEPEST} folders",
+    ),
+    "reference/formats.md": (f"its first {formats._LOOKED_AT} lines (of the first {formats.HEAD_BYTES >> 10} KiB)",),
 }
 
 
