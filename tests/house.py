@@ -1,9 +1,10 @@
-"""The house in figures, as `python -m tests.house`: modules a folder, and code of the package that nothing uses."""
+"""The house in figures, as `python -m tests.house`: modules a folder, names that two classes share, and unused code."""
 
 from __future__ import annotations
 
+import re
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 
 from vulture import Vulture
 
@@ -26,7 +27,7 @@ USED = (
 
 
 def main() -> int:
-    """Print both, and return 1 where a folder is too full or something is unused."""
+    """Print them, and return 1 where a folder is too full, a class has no name of its own or something is unused."""
     counts = Counter(path.parent for path in (REPOSITORY / "analyzer").rglob("*.py"))
     crowded = []
     for folder, count in sorted(counts.items()):
@@ -34,9 +35,18 @@ def main() -> int:
         print(f"{count:3}  {name}")
         if count > MOST_MODULES and name != "analyzer/cli":
             crowded.append(name)
-    unused = unused_code()
+    unused = [*shared_names(), *unused_code()]
     print(*(f"{name}: more than {MOST_MODULES} modules" for name in crowded), *unused, sep="\n")
     return bool(crowded or unused)
+
+
+def shared_names() -> list[str]:
+    """One line for each public name that two classes of the package have: who imports one may get the other."""
+    homes: dict[str, list[str]] = defaultdict(list)
+    for path in sorted((REPOSITORY / "analyzer").rglob("*.py")):
+        for name in re.findall(r"^class ([A-Za-z]\w*)", path.read_text("utf-8"), re.MULTILINE):
+            homes[name].append(path.relative_to(REPOSITORY).as_posix())
+    return [f"{name}: a class of {' and of '.join(found)}" for name, found in sorted(homes.items()) if len(found) > 1]
 
 
 def unused_code() -> list[str]:

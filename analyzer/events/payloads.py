@@ -78,7 +78,7 @@ class RetrySettled(TypedDict, total=False):
     """`iteration_budget` where no iteration was left for the next call; then `reason` is the errors' own."""
 
 
-class Relay(TypedDict, total=False):
+class RelayPayload(TypedDict, total=False):
     """`relay.triggered`, `.checkpointed`, `.resumed`, `.halted`, `.skipped`: the steps of one hand-off."""
 
     relay: str
@@ -103,7 +103,7 @@ class Relay(TypedDict, total=False):
     """What to do about a step that hands off often."""
 
 
-class ContextRecovery(TypedDict, total=False):
+class ContextPayload(TypedDict, total=False):
     """`context.recovered`, `context.unrecovered`: a conversation was made to fit again, or not."""
 
     strategy: str
@@ -185,13 +185,13 @@ EVENT_TYPES: dict[str, type[Any]] = {
     "error.classified": ErrorClassified,
     "retry.scheduled": RetryScheduled,
     "retry.settled": RetrySettled,
-    "relay.triggered": Relay,
-    "relay.checkpointed": Relay,
-    "relay.resumed": Relay,
-    "relay.halted": Relay,
-    "relay.skipped": Relay,
-    "context.recovered": ContextRecovery,
-    "context.unrecovered": ContextRecovery,
+    "relay.triggered": RelayPayload,
+    "relay.checkpointed": RelayPayload,
+    "relay.resumed": RelayPayload,
+    "relay.halted": RelayPayload,
+    "relay.skipped": RelayPayload,
+    "context.recovered": ContextPayload,
+    "context.unrecovered": ContextPayload,
     "agent.exhausted": AgentAvailability,
     "agent.restored": AgentAvailability,
     "budget.exhausted": BudgetExhausted,

@@ -49,34 +49,34 @@ class TypedEvents(ABC):
         """`retry.settled`."""
         return self.append("retry.settled", payload, session=session)
 
-    def relay_triggered(self, *, session: str | None = None, **payload: Unpack[payloads.Relay]) -> str | None:
+    def relay_triggered(self, *, session: str | None = None, **payload: Unpack[payloads.RelayPayload]) -> str | None:
         """`relay.triggered`."""
         return self.append("relay.triggered", payload, session=session)
 
-    def relay_checkpointed(self, *, session: str | None = None, **payload: Unpack[payloads.Relay]) -> str | None:
+    def relay_checkpointed(self, *, session: str | None = None, **payload: Unpack[payloads.RelayPayload]) -> str | None:
         """`relay.checkpointed`."""
         return self.append("relay.checkpointed", payload, session=session)
 
-    def relay_resumed(self, *, session: str | None = None, **payload: Unpack[payloads.Relay]) -> str | None:
+    def relay_resumed(self, *, session: str | None = None, **payload: Unpack[payloads.RelayPayload]) -> str | None:
         """`relay.resumed`."""
         return self.append("relay.resumed", payload, session=session)
 
-    def relay_halted(self, *, session: str | None = None, **payload: Unpack[payloads.Relay]) -> str | None:
+    def relay_halted(self, *, session: str | None = None, **payload: Unpack[payloads.RelayPayload]) -> str | None:
         """`relay.halted`."""
         return self.append("relay.halted", payload, session=session)
 
-    def relay_skipped(self, *, session: str | None = None, **payload: Unpack[payloads.Relay]) -> str | None:
+    def relay_skipped(self, *, session: str | None = None, **payload: Unpack[payloads.RelayPayload]) -> str | None:
         """`relay.skipped`."""
         return self.append("relay.skipped", payload, session=session)
 
     def context_recovered(
-        self, *, session: str | None = None, **payload: Unpack[payloads.ContextRecovery]
+        self, *, session: str | None = None, **payload: Unpack[payloads.ContextPayload]
     ) -> str | None:
         """`context.recovered`."""
         return self.append("context.recovered", payload, session=session)
 
     def context_unrecovered(
-        self, *, session: str | None = None, **payload: Unpack[payloads.ContextRecovery]
+        self, *, session: str | None = None, **payload: Unpack[payloads.ContextPayload]
     ) -> str | None:
         """`context.unrecovered`."""
         return self.append("context.unrecovered", payload, session=session)

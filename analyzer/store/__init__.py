@@ -14,7 +14,7 @@ from analyzer.store.query.catalogue import Query, catalogue, find
 from analyzer.store.query.human_times import moment, span
 from analyzer.store.store import Store, open_store
 from analyzer.store.upkeep.prune import Prune
-from analyzer.store.upkeep.quarantine import Retry
+from analyzer.store.upkeep.quarantine import QuarantineRetry
 from analyzer.store.upkeep.rebuild import Rebuild, rebuild
 from analyzer.store.verdicts.reclassify import Change, Reclassification
 
@@ -27,10 +27,10 @@ __all__ = [
     "IngestResult",
     "Problem",
     "Prune",
+    "QuarantineRetry",
     "Query",
     "Rebuild",
     "Reclassification",
-    "Retry",
     "Store",
     "Tally",
     "catalogue",

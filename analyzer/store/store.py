@@ -27,7 +27,7 @@ from analyzer.store.query.own_frames import checked_name, copied, visible
 from analyzer.store.shown import Shown, store_facts, views_frame
 from analyzer.store.upkeep.catching_up import catch_up
 from analyzer.store.upkeep.prune import Prune, apply_horizon, prune
-from analyzer.store.upkeep.quarantine import Retry, retry
+from analyzer.store.upkeep.quarantine import QuarantineRetry, retry
 from analyzer.store.verdicts.reclassify import Reclassification, reclassify, verdicts
 from analyzer.store.verdicts.rulesets import judge_history, keep_up
 
@@ -98,7 +98,7 @@ class Store(Shown):
             self._settle(result)
         return result
 
-    def retry_quarantine(self) -> Retry:
+    def retry_quarantine(self) -> QuarantineRetry:
         """Read again what is in quarantine. The store must be open for writing.
 
         Raises:
@@ -109,7 +109,7 @@ class Store(Shown):
             self._settle(result)
         return result
 
-    def _settle(self, result: IngestResult | Retry) -> None:
+    def _settle(self, result: IngestResult | QuarantineRetry) -> None:
         """What a store does with new events: those before its horizon go, the others are judged."""
         try:
             with transaction(self._connection):

@@ -53,7 +53,7 @@ _PARTS = re.compile(rf"(?ai)(\d+(?:\.\d+)?)[\t\n\f\r ]*({_UNIT})")
 _FACTORS = {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "秒": 1.0, "分": 60.0, "小": 3_600.0, "天": 86_400.0}
 
 
-class Clock(NamedTuple):
+class TimeOfDay(NamedTuple):
     """A time as clocks of a zone show it, with or without its day."""
 
     month: int | None
@@ -69,7 +69,7 @@ class Reset(NamedTuple):
 
     seconds: float | None = None
     moment: datetime | None = None
-    clock: Clock | None = None
+    clock: TimeOfDay | None = None
 
 
 NOTHING = Reset()
@@ -129,7 +129,7 @@ def from_text(text: bytes) -> Reset:
     return NOTHING if seconds is None and moment is None and clock is None else Reset(seconds, moment, clock)
 
 
-def resolve(clock: Clock, at: datetime) -> datetime | None:
+def resolve(clock: TimeOfDay, at: datetime) -> datetime | None:
     """The next time after `at` that clocks of the zone show this; None where the zone or the day does not exist."""
     aware = at if at.tzinfo is not None else at.replace(tzinfo=UTC)
     zone = _zone(clock.zone, aware)
@@ -166,7 +166,7 @@ def _moment(found: Mapping[int, Any]) -> datetime | None:
     return _iso(f"{match[1].decode()}T{match[2].decode()}", match[3].decode() if match[3] is not None else "")
 
 
-def _clock(match: Any) -> Clock | None:
+def _clock(match: Any) -> TimeOfDay | None:
     half, word, month, day = match[5], match[8], match[1], match[2]
     if word is not None:
         hour, minute = (0 if word.lower() == b"midnight" else 12), 0
@@ -186,7 +186,7 @@ def _clock(match: Any) -> Clock | None:
         number = _MONTHS.index(name) + 1
     zone = match[9]
     named = zone.decode("ascii", "replace") if zone is not None else "UTC" if match[10] is not None else ""
-    return Clock(number, int(day) if day is not None else None, hour, minute, named)
+    return TimeOfDay(number, int(day) if day is not None else None, hour, minute, named)
 
 
 def _zone(name: str, at: datetime) -> tzinfo | None:

@@ -21,7 +21,7 @@ from analyzer.recovery.context.conversation import (
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class MessageTurn:
     """From one message of the user to the next: what was asked, the steps, the answer."""
 
     messages: frozenset[int]
@@ -32,7 +32,7 @@ class Turn:
     """What can go while the turn stays, oldest first: a call with its results, a word between two others."""
 
 
-def turns_of(messages: Messages) -> list[Turn]:
+def turns_of(messages: Messages) -> list[MessageTurn]:
     """The turns, oldest first."""
     turns: list[list[range]] = []
     for atom in _atoms(messages):
@@ -72,7 +72,7 @@ def removable(messages: Messages, weights: list[float], need: float, keep: Abstr
     return gone
 
 
-def _turn(messages: Messages, atoms: list[range]) -> Turn:
+def _turn(messages: Messages, atoms: list[range]) -> MessageTurn:
     opener = atoms[0][0] if _opens(messages, atoms[0]) else None
     inner = atoms if opener is None else atoms[1:]
     steps = []
@@ -81,7 +81,7 @@ def _turn(messages: Messages, atoms: list[range]) -> Turn:
         if role_of(messages[atom[0]]) == "assistant" and role_of(messages[following[0]]) == "assistant":
             steps.append(frozenset(index for index in atom if not is_system(messages[index])))
     everything = (index for atom in atoms for index in atom if not is_system(messages[index]))
-    return Turn(frozenset(everything), opener, tuple(steps))
+    return MessageTurn(frozenset(everything), opener, tuple(steps))
 
 
 def _opens(messages: Messages, atom: range) -> bool:

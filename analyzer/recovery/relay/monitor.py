@@ -14,7 +14,7 @@ from typing import Any
 from analyzer.errors import AnalyzerError
 from analyzer.events import EventLog
 from analyzer.events.ids import new_id
-from analyzer.events.payloads import Relay as RelayPayload
+from analyzer.events.payloads import RelayPayload
 from analyzer.recovery.relay import checkpoint as documents
 from analyzer.recovery.relay import extract as relay_extract
 from analyzer.recovery.relay.checkpoint import Checkpoint

@@ -9,7 +9,7 @@ import os
 
 from analyzer.report.cells import count, counted
 from analyzer.report.escape import terminal_safe
-from analyzer.store import IngestResult, Prune, Rebuild, Retry
+from analyzer.store import IngestResult, Prune, QuarantineRetry, Rebuild
 
 MAX_VANISHED = 5
 """Logs that are gone which the summary of a rebuild names."""
@@ -97,7 +97,7 @@ def render_prune(result: Prune, *, files: bool) -> str:
     return "\n".join(lines)
 
 
-def render_retry(result: Retry) -> str:
+def render_retry(result: QuarantineRetry) -> str:
     """What became of the lines in quarantine."""
     lines = [
         f"{counted(result.mended, 'line')} of {result.tried:,} can be read now: {counted(result.events, 'new event')}.",

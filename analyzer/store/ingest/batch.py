@@ -13,7 +13,7 @@ from analyzer.events.ids import new_id
 from analyzer.events.recorded import Recorded, recorded
 from analyzer.events.rows import Rows
 from analyzer.store.ingest.accounting import Tally
-from analyzer.store.ingest.identity import Checkpoint
+from analyzer.store.ingest.identity import SourceCheckpoint
 from analyzer.store.ingest.staging import SMALL, STAGED, Heap, placed, staged
 
 MAX_EVENTS = 240_000
@@ -34,7 +34,7 @@ KEPT_BYTES = KEPT_TEXT * 8
 class Progress:
     """One source in one run."""
 
-    checkpoint: Checkpoint
+    checkpoint: SourceCheckpoint
     codec: str = "plain"
     status: str = "read"
     detail: str | None = None
@@ -47,7 +47,7 @@ class Progress:
     pending_bytes: int = 0
     retracted_bytes: int = 0
     """Length of a torn last line that is in quarantine and is read again."""
-    kept: Checkpoint | None = None
+    kept: SourceCheckpoint | None = None
     """The checkpoint that was last handed over to be saved."""
 
 
@@ -69,7 +69,7 @@ class SourceChange:
     """Where one source stands at the end of a batch, and what reading on to there gave."""
 
     progress: Progress
-    checkpoint: Checkpoint
+    checkpoint: SourceCheckpoint
     gained: Tally
     status: str
     detail: str | None
@@ -121,7 +121,7 @@ class Batch:
         """Save this source's figures and checkpoint with the batch."""
         self._touched[progress.checkpoint.source_id] = progress
 
-    def note(self, checkpoint: Checkpoint) -> None:
+    def note(self, checkpoint: SourceCheckpoint) -> None:
         """Save what has become of a source in which nothing is read."""
         if checkpoint.source_id not in self._touched:
             self.touch(
@@ -134,7 +134,7 @@ class Batch:
                 )
             )
 
-    def forget(self, checkpoint: Checkpoint) -> None:
+    def forget(self, checkpoint: SourceCheckpoint) -> None:
         """Take back what was saved of a source that was only looked at."""
         self._forgotten.append(checkpoint.source_id)
 

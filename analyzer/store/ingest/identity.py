@@ -26,7 +26,7 @@ _MOST_ENDS = 16
 
 
 @dataclass(slots=True, eq=False)
-class Checkpoint:
+class SourceCheckpoint:
     """How far one source has been read."""
 
     source_id: int
@@ -95,12 +95,12 @@ class _Alike:
     """Sources that begin with the same bytes, found by their last ones."""
 
     def __init__(self) -> None:
-        self._by_end: dict[tuple[int, int, str], list[Checkpoint]] = {}
+        self._by_end: dict[tuple[int, int, str], list[SourceCheckpoint]] = {}
         self._ends: list[tuple[int, int]] = []
         """Offset and length of the marks, ascending; sorted when they are asked for."""
         self._sorted = True
 
-    def add(self, checkpoint: Checkpoint) -> None:
+    def add(self, checkpoint: SourceCheckpoint) -> None:
         """One more."""
         end = checkpoint.offset, checkpoint.mark_length
         same = self._by_end.setdefault((*end, checkpoint.mark), [])
@@ -109,7 +109,7 @@ class _Alike:
             self._sorted = False
         same.append(checkpoint)
 
-    def moved_to(self, source: Input) -> Checkpoint | None:
+    def moved_to(self, source: Input) -> SourceCheckpoint | None:
         """One that the input begins with, and whose own path no longer holds it.
 
         Of very many, those that were read furthest are looked at: as much of the input as reading it would be. One that
@@ -137,14 +137,14 @@ class _Alike:
 class Known:
     """All checkpoints, found by path or by how their content begins."""
 
-    def __init__(self, checkpoints: Iterable[Checkpoint]) -> None:
+    def __init__(self, checkpoints: Iterable[SourceCheckpoint]) -> None:
         self._last_id = 0
-        self._by_path: dict[str, list[Checkpoint]] = {}
+        self._by_path: dict[str, list[SourceCheckpoint]] = {}
         self._by_start: dict[int, dict[str, _Alike]] = {}
         for checkpoint in checkpoints:
             self.add(checkpoint)
 
-    def add(self, checkpoint: Checkpoint) -> None:
+    def add(self, checkpoint: SourceCheckpoint) -> None:
         """One more; found by its path from now on, and by its content from the next run on."""
         self._last_id = max(self._last_id, checkpoint.source_id)
         self._by_path.setdefault(checkpoint.path, []).append(checkpoint)
@@ -161,9 +161,9 @@ class Known:
         """0 for a new path, one more than ever before for a path whose content was rewritten."""
         return max((checkpoint.generation for checkpoint in self._by_path.get(path, ())), default=-1) + 1
 
-    def replaced(self, source: Input) -> list[tuple[Checkpoint, str]]:
+    def replaced(self, source: Input) -> list[tuple[SourceCheckpoint, str]]:
         """Sources that this path held until now, and what happened to them: another content stands in their place."""
-        found: list[tuple[Checkpoint, str]] = []
+        found: list[tuple[SourceCheckpoint, str]] = []
         for checkpoint in self._by_path.get(source.path, ()):
             if checkpoint.incident in {"truncated", "rewritten"} or not checkpoint.offset:
                 continue
@@ -171,7 +171,7 @@ class Known:
             found.append((checkpoint, "truncated" if shorter else "rewritten"))
         return found
 
-    def vanished(self) -> list[tuple[Checkpoint, str]]:
+    def vanished(self) -> list[tuple[SourceCheckpoint, str]]:
         """Sources that are no longer there, whose last line was never read to its end."""
         return [
             (checkpoint, "vanished")
@@ -184,7 +184,7 @@ class Known:
             and not os.path.lexists(on_disk(checkpoint.path))
         ]
 
-    def locate(self, source: Input) -> tuple[Checkpoint | None, bool]:
+    def locate(self, source: Input) -> tuple[SourceCheckpoint | None, bool]:
         """The checkpoint of this input, or None for one that has to be read from its start; and whether it has moved.
 
         A moved source takes the new path. A file that was rewritten under its name is another source: the former one
@@ -211,7 +211,7 @@ def digest(data: bytes) -> str:
     return sha256(data).hexdigest()
 
 
-def _gone(checkpoint: Checkpoint) -> bool:
+def _gone(checkpoint: SourceCheckpoint) -> bool:
     """Whether the path that it was read from no longer holds it; a copy leaves the original where it was."""
     if checkpoint.path == STDIN:
         return True

@@ -23,7 +23,7 @@ from analyzer.store.ingest.accounting import AccountingError, Tally
 from analyzer.store.ingest.batch import Batch, Progress
 from analyzer.store.ingest.decoding import SecondProcess
 from analyzer.store.ingest.discovery import STDIN, Found, Problem, discover
-from analyzer.store.ingest.identity import Checkpoint, Known
+from analyzer.store.ingest.identity import Known, SourceCheckpoint
 from analyzer.store.ingest.inputs import Input
 from analyzer.store.ingest.pipeline import Pipeline, Reopen
 from analyzer.store.ingest.source import SourceRun
@@ -152,7 +152,7 @@ class _Run:
         self._known, self._pipeline, self._second, self._result = known, pipeline, second, result
         self._journal_parts = journal_parts
         self._batch = Batch()
-        self._replaced: dict[int, tuple[Checkpoint, str]] = {}
+        self._replaced: dict[int, tuple[SourceCheckpoint, str]] = {}
 
     def save(self) -> None:
         """Hand over what was read."""
@@ -209,7 +209,7 @@ class _Run:
         if self._batch.full:
             self.save()
 
-    def _seen(self, checkpoint: Checkpoint, source: Input, *, moved: bool) -> None:
+    def _seen(self, checkpoint: SourceCheckpoint, source: Input, *, moved: bool) -> None:
         """Nothing to read; the row is saved all the same where the file has moved."""
         self._result.unchanged += 1
         progress = Progress(checkpoint, source.codec, checkpoint.status, checkpoint.detail)
@@ -220,11 +220,11 @@ class _Run:
         if moved:
             self._batch.touch(progress)
 
-    def _new(self, source: Input) -> Checkpoint:
+    def _new(self, source: Input) -> SourceCheckpoint:
         for former, incident in self._known.replaced(source):
             self._replaced[former.source_id] = former, incident
         generation = self._known.next_generation(source.path)
-        checkpoint = Checkpoint(self._known.next_id(), source.path, generation=generation)
+        checkpoint = SourceCheckpoint(self._known.next_id(), source.path, generation=generation)
         self._known.add(checkpoint)
         return checkpoint
 
@@ -234,21 +234,21 @@ def _readable(name: str) -> bool:
     return known is not None and known.reader is not None
 
 
-def _still(checkpoint: Checkpoint) -> bool:
+def _still(checkpoint: SourceCheckpoint) -> bool:
     """Whether a file that has not changed needs no second look: it was read, or still cannot be."""
     return checkpoint.status != "unsupported" or not _readable(checkpoint.format)
 
 
-def checkpoints(connection: duckdb.DuckDBPyConnection) -> list[Checkpoint]:
+def checkpoints(connection: duckdb.DuckDBPyConnection) -> list[SourceCheckpoint]:
     """How far each source has been read."""
     rows = connection.execute(
         "select source_id, path, format, fingerprint, fingerprint_length, mark, mark_length, read_bytes, read_lines,"
         " size, mtime_ns, ctime_ns, generation, state, line_open, torn_bytes, pending_bytes, status, detail, incident,"
         " codec from internal.source_v1 order by source_id"
     ).fetchall()
-    known: list[Checkpoint] = []
+    known: list[SourceCheckpoint] = []
     for row in rows:
-        checkpoint = Checkpoint(*row[:13])
+        checkpoint = SourceCheckpoint(*row[:13])
         checkpoint.state = msgspec.json.decode(row[13] or "{}")
         checkpoint.line_open, checkpoint.torn_bytes, checkpoint.pending_bytes = row[14:17]
         checkpoint.status, checkpoint.detail, checkpoint.incident, checkpoint.codec = row[17:]

@@ -14,7 +14,7 @@ from analyzer.importers import FORMATS
 from analyzer.store.db.connection import connect_plain, first_line
 from analyzer.store.db.lock import patiently
 from analyzer.store.ingest.blocks import lengths_of
-from analyzer.store.ingest.identity import Checkpoint
+from analyzer.store.ingest.identity import SourceCheckpoint
 from analyzer.store.ingest.inputs import Input
 
 FORMER = "analyzer_former"
@@ -63,13 +63,13 @@ class Former:
         ).fetchall()
         return sorted(str(row[0]) for row in rows)
 
-    def sources(self) -> list[Checkpoint]:
+    def sources(self) -> list[SourceCheckpoint]:
         """How far each source had been read, as much of it as tells whether it is still there."""
         names = ("source_id", "path", "generation", "fingerprint", "fingerprint_length", "mark", "mark_length")
         rows = self._connection.execute(
             f"select {', '.join(names)}, read_bytes from {FORMER}.internal.source_v1 order by source_id"  # noqa: S608
         ).fetchall()
-        return [Checkpoint(**dict(zip(names, row[:-1], strict=True)), offset=row[-1]) for row in rows]
+        return [SourceCheckpoint(**dict(zip(names, row[:-1], strict=True)), offset=row[-1]) for row in rows]
 
     def _taken_over(self, table: str) -> str:
         """The columns of the former table as the new one wants them: what it did not have yet is nothing, or null."""

@@ -24,7 +24,7 @@ from analyzer.store.db.paths import kept, on_disk
 from analyzer.store.db.replacement import sync
 from analyzer.store.decisions import DECIDED, DECISIONS, decide
 from analyzer.store.ingest.blocks import Blocks
-from analyzer.store.ingest.identity import Checkpoint
+from analyzer.store.ingest.identity import SourceCheckpoint
 from analyzer.store.ingest.inputs import Input
 from analyzer.store.ingest.run import checkpoints
 from analyzer.store.journal import journal_of
@@ -156,9 +156,9 @@ def _set_horizon(connection: duckdb.DuckDBPyConnection, before: datetime) -> Non
 
 def _old_parts(
     connection: duckdb.DuckDBPyConnection, before: datetime, store_path: str, result: Prune
-) -> tuple[list[Checkpoint], list[str]]:
+) -> tuple[list[SourceCheckpoint], list[str]]:
     """Sources and parts of the journal whose files may go; the others of days before are in `kept_files`."""
-    native: list[Checkpoint] = []
+    native: list[SourceCheckpoint] = []
     rejects = {row[0] for row in connection.execute("select distinct source_id from internal.quarantine_v1").fetchall()}
     for checkpoint in checkpoints(connection):
         if checkpoint.format != "analyzer" or not _may_be_old(checkpoint.path, before):
@@ -221,12 +221,12 @@ def _events(path: str) -> Iterator[Event | None]:
             yield None
 
 
-def _wholly_read(checkpoint: Checkpoint) -> bool:
+def _wholly_read(checkpoint: SourceCheckpoint) -> bool:
     with Input(checkpoint.path) as source:
         return checkpoint.status == "read" and checkpoint.offset == source.size and checkpoint.fits(source)
 
 
-def _delete(native: list[Checkpoint], parts: list[str], journal: EventLog | None) -> None:
+def _delete(native: list[SourceCheckpoint], parts: list[str], journal: EventLog | None) -> None:
     """The files, once more only if nobody writes to them; decisions move to the end of the journal before."""
     for path in parts:
         kept = [event for event in _events(path) if event is not None and event.type in DECISIONS]

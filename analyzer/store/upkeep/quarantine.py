@@ -23,7 +23,7 @@ from analyzer.store.db.connection import connect, store_errors, transaction
 from analyzer.store.db.frames import register, to_frame
 from analyzer.store.db.lock import MEMORY
 from analyzer.store.ingest.blocks import lengths_of
-from analyzer.store.ingest.identity import Checkpoint
+from analyzer.store.ingest.identity import SourceCheckpoint
 from analyzer.store.ingest.inputs import Input
 from analyzer.store.ingest.run import checkpoints, ingest
 from analyzer.store.ingest.statements import OTHER_CONTENT
@@ -37,7 +37,7 @@ _FATES = (
 
 
 @dataclass(slots=True)
-class Retry:
+class QuarantineRetry:
     """What became of the rejects."""
 
     tried: int = 0
@@ -60,13 +60,13 @@ class Retry:
         return {"schema": "analyzer.quarantine-retry/1", **asdict(self)}
 
 
-def retry(connection: duckdb.DuckDBPyConnection, *, store_path: str) -> Retry:
+def retry(connection: duckdb.DuckDBPyConnection, *, store_path: str) -> QuarantineRetry:
     """Read every reject again whose file is still there.
 
     Raises:
         StoreError: the store or its journal cannot be written; what was mended before is kept.
     """
-    result = Retry()
+    result = QuarantineRetry()
     held = connection.execute(
         "select source_id, count(*) from internal.quarantine_v1 group by source_id order by source_id"
     ).fetchall()
@@ -85,7 +85,7 @@ def retry(connection: duckdb.DuckDBPyConnection, *, store_path: str) -> Retry:
     return result
 
 
-def _still_there(checkpoint: Checkpoint) -> bool:
+def _still_there(checkpoint: SourceCheckpoint) -> bool:
     try:
         with Input(checkpoint.path) as source:
             return checkpoint.fits(source)
@@ -101,11 +101,11 @@ class _Source:
         connection: duckdb.DuckDBPyConnection,
         trial: duckdb.DuckDBPyConnection,
         journal: EventLog | None,
-        checkpoint: Checkpoint,
+        checkpoint: SourceCheckpoint,
     ) -> None:
         self._connection, self._trial, self._journal, self._checkpoint = connection, trial, journal, checkpoint
 
-    def mend(self, result: Retry) -> None:
+    def mend(self, result: QuarantineRetry) -> None:
         """Move over what can be read now."""
         read = self._trial.execute("select format, read_bytes from internal.source_v1").fetchall()
         if not read or read[0][0] != self._checkpoint.format:

@@ -22,7 +22,7 @@ from analyzer.store.db.paths import kept
 from analyzer.store.db.replacement import aside_of, complete_replacement, discard_work, files_of, replace_store, work_of
 from analyzer.store.decisions import as_decided
 from analyzer.store.ingest.discovery import STDIN, Problem, discover
-from analyzer.store.ingest.identity import Checkpoint, Known
+from analyzer.store.ingest.identity import Known, SourceCheckpoint
 from analyzer.store.ingest.inputs import Input
 from analyzer.store.ingest.run import ingest
 from analyzer.store.journal import journal_of, parts_of
@@ -203,7 +203,7 @@ class _Work:
         self._below = {kept(name): folder for name, folder in found.below.items()}
         return [kept(name) for name in found.files if name != STDIN]
 
-    def _adopt(self, former: Former, known: list[Checkpoint], matched: Matched) -> None:
+    def _adopt(self, former: Former, known: list[SourceCheckpoint], matched: Matched) -> None:
         read = {str(row[0]) for row in self._connection.execute("select path from internal.source_v1").fetchall()}
         again = {name: item.source_id for name, item in matched.readable.items() if name in read}
         numbers = set(again.values())
@@ -229,13 +229,13 @@ class _Work:
 class Matched:
     """What of the known sources is still there."""
 
-    readable: dict[str, Checkpoint]
+    readable: dict[str, SourceCheckpoint]
     """Those to read again, by the path to read them from, in the order they were first met."""
-    vanished: list[Checkpoint]
+    vanished: list[SourceCheckpoint]
     """Those whose content is at none of the paths."""
 
 
-def match(known: list[Checkpoint], files: list[str]) -> Matched:
+def match(known: list[SourceCheckpoint], files: list[str]) -> Matched:
     """Find the known sources under their own paths, and those that were renamed among `files`."""
     found: dict[int, str] = {}
     there: set[int] = set()
@@ -264,7 +264,7 @@ def match(known: list[Checkpoint], files: list[str]) -> Matched:
     return Matched(readable, [item for item in known if item.source_id not in there])
 
 
-def _fits(checkpoint: Checkpoint) -> bool:
+def _fits(checkpoint: SourceCheckpoint) -> bool:
     if checkpoint.path == STDIN:
         return False
     try:
