@@ -152,6 +152,17 @@ def test_examples_of_pages_with_python_run(name: str, tmp_path: Path) -> None:
     run_example("\n".join(blocks(page, "python")), tmp_path, ENVIRONMENT)
 
 
+def test_examples_are_typed(tmp_path: Path) -> None:
+    """A strict type checker finds nothing in the examples of a page; nobody copies an error from there."""
+    pages = ["README.md", *WITH_PYTHON]
+    for number, name in enumerate(pages):
+        (tmp_path / f"page_{number}.py").write_text("\n".join(blocks(text_of(name), "python")), "utf-8")
+    command = [sys.executable, "-m", "mypy", "--config-file", "pyproject.toml", str(tmp_path)]
+    done = subprocess.run(command, cwd=REPOSITORY, env=ENVIRONMENT, text=True, capture_output=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert f"in {len(pages)} source files" in done.stdout
+
+
 @pytest.mark.parametrize(
     "loop",
     ["for one in []:\n    one.name", "names = [one.name for one in ()]", "def f():\n    for one in 'x': one.name"],
