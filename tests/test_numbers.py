@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import pytest
 
 from analyzer.analysis.detection import burst, crowd, relays, retries, settings, share
+from analyzer.analysis.detection.finding import Detection
 from analyzer.analysis.detection.settings import Settings
 from analyzer.analysis.detection.statistics import baseline, noise
+from analyzer.analysis.kinds import severity
 from analyzer.analysis.nightly import calibration, detections, evidence, incidents
 from analyzer.analysis.rules import nearest, template_merging, unknowns
 from analyzer.classifier import fingerprint
@@ -32,11 +36,24 @@ from tests import REPOSITORY
 
 WORDS = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 DEFAULT, backoff, context, limits, relay = Settings(), Backoff(), ContextSettings(), Limits(), RelaySettings()
+
+
+def of(**figures: float) -> Detection:
+    """A day's detection with these figures."""
+    return Detection(day=date(2026, 11, 9), caller="probe", finding="spike", **figures)  # type: ignore[arg-type]
+
+
+COUNTS = range(1, 100)
+FIRST_CRITICAL = next(n for n in COUNTS if severity.of_rise(of(sessions=n, observed=0.25, expected=0.2)) == "critical")
+FIRST_WARNING = next(n for n in COUNTS if severity.of_message(of(sessions=n)) == "warning")
 STATED = {
     "reference/check.md": (
         f"{settings.RECENT_DAYS} days against {settings.BASELINE_DAYS}",
-        f"{WORDS[incidents.QUIET_DAYS]} days with errors of that caller and without it",
-        f"{WORDS[settings.ACCEPT_DAYS // 7]} weeks old, and from now on the normal",
+        f"{WORDS[incidents.QUIET_DAYS]} days the caller had errors and this was not among them",
+        f"it is {WORDS[settings.ACCEPT_DAYS // 7]} weeks old, and from now on the normal",
+        f"critical where {FIRST_CRITICAL} sessions or more show it and the share is 25%",
+        f"warning from {FIRST_WARNING} sessions",
+        f"warning from a divergence of {severity.GREAT_DIVERGENCE:g} bits",
         f"repeats one message {burst.MIN_REPEATS} times or more",
         f"at {detections.FALSE_DISCOVERY_RATE:.0%} (shares and messages: {DEFAULT.false_discovery_rate:.1%})",
         f"{calibration.MEASURED_DAYS} days, whole callers up to {calibration.SAMPLE} caller-days",
@@ -147,6 +164,15 @@ STATED = {
     ),
     "reference/formats.md": (f"its first {formats._LOOKED_AT} lines (of the first {formats.HEAD_BYTES >> 10} KiB)",),
 }
+
+
+def test_a_rise_is_critical_where_the_page_says() -> None:
+    """From a quarter on, or from five times the expected share on, which is taken as 1 % at least."""
+    many = {"sessions": FIRST_CRITICAL}
+    assert severity.of_rise(of(**many, observed=0.24, expected=0.05)) == "warning"
+    assert severity.of_rise(of(**many, observed=0.24, expected=0.048)) == "critical"
+    assert severity.of_rise(of(**many, observed=0.05, expected=0.0)) == "critical"
+    assert severity.of_rise(of(**many, observed=0.049, expected=0.0)) == "warning"
 
 
 @pytest.mark.parametrize(("page", "said"), [(page, said) for page, rows in STATED.items() for said in rows])
