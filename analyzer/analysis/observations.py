@@ -1,4 +1,4 @@
-"""What detection looks at: small frames out of the store, as today's rules judge all of history."""
+"""`Observations`: the frames that detection is worked out from, with all of history judged by one ruleset."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Observations:
     """History up to the end of one day. Each frame has the rows of the catalogue's query of its name."""
 
     night: date
-    """The last day that is in it."""
+    """The last day of it."""
     timezone: str
     ruleset: str | None
     """Digest of the ruleset that judged; None for the active one, or for what was recorded where none is."""

@@ -1,4 +1,4 @@
-"""One session that says the same thing over and over: a finding of its own, which no share should move."""
+"""The test for bursts: one session that repeats one message many times, which no share should move."""
 
 from __future__ import annotations
 

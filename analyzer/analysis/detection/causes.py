@@ -1,4 +1,4 @@
-"""Three drifts that look alike in a chart and ask for different people: traffic, classifier, wording."""
+"""The tests that tell three drifts apart, which look alike in a chart: of traffic, of the classifier, of wording."""
 
 from __future__ import annotations
 
@@ -30,13 +30,15 @@ def causes(errors: pl.DataFrame, *, day: date, caller: str | None = None, alpha:
 
     `errors`: one row a (session, template): `period` (`before` or `after`), `session`, `template`, `reason` and
     `rule` (null where none matched) under today's ruleset, `old_reason` under the one it was first judged with
-    (null: not known).
+    (null: not known). Where one period has no error, nothing is found.
 
     classifier: the same facts got other verdicts (`scope` is `old → new`, `observed` the share of groups that flipped).
     traffic: judged by one and the same ruleset, the mix of reasons differs (session test of `reason_test`).
     wording: a template new in its reason (`scope` is the reason), or a rule (`scope`) that matched before and no
     longer does although its caller's traffic goes on, while new unknown templates came.
     """
+    if errors["period"].n_unique() < 2:
+        return frame([])
     distinct = errors.select(_COLUMNS).unique().sort(_COLUMNS, nulls_last=True)
     found = [*_classifier(distinct, day, caller), *_traffic(distinct, day, caller, alpha)]
     return frame([*found, *_wording(distinct, day, caller, alpha)])

@@ -1,7 +1,7 @@
-"""Callers that were there on one day alone, where there are very many of them: counted, not watched.
+"""The crowd: callers with errors on one day alone. Where there are very many, they are counted instead of watched.
 
-Such a caller can show nothing by itself. What it says of the fleet (its share, and how much days differ) is the same
-as that of every other one with the same counts.
+Such a caller cannot have a finding. For the fleet (its share, and how much days differ) all of them with the same
+counts are alike, so the number of them is enough.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ class Crowd:
     callers: int = 0
     """Of the days so far."""
     noise_total: list[float] = field(default_factory=lambda: [0.0] * len(DAY_NOISES))
-    """As in `History`, of all of them together."""
+    """As in `History`, summed over the crowd."""
     _unheard: dict[int, list[float]] = field(default_factory=dict)
 
     def between(self, first: int, last: int) -> Counter[Counts]:
-        """How many callers of these days had such counts."""
+        """The number of callers with each counts, over the days from first to last."""
         found: Counter[Counts] = Counter()
         for day, counts in self.days.items():
             if first <= day <= last:
@@ -53,7 +53,7 @@ class Crowd:
         return found
 
     def today(self, day: int) -> int:
-        """How many there are on this day."""
+        """The number of callers on this day."""
         return sum(self.days.get(day, {}).values())
 
     def hear_noise(self, day: int) -> None:
@@ -63,7 +63,7 @@ class Crowd:
             self.noise_total = [total + part for total, part in zip(self.noise_total, evidence, strict=True)]
 
     def settle(self, day: int, prior: Prior, *, fleet: bool) -> None:
-        """Takes the callers of a day in; what they teach about noise is measured against the fleet alone."""
+        """Adds the callers of a day; their evidence of noise is measured against the fleet, as they have no history."""
         of_day: Mapping[Counts, int] = self.days.get(day, {})
         self.callers += sum(of_day.values())
         if not (fleet and of_day):

@@ -1,4 +1,4 @@
-"""All callers, night after night: the frames of daily counts in, findings out.
+"""`detect`: the tests of unknown shares and new messages over all callers, night after night.
 
 Each day is judged from that day and the days before it alone, so a night judged again says the same.
 """

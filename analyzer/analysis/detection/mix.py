@@ -1,4 +1,4 @@
-"""A share of the fleet that moved: did its callers get worse, or did the worse ones get busier?"""
+"""The change of a pooled share, taken apart: by members whose own share changed, and by members that got busier."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Did the mix of reasons change? A test on sessions, and how large the change is.
+"""The test for a change of the mix of reasons between two periods, on sessions, and the size of the change.
 
 Each session counts a reason once: errors of one session are no independent votes, and chi-square on raw events fires on
 nothing. Where counts are small, sessions are shuffled between the two periods instead of trusting the chi-square.

@@ -1,6 +1,6 @@
-"""Hand-offs to a fresh context: more of them than the same caller and step had on days alike.
+"""The test of hand-offs to a fresh context: more of them than the same caller and step had on similar days before.
 
-A rate without a denominator: exposure is what the caller was at work, in sessions (or hours), given with the counts.
+Hand-offs are counted against exposure, the sessions (or hours) that the caller was at work, given with the counts.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def relay_frequency(relays: pl.DataFrame, alpha: float = 0.001) -> pl.DataFrame:
 
 
 def relay_days(relays: pl.DataFrame, alpha: float = 0.001) -> pl.DataFrame:
-    """Every day of each caller and step, as its days before lead one to expect it; columns of `relays` summed.
+    """Every day of each caller and step, with what the days before it lead one to expect; columns of `relays` summed.
 
     Beside them `most` (hand-offs of one session), `p_value`, `expected` and `high` (all three null with too little
     history; see `rate_tail`), and `found`: whether the day is a finding.

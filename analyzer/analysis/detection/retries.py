@@ -1,4 +1,4 @@
-"""What retries buy, by reason and caller: recovery that got worse, retries in vain, retries not made that would pay."""
+"""The tests of retries by caller and reason: they recover less, they never recover, or they would and are not made."""
 
 from __future__ import annotations
 

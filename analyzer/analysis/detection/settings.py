@@ -1,4 +1,4 @@
-"""The few numbers a detector goes by, and the ladder on which they are widened where history is noisier."""
+"""The settings of the tests, and the ladder of stricter ones for noisier histories."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ DRIFT_SPANS = (2, 4, 7, 14)
 DRIFT_GAP = 3
 """Least days between the judged day and the baseline of a span: the first days of a drift must not hide the next."""
 ACCEPT_DAYS = 28
-"""A level that has lasted for so long is the new baseline."""
+"""Days after which a level that lasts is the new baseline."""
 TEMPLATE_MEMORY_DAYS = 84
-"""A template that was not shown for so long is new again: rare ones must not be."""
+"""Days without a template after which it is new again; shorter, and rare ones would be."""
 TEMPLATE_DAYS = 14
-"""For so long after its first sight a template can be found to be new."""
+"""Days from its first sight on in which a template can be found to be new."""
 
 
 @dataclass(frozen=True, slots=True)

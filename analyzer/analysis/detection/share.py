@@ -1,4 +1,4 @@
-"""One caller, night after night: is the share of unknown today, or over the last days, higher than its history allows?
+"""The test of one caller's unknown share: is it higher today, or over the last days, than its history allows?
 
 Every night first looks (`Watch.look`, no change of state) and, once all callers have looked, settles (`Watch.settle`).
 Days of an incident never enter the baseline that it is measured against.
@@ -23,7 +23,7 @@ from analyzer.analysis.detection.statistics.tails import log_beta_binomial_odds,
 ONSET_DAYS = 28
 """Days back among which the beginning of a drift is looked for."""
 _NEAR_DAYS = 3
-"""A second spike so soon after the first is no spike any more."""
+"""Days after a spike in which a second one opens an incident."""
 _RECOVERED = 3.0
 """Log-likelihood ratio, old level over new, at which an incident is over: 20 to 1."""
 _PERSISTENT = 0.1
@@ -33,7 +33,7 @@ LEAST_SESSIONS, LEAST_DAYS = 10, 5
 
 
 class Evidence(NamedTuple):
-    """What one test of one night says."""
+    """The result of one test on one night that met all conditions."""
 
     p_value: float
     finding: str
@@ -144,7 +144,10 @@ class Watch:
         return p_value if p_value <= alpha else None
 
     def settle(self, day: int, found: Sequence[Evidence], q_value: float) -> Detection | None:
-        """Takes the day into the history, or into an incident; `found` is empty unless the fleet's test let it pass."""
+        """Adds the day to the history or to an incident, and gives what is to be reported of it.
+
+        `found` is the evidence of `look` that stands the correction over the fleet.
+        """
         spike = next((each for each in found if each.finding == "spike"), None)
         drift = min((each for each in found if each.finding == "drift"), key=lambda each: each.p_value, default=None)
         if self._incident is not None:

@@ -1,4 +1,4 @@
-"""Unknown texts that a caller did not have before and now shows in several sessions.
+"""The test for new messages: unknown ones that a caller did not have before and now shows in several sessions.
 
 The first sight is the start of the clock, so the one session that began it is not counted as evidence.
 """
@@ -33,7 +33,7 @@ class NewTemplates:
     """Reported, or too old to be reported."""
 
     def look(self, day: int, sessions: int, shown: dict[str, int], settings: Settings) -> Iterator[Detection]:
-        """Takes a day in (`shown`: sessions by template) and yields the templates that are new beyond doubt."""
+        """Adds a day (`shown`: sessions by template) and yields a detection of each template that is surely new."""
         self._sessions[day] = sessions
         for template in sorted(shown):
             last = self._last.get(template)
@@ -48,7 +48,7 @@ class NewTemplates:
                 yield found
 
     def report(self, template: str) -> None:
-        """Takes a template for known from now on."""
+        """Marks a template as reported, so that it is not found again."""
         self._known.add(template)
 
     def _judge(self, day: int, template: str, settings: Settings) -> Detection | None:

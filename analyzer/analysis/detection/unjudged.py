@@ -1,4 +1,4 @@
-"""Days on which much was unknown and that no test could judge: quiet and not judged are two things."""
+"""The days of callers with many unknown errors that no test could judge, for lack of a history and of a fleet."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""How often the tests would have cried wolf on this very history, and how much stricter they have to be for it.
+"""The false-alarm rate of the tests on a store's own history, and how much stricter the tests become by it.
 
-Measured once a week, on history up to its Monday, so that the nights of a week agree; on a sample, so that it is quick.
+It is measured once a week, on history up to its Monday, so that the nights of a week agree; on a sample, to be quick.
 """
 
 from __future__ import annotations
@@ -20,28 +20,30 @@ is widened by chance."""
 MEASURED_DAYS = 84
 """Days of history, before the Monday, that are measured."""
 SAMPLE = 500
-"""Caller-days that are drawn anew at most, each of them DRAWS times."""
+"""Caller-days that are measured at most."""
 DRAWS = 3
+"""Histories that are drawn under the null hypothesis, each of all these caller-days."""
 
 
 @dataclass(frozen=True, slots=True)
 class Calibrated:
-    """What a week's calibration came to."""
+    """The calibration of one week."""
 
     on: date
-    """The Monday before which history was looked at."""
+    """The Monday of the week; the history before it was measured."""
     rung: int = 0
+    """Steps by which the tests are stricter than by default."""
     per_thousand: float | None = None
-    """None where the history is too short to tell."""
+    """False alarms per 1,000 caller-days at this rung; None where history is too short to tell."""
 
     @property
     def settings(self) -> Settings:
-        """What the nights of that week are judged by."""
+        """The settings for the nights of that week."""
         return widened(Settings(), self.rung)
 
     @property
     def note(self) -> str | None:
-        """One sentence, where the budget asked for stricter tests."""
+        """A sentence that says so where tests were made stricter; None where they were not."""
         if not self.rung or self.per_thousand is None:
             return None
         said = (
@@ -53,7 +55,7 @@ class Calibrated:
 
 
 def monday_of(day: date) -> date:
-    """The first day of its week."""
+    """The Monday of the week that a day lies in."""
     return day - timedelta(days=day.weekday())
 
 
@@ -72,7 +74,7 @@ def calibrate(seen: Observations, monday: date) -> Calibrated:
 
 
 def _sampled(counts: pl.DataFrame) -> pl.DataFrame:
-    """Whole callers, drawn by their names, until there are caller-days enough."""
+    """The rows of callers that are drawn by their names, whole ones, up to SAMPLE rows."""
     days_of = dict(counts.group_by("caller").len().iter_rows())
     chosen: list[str] = []
     total = 0

@@ -1,4 +1,5 @@
-"""Why a finding opened: did the traffic change, the classifier, or the provider's wording? Asked once, that night."""
+"""The causes of a finding, looked for once, on the night that opens it: other traffic, another classifier, other
+wording."""
 
 from __future__ import annotations
 
@@ -27,8 +28,6 @@ def with_causes(seen: Observations, findings: tuple[Finding, ...]) -> tuple[Find
 
 def _causes(seen: Observations, head: Finding) -> list[Finding]:
     rows = _sampled(seen.around(head.onset, seen.night, head.scope.caller))
-    if rows["period"].n_unique() < 2:
-        return []
     found = [
         one
         for one in detections_in(causes(rows, day=seen.night, caller=head.scope.caller))

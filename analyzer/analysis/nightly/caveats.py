@@ -1,4 +1,4 @@
-"""What limits a night's judgement, or stands beside its findings without being one: one sentence each."""
+"""The notes of a night: sentences on what limits its judgement, and on changes that are no findings."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from analyzer.analysis.observations import Observations
 
 MIN_RATIO = 1.25
 MIN_RISE = 0.02
-"""Of the fleet's share of unknown groups, from which on it is said what the rise comes from."""
+"""Least rise of the fleet's share of unknown groups in a week, as a ratio and in shares, that is noted."""
 MAX_NAMED = 20
 """Callers that are named where the same holds for many."""
 MIN_FLIPPED = 0.05
-"""Share of a day's groups whose recorded verdict counts as unknown where that of today does not, or the other way."""
+"""Least change, against the week before, of the difference between the recorded and the replayed unknown share."""
 
 
 def notes(seen: Observations) -> Iterator[str]:
@@ -55,7 +55,7 @@ def _cut(seen: Observations) -> Iterator[str]:
 
 
 def _traffic_alone(seen: Observations) -> Iterator[str]:
-    """A fleet whose share rose although no caller's did."""
+    """A note where the fleet's unknown share rose because callers with a high share got busier."""
     sides = []
     for first, last in ((RECENT_DAYS + BASELINE_DAYS - 1, RECENT_DAYS), (RECENT_DAYS - 1, 0)):
         days = pl.col("day").is_between(seen.night - timedelta(days=first), seen.night - timedelta(days=last))
@@ -76,12 +76,12 @@ def _pooled(side: pl.DataFrame) -> float:
 
 
 def _may_have_risen(before: float, after: float) -> bool:
-    """Whether it is worth to take the shares apart, which costs by the caller."""
+    """Whether two pooled shares may meet the bounds; taking them apart costs by the caller."""
     return after > 0.99 * MIN_RATIO * before and after - before > 0.99 * MIN_RISE
 
 
 def _classifier_alone(seen: Observations) -> Iterator[str]:
-    """Charts of recorded reasons that show another share than today's rules do, since the recording rules changed."""
+    """A note where recorded reasons and those of today's rules differ otherwise than they did in the week before."""
     today, before = (
         seen.groups.filter(
             pl.col("day").is_between(seen.night - timedelta(days=first), seen.night - timedelta(days=last))

@@ -37,7 +37,7 @@ def detections(seen: Observations, settings: Settings | None = None) -> list[Det
 
 
 def _beside(mixes: Iterable[Detection], shares: Iterable[Detection]) -> Iterable[Detection]:
-    """Changes of a mix, without those that a rise of the unknown share makes by itself within the same week."""
+    """The changes of a mix that no rise of the same caller's unknown share within a week explains."""
     rises = {(one.caller, one.day) for one in shares if kind_of(one.finding).family == SHARE}
     week = [timedelta(days=number) for number in range(RECENT_DAYS)]
     return (one for one in mixes if not any((one.caller, one.day - back) in rises for back in week))
@@ -62,12 +62,12 @@ def _bursts(groups: pl.DataFrame) -> Iterable[Detection]:
 
 
 def _tested(frame: pl.DataFrame, *unit: str) -> dict[date, int]:
-    """How many were looked at on each day."""
+    """The number of units, such as callers, that had anything to test on each day."""
     return dict(frame.group_by("day").agg(pl.struct(unit).n_unique()).iter_rows())
 
 
 def _corrected(found: Iterable[Detection], tested: dict[date, int]) -> Iterable[Detection]:
-    """Those that hold beside everything that was tested the same day; those without a p-value are no tests."""
+    """The detections that are left by a correction for all units tested on their day; those without a p-value stay."""
     nights: dict[date, list[Detection]] = {}
     for one in found:
         if one.p_value is None:

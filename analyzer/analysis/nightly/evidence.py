@@ -1,4 +1,4 @@
-"""What stands behind findings: some of their events and messages, and the words that come of them.
+"""The explanations of findings, and the events and messages that they name as evidence.
 
 Invariant: however many findings there are, the store is asked once for their errors and once for their hand-offs.
 """
@@ -92,7 +92,7 @@ def _behind(store: Store, findings: Sequence[Finding], timezone: str, ruleset: s
 
 
 def of_the_day(findings: Iterable[Finding], seen: Observations) -> Iterator[Finding]:
-    """The findings, rises of a share with the figures of their latest day: their tests may have added up several."""
+    """The findings; rises of a share carry the figures of their latest day alone, as tests may add up several days."""
     findings = list(findings)
     asked = {(one.last_on, one.scope.caller) for one in findings if one.kind.family == SHARE}
     days = pl.DataFrame(list(asked), schema={"day": pl.Date, "caller": pl.String}, orient="row")

@@ -50,7 +50,7 @@ class Night:
     """Digest of the ruleset that judges today; another one than `ruleset` where the rules changed since."""
 
     def worst(self) -> str | None:
-        """The highest severity of what is open; None when nothing is."""
+        """The highest severity among open findings; None without any."""
         found = [one.severity for one in self.findings if one.state != "resolved"]
         return max(found, key=SEVERITIES.index, default=None)
 

@@ -1,4 +1,4 @@
-"""Did a caller's mix of reasons change? Every day the last week is held against the six weeks before it.
+"""The test of each caller's mix of reasons, day by day: the last week against the baseline before it.
 
 Invariant: a day is judged from that day and the days before it alone.
 """

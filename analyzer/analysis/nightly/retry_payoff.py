@@ -1,4 +1,4 @@
-"""What retries bought, day by day: the last week of chains held against the six weeks before it.
+"""The tests of retries, day by day: the last week of chains against the baseline before it.
 
 Invariant: a day is judged from that day and the days before it alone.
 """

@@ -1,4 +1,4 @@
-"""Which alarms of the past another ruleset would have spared, kept or raised: every night under both verdicts.
+"""The alarms of past nights that another ruleset would have spared, kept or raised.
 
 Invariant: both sides are judged by the same tests with the same settings; only the verdicts differ.
 """

@@ -1,4 +1,4 @@
-"""What a ruleset would change in a store's history, template by template, beside what the store says now.
+"""The changes that a ruleset would make to the reasons of a store's history, template by template.
 
 Invariant: nothing is kept in the store; an error that was logged without facts keeps its reason on both sides.
 """

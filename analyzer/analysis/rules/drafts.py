@@ -92,7 +92,7 @@ class RuleDraft:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Unknown errors, as a draft needs them."""
+    """A group of unknown errors, as a draft needs it."""
 
     template: str
     texts: Sequence[str]
@@ -173,7 +173,7 @@ def constant_parts(template: str, texts: Sequence[str]) -> tuple[str, Sequence[s
 
 
 def _bounded(constants: list[str]) -> list[str]:
-    """Without empty ends, and no longer than a pattern should be; the last one that counts is cut between words."""
+    """The constant parts without empty ones at the ends, up to MAX_PATTERN_CHARS; the last is cut between words."""
     kept: list[str] = []
     room = MAX_PATTERN_CHARS
     for part in constants:
@@ -192,7 +192,7 @@ def _bounded(constants: list[str]) -> list[str]:
 
 
 def _gaps(constants: Sequence[str], texts: Sequence[str], space: str) -> list[str] | None:
-    """The narrowest shape of what stands in each slot; None where the texts are not built like that."""
+    """The narrowest pattern for the values of each slot; None where not all texts have these parts in their order."""
     if len(constants) < 2:
         return []
     pattern = _compiled(r"([^\n]*?)".join(_spelled(part, space) for part in constants))
@@ -247,7 +247,7 @@ def _compiled(pattern: str) -> Any:
 
 
 def _examples(texts: Iterable[str], regex: Any, alone: Ruleset) -> tuple[str, ...]:
-    """Two different texts that the rule decides; where there is one alone, the same behind the name of a wrapper."""
+    """Two different texts that the rule alone decides; of a single one the second is it with `Error:` before it."""
     chosen: list[str] = []
     for text in texts:
         short = text if len(text) <= EXAMPLE_CHARS else _line(text, regex)
@@ -265,7 +265,7 @@ def _line(text: str, regex: Any) -> str:
 
 
 def _counter_examples(near: Sequence[Near], examples: Sequence[str], alone: Ruleset) -> tuple[str, ...]:
-    """The nearest known text, and a report that says the same words: of each what the rule leaves alone."""
+    """Two texts that the rule must not match: the nearest known one, and a report of success in the same words."""
     known = [each.known.sample[:EXAMPLE_CHARS] for each in near]
     reports = [f"Fixed: {examples[0]}", f"Fixed the cause of: {examples[0]}", "All is well"]
     found = (next((each for each in texts if _spared(each, alone)), None) for texts in (known, reports))

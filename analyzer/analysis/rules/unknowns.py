@@ -15,9 +15,9 @@ from typing import Any
 import polars as pl
 
 from analyzer.analysis.rules.drafts import Group, RuleDraft, Taken, draft
-from analyzer.analysis.rules.holding import Holding
 from analyzer.analysis.rules.nearest import KnownTemplate, Near, Neighbours
 from analyzer.analysis.rules.template_merging import merge
+from analyzer.analysis.rules.word_index import WordIndex
 from analyzer.analysis.tables import json_ready, json_value, table
 from analyzer.analysis.window import Window, as_window
 from analyzer.classifier import Rules, Ruleset, ruleset_for
@@ -236,7 +236,7 @@ def _drafts(
     ids = {rule.id for rule in rules.rules}
     texts = [(each.sample, Taken(each.text, each.reason, each.rule, each.errors)) for each in known]
     # A draft is tried on those texts alone that have its words: all on all would be the square of them.
-    in_groups, in_known = Holding(group.texts for group in groups), Holding([text] for text, _ in texts)
+    in_groups, in_known = WordIndex(group.texts for group in groups), WordIndex([text] for text, _ in texts)
 
     def others_of(name: str, constants: Sequence[str]) -> Iterable[Group]:
         found = (groups[number] for number in in_groups.may_match(constants))

@@ -24,7 +24,7 @@ from analyzer.analysis.kinds.behind import (
 from analyzer.analysis.kinds.numbers import BURST, Basis
 from analyzer.analysis.nightly.findings import Finding
 from analyzer.analysis.observations import Observations, end_of, start_of
-from analyzer.analysis.summary.changes import Drift, causes_of, change
+from analyzer.analysis.summary.drifts import Drift, caller_drifts
 from analyzer.store import Store
 from analyzer.store.shown import Shown
 
@@ -46,7 +46,7 @@ class Case(Shown):
     templates: pl.DataFrame
     """The messages that it shows, those in the most sessions first: `message`, `sessions`, `events`; ten at most."""
     changes: tuple[Drift, ...]
-    """What tells the days since its onset from the 42 before them; of findings of unknown errors."""
+    """The drifts between the days since its onset and the baseline before; of findings of unknown errors."""
 
     @property
     def is_open(self) -> bool:
@@ -59,7 +59,7 @@ class Case(Shown):
 
 
 def cases(store: Store, findings: Sequence[Finding], seen: Observations, last: date) -> tuple[Case, ...]:
-    """What is behind each finding, for the first 30; the store is asked once for all texts, and once for all bursts."""
+    """The cases of findings, in their order; what they rest on is looked up for the first 30."""
     return (*_cases(store, findings[:MAX_CASES], seen, last), *map(_untold, findings[MAX_CASES:]))
 
 
@@ -70,7 +70,7 @@ def _cases(store: Store, findings: Sequence[Finding], seen: Observations, last: 
     spans = [one.kind.behind.span(one, last) for one in findings]
     templates = [templates_behind(rows).head(MAX_TEMPLATES) for rows in errors]
     found = [
-        causes_of(seen, one.onset, end, one.scope.caller) if one.kind.unknown else ()
+        caller_drifts(seen, one.onset, end, one.scope.caller) if one.kind.unknown else []
         for one, (_, end) in zip(findings, spans, strict=True)
     ]
     wanted = {template for rows in templates for template in rows["template"]}
@@ -84,14 +84,14 @@ def _cases(store: Store, findings: Sequence[Finding], seen: Observations, last: 
             numbers=pl.DataFrame() if one.kind.chart is None else one.kind.chart.numbers(one, basis),
             sessions=sessions_behind(one, seen, rows, last).head(MAX_SESSIONS),
             templates=_quoted(messages, one.scope.caller, texts),
-            changes=tuple(change(cause, texts.get((one.scope.caller, cause.template))) for cause in causes),
+            changes=tuple(Drift.of(cause, texts.get((one.scope.caller, cause.template))) for cause in causes),
         )
         for one, rows, messages, causes in zip(findings, errors, templates, found, strict=True)
     )
 
 
 def _untold(one: Finding) -> Case:
-    """A finding alone, with frames that have no rows."""
+    """A finding beyond the first 30: its frames have no rows."""
     messages = pl.DataFrame(schema=MESSAGES).rename({"template": "message"})
     return Case(one, numbers=pl.DataFrame(), sessions=pl.DataFrame(schema=SESSIONS), templates=messages, changes=())
 

@@ -199,7 +199,7 @@ def _overview(store: Store, window: Window, ruleset: str) -> Overview:
         # What stays open while nothing happens at all is no news of an empty window.
         cases=judged.cases if row["events"] else (),
         spikes=spikes_of(store, judged, window),
-        drifts=drifts(store, judged, window),
+        drifts=drifts(store, judged.seen, judged.first, judged.last, window),
         judged_until=judged.last,
         not_replayed=judged.not_replayed,
         false_alarms_per_thousand=_false_alarms(store),

@@ -6,7 +6,7 @@ import polars as pl
 
 from analyzer.analysis import Overview
 from analyzer.analysis.detection.settings import BASELINE_DAYS, RECENT_DAYS
-from analyzer.analysis.summary.changes import Drift
+from analyzer.analysis.summary.drifts import Drift
 from analyzer.report.cells import counted
 from analyzer.report.page.section_parts import MAX_ROWS, Part, Section, part_of
 

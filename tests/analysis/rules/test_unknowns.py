@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import analyzer
 from analyzer.analysis.rules.drafts import Group, Taken, constant_parts, draft, pattern_for
-from analyzer.analysis.rules.holding import Holding
 from analyzer.analysis.rules.nearest import KnownTemplate, Neighbours, proposed
+from analyzer.analysis.rules.word_index import WordIndex
 from analyzer.classifier import default_ruleset
 from analyzer.classifier.fingerprint import fingerprint
 from analyzer.classifier.rules.lint import lint
@@ -174,17 +174,17 @@ def test_a_search_leaves_out_no_text_that_a_pattern_matches(texts: list[str], mi
     options.case_sensitive = False
     regex = re2.compile(pattern.encode(), options)
     there = {number for number, text in enumerate(around) if regex.search(text.encode())}
-    assert there <= set(Holding([text] for text in around).may_match(constants))
+    assert there <= set(WordIndex([text] for text in around).may_match(constants))
 
 
 def test_drafts_of_very_many_groups_are_tried_on_few_texts() -> None:
     """On those alone that hold the rarest word of their pattern."""
     texts = [[f"gate number{chr(97 + number % 26)}x{number} is shut"] for number in range(1_000)]
-    holding = Holding(texts)
-    assert list(holding.may_match(["gate numberbx1 is shut"])) == [1]
-    assert list(holding.may_match(["no such word"])) == []
-    assert len(list(holding.may_match(["gate number", " is shut"]))) == 1_000
-    assert len(list(holding.may_match(["umber"]))) == 0
+    index = WordIndex(texts)
+    assert list(index.may_match(["gate numberbx1 is shut"])) == [1]
+    assert list(index.may_match(["no such word"])) == []
+    assert len(list(index.may_match(["gate number", " is shut"]))) == 1_000
+    assert len(list(index.may_match(["umber"]))) == 0
 
 
 def test_a_draft_says_what_else_it_would_take() -> None:

@@ -1,4 +1,4 @@
-"""What a caller's days before lead one to expect: a share, and how sure of it one is.
+"""The unknown share that a caller's earlier days and the fleet lead one to expect, and how certain it is.
 
 Sessions are the unit: given the day, whether one session shows an unknown error says nothing of another. Groups
 (distinct pairs of session and template) cluster in sessions and are corrected for it.
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from analyzer.analysis.detection.statistics.noise import DAY_NOISES, day_evidence
 
 NOISE_GAP = 14
-"""Days before a day teaches what noise there is."""
+"""Days after which a day counts as evidence of noise."""
 _STRATUM_GROUPS, _STRATUM_SESSIONS = 40.0, 20.0
 """Weight of the whole week's share in that of weekdays or weekends, in groups and sessions."""
 _WEAKEST, _STRONGEST = 5.0, 200.0
@@ -58,13 +58,13 @@ class History:
     """By proleptic ordinal."""
     excluded: set[int] = field(default_factory=set)
     since: int = 0
-    """Days before have no say: another level was accepted."""
+    """Days before it are no part of the baseline: another level was accepted."""
     noise_evidence: dict[int, tuple[float, ...]] = field(default_factory=dict)
     """By day: log-likelihood of each of DAY_NOISES."""
     noise_total: list[float] = field(default_factory=lambda: [0.0] * len(DAY_NOISES))
-    """Of the days that were heard."""
+    """The sum over the days that were old enough."""
     _unheard: list[int] = field(default_factory=list)
-    """Days of `noise_evidence` that are too young, in order."""
+    """Days of `noise_evidence` that are not counted yet, in order."""
 
     def between(self, first: int, last: int) -> list[tuple[int, Counts]]:
         """Days of the baseline within both ends."""
@@ -74,7 +74,7 @@ class History:
         ]
 
     def exclude(self, day: int) -> None:
-        """Takes a day out of the baseline, and back what it taught about noise."""
+        """Removes a day from the baseline, and its evidence of noise."""
         self.excluded.add(day)
         evidence = self.noise_evidence.pop(day, None)
         if day in self._unheard:
@@ -83,13 +83,13 @@ class History:
             self.noise_total = [total - part for total, part in zip(self.noise_total, evidence, strict=True)]
 
     def hear_noise(self, day: int) -> None:
-        """Lets the days that are old enough today have their say: the first days of a drift must not pass for noise."""
+        """Counts the evidence of days that are old enough today: the first days of a drift must not pass for noise."""
         while self._unheard and self._unheard[0] <= day - NOISE_GAP:
             evidence = self.noise_evidence[self._unheard.pop(0)]
             self.noise_total = [total + part for total, part in zip(self.noise_total, evidence, strict=True)]
 
     def learn_noise(self, day: int, level: Level) -> None:
-        """Keeps how well each day noise would have foretold the day."""
+        """Keeps the likelihood of a day under each of DAY_NOISES, for `hear_noise` to count later."""
         counts = self.days[day]
         self.noise_evidence[day] = day_evidence(
             counts.unknown_sessions, counts.sessions, level.session_share, level.session_error
@@ -98,7 +98,7 @@ class History:
 
 
 class Prior(NamedTuple):
-    """What the fleet says of a caller that is not known: Beta distributions, as pseudo-counts (unknown, other)."""
+    """The expectation for a caller without a history: Beta distributions, as pseudo-counts (unknown, other)."""
 
     groups: tuple[float, float]
     sessions: tuple[float, float]
@@ -106,7 +106,7 @@ class Prior(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """What is expected of a day or a span."""
+    """The shares that are expected of a day or a span."""
 
     group_share: float
     session_share: float
@@ -156,7 +156,7 @@ def _stratified(
 
 
 def fresh_evidence(day: int, counts: Counts, prior: Prior) -> tuple[float, ...]:
-    """What the first day of a caller teaches about noise: as `learn_noise`, with nothing but the fleet to go by."""
+    """The evidence of noise in a caller's first day, as in `learn_noise`, with the fleet as the only expectation."""
     expected = level(History(), day, day - 1, float(is_weekend(day)), prior)
     return day_evidence(counts.unknown_sessions, counts.sessions, expected.session_share, expected.session_error)
 

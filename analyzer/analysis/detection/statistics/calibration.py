@@ -1,5 +1,4 @@
-"""The false-alarm rate that these settings have on this very history when nothing changes, and settings that keep a
-budget.
+"""The false-alarm rate of settings on a given history had nothing changed in it, and settings that keep a budget.
 
 History is drawn anew under the null, not merely searched: real incidents would count as false alarms, and removing
 what the detector found would count none. Each caller-day keeps its sessions and groups; what is drawn is how many
@@ -33,7 +32,7 @@ _PRIOR_NOISE, _PRIOR_DAYS = 0.1, 10.0
 
 @dataclass(frozen=True, slots=True)
 class FalseAlarms:
-    """What the settings cost on a history without changes."""
+    """The false alarms of settings on a history without changes."""
 
     per_thousand: float
     """Episodes of `spike` or `drift` per 1,000 caller-days."""

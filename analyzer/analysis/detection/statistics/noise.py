@@ -1,4 +1,4 @@
-"""How much the days of a caller differ by themselves, learned from the days so far.
+"""Day noise: how much the days of a caller differ by themselves, learned from the days so far.
 
 The log-odds of a day are normal around their level. Their tail is heavier than that of a beta distribution of the same
 variance, which is what a caller of many sessions shows.
@@ -19,9 +19,9 @@ DAY_NOISES = (0.15, 0.3, 0.5, 0.75, 1.1)
 """Standard deviations that the log-odds of a day's share may have around its level; which one holds is learned."""
 _NOISE_PRIOR = (1.0, 6.0, 3.0, 1.0, 0.5)
 _FLEET_WEIGHT = 0.3
-"""What a day of another caller says of this caller's day noise, in own days."""
+"""Weight of another caller's day as evidence of a caller's day noise; a day of its own has 1."""
 _FLEET_CALLERS = 5
-"""So many other callers at most are heard."""
+"""Number of other callers whose evidence counts at most."""
 _CELL = 0.2
 _CELLS = tuple(_CELL * step for step in range(-6, 23))
 """Middles of the cells into which the log-odds of a day are cut; the outermost take what lies beyond."""
@@ -34,7 +34,7 @@ _MOST_DAY_CORRELATION = 0.3
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """What is believed of a caller's day noise."""
+    """The probabilities of each day noise of a caller."""
 
     weights: tuple[float, ...] = tuple(each / sum(_NOISE_PRIOR) for each in _NOISE_PRIOR)
     """Posterior of DAY_NOISES."""
@@ -58,7 +58,7 @@ class Noise:
 
 
 def day_noise(own: Sequence[float], others: Sequence[float], other_callers: int) -> Noise:
-    """Posterior of DAY_NOISES from log-likelihoods: the caller's own, and the sum of the other callers', heard less."""
+    """Posterior of DAY_NOISES from log-likelihoods: the caller's own, and the sum of the others', which weighs less."""
     heard = _FLEET_WEIGHT * min(other_callers, _FLEET_CALLERS) / other_callers if other_callers else 0.0
     scores = [log(prior) + mine + heard * theirs for prior, mine, theirs in zip(_NOISE_PRIOR, own, others, strict=True)]
     best = max(scores)

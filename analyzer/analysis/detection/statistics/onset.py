@@ -1,4 +1,4 @@
-"""When it began: the split of a span of days that explains its counts best."""
+"""The onset of a rise: the day that splits a span of days so that its counts are explained best."""
 
 from __future__ import annotations
 

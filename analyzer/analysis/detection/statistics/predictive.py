@@ -1,4 +1,4 @@
-"""How improbable what a span of days shows is, had nothing changed."""
+"""The probability of as many unknown errors in a span of days as it shows, had nothing changed."""
 
 from __future__ import annotations
 

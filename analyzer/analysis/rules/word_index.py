@@ -1,4 +1,4 @@
-"""Which of very many texts may match a pattern, told by the words that the pattern cannot do without.
+"""An index from words to texts, by which the few of very many texts that may match a pattern are found.
 
 Invariant: no text that matches is left out; what is named is still to be tried.
 """
@@ -15,8 +15,8 @@ _FOLDED = re.compile("[\u017f\u212a]")
 """Letters beyond ASCII that a pattern without case takes for `s` and `k`."""
 
 
-class Holding:
-    """Texts of some owners, each known by its number, and the words in them."""
+class WordIndex:
+    """The texts of some owners, which are known by their numbers, by the words in them."""
 
     def __init__(self, texts: Iterable[Sequence[str]]) -> None:
         self._where: dict[str, array[int]] = {}
@@ -33,7 +33,7 @@ class Holding:
                 self._where.setdefault(word, array("l")).append(number)
 
     def may_match(self, constants: Sequence[str]) -> Iterable[int]:
-        """The owners of which a text may have these constant parts in their order, in order."""
+        """The numbers, in order, of the owners with a text in which these constant parts may follow each other."""
         words = _needed(constants)
         if not words:
             return range(self._count)
@@ -61,7 +61,7 @@ def _needed(constants: Sequence[str]) -> list[str]:
 
 
 def _lowered(text: str) -> str:
-    """ASCII letters alone: what `lower` makes of others may be more than one letter."""
+    """The text with ASCII letters in lower case; `str.lower` may make more than one letter of others."""
     return text.translate(_LOWER)
 
 
