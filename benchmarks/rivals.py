@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import duckdb
 
 from analyzer.classifier import Facts, Ruleset
-from analyzer.classifier.rules.loading import LINE, NOT, ONLY, SIGNAL, TEXT, Rule, normal_name
+from analyzer.classifier.rules.ruleset import LINE, NOT, ONLY, SIGNAL, TEXT, Rule, normal_name
 
 
 class _Texts(NamedTuple):

@@ -15,7 +15,7 @@ from analyzer.analysis.nightly import calibration, detections, evidence, inciden
 from analyzer.analysis.rules import nearest, template_merging, unknowns
 from analyzer.classifier import fingerprint
 from analyzer.classifier.reading import facts
-from analyzer.classifier.rules import hearing, lint
+from analyzer.classifier.rules import lint, text_evidence
 from analyzer.cli import sql
 from analyzer.cli import webhook as posting
 from analyzer.events import sanitize
@@ -94,7 +94,7 @@ STATED = {
     "explanation/classifier.md": (
         f"cut: messages at {facts.MESSAGE_CHARS:,} characters, streams at {facts.STREAM_CHARS:,}",
         f"at most {facts.MAX_CAUSES} deep",
-        f"In a message of more than {hearing.LOOSE_CHARS} characters",
+        f"In a message of more than {text_evidence.LOOSE_CHARS} characters",
     ),
     "explanation/security.md": (
         f"after {engine.MAX_SECRETS} secrets",
@@ -123,7 +123,7 @@ STATED = {
     ),
     "how-to/rules.md": (
         f"more than {lint.MAX_RULE_SIZE:,} RE2 instructions, or all of them more than {lint.MAX_TOTAL_SIZE:,}",
-        f"In a message of more than {hearing.LOOSE_CHARS} characters",
+        f"In a message of more than {text_evidence.LOOSE_CHARS} characters",
     ),
     "how-to/run.md": (
         f"Lines of more than {streams.MAX_LINE_BYTES >> 20} MiB pass through unread",

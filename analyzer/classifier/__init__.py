@@ -7,7 +7,8 @@ from analyzer.classifier.engine import Classification, classify, classify_facts
 from analyzer.classifier.reading.extract import extract
 from analyzer.classifier.reading.facts import Facts
 from analyzer.classifier.recovery_table import REASONS, RECOVERY, Recovery
-from analyzer.classifier.rules.loading import Rule, Rules, Ruleset, default_ruleset, load_ruleset, ruleset_for
+from analyzer.classifier.rules.loading import Rules, default_ruleset, load_ruleset, ruleset_for
+from analyzer.classifier.rules.ruleset import Rule, Ruleset
 
 __all__ = [
     "REASONS",

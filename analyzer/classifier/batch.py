@@ -13,7 +13,8 @@ from typing import cast
 from analyzer.classifier.reading.facts import Facts
 from analyzer.classifier.rules.deciding import judge
 from analyzer.classifier.rules.index import Answer, index_of
-from analyzer.classifier.rules.loading import Rules, Ruleset, ruleset_for
+from analyzer.classifier.rules.loading import Rules, ruleset_for
+from analyzer.classifier.rules.ruleset import Ruleset
 
 __all__ = ["Answer", "classify_batch", "judge_json"]
 

@@ -12,7 +12,8 @@ from queue import SimpleQueue
 from typing import Self
 
 from analyzer.classifier.batch import Answer, judge_json
-from analyzer.classifier.rules.loading import Ruleset, parse_ruleset
+from analyzer.classifier.rules.loading import parse_ruleset
+from analyzer.classifier.rules.ruleset import Ruleset
 from analyzer.classifier.rules.toml_text import ruleset_text
 from analyzer.interpreter import start
 

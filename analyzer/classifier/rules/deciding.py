@@ -6,9 +6,9 @@ Invariant: a pure function of facts and ruleset; live, batch and explanation all
 from __future__ import annotations
 
 from analyzer.classifier.reading.facts import Facts
-from analyzer.classifier.rules.hearing import Passage, leading_name, listen, succeeded
 from analyzer.classifier.rules.index import Decision, Index
-from analyzer.classifier.rules.loading import LINE, SIGNAL, TEXT, normal_name
+from analyzer.classifier.rules.ruleset import LINE, SIGNAL, TEXT, normal_name
+from analyzer.classifier.rules.text_evidence import Passage, leading_name, listen, succeeded
 
 _MAX_LEVELS = 8
 _WORDS = (LINE, SIGNAL, TEXT)

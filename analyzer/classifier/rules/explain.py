@@ -14,10 +14,10 @@ from analyzer.classifier.engine import Classification, classify_facts
 from analyzer.classifier.reading.extract import extract
 from analyzer.classifier.reading.facts import Facts
 from analyzer.classifier.rules.deciding import chain, evidence, holding, judge
-from analyzer.classifier.rules.hearing import LOOSE_CHARS, Passage, succeeded
 from analyzer.classifier.rules.index import Index, index_of
 from analyzer.classifier.rules.loading import Rules, ruleset_for
 from analyzer.classifier.rules.ruleset import Rule, Ruleset, make
+from analyzer.classifier.rules.text_evidence import LOOSE_CHARS, Passage, succeeded
 
 
 @dataclass(frozen=True, slots=True)

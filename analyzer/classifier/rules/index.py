@@ -13,8 +13,8 @@ import re2
 
 from analyzer.classifier.reading.reset_times import TIME_PATTERNS
 from analyzer.classifier.recovery_table import decide, remediation
-from analyzer.classifier.rules.loading import LINE, NOT, ONLY, PROSE, SIGNAL, STATUS, TEXT, Pattern, Rule, Ruleset
 from analyzer.classifier.rules.matching import ascii_matcher, utf8_matcher
+from analyzer.classifier.rules.ruleset import LINE, NOT, ONLY, PROSE, SIGNAL, STATUS, TEXT, Pattern, Rule, Ruleset
 from analyzer.forking import kept_until_fork
 
 NO_RULE = "none"

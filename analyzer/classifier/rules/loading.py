@@ -17,43 +17,12 @@ import re2
 from analyzer.classifier.recovery_table import REASONS
 from analyzer.classifier.rules.ruleset import (
     EVIDENCE,
-    LINE,
     LISTS,
-    NOT,
-    ONLY,
-    PROSE,
-    SIGNAL,
-    STATUS,
-    TEXT,
-    Compiled,
-    Pattern,
     Rule,
     Ruleset,
     make,
-    normal_name,
 )
 from analyzer.errors import RulesError
-
-__all__ = [
-    "LINE",
-    "NOT",
-    "ONLY",
-    "PROSE",
-    "SIGNAL",
-    "STATUS",
-    "TEXT",
-    "Compiled",
-    "Pattern",
-    "Rule",
-    "Rules",
-    "Ruleset",
-    "build_ruleset",
-    "default_ruleset",
-    "load_ruleset",
-    "normal_name",
-    "parse_ruleset",
-    "ruleset_for",
-]
 
 Rules = str | os.PathLike[str] | Ruleset | None
 """What a parameter `rules` takes; `ruleset_for` makes a ruleset of it."""

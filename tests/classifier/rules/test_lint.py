@@ -6,7 +6,8 @@ import pytest
 
 from analyzer.classifier import default_ruleset
 from analyzer.classifier.rules.lint import MAX_RULE_SIZE, lint
-from analyzer.classifier.rules.loading import Ruleset, build_ruleset
+from analyzer.classifier.rules.loading import build_ruleset
+from analyzer.classifier.rules.ruleset import Ruleset
 
 
 def rule(name: str, pattern: str, **more: object) -> dict[str, object]:

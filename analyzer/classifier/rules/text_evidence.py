@@ -13,7 +13,7 @@ import re2
 from analyzer.classifier.reading.ending import last_line, last_words
 from analyzer.classifier.reading.facts import MESSAGE_CHARS, STREAM_CHARS, Facts
 from analyzer.classifier.rules.index import Index
-from analyzer.classifier.rules.loading import STATUS, normal_name
+from analyzer.classifier.rules.ruleset import STATUS, normal_name
 from analyzer.forking import kept_until_fork
 
 LOOSE_CHARS = 600
