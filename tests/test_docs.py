@@ -360,11 +360,13 @@ def test_links_resolve(page: Path) -> None:
 
 
 def test_every_page_is_reachable_from_the_readme() -> None:
-    """README links to each page of docs/, and to the folder of decisions."""
-    readme = text_of("README.md")
+    """README links to each page of docs/ and to the folder of decisions, and so does the first page of docs/."""
+    readme, first = text_of("README.md"), text_of("docs/README.md")
     for page in DOCS.rglob("*.md"):
         name = page.relative_to(REPOSITORY).as_posix()
-        assert f"]({name})" in readme or page.parent.name == "decisions"
+        if page.parent.name != "decisions":
+            assert f"]({name})" in readme
+            assert f"]({name.removeprefix('docs/')})" in first or page.parent == DOCS
     assert "](docs/explanation/decisions)" in readme
 
 

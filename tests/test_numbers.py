@@ -7,6 +7,7 @@ from datetime import date
 import pytest
 
 from analyzer.analysis.detection import burst, crowd, relays, retries, settings, share
+from analyzer.analysis.detection.detect import FLEET
 from analyzer.analysis.detection.finding import Detection
 from analyzer.analysis.detection.settings import Settings
 from analyzer.analysis.detection.statistics import baseline, noise
@@ -90,6 +91,12 @@ STATED = {
         f"a fall of {retries.MIN_DROP * 100:.0f} points at least",
         f"interval at most {retries.NEVER_PAYS * 100:.0f} %",
         f"the lower end at least {retries.WOULD_PAY * 100:.0f} %",
+    ),
+    "../README.md": (
+        (
+            f"wants {DEFAULT.min_sessions} sessions that show them, and {share.LEAST_SESSIONS} sessions of history or "
+            f"{WORDS[FLEET]} other callers"
+        ),
     ),
     "explanation/classifier.md": (
         f"cut: messages at {facts.MESSAGE_CHARS:,} characters, streams at {facts.STREAM_CHARS:,}",
