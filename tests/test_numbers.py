@@ -116,7 +116,7 @@ STATED = {
             f"cuts tool outputs over {context.truncate_over_chars:,} characters to their first "
             f"{context.truncate_over_chars * strategies.KEPT_SHARE:,.0f}"
         ),
-        f"keeps the task and the last {strategies.KEEP_LAST} messages",
+        f"but keeps the task and the last {strategies.KEEP_LAST} messages",
         f"keeps the task and the last {strategies.KEEP_RECENT} messages",
         (
             f"{WORDS[conversation.BYTES_PER_TOKEN]} bytes of UTF-8 a token, {media.MEDIA_TOKENS:,} for an attachment, "
