@@ -13,11 +13,11 @@ import polars as pl
 from analyzer.analysis.window import Window, as_window
 from analyzer.events.times import format_time
 from analyzer.store import Store, find
-from analyzer.store.shown import Shown
+from analyzer.store.shown import ShownRows
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Table(Shown):
+class Table(ShownRows):
     """Rows of a catalogue query."""
 
     query: str
@@ -38,9 +38,6 @@ class Table(Shown):
 
     def _shown(self) -> tuple[str, Mapping[str, str]]:
         return f"Table {self.query}", {"rows": f"{self.frame.height:,}", "columns": f"{self.frame.width:,}"}
-
-    def _repr_html_(self) -> str:
-        return self.frame._repr_html_()
 
 
 def table(store: Store, query: str, window: str | Window | None = None, **params: object) -> Table:

@@ -34,6 +34,19 @@ class Shown:
         return f"<table><caption>{_text(title)}</caption><tbody>{rows}</tbody></table>"
 
 
+class ShownRows(Shown):
+    """The same of results that are rows: in a notebook they show these."""
+
+    __slots__ = ()
+
+    def to_polars(self) -> pl.DataFrame:
+        """The rows as a frame."""
+        raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        return self.to_polars()._repr_html_()
+
+
 def store_facts(connection: duckdb.DuckDBPyConnection, mode: str, frames: Iterable[str]) -> dict[str, str]:
     """How much is in a store and of when, and what it is open for."""
     try:

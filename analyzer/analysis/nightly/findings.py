@@ -5,6 +5,7 @@ Invariant: the same incident has the same id every night, from the night that op
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
@@ -15,6 +16,7 @@ from analyzer.analysis.detection.finding import Detection
 from analyzer.analysis.kinds.table import Kind, kind_of
 from analyzer.errors import AnalyzerError
 from analyzer.events.ids import derived_id
+from analyzer.store.shown import Shown
 
 SEVERITIES = ("info", "warning", "critical")
 STATES = ("new", "ongoing", "resolved")
@@ -63,8 +65,8 @@ class Scope:
         return {name: getattr(self, name) for name in Scope.__slots__}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Finding(Shown):
     """An incident as of one night."""
 
     id: str
@@ -89,6 +91,10 @@ class Finding:
     """Some of its messages, redacted."""
     parts: tuple[Finding, ...] = ()
     """Findings with the same cause, which this one speaks for."""
+
+    def _shown(self) -> tuple[str, Mapping[str, str]]:
+        facts = {"finding": self.finding, "severity": self.severity, "state": self.state}
+        return f"Finding {(self.explanation or self.scope.who)!r}", {**facts, "since": f"{self.opened_on}"}
 
     @property
     def finding(self) -> str:

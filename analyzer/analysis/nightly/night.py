@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from typing import Any
@@ -12,12 +12,13 @@ import polars as pl
 from analyzer.analysis.kinds.table import family_of
 from analyzer.analysis.nightly.findings import SEVERITIES, Finding, at_least
 from analyzer.events.times import format_time, parse_time
+from analyzer.store.shown import ShownRows
 
 SCHEMA = "analyzer.check/1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Night:
+class Night(ShownRows):
     """One day, judged from itself and the days before it."""
 
     day: date
@@ -148,11 +149,9 @@ class Night:
             notes=tuple(data["notes"]),
         )
 
-    def _repr_html_(self) -> str:
-        return self.to_polars()._repr_html_()
-
-    def __repr__(self) -> str:
-        return "\n".join([self.headline, *(one.explanation for one in self.findings)])
+    def _shown(self) -> tuple[str, Mapping[str, str]]:
+        facts = {"worst": self.worst() or "nothing open", "callers": f"{self.callers:,}", "ruleset": f"{self.ruleset}"}
+        return f"Night {self.headline!r}", facts
 
 
 _COLUMNS = {

@@ -6,7 +6,7 @@ Invariant: nothing is kept in the store; an error that was logged without facts 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from analyzer.classifier.fingerprint import fingerprint_of
 from analyzer.classifier.recovery_table import UNCOUNTED
 from analyzer.classifier.rules.loading import Rules, ruleset_for
 from analyzer.store import Store
+from analyzer.store.shown import ShownRows
 
 MAX_SAMPLES = 2
 
@@ -55,7 +56,7 @@ class ChangedShare:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Churn:
+class Churn(ShownRows):
     """Two verdicts on the same history."""
 
     ruleset: str
@@ -94,12 +95,9 @@ class Churn:
         test = {"freed": self.sessions_freed, "spoiled": self.sessions_spoiled, "p_value": self.p_value}
         return {"ruleset": self.ruleset, **rates, "mcnemar": test, **changes}
 
-    def _repr_html_(self) -> str:
-        return self.to_polars()._repr_html_()
-
-    def __repr__(self) -> str:
-        counts = ", ".join(f"{len(getattr(self, kind))} templates {kind}" for kind in _KINDS)
-        return f"{counts}; {self.events.changed:,} of {self.events.total:,} errors"
+    def _shown(self) -> tuple[str, Mapping[str, str]]:
+        counts = {kind: f"{len(getattr(self, kind)):,}" for kind in _KINDS}
+        return f"Churn {self.ruleset}", {**counts, "errors": f"{self.events.changed:,} of {self.events.total:,}"}
 
 
 _KINDS = ("recovered", "regressed", "moved")

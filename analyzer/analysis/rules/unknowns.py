@@ -6,7 +6,7 @@ Invariant: every unknown error of the window is in exactly one group; the id of 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import partial
@@ -26,6 +26,7 @@ from analyzer.classifier.reading.extract import extract
 from analyzer.classifier.reading.facts import Facts
 from analyzer.classifier.rules.explain import explain
 from analyzer.store import Store
+from analyzer.store.shown import ShownRows
 
 MAX_SAMPLES = 3
 MAX_MESSAGES = 50
@@ -84,7 +85,7 @@ class UnknownGroup:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Unknowns:
+class Unknowns(ShownRows):
     """The unknown errors of a window, grouped."""
 
     groups: tuple[UnknownGroup, ...]
@@ -131,11 +132,9 @@ class Unknowns:
             "groups": [group.to_dict() for group in self.groups],
         }
 
-    def _repr_html_(self) -> str:
-        return self.to_polars()._repr_html_()
-
-    def __repr__(self) -> str:
-        return "\n".join([self.headline, *(f"{each.count:>7,}  {each.template}" for each in self.groups)])
+    def _shown(self) -> tuple[str, Mapping[str, str]]:
+        counts = {name: f"{getattr(self, name):,}" for name in ("errors", "sessions", "templates")}
+        return f"Unknowns {self.headline!r}", counts
 
 
 _SCHEMA: dict[str, Any] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +15,14 @@ from analyzer.analysis.tables import Table, json_ready, table
 from analyzer.analysis.window import Window, as_window
 from analyzer.classifier import Rules
 from analyzer.store import Store
+from analyzer.store.shown import ShownRows
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Spikes:
+class Spikes(ShownRows):
     """The days of a window on which a caller's unknown share was higher than its history allows."""
 
     found: tuple[Detection, ...]
@@ -58,16 +60,14 @@ class Spikes:
 
         return unknown_share_chart(self)
 
-    def _repr_html_(self) -> str:
-        return self.to_polars()._repr_html_()
-
-    def __repr__(self) -> str:
-        said = (
+    def _shown(self) -> tuple[str, Mapping[str, str]]:
+        said = [
             f"{one.caller}: {one.observed or 0:.0%} of its distinct errors up to {one.day} are unknown, "
             f"{one.expected or 0:.0%} expected ({one.note})"
-            for one in self.found
-        )
-        return "\n".join(said) or "no rise of unknown errors"
+            for one in self.found[:1]
+        ]
+        title = f"Spikes {said[0]!r}" if said else "Spikes, no rise of unknown errors"
+        return title, {"found": f"{len(self.found):,}", "unjudged": f"{self.unjudged:,}"}
 
 
 def spikes(

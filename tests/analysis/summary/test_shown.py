@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from analyzer.analysis import Overview, overview
+from analyzer.analysis import Overview, check, churn, overview, spikes, unknowns
 from analyzer.events import Event, decode, encode
 from analyzer.events.times import now
 from analyzer.store import Store
-from tests.analysis.histories import every_finding
+from tests.analysis.histories import DAYS, START, every_finding
 
 
 @pytest.fixture
@@ -50,12 +51,22 @@ def test_what_a_log_says_is_shown_and_never_obeyed(memory: Store, tmp_path: Path
     memory.ingest([str(tmp_path)])
     content = overview(memory)
     assert content.cases
-    for shown in (content, *content.cases):
+    for shown in (content, *content.cases, *content.findings):
         text, page = repr(shown), shown._repr_html_()
         assert "<img src=x>\\u202e" in text
         assert "&lt;img src=x&gt;\\u202e" in page
         assert "\u202e" not in text + page
         assert "<img" not in page
+    for rows in (
+        spikes(memory),
+        check(memory, until=str(START + timedelta(days=DAYS))),
+        unknowns(memory),
+        churn(memory),
+    ):
+        assert "\n" not in repr(rows)
+        assert "\u202e" not in repr(rows)
+        assert "<img" not in rows._repr_html_()
+        assert "<table" in rows._repr_html_()
 
 
 def hostile(line: bytes) -> bytes:
@@ -63,6 +74,22 @@ def hostile(line: bytes) -> bytes:
     event = decode(line, now())
     assert isinstance(event, Event)
     return encode(replace(event, payload={**event.payload, "caller": "<img src=x>\u202e"}))
+
+
+def test_results_say_what_they_found(memory: Store, samples: Path) -> None:
+    """In one line each."""
+    memory.ingest([str(samples)])
+    night = check(memory, until="2026-11-10")
+    assert repr(night) == f"<Night '1 new finding for 2026-11-09.': worst warning, callers 4, ruleset {night.ruleset}>"
+    said = "'figma-probe: 73% of its distinct errors on 2026-11-09 are unknown"
+    assert repr(night.findings[0]).startswith(f"<Finding {said}")
+    assert repr(night.findings[0]).endswith("finding spike, severity warning, state new, since 2026-11-09>")
+    assert repr(spikes(memory)).endswith("found 1, unjudged 0>")
+    assert repr(spikes(memory, "..2026-11-09")) == "<Spikes, no rise of unknown errors: found 0, unjudged 0>"
+    unknown = unknowns(memory)
+    assert repr(unknown) == f"<Unknowns {unknown.headline!r}: errors 17, sessions 8, templates 6>"
+    tried = churn(memory)
+    assert repr(tried) == f"<Churn {tried.ruleset}: recovered 0, regressed 0, moved 0, errors 0 of 121>"
 
 
 def test_an_empty_overview_shows_that(memory: Store) -> None:

@@ -74,7 +74,9 @@ def test_spikes_are_the_days_that_the_tests_found(memory: Store, samples: object
     assert found.to_polars()["caller"].to_list() == ["figma-probe"]
     assert found.to_dict()["spikes"][0]["day"] == "2026-11-09"
     assert "figma-probe" in str(found.plot().to_json())
-    assert repr(found).startswith("figma-probe: 73% of its distinct errors up to 2026-11-09 are unknown, 5% expected")
+    assert repr(found).startswith(
+        "<Spikes 'figma-probe: 73% of its distinct errors up to 2026-11-09 are unknown, 5% expected"
+    )
 
 
 def test_the_history_of_a_window_may_lie_before_it(memory: Store, samples: object) -> None:
