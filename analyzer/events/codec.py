@@ -65,7 +65,7 @@ def encode(event: Event, payload_json: bytes | None = None) -> bytes:
 
 
 def sealed_line(body: bytes) -> bytes:
-    """A JSON object without its closing brace → the line with its checksum, newline included."""
+    """Close a JSON object that lacks its last brace with its checksum, and end the line."""
     return b'%s%s%08x"}\n' % (body, CRC_MARK, zlib.crc32(body))
 
 
@@ -121,7 +121,7 @@ def _decode_object(line: bytes, *, unique_keys: bool) -> dict[str, Any] | Reject
 
 
 def event_from(record: Mapping[str, Any], line: bytes, file_time: datetime) -> Event | Reject:
-    """The envelope's own checks, on a record that is already an object."""
+    """Check the envelope of a decoded line and make an event of it, or a reject that says what is wrong."""
     kind = record.get("type")
     if not isinstance(kind, str) or not kind:
         return Reject("missing_type", "no text under `type`")
@@ -160,7 +160,7 @@ def event_from(record: Mapping[str, Any], line: bytes, file_time: datetime) -> E
 
 
 def line_id(line: bytes) -> str:
-    """The id of a line that names none: it follows from its bytes."""
+    """The id of a line without one: a digest of its bytes."""
     return derived_id("line", line.strip().decode("utf-8"))
 
 

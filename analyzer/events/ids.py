@@ -1,4 +1,6 @@
-"""Event ids: new ones sort by time; derived ones follow from the foreign record, a second import is no second event."""
+"""Event ids: a new id sorts by time; a derived id follows from the foreign record, so that a second import adds
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +18,13 @@ def new_id() -> str:
 
 
 def numbered_id(nanoseconds: int, number: int) -> str:
-    """The same with 74 bits of a number that no one else has at that moment: a writer counts on from a random one."""
+    """An id of this moment and of the lowest 74 bits of a number. A writer counts up from a random number."""
     head, tail = f"{nanoseconds // 1_000_000 & 0xFFFFFFFFFFFF:012x}", f"{number & _TAIL:019x}"
     return f"{head[:8]}-{head[8:]}-7{tail[:3]}-{_VARIANT[tail[3]]}{tail[4:7]}-{tail[7:]}"
 
 
 def derived_id(*parts: object) -> str:
-    """The id that always follows from these parts, laid out as UUID version 8 (RFC 9562)."""
+    """The id of these parts, the same every time, laid out as UUID version 8 (RFC 9562)."""
     from hashlib import blake2b  # 3 ms that an appender does not need
 
     digest = blake2b("\x1f".join(str(part) for part in parts).encode("utf-8", "replace"), digest_size=16).digest()

@@ -39,7 +39,7 @@ _LAST_NANOSECOND = (LAST - EPOCH) // timedelta(microseconds=1) * 1_000
 
 
 class _Writer:
-    """One process's side of a log: who it is, how far it has counted, and what it still has to tell."""
+    """The state of one process as a writer of a log: its name, its count, and losses that no line has told yet."""
 
     __slots__ = ("appender", "first_id", "name", "name_json", "numbers", "untold")
 

@@ -20,11 +20,11 @@ from analyzer.events.sanitize import payload_json, sanitize
 from analyzer.events.times import EPOCH, LAST, to_naive_utc
 
 _WRITER_BYTES = 512
-"""More than writer and number add to a line."""
+"""The most bytes that writer and number add to a line."""
 _ENVELOPE_BYTES = 1_024
-"""More than the keys and the punctuation of a line take, its checksum included."""
+"""The most bytes that the keys, the punctuation and the checksum of a line take."""
 _MOST_BYTES = 6
-"""Of a character in JSON."""
+"""The most bytes that one character takes in JSON."""
 _decode = msgspec.json.Decoder().decode
 
 
@@ -74,7 +74,7 @@ def placeholder(kind: str, payload: Mapping[str, Any], length: int) -> dict[str,
 
 
 def readable_moment(moment: datetime) -> datetime:
-    """The moment in naive UTC, if a reader would take it.
+    """The moment in naive UTC, checked to be one that readers of logs accept.
 
     Raises:
         ValueError: outside of the years that a log speaks of.

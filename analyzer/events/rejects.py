@@ -76,7 +76,7 @@ def _refused(constant: str) -> None:
 
 
 def _unread(_digits: str) -> None:
-    """Numbers are not what is looked for, and very long ones cost much time."""
+    """Take a number unread: only keys are looked for, and very long numbers cost time."""
 
 
 _keys = json.JSONDecoder(object_pairs_hook=_once, parse_int=_unread, parse_float=_unread)
@@ -95,7 +95,7 @@ def repeated_key(line: bytes) -> str | None:
 
 
 def diagnosed(line: bytes, words: str) -> Reject:
-    """What exactly is wrong with a line that is no JSON; `words` are the parser's."""
+    """The reject of a line that is no JSON, with what is wrong and where; `words` are the parser's."""
     text = line.strip()
     if text.startswith(_BOM):
         return Reject("byte_order_mark", "a byte order mark in front of the record")

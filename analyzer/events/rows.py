@@ -29,7 +29,7 @@ from analyzer.forking import kept_until_fork
 from analyzer.redaction import prefilter_with
 
 _PIECE = 64 * 1024
-"""Bytes that are searched for secrets at once; where something like one is found, line by line."""
+"""Bytes; so much is searched for secrets at once, and line by line only where something like one is found."""
 _SHORT = 2 * MAX_ITEMS
 """Bytes; a shorter line has no object or list with too many items."""
 _FACTS = '"facts"'
@@ -50,7 +50,7 @@ class _Origin(msgspec.Struct, gc=False):
 
 
 class Envelope(msgspec.Struct, gc=False, forbid_unknown_fields=True):
-    """The keys of a line beside its payload; of a row too."""
+    """The envelope of a line: all its keys. In rows its payload is not used."""
 
     v: Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
     id: Annotated[str, msgspec.Meta(min_length=1)]
@@ -73,7 +73,7 @@ class _Payload(msgspec.Struct, gc=False):
 
 @dataclass(slots=True)
 class Rows:
-    """Columns of one length, in the order of the lines."""
+    """The events of a block as columns of equal length, in the order of the lines."""
 
     envelopes: list[Envelope] = field(default_factory=list)
     payloads: list[str] = field(default_factory=list)
@@ -87,10 +87,10 @@ class Rows:
     lengths: list[int] = field(default_factory=list)
     """Bytes of the line, its newline not included."""
     hosts: dict[int, str | None] = field(default_factory=dict)
-    """By place: what the writer's name does not say."""
+    """The host of some rows by their position, where the writer's name does not tell it."""
 
     def add(self, event: Event, line: int | None, offset: int, length: int, text: bytes = b"") -> None:
-        """An event that took the slow road. `text` is its line, where that may be kept byte for byte.
+        """Clean an event and add it. `text` is its line, where its payload may be kept byte for byte.
 
         Raises:
             Exception: whatever an upcaster raises.
@@ -112,7 +112,7 @@ class Rows:
         self._put(cleaned, sanitize(event.host), kept or _encoded(clean), line, offset, length)
 
     def add_recorded(self, found: Recorded, line: int | None, offset: int, length: int) -> None:
-        """An event that is to stand in a log as well: its row is what reading it back from there gives."""
+        """Add an event that goes to a log as well. Its row equals the one that reading it back from there gives."""
         kept = split_payload(str(found.payload, "utf-8")) or _encoded(_decode(found.payload))
         self._put(found.event, found.event.host, kept, line, offset, length)
 
@@ -145,7 +145,7 @@ class Rows:
 
 @dataclass(slots=True)
 class Decoded:
-    """What a block held."""
+    """The rows of a block, its rejects and its counts."""
 
     rows: Rows = field(default_factory=Rows)
     rejects: list[tuple[int, int, bytes, Reject]] = field(default_factory=list)
@@ -325,7 +325,7 @@ def split_payload(body: str) -> tuple[str, str | None] | None:
 
 
 def _encoded(payload: Mapping[str, Any]) -> tuple[str, str | None]:
-    """The payload as JSON, its facts taken out."""
+    """The payload without its facts, and the facts, both as JSON."""
     facts = payload.get("facts")
     if not isinstance(facts, Mapping) or not facts:
         return _encoder.encode(payload).decode(), None

@@ -56,13 +56,13 @@ def payload_json(payload: Mapping[str, Any]) -> bytes:
 
 
 def sanitize_payload(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """The same for a payload: an object always, whatever asking it for its items brings."""
+    """Sanitize a payload. The result is always an object, also where the payload fails to give its items."""
     clean = sanitize(payload)
     return clean if isinstance(clean, dict) else {"unreadable": clean}
 
 
 def _plain_items(value: Any, level: int) -> int:
-    """How many items a container holds in all, or more than `MAX_ITEMS` where it has to be walked.
+    """Count the items of a container and of all below it. A count over `MAX_ITEMS` says that `sanitize` has to walk it.
 
     To be walked is what holds anything but exactly the types of JSON, or more or deeper than a payload may.
 
@@ -98,7 +98,7 @@ def sanitize(value: Any) -> Any:
 
 
 class _Walk:
-    """One value's way through; it knows how much may still be kept."""
+    """Sanitizes one value; `left` is how many characters of it may still be kept."""
 
     __slots__ = ("left",)
 
@@ -106,7 +106,10 @@ class _Walk:
         self.left = MAX_TOTAL
 
     def clean(self, value: Any, level: int, name: str = "", argument: str = "", command: str = "") -> Any:
-        """`name`: what it stands under; `argument`: the text before it in a list; `command`: whose argument it is."""
+        """Sanitize a value.
+
+        `name` is the key above it, `argument` the text before it in a list, `command` the command before that.
+        """
         self.left -= _NODE
         try:
             if isinstance(value, str):

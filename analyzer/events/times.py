@@ -62,7 +62,7 @@ def _to_millisecond(moment: datetime) -> datetime:
 
 
 def to_naive_utc(moment: datetime) -> datetime:
-    """The same moment as the store keeps it; a naive one is taken as UTC already.
+    """Convert a moment to naive UTC, which is what the store keeps; a naive one is taken as UTC already.
 
     Raises:
         ValueError: the shift to UTC leaves the years 1 to 9999.
@@ -86,7 +86,7 @@ def now() -> datetime:
 
 
 def format_nanoseconds(nanoseconds: int) -> str:
-    """The same of nanoseconds since 1970; most calls share their second with the one before.
+    """Format nanoseconds since 1970. The text of the second is kept, as most calls share it with the one before.
 
     Raises:
         OverflowError: after the year 9999.

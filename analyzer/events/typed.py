@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class TypedEvents(ABC):
-    """What appends events of any type appends those of the known types by name."""
+    """A method for each known event type, on top of one `append` for any type."""
 
     __slots__ = ()
 

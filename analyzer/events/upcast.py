@@ -18,7 +18,7 @@ UPCASTERS: dict[int, Upcaster] = {}
 
 
 def upcast(version: int, kind: str, payload: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The payload as the present version writes it, or as it is where no chain leads there.
+    """The payload as the present version writes it; unchanged where its version is not known.
 
     Raises:
         Exception: whatever an upcaster raises.

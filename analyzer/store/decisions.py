@@ -68,7 +68,7 @@ def decide_all(
 
 
 def keep_decided(connection: duckdb.DuckDBPyConnection, decisions: Iterable[Recorded]) -> None:
-    """Give the store the rows of decisions that the journal has."""
+    """Insert decisions that are in the journal into the store."""
     rows = [(one.event.id, one.event.type, one.event.occurred_at, one.payload.decode()) for one in decisions]
     register(connection, "staged_decision", pl.DataFrame(rows, schema=_STAGED, orient="row"))
     connection.execute(
@@ -86,7 +86,7 @@ _STAGED: dict[str, Any] = {
 
 
 def _whole(event: Event) -> Recorded:
-    """The decision as the journal gives it back; one that a line cannot hold would decide nothing, and is refused."""
+    """The decision as the journal will give it back. One that is too long for a line is refused."""
     kept = recorded(event)
     if kept.truncated:
         said = f"a decision of {msgspec.json.decode(kept.payload)['original_bytes']:,} bytes ({event.type})"
@@ -96,7 +96,7 @@ def _whole(event: Event) -> Recorded:
 
 
 def as_decided(connection: duckdb.DuckDBPyConnection) -> None:
-    """Give the decisions that were read from a journal the row that `decide` gives them."""
+    """Make the rows of decisions that were read from a journal equal to those that `decide` writes."""
     connection.execute(
         "update internal.event_v1 set schema_version = null, writer = null, seq = null, host = null,"
         " time_source = null, recognised = true, source_format = 'analyzer', source_path = null, source_line = null,"

@@ -1,4 +1,4 @@
-"""The log folder beside a store: where it is, what is in it, and what to say to whoever takes it for a log.
+"""The journal, which is the log folder beside a store: where it is, and how it is told from a log.
 
 A journal says what a store decided and what it read of logs that are gone. Only `rebuild` reads it, and believes it.
 """
@@ -18,7 +18,7 @@ ENDING = ".journal"
 
 
 def journal_of(store_path: str) -> str | None:
-    """The log folder beside a store; a throw-away store has none."""
+    """The path of the journal of a store; None for a store in memory."""
     if store_path == MEMORY:
         return None
     base, ending = os.path.splitext(os.path.realpath(store_path))
@@ -27,7 +27,7 @@ def journal_of(store_path: str) -> str | None:
 
 @contextlib.contextmanager
 def open_journal(store_path: str) -> Iterator[EventLog | None]:
-    """The journal of a store, None for a throw-away one."""
+    """Open the journal of a store; gives None for a store in memory."""
     folder = journal_of(store_path)
     if folder is None:
         yield None

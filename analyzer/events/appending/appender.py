@@ -60,7 +60,7 @@ class Appender:
         self._unsynced_bytes = 0
 
     def write(self, line: bytes, nanoseconds: int) -> None:
-        """Append one line, newline included, at this moment of the wall clock.
+        """Append one line, which includes its newline. The moment names the day of the part.
 
         Raises:
             OSError: it is not on the log as durably as was asked for; all of it or a torn beginning may be.
@@ -98,7 +98,7 @@ class Appender:
             self._part.close()
 
     def _attempt(self, act: Callable[[bytes, int, int], _T], line: bytes, nanoseconds: int) -> _T:
-        """Act, after a failure again, where the failure leaves a place to go to; `act` gets the part to begin with."""
+        """Call `act` with the current part, and once more with another part where the failure allows that."""
         number, left = NEWEST, _ATTEMPTS
         while True:
             try:
@@ -151,7 +151,7 @@ class Appender:
         return part
 
     def _open(self, day: int, number: int) -> tuple[LogPart, int]:
-        """Make a part the current one; it and its size."""
+        """Open a part as the current one; returns it and its size in bytes."""
         synced = self.durability != "process"
         if not os.path.isabs(self.folder):
             # Wherever the program stands by now, it is not the place that was meant.
@@ -179,7 +179,7 @@ class Appender:
         return max((int(m[3] or 0) for m in found if m and m[1] == day and m[2] == own), default=0)
 
     def _move_on(self, error: OSError) -> int:
-        """After a failure: keep the part, or let go of it and say which one to open."""
+        """Decide after a failure whether the part stays; else leave it. Returns the number to open."""
         part = self._part
         if part is not None and not part.failed and error.errno in _SAME_PART:
             return part.number
@@ -191,7 +191,7 @@ class Appender:
         return self._tried + 1
 
     def _leave(self, part: LogPart) -> None:
-        """See to the lines of a part that is not the current one any more."""
+        """Sync the lines of a part that is left; lines that may not have reached the disk go to the next part."""
         if part.unsynced:
             with contextlib.suppress(OSError):
                 part.sync()

@@ -113,7 +113,7 @@ class LogPart:
                 raise OSError(errno.EIO, "a sync of this file has failed", self.path)
 
     def close(self) -> None:
-        """Let go of the file, and with the last duplicate of the descriptor of the lease."""
+        """Close the file. Its lease ends with the last duplicate of the descriptor."""
         descriptor, self.descriptor = self.descriptor, -1
         if descriptor >= 0:
             with contextlib.suppress(OSError):

@@ -58,7 +58,7 @@ class Mark(Protocol):
 
 
 class _ProcessNumber:
-    """The same as a wiped page where the system has none: a call to the system for each look."""
+    """Tells a fork by its process number, on systems that cannot wipe a page of memory at a fork."""
 
     def __init__(self) -> None:
         self._number = os.getpid()
@@ -83,12 +83,12 @@ def own_mark() -> Mark:
 
 
 def user() -> int | None:
-    """Who we are to the file system; None where users have no numbers."""
+    """The user id of this process; None on systems without user ids."""
     return os.geteuid() if hasattr(os, "geteuid") else None
 
 
 def last_byte(descriptor: int, size: int) -> bytes:
-    """The byte before `size`."""
+    """The last byte of a file that is `size` bytes long."""
     return os.pread(descriptor, 1, size - 1)
 
 
@@ -101,12 +101,12 @@ def wait_for_writes(descriptor: int) -> None:
 
 
 def sync_data(descriptor: int) -> None:
-    """The file's bytes and size to the disk."""
+    """Wait until the bytes and the size of a file are on the disk."""
     (os.fdatasync if hasattr(os, "fdatasync") else os.fsync)(descriptor)
 
 
 def sync_folder(folder: str) -> None:
-    """The names in a folder to the disk."""
+    """Wait until the names in a folder are on the disk."""
     descriptor = os.open(folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0))
     try:
         os.fsync(descriptor)

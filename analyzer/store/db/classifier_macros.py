@@ -15,7 +15,7 @@ _SPACES = "\t\n\v\f\r"
 
 
 def macros() -> tuple[str, ...]:
-    """The statements that make them."""
+    """The SQL statements that create the macros."""
     needed = sorted({each.needs for each in PASSES if each.needs})
     always = [each for each in PASSES if not each.needs]
     # Most messages have nothing to tidy and nothing that half of the passes need; to look for that costs little.

@@ -58,7 +58,7 @@ def connect(
 def connect_plain(
     path: str, *, read_only: bool, settings: Mapping[str, str] | None = None
 ) -> duckdb.DuckDBPyConnection:
-    """A connection to whatever is in the file, for its owner's eyes alone.
+    """Open the file without looking at what is in it; a new file is readable by its owner alone.
 
     Raises:
         StoreBusyError: another process holds it.
@@ -83,7 +83,7 @@ def connect_plain(
 
 
 def _prepare(connection: duckdb.DuckDBPyConnection, path: str, *, read_only: bool, closed: bool) -> None:
-    """Settings and schema."""
+    """Apply the settings, and create the schema where it is missing."""
     # A second connection of this process to the same file shares settings that may be locked by now.
     if not connection.execute("select current_setting('lock_configuration')").fetchall()[0][0]:
         connection.execute("set global TimeZone = 'UTC'")
@@ -117,7 +117,7 @@ def _opening_hint(path: str) -> str:
 
 
 def missing(path: str) -> StoreError:
-    """There is no store, or nothing but its journal."""
+    """The error of a store that does not exist, or of which only the journal is left."""
     if folder := left_behind(path):
         return StoreError(f"no store at {path}, but its journal in {folder}", rebuild_hint(path))
     return StoreError(f"no store at {path}", "make one with: analyzer ingest PATH --store FILE")
@@ -172,7 +172,7 @@ def _check_schema(connection: duckdb.DuckDBPyConnection, path: str) -> None:
 
 @contextlib.contextmanager
 def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """All of it or nothing: committed at the end of the block, rolled back when it raises.
+    """Run the block in a transaction: committed at its end, rolled back when it raises.
 
     DuckDB's COMMIT returns without an error after a failed statement, so no statement's error may be caught inside.
     """

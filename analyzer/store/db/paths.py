@@ -14,7 +14,7 @@ _ESCAPED = re.compile(r"\\udc([89a-f][0-9a-f])")
 
 
 def kept(path: str) -> str:
-    """The name, in characters that can be written down."""
+    """The file name as a store keeps it: valid UTF-8, with an escape for each byte that is none."""
     return path.encode("utf-8", "backslashreplace").decode("utf-8")
 
 

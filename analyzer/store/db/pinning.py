@@ -13,7 +13,10 @@ PINNED = ("retries", "errors")
 
 @contextmanager
 def pinned(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """Within the block these views answer from a copy of now. Where there is no room for one, they answer as ever."""
+    """Copy these views into tables, and answer from the copies within the block.
+
+    Without room for copies the views are used.
+    """
     try:
         # Names of temporary tables come before those of views.
         with suppress(duckdb.Error):

@@ -29,7 +29,7 @@ def kept_of(path: str) -> list[str]:
 
 
 def aside_of(path: str) -> str:
-    """Where the next former store is kept: in nobody's place."""
+    """A free path at which the store before is kept."""
     place = 1
     while _stands(_aside(path, place)):
         place += 1

@@ -49,7 +49,7 @@ def appending_works(folder: str) -> tuple[int, str]:
 
 
 class _FailedError(Exception):
-    """A writer gave up."""
+    """One of the writing processes failed."""
 
 
 def _append(trial: str) -> list[str]:

@@ -13,7 +13,7 @@ State = Literal["ok", "note", "problem"]
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One line of the answer."""
+    """One result of `analyzer doctor`: what was checked, how it stands and what to do."""
 
     name: str
     state: State
@@ -21,7 +21,7 @@ class Check:
     todo: str = ""
 
     def to_dict(self) -> dict[str, str]:
-        """JSON-ready."""
+        """The fields by name."""
         return asdict(self)
 
 
@@ -34,16 +34,16 @@ def loose_modes(name: str, paths: Iterable[str]) -> Check:
 
 
 def some(number: int, thing: str) -> str:
-    """`1 file`, `2 files`."""
+    """A number with its noun: `1 file`, `2 files`."""
     return f"{number:,} {thing}" + ("" if number == 1 else "s")
 
 
 def listed(names: list[str], shown: int = 3) -> str:
-    """The first few, and how many more there are."""
+    """The first few names, and how many more there are."""
     more = len(names) - shown
     return ", ".join(names[:shown]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def megabytes(size: int) -> str:
-    """Bytes as MB."""
+    """A number of bytes in megabytes: `1.5 MB`."""
     return f"{size / 1e6:,.1f} MB"

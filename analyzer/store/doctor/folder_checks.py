@@ -39,7 +39,7 @@ def folder_checks(folder: str) -> list[Check]:
 
 @dataclass(slots=True)
 class _Seen:
-    """What the lines of some parts say."""
+    """What the lines of some parts of a log add up to."""
 
     damaged: dict[str, int] = field(default_factory=dict)
     torn: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""What became of the lines and bytes of a source: every one of both is exactly one of five things."""
+"""Counts what became of each line and byte of a source: event, duplicate, quarantined, blank or skipped."""
 
 from __future__ import annotations
 

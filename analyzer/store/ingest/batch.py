@@ -32,7 +32,7 @@ KEPT_BYTES = KEPT_TEXT * 8
 
 @dataclass(slots=True)
 class Progress:
-    """One source in one run."""
+    """The state of one source in one run: its checkpoint and its figures."""
 
     checkpoint: SourceCheckpoint
     codec: str = "plain"
@@ -66,7 +66,7 @@ class Rejected(msgspec.Struct, frozen=True, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class SourceChange:
-    """Where one source stands at the end of a batch, and what reading on to there gave."""
+    """The checkpoint of one source at the end of a batch, and the figures of what the batch read of it."""
 
     progress: Progress
     checkpoint: SourceCheckpoint
@@ -95,7 +95,10 @@ class Sealed:
 
 
 class Batch:
-    """Collects. It may be sealed whenever every source's checkpoint stands at a block's end."""
+    """Collects events, rejects and checkpoints until they are saved.
+
+    It may be sealed between two blocks of a source.
+    """
 
     def __init__(self) -> None:
         self._clear()
@@ -113,7 +116,7 @@ class Batch:
 
     @property
     def full(self) -> bool:
-        """Whether it is time to save."""
+        """Whether the batch holds as much as one should, so that it is time to save it."""
         rows = self._height + (DERIVED_WEIGHT - 1) * len(self._derived) + len(self._rejected)
         return rows >= MAX_EVENTS or self._weight >= MAX_WEIGHT
 
@@ -135,11 +138,13 @@ class Batch:
             )
 
     def forget(self, checkpoint: SourceCheckpoint) -> None:
-        """Take back what was saved of a source that was only looked at."""
+        """Delete the saved row of a source in which nothing was read."""
         self._forgotten.append(checkpoint.source_id)
 
     def add_block(self, progress: Progress, block: pl.DataFrame | Rows, *, line: int, offset: int, end: int) -> None:
-        """Events of a block that begins behind so many lines and bytes of its source, and ends at byte `end`."""
+        """Add the events of a block that begins after `line` lines and `offset` bytes of its source and ends at byte
+        `end`.
+        """
         self._stage(progress, block, [], line=line, offset=offset, end=end)
 
     def add_derived(
@@ -225,7 +230,10 @@ class Batch:
             progress.checkpoint = progress.kept
 
     def seal(self) -> Sealed | None:
-        """Everything collected so far, or None; what is collected from now on belongs to the next batch."""
+        """Close the batch and return it, or None where it is empty.
+
+        What is added from now on belongs to the next batch.
+        """
         if not self._touched:
             return None
         self._frame_heap()

@@ -1,4 +1,7 @@
-"""An input → stretches of whole lines. A line over the cap is cut out in passing, so that memory stays bounded."""
+"""Cuts an input into stretches of whole lines.
+
+Of a line over the cap only the beginning is kept: memory stays bounded.
+"""
 
 from __future__ import annotations
 

@@ -28,22 +28,28 @@ from analyzer.store.ingest.inputs import CHUNK
 from analyzer.store.ingest.staging import SMALL, staged
 
 WORTH_IT = 32 * 1024 * 1024
-"""Bytes; starting a second process takes as long as decoding a third of them."""
+"""Bytes; a smaller log is decoded in this process alone.
+
+Starting a second one takes as long as decoding a third of them.
+"""
 _ASKED = 2
-"""Blocks on their way to the second process and back."""
+"""The most blocks that are handed to the second process at once."""
 _MOST_WAITING = 4
-"""Blocks that are decoded, or about to be, and that must wait for the one before them."""
+"""The most blocks that are held in memory until the block before them is done: they are taken in order."""
 
 _LARGE = 4 * CHUNK
-"""Bytes; a line so long is alone in memory, in one process."""
+"""Bytes; a longer block is one very long line, and is decoded here with no other block in memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a block holds; places count within it."""
+    """The events and the broken lines of one block.
+
+    Line numbers and offsets are counted from the start of the block.
+    """
 
     events: pl.DataFrame | Rows
-    """A frame from the second process, or where there are enough of them to be worth one."""
+    """A frame where the second process decoded the block or it has at least `SMALL` events, else rows."""
     rejects: list[tuple[int, int, bytes, str, str]]
     """Line, offset, text, why and details of each broken line."""
     lines: int
@@ -52,7 +58,7 @@ class Told:
 
 
 class _Header(msgspec.Struct, array_like=True):
-    """What stands before a frame on its way between the processes."""
+    """What the second process sends before the frame of a block."""
 
     frame_bytes: int
     rejects: list[tuple[int, int, bytes, str, str]]
@@ -62,7 +68,7 @@ class _Header(msgspec.Struct, array_like=True):
 
 
 def tell(decode: Callable[[bytes], Decoded], data: bytes) -> Told:
-    """Decode a block here."""
+    """Decode a block in this process."""
     found = decode(data)
     rejects = [(line, offset, text, reject.why, reject.detail) for line, offset, text, reject in found.rejects]
     few = len(found.rows.payloads) < SMALL
@@ -70,7 +76,7 @@ def tell(decode: Callable[[bytes], Decoded], data: bytes) -> Told:
 
 
 class SecondProcess:
-    """Started when a log is large enough, once a run. Use as a context manager."""
+    """A process that decodes blocks of large logs, started at the first of them. Use as a context manager."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -125,7 +131,7 @@ class SecondProcess:
                         pipe.close()
 
     def _ask(self, data: bytes, file_time: datetime, journal: bool) -> Told | None:
-        """What the second process says of a block; None where there is none any more."""
+        """The block as the second process decoded it; None once that process has failed."""
         if self._gone:
             return None
         try:
@@ -166,7 +172,7 @@ _decoder = msgspec.msgpack.Decoder(_Header)
 
 
 def serve() -> None:
-    """The other end: a block after the other, until stdin ends."""
+    """Run the second process: decode one block after the other until stdin ends."""
     source, sink = sys.stdin.buffer, sys.stdout.buffer
     while asked := source.readline():
         size, file_time, journal = asked.decode().split()

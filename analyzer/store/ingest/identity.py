@@ -57,7 +57,7 @@ class SourceCheckpoint:
     detail: str | None = None
 
     def rewind(self) -> None:
-        """Take everything back."""
+        """Start again: nothing of the source counts as read."""
         self.offset, self.lines, self.state, self.line_open, self.torn_bytes = 0, 0, None, False, 0
 
     def retract(self) -> int:
@@ -101,7 +101,7 @@ class _Alike:
         self._sorted = True
 
     def add(self, checkpoint: SourceCheckpoint) -> None:
-        """One more."""
+        """Add a source."""
         end = checkpoint.offset, checkpoint.mark_length
         same = self._by_end.setdefault((*end, checkpoint.mark), [])
         if not same:
@@ -110,7 +110,7 @@ class _Alike:
         same.append(checkpoint)
 
     def moved_to(self, source: Input) -> SourceCheckpoint | None:
-        """One that the input begins with, and whose own path no longer holds it.
+        """The source whose content this input begins with, if that content has left its own path.
 
         Of very many, those that were read furthest are looked at: as much of the input as reading it would be. One that
         is missed is read as a new source, and its events are duplicates.
@@ -145,7 +145,7 @@ class Known:
             self.add(checkpoint)
 
     def add(self, checkpoint: SourceCheckpoint) -> None:
-        """One more; found by its path from now on, and by its content from the next run on."""
+        """Add a checkpoint. It is found by its path at once, and by its content from the next run on."""
         self._last_id = max(self._last_id, checkpoint.source_id)
         self._by_path.setdefault(checkpoint.path, []).append(checkpoint)
         # A shorter beginning fits too many files to tell a moved one from a new one.
@@ -207,7 +207,7 @@ class Known:
 
 
 def digest(data: bytes) -> str:
-    """SHA-256, hex."""
+    """The SHA-256 of some bytes, in hexadecimal digits."""
     return sha256(data).hexdigest()
 
 

@@ -103,7 +103,7 @@ class Input:
         return self.size if self.codec == "plain" else sum(map(len, self.chunks(0)))
 
     def pieces(self, places: Sequence[tuple[int, int]]) -> Iterator[bytes]:
-        """As `between`, of several places; a compressed input is unpacked once for all of them."""
+        """The bytes at several places; a compressed input is unpacked once for all of them."""
         if self.codec == "plain" or not places:
             return (self.between(start, end) for start, end in places)
         first, last = min(start for start, _ in places), max(end for _, end in places)
@@ -210,7 +210,7 @@ class Input:
 
 
 def _gathered(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """The same bytes in chunks that are worth being looked at."""
+    """Join small chunks to chunks of a useful size."""
     parts: list[bytes] = []
     size = 0
     for chunk in chunks:
@@ -224,7 +224,7 @@ def _gathered(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _engines(codec: str) -> Callable[[], Any]:
-    """What makes the decompressor of one member after another."""
+    """A function that makes a new decompressor for each member of the file."""
     if codec == "gzip":
         return lambda: zlib.decompressobj(31)
     import zstandard

@@ -52,7 +52,7 @@ class Pipeline:
             self._running = self._background.submit(self._commit, batch)
 
     def wait(self) -> None:
-        """Until everything that was submitted is in the store; raises as `submit` does."""
+        """Wait until everything that was submitted is in the store. Raises what `submit` raises."""
         running, self._running = self._running, None
         if running is not None:
             running.result()
@@ -137,7 +137,7 @@ class Pipeline:
 
 
 def _without(batch: Sealed, places: list[int]) -> Sealed:
-    """The batch with the lines of these rows in quarantine."""
+    """The batch without these rows; their lines go to quarantine."""
     poison = batch.events.filter(pl.col("place").is_in(places))
     paths = {change.checkpoint.source_id: change.checkpoint.path for change in batch.sources}
     rejected = list(batch.rejected)

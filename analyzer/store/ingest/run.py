@@ -33,7 +33,7 @@ from analyzer.store.shown import Shown
 
 @dataclass(slots=True, repr=False)
 class IngestResult(Shown):
-    """What one run did."""
+    """What one ingest read, and what it could not read."""
 
     sources: list[Progress] = field(default_factory=list)
     """One an input that was read, or looked at, in the order of reading."""
@@ -155,11 +155,11 @@ class _Run:
         self._replaced: dict[int, tuple[SourceCheckpoint, str]] = {}
 
     def save(self) -> None:
-        """Hand over what was read."""
+        """Hand the batch over to be saved."""
         self._pipeline.submit(self._batch.seal())
 
     def read(self, path: str, limit: int | None, below: str | None) -> None:
-        """One input, whatever it is."""
+        """Read one input of any kind."""
         try:
             with Input(path, limit, below=below) as source:
                 self._read(source)

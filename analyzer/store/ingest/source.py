@@ -1,4 +1,4 @@
-"""One source from its checkpoint to its present end: blocks of lines into a batch, every byte of them counted."""
+"""Reads one source from its checkpoint to its present end, block by block, and counts every byte."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 class SourceRun:
-    """One source in one run; `save` is called whenever the batch is full."""
+    """The reading of one source. It calls `save` whenever the batch is full."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class SourceRun:
             self._reader = kind.reader(Source(source.path, source.file_time, journal), self._checkpoint.state or {})
 
     def run(self) -> None:
-        """Read, count, and leave the checkpoint at the end of what was taken."""
+        """Read to the end of the source, and leave the checkpoint there."""
         if self._reader is None:
             self._progress.status = "unsupported"
             self._progress.detail = self._kind.title
@@ -97,7 +97,7 @@ class SourceRun:
             self._last = stretch.end[-MARK_BYTES:]
 
     def _take_rows(self, told: Told, stretch: Stretch) -> int:
-        """A block of our own log; how many lines it has."""
+        """Take a block of our own log; returns its number of lines."""
         self._count_blank(told.blank, told.blank_bytes, stretch)
         checkpoint = self._checkpoint
         end = stretch.offset + stretch.length
@@ -107,7 +107,7 @@ class SourceRun:
         return told.lines
 
     def _take_hits(self, data: bytes, stretch: Stretch) -> int:
-        """A block of a foreign log; how many lines it has."""
+        """Take a block of a foreign log; returns its number of lines."""
         block = block_of(data)
         self._count_blank(*blank_lines(block), stretch)
         if self._reader is None:

@@ -1,4 +1,4 @@
-"""Rows as frames, the way they are handed to DuckDB: one row an event, with its place in the file beside it."""
+"""Decoded events as the frames that DuckDB reads: one row an event, with its place in the source file."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ which for an event out of a journal is the place in the foreign file."""
 
 
 def staged(rows: Rows) -> pl.DataFrame:
-    """The rows of a block, places counted within it; `placed` adds the rest of `STAGED`."""
+    """Make a frame of the rows of a block.
+
+    Its places count from the start of the block; `placed` adds the other columns.
+    """
     found = rows.envelopes
     derived = any([one.origin for one in found])  # noqa: C419 - a list is twice as fast here
     writers = [one.writer for one in found]
@@ -78,7 +81,10 @@ def staged(rows: Rows) -> pl.DataFrame:
 def placed(
     block: pl.DataFrame, source_id: int, name: str, path: str, *, line: int, offset: int, end: int
 ) -> pl.DataFrame:
-    """A block that begins behind so many lines and bytes of its source, and ends at byte `end`."""
+    """Add to a block where it lies.
+
+    It begins after `line` lines and `offset` bytes of its source and ends at byte `end`.
+    """
     shown: dict[str, Any] = {"source_format": pl.lit(name), "source_path": pl.lit(path), "source_line": pl.col("line")}
     if "source_format" in block.columns:
         own = pl.col("source_format").is_null()
@@ -95,12 +101,12 @@ def placed(
 
 
 SMALL = 256
-"""Rows. What making a frame costs beyond its rows is what some hundreds of rows cost, in time and in memory."""
+"""Rows; a smaller block waits in a `Heap`. A frame of its own costs as much time and memory as some hundred rows."""
 
 
 @dataclass(slots=True)
 class Heap:
-    """Blocks of a few rows each, in the order of reading, which become one frame together."""
+    """Collects blocks of a few rows each, in the order of reading, and makes one frame of them."""
 
     rows: Rows = field(default_factory=Rows)
     """Places as in the files."""
@@ -108,7 +114,7 @@ class Heap:
     """Source, bytes of the newline, format and path of each row."""
 
     def add(self, block: Rows, source_id: int, name: str, path: str, *, line: int, offset: int, end: int) -> None:
-        """As `placed`."""
+        """Add a block; the arguments are those of `placed`."""
         height = len(self.rows.payloads)
         self.rows.hosts.update((height + place, host) for place, host in block.hosts.items())
         self.rows.envelopes += block.envelopes
@@ -121,7 +127,7 @@ class Heap:
         self._places += [(source_id, int(at + length + offset < end), name, path) for at, length in ends]
 
     def frame(self) -> pl.DataFrame:
-        """All of it, as `placed` gives it."""
+        """One frame of all blocks, with the columns that `placed` gives."""
         sources, newlines, names, paths = zip(*self._places, strict=True)
         own = {
             "source_format": pl.Series(names, dtype=pl.String),
@@ -138,7 +144,7 @@ class Heap:
 
 
 def _column(values: list[Any], dtype: Any) -> pl.Series:
-    """Most often one value stands in every row, and need not be converted so many times."""
+    """A column; where one value stands in every row, as it mostly does, it is converted once."""
     distinct = set(values)
     if len(distinct) == 1:
         return pl.repeat(distinct.pop(), len(values), dtype=dtype, eager=True)

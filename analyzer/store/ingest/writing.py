@@ -53,7 +53,7 @@ class Writer:
         now: datetime,
         former: Writer | None = None,
     ) -> None:
-        """`former` wrote to a connection that is gone; what it knows of a batch on its way goes on here."""
+        """`former` is the writer of a connection that has failed; this one takes over its unfinished batch."""
         self._connection = connection
         self._journal = journal
         self._now = now
@@ -237,7 +237,7 @@ class Writer:
         self._connection.execute("insert into internal.quarantine_v1 select * from staged_reject").fetchall()
 
     def _save_sources(self, batch: Sealed, tallies: dict[int, Tally]) -> None:
-        """Checkpoints replace the former ones, figures add up."""
+        """Save the sources: a checkpoint replaces the one before, figures are added to the ones before."""
         frame = pl.DataFrame(_source_rows(batch, tallies, self._now), schema=SOURCE_SCHEMA)
         register(self._connection, "staged_source", frame)
         self._connection.execute(UPDATE_SOURCES).fetchall()
@@ -287,7 +287,7 @@ def _source_row(change: SourceChange, tally: Tally, now: datetime) -> dict[str, 
 
 
 def _shown(texts: list[bytes]) -> list[str]:
-    """What quarantine keeps of each text: without secrets, and not too much of it."""
+    """The texts as quarantine keeps them: redacted, and at most `KEPT_TEXT` characters of each."""
     shown: list[str] = []
     for start in range(0, len(texts), _SEARCHED):
         some = [text.decode("utf-8", "replace") for text in texts[start : start + _SEARCHED]]
