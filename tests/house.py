@@ -11,7 +11,7 @@ from vulture import Vulture
 from tests import REPOSITORY
 
 MOST_MODULES = 14
-"""Modules that a folder may have, so that a listing of it explains itself. `cli` has one a command."""
+"""Modules that a folder may have, so that a listing of it explains itself. `cli/commands` has one a command."""
 USED = (
     # Python's own hooks; what click, urllib and RE2 read or call.
     *("__getattr__", "__dir__", "__call__", "list_commands", "get_command", "format_commands", "redirect_request"),
@@ -33,7 +33,7 @@ def main() -> int:
     for folder, count in sorted(counts.items()):
         name = folder.relative_to(REPOSITORY).as_posix()
         print(f"{count:3}  {name}")
-        if count > MOST_MODULES and name != "analyzer/cli":
+        if count > MOST_MODULES and name != "analyzer/cli/commands":
             crowded.append(name)
     unused = [*shared_names(), *unused_code()]
     print(*(f"{name}: more than {MOST_MODULES} modules" for name in crowded), *unused, sep="\n")

@@ -167,7 +167,7 @@ def commands_page() -> str:
         "```",
     ]
     for name in COMMANDS:
-        command: click.Command = import_module(f"analyzer.cli.{name}").command
+        command: click.Command = import_module(f"analyzer.cli.commands.{name}").command
         context = click.Context(command, info_name=name, parent=root, terminal_width=HELP_WIDTH)
         lines += ["", f"## analyzer {name}", "", "```text", command.get_help(context), "```", ""]
         lines += ["| exit code | when |", "| ---: | --- |"]

@@ -204,7 +204,7 @@ def test_every_command_and_option_is_documented() -> None:
     page = text_of("docs/reference/commands.md")
     for name in COMMANDS:
         section = page.partition(f"## analyzer {name}\n")[2].partition("\n## ")[0]
-        command: click.Command = import_module(f"analyzer.cli.{name}").command
+        command: click.Command = import_module(f"analyzer.cli.commands.{name}").command
         assert section
         for parameter in command.params:
             if isinstance(parameter, click.Option):
@@ -417,7 +417,7 @@ def test_shown_commands_are_understood(shown: str) -> None:
     """The program knows the command and each option that a page shows it with."""
     name, *arguments = shlex.split(shown)
     assert name in COMMANDS, shown
-    command: click.Command = import_module(f"analyzer.cli.{name}").command
+    command: click.Command = import_module(f"analyzer.cli.commands.{name}").command
     context = click.Context(command, info_name=name)
     if isinstance(command, click.Group) and arguments and arguments[0] in command.commands:
         command, arguments = command.commands[arguments[0]], arguments[1:]

@@ -14,7 +14,7 @@ import pytest
 from analyzer import interpreter
 from analyzer.classifier import default_ruleset
 from analyzer.classifier.parallel import judge_in_parallel
-from analyzer.cli import sandbox
+from analyzer.cli.sandbox import parent as sandbox
 from analyzer.store import open_store
 from analyzer.store.doctor.append_test import appending_works
 from analyzer.store.ingest import decoding

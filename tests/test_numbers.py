@@ -17,8 +17,8 @@ from analyzer.analysis.rules import nearest, template_merging, unknowns
 from analyzer.classifier import fingerprint
 from analyzer.classifier.reading import facts
 from analyzer.classifier.rules import lint, text_evidence
-from analyzer.cli import sql
 from analyzer.cli import webhook as posting
+from analyzer.cli.commands import sql
 from analyzer.events import sanitize
 from analyzer.events.appending import appender
 from analyzer.importers import formats

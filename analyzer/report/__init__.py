@@ -9,8 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from analyzer.report.documents.markdown import render_markdown
     from analyzer.report.documents.overview_json import render_json
+    from analyzer.report.documents.overview_markdown import render_markdown
     from analyzer.report.escape import csv_cell, markdown_text, terminal_safe
     from analyzer.report.page.html import render_html
     from analyzer.report.rows import FORMATS, render_rows
@@ -22,7 +22,7 @@ _HOMES = {
     "markdown_text": "analyzer.report.escape",
     "render_html": "analyzer.report.page.html",
     "render_json": "analyzer.report.documents.overview_json",
-    "render_markdown": "analyzer.report.documents.markdown",
+    "render_markdown": "analyzer.report.documents.overview_markdown",
     "render_rows": "analyzer.report.rows",
     "render_text": "analyzer.report.terminal.overview",
     "terminal_safe": "analyzer.report.escape",

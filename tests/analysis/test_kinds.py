@@ -14,7 +14,7 @@ from analyzer.analysis.kinds.behind import NOTHING
 from analyzer.analysis.kinds.table import KINDS, Kind, family_of, kind_of
 from analyzer.analysis.nightly.calibration import MEASURED_DAYS
 from analyzer.analysis.nightly.findings import RESOLUTIONS, SEVERITIES, Finding, Scope
-from analyzer.report.words import course
+from analyzer.report.overview_words import course
 from tests import REPOSITORY
 
 NAMES = sorted(KINDS)

@@ -81,7 +81,7 @@ def _serve() -> None:
     from analyzer.cli import COMMANDS
 
     for name in COMMANDS:
-        import_module(f"analyzer.cli.{name}")
+        import_module(f"analyzer.cli.commands.{name}")
     for request in sys.stdin.buffer:
         line = Line(**json.loads(request))
         print(json.dumps(asdict(_run(line))), flush=True)

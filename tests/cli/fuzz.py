@@ -271,7 +271,7 @@ def _argument(text: str) -> str:
 def _commands() -> list[tuple[list[str], click.Command]]:
     found: list[tuple[list[str], click.Command]] = []
     for name in COMMANDS:
-        command = import_module(f"analyzer.cli.{name}").command
+        command = import_module(f"analyzer.cli.commands.{name}").command
         if isinstance(command, click.Group):
             found += [([name, each], command.commands[each]) for each in sorted(command.commands)]
         else:

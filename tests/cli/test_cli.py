@@ -100,7 +100,9 @@ def test_ingest_follows_a_growing_log(tmp_path: Path) -> None:
     """New lines are read while it runs; an interrupt ends it with 130."""
     log = EventLog(tmp_path / "telemetry")
     log.append("relay.triggered", {"step_id": "a"})
-    command = "from analyzer.cli import ingest, main; ingest.POLL_SECONDS = 0.1; main()"
+    command = (
+        "from analyzer.cli import main; from analyzer.cli.commands import ingest; ingest.POLL_SECONDS = 0.1; main()"
+    )
     arguments = ["ingest", "telemetry", "--follow", "--json", "--store", "s.duckdb"]
     process = subprocess.Popen(
         [sys.executable, "-c", command, *arguments],

@@ -7,8 +7,8 @@ import pty
 
 import pytest
 
-from analyzer.cli import output
-from analyzer.cli.output import progress
+from analyzer.cli import progress as bar
+from analyzer.cli.progress import progress
 
 
 def test_work_of_more_than_a_second_shows_a_bar_that_goes_away(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -19,7 +19,7 @@ def test_work_of_more_than_a_second_shows_a_bar_that_goes_away(monkeypatch: pyte
     with os.fdopen(theirs, "w") as terminal:
         monkeypatch.setattr("sys.stderr", terminal)
         moments = iter([0.0, 0.5, 1.5])
-        monkeypatch.setattr(output.time, "monotonic", lambda: next(moments, 2.0))
+        monkeypatch.setattr(bar.time, "monotonic", lambda: next(moments, 2.0))
         with progress(quiet=False) as shown:
             assert shown is not None
             shown("first.jsonl", 0, 9)

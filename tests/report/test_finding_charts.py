@@ -14,8 +14,8 @@ from analyzer.analysis.charts.finding_bars import MAX_REASONS
 from analyzer.analysis.charts.findings import FORMS, finding_chart
 from analyzer.analysis.kinds.table import KINDS as ALL_KINDS
 from analyzer.report import render_html, render_markdown
-from analyzer.report.page.case_parts import numbers_part
-from analyzer.report.page.figures import Drawing, draw
+from analyzer.report.page.drawing import Drawing, draw
+from analyzer.report.sections.finding_parts import numbers_part
 from analyzer.store import open_store
 from tests import REPOSITORY
 from tests.analysis.histories import every_finding

@@ -12,8 +12,8 @@ from analyzer.analysis.rules.alarms import Alarm, AlarmChanges
 from analyzer.analysis.rules.churn import ChangedShare, Churn, Rejudged
 from analyzer.analysis.rules.unknowns import Neighbour, UnknownGroup, Unknowns
 from analyzer.analysis.window import Window
-from analyzer.report.terminal.churn import render_alarms, render_churn
 from analyzer.report.terminal.monospace import width_of
+from analyzer.report.terminal.ruleset_changes import render_alarms, render_churn
 from analyzer.report.terminal.unknowns import render_unknowns, trend
 
 LONG = "Canvas \x1b[2J shard <*> is parked \u202e " + "far away " * 40
@@ -26,6 +26,7 @@ GROUP = UnknownGroup(
     first_seen_at=datetime(2026, 11, 2, 8),
     last_seen_at=datetime(2026, 11, 9, 8),
     samples=(LONG.replace("<*>", "5"), "速い" * 60),
+    suggestion=None,
     caller_names=("planner\x1b[1m", "x" * 90),
     by_day=((date(2026, 11, 2), 1), (date(2026, 11, 9), 8)),
     fingerprints=("1-0123456789ab",),

@@ -148,7 +148,7 @@ def test_a_store_survives_what_names_its_own_files(store: Path, statement: str, 
     )
     request = {"store": str(store), "sql": statement.format(store=store), "rows": 10, "row_format": "json"}
     done = subprocess.run(
-        [sys.executable, "-c", f"{unchecked}from analyzer.cli.sandboxed import main; main()"],
+        [sys.executable, "-c", f"{unchecked}from analyzer.cli.sandbox.child import main; main()"],
         input=json.dumps({**request, "width": None, "seconds": 30, "memory": 10**9}),
         capture_output=True,
         text=True,
@@ -326,7 +326,7 @@ def test_the_process_gets_no_environment_and_no_descriptors(
     store: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Tokens and open files of this program are not there to be found."""
-    from analyzer.cli import sandbox
+    from analyzer.cli.sandbox import parent as sandbox
 
     started: list[tuple[list[str], dict[str, object]]] = []
 

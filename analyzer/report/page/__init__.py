@@ -1,1 +1,1 @@
-"""The report as one HTML page, and the sections and tables that the Markdown report shares with it."""
+"""The report as one HTML page: templates own its structure, Python its data."""

@@ -19,11 +19,19 @@ from analyzer.analysis import Case, Overview
 from analyzer.analysis.summary.cases import MAX_CASES
 from analyzer.report.cells import count, counted, heading, minute, percent
 from analyzer.report.escape import terminal_safe
-from analyzer.report.page.case_parts import drift_part, numbers_part, sessions_part, templates_part
-from analyzer.report.page.figures import Drawing, draw, figure_of, plotly_script
+from analyzer.report.overview_words import (
+    completeness,
+    course,
+    ended_chains,
+    sessions_words,
+    title_of,
+    verdict_word,
+    window_words,
+)
+from analyzer.report.page.drawing import Drawing, draw, figure_of, plotly_script
 from analyzer.report.page.heat_map import heat_map
-from analyzer.report.page.sections import completeness, ended_chains, sections
-from analyzer.report.words import course, sessions_words, title_of, verdict_word, window_words
+from analyzer.report.sections.finding_parts import drift_part, numbers_part, sessions_part, templates_part
+from analyzer.report.sections.overview_sections import sections
 
 ICONS = {
     "critical": "▲",

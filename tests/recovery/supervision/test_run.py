@@ -19,7 +19,7 @@ from typing import Any
 import click
 import pytest
 
-from analyzer.cli.run import _ending_on
+from analyzer.cli.commands.run import _ending_on
 from analyzer.recovery.process.signals import ENDING
 from tests import REPOSITORY
 from tests.recovery.supervised import LINE, agent, events

@@ -8,7 +8,7 @@ from analyzer.analysis import Overview
 from analyzer.analysis.detection.settings import BASELINE_DAYS, RECENT_DAYS
 from analyzer.analysis.summary.drifts import Drift
 from analyzer.report.cells import counted
-from analyzer.report.page.section_parts import MAX_ROWS, Part, Section, part_of
+from analyzer.report.sections.part import MAX_ROWS, Part, Section, part_of
 
 DRIFTS = {
     "traffic": "other errors come in: judged by one and the same rules, the mix of reasons differs",

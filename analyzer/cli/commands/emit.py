@@ -13,7 +13,7 @@ from analyzer.cli.output import narrate, write
 from analyzer.errors import PARTIAL, AnalyzerError, InputError, StoreError
 
 if TYPE_CHECKING:
-    from analyzer.cli.jsonl import JsonLine
+    from analyzer.cli.json_lines import JsonLine
 
 FACTS = frozenset(
     {
@@ -91,7 +91,7 @@ def _append_one(event_type: str, payload: dict[str, Any], folder: str, session: 
 
 def _append_lines(source: str, folder: str, session: str | None, strict: bool) -> int:
     """The events of a file, one after another; what is none is told and left out."""
-    from analyzer.cli.jsonl import read_lines
+    from analyzer.cli.json_lines import read_lines
     from analyzer.events import EventLog
 
     written = bad = 0

@@ -6,8 +6,8 @@ import polars as pl
 
 from analyzer.analysis import Case
 from analyzer.analysis.kinds.behind import HAND_OFFS, MAX_SESSIONS, MAX_TEMPLATES
-from analyzer.report.page.rules_section import changes_part
-from analyzer.report.page.section_parts import Part
+from analyzer.report.sections.part import Part
+from analyzer.report.sections.rules_section import changes_part
 
 
 def templates_part(case: Case) -> Part:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from analyzer.analysis import Overview, Table
-from analyzer.report.page.section_parts import Part
+from analyzer.report.sections.part import Part
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

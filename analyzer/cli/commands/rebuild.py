@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from analyzer.cli.options import DEFAULT_STORE, result_options, store_option
-from analyzer.cli.output import progress, report_problems, write
+from analyzer.cli.output import report_problems, write
+from analyzer.cli.progress import progress
 from analyzer.errors import UNREADABLE
 
 

@@ -83,7 +83,7 @@ def command(
 
         write(json_text(found.to_dict()), output)
     elif suggest:
-        from analyzer.report.documents.rulefile import render_rules
+        from analyzer.report.documents.drafted_rules import render_rules
 
         write(render_rules(found), output)
         if output is not None:

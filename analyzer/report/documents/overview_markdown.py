@@ -8,10 +8,10 @@ from __future__ import annotations
 from analyzer.analysis import Case, Overview
 from analyzer.report.cells import heading
 from analyzer.report.escape import markdown_text
-from analyzer.report.page.case_parts import drift_part, sessions_part, templates_part
-from analyzer.report.page.section_parts import Part, Section
-from analyzer.report.page.sections import sections
-from analyzer.report.words import course, title_of, verdict_word, window_words
+from analyzer.report.overview_words import course, title_of, verdict_word, window_words
+from analyzer.report.sections.finding_parts import drift_part, sessions_part, templates_part
+from analyzer.report.sections.overview_sections import sections
+from analyzer.report.sections.part import Part, Section
 
 
 def render_markdown(overview: Overview) -> str:

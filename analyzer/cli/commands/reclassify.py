@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from analyzer.cli.options import DEFAULT_STORE, result_options, rules_option, store_option
-from analyzer.cli.output import counting, write
+from analyzer.cli.output import write
+from analyzer.cli.progress import counting
 from analyzer.errors import FINDINGS
 
 

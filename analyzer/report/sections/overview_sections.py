@@ -1,4 +1,4 @@
-"""What a report shows and in which order, once for HTML and Markdown: sections of tables, some with a chart.
+"""The sections of a report in their order, each with the sentence to take away.
 
 Invariant: every table of the overview stands in exactly one section, beside the name of its catalogue query.
 """
@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from analyzer.analysis import Overview
 from analyzer.report.cells import counted, percent
-from analyzer.report.page.rules_section import rules_section
-from analyzer.report.page.section_parts import Section, part_of
-from analyzer.report.words import alarms
+from analyzer.report.overview_words import alarms, completeness, ended_chains
+from analyzer.report.sections.part import Section, part_of
+from analyzer.report.sections.rules_section import rules_section
 
 
 def sections(overview: Overview) -> tuple[Section, ...]:
@@ -60,32 +60,6 @@ def sections(overview: Overview) -> tuple[Section, ...]:
             (part_of(overview, "sources-completeness"), part_of(overview, "quarantine-lines")),
         ),
     )
-
-
-def completeness(overview: Overview) -> str:
-    """How much of the logs the report rests on, without the formats that are not read yet."""
-    known = overview.completeness
-    others = f"{counted(known.other_files, 'file')} of no known log format" if known.other_files else ""
-    if not known.lines:
-        return f"No line has been read{f'; {others}' if others else ''}."
-    read = counted(known.lines - known.quarantined, "line")
-    said = f"{read} read of {known.lines:,} in {counted(known.sources, 'file')}"
-    if known.damaged_sources:
-        said += f"; {counted(known.damaged_sources, 'file')} with damaged compressed data"
-    if known.pending_sources:
-        said += f"; {counted(known.pending_sources, 'file')} with an unfinished last line"
-    if others:
-        said += f"; {others}"
-    if known.quarantined:
-        said += f"; {counted(known.quarantined, 'line')} in quarantine"
-    return said + "."
-
-
-def ended_chains(overview: Overview) -> tuple[int, int]:
-    """Retry chains that recovered, and all that ended on their own: neither aborted nor without an end in the logs."""
-    frame = overview.tables["retries-outcomes"].frame
-    ends = [int(frame[name].sum()) for name in ("recovered", "exhausted", "surfaced", "escalated")]
-    return ends[0], sum(ends)
 
 
 def _unknown(overview: Overview) -> str:

@@ -83,7 +83,7 @@ def _run(request: Request, content: IO[bytes]) -> int:
     """The exit code of the process that answers; negative for a signal."""
     process = start(
         "-m",
-        "analyzer.cli.sandboxed",
+        "analyzer.cli.sandbox.child",
         environment={**{name: os.environ[name] for name in _KEPT if name in os.environ}, **_OWN},
         stdin=subprocess.PIPE,
         stdout=content,

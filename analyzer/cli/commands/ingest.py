@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from analyzer.cli.options import DEFAULT_STORE, result_options, store_option
-from analyzer.cli.output import progress, report_problems, write
+from analyzer.cli.output import report_problems, write
+from analyzer.cli.progress import progress
 from analyzer.errors import PARTIAL, UNREADABLE, AnalyzerError, StoreBusyError
 
 if TYPE_CHECKING:

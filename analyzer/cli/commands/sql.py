@@ -71,7 +71,7 @@ def command(
                     where table_name = 'errors'"
       analyzer sql "select caller, count(*) from errors group by all order by all"
     """
-    from analyzer.cli.sandbox import Request, answer
+    from analyzer.cli.sandbox.parent import Request, answer
 
     request = Request(
         store=store_path or DEFAULT_STORE,

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from analyzer.cli.options import rules_option
-from analyzer.cli.output import counting, narrate, terminal_width, write
+from analyzer.cli.output import narrate, terminal_width, write
+from analyzer.cli.progress import counting
 from analyzer.errors import FINDINGS, AnalyzerError, InputError
 
 if TYPE_CHECKING:
@@ -184,7 +185,7 @@ def _try(rules_path: str | None, store_path: str, as_json: bool) -> None:
     from analyzer.analysis.rules.alarms import alarm_changes
     from analyzer.analysis.rules.churn import churn
     from analyzer.cli.settings import rules_in_use
-    from analyzer.report.terminal.churn import render_alarms, render_churn
+    from analyzer.report.terminal.ruleset_changes import render_alarms, render_churn
     from analyzer.store import open_store
 
     with open_store(store_path) as store, counting("facts", quiet=False) as shown:
@@ -228,7 +229,7 @@ def _lines(path: str) -> Iterator[tuple[int, object]]:
     Raises:
         InputError: the file cannot be read.
     """
-    from analyzer.cli.jsonl import read_lines
+    from analyzer.cli.json_lines import read_lines
 
     for line in read_lines(path):
         yield line.number, line.value if line.why is None else line.text

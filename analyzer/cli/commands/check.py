@@ -102,12 +102,12 @@ def command(
     if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
         _add_to_summary(summary, nights)
     if prometheus:
-        from analyzer.report.documents.prometheus import render_prometheus
+        from analyzer.report.documents.night_prometheus import render_prometheus
 
         write(render_prometheus(nights[-1]), prometheus)
     if webhook and told:
         from analyzer.cli.webhook import post
-        from analyzer.report.documents.webhook import webhook_body
+        from analyzer.report.documents.night_webhook import webhook_body
 
         post(webhook, webhook_body(nights[-1]))
     return FINDINGS if any(night.fails(fail_on) for night in nights) else 0

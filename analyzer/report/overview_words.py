@@ -1,4 +1,4 @@
-"""The words that open every report: the verdict's level and the window, the same in each medium."""
+"""What every medium says of an overview in the same words: the verdict, the window, findings, how much was read."""
 
 from __future__ import annotations
 
@@ -52,3 +52,29 @@ def alarms(overview: Overview) -> str:
     if rate is None:
         return "How many false alarms these settings give on this history has not been measured."
     return f"On this history without its changes these settings give {rate:.1f} false alarms per 1,000 caller-days."
+
+
+def completeness(overview: Overview) -> str:
+    """How much of the logs the report rests on, without the formats that are not read yet."""
+    known = overview.completeness
+    others = f"{counted(known.other_files, 'file')} of no known log format" if known.other_files else ""
+    if not known.lines:
+        return f"No line has been read{f'; {others}' if others else ''}."
+    read = counted(known.lines - known.quarantined, "line")
+    said = f"{read} read of {known.lines:,} in {counted(known.sources, 'file')}"
+    if known.damaged_sources:
+        said += f"; {counted(known.damaged_sources, 'file')} with damaged compressed data"
+    if known.pending_sources:
+        said += f"; {counted(known.pending_sources, 'file')} with an unfinished last line"
+    if others:
+        said += f"; {others}"
+    if known.quarantined:
+        said += f"; {counted(known.quarantined, 'line')} in quarantine"
+    return said + "."
+
+
+def ended_chains(overview: Overview) -> tuple[int, int]:
+    """Retry chains that recovered, and all that ended on their own: neither aborted nor without an end in the logs."""
+    frame = overview.tables["retries-outcomes"].frame
+    ends = [int(frame[name].sum()) for name in ("recovered", "exhausted", "surfaced", "escalated")]
+    return ends[0], sum(ends)

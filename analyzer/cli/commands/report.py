@@ -10,7 +10,8 @@ import click
 from click.core import ParameterSource
 
 from analyzer.cli.options import DEFAULT_STORE, chosen_window, quiet_option, store_option, window_options
-from analyzer.cli.output import narrate, progress, report_problems, terminal_width, write
+from analyzer.cli.output import narrate, report_problems, terminal_width, write
+from analyzer.cli.progress import progress
 from analyzer.errors import UNREADABLE
 
 FORMATS = ("summary", "html", "markdown", "json")

@@ -1,6 +1,6 @@
 """The process that runs one ad-hoc query: limits upon itself first, then the store, the query, the rendering.
 
-Run as `python -m analyzer.cli.sandboxed` by `sandbox`. A request stands on standard input as one JSON object; on
+Run as `python -m analyzer.cli.sandbox.child` by `sandbox`. A request stands on standard input as one JSON object; on
 standard output go one line of JSON, how it went, and the rendered answer.
 
 Invariant: nothing of the store or of the query is touched before the limits stand, and they cannot be lifted again.
@@ -15,8 +15,8 @@ import resource
 import signal
 import sys
 
-from analyzer.cli.landlock import forbid_writing
-from analyzer.cli.sandbox import Request
+from analyzer.cli.sandbox.landlock import forbid_writing
+from analyzer.cli.sandbox.parent import Request
 from analyzer.errors import LIMIT, AnalyzerError
 
 THREADS = 4
