@@ -220,6 +220,19 @@ def test_every_exit_code_is_documented() -> None:
     assert all(code in codes for rows in reference.EXIT_CODES.values() for code, _ in rows)
 
 
+@pytest.mark.parametrize(
+    ("name", "command"), [("reference/check", "check"), ("how-to/run", "run"), ("how-to/nightly", "ingest")]
+)
+def test_a_guide_has_the_exit_codes_of_its_command(name: str, command: str) -> None:
+    """The table under "Exit codes" names the codes that commands.md names, `0` of a supervised command aside."""
+    section = text_of(f"docs/{name}.md").partition("\n## Exit codes\n")[2].partition("\n## ")[0]
+    cells = re.findall(r"^\| ([^|]+) \|", section, re.MULTILINE)
+    said = {int(code) for cell in cells for code in re.findall(r"\b\d+\b", cell)}
+    known = {code for code, _ in reference.EXIT_CODES[command]}
+    by_signal = {128 + number for number in (1, 3, 15)} | {128}  # of `run`: one for each signal that would end it
+    assert said - (by_signal if command == "run" else set()) == known - ({0} if command == "run" else set())
+
+
 def test_every_query_with_its_parameters_and_columns_is_documented() -> None:
     """queries.md has a section for each query that names all of them."""
     page = text_of("docs/reference/queries.md")

@@ -14,7 +14,7 @@ from analyzer.analysis.detection.statistics import baseline, noise
 from analyzer.analysis.kinds import severity
 from analyzer.analysis.nightly import calibration, detections, evidence, incidents
 from analyzer.analysis.rules import nearest, template_merging, unknowns
-from analyzer.classifier import fingerprint
+from analyzer.classifier import RECOVERY, fingerprint
 from analyzer.classifier.reading import facts
 from analyzer.classifier.rules import lint, text_evidence
 from analyzer.cli import webhook as posting
@@ -29,6 +29,7 @@ from analyzer.recovery.limits import exhaustion
 from analyzer.recovery.process import streams
 from analyzer.recovery.relay import checkpoint, command, config, monitor
 from analyzer.redaction import engine
+from analyzer.report import rows
 from analyzer.report.documents import prometheus, webhook
 from analyzer.report.terminal import unknowns as terminal
 from analyzer.store.db import lock
@@ -93,10 +94,20 @@ STATED = {
         f"the lower end at least {retries.WOULD_PAY * 100:.0f} %",
     ),
     "../README.md": (
+        f"retry with backoff, {WORDS[RECOVERY['network_transient'].max_attempts]} calls in all",
         (
             f"wants {DEFAULT.min_sessions} sessions that show them, and {share.LEAST_SESSIONS} sessions of history or "
             f"{WORDS[FLEET]} other callers"
         ),
+    ),
+    "how-to/sql.md": (
+        f"`--format` is {', '.join(f'`{name}`' for name in rows.FORMATS[:-1])} or `{rows.FORMATS[-1]}`",
+        f"at most {sql.DEFAULT_LIMIT:,} rows",
+    ),
+    "reference/json.md": (
+        f"made stricter (0 to {settings.RUNGS})",
+        f"(messages, {evidence.MAX_SAMPLE_CHARS:,} characters at most)",
+        f"Rows by day begin {settings.BASELINE_DAYS} days before the onset",
     ),
     "explanation/classifier.md": (
         f"cut: messages at {facts.MESSAGE_CHARS:,} characters, streams at {facts.STREAM_CHARS:,}",
