@@ -30,7 +30,8 @@ from analyzer.recovery.process import streams
 from analyzer.recovery.relay import checkpoint, command, config, monitor
 from analyzer.redaction import engine
 from analyzer.report import rows
-from analyzer.report.documents import prometheus, webhook
+from analyzer.report.documents import night_prometheus as prometheus
+from analyzer.report.documents import night_webhook as webhook
 from analyzer.report.terminal import unknowns as terminal
 from analyzer.store.db import lock
 from analyzer.store.ingest import blocks, discovery, identity, inputs
