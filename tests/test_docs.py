@@ -12,6 +12,7 @@ import tomllib
 from importlib import import_module
 from itertools import takewhile
 from pathlib import Path
+from pkgutil import resolve_name
 
 import click
 import pytest
@@ -345,6 +346,24 @@ def test_public_python_names_are_documented() -> None:
     page = text_of("docs/how-to/python.md")
     assert [name for name in analyzer.__all__ if not re.search(rf"\banalyzer\.{name}\b", page)] == []
     assert {"rule", "ruleset"} <= {field.name for field in dataclasses.fields(Classification)}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(REPOSITORY).as_posix())
+def test_names_of_python_in_a_page_lead_somewhere(page: Path) -> None:
+    """`analyzer.room.name` is there; files and schemas are called like that too, and changes tell of old names."""
+    if page.name == "CHANGELOG.md":
+        return
+    found = re.findall(r"`(analyzer(?:\.[A-Za-z_]\w*)+)(?![\w/-])", page.read_text("utf-8"))
+    names = [name for name in found if not name.endswith((".toml", ".duckdb"))]
+    assert [name for name in names if not leads_somewhere(name)] == []
+
+
+def leads_somewhere(name: str) -> bool:
+    """Whether a dotted name is a module, or something in one."""
+    try:
+        return resolve_name(name) is not None
+    except (ImportError, AttributeError):
+        return False
 
 
 def test_constants_of_detection_are_documented() -> None:

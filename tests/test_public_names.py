@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import fields, is_dataclass
+from collections.abc import Iterator
+from inspect import isfunction
 from typing import Any, get_type_hints
 
 import pytest
@@ -12,6 +13,8 @@ import pytest
 import analyzer
 from tests import REPOSITORY
 
+INNER = {"CallChain", "Compiled", "Decision", "Index", "Recorded", "Setting", "SourceCheckpoint"}
+"""Classes that parts of the program hand to each other, though a public thing holds or takes one."""
 ROOMS = {name for name in dir(analyzer) if name not in analyzer.__all__ and not name.startswith("__")}
 
 
@@ -31,18 +34,43 @@ def test_a_room_needs_no_import_of_its_own(room: str) -> None:
     subprocess.run([sys.executable, "-W", "error", "-c", program], cwd=REPOSITORY, check=True)
 
 
-def named(hint: object) -> set[type[Any]]:
-    """The classes of the analysis that an annotation names."""
-    inside = {found for part in getattr(hint, "__args__", ()) for found in named(part)}
-    own = isinstance(hint, type) and hint.__module__.startswith("analyzer.analysis")
-    return inside | ({hint} if own and isinstance(hint, type) else set())
+def own(hint: object, room: str) -> set[type[Any]]:
+    """The classes of a room that an annotation names."""
+    inside = {found for part in getattr(hint, "__args__", ()) for found in own(part, room)}
+    return inside | ({hint} if isinstance(hint, type) and hint.__module__.startswith(f"analyzer.{room}.") else set())
 
 
-def test_what_results_are_made_of_can_be_named() -> None:
-    """The class of every field of a public result of the analysis is public as well."""
-    results = [item for name in analyzer.analysis.__all__ if is_dataclass(item := getattr(analyzer.analysis, name))]
-    assert results
-    for result in results:
-        hints = get_type_hints(result)
-        parts = {part for field in fields(result) for part in named(hints[field.name])}
-        assert {part for part in parts if getattr(analyzer.analysis, part.__name__, None) is not part} == set(), result
+def annotated(name: str, thing: Any) -> Iterator[tuple[str, Any]]:
+    """What of a function or a class has annotations that its users meet: itself, methods, properties, fields."""
+    if isfunction(thing):
+        yield name, thing
+    elif isinstance(thing, type):
+        yield name, thing
+        for part, item in vars(thing).items():
+            function = item.fget if isinstance(item, property) else getattr(item, "__func__", item)
+            if isfunction(function) and (part == "__init__" or not part.startswith("_")):
+                yield f"{name}.{part}", function
+
+
+def hints(thing: Any) -> dict[str, Any]:
+    """Its annotations; none where they name what only a type checker imports."""
+    try:
+        return get_type_hints(thing)
+    except NameError:
+        return {}
+
+
+@pytest.mark.parametrize("room", sorted(ROOMS - {"errors"}))
+def test_what_public_things_are_made_of_can_be_named(room: str) -> None:
+    """The class of whatever a public function takes or gives, and a public class holds, is public as well."""
+    offered = getattr(analyzer, room)
+    public = {id(getattr(offered, name)) for name in offered.__all__}
+    hidden = {
+        f"{owner}.{name}: {part.__name__}"
+        for public_name in offered.__all__
+        for owner, thing in annotated(public_name, getattr(offered, public_name))
+        for name, hint in hints(thing).items()
+        for part in own(hint, room)
+        if id(part) not in public and part.__name__ not in INNER and not name.startswith("_")
+    }
+    assert hidden == set()

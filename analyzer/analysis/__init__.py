@@ -1,6 +1,7 @@
 """Answers → findings. Runs catalogue queries and returns frozen results; prints and renders nothing."""
 
 from analyzer.analysis.detection.finding import Detection
+from analyzer.analysis.kinds.table import Kind
 from analyzer.analysis.nightly.check import check, each_night
 from analyzer.analysis.nightly.findings import Finding, Scope
 from analyzer.analysis.nightly.night import Night
@@ -27,6 +28,7 @@ __all__ = [
     "Drift",
     "Drifts",
     "Finding",
+    "Kind",
     "Neighbour",
     "Night",
     "Overview",

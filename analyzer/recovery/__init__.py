@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from analyzer.recovery.relay.monitor import Relay, RelayMonitor
     from analyzer.recovery.relay.transcript import Transcript, Turn
     from analyzer.recovery.retry.advice import Credential
+    from analyzer.recovery.retry.attempts import Attempts
     from analyzer.recovery.retry.backoff import Backoff
     from analyzer.recovery.retry.budget import IterationBudget, IterationBudgetExhaustedError
     from analyzer.recovery.retry.policy import PROFILES, Policy
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "AgentPool": "limits.pool",
+    "Attempts": "retry.attempts",
     "Backoff": "retry.backoff",
     "Checkpoint": "relay.checkpoint",
     "Clock": "waiting",
@@ -96,6 +98,7 @@ _HOMES = {
 __all__ = [
     "PROFILES",
     "AgentPool",
+    "Attempts",
     "Backoff",
     "Checkpoint",
     "Clock",

@@ -3,9 +3,11 @@
 from analyzer.importers import NOT_LOGS
 from analyzer.store.db.connection import views
 from analyzer.store.db.lock import MEMORY
+from analyzer.store.db.sql_header import Column, Header, Param
 from analyzer.store.doctor.checks import Check
 from analyzer.store.doctor.examine import examine
 from analyzer.store.ingest.accounting import Tally
+from analyzer.store.ingest.batch import Progress
 from analyzer.store.ingest.discovery import Problem
 from analyzer.store.ingest.run import IngestResult
 from analyzer.store.journal import journal_of
@@ -24,8 +26,12 @@ __all__ = [
     "Answer",
     "Change",
     "Check",
+    "Column",
+    "Header",
     "IngestResult",
+    "Param",
     "Problem",
+    "Progress",
     "Prune",
     "QuarantineRetry",
     "Query",
