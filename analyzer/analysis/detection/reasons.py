@@ -6,7 +6,8 @@ nothing. Where counts are small, sessions are shuffled between the two periods i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from math import log, log2
 from random import Random
@@ -35,8 +36,8 @@ def reason_drift(
     """The finding `reasons` if the mix of reasons differs between the two periods, else None.
 
     `observed` is the Jensen-Shannon divergence (bits, 0..1) of the two mixes, `low` to `high` its bootstrap interval
-    over sessions (95 %, biased upwards for few sessions), `expected` its mean over shuffles or, for many sessions,
-    the one of chance; `statistic` is G (Sokal & Rohlf 1995). The same input gives the same numbers.
+    over sessions (95 %, biased upwards for few sessions), `expected` the one that chance alone would show; `statistic`
+    is G (Sokal & Rohlf 1995). The same input gives the same numbers.
     """
     p_value, statistic, chance = reason_test(before, after)
     if p_value > alpha:
@@ -64,18 +65,26 @@ def reason_test(before: Sequence[Session], after: Sequence[Session]) -> tuple[fl
     """P-value, G, and the divergence that chance alone would show; p = 1 where there is nothing to compare."""
     reasons = sorted({reason for session in (*before, *after) for reason in session})
     counts = _table(before, reasons), _table(after, reasons)
+    p_value, observed, chance = table_test(*counts)
     totals = [sum(row) for row in counts]
-    everything = sum(totals)
-    if len(reasons) < 2 or not all(totals):
-        return 1.0, 0.0, 0.0
-    observed = _g(counts)
     columns = [sum(pair) for pair in zip(*counts, strict=True)]
-    degrees = len(reasons) - 1
+    if chance and min(columns) * min(totals) / sum(totals) < MIN_EXPECTED:
+        p_value = _shuffled(before, after, reasons, observed)
+    return p_value, observed, chance
+
+
+def table_test(before: Sequence[int], after: Sequence[int]) -> tuple[float, float, float]:
+    """P-value by chi-square, G, and the divergence of chance, of the counts of each reason in two periods.
+
+    p = 1 and zeros where there is nothing to compare. Counts are those of sessions: each counts a reason once.
+    """
+    totals = sum(before), sum(after)
+    if len(before) < 2 or not all(totals):
+        return 1.0, 0.0, 0.0
+    observed, degrees = _g((before, after)), len(before) - 1
     # E[G] = degrees under the null, and G = 2 ln 2 N times a weighted divergence (Lin 1991).
     chance = degrees / (2 * log(2)) / 4 * (1 / totals[0] + 1 / totals[1])
-    if min(columns) * min(totals) / everything >= MIN_EXPECTED:
-        return chi_square_tail(observed, degrees), observed, chance
-    return _shuffled(before, after, reasons, observed), observed, chance
+    return chi_square_tail(observed, degrees), observed, chance
 
 
 def _shuffled(before: Sequence[Session], after: Sequence[Session], reasons: list[str], observed: float) -> float:
@@ -96,7 +105,7 @@ def _shuffled(before: Sequence[Session], after: Sequence[Session], reasons: list
     return as_large / (SHUFFLES + 1)
 
 
-def _g(counts: tuple[list[int], list[int]]) -> float:
+def _g(counts: tuple[Sequence[int], Sequence[int]]) -> float:
     totals = [sum(row) for row in counts]
     everything = sum(totals)
     if not all(totals):
@@ -114,13 +123,19 @@ def _table(sessions: Sequence[Session], reasons: list[str]) -> list[int]:
     return [sum(reason in session for session in sessions) for reason in reasons]
 
 
-def _mix(sessions: Sequence[Session]) -> dict[str, float]:
-    counts: dict[str, int] = {}
-    for session in sessions:
-        for reason in session:
-            counts[reason] = counts.get(reason, 0) + 1
+def counted(sessions: Iterable[Session]) -> dict[str, int]:
+    """The number of sessions that show each reason."""
+    return dict(Counter(reason for session in sessions for reason in session))
+
+
+def shares(counts: Mapping[str, int]) -> dict[str, float]:
+    """Counts as parts of their sum."""
     total = sum(counts.values())
-    return {reason: count / total for reason, count in sorted(counts.items())}
+    return {reason: count / total for reason, count in counts.items()}
+
+
+def _mix(sessions: Iterable[Session]) -> dict[str, float]:
+    return shares(counted(sessions))
 
 
 def jensen_shannon(one: dict[str, float], other: dict[str, float]) -> float:

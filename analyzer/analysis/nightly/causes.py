@@ -10,7 +10,7 @@ import polars as pl
 from analyzer.analysis.detection import Detection, causes, flips
 from analyzer.analysis.detection.finding import detections_in
 from analyzer.analysis.kinds.table import KINDS
-from analyzer.analysis.nightly.findings import Finding, Scope, finding_id
+from analyzer.analysis.nightly.findings import Finding, Identity, Scope, finding_id
 from analyzer.analysis.observations import Observations, drawn
 
 MIN_SESSIONS = 3
@@ -60,9 +60,8 @@ def _sampled(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _part(one: Detection) -> Finding:
-    scope = Scope.of(one)
     return Finding(
-        id=finding_id(one.finding, scope, one.day),
+        id=finding_id(Identity(one.finding, Scope.of(one)), one.day),
         state="new",
         severity="info",
         opened_on=one.day,

@@ -19,7 +19,7 @@ from analyzer.analysis.nightly.caveats import newest_versions, notes
 from analyzer.analysis.nightly.detections import detections
 from analyzer.analysis.nightly.evidence import of_the_day, told
 from analyzer.analysis.nightly.incidents import incidents
-from analyzer.analysis.nightly.night import Night, carried_on, identity
+from analyzer.analysis.nightly.night import Night, carried_on
 from analyzer.analysis.nightly.recording import night_before, recorded, write_down
 from analyzer.analysis.observations import Observations, observe
 from analyzer.analysis.window import Window, as_window, window
@@ -135,12 +135,12 @@ def _known(before: Night | None, day: date, ruleset: str | None) -> Calibrated |
 def _judged(seen: Observations, found: Sequence[Detection], before: Night | None, calibration: Calibrated) -> Night:
     counts, traffic = seen.counts, seen.traffic(one.caller for one in found)
     tonight = list(incidents(found, traffic, seen.night))
-    known = {identity(one) for one in tonight}
+    known = {one.identity for one in tonight}
     if before is not None:
         for back in range(1, min(MAX_LEFT_OUT, (seen.night - before.day).days)):
             ended = incidents(found, traffic, seen.night - timedelta(days=back))
-            tonight += [one for one in ended if one.state == "resolved" and identity(one) not in known]
-            known.update(identity(one) for one in ended)
+            tonight += [one for one in ended if one.state == "resolved" and one.identity not in known]
+            known.update(one.identity for one in ended)
     gone = "rejudged" if before is not None and before.ruleset == seen.ruleset else "explained"
     findings = carried_on(of_the_day(tonight, seen), before.findings if before else (), seen.night, gone)
     said = [*notes(seen), *([calibration.note] if calibration.note else [])]

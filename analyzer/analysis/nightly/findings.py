@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from analyzer.analysis.detection.finding import Detection
-from analyzer.analysis.kinds.table import Kind, kind_of
+from analyzer.analysis.kinds.table import Kind, family_of, kind_of
 from analyzer.errors import AnalyzerError
 from analyzer.events.ids import derived_id
 from analyzer.store.shown import Shown
@@ -65,6 +65,18 @@ class Scope:
         return {name: getattr(self, name) for name in Scope.__slots__}
 
 
+class Identity(NamedTuple):
+    """What the detections of one incident have in common: a sudden and a slow rise of one share are one incident."""
+
+    family: str
+    scope: Scope
+
+    @classmethod
+    def of(cls, detection: Detection) -> Identity:
+        """The incident that a detection belongs to, whenever it opened."""
+        return cls(family_of(detection.finding), Scope.of(detection))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Finding(Shown):
     """An incident as of one night."""
@@ -110,6 +122,11 @@ class Finding(Shown):
     def scope(self) -> Scope:
         """What it is about."""
         return Scope.of(self.latest)
+
+    @property
+    def identity(self) -> Identity:
+        """What it has in common with the same finding of other nights, beside its id."""
+        return Identity.of(self.latest)
 
     @property
     def onset(self) -> date:
@@ -163,9 +180,9 @@ _FIGURES = (
 )
 
 
-def finding_id(family: str, scope: Scope, opened_on: date) -> str:
+def finding_id(what: Identity, opened_on: date) -> str:
     """The id that follows from what is found, about what, and since when."""
-    return derived_id("finding", family, *scope.to_dict().values(), opened_on.isoformat())
+    return derived_id("finding", what.family, *what.scope.to_dict().values(), opened_on.isoformat())
 
 
 def at_least(severity: str, threshold: str) -> bool:

@@ -7,22 +7,16 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, timedelta
 
 from analyzer.analysis.detection.finding import Detection
 from analyzer.analysis.detection.settings import ACCEPT_DAYS
 from analyzer.analysis.kinds.table import SHARE, family_of, kind_of
-from analyzer.analysis.nightly.findings import SEVERITIES, STATES, Finding, Scope, finding_id
+from analyzer.analysis.nightly.findings import SEVERITIES, STATES, Finding, Identity, finding_id
 
 QUIET_DAYS = 3
 """Days with traffic and without a detection that end an incident: one good day is no end."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Key:
-    family: str
-    scope: Scope
 
 
 def incidents(
@@ -47,13 +41,13 @@ def incidents_between(
 
 def _runs(
     detections: Iterable[Detection], traffic: Mapping[str, Sequence[date]], night: date
-) -> list[tuple[_Key, list[list[Detection]]]]:
+) -> list[tuple[Identity, list[list[Detection]]]]:
     """The detections up to `night` by what they are about, and these by incident."""
-    days: dict[_Key, list[list[Detection]]] = {}
+    days: dict[Identity, list[list[Detection]]] = {}
     for found in sorted(detections, key=lambda one: (one.day, one.finding)):
         if found.day > night:
             continue
-        key = _Key(family_of(found.finding), Scope.of(found))
+        key = Identity.of(found)
         runs = days.setdefault(key, [])
         own = traffic.get(key.scope.caller or "", ())
         if not runs or _end(runs[-1][-1].day, own, found.day - timedelta(days=1)) or _starts_anew(key, runs[-1], found):
@@ -62,7 +56,7 @@ def _runs(
     return list(days.items())
 
 
-def _told(key: _Key, run: Sequence[Detection], traffic: Mapping[str, Sequence[date]], night: date) -> Finding:
+def _told(key: Identity, run: Sequence[Detection], traffic: Mapping[str, Sequence[date]], night: date) -> Finding:
     opened, last = run[0].day, run[-1].day
     accepted = _accepted(key, run)
     ended = accepted or _end(last, traffic.get(key.scope.caller or "", ()), night)
@@ -70,7 +64,7 @@ def _told(key: _Key, run: Sequence[Detection], traffic: Mapping[str, Sequence[da
     # Of a day the figures of its strongest test; of the whole incident the name that its beginning gives it.
     latest = min((row for row in run if row.day == last), key=lambda row: row.p_value if row.p_value else 0.0)
     return Finding(
-        id=finding_id(key.family, key.scope, opened),
+        id=finding_id(key, opened),
         state=state,
         severity=_severity(run),
         opened_on=opened,
@@ -81,14 +75,14 @@ def _told(key: _Key, run: Sequence[Detection], traffic: Mapping[str, Sequence[da
     )
 
 
-def _accepted(key: _Key, run: Sequence[Detection]) -> date | None:
+def _accepted(key: Identity, run: Sequence[Detection]) -> date | None:
     """The day on which an incident became the new normal. Of shares their test says so, of all else the calendar."""
     if key.family == SHARE:
         return next((row.day for row in run if row.state == "accepted"), None)
     return next((row.day for row in run if (row.day - run[0].day).days >= ACCEPT_DAYS), None)
 
 
-def _starts_anew(key: _Key, run: Sequence[Detection], row: Detection) -> bool:
+def _starts_anew(key: Identity, run: Sequence[Detection], row: Detection) -> bool:
     """A share that rises above what was accepted is another incident; all else stays accepted until it pauses."""
     accepted = _accepted(key, run) if key.family == SHARE else None
     return accepted is not None and row.day > accepted

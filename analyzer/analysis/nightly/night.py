@@ -9,7 +9,6 @@ from typing import Any
 
 import polars as pl
 
-from analyzer.analysis.kinds.table import family_of
 from analyzer.analysis.nightly.findings import SEVERITIES, Finding, at_least
 from analyzer.events.times import format_time, parse_time
 from analyzer.store.shown import ShownRows
@@ -173,10 +172,10 @@ def carried_on(
     `gone` is the resolution that says why. One that is known already is not new, even if late events moved its first
     day.
     """
-    open_ones = {identity(one): one for one in before if one.state != "resolved"}
+    open_ones = {one.identity: one for one in before if one.state != "resolved"}
     carried = []
     for one in findings:
-        known = open_ones.pop(identity(one), None)
+        known = open_ones.pop(one.identity, None)
         if known is None:
             # Nights may have been left out: what no night has reported yet is new, and what none reported cannot end.
             if one.state != "resolved":
@@ -187,8 +186,3 @@ def carried_on(
         carried.append(replace(one, id=known.id, opened_on=known.opened_on, state=state, parts=(*one.parts, *why)))
     ended = (replace(one, state="resolved", resolved_on=day, resolution=gone) for one in open_ones.values())
     return (*carried, *ended)
-
-
-def identity(one: Finding) -> tuple[object, ...]:
-    """What makes two findings the same incident: a sudden and a slow rise of one share are."""
-    return family_of(one.finding), one.scope

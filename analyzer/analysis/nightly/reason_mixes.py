@@ -5,17 +5,16 @@ Invariant: a day is judged from that day and the days before it alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
-from math import log, log2
 
 import polars as pl
 
 from analyzer.analysis.detection import Detection, jensen_shannon, reason_drift
-from analyzer.analysis.detection.reasons import most_changed
+from analyzer.analysis.detection.reasons import counted, most_changed, shares, table_test
 from analyzer.analysis.detection.settings import BASELINE_DAYS, RECENT_DAYS
-from analyzer.analysis.detection.statistics.tails import chi_square_tail
 from analyzer.analysis.observations import drawn
 
 ALPHA = 0.001
@@ -56,7 +55,7 @@ def mix_changes(groups: pl.DataFrame) -> list[Detection]:
 
 
 def _of_caller(caller: str, days: Mapping[date, _Day]) -> Iterator[Detection]:
-    daily = {day: _counts(sessions.values()) for day, sessions in days.items()}
+    daily = {day: counted(sessions.values()) for day, sessions in days.items()}
     last: date | None = None
     for day in days:
         spans = _spans(day)
@@ -71,7 +70,7 @@ def _of_caller(caller: str, days: Mapping[date, _Day]) -> Iterator[Detection]:
             found = Detection(
                 day=day, caller=caller, finding="reasons", observed=divergence, expected=chance, p_value=p_value
             )
-            found = replace(found, q_value=p_value, note=most_changed(*(_shares(side) for side in (before, after))))
+            found = replace(found, q_value=p_value, note=most_changed(shares(before), shares(after)))
         else:
             drift = reason_drift(*_samples(days, spans), day=day, caller=caller, alpha=ALPHA)
             if drift is None:
@@ -86,50 +85,23 @@ def _spans(day: date) -> tuple[list[date], list[date]]:
     return back[RECENT_DAYS:], back[:RECENT_DAYS]
 
 
-def _counts(sessions: Iterable[frozenset[str]]) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for reasons in sessions:
-        for reason in reasons:
-            counts[reason] = counts.get(reason, 0) + 1
-    return counts
-
-
-def _total(daily: Mapping[date, Mapping[str, int]], span: Sequence[date]) -> dict[str, int]:
-    total: dict[str, int] = {}
+def _total(daily: Mapping[date, Mapping[str, int]], span: Sequence[date]) -> Counter[str]:
+    total: Counter[str] = Counter()
     for day in span:
-        for reason, count in daily.get(day, {}).items():
-            total[reason] = total.get(reason, 0) + count
+        total.update(daily.get(day, {}))
     return total
 
 
-def _shares(counts: Mapping[str, int]) -> dict[str, float]:
-    total = sum(counts.values())
-    return {reason: count / total for reason, count in counts.items()}
-
-
-def _screen(before: Mapping[str, int], after: Mapping[str, int]) -> tuple[float, float, float] | None:
+def _screen(before: Counter[str], after: Counter[str]) -> tuple[float, float, float] | None:
     """P-value by chi-square, divergence, and the one of chance; None where there is nothing to look into."""
-    totals = sum(before.values()), sum(after.values())
+    if not before or not after:
+        return None
+    divergence = jensen_shannon(shares(before), shares(after))
+    if divergence < MIN_DIVERGENCE:
+        return None
     reasons = sorted({*before, *after})
-    if not all(totals) or len(reasons) < 2:
-        return None
-    divergence = jensen_shannon(_shares(before), _shares(after))
-    # Of two samples without a difference (Lin 1991): half the degrees of freedom over 2 ln 2 N, weighted.
-    chance = (len(reasons) - 1) / (2 * log(2)) / 4 * (1 / totals[0] + 1 / totals[1])
-    if divergence - chance < MIN_DIVERGENCE:
-        return None
-    p_value = chi_square_tail(_g(before, after, totals), len(reasons) - 1)
-    return (p_value, divergence, chance) if p_value <= ALPHA else None
-
-
-def _g(before: Mapping[str, int], after: Mapping[str, int], totals: tuple[int, int]) -> float:
-    """Of a table with two rows: 2 ln 2 N times the divergence weighted by the rows (Sokal & Rohlf 1995)."""
-    everything = sum(totals)
-    bits = 0.0
-    for reason in sorted({*before, *after}):
-        row = before.get(reason, 0), after.get(reason, 0)
-        bits += sum(n * log2(n * everything / (total * sum(row))) for n, total in zip(row, totals, strict=True) if n)
-    return 2 * log(2) * bits
+    p_value, _, chance = table_test(*([side[reason] for reason in reasons] for side in (before, after)))
+    return (p_value, divergence, chance) if divergence - chance >= MIN_DIVERGENCE and p_value <= ALPHA else None
 
 
 def _samples(days: Mapping[date, _Day], spans: tuple[list[date], list[date]]) -> list[list[frozenset[str]]]:

@@ -223,6 +223,16 @@ def test_other_verdicts_on_the_same_facts_are_a_change_of_the_classifier() -> No
     ]
 
 
+@pytest.mark.parametrize("period", ["before", "after"])
+def test_one_period_alone_has_changed_in_nothing(period: str) -> None:
+    """There is nothing to hold it against, whatever its verdicts were once."""
+    flipped = ("slow down", "rate_limited", "r1", "unknown")
+    assert _found(_errors([(period, *flipped)])) == []
+    assert _found(_errors([("before", *flipped), ("after", *flipped)])) == [
+        ("classifier_changed", "unknown → rate_limited")
+    ]
+
+
 def test_other_traffic_under_the_same_rules_is_a_change_of_traffic() -> None:
     """Known texts of another reason take over."""
     rows = _errors([("before", "slow down", "rate_limited", "r1", None)])

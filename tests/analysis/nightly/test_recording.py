@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from analyzer.analysis.detection import Detection
-from analyzer.analysis.nightly.findings import Finding, Scope, finding_id
+from analyzer.analysis.nightly.findings import Finding, Identity, Scope, finding_id
 from analyzer.analysis.nightly.night import Night
 from analyzer.analysis.nightly.recording import night_before, recorded, write_down
 from analyzer.errors import StoreError
@@ -33,7 +33,7 @@ def found(number: int, parts: tuple[Finding, ...] = (), sample: str = "") -> Fin
     )
     scope = Scope.of(one)
     return Finding(
-        id=finding_id("template", scope, DAY),
+        id=finding_id(Identity("template", scope), DAY),
         state="new",
         severity="warning",
         opened_on=DAY,
