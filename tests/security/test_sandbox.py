@@ -302,7 +302,7 @@ def test_no_process_is_left_behind(store: Path, sent: signal.Signals, code: int)
     while not (found := children.read_text().split()) and time.monotonic() < deadline:
         time.sleep(0.02)
     child = Path("/proc") / found[0]
-    while b"sandboxed" not in (child / "cmdline").read_bytes() and time.monotonic() < deadline:
+    while b"sandbox.child" not in (child / "cmdline").read_bytes() and time.monotonic() < deadline:
         time.sleep(0.02)
     time.sleep(1)
     process.send_signal(sent)
