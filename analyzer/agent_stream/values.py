@@ -10,7 +10,7 @@ MOST = 10**12
 
 
 def mapping(value: object) -> Mapping[str, Any]:
-    """The object under a key, or an empty one."""
+    """The object under a key; an empty one where there is none."""
     return value if isinstance(value, Mapping) else {}
 
 

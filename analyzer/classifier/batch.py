@@ -27,7 +27,7 @@ def classify_batch(facts: Iterable[Facts] | Iterable[Mapping[str, object]], *, r
 
 
 def judge_json(chunk: Sequence[str], ruleset: Ruleset) -> list[Answer]:
-    """The same of facts as JSON text."""
+    """Judge facts that are given as JSON texts, in order."""
     index = index_of(ruleset)
     decode = _decoder()
     return [judge(decode(text), index)[0].answer for text in chunk]
@@ -35,7 +35,7 @@ def judge_json(chunk: Sequence[str], ruleset: Ruleset) -> list[Answer]:
 
 @cache
 def _decoder() -> Callable[[str], Facts]:
-    """JSON text → facts, or what looks like them to whoever only reads."""
+    """A function from JSON text to facts, or to an object with the same fields."""
     try:
         from analyzer.classifier.reading.stored_facts import ERRORS, decoder  # 30 ms that only replay should pay
     except ImportError:
@@ -52,7 +52,7 @@ def _decoder() -> Callable[[str], Facts]:
 
 
 def _decode(text: str) -> Facts:
-    """The forgiving way: what is no facts says nothing."""
+    """Decode a text that the strict decoder refuses; what are no facts becomes empty facts."""
     try:
         return Facts.from_dict(json.loads(text))
     except (ValueError, RecursionError, AttributeError):

@@ -69,7 +69,7 @@ _VALUES = (
 
 
 class Pass(NamedTuple):
-    """What is replaced, and by what."""
+    """A pattern, and what replaces its matches."""
 
     pattern: str
     """RE2."""

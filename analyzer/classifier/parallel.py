@@ -19,7 +19,7 @@ from analyzer.interpreter import start
 
 
 class Judge:
-    """One such process. Use as a context manager."""
+    """A process that judges. Use as a context manager."""
 
     def __init__(self, ruleset: Ruleset) -> None:
         served = "from analyzer.classifier.parallel import serve; serve()"
@@ -80,7 +80,7 @@ def judge_in_parallel(chunks: Sequence[Sequence[str]], ruleset: Ruleset, process
 
 
 def serve() -> None:
-    """The other end: until stdin ends."""
+    """Run the judging process: answer chunks until stdin ends."""
     source, sink = sys.stdin.buffer, sys.stdout.buffer
     digest, text = json.loads(source.readline())
     ruleset = parse_ruleset(text)

@@ -45,7 +45,7 @@ MOST_OPEN = 1_000
 
 
 def forget_oldest(runs: dict[str, Any]) -> None:
-    """Leave the latest ones. A source where more are open at once was made to fill the memory."""
+    """Delete all but the latest `MOST_OPEN` runs: a source with more was made to fill the memory."""
     while len(runs) > MOST_OPEN:
         del runs[next(iter(runs))]
 
@@ -60,7 +60,7 @@ class Reader(Protocol):
         """Events that belong to the source as a whole, once everything that is there now has been read."""
 
     def state(self) -> Mapping[str, Any]:
-        """JSON-ready; given to the next reader of the same source."""
+        """The state that the next reader of the same source is given, ready for JSON."""
 
 
 @runtime_checkable
@@ -68,11 +68,11 @@ class RowReader(Reader, Protocol):
     """A reader of lines that are events already: it gives a whole block of them at once."""
 
     def decode(self, data: bytes) -> Decoded:
-        """Lines and offsets count within the block."""
+        """Decode a block; lines and offsets count from its start."""
 
 
 class ReaderFactory(Protocol):
     """Makes the reader of a format."""
 
     def __call__(self, source: Source, state: Mapping[str, Any], /) -> Reader:
-        """`state` is empty for a source that is read from its start."""
+        """Make a reader; `state` is empty for a source that is read from its start."""

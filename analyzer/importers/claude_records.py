@@ -51,11 +51,11 @@ class ClaudeRecords:
         return bool(self._runs) or self._compaction is not None
 
     def forget_oldest(self) -> None:
-        """Of very many open runs the latest are kept."""
+        """Delete all but the latest open runs."""
         forget_oldest(self._runs)
 
     def state(self) -> dict[str, Any]:
-        """What a later run needs to go on."""
+        """The open runs and compactions, for the reader that goes on."""
         return {"runs": self._runs, "compaction": self._compaction, "session": self._session}
 
     def events(self, record: Mapping[str, Any]) -> list[Event]:

@@ -30,9 +30,9 @@ class EventLogReader:
             yield Hit(offset, len(text), (), reject.why, reject.detail)
 
     def finish(self) -> Sequence[Event]:
-        """Nothing beyond the lines."""
+        """Nothing: such a log has no events beyond its lines."""
         return ()
 
     def state(self) -> Mapping[str, Any]:
-        """Nothing to remember."""
+        """Nothing: each line is read by itself."""
         return {}

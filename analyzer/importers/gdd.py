@@ -53,7 +53,7 @@ class GddReader:
         return replace(event, payload={**event.payload, "operation": run[1]})
 
     def finish(self) -> Sequence[Event]:
-        """Nothing beyond the lines."""
+        """Nothing: such a log has no events beyond its lines."""
         return ()
 
     def state(self) -> Mapping[str, Any]:
@@ -62,7 +62,7 @@ class GddReader:
 
 
 def translate(event: Event) -> Event | None:
-    """The same moment in our own words, or None where it carries nothing for us."""
+    """Translate a GDD event into one of ours; None where it says nothing of errors, retries or relays."""
     if event.type in EVENT_TYPES:
         return event
     change = _TRANSLATIONS.get(event.type)

@@ -1,4 +1,4 @@
-"""Finding things in blocks: the few lines that matter by byte search, several objects on one line, broken lines."""
+"""Finds the few lines of a block that matter by byte search; reads lines that are broken or hold several objects."""
 
 from __future__ import annotations
 

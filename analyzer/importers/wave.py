@@ -58,7 +58,7 @@ class WaveReader:
         forget_oldest(self._retries)
 
     def finish(self) -> Sequence[Event]:
-        """Nothing beyond the lines."""
+        """Nothing: such a log has no events beyond its lines."""
         return ()
 
     def state(self) -> Mapping[str, Any]:
@@ -67,7 +67,7 @@ class WaveReader:
 
 
 class _Line:
-    """One record on its way to events."""
+    """One record, and the events that it gives."""
 
     def __init__(self, reader: WaveReader, record: Mapping[str, Any], line: bytes, moment: datetime | None) -> None:
         self.relays, self.retries = reader._relays, reader._retries

@@ -23,7 +23,7 @@ class WaitCancelledError(AnalyzerError):
 
 
 class Clock(Protocol):
-    """What recovery knows of time."""
+    """A clock that can wait; tests replace it."""
 
     def now(self) -> datetime:
         """The present moment, aware, UTC. It may jump, when somebody sets the machine's clock."""

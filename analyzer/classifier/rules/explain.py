@@ -86,7 +86,7 @@ def _matches(index: Index, level: Facts, depth: int, winner: int) -> Iterator[Ma
 
 @lru_cache(maxsize=2)
 def _unguarded(ruleset: Ruleset) -> Index:
-    """The same rules without their guards: what would speak if nothing objected."""
+    """The rules without their guards, which show what would hold if nothing objected."""
     bare = tuple(
         replace(rule, only_status=(), not_status=(), only_text=(), not_text=(), only_providers=())
         for rule in ruleset.rules
@@ -139,7 +139,7 @@ def _why_none(index: Index, levels: list[Facts], matches: list[Match]) -> Iterat
 
 
 def _unheard(index: Index, facts: Facts) -> Iterator[str]:
-    """What was not listened to, and why."""
+    """The texts that did not count, and why."""
     if succeeded(facts):
         yield "The run went well, so its words are no error's."
         return

@@ -30,7 +30,7 @@ _WITH_TIMES = frozenset(("rate_limited", "network_transient", "auth_error"))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decision:
-    """What follows once a rule decided: the same for every error that it decides."""
+    """The answer that a rule gives to every error that it decides."""
 
     rule: Rule | None
     number: int
@@ -167,7 +167,7 @@ class Index:
         """Status → the rules that it rules out; a status that no rule names objects like no status."""
 
     def ruled_out(self, status: int | None) -> int:
-        """The rules that this status rules out."""
+        """Mask of the rules that this status rules out."""
         found = self.objecting.get(status)
         return self.objecting[None] if found is None else found
 

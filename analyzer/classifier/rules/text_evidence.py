@@ -35,7 +35,7 @@ def _error_line() -> Any:
 
 
 class Passage(NamedTuple):
-    """One text that was matched, for those who want to know what was found where."""
+    """One text that was matched, and what was found in it."""
 
     text: bytes
     found: list[int]

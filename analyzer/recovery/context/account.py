@@ -1,4 +1,4 @@
-"""The account of a conversation that is made smaller: what went, what was cut, what it weighs now.
+"""Keeps count while a conversation is made smaller: which messages went, which were cut, how many tokens are left.
 
 Invariant: a step counts only where it saves tokens.
 """
@@ -15,7 +15,7 @@ from analyzer.recovery.context.state import TruncateState
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """What came of making a conversation fit."""
+    """The result of making a conversation fit."""
 
     messages: list[Message]
     """The smaller conversation; the one that was given, where it could not be made to fit."""
@@ -30,7 +30,7 @@ class Fitted:
 
 
 class Work:
-    """A conversation on its way to a smaller one, and the account of it."""
+    """A conversation while it is made smaller, with the count of what was done to it."""
 
     def __init__(self, messages: list[Message], total: int) -> None:
         self.present = messages
@@ -46,7 +46,7 @@ class Work:
         self._sizes: dict[str, tuple[int, int]] = {}
 
     def cut(self, smaller: list[Message], changed: set[int], name: str) -> None:
-        """Takes messages with shorter texts, where that saves anything."""
+        """Replace messages by copies with shorter texts, if that saves tokens."""
         before = self.present
         if not self.shorten(smaller, changed, name):
             return
@@ -56,7 +56,7 @@ class Work:
             self._sizes[key] = (len(text_of(before[index])), len(text_of(smaller[index])))
 
     def shorten(self, smaller: list[Message], changed: set[int], name: str) -> bool:
-        """Takes messages that lost a part of them, where that saves anything; whether it does."""
+        """Replace messages by copies without some of their parts, if that saves tokens; returns whether it does."""
         if not changed or not self._saves(smaller, name):
             self._skip(name)
             return False
@@ -64,7 +64,10 @@ class Work:
         return True
 
     def remove(self, gone: set[int], name: str, smaller: list[Message] | None = None) -> None:
-        """Takes what stays without some messages, as it is or as `smaller` has it, where that saves anything."""
+        """Remove messages, if that saves tokens.
+
+        `smaller` is the conversation afterwards, where more than that changes.
+        """
         before = self.total
         if not gone or not self._saves(strategies.without(self.present, gone) if smaller is None else smaller, name):
             self._skip(name)
@@ -74,7 +77,7 @@ class Work:
         self._pruned += before - self.total
 
     def fitted(self, pre_tokens: int) -> Fitted:
-        """The outcome."""
+        """The result, with the count of what was done."""
         change = Compression("+".join(self.used), pre_tokens, self.total, self._removed, len(self._shortened))
         sizes = self._sizes
         truncated = TruncateState(

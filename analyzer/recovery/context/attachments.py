@@ -40,7 +40,7 @@ class Attachment:
 
 
 def attachments_of(messages: Messages) -> list[Attachment]:
-    """All that can be taken out, oldest first."""
+    """The attachments that can be taken out, oldest first."""
     return [
         Attachment(index, number, estimated_tokens({"content": [block]}))
         for index, message in enumerate(messages)
@@ -100,7 +100,7 @@ def _found(blocks: Sequence[Any]) -> list[Any]:
 
 
 def _mapped(blocks: Sequence[Any], change: Callable[[Any, Media, Sequence[Any]], Any]) -> list[Any]:
-    """The blocks, each attachment among them and in results of tools as `change` makes it."""
+    """The blocks with `change` applied to each attachment, also to those in the results of tools."""
     return list(_each(blocks, change, 0))
 
 

@@ -50,7 +50,7 @@ def role_of(message: Message) -> str:
 
 
 def is_system(message: Message) -> bool:
-    """Whether it instructs: it is never removed."""
+    """Whether a message holds instructions; such a message is never removed."""
     return role_of(message) in _SYSTEM
 
 
@@ -63,12 +63,12 @@ def is_tool_output(message: Message) -> bool:
 
 
 def body_of(message: Message) -> Any:
-    """What it says: a text, blocks, or None."""
+    """The content of a message: a text, a list of blocks, or None."""
     return get(message, _body_key(message))
 
 
 def blocks_of(message: Message) -> list[Any]:
-    """The blocks of what it says; none where that is a text."""
+    """The blocks of the content; an empty list where it is a text."""
     body = body_of(message)
     return list(body) if isinstance(body, (list, tuple)) else []
 
@@ -99,7 +99,7 @@ def results_of(message: Message) -> list[str]:
 
 
 def answers_a_call(message: Message) -> bool:
-    """Whether it brings results of tools, with or without the ids of their calls."""
+    """Whether a message brings results of tools, with or without the ids of their calls."""
     if role_of(message) in _TOOL_ROLES or results_of(message):
         return True
     names = ("functionResponse", "function_response", "toolResult")
@@ -107,7 +107,7 @@ def answers_a_call(message: Message) -> bool:
 
 
 def leads_to_the_next(message: Message) -> bool:
-    """Whether it may not stand without the message behind it: a `reasoning` of Responses."""
+    """Whether a message must be followed by its successor, as a `reasoning` of Responses must."""
     return _item(message) == "reasoning"
 
 
@@ -129,7 +129,7 @@ def text_of(message: Message) -> str:
 
 
 def with_content(message: Mapping[str, Any], content: Any) -> dict[str, Any]:
-    """A copy that says something else; a count of tokens in its metadata shrinks or grows with the estimate."""
+    """A copy with other content; a count of tokens in its metadata changes in proportion to the estimate."""
     changed = {**message, _body_key(message): content}
     counted = _counted(message)
     if counted is not None:
@@ -151,7 +151,7 @@ def _item(message: Message) -> str:
 
 
 def _keyed(block: object, *names: str) -> Any:
-    """What stands in a block of Gemini or Bedrock below one of the names."""
+    """The value that a block of Gemini or Bedrock has under one of these keys."""
     return next((value for value in (get(block, name) for name in names) if value is not None), None)
 
 
@@ -167,7 +167,7 @@ def _counted(message: Message) -> int | None:
 
 
 def _size(thing: object, depth: int) -> int:
-    """Bytes of all texts and numbers in it."""
+    """The bytes of all texts and numbers in a value."""
     if isinstance(thing, str):
         return len(thing) if thing.isascii() else len(thing.encode("utf-8", "replace"))
     if thing is None or depth > _MAX_DEPTH:

@@ -24,7 +24,7 @@ from analyzer.recovery.waiting import Clock, SystemClock
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something for the person in front of the agent."""
+    """A message for the person who uses the agent."""
 
     title: str
     message: str
@@ -34,7 +34,7 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class HookResult:
-    """What the agent does with the event now."""
+    """Tells the agent what to do with the event."""
 
     stop_propagation: bool
     """The error is dealt with: nobody else need see it."""
@@ -57,7 +57,7 @@ class _Session:
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """A recovery that has begun."""
+    """A recovery that is under way."""
 
     session_id: str
     session: _Session
@@ -152,7 +152,7 @@ class ContextRecoveryHook:
             )
 
     def _begin(self, event: str, session_id: str, error: object) -> _Job | None:
-        """The recovery that the event asks for, begun; None where it asks for none, or none may be."""
+        """Begin the recovery that the event asks for; None where it asks for none or none is allowed."""
         if not self._recovery.settings.enabled:
             return None
         if event == "session.deleted":
@@ -184,7 +184,7 @@ class ContextRecoveryHook:
         return None
 
     def _enter(self, session_id: str, limit: TokenLimit | None) -> _Session | None:
-        """The session, now busy; None where it is busy already."""
+        """Mark a session as busy and return it; None where it is busy already."""
         with self._lock:
             session = self._sessions.setdefault(session_id, _Session())
             session.pending = limit or session.pending
@@ -194,7 +194,7 @@ class ContextRecoveryHook:
             return session
 
     def _may_try(self, session_id: str, session: _Session, messages: Messages) -> bool:
-        """Counts one more attempt, the first one behind a recovery that lasted; False where it has had them all."""
+        """Count one more attempt; False where none is left. A recovery that lasted starts the count again."""
         settings = self._recovery.settings
         if session.attempts and self._lasted(session, messages):
             session.attempts = 0
@@ -256,4 +256,4 @@ class ContextRecoveryHook:
 
 
 def _unheard(_: Notice) -> None:
-    """For who wants no notices."""
+    """The default `notify`: drops the notice."""

@@ -101,7 +101,7 @@ def _media(kind: str, *places: object) -> Media:
 
 
 def _of_url(places: Sequence[object]) -> str | None:
-    """The media type that a data URL begins with."""
+    """The media type of a data URL."""
     url = _said(places, "url", "image_url", "file_url", "file_data", "data")
     return (url[5:].partition(";")[0] or None) if url is not None and url.startswith("data:") else None
 

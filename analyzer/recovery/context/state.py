@@ -14,7 +14,7 @@ from analyzer.recovery.context.token_limit import TokenLimit
 
 @dataclass(frozen=True, slots=True)
 class TruncateState:
-    """The tool outputs that the last recovery which cut any has cut.
+    """The tool outputs that were cut, by the last recovery that cut any.
 
     A message is named by its own `id`, and by its position in the conversation, as `#12`, where it has none.
     """
@@ -28,7 +28,7 @@ class TruncateState:
 
 @dataclass(frozen=True, slots=True)
 class PruneState:
-    """What the last recovery which removed any messages has removed."""
+    """The messages that were removed, by the last recovery that removed any."""
 
     enabled: bool
     """Whether `prune` is among the strategies."""

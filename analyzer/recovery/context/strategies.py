@@ -75,12 +75,12 @@ def oldest_turns(messages: Messages, scale: Scale, need: float) -> set[int]:
 
 
 def without(messages: Messages, gone: set[int]) -> list[Message]:
-    """The messages that stay."""
+    """The messages without those that go."""
     return [message for index, message in enumerate(messages) if index not in gone]
 
 
 def with_summary(messages: Messages, gone: set[int], summary: str) -> list[Message] | None:
-    """The messages that stay, with the summary before the words of the first question behind what goes.
+    """The messages without those that go. The next question begins with the summary of what went.
 
     Where no question is asked behind it, the summary stands before the words of the question that led to it. None where
     that message cannot be written to: then there is no place that every provider takes.
@@ -140,6 +140,6 @@ def _cut_blocks(blocks: Sequence[Any], over_chars: int) -> list[Any]:
 
 
 def cut(text: str, over_chars: int) -> str:
-    """The beginning of a text, and how much went."""
+    """The beginning of a text, with a note of how many characters were cut."""
     kept = int(over_chars * KEPT_SHARE)
     return f"{text[:kept]}\n\n[... truncated {len(text) - kept} of {len(text)} characters due to context limit ...]"

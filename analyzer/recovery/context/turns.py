@@ -89,7 +89,7 @@ def _opens(messages: Messages, atom: range) -> bool:
 
 
 def _atoms(messages: Messages) -> list[range]:
-    """The conversation in pieces that tool calls and their results do not cross."""
+    """The conversation in the smallest pieces that keep each tool call and its results together."""
     calls: dict[str, int] = {}
     # By first position: where the piece that begins there has to end at the earliest.
     reaches = list(range(len(messages)))

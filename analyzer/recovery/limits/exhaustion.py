@@ -58,7 +58,7 @@ def exhaustion(agent: str, verdict: Classification, exit_code: int, at: datetime
 
 
 def log_exhausted(log: EventLog, gone: Exhaustion, *, session: str | None = None) -> None:
-    """`agent.exhausted`."""
+    """Log `agent.exhausted`."""
     from analyzer.events.times import format_time
 
     log.agent_exhausted(

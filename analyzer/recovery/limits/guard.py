@@ -111,7 +111,7 @@ class RateGuard:
         return _state(provider, _limits_of(state), now)
 
     def state(self, provider: str) -> RateState:
-        """What is known now."""
+        """The limits of a provider as they are known now."""
         now = self._clock.now()
         cell = self._cell(provider)
         limits = _limits_of(cell.read())
@@ -223,7 +223,7 @@ def _merged(provider: str, before: Mapping[str, Any], new: Mapping[str, Limit], 
 
 
 def _limits_of(state: Mapping[str, Any]) -> dict[str, _Recorded]:
-    """What a state file says; a limit that somebody has edited into nonsense is passed over."""
+    """The limits in a state file. An entry that makes no sense is left out."""
     stored = state.get("limits")
     found: dict[str, _Recorded] = {}
     for name, limit in stored.items() if isinstance(stored, dict) else ():
@@ -258,7 +258,7 @@ def _file_name(provider: str) -> str:
 
 
 class _Memory:
-    """A state that no one else sees."""
+    """A state in memory, for a guard without a folder."""
 
     def __init__(self) -> None:
         self._state: State = {}

@@ -40,7 +40,7 @@ class Limit:
     """Until it resets, from the moment of the response."""
 
     def stricter(self, other: Limit) -> Limit:
-        """The smaller remainder and the later reset of both."""
+        """The smaller remainder and the later reset of two limits."""
         left = [each.remaining for each in (self, other) if each.remaining is not None]
         resets = [each.seconds for each in (self, other) if each.seconds is not None]
         return Limit(min(left, default=None), max(resets, default=None))
@@ -94,7 +94,7 @@ def _attribute(thing: object, name: str) -> object:
 
 
 def _pairs(headers: object) -> Iterator[tuple[str, str]]:
-    """Lower-case names and texts; what is neither is passed over."""
+    """The headers as pairs of lower-case name and text; other values are left out."""
     try:
         items: Any = headers.items() if hasattr(headers, "items") else headers
         listed = list(islice(items, _MAX_HEADERS))
@@ -157,7 +157,7 @@ def _read(name: str, text: str, now: datetime) -> Iterator[tuple[str, Limit]]:
 
 
 def _seconds(text: str, now: datetime) -> float | None:
-    """Seconds until what a value names, 0 where it is past; None where it names nothing."""
+    """The seconds until the moment that a value names, 0 where it is past; None where it names none."""
     reset = header_value(text)
     if reset.seconds is not None:
         return reset.seconds
@@ -175,5 +175,5 @@ def _number(text: str) -> float | None:
 
 
 def sane(seconds: float) -> float | None:
-    """The seconds where a limit may hold so long, else None: what says so is garbled."""
+    """The seconds, or None where no limit can hold so long: then the value is garbled."""
     return seconds if 0 <= seconds <= MAX_SECONDS else None

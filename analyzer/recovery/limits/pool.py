@@ -113,7 +113,7 @@ def _agents(state: State) -> dict[str, Any]:
 
 
 def _exhaustion(agent: str, entry: Any) -> Exhaustion | None:
-    """An entry as it was written; None for what somebody else has put there."""
+    """The exhaustion in an entry of the file; None where the entry has another form."""
     if not isinstance(entry, dict):
         return None
     try:

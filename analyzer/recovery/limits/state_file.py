@@ -214,5 +214,5 @@ def _try_lock(descriptor: int) -> bool:
 
 
 def _stamp(found: os.stat_result) -> tuple[int, int]:
-    """Tells one holding of the lock from the next."""
+    """A text that is different each time the lock is taken."""
     return found.st_ino, found.st_mtime_ns

@@ -96,7 +96,7 @@ class Process:
         return any(pump.reader_gone for pump in self._pumps)
 
     def interrupt(self, word: str) -> None:
-        """Makes `wait` return this word. Safe from any thread."""
+        """Make `wait` return this word. May be called from any thread."""
         self._news.put(word)
 
     def pause(self) -> None:
@@ -143,7 +143,7 @@ class Process:
         return True
 
     def close(self) -> None:
-        """Lets go of the pipes and of the terminal.
+        """Close the pipes and give the terminal back.
 
         Raises:
             OutputError: output could not be handed on, for another reason than a reader that has gone.

@@ -30,7 +30,7 @@ class Pump(threading.Thread):
         _widen(source.fileno())
 
     def run(self) -> None:
-        """The thread."""
+        """Copy output until the pipe ends; this is what the thread runs."""
         try:
             self._pump()
         except BrokenPipeError:
@@ -72,7 +72,7 @@ class Pump(threading.Thread):
 
 
 def write_all(descriptor: int, data: bytes) -> None:
-    """Every byte, also to a descriptor that somebody has made non-blocking."""
+    """Write every byte, also to a descriptor that is non-blocking."""
     view = memoryview(data)
     while view:
         try:
@@ -92,7 +92,7 @@ def ready(reading: Iterable[int] = (), writing: Iterable[int] = ()) -> set[int]:
 
 
 def _widen(pipe: int) -> None:
-    """Fewer turns for the same bytes, where the system can."""
+    """Enlarge the pipe where the system can, so that the same bytes take fewer reads."""
     with contextlib.suppress(ImportError, OSError):
         from fcntl import F_SETPIPE_SZ, fcntl
 

@@ -15,7 +15,7 @@ ENDING = tuple(signal.Signals[f"SIG{name}"] for name in _NAMES.split() if f"SIG{
 
 @contextmanager
 def held_back() -> Iterator[None]:
-    """Python's own handlers of ending signals are called at the end of the block, instead of within it.
+    """Delay the handlers of SIGINT, SIGTERM and the like until the end of the block.
 
     What is ignored stays ignored and what kills us still does, so that a child that is started inherits the same.
     """

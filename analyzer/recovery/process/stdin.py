@@ -52,7 +52,7 @@ class Stdin:
         return reading
 
     def stop(self) -> None:
-        """Feeds no more; what was read stays kept."""
+        """Stop feeding the command; what was read is kept for the next one."""
         if self._thread is not None and self._stop is not None:
             os.write(self._stop[1], b"x")
             self._thread.join()
@@ -61,7 +61,7 @@ class Stdin:
             self._thread = self._stop = None
 
     def close(self) -> None:
-        """Lets go of what was kept."""
+        """Close the file that keeps what was read."""
         self.stop()
         self._kept.close()
 

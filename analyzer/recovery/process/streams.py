@@ -23,7 +23,7 @@ class Tail:
         self._kept = b""
 
     def feed(self, data: bytes) -> None:
-        """The next piece."""
+        """Take the next piece of the stream."""
         if len(data) >= self._limit:
             self._kept = data[-self._limit :]
         else:
@@ -49,7 +49,10 @@ class Lines:
         self._begun_bytes = 0
 
     def feed(self, data: bytes) -> Iterator[tuple[bytes, int, int]]:
-        """Regions `(bytes, start, end)` that hold whole lines, in order; the rest waits for the next piece."""
+        """Take a piece; gives regions `(bytes, start, end)` of whole lines, in order.
+
+        The rest waits for the next piece.
+        """
         first = data.find(b"\n")
         if first < 0:
             self._keep(data)
@@ -68,7 +71,7 @@ class Lines:
             self._keep(data[last:])
 
     def rest(self) -> bytes:
-        """The line that has no end yet; empty where it is too long to be one."""
+        """The last line, which has no newline yet; empty where it is longer than a line may be."""
         return b"".join(self._begun)
 
     def _keep(self, data: bytes) -> None:

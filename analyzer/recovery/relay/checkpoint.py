@@ -29,7 +29,7 @@ class CheckpointError(AnalyzerError):
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Where the work stands. Items are texts of one line."""
+    """The state of a piece of work, for the instance that goes on with it. Each item is one line of text."""
 
     completed_work: tuple[str, ...]
     current_state: tuple[str, ...]
@@ -40,7 +40,7 @@ class Checkpoint:
     """Never empty."""
 
     def render(self) -> str:
-        """The document."""
+        """The checkpoint as a Markdown document."""
         numbered = (f"{place}. {_one_line(item)}" for place, item in enumerate(self.remaining_work, 1))
         bodies = (
             _bullets(self.completed_work),
@@ -59,12 +59,12 @@ class Checkpoint:
 
 
 def estimate_tokens(text: str) -> int:
-    """About as many tokens as a model would count."""
+    """An estimate of the tokens of a text."""
     return -(-len(text) // CHARS_PER_TOKEN)
 
 
 def parse(text: str) -> Checkpoint:
-    """The checkpoint in a document; words around it and a fence are let go.
+    """Parse a document. Text around the checkpoint and a code fence are ignored.
 
     Raises:
         CheckpointError: it has no title, lacks a section or has one twice, or does not say what remains.

@@ -38,7 +38,7 @@ class CommandSummarizer:
         """What to tell of what it may do; see `relay_limits`."""
 
     def __call__(self, transcript: Transcript, max_tokens: int) -> str:
-        """What the command prints.
+        """Run the command on a transcript; returns what it prints.
 
         Raises:
             SummarizerLimitError: its own context is too small for the session.
@@ -86,7 +86,7 @@ class CommandSummarizer:
 
 
 def instructions(max_tokens: int) -> str:
-    """What a model is to do with the session that follows."""
+    """The instructions to a model that summarizes a session."""
     headings = "\n".join(f"## {name}" for name in SECTIONS)
     return (
         "Below is the session of an agent whose context is nearly full. A fresh instance will go on with the work and "

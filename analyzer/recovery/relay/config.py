@@ -18,7 +18,7 @@ _TRIGGER = re.compile(r"(?:token_limit_)?(\d{1,3}(?:\.\d+)?)%?")
 
 @dataclass(frozen=True, slots=True)
 class RelaySettings:
-    """How one step hands off."""
+    """When and by whom the work of one step is handed off."""
 
     threshold_percent: float = 70.0
     """How full the context may get, 0..100. Agents that compact by themselves do so at about 95."""

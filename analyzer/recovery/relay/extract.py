@@ -93,7 +93,7 @@ def _files(turns: tuple[Turn, ...]) -> Iterator[str]:
 
 
 def _marked(boxes: tuple[str, ...], texts: list[str]) -> list[str]:
-    """Items behind one of these boxes, with or without a bullet."""
+    """The items of a list that follow one of these check boxes."""
     lines = (line.strip() for said in texts for line in said.splitlines())
     items = (line[1:].lstrip() if line[:1] in tuple("-*+") else line for line in lines)
     return [_shortened(item[3:]) for item in items if item.startswith(boxes) and item[3:].strip()]
@@ -109,7 +109,7 @@ def _shortened(words: str, limit: int = _WORDS_CHARS) -> str:
 
 
 def _unique(items: list[str]) -> tuple[str, ...]:
-    """Each once, in the order of their last mention."""
+    """The items without repetitions, in the order of their last mention."""
     return tuple(reversed(dict.fromkeys(reversed(items))))
 
 

@@ -26,7 +26,7 @@ _THRESHOLD = "token_threshold_percent"
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a file says of hand-offs."""
+    """The relay settings of a manifest, and what was read under other names than ours."""
 
     config: RelayConfig
     everywhere: bool

@@ -70,24 +70,24 @@ class RelayMonitor:
 
     @property
     def due(self) -> bool:
-        """Whether a relay is due."""
+        """Whether the context is so full that the work should be handed off."""
         return self.usage_percent >= self.due_percent
 
     @property
     def advice(self) -> str | None:
-        """What to tell of a step that relays often."""
+        """Advice for a step that hands off often; empty where it does not."""
         if self.relay_count < OFTEN:
             return None
         return f"{self.step_id or 'this step'} has handed off {self.relay_count} times: split it into smaller steps"
 
     def handed_off(self) -> None:
-        """A fresh instance begins."""
+        """Note that a fresh instance begins."""
         self.relay_count += 1
         self.tokens = None
         self.due_percent = self.settings.threshold_percent
 
     def put_off(self) -> None:
-        """No relay now; the same context goes on."""
+        """Note that no relay takes place and the same context goes on."""
         self.due_percent = self.usage_percent + PUT_OFF_PERCENT
 
 
@@ -212,7 +212,7 @@ class Relay:
 
 
 def summarizer_of(settings: RelaySettings) -> Summarizer:
-    """The summarizer that the settings name.
+    """The function that summarizes, by the name in the settings.
 
     Raises:
         AnalyzerError: a command line that cannot be read.

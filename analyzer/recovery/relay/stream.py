@@ -40,7 +40,7 @@ class RelayStream:
         self._paused = False
 
     def follow(self, lines: bytes) -> None:
-        """The next whole lines of stdout."""
+        """Read the next whole lines of stdout."""
         write_all(self._kept.fileno(), lines)
         if self._replied and not self._monitor.due:
             if not self._matters(lines):
@@ -81,11 +81,11 @@ class RelayStream:
             self._at_safe_point()
 
     def go_on(self) -> None:
-        """The agent goes on after all; the next safe point counts again."""
+        """Note that the agent goes on; its next safe point counts again."""
         self._paused = False
 
     def records(self) -> Iterator[Mapping[str, Any]]:
-        """What the instance has said and done so far."""
+        """The records of the instance so far."""
         lines, offset = Lines(), 0
         while data := os.pread(self._kept.fileno(), CHUNK_BYTES, offset):  # the place for writing stays where it is
             offset += len(data)
@@ -93,7 +93,7 @@ class RelayStream:
                 yield from map(parse, region[start:end].splitlines())
 
     def close(self) -> None:
-        """Lets go of what was kept."""
+        """Delete the records that were kept."""
         self._kept.close()
 
     def _reply(self, record: Mapping[str, Any]) -> None:

@@ -29,7 +29,7 @@ _OPENCODE = {"agent": {_AGENT: {"mode": "primary", "temperature": 0, "permission
 
 @dataclass(frozen=True, slots=True)
 class SummarizerLimit:
-    """One option that holds an agent back."""
+    """One command-line option that limits what an agent may do."""
 
     words: tuple[str, ...]
     """What is added where a command does not have it."""
@@ -45,7 +45,7 @@ class SummarizerLimit:
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """How one agent is held to reading."""
+    """The options under which one agent can do nothing but read."""
 
     command: str
     """How it is asked without a person."""
@@ -173,7 +173,7 @@ def _program(words: Sequence[str]) -> tuple[int, str]:
 
 
 def _missing(name: str, preset: Preset, words: Sequence[str]) -> list[str]:
-    """What is to be added to an agent's own words.
+    """The options that a command lacks.
 
     Raises:
         AnalyzerError: they ask for more than reading.

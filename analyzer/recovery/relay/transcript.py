@@ -18,7 +18,7 @@ class SummarizerLimitError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One thing said or done."""
+    """One message, tool call or tool result."""
 
     role: str
     """`assistant`, `user`, `tool` (a call) or `result` (its answer)."""
@@ -31,7 +31,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """A session so far."""
+    """What was said and done in a session so far."""
 
     task: str
     """What was asked for: a prompt or a command."""
@@ -40,7 +40,7 @@ class Transcript:
     """What the session began with, where it is itself a continuation."""
 
     def render(self) -> str:
-        """All of it as text."""
+        """The transcript as text."""
         parts = [f"TASK: {self.task}"]
         if self.checkpoint is not None:
             parts.append(f"BEGAN FROM:\n{self.checkpoint.render()}")
@@ -49,7 +49,7 @@ class Transcript:
 
     @property
     def tokens(self) -> int:
-        """Estimated tokens of all of it."""
+        """An estimate of the tokens of the transcript."""
         return estimate_tokens(self.render())
 
 

@@ -116,7 +116,7 @@ def auth_advice(verdict: Classification, provider: str | None, credential: Crede
 
 
 def said(verdict: Classification) -> str:
-    """What the error itself says, one line, as the classifier cleaned it."""
+    """The first line of the error's message, redacted, behind a colon."""
     message = (verdict.facts.message or "").strip()
     first = message.splitlines()[0] if message else ""
     if len(first) > _QUOTED_CHARS:
@@ -125,7 +125,7 @@ def said(verdict: Classification) -> str:
 
 
 def calls(attempts: int) -> str:
-    """Their number in words."""
+    """A number of calls in words: `one call`, `3 calls`."""
     return "one call" if attempts == 1 else f"{attempts} calls"
 
 

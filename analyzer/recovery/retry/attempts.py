@@ -61,7 +61,7 @@ class Attempts:
         self._done = False
 
     def ended(self, error: BaseException | None, cache_hit: bool) -> bool:
-        """A try is over; whether its error stays in the loop for now."""
+        """End a try; returns whether the loop keeps its error for now."""
         if error is None:
             self._done = True
             self._chain.succeeded(cache_hit=cache_hit)
@@ -137,7 +137,7 @@ class Attempts:
         return self._done or (self._chain.attempt > 0 and self._failure is None)
 
     def _decided(self, step: Step | None, error: BaseException) -> Step | None:
-        """The step; None where a silent chain is over, and the error where another one is."""
+        """The step before the next call; None where a silent chain is over. Raises the error where another chain is."""
         if step is None and not self._setting.policy.silent:
             raise self._surfacing(error)
         return step
@@ -161,7 +161,7 @@ class Attempts:
             self._chain.waited(self._setting.clock.monotonic() - begun)
 
     def _waited(self, refused: RateLimitedError | None, error: BaseException | None) -> None:
-        """The wait is over; where the guard refused after all, the chain is."""
+        """End the chain where the guard refused during the wait."""
         if refused is None:
             return
         if error is None:

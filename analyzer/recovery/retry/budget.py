@@ -56,7 +56,7 @@ class IterationBudget:
         return self.limit - self._consumed + self._refunded
 
     def consume(self, count: int = 1) -> int:
-        """Takes iterations, before the work that they pay for; the number that remains.
+        """Take iterations before the work that they pay for; returns how many remain.
 
         Raises:
             IterationBudgetExhaustedError: fewer than `count` remain; nothing is taken.

@@ -28,7 +28,7 @@ _HELP = {"context_overflow": "compress", "tool_not_found": "reprobe"}
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What all chains of one `Retry` share."""
+    """The settings that all chains of one `Retry` share."""
 
     caller: str
     provider: str | None
@@ -46,7 +46,7 @@ class Setting:
 
     @property
     def waits(self) -> tuple[RateGuard, str, float, Clock]:
-        """How a step is waited for: see `wait`."""
+        """The arguments of `wait` that are the same for every step."""
         return self.guard, self.guarded, self.policy.max_wait_seconds, self.clock
 
 
@@ -82,12 +82,15 @@ class CallChain(Chain):
         return None
 
     def short_circuit(self, reset_at: datetime | None) -> RateLimitedError:
-        """The call is not made at all; the error that says so."""
+        """Log that the call is not made; returns the error to raise."""
         self.call_short_circuited(self._setting.guarded, reset_at)
         return RateLimitedError(self._setting.guarded, reset_at)
 
     def failed(self, error: BaseException) -> Step | None:
-        """A call raised. None: it is over, and the error surfaces with a note that says what to do."""
+        """Take note of a call that raised; returns what comes before the next one.
+
+        None: the error surfaces, with a note.
+        """
         policy = self._setting.policy
         self._verdict = verdict = classify(error, at=self._setting.clock.now())
         failures = self.count(verdict.reason)
@@ -115,7 +118,7 @@ class CallChain(Chain):
         return step
 
     def helped(self, result: object, error: BaseException) -> bool:
-        """The help for the last failure was given; False when it came to nothing, and the error surfaces."""
+        """Take note of the help for the last failure; False where it changed nothing, so that the error surfaces."""
         if self.reason != "context_overflow":
             return True
         change = result if isinstance(result, Compression) else None
@@ -125,34 +128,34 @@ class CallChain(Chain):
         return change is not None
 
     def waited(self, seconds: float) -> None:
-        """A wait is over, or was cut short; one before the first call is no retry's."""
+        """Add to the time waited. A wait before the first call does not count."""
         if self.attempt:
             self.waited_seconds += seconds
 
     def still_limited(self, error: BaseException) -> None:
-        """While it waited, the limit grew longer than the policy waits for: the error surfaces."""
+        """End the chain because the limit grew, during the wait, longer than the policy waits for."""
         self._over(error, "surfaced")
 
     def left(self) -> None:
-        """An error ends the chain between two calls; what has not been settled yet surfaced."""
+        """End the chain because an error was raised between two calls."""
         self.settle("surfaced")
 
     def succeeded(self, *, cache_hit: bool) -> None:
-        """A call returned."""
+        """End the chain because a call returned."""
         if self.attempt > 1:
             self.settle("recovered")
             if cache_hit and self._setting.budget is not None:
                 self._setting.budget.refund(1)
 
     def aborted(self, error: BaseException, *, in_call: bool) -> None:
-        """Somebody stopped the chain: in a call, or in the wait before one."""
+        """End the chain because it was cancelled, in a call or in the wait before one."""
         if in_call:
             verdict = classify(error, at=self._setting.clock.now())
             self.error_classified(verdict, action="record", again=False, outcome="aborted")
         self.settle("aborted")
 
     def _action(self, verdict: Classification, retried: bool) -> str:
-        """What this caller does, which may be less or more than the table advises."""
+        """The action of this caller, which may differ from the recovery table's."""
         if self._setting.policy.silent or verdict.detail == "aborted":
             return "record"
         if not retried:

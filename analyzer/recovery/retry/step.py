@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What has to happen before the next call, in this order."""
+    """What has to happen before the next try, in this order."""
 
     help: str | None = None
     """`compress` or `reprobe`: what the caller does about the cause."""
@@ -31,7 +31,7 @@ class Step:
 
     @property
     def seconds(self) -> float:
-        """All of the waiting, as far as it is known."""
+        """The whole wait in seconds, as far as it is known."""
         return (self.block_seconds or 0.0) + self.delay_seconds
 
 

@@ -78,7 +78,7 @@ class RetryWatch:
         self._failed(error, state.attempt_number, float(wait))
 
     def _failed(self, error: BaseException | None, attempt: int, wait_seconds: float) -> None:
-        """A failure that the other library is about to retry."""
+        """Log a failure that the other library is about to retry."""
         current = self._current.get()
         chain = current or Chain(self._caller, self._log, self._session, self._provider)
         if error is not None:

@@ -34,7 +34,7 @@ class CommandChain(Chain):
         self._gives_up_as = "surfaced"
 
     def failed(self, error: StepError, gone: Exhaustion | None, *, now: datetime, compressible: bool) -> Step | None:
-        """Logs a failure. What comes before the next try; None where there is none.
+        """Log a failure; returns what comes before the next try, or None where there is none.
 
         `compressible`: the next try can begin with a smaller context. `now` is aware, UTC.
         """
@@ -69,16 +69,16 @@ class CommandChain(Chain):
         return step
 
     def waited(self, seconds: float) -> None:
-        """The wait before the next try is over."""
+        """Count a wait, and begin the next try."""
         self.waited_seconds += seconds
         self.attempt += 1
 
     def still_limited(self) -> None:
-        """While it waited, the limit grew longer than a run waits for."""
+        """Note that the limit grew, during the wait, longer than a run waits for."""
         self._gives_up_as = "surfaced"
 
     def ended(self, outcome: str) -> str:
-        """Settles the chain; the outcome of the run. `gave_up` stands for that of the last failure."""
+        """Settle the chain and return the outcome of the run. `gave_up` stands for the outcome of the last failure."""
         if not self.begun:
             return {"recovered": "succeeded", "gave_up": "surfaced"}.get(outcome, outcome)
         outcome = self._gives_up_as if outcome == "gave_up" else outcome

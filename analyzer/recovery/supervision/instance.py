@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Streams:
-    """Where output goes; None is nowhere."""
+    """The descriptors that output goes to; None drops it."""
 
     stdout: int | None = 1
     stderr: int | None = 2
@@ -83,7 +83,7 @@ class Instance:
     def attend(
         self, *, timeout_seconds: float | None, grace_seconds: float, cancel: threading.Event | None = None
     ) -> Ending:
-        """Until it ends, by itself or by us.
+        """Wait until the command has ended, or end it.
 
         Raises:
             RelayHaltedError: it was to be handed off, and could not be.
@@ -114,7 +114,7 @@ class Instance:
         return Ending(255 if code is None else code, observed, timed_out, handed_off, self._process.reader_gone)
 
     def abandon(self, grace_seconds: float) -> None:
-        """Ends the group, whatever it was doing; what it still says is handed on."""
+        """End the group at once; the output that it still gives is handed on."""
         self._process.end(grace_seconds)
         self._let_go(grace_seconds)
 
@@ -125,7 +125,7 @@ class Instance:
             write_all(self._streams.stdout, b"\n")
 
     def transcript(self, token_cap: int) -> Transcript:
-        """What the instance has said and done so far.
+        """The transcript of the instance so far.
 
         Raises:
             SummarizerLimitError: more than `token_cap`.
@@ -138,7 +138,7 @@ class Instance:
         return transcript(task, records, self._began_from, token_cap)
 
     def close(self) -> None:
-        """Lets go of what was kept."""
+        """Delete the records that were kept for a relay."""
         if self.stream is not None:
             self.stream.close()
 

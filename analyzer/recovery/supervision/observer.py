@@ -67,18 +67,18 @@ class Observer:
         """Whether stdout ends with a whole line, or is empty."""
 
     def stdout(self, data: bytes) -> None:
-        """The next piece of stdout."""
+        """Take the next piece of stdout."""
         self._tails[0].feed(data)
         self.ends_whole = data.endswith(b"\n")
         for region, start, end in self._lines.feed(data):
             self._search(region, start, end)
 
     def stderr(self, data: bytes) -> None:
-        """The next piece of stderr."""
+        """Take the next piece of stderr."""
         self._tails[1].feed(data)
 
     def observed(self) -> Observed:
-        """What there was to see; to be asked once the streams have ended."""
+        """What the streams showed. Call it once they have ended."""
         rest = self._lines.rest()
         self._search(rest, 0, len(rest))
         result, reply = parse(self._result), parse(self._reply)

@@ -25,7 +25,7 @@ MAX_SECONDS = 366 * 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How long and how often.
+    """How long a run may take and how often its command is started.
 
     Raises:
         AnalyzerError: a number of seconds below 0, or of more than a year.

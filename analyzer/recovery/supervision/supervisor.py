@@ -186,7 +186,7 @@ class _Supervisor:
                 os.close(given)
 
     def _after(self, ending: Ending, instance: Instance) -> Run | None:
-        """What a start led to; None where the command is to be started again."""
+        """Judge how a start ended; None where the command is to be started again."""
         self._version = self._version or ending.observed.agent_version
         if ending.observed.session is not None:
             self._see_session(ending.observed.session)
@@ -221,7 +221,7 @@ class _Supervisor:
         return self._ended(code, self._chain.ended("gave_up"), error)
 
     def _compressed(self, instance: Instance) -> bool:
-        """Hands off what a full context did, so that the next try begins with less."""
+        """Hand off the work of a full context, so that the next try begins smaller; False where that failed."""
         assert self.relay is not None
         most = self.relay.monitor.settings.summarizer_token_cap
         if self.relay.hand_off(lambda: instance.transcript(most)) is None:
@@ -230,7 +230,7 @@ class _Supervisor:
         return True
 
     def _wait(self, step: Step, error: StepError, gone: Exhaustion | None) -> bool:
-        """Waits for the next try; False where the limit has grown too long meanwhile."""
+        """Wait for the next try; False where the limit has grown too long meanwhile."""
         from analyzer.recovery.limits.state_file import StateError
         from analyzer.recovery.retry.step import wait
 

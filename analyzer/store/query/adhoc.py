@@ -53,7 +53,7 @@ def run(connection: duckdb.DuckDBPyConnection, sql: str, limit: int | None, para
 
 
 def _frame(relation: duckdb.DuckDBPyRelation) -> pl.DataFrame:
-    """INTERVAL and TIME ZONE values have no safe way into a frame; they go as text."""
+    """Make a frame of the rows. INTERVAL and TIMESTAMPTZ values, which no frame takes safely, become text."""
     awkward = {"INTERVAL", "TIMESTAMP WITH TIME ZONE", "TIME WITH TIME ZONE"}
     if any(str(kind) in awkward for kind in relation.types):
         columns = [

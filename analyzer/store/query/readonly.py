@@ -107,7 +107,7 @@ def _candidates(text: str, kind: str) -> Iterator[str]:
 
 
 def _reads(connection: duckdb.DuckDBPyConnection, query: str) -> bool:
-    """Whether this is a query at all.
+    """Whether a node of the tree is a query.
 
     Raises:
         QueryError: it is one, and does not only read.
@@ -127,7 +127,7 @@ def _reads(connection: duckdb.DuckDBPyConnection, query: str) -> bool:
 
 
 def _nodes(tree: object) -> Iterator[dict[str, Any]]:
-    """Every object in it, however deep."""
+    """Every object of the tree, at any depth."""
     waiting = [tree]
     while waiting:
         item = waiting.pop()

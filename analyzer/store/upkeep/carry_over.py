@@ -45,7 +45,7 @@ def unreadable(path: str) -> str | None:
     return None
 
 
-class Former:
+class FormerStore:
     """The former store, attached to the connection of the new one."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, path: str) -> None:
@@ -72,7 +72,7 @@ class Former:
         return [SourceCheckpoint(**dict(zip(names, row[:-1], strict=True)), offset=row[-1]) for row in rows]
 
     def _taken_over(self, table: str) -> str:
-        """The columns of the former table as the new one wants them: what it did not have yet is nothing, or null."""
+        """The columns of the former table in the form of the new one. A column that it lacks is null or zero."""
         rows = self._connection.execute(
             "select column_name, data_type from duckdb_columns() where database_name = current_database()"
             " and schema_name = 'internal' and table_name = $1 and not is_nullable order by column_name",
@@ -190,7 +190,7 @@ class Former:
         ).fetchall()
 
     def detach(self) -> None:
-        """Let go of the file."""
+        """Detach the former store."""
         self._connection.execute(f"detach {FORMER}").fetchall()
 
 

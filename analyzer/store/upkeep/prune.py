@@ -36,7 +36,7 @@ HORIZON = "horizon"
 
 @dataclass(slots=True)
 class Prune:
-    """What goes, or has gone."""
+    """What a prune deletes, or would delete."""
 
     before: datetime
     """Naive UTC; events before it go."""
@@ -52,7 +52,7 @@ class Prune:
     """Parts of days before that stay, each with why."""
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
+        """The contract's JSON."""
         return {"schema": "analyzer.prune/1", **asdict(self), "before": format_time(self.before)}
 
 

@@ -38,7 +38,7 @@ _FATES = (
 
 @dataclass(slots=True)
 class QuarantineRetry:
-    """What became of the rejects."""
+    """What became of the quarantined lines that were read again."""
 
     tried: int = 0
     """Stretches that were read again."""
@@ -56,7 +56,7 @@ class QuarantineRetry:
     """As of `analyzer ingest`."""
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
+        """The contract's JSON."""
         return {"schema": "analyzer.quarantine-retry/1", **asdict(self)}
 
 
@@ -94,7 +94,7 @@ def _still_there(checkpoint: SourceCheckpoint) -> bool:
 
 
 class _Source:
-    """One source, and what reading it again gave."""
+    """One source and the throw-away store that it was read into again."""
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class _Source:
         self._connection, self._trial, self._journal, self._checkpoint = connection, trial, journal, checkpoint
 
     def mend(self, result: QuarantineRetry) -> None:
-        """Move over what can be read now."""
+        """Move what can be read now into the store."""
         read = self._trial.execute("select format, read_bytes from internal.source_v1").fetchall()
         if not read or read[0][0] != self._checkpoint.format:
             return

@@ -26,7 +26,7 @@ from analyzer.store.ingest.identity import Known, SourceCheckpoint
 from analyzer.store.ingest.inputs import Input
 from analyzer.store.ingest.run import ingest
 from analyzer.store.journal import journal_of, parts_of
-from analyzer.store.upkeep.carry_over import Former, split_by_events, unreadable
+from analyzer.store.upkeep.carry_over import FormerStore, split_by_events, unreadable
 from analyzer.store.upkeep.prune import restore_horizon
 from analyzer.store.verdicts.rulesets import applied, judge_with, keep_up, kept_rules, restore_active
 
@@ -37,7 +37,7 @@ _MAGIC, _MAGIC_OFFSET = b"DUCK", 8
 
 @dataclass(slots=True)
 class Rebuild:
-    """What a rebuild found and made."""
+    """What a rebuild found and what it made of it."""
 
     store: str
     """The file, links resolved."""
@@ -65,7 +65,7 @@ class Rebuild:
     seconds: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
+        """The contract's JSON."""
         return {"schema": "analyzer.rebuild/1", **asdict(self)}
 
 
@@ -139,7 +139,7 @@ def _was_store(path: str) -> bool:
 
 
 class _Work:
-    """One rebuild."""
+    """The steps of one rebuild."""
 
     def __init__(
         self, connection: duckdb.DuckDBPyConnection, path: str, result: Rebuild, progress: Shown | None
@@ -148,9 +148,9 @@ class _Work:
         self._below: dict[str, str] = {}
 
     def run(self, given: list[str]) -> None:
-        """Everything, up to a store that is whole on disk."""
+        """Run all steps, until the new store is whole on the disk."""
         self._read_journal()
-        former = Former(self._connection, self._path) if self._result.former == "read" else None
+        former = FormerStore(self._connection, self._path) if self._result.former == "read" else None
         known = former.sources() if former is not None else []
         files = self._discover(given)
         matched = match(known, files)
@@ -203,7 +203,7 @@ class _Work:
         self._below = {kept(name): folder for name, folder in found.below.items()}
         return [kept(name) for name in found.files if name != STDIN]
 
-    def _adopt(self, former: Former, known: list[SourceCheckpoint], matched: Matched) -> None:
+    def _adopt(self, former: FormerStore, known: list[SourceCheckpoint], matched: Matched) -> None:
         read = {str(row[0]) for row in self._connection.execute("select path from internal.source_v1").fetchall()}
         again = {name: item.source_id for name, item in matched.readable.items() if name in read}
         numbers = set(again.values())
@@ -227,7 +227,7 @@ class _Work:
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """What of the known sources is still there."""
+    """Which of the known sources are still there."""
 
     readable: dict[str, SourceCheckpoint]
     """Those to read again, by the path to read them from, in the order they were first met."""

@@ -65,7 +65,7 @@ _Rows = tuple[list[str], list[tuple[str, str | None, bool, str, str]]]
 
 
 def _verdicts(waiting: list[tuple[str, str]], ruleset: Ruleset) -> Iterator[_Rows]:
-    """Ids and verdicts, chunk by chunk; by as many processes as there are cores where that pays."""
+    """Judge chunk by chunk; gives ids and verdicts. Where that pays, there is a process for each core."""
     chunks = [waiting[start : start + CHUNK] for start in range(0, len(waiting), CHUNK)]
     texts = [[facts for _, facts in chunk] for chunk in chunks]
     if len(waiting) <= ALONE:

@@ -30,7 +30,7 @@ _DIGITS = re.compile(r"\d+")
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One cell of a matrix: errors that moved, or did not, from one word to another."""
+    """One cell of a matrix: how many errors had one reason or action before and have another, or the same, now."""
 
     before: str
     after: str
@@ -173,7 +173,7 @@ def _activate(
 def _compare(
     connection: duckdb.DuckDBPyConnection, digest: str, target: str, judged: int, *, active: str | None, applied: bool
 ) -> Reclassification:
-    """Everything is counted over distinct combinations: history is scanned once."""
+    """Compare the verdicts. History is scanned once, and counted by distinct combinations."""
     connection.execute(
         f"create or replace temp table replayed as {_REPLAYED.format(target=target)}",
         {"ruleset": digest},
@@ -285,7 +285,7 @@ def _cells(connection: duckdb.DuckDBPyConnection, sql: str) -> tuple[Change, ...
 
 
 def _samples(connection: duckdb.DuckDBPyConnection, ids: list[str]) -> tuple[str, ...]:
-    """Messages that differ in more than their numbers."""
+    """Sample messages that differ in more than their numbers."""
     if not ids:
         return ()
     chosen: dict[str, str] = {}
