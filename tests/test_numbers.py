@@ -8,7 +8,7 @@ import pytest
 
 from analyzer.analysis.detection import burst, crowd, relays, retries, settings, share
 from analyzer.analysis.detection.detect import FLEET
-from analyzer.analysis.detection.finding import Detection
+from analyzer.analysis.detection.detection import Detection
 from analyzer.analysis.detection.settings import Settings
 from analyzer.analysis.detection.statistics import baseline, noise
 from analyzer.analysis.kinds import severity

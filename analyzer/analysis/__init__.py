@@ -1,6 +1,6 @@
 """Answers → findings. Runs catalogue queries and returns frozen results; prints and renders nothing."""
 
-from analyzer.analysis.detection.finding import Detection
+from analyzer.analysis.detection.detection import Detection
 from analyzer.analysis.kinds.table import Kind
 from analyzer.analysis.nightly.check import check, each_night
 from analyzer.analysis.nightly.findings import Finding, Scope

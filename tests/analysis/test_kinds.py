@@ -8,7 +8,7 @@ from datetime import date
 import pytest
 
 from analyzer.analysis.charts.findings import FORMS
-from analyzer.analysis.detection.finding import Detection
+from analyzer.analysis.detection.detection import Detection
 from analyzer.analysis.detection.settings import ACCEPT_DAYS, BASELINE_DAYS, RECENT_DAYS
 from analyzer.analysis.kinds.behind import NOTHING
 from analyzer.analysis.kinds.table import KINDS, Kind, family_of, kind_of

@@ -1,4 +1,4 @@
-"""What all figures share: quiet, transparent, readable on light and dark, still under a finger that scrolls.
+"""The parts that all figures share, in one quiet style that can be read on light and dark.
 
 Invariants: every text from a log goes through `label`, since plotly reads pseudo-HTML; titles hold our own words
 alone; what a figure leaves out stands in its subtitle; what colour says, a symbol or a pattern says too.
@@ -71,7 +71,7 @@ def marker(style: tuple[str, str]) -> dict[str, Any]:
 
 
 def finish(figure: go.Figure, title: str, note: str, x_title: str, y_title: str, *, stacked: bool = False) -> None:
-    """What all figures share: quiet, transparent, readable on light and dark, still under a finger that scrolls."""
+    """Set title, note, axes and style: transparent, readable on light and dark, unmoved by a finger that scrolls."""
     figure.update_layout(
         template={},
         title={"text": title, "subtitle": {"text": note}, "x": 0, "xref": "paper", "y": 0.98, "yanchor": "top"},

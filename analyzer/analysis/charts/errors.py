@@ -1,4 +1,4 @@
-"""Errors by day and reason, what became of them, and how retry chains ended."""
+"""Charts of errors by day and reason, of what became of them, and of how retry chains ended."""
 
 from __future__ import annotations
 

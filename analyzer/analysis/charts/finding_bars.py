@@ -16,7 +16,7 @@ _UNITS = ((3_600, "hour", "hours"), (60, "minute", "minutes"), (1, "second", "se
 
 
 def mix_chart(case: Case) -> go.Figure:
-    """Shares of what sessions show, by reason, of the last week and of the 42 days before it; with 95 % intervals."""
+    """Shares of what sessions show, by reason, of the last week and of the baseline before it; with 95 % intervals."""
     rows = list(case.numbers.head(MAX_REASONS).iter_rows(named=True))
     begin = case.finding.last_on - timedelta(days=RECENT_DAYS - 1)
     first, end = begin - timedelta(days=BASELINE_DAYS), begin - timedelta(days=1)

@@ -1,5 +1,4 @@
-"""The charts of findings by day, and which function draws which form: above what a finding is about, below what it
-rests on."""
+"""The charts of findings by day, what a finding is about above what it rests on; and the function of each form."""
 
 from __future__ import annotations
 

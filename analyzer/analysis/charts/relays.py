@@ -1,4 +1,4 @@
-"""Hand-offs by day, and how full the context was at each."""
+"""Charts of hand-offs by day, and of how full the context was at each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What rulesets did to history: the unknown share as it was recorded, and under the rules in force."""
+"""The chart of what rulesets did to history: the unknown share as it was recorded, and under the rules in force."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The unknown share of all callers by day, those with a rise in colour."""
+"""The chart of the unknown share of all callers by day, those with a rise in colour."""
 
 from __future__ import annotations
 

@@ -6,8 +6,8 @@ The method: docs/explanation/detection.md.
 from analyzer.analysis.detection.burst import bursts
 from analyzer.analysis.detection.causes import Flip, causes, flips
 from analyzer.analysis.detection.detect import DetectionError, detect
-from analyzer.analysis.detection.finding import SCHEMA, Detection, frame
-from analyzer.analysis.detection.mix import Split, split
+from analyzer.analysis.detection.detection import SCHEMA, Detection, frame
+from analyzer.analysis.detection.pooled_share import Split, split
 from analyzer.analysis.detection.reasons import jensen_shannon, reason_drift, reason_test
 from analyzer.analysis.detection.relays import relay_frequency
 from analyzer.analysis.detection.retries import retry_payoff

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from analyzer.analysis.detection.finding import Detection, frame
+from analyzer.analysis.detection.detection import Detection, frame
 
 MIN_REPEATS = 30
 """Repeats of one template in one session from which on they are a burst."""

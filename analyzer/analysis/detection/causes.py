@@ -7,7 +7,7 @@ from datetime import date
 
 import polars as pl
 
-from analyzer.analysis.detection.finding import Detection, frame
+from analyzer.analysis.detection.detection import Detection, frame
 from analyzer.analysis.detection.reasons import reason_test
 from analyzer.analysis.detection.statistics.tails import beta_binomial_tail, negative_binomial_tail
 

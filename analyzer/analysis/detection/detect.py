@@ -12,7 +12,7 @@ from dataclasses import replace
 import polars as pl
 
 from analyzer.analysis.detection.crowd import Crowd, split_crowd
-from analyzer.analysis.detection.finding import Detection, frame
+from analyzer.analysis.detection.detection import Detection, frame
 from analyzer.analysis.detection.settings import BASELINE_DAYS, Settings
 from analyzer.analysis.detection.share import Evidence, Watch
 from analyzer.analysis.detection.statistics.baseline import Counts, Prior, add, fleet_prior

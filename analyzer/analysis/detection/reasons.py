@@ -12,7 +12,7 @@ from datetime import date
 from math import log, log2
 from random import Random
 
-from analyzer.analysis.detection.finding import Detection
+from analyzer.analysis.detection.detection import Detection
 from analyzer.analysis.detection.statistics.tails import chi_square_tail
 
 MIN_EXPECTED = 5.0

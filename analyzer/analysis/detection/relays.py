@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from analyzer.analysis.detection.finding import Detection, frame
+from analyzer.analysis.detection.detection import Detection, frame
 from analyzer.analysis.detection.settings import BASELINE_DAYS
 from analyzer.analysis.detection.statistics.baseline import is_weekend
 from analyzer.analysis.detection.statistics.tails import negative_binomial_tail, negative_binomial_upper

@@ -9,7 +9,7 @@ from math import sqrt
 
 import polars as pl
 
-from analyzer.analysis.detection.finding import Detection, frame
+from analyzer.analysis.detection.detection import Detection, frame
 from analyzer.analysis.detection.statistics.tails import beta_binomial_tail, wilson_interval
 
 MIN_CHAINS = 10

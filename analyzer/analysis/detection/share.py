@@ -12,7 +12,7 @@ from datetime import date
 from math import sqrt
 from typing import NamedTuple
 
-from analyzer.analysis.detection.finding import Detection
+from analyzer.analysis.detection.detection import Detection
 from analyzer.analysis.detection.settings import ACCEPT_DAYS, BASELINE_DAYS, DRIFT_GAP, DRIFT_SPANS, Settings
 from analyzer.analysis.detection.statistics.baseline import Counts, History, Level, Prior, is_weekend, level
 from analyzer.analysis.detection.statistics.noise import Noise

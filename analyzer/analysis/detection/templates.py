@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date
 
-from analyzer.analysis.detection.finding import Detection
+from analyzer.analysis.detection.detection import Detection
 from analyzer.analysis.detection.settings import TEMPLATE_DAYS, TEMPLATE_MEMORY_DAYS, Settings
 from analyzer.analysis.detection.statistics.tails import negative_binomial_tail, negative_binomial_upper
 

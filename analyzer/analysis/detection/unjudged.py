@@ -14,8 +14,8 @@ from analyzer.analysis.detection.share import LEAST_SESSIONS
 def unjudged(counts: pl.DataFrame, settings: Settings = DEFAULT) -> list[tuple[date, str]]:
     """Days and callers with enough unknown sessions for a finding and nothing to measure them against, in order.
 
-    `counts` as for `detect`. A baseline are 10 sessions of the caller's own in the 42 days before, or a fleet of three
-    callers that had any.
+    `counts` as for `detect`. A baseline is made of 10 sessions of the caller's own in the days of one, or of a fleet of
+    three callers that had any.
     """
     sessions: dict[str, dict[date, int]] = {}
     for day, caller, number in counts.select("day", "caller", "sessions").iter_rows():

@@ -153,7 +153,7 @@ def moments(one: Finding, basis: Basis) -> pl.DataFrame:
 
 
 def _since_before(days: pl.DataFrame, one: Finding, last: date) -> pl.DataFrame:
-    """The days of a caller from 42 days before the onset to the last one."""
+    """The rows of a caller from the baseline of the onset to the last day."""
     begin = one.onset - timedelta(days=BASELINE_DAYS)
     return days.filter((pl.col("caller") == one.scope.caller) & pl.col("day").is_between(begin, last))
 

@@ -1,4 +1,4 @@
-"""A finding in one plain sentence that says what, how much, where and since when; a function a form of sentence."""
+"""A finding in one plain sentence that says what, how much, where and since when: a function for each form of it."""
 
 from __future__ import annotations
 

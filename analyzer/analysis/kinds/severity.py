@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from analyzer.analysis.detection.finding import Detection
+from analyzer.analysis.detection.detection import Detection
 
 GREAT_DIVERGENCE = 0.1
 """Bits between two mixes of reasons from which on a change of the mix is a warning."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from analyzer.analysis.detection.finding import Detection
+from analyzer.analysis.detection.detection import Detection
 from analyzer.analysis.detection.settings import RECENT_DAYS
 from analyzer.analysis.kinds import behind, numbers, sentences, severity
 from analyzer.analysis.kinds.behind import NOTHING, Behind

@@ -8,7 +8,7 @@ from dataclasses import replace
 import polars as pl
 
 from analyzer.analysis.detection import Detection, causes, flips
-from analyzer.analysis.detection.finding import detections_in
+from analyzer.analysis.detection.detection import detections_in
 from analyzer.analysis.kinds.table import KINDS
 from analyzer.analysis.nightly.findings import Finding, Identity, Scope, finding_id
 from analyzer.analysis.observations import Observations, drawn

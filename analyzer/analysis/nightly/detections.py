@@ -10,7 +10,7 @@ import polars as pl
 
 from analyzer.analysis.detection import Detection, Settings, bursts, detect, relay_frequency
 from analyzer.analysis.detection.burst import MIN_REPEATS
-from analyzer.analysis.detection.finding import detections_in
+from analyzer.analysis.detection.detection import detections_in
 from analyzer.analysis.detection.settings import RECENT_DAYS
 from analyzer.analysis.detection.statistics.tails import false_discovery
 from analyzer.analysis.kinds.table import SHARE, kind_of

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from analyzer.analysis.detection.finding import Detection
+from analyzer.analysis.detection.detection import Detection
 from analyzer.analysis.kinds.table import Kind, family_of, kind_of
 from analyzer.errors import AnalyzerError
 from analyzer.events.ids import derived_id

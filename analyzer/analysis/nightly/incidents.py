@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 
-from analyzer.analysis.detection.finding import Detection
+from analyzer.analysis.detection.detection import Detection
 from analyzer.analysis.detection.settings import ACCEPT_DAYS
 from analyzer.analysis.kinds.table import SHARE, family_of, kind_of
 from analyzer.analysis.nightly.findings import SEVERITIES, STATES, Finding, Identity, finding_id

@@ -10,7 +10,7 @@ from datetime import timedelta
 import polars as pl
 
 from analyzer.analysis.detection import Detection, retry_payoff
-from analyzer.analysis.detection.finding import detections_in
+from analyzer.analysis.detection.detection import detections_in
 from analyzer.analysis.detection.settings import BASELINE_DAYS, RECENT_DAYS
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from analyzer.analysis.detection import detect
-from analyzer.analysis.detection.finding import detections_in
+from analyzer.analysis.detection.detection import detections_in
 from analyzer.analysis.kinds.table import family_of
 from analyzer.analysis.nightly.findings import Finding
 from analyzer.analysis.nightly.incidents import incidents

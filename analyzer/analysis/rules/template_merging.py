@@ -1,4 +1,4 @@
-"""Templates that differ in a word that is a value after all: user names, hosts, states, which no mask can know.
+"""Merges templates that differ in words which are values after all: user names, hosts, states, which no mask knows.
 
 Invariant: the result depends on the set of templates alone, not on their order or number; what is merged is merged
 because the whole set shows it.

@@ -8,7 +8,7 @@ from datetime import date, timedelta
 import polars as pl
 
 from analyzer.analysis.detection import causes
-from analyzer.analysis.detection.finding import Detection, detections_in
+from analyzer.analysis.detection.detection import Detection, detections_in
 from analyzer.analysis.detection.settings import BASELINE_DAYS, RECENT_DAYS
 from analyzer.analysis.observations import Observations, end_of, start_of
 from analyzer.analysis.tables import Table, table

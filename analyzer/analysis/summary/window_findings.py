@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, timedelta
 from zoneinfo import ZoneInfo
 
-from analyzer.analysis.detection.finding import Detection
+from analyzer.analysis.detection.detection import Detection
 from analyzer.analysis.detection.unjudged import unjudged
 from analyzer.analysis.nightly.detections import detections
 from analyzer.analysis.nightly.evidence import of_the_day, told

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analyzer.analysis.detection.finding import Detection
+from analyzer.analysis.detection.detection import Detection
 from analyzer.analysis.nightly.findings import Finding, Scope
 from analyzer.analysis.nightly.incidents import QUIET_DAYS, incidents
 from analyzer.analysis.nightly.night import carried_on
