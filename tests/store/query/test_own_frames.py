@@ -120,6 +120,18 @@ def test_values_open_no_way_to_write(store: Store, statement: str, parameters: l
     assert content() == before
 
 
+@pytest.mark.parametrize("function", ["read_text", "read_csv", "read_blob", "glob", "read_parquet", "query_table"])
+def test_a_value_is_no_way_to_a_file(path: str, function: str) -> None:
+    """Where a store is open for reading, a path is refused as it is when it stands in the statement."""
+    with open_store(path) as store:
+        store.register("mine", pl.DataFrame({"path": ["log.jsonl"]}))
+        for value in (str(Path("log.jsonl").resolve()), "log.jsonl"):
+            with pytest.raises(QueryError):
+                store.sql(f"from {function}(?)", [value])
+        with pytest.raises(QueryError):
+            store.sql(f"from mine, lateral (from {function}(path))")
+
+
 @pytest.mark.parametrize("frame", [TEAMS, Stream(TEAMS)], ids=["polars", "arrow"])
 def test_a_registered_frame_is_joined(store: Store, frame: object) -> None:
     """Under its name in whatever case, as often as asked, and twice in one statement."""
