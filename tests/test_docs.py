@@ -454,3 +454,15 @@ def test_shown_commands_are_understood(shown: str) -> None:
     if isinstance(command, click.Group) and arguments and arguments[0] in command.commands:
         command, arguments = command.commands[arguments[0]], arguments[1:]
     command.make_parser(context).parse_args([argument for argument in arguments if argument != "…"])
+    if name == "query" and not arguments[0].startswith("-"):
+        assert arguments[0] in catalogue()
+
+
+def test_shown_statements_run(samples: Path) -> None:
+    """The SQL that a page hands to `analyzer sql` reads a store of the samples."""
+    shown = [words[1] for words in map(shlex.split, shown_commands()) if words[0] == "sql"]
+    assert len(shown) >= 5
+    with analyzer.open_store(":memory:") as store:
+        store.ingest([str(samples)])
+        for sql in shown:
+            assert store.sql(sql).columns, sql
