@@ -1,4 +1,4 @@
-"""The command line: the only place that prints, exits, and reads arguments and the environment.
+"""The command line alone prints, exits, and reads arguments and the environment.
 
 stdout is data, stderr is narration. Commands are loaded when they are named, so that `--help` stays quick.
 """

@@ -1,4 +1,4 @@
-"""Files of JSON lines that people write: labels, cases, events to append.
+"""Files of JSON lines that people write are read here: labels, cases, events to append.
 
 Invariant: a line that is no JSON is told with its number, and the next one is read all the same. Event logs are read
 by the importers instead, which keep offsets, checksums and quarantine.

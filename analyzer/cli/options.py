@@ -1,4 +1,4 @@
-"""Options that mean the same in every command, defined once."""
+"""The options that mean the same in several commands are defined here once."""
 
 from __future__ import annotations
 

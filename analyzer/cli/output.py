@@ -1,4 +1,4 @@
-"""Writing results: to stdout or to a file, as text or bytes; files appear whole or not at all."""
+"""Results go to stdout or to a file, which appears whole or not at all; narration goes to stderr."""
 
 from __future__ import annotations
 

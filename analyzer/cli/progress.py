@@ -1,4 +1,4 @@
-"""How far long work is, on stderr: nothing in its first second, and nothing where stderr is no terminal."""
+"""A bar on stderr shows how far long work is, after its first second and only at a terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a folder settles for the commands run in it: `analyzer.toml`, in the current folder or the nearest one above.
+"""`analyzer.toml`, in the current folder or the nearest one above, holds what the commands run there use.
 
 Invariant: only the command line looks for files; an option wins over the environment, the environment over the file.
 """

@@ -1,4 +1,4 @@
-"""Signals that ask us to end, as an exception that arrives whatever code they come into."""
+"""A signal that asks us to end becomes an exception, which arrives whatever code it comes into."""
 
 from __future__ import annotations
 

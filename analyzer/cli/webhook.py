@@ -1,4 +1,4 @@
-"""Posting a result to a webhook, with the recovery that we sell: see docs/how-to/recovery.md."""
+"""A result is posted to a webhook, with the retries that users of this package get: see docs/how-to/recovery.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Findings → what people and machines read. No SQL, no statistics; nothing is printed or written here.
+"""Results become what people and machines read, without SQL and statistics; nothing is printed or written here.
 
 Names are loaded on first use: escaping a text needs no frames.
 """

@@ -1,4 +1,4 @@
-"""One value of a result → what a person reads. The name of a column carries its unit, and the unit decides the form.
+"""One value of a result becomes what a person reads. A column's name carries its unit, and the unit decides the form.
 
 Invariant: the texts are not escaped yet; each renderer does that for its own medium.
 """

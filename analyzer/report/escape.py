@@ -1,4 +1,4 @@
-"""Log text → text that is safe where it is shown. Everything in a log is hostile: callers, paths, even reasons.
+"""Text of a log becomes safe for where it is shown. Everything in a log is hostile: callers, paths, even reasons.
 
 Invariant: no renderer writes a value that came from a log without one of these; the templates of the page put
 `terminal_safe` before their own escape.

@@ -1,4 +1,4 @@
-"""The rows of a query or of ad-hoc SQL, in any of the formats. Values keep all of their digits and all of their text.
+"""The rows of a query become a table, JSON, CSV, Markdown or Parquet. Values keep all of their digits and their text.
 
 Invariant: what one text format says of a value, the others say too; NaN and infinities are null in all of them.
 """

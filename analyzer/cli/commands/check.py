@@ -1,4 +1,4 @@
-"""`analyzer check`: the nightly judgement, as an exit code and in whatever form the night's job wants it."""
+"""`analyzer check` judges the last whole day, and answers by exit code and in the form that is asked for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`analyzer classify`: one error from the argument, or many as JSON lines."""
+"""`analyzer classify` says which reason an error has: one from the argument, or many as JSON lines."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from analyzer.cli.error_input import described, stated_time, time_option
 from analyzer.cli.options import rules_option
 from analyzer.cli.output import write
 
@@ -39,22 +40,13 @@ def command(
     from analyzer.classifier.rules.loading import ruleset_for
     from analyzer.cli.settings import rules_in_use
     from analyzer.errors import AnalyzerError
-    from analyzer.events.times import parse_time
 
     if text is None:
         raise AnalyzerError("nothing to classify", "give a TEXT, or - for JSON lines on stdin")
-    try:
-        moment = parse_time(at)
-    except ValueError:
-        moment = None
-    if at is not None and moment is None:
-        raise AnalyzerError(f"--at is no ISO 8601 time: {at!r}", "write 2026-11-21T08:15:30Z")
+    moment = time_option(at)
     ruleset = ruleset_for(rules_in_use(rules_path))
     if text != "-":
-        given: dict[str, object] = {"message": text} if exit_code is None else {"stdout": text, "exit_code": exit_code}
-        if status is not None:
-            given["status"] = status
-        write(_line(given, moment, ruleset), None)
+        write(_line(described(text, status, exit_code), moment, ruleset), None)
         return
     for raw in sys.stdin.buffer:
         write(_line(_parsed(raw), moment, ruleset), None)
@@ -70,13 +62,9 @@ def _parsed(raw: bytes) -> object:
 
 def _line(error: object, at: datetime | None, ruleset: Ruleset) -> str:
     from analyzer.classifier import classify
-    from analyzer.events.times import parse_time
     from analyzer.report.escape import json_text
 
     if isinstance(error, Mapping) and at is None:
-        try:
-            at = parse_time(error.get("timestamp"))
-        except ValueError:
-            at = None
+        at = stated_time(error.get("timestamp"))
     verdict = classify(error, at=at.replace(tzinfo=UTC) if at else None, rules=ruleset)
     return json_text(verdict.to_dict())

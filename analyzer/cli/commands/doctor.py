@@ -1,4 +1,4 @@
-"""`analyzer doctor`: is everything in order?"""
+"""`analyzer doctor` checks a store, its journal and log folders."""
 
 from __future__ import annotations
 

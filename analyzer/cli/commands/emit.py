@@ -1,4 +1,4 @@
-"""`analyzer emit`: one event from a shell or a hook, or many from a file of JSON lines."""
+"""`analyzer emit` appends one event from a shell or a hook, or many from a file of JSON lines."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from analyzer.cli.error_input import stated_time
 from analyzer.cli.options import DEFAULT_LOG
 from analyzer.cli.output import narrate, write
 from analyzer.errors import PARTIAL, AnalyzerError, InputError, StoreError
@@ -131,8 +132,6 @@ def _event(line: JsonLine) -> tuple[str, dict[str, Any], str | None, datetime | 
     Raises:
         AnalyzerError: it is no event.
     """
-    from analyzer.events.times import parse_time
-
     if line.why is not None:
         raise AnalyzerError(line.why, _SHAPE)
     found = line.value
@@ -147,10 +146,7 @@ def _event(line: JsonLine) -> tuple[str, dict[str, Any], str | None, datetime | 
     if session is not None and not isinstance(session, str):
         raise AnalyzerError("its session is no text", _SHAPE)
     stated = found.get("timestamp")
-    try:
-        at = parse_time(stated)
-    except ValueError:
-        at = None
+    at = stated_time(stated)
     if stated is not None and at is None:
         raise AnalyzerError("its timestamp is no ISO 8601 time", "write 2026-11-21T08:15:30Z")
     return event_type, dict(payload or {}), session, None if at is None else at.replace(tzinfo=UTC)

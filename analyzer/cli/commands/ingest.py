@@ -1,4 +1,4 @@
-"""`analyzer ingest`: logs into a store."""
+"""`analyzer ingest` reads what is new in logs into a store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`analyzer prune`: history that is old enough goes."""
+"""`analyzer prune` deletes history that is older than what is to be kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`analyzer quarantine`: what could not be read, and reading it again."""
+"""`analyzer quarantine` lists the lines that could not be read, or reads them again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`analyzer query`: the catalogue."""
+"""`analyzer query` runs a query of the catalogue, or lists the catalogue."""
 
 from __future__ import annotations
 

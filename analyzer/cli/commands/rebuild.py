@@ -1,4 +1,4 @@
-"""`analyzer rebuild`: the store again, from logs and journal."""
+"""`analyzer rebuild` makes a store again from its logs and its journal."""
 
 from __future__ import annotations
 

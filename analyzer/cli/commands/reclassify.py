@@ -1,4 +1,4 @@
-"""`analyzer reclassify`: history under other rules."""
+"""`analyzer reclassify` judges history again, under the rules as they are now or under others."""
 
 from __future__ import annotations
 

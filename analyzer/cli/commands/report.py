@@ -1,4 +1,4 @@
-"""`analyzer report`: the main job."""
+"""`analyzer report` reads logs or a store, and writes a summary, an HTML file, Markdown or JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`analyzer rules`: the rules as people work with them; list, test, explain, backtest."""
+"""`analyzer rules` lists, tests and explains the rules of the classifier, and scores them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from analyzer.cli.error_input import described, stated_time, time_option
 from analyzer.cli.options import rules_option
 from analyzer.cli.output import narrate, terminal_width, write
 from analyzer.cli.progress import counting
@@ -109,15 +110,9 @@ def explain_command(
       echo '{"status": 429, "message": "slow down"}' | analyzer rules explain -
     """
     from analyzer.classifier.rules.explain import explain
-    from analyzer.events.times import parse_time
 
     error = _given(text, status, exit_code)
-    try:
-        moment = parse_time(at if at is not None else error.get("timestamp") if isinstance(error, dict) else None)
-    except ValueError:
-        moment = None
-    if at is not None and moment is None:
-        raise AnalyzerError(f"--at is no ISO 8601 time: {at!r}", "write 2026-11-21T08:15:30Z")
+    moment = time_option(at) or stated_time(error.get("timestamp"))
     found = explain(error, at=moment, rules=_ruleset(rules_path))
     if as_json:
         from analyzer.report.documents.rules_json import explained
@@ -205,22 +200,19 @@ def _ruleset(option: str | None) -> Ruleset:
     return ruleset_for(rules_in_use(option))
 
 
-def _given(text: str, status: int | None, exit_code: int | None) -> Any:
-    if text == "-":
-        raw = sys.stdin.buffer.read().decode("utf-8", "replace").strip()
-        try:
-            given = json.loads(raw)
-        except (ValueError, RecursionError):
-            raise AnalyzerError("stdin is no JSON object", "give the TEXT of the error as the argument") from None
-        if not isinstance(given, dict):
-            raise AnalyzerError("stdin is no JSON object", 'write {"status": 429, "message": "…"}')
-    else:
-        given = {"message": text} if exit_code is None else {"stdout": text, "exit_code": exit_code}
-    if status is not None:
-        given["status"] = status
-    if exit_code is not None:
-        given["exit_code"] = exit_code
-    return given
+def _given(text: str, status: int | None, exit_code: int | None) -> dict[str, Any]:
+    """The error of the arguments, or of stdin, which the options add to."""
+    if text != "-":
+        return described(text, status, exit_code)
+    raw = sys.stdin.buffer.read().decode("utf-8", "replace").strip()
+    try:
+        given = json.loads(raw)
+    except (ValueError, RecursionError):
+        raise AnalyzerError("stdin is no JSON object", "give the TEXT of the error as the argument") from None
+    if not isinstance(given, dict):
+        raise AnalyzerError("stdin is no JSON object", 'write {"status": 429, "message": "…"}')
+    beside = {"status": status, "exit_code": exit_code}
+    return {**given, **{key: value for key, value in beside.items() if value is not None}}
 
 
 def _lines(path: str) -> Iterator[tuple[int, object]]:

@@ -1,4 +1,4 @@
-"""`analyzer run`: an agent's command under supervision."""
+"""`analyzer run` starts an agent's command, supervises it, and starts it again where that helps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`analyzer sql`: ad-hoc SQL over the views, in a process of its own under limits."""
+"""`analyzer sql` runs ad-hoc SQL over the views, in a process of its own under limits."""
 
 from __future__ import annotations
 

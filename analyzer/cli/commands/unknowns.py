@@ -1,4 +1,4 @@
-"""`analyzer unknowns`: what no rule knows yet, and the way from there to a rule."""
+"""`analyzer unknowns` groups the errors that no rule knows by what they say, and drafts rules for them."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Ad-hoc SQL in a process of its own: the side that starts it and bounds it, and the side that answers."""
+"""Ad-hoc SQL runs in a process of its own: one side starts and bounds it, the other one answers."""

@@ -1,4 +1,4 @@
-"""The process that runs one ad-hoc query: limits upon itself first, then the store, the query, the rendering.
+"""This side answers: it puts limits upon itself, then opens the store, runs the query and renders the rows.
 
 Run as `python -m analyzer.cli.sandbox.child` by `sandbox`. A request stands on standard input as one JSON object; on
 standard output go one line of JSON, how it went, and the rendered answer.

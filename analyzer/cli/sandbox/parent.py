@@ -1,4 +1,4 @@
-"""Ad-hoc SQL in a process of its own, which is ended when it takes too much: time, memory, or space for its answer.
+"""This side starts the process that answers, and ends it when it takes too much time, memory, or space for its answer.
 
 Invariants: this process loads no database and holds no more of the answer than a chunk; whatever happens here, the
 other process is dead and reaped afterwards; its answer is used whole or not at all.

@@ -1,4 +1,4 @@
-"""Drafts of rules → the text of a rules file, with what speaks for and against each of them in comments.
+"""Drafts of rules become the text of a rules file, with what speaks for and against each of them in comments.
 
 Invariant: the text is TOML that loads; a draft without a reason is commented out, since nobody has chosen one yet.
 """

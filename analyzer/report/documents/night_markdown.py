@@ -1,4 +1,4 @@
-"""A night as Markdown, for job summaries and chats, and as the one line of text that a chat shows first.
+"""A night of `analyzer check` becomes Markdown, for job summaries and chats.
 
 Invariant: every text that a log filled went through `markdown_text`.
 """

@@ -1,4 +1,4 @@
-"""Nights as a textfile for Prometheus' node exporter: gauges without timestamps, by the official client."""
+"""A night of `analyzer check` becomes gauges for Prometheus' node exporter, by the official client."""
 
 from __future__ import annotations
 

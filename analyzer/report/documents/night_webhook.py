@@ -1,4 +1,4 @@
-"""A night as the body of a webhook: `text` for chats that read Slack's form, and the whole result for programs."""
+"""A night of `analyzer check` becomes the body of a webhook: `text` for chats, all else for programs."""
 
 from __future__ import annotations
 

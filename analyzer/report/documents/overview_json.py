@@ -1,4 +1,4 @@
-"""The report for machines: the overview's own data, nothing more and nothing less."""
+"""The report becomes JSON for machines: the overview's own data, nothing more and nothing less."""
 
 from __future__ import annotations
 

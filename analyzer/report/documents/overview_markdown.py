@@ -1,4 +1,4 @@
-"""The report as Markdown: for pull requests, job summaries and chats.
+"""The report becomes Markdown, for pull requests, job summaries and chats.
 
 Invariant: every cell that a log filled went through `markdown_text`.
 """

@@ -1,4 +1,4 @@
-"""What `analyzer rules --json` says of rules: JSON-ready objects without their schema."""
+"""Rules, explanations and scores become the objects that `analyzer rules --json` prints, without their schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A figure of `analysis.charts` as a place in a page and the script that draws it there. Loads plotly on first use.
+"""A figure of `analysis.charts` is taken apart: its legend, its place in the page, the script that draws it there.
 
 Invariant: what becomes an id or code is our own; data reaches the script as plotly's JSON alone, `<` and `>` escaped.
 """

@@ -1,4 +1,4 @@
-"""The tables of one finding, once for HTML and Markdown."""
+"""The tables of one finding: messages, sessions, the numbers of its chart, and what else changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Colour for the one word of a line that says how bad it is; the word says so without it, too."""
+"""The one word of a line that says how bad it is gets a colour; the word says so without it, too."""
 
 from __future__ import annotations
 

@@ -1,0 +1,36 @@
+"""One error as arguments and JSON describe it: its text, its status, its exit code, and when it happened."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from analyzer.errors import AnalyzerError
+
+
+def described(text: str, status: int | None, exit_code: int | None) -> dict[str, Any]:
+    """The raw material for the classifier: a message, or with an exit code the output of a command."""
+    given: dict[str, Any] = {"message": text} if exit_code is None else {"stdout": text, "exit_code": exit_code}
+    return given if status is None else {**given, "status": status}
+
+
+def time_option(at: str | None) -> datetime | None:
+    """The moment that `--at` names; None where it is not given.
+
+    Raises:
+        AnalyzerError: it is no ISO 8601 time.
+    """
+    moment = stated_time(at)
+    if at is not None and moment is None:
+        raise AnalyzerError(f"--at is no ISO 8601 time: {at!r}", "write 2026-11-21T08:15:30Z")
+    return moment
+
+
+def stated_time(value: object) -> datetime | None:
+    """The moment that a value of JSON states (naive, UTC); None for what is no time."""
+    from analyzer.events.times import parse_time
+
+    try:
+        return parse_time(value)
+    except ValueError:
+        return None
