@@ -1,6 +1,7 @@
 """The DuckDB projection of the logs. Derived: it can be thrown away and read again."""
 
 from analyzer.importers import NOT_LOGS
+from analyzer.store.db.arrow import ArrowStream
 from analyzer.store.db.connection import views
 from analyzer.store.db.lock import MEMORY
 from analyzer.store.db.sql_header import Column, Header, Param
@@ -24,6 +25,7 @@ __all__ = [
     "MEMORY",
     "NOT_LOGS",
     "Answer",
+    "ArrowStream",
     "Change",
     "Check",
     "Column",

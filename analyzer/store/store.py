@@ -13,6 +13,7 @@ import polars as pl
 
 from analyzer.classifier import Rules
 from analyzer.errors import StoreError
+from analyzer.store.db.arrow import ArrowStream
 from analyzer.store.db.connection import connect, first_line, missing, private_files, store_errors, transaction
 from analyzer.store.db.location import location
 from analyzer.store.db.lock import MEMORY, exclusive, patiently
@@ -60,7 +61,7 @@ class Store(Shown):
         with visible(self._connection, self._frames):
             return adhoc.run(self._connection, statement, None, parameters).frame
 
-    def register(self, name: str, frame: object) -> None:
+    def register(self, name: str, frame: ArrowStream) -> None:
         """Let `sql` see a frame of polars, pandas or Arrow under a name: its rows as they are now. Nothing is stored.
 
         A name that is registered again stands for the new frame. `query` and the views never see it.

@@ -111,6 +111,8 @@ def storing(path: os.PathLike[str], teams: pl.DataFrame) -> None:
     store.sql("from errors where caller = $caller", {"caller": "planner"})
     store.sql("from errors where caller = ?", 5)  # type: ignore[arg-type]
     store.register("teams", teams)
+    store.register("teams", "teams.csv")  # type: ignore[arg-type]
+    store.register("teams", teams.lazy())  # type: ignore[arg-type]
     store.reclassify("my-rules.toml", apply=True)
     store.reclassify(ruleset_for("my-rules.toml"))
 
@@ -125,6 +127,8 @@ def analyzing(store: analyzer.Store, rules: Ruleset) -> None:
     assert_type(analyzer.check(store, until="2026-11-10", rules=Path("my-rules.toml")), analysis.Night)
     assert_type(analysis.each_night(store, "2026-11-01..2026-11-08", rules=rules), list[analysis.Night])
     assert_type(analysis.churn(store, rules, window), analysis.Churn)
+    assert_type(analysis.alarm_changes(analysis.churn(store, "draft.toml").verdicts), analysis.AlarmChanges)
+    assert_type(analysis.group(["session opened", "session closed"]), list[str])
     assert_type(analysis.table(store, "errors-by-reason", "7d").frame, pl.DataFrame)
     analyzer.overview(store, 7)  # type: ignore[arg-type]
     analyzer.spikes(store, last="7d")  # type: ignore[call-arg]
@@ -140,8 +144,12 @@ def reading(overview: analysis.Overview, night: analysis.Night, unknown: analysi
         assert_type(case.templates, pl.DataFrame)
         print(case.days)  # type: ignore[attr-defined]
     assert_type(night.day, date)
+    assert_type(night.headline, str)
+    assert_type(night.worst(), str | None)
     assert_type(night.fails("warning"), bool)
+    assert_type(night.to_polars(), pl.DataFrame)
     assert_type(night.findings[0].scope, analysis.Scope)
+    assert_type(unknown.headline, str)
     assert_type([group.suggestion for group in unknown.groups], list[analysis.RuleDraft | None])
     assert_type((render_html(overview), render_markdown(overview), render_text(overview)), tuple[str, str, str])
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import cast
 
 import duckdb
 import polars as pl
@@ -44,7 +43,7 @@ def checked_name(connection: duckdb.DuckDBPyConnection, name: str) -> str:
     return small
 
 
-def copied(connection: duckdb.DuckDBPyConnection, name: str, frame: object) -> pl.DataFrame:
+def copied(connection: duckdb.DuckDBPyConnection, name: str, frame: ArrowStream) -> pl.DataFrame:
     """The rows as they are now, out of anything with an Arrow C stream; the database has had a look at their types.
 
     Raises:
@@ -52,7 +51,7 @@ def copied(connection: duckdb.DuckDBPyConnection, name: str, frame: object) -> p
     """
     if type(frame) in _NEARLY or not hasattr(frame, "__arrow_c_stream__"):
         raise QueryError(f"a {type(frame).__name__} is no frame", _NEARLY.get(type(frame), _FRAMES))
-    rows = frame.clone() if isinstance(frame, pl.DataFrame) else _read(cast("ArrowStream", frame))
+    rows = frame.clone() if isinstance(frame, pl.DataFrame) else _read(frame)
     if strange := [column for column, kind in rows.schema.items() if kind == pl.Object]:
         raise QueryError(f"no SQL type for Python objects, as in column {strange[0]}", "cast it to a text or a number")
     # The type that SQL gives to a column of nulls alone; Arrow's own has no place for them to be marked in.
