@@ -49,6 +49,8 @@ def of(**figures: float) -> Detection:
 COUNTS = range(1, 100)
 FIRST_CRITICAL = next(n for n in COUNTS if severity.of_rise(of(sessions=n, observed=0.25, expected=0.2)) == "critical")
 FIRST_WARNING = next(n for n in COUNTS if severity.of_message(of(sessions=n)) == "warning")
+STRICTER = settings.widened(DEFAULT, 1)
+SPENT = [DEFAULT.drift_alpha * days / settings.DRIFT_SPANS[-1] for days in settings.DRIFT_SPANS[:-1]]
 STATED = {
     "reference/check.md": (
         f"{settings.RECENT_DAYS} days against {settings.BASELINE_DAYS}",
@@ -77,6 +79,11 @@ STATED = {
         f"up to {WORDS[noise._FLEET_CALLERS]} other callers count too, with {noise._FLEET_WEIGHT:g} of the weight",
         f"when it is {WORDS[baseline.NOISE_GAP // 7]} weeks old",
         f"in cells of {noise._CELL:g} log-odds",
+        f"{', '.join(f'{alpha:.1g}' for alpha in SPENT)}, {DEFAULT.drift_alpha:g} |",
+        (
+            f"divided by {DEFAULT.spike_alpha / STRICTER.spike_alpha:g} at each rung | "
+            f"+ {STRICTER.min_ratio - DEFAULT.min_ratio:g} at each rung"
+        ),
         f"the last {', '.join(str(days) for days in settings.DRIFT_SPANS)} days",
         f"before the span, at least {settings.DRIFT_GAP} days back",
         f"still have p ≤ {share._PERSISTENT:g}",
