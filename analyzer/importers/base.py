@@ -57,10 +57,12 @@ class Reader(Protocol):
         """Hits of a block of whole lines, in the order of the lines."""
 
     def finish(self) -> Sequence[Event]:
-        """Events that belong to the source as a whole, once everything that is there now has been read."""
+        """Events that belong to the source as a whole, once everything that is there now has been read; mostly none."""
+        return ()
 
     def state(self) -> Mapping[str, Any]:
-        """The state that the next reader of the same source is given, ready for JSON."""
+        """The state that the next reader of the same source is given, ready for JSON; empty where lines stand alone."""
+        return {}
 
 
 @runtime_checkable

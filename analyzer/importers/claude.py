@@ -15,7 +15,7 @@ import re2
 from analyzer.events import Event
 from analyzer.events.ids import derived_id
 from analyzer.events.times import parse_time
-from analyzer.importers.base import Hit, Source
+from analyzer.importers.base import Hit, Reader, Source
 from analyzer.importers.claude_records import INTERRUPTED, ClaudeRecords
 from analyzer.importers.lines import Block, LineFinder, malformed_lines, objects_in
 
@@ -35,7 +35,7 @@ _FIRST_RECORD = re.compile(rb"^[ \t]*\{", re.MULTILINE)
 _RECENT = 64
 
 
-class ClaudeReader:
+class ClaudeReader(Reader):
     """Reads one transcript or one stream; both hold the same records."""
 
     def __init__(self, source: Source, state: Mapping[str, Any], *, caller: str, visibility: str) -> None:

@@ -5,16 +5,15 @@ Every line is a row or a reject, or both where an intact event is glued to a tor
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from analyzer.events import Event
 from analyzer.events.rows import Decoded, RowDecoder
-from analyzer.importers.base import Hit, Source
+from analyzer.importers.base import Hit, RowReader, Source
 from analyzer.importers.lines import Block
 
 
-class EventLogReader:
+class EventLogReader(RowReader):
     """Reads native lines; lines of other producers with the same envelope are events too."""
 
     def __init__(self, source: Source, _state: Mapping[str, Any]) -> None:
@@ -28,11 +27,3 @@ class EventLogReader:
         """A hit without events for every broken line; whole ones are rows."""
         for _, offset, text, reject in self.decode(block.data).rejects:
             yield Hit(offset, len(text), (), reject.why, reject.detail)
-
-    def finish(self) -> Sequence[Event]:
-        """Nothing: such a log has no events beyond its lines."""
-        return ()
-
-    def state(self) -> Mapping[str, Any]:
-        """Nothing: each line is read by itself."""
-        return {}

@@ -6,7 +6,7 @@ events cannot be judged again. Other failures carry raw material and are classif
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,12 +15,12 @@ from analyzer.events import Event, Reject
 from analyzer.events.codec import decode, line_id
 from analyzer.events.ids import derived_id
 from analyzer.events.payloads import EVENT_TYPES
-from analyzer.importers.base import Hit, Source, forget_oldest
+from analyzer.importers.base import Hit, Reader, Source, forget_oldest
 from analyzer.importers.foreign import classify_foreign, number
 from analyzer.importers.lines import Block, all_lines
 
 
-class GddReader:
+class GddReader(Reader):
     """Reads GDD's telemetry; its three words for a cause (`reason`, `kind`, `error_class`) all end in our reason."""
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
@@ -51,10 +51,6 @@ class GddReader:
             run = [attempt, event.id]
         self._runs[key] = [attempt, run[1]]
         return replace(event, payload={**event.payload, "operation": run[1]})
-
-    def finish(self) -> Sequence[Event]:
-        """Nothing: such a log has no events beyond its lines."""
-        return ()
 
     def state(self) -> Mapping[str, Any]:
         """The retries that may still go on."""

@@ -6,7 +6,7 @@ One hand-off is three lines that name no id: they are folded a step and worker, 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -16,7 +16,7 @@ from analyzer.events import Event, Reject
 from analyzer.events.codec import decode_object
 from analyzer.events.ids import derived_id
 from analyzer.events.times import parse_time
-from analyzer.importers.base import Hit, Source, forget_oldest
+from analyzer.importers.base import Hit, Reader, Source, forget_oldest
 from analyzer.importers.foreign import classify_foreign, digits, number, quantity
 from analyzer.importers.lines import Block, all_lines
 
@@ -27,7 +27,7 @@ _ATTEMPT = re.compile(r"attempt (\d+)/(\d+)")
 _FINISHED = frozenset({"completed", "success", "succeeded"})
 
 
-class WaveReader:
+class WaveReader(Reader):
     """Reads Wave's events; remembers the open relays and retries of each step and worker."""
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
@@ -56,10 +56,6 @@ class WaveReader:
                 yield Hit(line.offset, len(line.text), tuple(events))
         forget_oldest(self._relays)
         forget_oldest(self._retries)
-
-    def finish(self) -> Sequence[Event]:
-        """Nothing: such a log has no events beyond its lines."""
-        return ()
 
     def state(self) -> Mapping[str, Any]:
         """The hand-offs and retries that are still open."""

@@ -21,6 +21,7 @@ from analyzer.events.ids import new_id
 from analyzer.events.recorded import Recorded, recorded
 from analyzer.events.times import now
 from analyzer.store.db.frames import register
+from analyzer.store.journal import record_all
 
 DECISIONS = (
     "ruleset.applied",
@@ -62,8 +63,8 @@ def decide_all(
     """
     moment = at or now()
     events = [_whole(Event(kind, moment, None, dict(payload), new_id())) for kind, payload in decisions]
-    if journal is not None and not (all(journal.record(event) is not None for event in events) and journal.sync()):
-        raise StoreError(f"the journal in {journal.folder} cannot be written", "free space, or check its permissions")
+    if journal is not None:
+        record_all(journal, events)
     keep_decided(connection, events)
 
 

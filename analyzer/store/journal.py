@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from analyzer.events import EventLog
+from analyzer.errors import StoreError
+from analyzer.events import Event, EventLog
+from analyzer.events.recorded import Recorded
 from analyzer.store.db.lock import MEMORY
 from analyzer.store.db.replacement import replacement_waits
 from analyzer.store.upkeep.log_parts import part_day
@@ -34,6 +36,18 @@ def open_journal(store_path: str) -> Iterator[EventLog | None]:
         return
     with EventLog(folder, durability="batch") as journal:
         yield journal
+
+
+def record_all(journal: EventLog, events: Iterable[Event | Recorded]) -> None:
+    """Append events to a journal, and wait until they are on the disk.
+
+    The store's own commit is synced: it must not know of events that a power cut takes from the journal.
+
+    Raises:
+        StoreError: the journal cannot be written; it may have the first few of the events.
+    """
+    if not (all(journal.record(event) is not None for event in events) and journal.sync()):
+        raise StoreError(f"the journal in {journal.folder} cannot be written", "free space, or check its permissions")
 
 
 def parts_of(folder: str) -> list[str]:

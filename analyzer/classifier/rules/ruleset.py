@@ -107,18 +107,6 @@ class Ruleset:
 class Compiled:
     """Lookups from evidence to rules, and all text patterns, one for each rule and kind."""
 
-    __slots__ = (
-        "exit_codes",
-        "failure_reasons",
-        "names",
-        "patterns",
-        "statuses",
-        "subtypes",
-        "terminal_reasons",
-        "types",
-        "wanted",
-    )
-
     def __init__(self, rules: tuple[Rule, ...], status_patterns: Iterable[str], prose_patterns: Iterable[str]) -> None:
         self.names: dict[str, list[int]] = {}
         self.types: dict[str, list[int]] = {}

@@ -6,6 +6,7 @@ ids, which is harmless, and never in the store alone.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
@@ -15,6 +16,7 @@ import polars as pl
 
 from analyzer.errors import StoreError
 from analyzer.events import EventLog
+from analyzer.events.recorded import Recorded
 from analyzer.events.sanitize import sanitize
 from analyzer.redaction import may_hold_secret
 from analyzer.store.db.connection import transaction
@@ -36,6 +38,7 @@ from analyzer.store.ingest.statements import (
     SOURCE_SCHEMA,
     UPDATE_SOURCES,
 )
+from analyzer.store.journal import record_all
 
 _json = msgspec.json.Encoder()
 _BAD_LINE: dict[str, Any] = {"source_id": pl.Int64, "line": pl.Int64}
@@ -200,17 +203,15 @@ class Writer:
     def _write_journal(self, batch: Sealed) -> None:
         if self._journal is None or not batch.derived:
             return
+        record_all(self._journal, self._unrecorded(batch))
+
+    def _unrecorded(self, batch: Sealed) -> Iterator[Recorded]:
+        """The derived events that are new. A second try of the same batch writes none of them twice."""
         repeated = {int(row[0]) for row in self._connection.execute("select place from repeated").fetchall()}
         for place, found in batch.derived.items():
-            if place in repeated or found.event.id in self._recorded:
-                continue
-            if self._journal.record(found) is None:
-                raise _unwritable(self._journal)
-            # A second try of the same batch writes nothing twice.
-            self._recorded.add(found.event.id)
-        # The store's own commit is synced: it must not know of events that a power cut takes from the journal.
-        if not self._journal.sync():
-            raise _unwritable(self._journal)
+            if place not in repeated and found.event.id not in self._recorded:
+                yield found
+                self._recorded.add(found.event.id)
 
     def _insert_events(self, batch: Sealed) -> None:
         # Without any rows, too: a statement that fails then is what is wrong, and no row is poison.
@@ -242,10 +243,6 @@ class Writer:
         register(self._connection, "staged_source", frame)
         self._connection.execute(UPDATE_SOURCES).fetchall()
         self._connection.execute(INSERT_SOURCES).fetchall()
-
-
-def _unwritable(journal: EventLog) -> StoreError:
-    return StoreError(f"the journal in {journal.folder} cannot be written", "free space, or check its permissions")
 
 
 def _source_rows(batch: Sealed, tallies: dict[int, Tally], now: datetime) -> list[dict[str, Any]]:

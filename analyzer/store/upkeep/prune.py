@@ -27,7 +27,7 @@ from analyzer.store.ingest.blocks import Blocks
 from analyzer.store.ingest.identity import SourceCheckpoint
 from analyzer.store.ingest.inputs import Input
 from analyzer.store.ingest.run import checkpoints
-from analyzer.store.journal import journal_of
+from analyzer.store.journal import journal_of, record_all
 from analyzer.store.upkeep.log_parts import finished, part_day
 
 HORIZON = "horizon"
@@ -230,8 +230,8 @@ def _delete(native: list[SourceCheckpoint], parts: list[str], journal: EventLog 
     """The files, once more only if nobody writes to them; decisions move to the end of the journal before."""
     for path in parts:
         kept = [event for event in _events(path) if event is not None and event.type in DECISIONS]
-        if journal is None or any(journal.record(event) is None for event in kept) or not journal.sync():
-            raise StoreError("the journal cannot be written", "free space, or check its permissions")
+        assert journal is not None  # its own parts are among the files
+        record_all(journal, kept)
     for path in [*(on_disk(item.path) for item in native), *parts]:
         with contextlib.suppress(FileNotFoundError), finished(path) as nobody_writes:
             if nobody_writes:

@@ -15,7 +15,7 @@ import duckdb
 import msgspec
 import polars as pl
 
-from analyzer.errors import InputError, StoreError
+from analyzer.errors import InputError
 from analyzer.events import Event, EventLog, Origin
 from analyzer.events.times import now
 from analyzer.importers import BY_NAME
@@ -27,7 +27,7 @@ from analyzer.store.ingest.identity import SourceCheckpoint
 from analyzer.store.ingest.inputs import Input
 from analyzer.store.ingest.run import checkpoints, ingest
 from analyzer.store.ingest.statements import OTHER_CONTENT
-from analyzer.store.journal import open_journal
+from analyzer.store.journal import open_journal, record_all
 from analyzer.store.upkeep.prune import horizon_of
 
 _FATES = (
@@ -160,11 +160,7 @@ class _Source:
     def _write_journal(self, ids: list[str]) -> None:
         if self._journal is None or not ids or BY_NAME[self._checkpoint.format].native:
             return
-        written = all(self._journal.record(event) is not None for event in self._derived(ids))
-        if not written or not self._journal.sync():
-            raise StoreError(
-                f"the journal in {self._journal.folder} cannot be written", "free space, or check its permissions"
-            )
+        record_all(self._journal, self._derived(ids))
 
     def _derived(self, ids: list[str]) -> Iterator[Event]:
         rows = self._trial.execute(
