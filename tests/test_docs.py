@@ -410,6 +410,8 @@ def test_decisions_are_short(page: Path) -> None:
     assert text.startswith(f"# {int(page.stem[:4])}. ")
     assert len(text.splitlines()) <= 25
     assert all(mark in text for mark in ("**Decided.**", "**Why.**", "**Price.**"))
+    title = text.partition("\n")[0].removeprefix("# ")
+    assert f"- [{title}]({page.name})\n" in text_of("docs/explanation/decisions/README.md")
 
 
 def test_the_picture_is_small() -> None:
