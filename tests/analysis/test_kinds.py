@@ -15,6 +15,7 @@ from analyzer.analysis.kinds.table import KINDS, Kind, family_of, kind_of
 from analyzer.analysis.nightly.calibration import MEASURED_DAYS
 from analyzer.analysis.nightly.findings import RESOLUTIONS, SEVERITIES, Finding, Scope
 from analyzer.report.overview_words import course
+from analyzer.store import views
 from tests import REPOSITORY
 
 NAMES = sorted(KINDS)
@@ -59,6 +60,8 @@ def test_every_kind_that_is_told_alone_has_its_figure_its_chart_and_its_errors(n
     assert kind.chart.title and kind.chart.description and all(kind.chart.columns.values())
     assert kind.metric in row("reference/json.md", name)
     assert row("reference/check.md", name) and row("explanation/detection.md", name)
+    told = next(column for column in views()["findings"].columns if column.name == "finding").description
+    assert name in re.findall(r"\w+", told)
 
 
 def test_findings_of_a_week_are_looked_up_in_its_days() -> None:

@@ -47,8 +47,6 @@ class Kind:
     """Whether a new one is asked for its causes."""
     part_of_rise: bool = False
     """Whether a rise of the same caller's share speaks for it."""
-    unknown: bool = False
-    """Whether it is about unknown errors."""
     evidence: Callable[[Finding], str | None] = behind.own_reason
     """The reason of the errors that a night quotes and names; None for any."""
     evidence_days: int = 1
@@ -69,7 +67,6 @@ _RISE = Kind(
     advice="analyzer unknowns --suggest",
     family=SHARE,
     asked=True,
-    unknown=True,
     evidence=behind.unknown,
     behind=behind.UNKNOWN,
     chart=numbers.SHARE,
@@ -94,7 +91,6 @@ KINDS = {
         quotes=True,
         advice=_RISE.advice,
         part_of_rise=True,
-        unknown=True,
         evidence=behind.unknown,
         behind=behind.UNKNOWN,
         chart=numbers.MESSAGE,

@@ -17,6 +17,7 @@ from analyzer.analysis.kinds.behind import (
     MAX_TEMPLATES,
     MESSAGES,
     SESSIONS,
+    UNKNOWN,
     errors_behind,
     sessions_behind,
     templates_behind,
@@ -70,7 +71,7 @@ def _cases(store: Store, findings: Sequence[Finding], seen: Observations, last: 
     spans = [one.kind.behind.span(one, last) for one in findings]
     templates = [templates_behind(rows).head(MAX_TEMPLATES) for rows in errors]
     found = [
-        caller_drifts(seen, one.onset, end, one.scope.caller) if one.kind.unknown else []
+        caller_drifts(seen, one.onset, end, one.scope.caller) if one.kind.behind is UNKNOWN else []
         for one, (_, end) in zip(findings, spans, strict=True)
     ]
     wanted = {template for rows in templates for template in rows["template"]}
