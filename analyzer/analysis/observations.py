@@ -68,7 +68,7 @@ _DATED = ("counts", "templates", "groups", "relays", "chains")
 
 
 def observe(store: Store, night: date, timezone: str = "UTC", ruleset: str | None = None) -> Observations:
-    """All of history up to the end of `night`.
+    """The observations of a store up to the end of `night`.
 
     Raises:
         QueryError: the store cannot be asked.
@@ -133,7 +133,7 @@ def templates_of(groups: pl.DataFrame) -> pl.DataFrame:
 
 
 def exposed(seen: Observations) -> pl.DataFrame:
-    """Hand-offs with what they are measured against: the sessions that a caller was at work in, step by step.
+    """Hand-offs by step, with their exposure: the sessions in which the caller was at work.
 
     One row for each session that handed off in a step, and one for all the caller's other sessions of that day, which
     are those with an error or with a hand-off in another step.
@@ -159,7 +159,7 @@ def exposed(seen: Observations) -> pl.DataFrame:
 
 
 def drawn(names: Iterable[str], most: int) -> list[str]:
-    """So many of the names at most: the same ones whenever they are drawn, in any order that is theirs alone."""
+    """At most so many of the names, chosen and ordered by their digests: the same ones in every run."""
     return nsmallest(most, names, key=lambda name: sha256(name.encode("utf-8", "replace")).digest())
 
 

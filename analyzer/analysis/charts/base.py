@@ -102,7 +102,7 @@ def finish(figure: go.Figure, title: str, note: str, x_title: str, y_title: str,
 
 
 def day_axis(figure: go.Figure, days: Sequence[date]) -> None:
-    """Whole days: half a day of room on both sides, and never a tick between two midnights."""
+    """Make the horizontal axis one of whole days: half a day of room at both ends, and ticks at midnights alone."""
     if not days:
         return
     first, last = min(days), max(days)
@@ -120,7 +120,7 @@ def day_axis(figure: go.Figure, days: Sequence[date]) -> None:
 
 
 def milliseconds(day: date, days: float) -> float:
-    """A moment so many days after a day begins, as plotly takes it: any date that there is, and no time zone."""
+    """The moment so many days after a day begins, in Unix milliseconds: any date, and no time zone."""
     return (day.toordinal() - _EPOCH + days) * DAY_MILLISECONDS
 
 

@@ -34,7 +34,7 @@ def split_crowd(totals: pl.DataFrame, min_sessions: int) -> tuple[pl.DataFrame, 
 
 @dataclass(slots=True)
 class Crowd:
-    """The crowd, day by day."""
+    """The numbers of callers of the crowd, by day and counts."""
 
     days: dict[int, Counter[Counts]] = field(default_factory=dict)
     """How many callers had such counts, by proleptic ordinal."""
@@ -45,7 +45,7 @@ class Crowd:
     _unheard: dict[int, list[float]] = field(default_factory=dict)
 
     def between(self, first: int, last: int) -> Counter[Counts]:
-        """The number of callers with each counts, over the days from first to last."""
+        """The number of callers by their counts, over the days from first to last."""
         found: Counter[Counts] = Counter()
         for day, counts in self.days.items():
             if first <= day <= last:
@@ -57,7 +57,7 @@ class Crowd:
         return sum(self.days.get(day, {}).values())
 
     def hear_noise(self, day: int) -> None:
-        """As `History.hear_noise`."""
+        """Counts the evidence of days that are old enough today, as `History.hear_noise` does."""
         for each in [each for each in self._unheard if each <= day - NOISE_GAP]:
             evidence = self._unheard.pop(each)
             self.noise_total = [total + part for total, part in zip(self.noise_total, evidence, strict=True)]

@@ -112,7 +112,7 @@ def _shares(days: dict[int, dict[str, Counts]], crowd: Crowd, settings: Settings
 
 
 def _totals(watches: dict[str, Watch], day: int) -> dict[str, Counts]:
-    """The baseline of every caller that has one, summed."""
+    """The summed baseline of every caller that has one."""
     sums = {
         caller: add(counts for _, counts in watch.history.between(day - BASELINE_DAYS, day - 1))
         for caller, watch in watches.items()
@@ -121,7 +121,7 @@ def _totals(watches: dict[str, Watch], day: int) -> dict[str, Counts]:
 
 
 def _prior(caller: str, totals: dict[str, Counts], everyone: Prior) -> Prior:
-    """What the others say of a caller, where they are few."""
+    """The prior of a caller by all others; it matters where they are few."""
     if caller not in totals:
         return everyone
     rest = [total for name, total in totals.items() if name != caller]

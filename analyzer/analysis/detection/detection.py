@@ -55,7 +55,7 @@ SCHEMA: dict[str, pl.DataType] = {
 
 
 def frame(detections: Iterable[Detection]) -> pl.DataFrame:
-    """One row a detection, by day, caller, finding, scope and template."""
+    """A frame with a row a detection, sorted by day, caller, finding, scope and template."""
     rows = [tuple(getattr(each, name) for name in SCHEMA) for each in detections]
     return pl.DataFrame(rows, schema=SCHEMA, orient="row").sort(
         "day", "caller", "finding", "scope", "template", nulls_last=True
@@ -63,5 +63,5 @@ def frame(detections: Iterable[Detection]) -> pl.DataFrame:
 
 
 def detections_in(found: pl.DataFrame) -> list[Detection]:
-    """The way back: the detections of a frame, in its order."""
+    """The detections of a frame, in its order: the reverse of `frame`."""
     return [Detection(**row) for row in found.iter_rows(named=True)]

@@ -23,7 +23,7 @@ TEMPLATE_DAYS = 14
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What is called a finding. The alphas are budgets: false alarms a caller-day."""
+    """What it takes to be a finding. The alphas are budgets: false alarms a caller-day."""
 
     spike_alpha: float = 0.002
     drift_alpha: float = 0.0015

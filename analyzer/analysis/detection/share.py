@@ -76,7 +76,7 @@ class Watch:
     """Spans do not reach back behind this day."""
 
     def look(self, day: int, prior: Prior, noise: Noise, fleet: bool, settings: Settings) -> list[Evidence]:
-        """What today and the days before it say: the evidence that meets all conditions but the fleet's."""
+        """The evidence of today and the days before it that meets all conditions but the correction over the fleet."""
         self.noise = noise
         expected = level(self.history, day - BASELINE_DAYS, day - 1, float(is_weekend(day)), prior)
         self.expected = expected if fleet or _stands_alone(expected) else None
@@ -124,7 +124,7 @@ class Watch:
         return Evidence(p_value, "drift", days[0][0], over, expected)
 
     def _p_value(self, of: SpanSum, expected: Level, alpha: float, settings: Settings) -> float | None:
-        """What sessions and groups together say, where the effect is worth a word and both agree; else None.
+        """The p-value of sessions and groups together, where the effect is large enough and both agree; else None.
 
         The two are so dependent that the geometric mean of their p-values is nearly one itself; e times it is one under
         any dependence (Vovk & Wang 2020).

@@ -99,7 +99,7 @@ def errors_behind(one: Finding, seen: Observations, last: date) -> pl.DataFrame:
 
 
 def sessions_behind(one: Finding, seen: Observations, errors: pl.DataFrame, last: date) -> pl.DataFrame:
-    """A row a session, those with the most, then the latest first.
+    """The sessions behind a finding, a row each, those with the most events, then the latest first.
 
     `session`, the first `day` on which it shows the finding, `events` (errors, or hand-offs).
     """
@@ -116,7 +116,7 @@ def sessions_behind(one: Finding, seen: Observations, errors: pl.DataFrame, last
 
 
 def templates_behind(errors: pl.DataFrame) -> pl.DataFrame:
-    """A row a message, the one that most sessions show first: `template`, `sessions`, `events`."""
+    """The messages of errors, a row each, the one that most sessions show first: `template`, `sessions`, `events`."""
     rows = errors.group_by("template").agg(pl.col("session").n_unique().alias("sessions"), pl.col("events").sum())
     ranked = rows.sort("sessions", "events", "template", descending=[True, True, False])
     return ranked.select(pl.col(n).cast(t) for n, t in MESSAGES.items())

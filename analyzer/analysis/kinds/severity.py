@@ -9,12 +9,12 @@ GREAT_DIVERGENCE = 0.1
 
 
 def info(_day: Detection) -> str:
-    """For people who look."""
+    """The severity of what a night reports without failing by default."""
     return "info"
 
 
 def warning(_day: Detection) -> str:
-    """For people who are told."""
+    """The severity from which on a night fails by default."""
     return "warning"
 
 

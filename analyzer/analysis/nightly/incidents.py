@@ -42,7 +42,7 @@ def incidents_between(
 def _runs(
     detections: Iterable[Detection], traffic: Mapping[str, Sequence[date]], night: date
 ) -> list[tuple[Identity, list[list[Detection]]]]:
-    """The detections up to `night` by what they are about, and these by incident."""
+    """The detections up to `night`, grouped by identity, and within one by incident."""
     days: dict[Identity, list[list[Detection]]] = {}
     for found in sorted(detections, key=lambda one: (one.day, one.finding)):
         if found.day > night:
@@ -103,7 +103,7 @@ def _end(last: date, traffic: Sequence[date], until: date) -> date | None:
 
 
 def _severity(run: Sequence[Detection]) -> str:
-    """By the worst day of the incident: how far it is from what was expected, and how many sessions it hits."""
+    """The severity of the worst day of an incident."""
     return max((kind_of(row.finding).severity(row) for row in run), key=SEVERITIES.index)
 
 

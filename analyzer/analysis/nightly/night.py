@@ -166,7 +166,7 @@ _COLUMNS = {
 def carried_on(
     findings: Iterable[Finding], before: Iterable[Finding], day: date, gone: str = "explained"
 ) -> tuple[Finding, ...]:
-    """Tonight's findings with the ids, the beginnings and the causes that the nights before gave them.
+    """Tonight's findings, with the ids, first days and causes that they had on the nights before.
 
     `before` are those that the last night left open. One of them that is no longer seen at all, on any day, ends here;
     `gone` is the resolution that says why. One that is known already is not new, even if late events moved its first

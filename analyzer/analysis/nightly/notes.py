@@ -39,7 +39,7 @@ def notes(seen: Observations) -> Iterator[str]:
 
 
 def newest_versions(versions: pl.DataFrame, day: date) -> tuple[tuple[str, str, date], ...]:
-    """(caller, ruleset, first day) of callers whose errors without facts came to carry another ruleset up to a day."""
+    """(caller, newest ruleset, its first day) of callers whose errors without facts carry several up to a day."""
     known = versions.filter(pl.col("first_on") <= day).group_by("caller", maintain_order=True)
     rows = known.agg(pl.col("ruleset", "first_on").last(), pl.len().alias("rulesets")).filter(pl.col("rulesets") > 1)
     return tuple(rows.select("caller", "ruleset", "first_on").sort("caller").iter_rows())

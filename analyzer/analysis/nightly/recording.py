@@ -27,7 +27,7 @@ _SCHEMA = "analyzer.night/1"
 
 
 def write_down(store: Store, night: Night) -> None:
-    """Write a night into the journal and the store: findings that open or end, everything that it reports, itself.
+    """Write a night into the journal and the store: the findings that open or end, all that it reports, then the night.
 
     Raises:
         StoreError: the store or its journal cannot be written.
@@ -45,7 +45,7 @@ def write_down(store: Store, night: Night) -> None:
 
 
 def recorded(store: Store, day: date, timezone: str) -> Night | None:
-    """What an earlier check found and wrote down of this day, with the events that came late."""
+    """The night as an earlier check wrote it down, with the number of events that came since; None without one."""
     night = _newest(store, store.query("detection-nights", day=day, timezone=timezone))
     if night is None:
         return None
@@ -59,7 +59,7 @@ def night_before(store: Store, day: date, timezone: str) -> Night | None:
 
 
 def _newest(store: Store, nights: pl.DataFrame) -> Night | None:
-    """The last one that can be read: another version of this program, or somebody's editor, may have written some."""
+    """The last night that can be read: another version of this program, or somebody's editor, may have written some."""
     for row in nights.reverse().iter_rows(named=True):
         with suppress(ValueError, LookupError, TypeError, AttributeError):
             result = json.loads(row["result"])
@@ -71,7 +71,7 @@ def _newest(store: Store, nights: pl.DataFrame) -> Night | None:
 
 
 def _turns(store: Store, night: Night) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The findings that open or end on a night."""
+    """The decisions on findings that open or end on a night."""
     frame = store.sql("select finding_id, state, resolution, resolved_on from findings")
     state: Callable[[str], str | None] = dict(frame.select("finding_id", "state").iter_rows()).get
     # What this very night took back when it was judged before, and shows now that still more has come.
@@ -102,7 +102,7 @@ def _reported(findings: Sequence[Finding], part_of: int | None = None, first: in
 
 
 def _together(reported: pl.DataFrame) -> list[dict[str, Any]]:
-    """The other way: findings as `Finding.from_dict` reads them, with their parts, from the rows of a night."""
+    """Findings with their parts, as `Finding.from_dict` reads them: the reverse of `_reported`."""
     found: dict[int, dict[str, Any]] = {}
     alone: list[dict[str, Any]] = []
     for place, part_of, content in reported.select("place", "part_of", "content").iter_rows():

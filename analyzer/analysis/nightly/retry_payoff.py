@@ -15,7 +15,7 @@ from analyzer.analysis.detection.settings import BASELINE_DAYS, RECENT_DAYS
 
 
 def retry_changes(chains: pl.DataFrame) -> list[Detection]:
-    """Findings of `retry_payoff`, by day, caller and reason; judged on days on which such a chain was settled.
+    """The findings of `retry_payoff` of every day on which a caller settled a chain of the reason.
 
     `chains` has `day`, `caller`, `reason`, `chains`, `recovered` and `untried`.
     """
@@ -28,7 +28,7 @@ def retry_changes(chains: pl.DataFrame) -> list[Detection]:
 
 
 def _windows(chains: pl.DataFrame) -> pl.DataFrame:
-    """Rolling sums of both windows for every row's day, in the columns of `retry_payoff`."""
+    """The sums of both windows that end with each row's day, in the columns of `retry_payoff`."""
     daily = chains.sort("caller", "reason", "day")
     whole, recent = (
         daily.rolling("day", period=timedelta(days=days), group_by=["caller", "reason"]).agg(

@@ -53,7 +53,7 @@ class AlarmChanges:
 
 
 def alarm_changes(verdicts: pl.DataFrame) -> AlarmChanges:
-    """What two verdicts on each error make of the alarms.
+    """The alarms under each of two verdicts on every error, compared.
 
     `verdicts` has a row an error: `day`, `caller`, `session_id`, `template`, `reason`, `detail`, `new_reason` and
     `new_detail`, as `Churn.verdicts`. An alarm stays where both sides have one of its kind, caller and message at the

@@ -44,7 +44,7 @@ class Rejudged:
 
 @dataclass(frozen=True, slots=True)
 class ChangedShare:
-    """How many of a kind of thing are judged differently."""
+    """How many errors, groups or sessions are judged differently, of all of them."""
 
     changed: int
     total: int
@@ -57,7 +57,7 @@ class ChangedShare:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Churn(ShownRows):
-    """Two verdicts on the same history."""
+    """The difference between two verdicts on the same history."""
 
     ruleset: str
     """Digest of the ruleset that was tried."""

@@ -52,7 +52,7 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class RuleDraft:
-    """A rule to be read, mended and kept."""
+    """A proposal for a rule, which a person reads, mends and keeps."""
 
     id: str
     reason: str | None

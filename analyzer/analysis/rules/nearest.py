@@ -44,7 +44,7 @@ class Near:
 
 
 class Neighbours:
-    """Known texts, ready to be compared with."""
+    """An index of known texts, which gives those nearest to another text."""
 
     def __init__(self, known: Iterable[KnownTemplate]) -> None:
         self._known = sorted(known, key=lambda each: (each.text, each.reason, each.rule, each.sample))

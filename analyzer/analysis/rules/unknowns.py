@@ -201,7 +201,7 @@ def sightings(store: Store, window: Window, caller: str | None = None) -> pl.Dat
 
 
 def known_templates(store: Store) -> list[KnownTemplate]:
-    """What known errors of the store say."""
+    """The templates of the store's known errors, with their rules."""
     rows = store.query("errors-known-templates").iter_rows(named=True)
     return [
         KnownTemplate(row["template"], row["message"], row["reason"], row["rule"] or "none", row["errors"])

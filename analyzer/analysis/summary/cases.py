@@ -111,7 +111,7 @@ def _texts(store: Store, templates: set[str], spans: Sequence[tuple[date, date]]
 
 
 def _repeats(store: Store, bursts: Sequence[Finding], seen: Observations) -> pl.DataFrame:
-    """What the sessions of all bursts showed, second by second."""
+    """The errors of the sessions of all bursts, counted by second."""
     if not bursts:
         return pl.DataFrame()
     return store.query(
@@ -123,6 +123,6 @@ def _repeats(store: Store, bursts: Sequence[Finding], seen: Observations) -> pl.
 
 
 def _quoted(templates: pl.DataFrame, caller: str | None, texts: _Texts) -> pl.DataFrame:
-    """Messages by their text instead of their template."""
+    """The rows with the text of each message instead of its template."""
     messages = [texts.get((caller, template)) for template in templates["template"]]
     return templates.select(pl.Series("message", messages, pl.String), "sessions", "events")

@@ -92,7 +92,7 @@ class Completeness:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What to take away."""
+    """The conclusion of a report, in a word, a line and sentences."""
 
     level: str
     """`critical`, `warning` or `info` by the gravest open finding; `quiet` without one, `unjudged` where history is too
@@ -134,7 +134,7 @@ class Overview(Shown):
 
     @property
     def verdict(self) -> Verdict:
-        """Follows from the rest."""
+        """The conclusion that the rest leads to."""
         return _verdict(self)
 
     def _shown(self) -> tuple[str, Mapping[str, str]]:
@@ -266,7 +266,7 @@ def _verdict(report: Overview) -> Verdict:
 
 
 def _headline(found: list[Finding]) -> str:
-    """The gravest kind and whom it concerns; the rest as a number."""
+    """A line on the gravest kind and whom it concerns, with the number of other findings."""
     kind = found[0].finding
     alike = list(dict.fromkeys(one.scope.who for one in found if one.finding == kind))
     who = f"{len(alike):,} callers" if len(alike) > 1 else alike[0]

@@ -86,7 +86,7 @@ def spikes(
 
 
 def spikes_of(store: Store, judged: Judged, chosen: Window) -> Spikes:
-    """The rises among what was judged already."""
+    """The rises among the detections of a window that was judged already."""
     found = [one for one in judged.detections if kind_of(one.finding).family == SHARE]
     found.sort(key=lambda one: (one.caller or "", one.day))
     return Spikes(tuple(found), len(judged.unjudged), table(store, "unknown-share", chosen), chosen)

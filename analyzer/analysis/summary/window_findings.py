@@ -26,7 +26,7 @@ _NO_LATER = date(9000, 1, 1)
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What detection says of a window."""
+    """The findings of a window, and what they were judged from."""
 
     seen: Observations
     """All of history up to the window's last day."""
@@ -54,7 +54,7 @@ def judge_window(store: Store, window: Window, rules: Rules = None) -> Judged:
 
 
 def judge_under(store: Store, window: Window, ruleset: str) -> Judged:
-    """The same under a ruleset of this digest, which has judged all of history."""
+    """The findings of a window under the ruleset of this digest, which has judged all of history."""
     seen = observe(store, _last_day(window), window.timezone, ruleset)
     counts = seen.counts
     if counts.is_empty():

@@ -59,7 +59,7 @@ class Calibration:
 
 @dataclass(frozen=True, slots=True)
 class _Null:
-    """One caller as if nothing had changed."""
+    """What the days of one caller are drawn from under the null hypothesis that nothing changed."""
 
     shares: tuple[float, float]
     """Share of sessions with an unknown error, weekdays and weekends."""
@@ -72,7 +72,7 @@ class _Null:
 def false_alarm_rate(
     counts: pl.DataFrame, templates: pl.DataFrame, settings: Settings = DEFAULT, *, draws: int = 5
 ) -> FalseAlarms:
-    """A/A: the detector on histories drawn under the null that the given history suggests; deterministic.
+    """The false alarms of the detector on histories drawn under the null that a given history suggests (A/A test).
 
     Findings `template` are not drawn: their null is the text of a log, which counts do not hold; their budget is
     `template_alpha`. Shapes as in `detect`. Takes about `draws` + 1 times as long as `detect`.

@@ -40,7 +40,7 @@ def session_tail(of: SpanSum, expected: Level, noise: Noise) -> float:
 
 
 def group_tail(of: SpanSum, expected: Level, noise: Noise) -> float:
-    """The same of groups, their clustering in sessions included."""
+    """P(as many unknown groups or more), had nothing changed; their clustering in sessions is included."""
     counts = of.counts
     correlation = _baseline_correlation(expected.group_share, expected.group_error, expected, noise)
     clustering = expected.clustering
@@ -54,13 +54,13 @@ def group_tail(of: SpanSum, expected: Level, noise: Noise) -> float:
 
 
 def _baseline_correlation(share: float, error: float, expected: Level, noise: Noise) -> float:
-    """What the error of the baseline adds to the correlation of a span, the baseline's own day noise included."""
+    """The correlation that the baseline's error adds to that of a span, with the baseline's own day noise in it."""
     spread = share * (1 - share)
     return error * (1 + max(0.0, expected.day_sessions - 1) * noise.day_correlation(spread)) / spread
 
 
 def _tail(k: int, n: int, share: float, correlation: float, cells: Sequence[tuple[float, float]]) -> float:
-    """The beta-binomial tail, mixed over what the days of the span may have done to the odds."""
+    """The beta-binomial tail, averaged over the factors that day noise may put on the odds of the span."""
     odds = share / (1 - share)
     total = 0.0
     for factor, weight in cells:
