@@ -58,3 +58,13 @@ class Event:
         meta = self.extra.get("_meta")
         host = meta.get("host") if isinstance(meta, Mapping) else None
         return host if isinstance(host, str) else None
+
+
+def present(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values without those that are None: what nobody knows is absent from a payload."""
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def settled_reason(reason: str, outcome: str) -> str:
+    """The reason in `retry.settled`: a `network_transient` that three calls could not mend is permanent."""
+    return "network_permanent" if (reason, outcome) == ("network_transient", "exhausted") else reason

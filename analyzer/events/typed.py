@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from analyzer.events.model import present
+
 if TYPE_CHECKING:
     from typing import Unpack
 
@@ -121,5 +123,4 @@ def error_payload(
         "remediation": classification.remediation,
         "facts": classification.facts.to_dict(),
     }
-    said = {key: value for key, value in known.items() if value is not None}
-    return {key: value for key, value in {**verdict, **said}.items() if value is not None}  # type: ignore[return-value]
+    return present({**verdict, **present(known)})  # type: ignore[return-value]

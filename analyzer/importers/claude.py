@@ -14,6 +14,7 @@ import re2
 
 from analyzer.events import Event
 from analyzer.events.ids import derived_id
+from analyzer.events.model import present
 from analyzer.events.times import parse_time
 from analyzer.importers.base import Hit, Reader, Source
 from analyzer.importers.claude_records import INTERRUPTED, ClaudeRecords
@@ -96,7 +97,7 @@ class ClaudeReader(Reader):
                 type="session.observed",
                 occurred_at=ended,
                 session_id=self._session,
-                payload={key: value for key, value in payload.items() if value is not None},
+                payload=present(payload),
                 id=identity,
             )
         ]

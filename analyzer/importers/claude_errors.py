@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from analyzer.agent_stream.values import mapping, text
+from analyzer.events.model import present
 from analyzer.importers.foreign import number
 
 
@@ -36,7 +37,7 @@ def retry_facts(record: Mapping[str, Any]) -> dict[str, Any]:
         or text(error.get("message")),
         "headers": mapping(error.get("headers")) or None,
     }
-    return {key: value for key, value in facts.items() if value is not None}
+    return present(facts)
 
 
 def terminal_facts(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -49,14 +50,14 @@ def terminal_facts(record: Mapping[str, Any]) -> dict[str, Any]:
         "message": message_text(record),
         "is_error": True,
     }
-    return {key: value for key, value in facts.items() if value is not None}
+    return present(facts)
 
 
 def stream_retry_facts(record: Mapping[str, Any]) -> dict[str, Any]:
     """A `system/api_retry` record, or the `subagent_retry` of a `tool_progress` record."""
     label = text(record.get("error")) or text(record.get("error_category"))
     facts = {"status": number(record.get("error_status")), "type": label if label != "unknown" else None}
-    return {key: value for key, value in facts.items() if value is not None}
+    return present(facts)
 
 
 def message_text(record: Mapping[str, Any]) -> str:

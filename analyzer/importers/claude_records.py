@@ -21,6 +21,7 @@ from analyzer.agent_stream.result import (
 from analyzer.agent_stream.values import mapping, text
 from analyzer.events import Event
 from analyzer.events.ids import derived_id
+from analyzer.events.model import present, settled_reason
 from analyzer.events.times import format_time, from_epoch, parse_time
 from analyzer.importers.base import Source, forget_oldest
 from analyzer.importers.claude_errors import (
@@ -134,13 +135,10 @@ class ClaudeRecords:
         run = self._runs.pop(key, None)
         if run is None:
             return []
-        ended_as = reason or run["reason"]
-        if outcome == "exhausted" and ended_as == "network_transient":
-            ended_as = "network_permanent"
         payload = {
             "operation": run["operation"],
             "caller": run["caller"],
-            "reason": ended_as,
+            "reason": settled_reason(reason or run["reason"], outcome),
             "outcome": outcome,
             "attempts": run["attempt"] + made,
             "waited_seconds": round(run["waited"], 3),
@@ -289,7 +287,7 @@ class ClaudeRecords:
             type=kind,
             occurred_at=named or self._source.file_time,
             session_id=self._session,
-            payload={key: value for key, value in payload.items() if value is not None},
+            payload=present(payload),
             id=self._record_id(record, kind, *parts),
             time_source="file" if named is None else "event",
         )

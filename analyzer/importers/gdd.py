@@ -14,6 +14,7 @@ from analyzer.agent_stream.values import mapping, text
 from analyzer.events import Event, Reject
 from analyzer.events.codec import decode, line_id
 from analyzer.events.ids import derived_id
+from analyzer.events.model import present
 from analyzer.events.payloads import EVENT_TYPES
 from analyzer.importers.base import Hit, Reader, Source, forget_oldest
 from analyzer.importers.foreign import classify_foreign, number
@@ -68,7 +69,7 @@ def translate(event: Event) -> Event | None:
     return replace(
         event,
         type=kind,
-        payload={key: value for key, value in payload.items() if value is not None},
+        payload=present(payload),
         id=derived_id("gdd", event.id, kind),
     )
 
@@ -82,14 +83,14 @@ def _error(event: Event) -> tuple[str, Mapping[str, Any]]:
         "message": text(payload.get("message")) or text(payload.get("msg")),
     }
     caller = text(payload.get("caller")) or text(mapping(event.extra.get("_meta")).get("source")) or "gdd"
-    return "error.classified", classify_foreign(_present(raw), event.occurred_at, caller=caller)[1]
+    return "error.classified", classify_foreign(present(raw), event.occurred_at, caller=caller)[1]
 
 
 def _peer_call(event: Event) -> tuple[str, Mapping[str, Any]]:
     payload = event.payload
     raw = {"type": text(payload.get("error_class")), "message": text(payload.get("message"))}
     caller = text(payload.get("peer_id")) or "gdd"
-    return "error.classified", classify_foreign(_present(raw), event.occurred_at, caller=caller)[1]
+    return "error.classified", classify_foreign(present(raw), event.occurred_at, caller=caller)[1]
 
 
 def _api_retry(event: Event) -> tuple[str, Mapping[str, Any]]:
@@ -132,10 +133,6 @@ def _budget(event: Event) -> tuple[str, Mapping[str, Any]]:
         "consumed": number(payload.get("turns")),
         "limit": number(payload.get("limit")),
     }
-
-
-def _present(raw: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in raw.items() if value is not None}
 
 
 _TRANSLATIONS: dict[str, Callable[[Event], tuple[str, Mapping[str, Any]]]] = {

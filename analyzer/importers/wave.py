@@ -15,6 +15,7 @@ from analyzer.agent_stream.values import count, mapping, text
 from analyzer.events import Event, Reject
 from analyzer.events.codec import decode_object
 from analyzer.events.ids import derived_id
+from analyzer.events.model import present, settled_reason
 from analyzer.events.times import parse_time
 from analyzer.importers.base import Hit, Reader, Source, forget_oldest
 from analyzer.importers.foreign import classify_foreign, digits, number, quantity
@@ -198,14 +199,11 @@ class _Line:
         run = self.retries.pop(self.key, None)
         if run is None:
             return []
-        reason = run["reason"]
-        if outcome == "exhausted" and reason == "network_transient":
-            reason = "network_permanent"
         return [
             self._event(
                 "retry.settled",
                 operation=run["operation"],
-                reason=reason,
+                reason=settled_reason(run["reason"], outcome),
                 outcome=outcome,
                 attempts=run["attempts"],
             )
@@ -219,7 +217,7 @@ class _Line:
             type=kind,
             occurred_at=self.moment,
             session_id=self.session,
-            payload={key: value for key, value in merged.items() if value is not None},
+            payload=present(merged),
             id=derived_id(self.identity, kind),
             time_source=self.time_source,
         )

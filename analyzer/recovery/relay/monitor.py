@@ -14,6 +14,7 @@ from typing import Any
 from analyzer.errors import AnalyzerError
 from analyzer.events import EventLog
 from analyzer.events.ids import new_id
+from analyzer.events.model import present
 from analyzer.events.payloads import RelayPayload
 from analyzer.recovery.relay import checkpoint as documents
 from analyzer.recovery.relay import extract as relay_extract
@@ -207,8 +208,7 @@ class Relay:
 
     def _event(self, kind: str, **payload: Any) -> None:
         if self._log is not None:
-            known = {key: value for key, value in {**self._known, **payload}.items() if value is not None}
-            self._log.append(kind, known, session=self._session())
+            self._log.append(kind, present({**self._known, **payload}), session=self._session())
 
 
 def summarizer_of(settings: RelaySettings) -> Summarizer:

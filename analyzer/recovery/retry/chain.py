@@ -81,11 +81,12 @@ class Chain:
         self.begun = self.begun or again
         if self.log is None:
             return
+        from analyzer.events.model import present  # who never fails never loads it
+
         place: dict[str, Any] = {"outcome": outcome}
         if self.begun:
             most = None if left is None else self.attempt + left
             place = {"operation": self.operation, "attempt": self.attempt, "max_attempts": most}
-        known = {key: value for key, value in {**place, **step}.items() if value is not None}
         self.log.error_classified(
             verdict,
             session=self.session,
@@ -93,7 +94,7 @@ class Chain:
             caller=self.caller,
             action=action,
             provider=verdict.provider or self.provider,
-            **known,
+            **present({**place, **step}),
         )
 
     def retry_scheduled(self, delay_seconds: float) -> None:
@@ -117,15 +118,14 @@ class Chain:
         if self.settled or not self.begun:
             return
         self.settled = True
-        reason = self.reason
-        if (reason, outcome, ended_by) == ("network_transient", "exhausted", None):
-            reason = "network_permanent"
         if self.log is not None:
+            from analyzer.events.model import settled_reason
+
             self.log.retry_settled(
                 session=self.session,
                 operation=self.operation,
                 caller=self.caller,
-                reason=reason,
+                reason=self.reason if ended_by else settled_reason(self.reason, outcome),
                 outcome=outcome,
                 attempts=self.attempt,
                 waited_seconds=round(self.waited_seconds, 6),

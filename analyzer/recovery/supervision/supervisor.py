@@ -284,6 +284,7 @@ class _Supervisor:
 
     def _observed(self, began: datetime) -> None:
         if self._log is not None:
+            from analyzer.events.model import present
             from analyzer.events.times import format_time
 
             seen = {
@@ -293,8 +294,7 @@ class _Supervisor:
                 "part": self._chain.operation,
                 "agent_version": self._version,
             }
-            known = {key: value for key, value in seen.items() if value is not None}
-            self._log.append("session.observed", known, session=self.session)
+            self._log.append("session.observed", present(seen), session=self.session)
 
     def _see_session(self, session: str) -> None:
         """A fresh instance has a session of its own; the step keeps its first one, so that its relays stay together."""
