@@ -169,3 +169,9 @@ def report_problems(problems: list[Problem]) -> None:
 def terminal_width() -> int:
     """Columns of the terminal, 80 where there is none."""
     return shutil.get_terminal_size((80, 24)).columns
+
+
+def text_layout(output: str | None) -> tuple[int, bool]:
+    """The cells of a line of text that goes there, and whether it may have colour: on a terminal, if nobody minds."""
+    terminal = output is None and sys.stdout.isatty()
+    return terminal_width() if terminal else 80, terminal and "NO_COLOR" not in os.environ

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -16,7 +15,7 @@ from analyzer.cli.options import (
     store_option,
     window_options,
 )
-from analyzer.cli.output import append, narrate, terminal_width, write
+from analyzer.cli.output import append, narrate, text_layout, write
 from analyzer.errors import FINDINGS, AnalyzerError
 
 if TYPE_CHECKING:
@@ -134,13 +133,12 @@ def _rendered(nights: list[Night], row_format: str, each_day: bool, output: str 
     if row_format == "markdown":
         told = [night for night in nights if night.findings]
         return "\n".join(render_night_markdown(night) for night in told) or f"{nothing_to_report(nights)}\n"
-    terminal = output is None and sys.stdout.isatty()
-    width = terminal_width() if terminal else 80
+    width, colour = text_layout(output)
     if each_day:
         return render_nights_text(nights, width)
     if not nights[0].findings:
         return f"{nothing_to_report(nights)}\n"
-    return render_night_text(nights[0], width, colour=terminal and "NO_COLOR" not in os.environ)
+    return render_night_text(nights[0], width, colour=colour)
 
 
 def _add_to_summary(path: str, nights: list[Night]) -> None:

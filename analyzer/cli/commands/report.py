@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import shlex
-import sys
 
 import click
 from click.core import ParameterSource
 
 from analyzer.cli.options import DEFAULT_STORE, chosen_window, quiet_option, store_option, window_options
-from analyzer.cli.output import narrate, report_problems, terminal_width, write
+from analyzer.cli.output import narrate, report_problems, text_layout, write
 from analyzer.cli.progress import progress
 from analyzer.errors import UNREADABLE
 
@@ -86,8 +85,8 @@ def command(
     elif kind == "html":
         write(report.render_html(content), output or "report.html")
     else:
-        colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-        write(report.render_text(content, width=terminal_width() if sys.stdout.isatty() else 80, colour=colour), None)
+        width, colour = text_layout(None)
+        write(report.render_text(content, width=width, colour=colour), None)
         target = output or "report.html"
         write(report.render_html(content), target)
         narrate(f"report written to {target}", quiet=quiet)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from analyzer.cli.options import (
@@ -14,7 +12,7 @@ from analyzer.cli.options import (
     store_option,
     window_options,
 )
-from analyzer.cli.output import narrate, terminal_width, write
+from analyzer.cli.output import narrate, text_layout, write
 from analyzer.errors import USAGE, AnalyzerError
 
 
@@ -92,6 +90,6 @@ def command(
     else:
         from analyzer.report.terminal.unknowns import render_unknowns
 
-        wide = terminal_width() if output is None and sys.stdout.isatty() else 80
-        write(render_unknowns(found, wide), output)
+        width, _ = text_layout(output)
+        write(render_unknowns(found, width), output)
     return 0

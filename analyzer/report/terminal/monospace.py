@@ -12,7 +12,7 @@ from rich.cells import chop_cells
 
 # Not rich's tables: they take 70 ms to load and forty times as long for 10,000 rows (2.4 s). Where a line has no room
 # they cut cells short, while ours fold them, or make a block of each row, so that all can be read.
-__all__ = ["columns", "fit", "fit_middle", "fold", "pad", "width_of"]
+__all__ = ["columns", "fit", "fit_middle", "fold", "indented", "pad", "width_of"]
 
 
 def fit(text: str, width: int) -> str:
@@ -47,6 +47,11 @@ def fold(text: str, width: int) -> list[str]:
                 line = f"{line} {word}" if line else word
         lines.append(line)
     return lines
+
+
+def indented(text: str, width: int, by: int = 2) -> list[str]:
+    """As `fold`, every line after so many spaces."""
+    return [" " * by + line for line in fold(text, width - by)]
 
 
 def columns(rows: Sequence[Sequence[str]], right: Sequence[bool], *, gap: str = "  ") -> list[str]:

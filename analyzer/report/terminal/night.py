@@ -11,10 +11,9 @@ from analyzer.analysis.nightly.findings import RESOLUTIONS, Finding
 from analyzer.analysis.nightly.night import Night
 from analyzer.report.escape import terminal_safe
 from analyzer.report.terminal.colour import painted
-from analyzer.report.terminal.monospace import columns, fit, fold
+from analyzer.report.terminal.monospace import columns, fit, fold, indented
 
 NARROWEST, WIDEST = 60, 100
-_INDENT = 2
 
 
 def render_night_text(night: Night, width: int = 80, *, colour: bool = False) -> str:
@@ -83,15 +82,11 @@ def _finding(found: Finding, size: int, colour: bool) -> list[str]:
     first, *more = fold(f"{word}  {found.state}  {title}" if found.state != "resolved" else f"{word}  {title}", size)
     if colour:
         first = painted(first, word, found.state if found.state == "resolved" else found.severity)
-    lines = [first, *more, *_indented(found.explanation, size)]
+    said = [found.explanation]
     if found.resolution:
-        lines += _indented(f"Over on {found.resolved_on}: {RESOLUTIONS.get(found.resolution, found.resolution)}.", size)
-    for part in found.parts:
-        lines += _indented(f"part of it: {part.explanation}", size)
+        said.append(f"Over on {found.resolved_on}: {RESOLUTIONS.get(found.resolution, found.resolution)}.")
+    said += [f"part of it: {part.explanation}" for part in found.parts]
     if found.advice:
-        lines += _indented(f"→ {found.advice}", size)
-    return [*lines, *_indented(f"id {found.id}", size)]
-
-
-def _indented(text: str, size: int) -> list[str]:
-    return [" " * _INDENT + line for line in fold(terminal_safe(text), size - _INDENT)]
+        said.append(f"→ {found.advice}")
+    said.append(f"id {found.id}")
+    return [first, *more, *(line for each in said for line in indented(terminal_safe(each), size))]

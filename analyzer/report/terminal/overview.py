@@ -14,7 +14,7 @@ from analyzer.report.cells import NOTHING, count, counted, minute, percent
 from analyzer.report.escape import terminal_safe
 from analyzer.report.overview_words import completeness, sessions_words, verdict_word, window_words
 from analyzer.report.terminal.colour import painted
-from analyzer.report.terminal.monospace import columns, fit, fit_middle, fold, width_of
+from analyzer.report.terminal.monospace import columns, fit, fit_middle, fold, indented, width_of
 
 NARROWEST, WIDEST = 72, 100
 OUTCOMES = ("recovered", "exhausted", "surfaced", "escalated", "aborted", "unresolved")
@@ -57,17 +57,17 @@ def _verdict(overview: Overview, size: int, colour: bool) -> list[str]:
     hidden = _hidden_callers(overview, list(verdict.details))
     for one in overview.findings[:_MAX_SENTENCES]:
         over = f"over since {one.resolved_on}: " if one.state == "resolved" else ""
-        lines += _indented(over + _short(_masked(one.explanation, hidden)), size, 2)
+        lines += indented(over + _short(_masked(one.explanation, hidden)), size)
     for advice in dict.fromkeys(one.advice for one in overview.findings[:_MAX_SENTENCES] if one.advice):
-        lines += _indented(f"→ {terminal_safe(advice)}", size, 2)
+        lines += indented(f"→ {terminal_safe(advice)}", size)
     for detail in verdict.details[len(overview.cases) :]:
-        lines += _indented(_short(detail), size, 2)
+        lines += indented(_short(detail), size)
     callers = [one.scope.who for one in overview.findings]
     rest = [caller for caller in dict.fromkeys(callers[_MAX_SENTENCES:]) if caller not in callers[:_MAX_SENTENCES]]
     if rest:
         names = ", ".join(fit_middle(terminal_safe(caller), _NAME_CELLS) for caller in rest[:_MAX_NAMES])
         beyond = f" and {count(len(rest) - _MAX_NAMES)} more" if len(rest) > _MAX_NAMES else ""
-        lines += _indented(f"also {names}{beyond}: the HTML report has them", size, 2)
+        lines += indented(f"also {names}{beyond}: the HTML report has them", size)
     return lines
 
 
@@ -238,10 +238,6 @@ def _completeness(overview: Overview, size: int) -> list[str]:
         )
         lines += fold(f"Not read yet: {formats}: analyzer query sources-completeness", size)
     return lines
-
-
-def _indented(text: str, size: int, by: int) -> list[str]:
-    return [" " * by + line for line in fold(text, size - by)]
 
 
 def _bar(share: float, room: int) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from analyzer.report.cells import counted, percent
 from analyzer.report.escape import one_line, terminal_safe
-from analyzer.report.terminal.monospace import columns, fit, fold
+from analyzer.report.terminal.monospace import columns, fit, fold, indented
 
 if TYPE_CHECKING:
     from analyzer.classifier.rules.backtest import Backtest, ChangedCase, Share
@@ -72,7 +72,7 @@ def render_explanation(found: Explanation) -> str:
     optional = ("retry_after_seconds", "reset_at", "current_tokens", "max_tokens", "provider", "model")
     rows += [(key, str(known[key])) for key in optional if known[key] is not None]
     lines += ["", *_pairs(rows), "", "Why"]
-    lines += [f"  {line}" for sentence in found.why for line in fold(terminal_safe(sentence), WIDTH - 2)]
+    lines += [line for sentence in found.why for line in indented(terminal_safe(sentence), WIDTH)]
     if found.matches:
         lines += ["", "Rules with evidence, in order"]
         table = [["", "  rule", "reason", "matched on", "held back by"]]

@@ -10,7 +10,7 @@ from analyzer.analysis.rules.alarms import AlarmChanges
 from analyzer.analysis.rules.churn import ChangedShare, Churn, Rejudged
 from analyzer.report.cells import count, counted, percent
 from analyzer.report.escape import one_line, terminal_safe
-from analyzer.report.terminal.monospace import columns, fit, fold
+from analyzer.report.terminal.monospace import columns, fit, fold, indented
 
 MAX_SHOWN = 10
 """Templates a list shows."""
@@ -80,7 +80,7 @@ def _changes(title: str, changes: tuple[Rejudged, ...], size: int) -> list[str]:
     for change in changes[:MAX_SHOWN]:
         what = f"{counted(change.events, 'error')}, {counted(change.sessions, 'session')}"
         said = f"{what}: {change.before} → {change.after}, by rule {change.rule}"
-        lines += [f"  {line}" for line in fold(terminal_safe(said), size - 2)]
+        lines += indented(terminal_safe(said), size)
         lines.append(fit(f"    {one_line(change.template)}", size))
         lines += [fit(f"      e.g. {one_line(text)}", size) for text in change.samples]
     if len(changes) > MAX_SHOWN:

@@ -10,7 +10,7 @@ from datetime import date
 from analyzer.analysis.rules.unknowns import UnknownGroup, Unknowns
 from analyzer.report.cells import count, counted, minute
 from analyzer.report.escape import one_line
-from analyzer.report.terminal.monospace import columns, fit, fold
+from analyzer.report.terminal.monospace import columns, fit, fold, indented
 
 NARROWEST, WIDEST = 60, 200
 TREND_DAYS = 28
@@ -61,7 +61,7 @@ def _head(group: UnknownGroup, first: date, last: date) -> list[str]:
 
 
 def _body(group: UnknownGroup, size: int) -> list[str]:
-    lines = [f"  {line}" for line in fold(fit(one_line(group.template), 3 * (size - 2)), size - 2)]
+    lines = indented(fit(one_line(group.template), 3 * (size - 2)), size)
     samples = [one_line(text) for text in group.samples]
     lines += [fit(f"    e.g. {text}", size) for text in samples if text != one_line(group.template)]
     names = ", ".join(one_line(name) for name in group.caller_names)
