@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import date
 
+import click
 import pytest
 
 from analyzer.analysis.charts.findings import FORMS
@@ -14,6 +15,7 @@ from analyzer.analysis.kinds.behind import NOTHING
 from analyzer.analysis.kinds.table import KINDS, Kind, family_of, kind_of
 from analyzer.analysis.nightly.calibration import MEASURED_DAYS
 from analyzer.analysis.nightly.findings import RESOLUTIONS, SEVERITIES, Finding, Scope
+from analyzer.cli.commands.check import command as check
 from analyzer.report.overview_words import course
 from analyzer.store import views
 from tests import REPOSITORY
@@ -110,3 +112,10 @@ def test_days_are_those_that_the_pages_and_words_name() -> None:
     assert f"of the last {RECENT_DAYS} days differs from that of the {BASELINE_DAYS} days before" in check
     assert f"{MEASURED_DAYS} days, whole callers up to" in check
     assert f"{ACCEPT_DAYS // 7} weeks".replace("4", "four") in RESOLUTIONS["accepted"]
+
+
+def test_the_command_line_knows_every_severity() -> None:
+    """It names them itself, so that its help loads no analysis."""
+    (option,) = (each for each in check.params if each.name == "fail_on")
+    assert isinstance(option.type, click.Choice)
+    assert tuple(option.type.choices) == SEVERITIES

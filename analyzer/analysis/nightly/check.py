@@ -139,7 +139,7 @@ def _judged(seen: Observations, found: Sequence[Detection], before: Night | None
     if before is not None:
         for back in range(1, min(MAX_LEFT_OUT, (seen.night - before.day).days)):
             ended = incidents(found, traffic, seen.night - timedelta(days=back))
-            tonight += [one for one in ended if one.state == "resolved" and one.identity not in known]
+            tonight += [one for one in ended if not one.is_open and one.identity not in known]
             known.update(one.identity for one in ended)
     gone = "rejudged" if before is not None and before.ruleset == seen.ruleset else "explained"
     findings = carried_on(of_the_day(tonight, seen), before.findings if before else (), seen.night, gone)

@@ -46,7 +46,7 @@ def _told(one: Finding, behind: _Behind, places: Iterator[int]) -> Finding:
     return replace(
         one,
         explanation=sentence(one, samples),
-        advice="" if one.state == "resolved" else one.kind.advice,
+        advice=one.kind.advice if one.is_open else "",
         samples=samples,
         evidence=evidence,
         parts=tuple(_told(part, behind, places) for part in one.parts),

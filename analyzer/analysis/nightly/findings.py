@@ -119,6 +119,11 @@ class Finding(Shown):
         return kind_of(self.finding)
 
     @property
+    def is_open(self) -> bool:
+        """Whether it is not over."""
+        return self.state != "resolved"
+
+    @property
     def scope(self) -> Scope:
         """What it is about."""
         return Scope.of(self.latest)

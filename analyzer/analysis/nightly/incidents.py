@@ -129,7 +129,7 @@ def _is_part(one: Finding, head: Finding) -> bool:
     """Whether a rise of the share speaks for another finding of its caller: one that was there at the same time."""
     if not one.kind.part_of_rise:
         return False
-    if head.state == "resolved" and one.state != "resolved":
+    if not head.is_open and one.is_open:
         return False
     overlaps = one.resolved_on is None or one.resolved_on >= head.onset
     return overlaps and (head.resolved_on is None or one.opened_on <= head.resolved_on)
@@ -137,7 +137,7 @@ def _is_part(one: Finding, head: Finding) -> bool:
 
 def _gravity(one: Finding) -> tuple[object, ...]:
     return (
-        one.state == "resolved",
+        not one.is_open,
         -SEVERITIES.index(one.severity),
         STATES.index(one.state),
         -(one.latest.sessions or 0),

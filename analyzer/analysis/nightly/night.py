@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from analyzer.analysis.nightly.findings import SEVERITIES, Finding, at_least
+from analyzer.analysis.nightly.findings import SEVERITIES, STATES, Finding, at_least
 from analyzer.events.times import format_time, parse_time
 from analyzer.store.shown import ShownRows
 
@@ -51,7 +51,7 @@ class Night(ShownRows):
 
     def worst(self) -> str | None:
         """The highest severity among open findings; None without any."""
-        found = [one.severity for one in self.findings if one.state != "resolved"]
+        found = [one.severity for one in self.findings if one.is_open]
         return max(found, key=SEVERITIES.index, default=None)
 
     def fails(self, threshold: str) -> bool:
@@ -80,7 +80,7 @@ class Night(ShownRows):
     @property
     def headline(self) -> str:
         """The verdict in one line."""
-        parts = [f"{len(found)} {state}" for state in ("new", "ongoing", "resolved") if (found := self.of(state))]
+        parts = [f"{len(found)} {state}" for state in STATES if (found := self.of(state))]
         if not parts:
             return f"Nothing to report for {self.day}."
         kinds = "finding" if len(self.findings) == 1 else "findings"
@@ -172,13 +172,13 @@ def carried_on(
     `gone` is the resolution that says why. One that is known already is not new, even if late events moved its first
     day.
     """
-    open_ones = {one.identity: one for one in before if one.state != "resolved"}
+    open_ones = {one.identity: one for one in before if one.is_open}
     carried = []
     for one in findings:
         known = open_ones.pop(one.identity, None)
         if known is None:
             # Nights may have been left out: what no night has reported yet is new, and what none reported cannot end.
-            if one.state != "resolved":
+            if one.is_open:
                 carried.append(replace(one, state="new"))
             continue
         state = "ongoing" if one.state == "new" else one.state

@@ -77,9 +77,9 @@ def _turns(store: Store, night: Night) -> Iterator[tuple[str, dict[str, Any]]]:
     # What this very night took back when it was judged before, and shows now that still more has come.
     taken_back = set(frame.filter(resolution="rejudged", resolved_on=night.day)["finding_id"])
     for one in night.findings:
-        if one.state != "resolved" and (state(one.id) is None or one.id in taken_back):
+        if one.is_open and (state(one.id) is None or one.id in taken_back):
             yield "finding.opened", _payload(one)
-        elif one.state == "resolved" and state(one.id) == "open":
+        elif not one.is_open and state(one.id) == "open":
             yield "finding.resolved", _payload(one)
     former = recorded(store, night.day, night.timezone)
     still = {one.id for one in night.findings}

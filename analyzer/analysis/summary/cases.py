@@ -52,7 +52,7 @@ class Case(Shown):
     @property
     def is_open(self) -> bool:
         """Whether it had not ended on the window's last day."""
-        return self.finding.state != "resolved"
+        return self.finding.is_open
 
     def _shown(self) -> tuple[str, Mapping[str, str]]:
         counts = {name: f"{getattr(self, name).height:,}" for name in ("numbers", "sessions", "templates")}
