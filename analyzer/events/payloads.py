@@ -14,9 +14,9 @@ class ErrorClassified(TypedDict, total=False):
     caller: str
     """Who made the call that failed: a hook, a probe, an agent."""
     reason: str
-    """One of the eight."""
+    """One of the eight reasons."""
     detail: str | None
-    """The finer cause."""
+    """The finer cause within the reason, such as `usage_limit`."""
     retryable: bool
     action: str
     """`retry`, `wait_then_retry`, `compress_then_retry`, `surface` or `record`: what the recovery table advises."""

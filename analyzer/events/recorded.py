@@ -35,7 +35,7 @@ class Recorded:
     event: Event
     """All but its payload, which is empty here."""
     payload: bytes
-    """A JSON object."""
+    """The payload, cleaned, as a JSON object."""
     truncated: bool = False
     """Whether it was too long for a line, and only the short texts of its payload are left."""
 

@@ -76,7 +76,7 @@ _HOMES = {
     }.items()
     for name in names.split()
 }
-"""Where each name stands."""
+"""The module of each public name."""
 
 __all__ = [
     "PROFILES", "AgentPool", "Attempts", "Backoff", "Checkpoint", "Clock", "CommandSummarizer", "Compression",

@@ -21,7 +21,7 @@ Reader = Callable[["_Walk", object, int], None]
 
 
 class _Walk:
-    """One walk over one body: the draft it fills, and how many values it may still look at."""
+    """Reads one body into a draft; `left` is how many values it may still look at."""
 
     __slots__ = ("draft", "left")
 
@@ -30,7 +30,7 @@ class _Walk:
         self.left = MAX_VALUES
 
     def value(self, value: object, depth: int) -> None:
-        """Whatever stands where an error body stands."""
+        """Read a value of any type that stands in the place of an error body."""
         self.left -= 1
         if depth <= 0 or self.left <= 0 or value is None:
             return
@@ -47,7 +47,7 @@ class _Walk:
                 self.draft.add_text(short_text(value))
 
     def mapping(self, body: Mapping[object, object], depth: int) -> None:
-        """An object: its own names first, then what is nested in it, so that the innermost name stays."""
+        """Read an object: its own names first, then nested ones, so that the innermost name stays."""
         nested: list[tuple[Reader, object]] = []
         known = False
         for key, value in islice(body.items(), 100):
@@ -70,13 +70,16 @@ class _Walk:
             self.leaves(body, depth - 1)
 
     def leaves(self, body: Mapping[object, object], depth: int) -> None:
-        """An object without any known key: every text in it may be the message."""
+        """Read an object without any known key: every text in it may be the message."""
         for value in islice(body.values(), 20):
             if isinstance(value, (str, bytes, Mapping, list)):
                 self.value(value, depth)
 
     def text(self, text: str, depth: int) -> None:
-        """A text; JSON, a repr or a page inside it is opened and replaced by what it says."""
+        """Read a text.
+
+        JSON, a Python repr or an HTML page inside it is read as a body, and replaced by what it says.
+        """
         if depth > 0 and ("{" in text or "[" in text):
             text = self.opened(text, depth)
         if "<" in text:
@@ -84,7 +87,7 @@ class _Walk:
         self.draft.add_text(text)
 
     def opened(self, text: str, depth: int) -> str:
-        """The text around an embedded body; the body itself is read into the draft."""
+        """Read the bodies embedded in a text into the draft; returns the text around them."""
         for start in openings(text):
             found = decode(text, start)
             if found is None:
@@ -214,7 +217,7 @@ def _text(walk: _Walk, value: object, depth: int) -> None:
 
 
 def _reason(walk: _Walk, value: object, depth: int) -> None:
-    """Google's ErrorInfo puts a name here, others a sentence."""
+    """Read `reason`, which is a name in Google's ErrorInfo and a sentence elsewhere."""
     if isinstance(value, str) and "_" in value and " " not in value.strip():
         walk.draft.take_code(value)
     else:
@@ -222,7 +225,7 @@ def _reason(walk: _Walk, value: object, depth: int) -> None:
 
 
 def _error(walk: _Walk, value: object, depth: int) -> None:
-    """An object, a sentence or a bare name."""
+    """Read `error`, which is an object, a sentence or a bare name."""
     if isinstance(value, str):
         if " " not in value.strip() and "_" in value:
             walk.draft.take_code(value)
@@ -232,7 +235,7 @@ def _error(walk: _Walk, value: object, depth: int) -> None:
 
 
 def _details(walk: _Walk, value: object, depth: int) -> None:
-    """Details hold names only where they say so themselves (`@type`); else they are complaints about fields."""
+    """Read `details`. Only entries with an `@type` hold names; others are complaints about fields."""
     if not isinstance(value, (list, tuple)):
         walk.value(value, depth)
         return

@@ -57,7 +57,7 @@ def _regex(pattern: bytes) -> Any:
 
 
 class Draft:
-    """Evidence on its way to become `Facts`. Values of the wrong type are dropped."""
+    """Collects evidence and makes `Facts` of it. Values of the wrong type are dropped."""
 
     __slots__ = (
         "cause",
@@ -99,7 +99,10 @@ class Draft:
         self.cause: Facts | None = None
 
     def take_status(self, value: object) -> None:
-        """An HTTP status as number or text; a name such as UNAVAILABLE is a type. The outermost number stays."""
+        """Take an HTTP status, as number or text.
+
+        A name such as UNAVAILABLE is taken as a type. The outermost number stays.
+        """
         number = integer(value)
         if number is not None:
             if self.status is None and 100 <= number <= 999:
@@ -108,7 +111,7 @@ class Draft:
             self.take_type(value)
 
     def take_code(self, value: object) -> None:
-        """A machine code; a number that reads as an HTTP status is one. The innermost name stays."""
+        """Take a machine code. A number in the range of HTTP statuses is taken as one. The innermost name stays."""
         number = integer(value)
         if number is not None:
             if 100 <= number <= 599:
@@ -125,7 +128,7 @@ class Draft:
             self.add_text(value)
 
     def take_type(self, value: object) -> None:
-        """An error type; names of envelopes say nothing. The innermost name stays."""
+        """Take an error type. Names of envelopes, such as `error`, are dropped. The innermost name stays."""
         name = _as_name(value)
         if name is not None:
             self.type = name
@@ -140,7 +143,7 @@ class Draft:
             self.failure_reason = name
 
     def add_text(self, text: str) -> None:
-        """A text that speaks of the error; one that is part of another adds nothing."""
+        """Take a text about the error. One that is part of a text already taken adds nothing."""
         text = text.strip()
         if not text or len(self.texts) >= _MAX_TEXTS or any(text in known for known in self.texts):
             return
@@ -148,7 +151,7 @@ class Draft:
         self.texts.append(text)
 
     def add_hint(self, name: str, value: object) -> None:
-        """A number or a moment that a body states under a telling key, such as `retryDelay`."""
+        """Take a number or a moment that a body has under a known key, such as `retryDelay`."""
         if isinstance(value, bool) or not isinstance(value, (int, float, str)) or len(self.hints) >= 12:
             return
         if isinstance(value, float) and not math.isfinite(value):
@@ -158,7 +161,7 @@ class Draft:
             self.hints.setdefault(name, text)
 
     def take_headers(self, value: object) -> None:
-        """Headers as a mapping or as pairs, in any case; only those about retries, resets and request ids stay."""
+        """Take headers, a mapping or pairs, in any case. Only those about retries, resets and request ids stay."""
         for name, text in _header_pairs(value):
             if _kept(name):
                 if self.headers is None:
@@ -167,7 +170,7 @@ class Draft:
                     self.headers.setdefault(name, text)
 
     def finish(self) -> Facts:
-        """The facts, normalised, redacted and capped."""
+        """Make the facts: normalised, redacted and capped."""
         texts = self.texts
         if self.hints:
             texts = [*texts, *(f"{name}: {value}" for name, value in self.hints.items())]
@@ -196,7 +199,7 @@ class Draft:
 
 
 def short_text(value: object) -> str:
-    """A number or a string as text; numbers of absurd length as nothing."""
+    """A number or a text as text; None for anything else and for numbers of absurd length."""
     if isinstance(value, str):
         return value.strip()
     try:
@@ -206,7 +209,7 @@ def short_text(value: object) -> str:
 
 
 def integer(value: object) -> int | None:
-    """An int out of an int, a whole float or decimal text of sane length; bool is none."""
+    """The integer in an int, a whole float or a decimal text of sane length; None for a bool and anything else."""
     if type(value) is int:
         return value if -(10**15) < value < 10**15 else None
     if isinstance(value, bool):
@@ -223,7 +226,7 @@ def integer(value: object) -> int | None:
 
 
 def plain(value: object) -> str | None:
-    """Text of a str or of bytes; anything else is none."""
+    """The text of a str or of bytes; None for anything else."""
     if isinstance(value, str):
         return value
     if isinstance(value, (bytes, bytearray)):

@@ -1,4 +1,4 @@
-"""What is embedded in a text: JSON values, Python literals, HTML pages.
+"""Finds what is embedded in a text: JSON values, Python literals, HTML pages.
 
 Invariant: linear in the text; a text that only looks like one of them stays as it is.
 """
@@ -39,14 +39,14 @@ def _patterns() -> _Patterns:
 
 
 def openings(text: str) -> Iterator[int]:
-    """Where a JSON value or a repr may begin; the first few places only."""
+    """The first few places in a text at which a JSON value or a Python repr may begin."""
     raw = text.encode("utf-8", "replace")
     for match in islice(_patterns().opening.finditer(raw), _MAX_TRIES):
         yield match.start() if len(raw) == len(text) else len(raw[: match.start()].decode("utf-8", "replace"))
 
 
 def page_text(text: str) -> str:
-    """Title, heading and first words of an HTML page instead of its source; other text as it is."""
+    """The title, heading and first words of a text that is an HTML page; any other text unchanged."""
     patterns = _patterns()
     raw = text.encode("utf-8", "replace")
     page = patterns.page.search(raw)
@@ -63,7 +63,7 @@ def page_text(text: str) -> str:
 
 
 def decode(text: str, start: int) -> tuple[object, int] | None:
-    """The JSON value or the Python literal that starts there, and where it ends."""
+    """The JSON value or Python literal that begins at a place, and the place where it ends."""
     if len(text) - start > _MAX_JSON_CHARS:
         return None
     try:

@@ -1,4 +1,4 @@
-"""What a stream ends with, and whether these are the command's own words or somebody's that it quotes.
+"""Finds what a stream ends with, and tells the command's own words from words that it quotes.
 
 Invariant: what an agent reads, echoes or writes about is followed by more of its work; only what ended it stands last.
 """
@@ -37,14 +37,14 @@ _LABEL = re.compile(r"(?ai)[\w. -]{0,40}(?:error|exception|fatal|failed|failure)
 
 
 def last_line(text: str) -> str:
-    """The last line that says something: blank lines, borders and farewells aside. Empty where there is none."""
+    """The last line of a stream, blank lines, borders and farewells left out; empty where there is none."""
     lines = text.splitlines()
     place = _place(lines)
     return lines[place].strip() if place >= 0 else ""
 
 
 def last_words(text: str) -> str:
-    """The same where the command says it itself; empty where it quotes it.
+    """The last line of a stream where it is the command's own; empty where the command quotes it.
 
     Quoted is what stands in a block of code, behind a mark of quoting or far to the right, and what a line before it
     introduces: a sentence that ends in a colon, a role, a shell's prompt, a call of a tool.

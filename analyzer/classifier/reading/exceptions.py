@@ -68,7 +68,9 @@ def _read(error: object, causes: int, seen: set[int]) -> Facts:
 
 
 def _read_class(draft: Draft, error: object) -> None:
-    """The class, the built-in family of a foreign class, and what built-in exceptions carry."""
+    """Read the class of an exception, the built-in class that it derives from, and the attributes of built-in
+    exceptions.
+    """
     cls = type(error)
     draft.exception_class = cls.__name__
     if issubclass(type(error), OSError):
@@ -117,7 +119,7 @@ def _read_texts(draft: Draft, error: object) -> None:
 
 
 def _read_response(draft: Draft, response: object) -> None:
-    """An HTTP response object, or botocore's parsed dict. Only a body that is already in memory is read."""
+    """Read an HTTP response object, or botocore's parsed dict. Only a body that is already in memory is read."""
     if response is None or callable(response):
         return
     if isinstance(response, Mapping):
@@ -134,7 +136,7 @@ def _read_response(draft: Draft, response: object) -> None:
 
 
 def _read_error_data(draft: Draft, data: object) -> None:
-    """The error object inside an exception, as MCP's `McpError.error` is one: code, message, data."""
+    """Read the error object inside an exception, such as MCP's `McpError.error`: code, message, data."""
     code = _attribute(data, "code")
     if code is not None and not callable(code):
         draft.take_code(code)
@@ -164,7 +166,7 @@ def _address_error(number: int) -> str | None:
 
 
 def _read_grpc(draft: Draft, error: object) -> None:
-    """gRPC keeps status and text behind two methods that only return what they hold."""
+    """Read status and text of a gRPC error, which are behind two methods that do nothing else."""
     for method, take in (
         ("code", draft.take_type),
         ("details", lambda text: read_text(draft, redact(str(text or "")))),

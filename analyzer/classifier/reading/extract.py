@@ -45,7 +45,7 @@ def _is_small(error: dict[object, object]) -> bool:
 
 @lru_cache(maxsize=1_024)
 def _extract_flat(items: tuple[tuple[object, object], ...]) -> Facts:
-    """The same errors come again and again; a flat object need not be read twice."""
+    """Read a flat object, and keep the result: the same errors come again and again."""
     return _extract(dict(items), MAX_CAUSES)
 
 
@@ -68,7 +68,7 @@ def _extract(error: object, causes: int) -> Facts:
 
 
 def _read_mapping(draft: Draft, error: Mapping[object, object], causes: int) -> None:
-    """An object as `analyzer classify -` reads it: what only a caller states is taken here, the rest is a body."""
+    """Read an object as `analyzer classify -` does: first the keys that only a caller gives, the rest as a body."""
     rest: dict[object, object] = {}
     for key, value in error.items():
         if value is None:
@@ -105,7 +105,7 @@ def _cause(value: object, causes: int) -> Facts | None:
 
 
 def _nested_cause(body: Mapping[object, object], causes: int) -> Facts | None:
-    """A cause one level down, as in records that hold the whole error object under `error`."""
+    """The cause that an object under `error` holds, in records with the whole error object there."""
     inner = body.get("error")
     if isinstance(inner, Mapping):
         for key in ("cause", "connection"):

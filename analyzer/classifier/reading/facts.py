@@ -52,7 +52,7 @@ class Facts:
     """What this error was raised from."""
 
     def to_dict(self) -> dict[str, object]:
-        """JSON-ready; fields that are None are left out."""
+        """The facts ready for JSON, without fields that are None."""
         out: dict[str, object] = {}
         for name in _NAMES:
             value = getattr(self, name)
@@ -67,7 +67,7 @@ class Facts:
 
     @classmethod
     def from_dict(cls, d: Mapping[str, object]) -> Facts:
-        """Facts out of a stored object; values of the wrong type count as missing, nothing raises."""
+        """Make facts of a stored object. Values of the wrong type count as missing; nothing raises."""
         return _from_dict(d, _MAX_STORED_CAUSES) or cls()
 
 

@@ -1,4 +1,4 @@
-"""When to come back: durations and moments out of headers and texts.
+"""Reads when to come back: durations and moments in headers and texts.
 
 Invariant: nothing here looks at a clock. A duration stays a duration; a wall-clock text becomes a moment only against
 the event's own time.
@@ -54,7 +54,7 @@ _FACTORS = {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "秒": 1.0, "分":
 
 
 class TimeOfDay(NamedTuple):
-    """A time as clocks of a zone show it, with or without its day."""
+    """A time of day in a zone, with or without a date."""
 
     month: int | None
     day: int | None
@@ -90,7 +90,7 @@ def _compiled() -> _Compiled:
 
 
 def read(levels: Sequence[Facts], *, limited: bool) -> Reset:
-    """What an error and its causes say; headers come before texts.
+    """When to come back, as an error and its causes say; headers count before texts.
 
     Reset headers of rate limits stand on successful answers too, so they count only where a limit was hit (`limited`).
     """
@@ -130,7 +130,7 @@ def from_text(text: bytes) -> Reset:
 
 
 def resolve(clock: TimeOfDay, at: datetime) -> datetime | None:
-    """The next time after `at` that clocks of the zone show this; None where the zone or the day does not exist."""
+    """The first moment after `at` with this time of day; None where the zone or the date does not exist."""
     aware = at if at.tzinfo is not None else at.replace(tzinfo=UTC)
     zone = _zone(clock.zone, aware)
     if zone is None:

@@ -98,7 +98,7 @@ class _Compiled(NamedTuple):
 
 @dataclass(slots=True)
 class _Count:
-    """A number of the text, and what the words beside it make of it."""
+    """A number in a text, with the role that the words beside it give it."""
 
     value: int
     before: bytes
@@ -169,7 +169,7 @@ def _stands_alone(text: bytes, start: int, end: int) -> bool:
 
 
 def _judge(count: _Count) -> None:
-    """The role that the words before the number give it, else those behind it."""
+    """Give a number the role that the words before it name, else the words behind it."""
     role, strength = _from_before(_words(count.before))
     after = _words(count.after)
     if after[:1] and after[0] in _UNITS:
@@ -185,7 +185,7 @@ def _judge(count: _Count) -> None:
 
 
 def _from_before(words: list[str]) -> tuple[_Role | None, int]:
-    """Read from the number backwards, to the end of what is said of it."""
+    """The role that the words before a number name, read backwards from it."""
     weak: _Role | None = None
     holder = total = False
     for place, word in enumerate(reversed([each for each in words if each not in "([])"])):
@@ -210,7 +210,7 @@ def _from_before(words: list[str]) -> tuple[_Role | None, int]:
 
 
 def _from_behind(words: list[str]) -> _Role | None:
-    """Read from the number onwards, as far as that is still about it."""
+    """The role that the words behind a number name."""
     for word in words[:8]:
         if word in _ENDS or word in _TURNS or word in _COMPLAINTS:
             return None
@@ -221,7 +221,7 @@ def _from_behind(words: list[str]) -> _Role | None:
 
 
 def _compare(counts: list[_Count]) -> None:
-    """What a sign or a word between two numbers says of both: `a > b`, `a exceeds b`, `a of b`."""
+    """Give two numbers the roles that the sign or word between them names: `a > b`, `a exceeds b`, `a of b`."""
     compiled = _compiled()
     others = {count.value for count in counts if count.role is _Role.OTHER}
     for index in range(len(counts) - 1, 0, -1):

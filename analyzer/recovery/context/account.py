@@ -22,7 +22,7 @@ class Fitted:
     change: Compression | None
     """What was done; null where it could not be made to fit."""
     skipped: tuple[str, ...] = ()
-    """Why strategies were passed over."""
+    """The strategies that were skipped, each with why."""
     truncated: TruncateState = field(default_factory=TruncateState)
     """Which tool outputs were cut, and how far."""
     pruned_tokens: int = 0

@@ -32,7 +32,7 @@ class Attachment:
     """One attachment of a conversation."""
 
     message: int
-    """Position of its message."""
+    """Position of its message in the conversation, from 0."""
     number: int
     """Which of that message's attachments it is, from 0."""
     tokens: int

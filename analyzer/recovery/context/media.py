@@ -50,9 +50,9 @@ class Media:
     kind: str
     """`image`, `document`, `audio`, `video` or `file`."""
     name: str | None
-    """As whoever attached it called it."""
+    """The name that it was attached under."""
     media_type: str | None
-    """As `image/png`."""
+    """The media type, such as `image/png`."""
     tokens: int | None
     """As estimated; null where it is text, and weighs what its text does."""
 

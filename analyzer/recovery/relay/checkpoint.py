@@ -37,7 +37,7 @@ class Checkpoint:
     remaining_work: tuple[str, ...]
     """In the order in which it is to be done; never empty."""
     resume_instructions: str
-    """Never empty."""
+    """What the next instance should do first; never empty."""
 
     def render(self) -> str:
         """The checkpoint as a Markdown document."""

@@ -114,7 +114,7 @@ class Relay:
         self.checkpoint: Checkpoint | None = None
         """The newest one; a fresh instance gets this one alone."""
         self.path: Path | None = None
-        """Where it stands."""
+        """The file of the newest checkpoint."""
         self.skipped: str | None = None
         """Why the last hand-off was skipped."""
         self._folder = Path(folder)

@@ -48,7 +48,7 @@ class Preset:
     """The options under which one agent can do nothing but read."""
 
     command: str
-    """How it is asked without a person."""
+    """The command line that asks the agent without a person."""
     limits: tuple[SummarizerLimit, ...]
     temperature: bool = False
     """Whether temperature 0 is among the limits: most agents have no option for it."""

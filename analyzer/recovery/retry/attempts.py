@@ -26,7 +26,7 @@ class Attempt:
 
     def __init__(self, attempts: Attempts, number: int) -> None:
         self.number = number
-        """1-based."""
+        """The number of the try, from 1."""
         self._attempts = attempts
         self._cache_hit = False
 

@@ -32,9 +32,9 @@ class Chain:
     attempt: int = 0
     """1-based number of the try that is under way or has just ended; 0 before the first one."""
     waited_seconds: float = 0.0
-    """Between tries."""
+    """Seconds waited between tries."""
     reason: str = "unknown"
-    """Of the last failure."""
+    """The reason of the last failure."""
     begun: bool = False
     """Whether there is a chain: a failure was, or is about to be, tried again."""
     settled: bool = False

@@ -27,7 +27,7 @@ class Step:
     block_seconds: float | None = None
     """Wait until the guard says that the provider is ready, about so long; null where no limit is in the way."""
     delay_seconds: float = 0.0
-    """Then wait so long."""
+    """Seconds to wait after that."""
 
     @property
     def seconds(self) -> float:

@@ -35,7 +35,7 @@ class Ending:
     """How one start ended."""
 
     exit_code: int
-    """As a shell gives it."""
+    """The exit code as a shell gives it: 128 and the signal's number for a command that a signal ended."""
     observed: Observed
     timed_out: bool = False
     handed_off: bool = False

@@ -22,7 +22,7 @@ _VERSION = re.compile(rb'"claude_code_version": ?"([0-9][0-9A-Za-z.+-]{0,30})"')
 _TRIES = 8
 """Lines looked at in one piece for one that matters."""
 _SESSION_CHARS = 200
-"""A longer one is nobody's name."""
+"""The longest name that is taken for a session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +46,11 @@ class Observed:
     """The last result record; empty where there was none."""
     usage: TokenUsage = TokenUsage()
     stdout: str = ""
-    """The end of it, without records."""
+    """The end of stdout, without its JSON records."""
     stdout_end: str = ""
     """Of that, what stands behind the last record."""
     stderr: str = ""
-    """The end of it."""
+    """The end of stderr."""
 
 
 class Observer:

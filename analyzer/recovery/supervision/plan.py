@@ -34,9 +34,9 @@ class Limits:
     retries: int = 0
     """Tries after the first one, within what the recovery table allows."""
     timeout_seconds: float | None = None
-    """For each start."""
+    """Seconds that each start may take; None for no limit."""
     grace_seconds: float = 3.0
-    """From SIGTERM to SIGKILL."""
+    """Seconds from SIGTERM to SIGKILL."""
     max_wait_seconds: float = 60.0
     """The longest wait for a limit to reset; where one takes longer, there is none."""
 

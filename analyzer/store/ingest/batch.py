@@ -41,9 +41,9 @@ class Progress:
     native: bool = False
     """Whether its events are the truth themselves."""
     tally: Tally = field(default_factory=Tally)
-    """What is in the store."""
+    """The figures of what is in the store."""
     gained: Tally = field(default_factory=Tally)
-    """What was read since."""
+    """The figures of what was read since."""
     pending_bytes: int = 0
     retracted_bytes: int = 0
     """Length of a torn last line that is in quarantine and is read again."""

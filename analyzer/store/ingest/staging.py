@@ -109,7 +109,7 @@ class Heap:
     """Collects blocks of a few rows each, in the order of reading, and makes one frame of them."""
 
     rows: Rows = field(default_factory=Rows)
-    """Places as in the files."""
+    """The collected rows; their line numbers and offsets count from the start of the file."""
     _places: list[tuple[int, int, str, str]] = field(default_factory=list)
     """Source, bytes of the newline, format and path of each row."""
 

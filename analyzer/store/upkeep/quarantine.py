@@ -45,7 +45,7 @@ class QuarantineRetry:
     mended: int = 0
     """Of these the ones that can be read now, and have left quarantine."""
     events: int = 0
-    """New events out of them."""
+    """New events that were read out of these stretches."""
     remaining: int = 0
     """Stretches still in quarantine, those that could not be read again included."""
     gone: list[str] = field(default_factory=list)
@@ -53,7 +53,7 @@ class QuarantineRetry:
     pruned: int = 0
     """Of the new events those that are older than what the store keeps: they were left out."""
     unjudged: int = 0
-    """As of `analyzer ingest`."""
+    """Distinct facts that were not judged, as in the result of an ingest."""
 
     def to_dict(self) -> dict[str, Any]:
         """The contract's JSON."""
