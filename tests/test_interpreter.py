@@ -24,7 +24,7 @@ LINE = b'{"v":1,"id":"a","type":"t","timestamp":"2026-11-02T08:00:00Z","sessionI
 
 def judges(_: Path) -> bool:
     """The rules judge a fact in a process of their own."""
-    [[answer]] = judge_in_parallel([['{"status":429}']], None, default_ruleset().digest, 1)
+    [[answer]] = judge_in_parallel([['{"status":429}']], default_ruleset(), 1)
     return answer[0] == "rate_limited"
 
 
