@@ -29,7 +29,7 @@ from analyzer.recovery.limits import exhaustion
 from analyzer.recovery.process import streams
 from analyzer.recovery.relay import checkpoint, command, config, monitor
 from analyzer.redaction import engine
-from analyzer.report import rows
+from analyzer.report import FORMATS
 from analyzer.report.documents import night_prometheus as prometheus
 from analyzer.report.documents import night_webhook as webhook
 from analyzer.report.terminal import unknowns as terminal
@@ -109,7 +109,7 @@ STATED = {
         ),
     ),
     "how-to/sql.md": (
-        f"`--format` is {', '.join(f'`{name}`' for name in rows.FORMATS[:-1])} or `{rows.FORMATS[-1]}`",
+        f"`--format` is {', '.join(f'`{name}`' for name in FORMATS[:-1])} or `{FORMATS[-1]}`",
         f"at most {sql.DEFAULT_LIMIT:,} rows",
     ),
     "reference/json.md": (

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 DEFAULT_STORE = "analyzer.duckdb"
 DEFAULT_LOG = "telemetry"
-ROW_FORMATS = ("table", "json", "jsonl", "csv", "markdown", "parquet")
 
 
 class Seconds(click.FloatRange):

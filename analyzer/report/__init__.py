@@ -13,11 +13,12 @@ if TYPE_CHECKING:
     from analyzer.report.documents.overview_markdown import render_markdown
     from analyzer.report.escape import csv_cell, markdown_text, terminal_safe
     from analyzer.report.page.html import render_html
-    from analyzer.report.rows import FORMATS, render_rows
+    from analyzer.report.rows import render_rows
     from analyzer.report.terminal.overview import render_text
 
+FORMATS = ("table", "json", "jsonl", "csv", "markdown", "parquet")
+"""What the rows of a query can be written as."""
 _HOMES = {
-    "FORMATS": "analyzer.report.rows",
     "csv_cell": "analyzer.report.escape",
     "markdown_text": "analyzer.report.escape",
     "render_html": "analyzer.report.page.html",

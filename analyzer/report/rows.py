@@ -16,10 +16,10 @@ import polars as pl
 
 from analyzer.errors import AnalyzerError
 from analyzer.events.times import format_time
+from analyzer.report import FORMATS
 from analyzer.report.escape import csv_cell, json_text, jsonl_text, markdown_text, terminal_safe
 from analyzer.report.terminal.monospace import columns, fold, pad, width_of
 
-FORMATS = ("table", "json", "jsonl", "csv", "markdown", "parquet")
 _CUT = "There are more rows: the limit cut them off."
 _NARROWEST = 12
 """Cells that a folded column keeps."""

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import click
 
-from analyzer.cli.options import DEFAULT_STORE, ROW_FORMATS, result_options, store_option
+from analyzer.cli.options import DEFAULT_STORE, result_options, store_option
 from analyzer.cli.output import write, write_rows
 from analyzer.errors import USAGE, AnalyzerError
+from analyzer.report import FORMATS
 
 
 @click.command("quarantine")
 @click.argument("act", type=click.Choice(("list", "retry")), default="list", metavar="[list|retry]")
 @store_option()
-@result_options(*ROW_FORMATS)
+@result_options(*FORMATS)
 def command(act: str, store_path: str | None, row_format: str, output: str | None, quiet: bool) -> None:
     """List the lines that could not be read, by reason and file; or retry them.
 

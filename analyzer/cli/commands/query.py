@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import click
 
-from analyzer.cli.options import DEFAULT_STORE, ROW_FORMATS, chosen_window, result_options, store_option, window_options
+from analyzer.cli.options import DEFAULT_STORE, chosen_window, result_options, store_option, window_options
 from analyzer.cli.output import write, write_rows
 from analyzer.errors import AnalyzerError
+from analyzer.report import FORMATS
 
 
 @click.command("query")
@@ -18,7 +19,7 @@ from analyzer.errors import AnalyzerError
 @click.option("--sql", "show_sql", is_flag=True, help="Print the query's SQL instead of running it.")
 @store_option()
 @window_options
-@result_options(*ROW_FORMATS)
+@result_options(*FORMATS)
 def command(
     name: str | None,
     params: tuple[str, ...],

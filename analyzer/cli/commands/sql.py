@@ -7,8 +7,9 @@ import sys
 
 import click
 
-from analyzer.cli.options import DEFAULT_STORE, ROW_FORMATS, Seconds, result_options, store_option
+from analyzer.cli.options import DEFAULT_STORE, Seconds, result_options, store_option
 from analyzer.cli.output import copy, rows_width, tell_cut
+from analyzer.report import FORMATS
 
 DEFAULT_LIMIT = 10_000
 DEFAULT_SECONDS = 60.0
@@ -47,7 +48,7 @@ def _size(_: click.Context, __: click.Parameter, text: str) -> int:
     help=f"Memory for the query and its answer: 512MB, 2GB. Default {DEFAULT_MEMORY}.",
 )
 @store_option()
-@result_options(*ROW_FORMATS)
+@result_options(*FORMATS)
 def command(
     statement: str,
     limit: int,
