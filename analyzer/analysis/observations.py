@@ -63,6 +63,11 @@ class Observations:
         dated = {name: getattr(self, name).filter(pl.col("day") <= day) for name in _DATED}
         return replace(self, night=day, **dated, versions=self.versions.filter(pl.col("first_on") <= day))
 
+    def only(self, *names: str) -> Observations:
+        """The same with the rows of these frames alone: of a large fleet, each frame takes much room."""
+        others = {*_DATED, "versions"}.difference(names)
+        return replace(self, **{name: getattr(self, name).clear() for name in others})
+
 
 _DATED = ("counts", "templates", "groups", "relays", "chains")
 
@@ -90,46 +95,80 @@ def observe(store: Store, night: date, timezone: str = "UTC", ruleset: str | Non
 
 
 def counts_of(groups: pl.DataFrame) -> pl.DataFrame:
-    """The rows of `detection-counts`, out of those of `detection-groups`.
+    """The rows of `detection-counts`, out of those of `detection-groups` in the order of that query.
 
-    Asking the store instead costs a third more processor time a check, for another look at every error; verdicts that
-    no store holds are counted by this as well. A test holds the two together.
+    Equal rows stand together in it, so that numbers take the place of names. Asking the store instead costs a third
+    more processor time a check, for another look at every error; verdicts that no store holds are counted by this as
+    well. A test holds the two together.
     """
-    unknown, was_unknown = pl.col("unknown"), pl.col("was_unknown")
-    return (
-        groups.group_by("day", "caller", "session", "template")
-        .agg(
-            (pl.col("reason") == "unknown").any().alias("unknown"),
-            was_unknown.any(),
-            pl.col("events").sum(),
-            pl.col("events").filter(was_unknown).sum().alias("unknown_events"),
-            pl.col("events").filter(pl.col("reason") == "unknown").sum().alias("unknown_events_replayed"),
-            pl.col("events").filter(~pl.col("judged")).sum().alias("not_replayed"),
+    unknown, was_unknown, events = pl.col("reason") == "unknown", pl.col("was_unknown"), pl.col("events")
+    by_group = (
+        _numbered(groups)
+        .with_columns(
+            unknown=unknown,
+            unknown_events=events * was_unknown,
+            unknown_events_replayed=events * unknown,
+            not_replayed=events * ~pl.col("judged"),
         )
-        .group_by("day", "caller")
-        .agg(
-            pl.col("session").n_unique().cast(pl.Int64).alias("sessions"),
-            pl.len().cast(pl.Int64).alias("groups"),
-            pl.col("events").sum(),
-            pl.col("session").filter(was_unknown).n_unique().cast(pl.Int64).alias("unknown_sessions"),
-            was_unknown.sum().cast(pl.Int64).alias("unknown_groups"),
-            pl.col("unknown_events").sum(),
-            pl.col("session").filter(unknown).n_unique().cast(pl.Int64).alias("unknown_sessions_replayed"),
-            unknown.sum().cast(pl.Int64).alias("unknown_groups_replayed"),
-            pl.col("unknown_events_replayed", "not_replayed").sum(),
-        )
-        .sort("day", "caller")
+        .group_by("group", maintain_order=True)
+        .agg(pl.first("row", "session"), pl.any("unknown", "was_unknown"), pl.sum("events", *_EVENTS))
     )
+    by_session = by_group.group_by("session", maintain_order=True).agg(
+        pl.first("row"),
+        pl.len().cast(pl.Int64).alias("groups"),
+        pl.col("was_unknown").sum().cast(pl.Int64).alias("unknown_groups"),
+        pl.col("unknown").sum().cast(pl.Int64).alias("unknown_groups_replayed"),
+        pl.sum("events", *_EVENTS),
+    )
+    by_row = by_session.group_by("row", maintain_order=True).agg(
+        pl.len().cast(pl.Int64).alias("sessions"),
+        pl.sum("groups", "events"),
+        (pl.col("unknown_groups") > 0).sum().cast(pl.Int64).alias("unknown_sessions"),
+        pl.sum("unknown_groups", "unknown_events"),
+        (pl.col("unknown_groups_replayed") > 0).sum().cast(pl.Int64).alias("unknown_sessions_replayed"),
+        pl.sum("unknown_groups_replayed", "unknown_events_replayed", "not_replayed"),
+    )
+    return pl.concat([_names(groups), by_row.drop("row")], how="horizontal")
+
+
+_EVENTS = ("unknown_events", "unknown_events_replayed", "not_replayed")
 
 
 def templates_of(groups: pl.DataFrame) -> pl.DataFrame:
-    """The rows of `detection-templates`, by the same way."""
+    """The rows of `detection-templates`, out of the same in the same order."""
+    names = _names(groups).with_row_index("row")
     return (
-        groups.filter(pl.col("reason") == "unknown")
-        .group_by("day", "caller", "template")
+        _numbered(groups)
+        .filter(pl.col("reason") == "unknown")
+        .group_by("row", "template")
         .agg(pl.col("session").n_unique().cast(pl.Int64).alias("sessions"), pl.col("events").sum())
-        .sort("day", "caller", "template")
+        .sort("row", "template")
+        .join(names, on="row", maintain_order="left")
+        .select("day", "caller", "template", "sessions", "events")
     )
+
+
+def _numbered(groups: pl.DataFrame) -> pl.DataFrame:
+    """The groups with the number of their pair of day and caller, of its session and of its template, from 0."""
+    row = _begins("day") | _begins("caller")
+    session = row | _begins("session")
+    group = session | _begins("template")
+    numbers = (begins.cum_sum().cast(pl.UInt32) - 1 for begins in (row, session, group))
+    return groups.select(
+        *(number.alias(name) for name, number in zip(("row", "session", "group"), numbers, strict=True)),
+        *("template", "reason", "was_unknown", "judged", "events"),
+    )
+
+
+def _names(groups: pl.DataFrame) -> pl.DataFrame:
+    """Each pair of day and caller, in order."""
+    return groups.select("day", "caller").filter(_begins("day") | _begins("caller"))
+
+
+def _begins(name: str) -> pl.Expr:
+    """Whether a row has another value than the one before it; the first one has."""
+    other = pl.col(name).ne_missing(pl.col(name).shift())
+    return pl.when(pl.int_range(pl.len()) == 0).then(True).otherwise(other)
 
 
 def exposed(seen: Observations) -> pl.DataFrame:
@@ -140,8 +179,12 @@ def exposed(seen: Observations) -> pl.DataFrame:
     """
     steps = seen.relays.select("caller", "step").unique()
     at_work = (
-        pl.concat([frame.select("day", "caller", "session") for frame in (seen.relays, seen.groups)])
-        .join(steps, on="caller", how="semi")
+        pl.concat(
+            [
+                frame.select("day", "caller", "session").join(steps, on="caller", how="semi")
+                for frame in (seen.relays, seen.groups)
+            ]
+        )
         .group_by("day", "caller")
         .agg(pl.col("session").n_unique().alias("all"))
     )

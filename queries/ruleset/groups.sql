@@ -11,15 +11,13 @@
 -- column reason VARCHAR: under the ruleset, or as recorded where it could not judge
 -- column rule VARCHAR: the rule that matched
 -- column old_reason VARCHAR: the recorded reason
--- column message VARCHAR: the latest text of it, redacted and capped
 select
   if($split is null or occurred_at >= $split, 'after', 'before') as period,
   session,
   template,
   reason,
   rule,
-  recorded_reason as old_reason,
-  arg_max(message, (occurred_at, event_id)) as message
+  recorded_reason as old_reason
 from errors_under($ruleset)
 where counted
   and ($since is null or occurred_at >= $since)

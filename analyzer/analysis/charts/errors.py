@@ -71,6 +71,7 @@ def errors_timeline_chart(given: Table | pl.DataFrame) -> go.Figure:
 def outcomes_chart(given: Table | pl.DataFrame) -> go.Figure:
     """Errors by reason, split by what became of them, callers added up; of `errors-by-reason-caller-outcome`."""
     rows = rows_of(given, "errors-by-reason-caller-outcome", "reason", "outcome", "errors")
+    rows = rows.group_by("reason", "outcome").agg(pl.col("errors").sum())
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for row in rows.iter_rows(named=True):
         outcome = row["outcome"] if row["outcome"] in _OUTCOME_STYLES else OTHER

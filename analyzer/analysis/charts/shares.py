@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 MAX_SPIKING = 6
 """Callers drawn in colour."""
 MAX_OTHERS = 40
-"""Callers drawn in grey."""
+"""Callers drawn in grey, those with the most errors on one day."""
 _SPIKING = ("#d55e00", "#1a80c4", "#009e73", "#b8488a", "#b8860b", "#56b4e9")
 _SYMBOLS = ("diamond", "square", "triangle-up", "star", "cross", "hexagon")
 
@@ -31,16 +31,21 @@ def unknown_share_chart(given: Spikes | Table | pl.DataFrame) -> go.Figure:
     """
     judged = None if isinstance(given, Table | pl.DataFrame) else given
     share = given if isinstance(given, Table | pl.DataFrame) else given.share
-    series: dict[str, list[dict[str, Any]]] = defaultdict(list)
     needed = ("day", "caller", "errors", "unknown_errors", "unknown_share")
-    for row in rows_of(share, "unknown-share", *needed).iter_rows(named=True):
+    frame = rows_of(share, "unknown-share", *needed)
+    days = frame["day"].unique().to_list()
+    # Very many callers may have errors: those that are drawn alone are ranked and become rows of Python.
+    risers = judged.callers if judged else ()
+    known = set(frame.filter(pl.col("caller").is_in(list(risers)))["caller"])
+    spiking = [caller for caller in risers if caller in known]
+    others = frame.filter(~pl.col("caller").is_in(spiking))
+    busiest = others.top_k(MAX_OTHERS * len(days), by=["errors", "caller"], reverse=[False, True])
+    ranked = busiest.sort(["errors", "caller"], descending=[True, False])["caller"].unique(maintain_order=True)
+    drawn, grey = spiking[:MAX_SPIKING], ranked.head(MAX_OTHERS).to_list()
+    quiet = frame["caller"].n_unique() - len(spiking)
+    series: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for row in frame.filter(pl.col("caller").is_in([*drawn, *grey])).iter_rows(named=True):
         series[row["caller"]].append(row)
-    spiking = [caller for caller in judged.callers if caller in series] if judged else []
-    others = sorted(
-        series.keys() - set(spiking), key=lambda caller: (-sum(row["errors"] for row in series[caller]), caller)
-    )
-    drawn, grey = spiking[:MAX_SPIKING], others[:MAX_OTHERS]
-    days = [row["day"] for rows in series.values() for row in rows]
     figure = go.Figure()
     for place, caller in enumerate(grey):
         figure.add_trace(_share_line(series[caller], caller, GREY, 1, name="callers without a rise", shown=not place))
@@ -58,8 +63,8 @@ def unknown_share_chart(given: Spikes | Table | pl.DataFrame) -> go.Figure:
     notes = []
     if len(spiking) > len(drawn):
         notes.append(f"{len(drawn)} of {len(spiking)} callers with a rise")
-    if len(others) > len(grey):
-        notes.append(f"{len(grey)} of {len(others)} without one are drawn")
+    if quiet > len(grey):
+        notes.append(f"{len(grey)} of {quiet} without one are drawn")
     finish(figure, "Unknown share of errors by day and caller", "; ".join(notes), "", "unknown share (%)")
     day_axis(figure, days)
     figure.update_yaxes(range=[0, 1.12], tickvals=[0, 0.25, 0.5, 0.75, 1], tickformat=".0%", zeroline=True)

@@ -28,9 +28,9 @@ class Flip:
 def causes(errors: pl.DataFrame, *, day: date, caller: str | None = None, alpha: float = 0.001) -> pl.DataFrame:
     """Findings `traffic_changed`, `classifier_changed` and `wording_changed`, each with its own evidence.
 
-    `errors`: one row a (session, template): `period` (`before` or `after`), `session`, `template`, `reason` and
-    `rule` (null where none matched) under today's ruleset, `old_reason` under the one it was first judged with
-    (null: not known). Where one period has no error, nothing is found.
+    `errors`: distinct rows in any order, one a (session, template) and verdict: `period` (`before` or `after`),
+    `session`, `template`, `reason` and `rule` (null where none matched) under today's ruleset, `old_reason` under the
+    one it was first judged with (null: not known). Where one period has no error, nothing is found.
 
     classifier: the same facts got other verdicts (`scope` is `old → new`, `observed` the share of groups that flipped).
     traffic: judged by one and the same ruleset, the mix of reasons differs (session test of `reason_test`).
@@ -39,9 +39,13 @@ def causes(errors: pl.DataFrame, *, day: date, caller: str | None = None, alpha:
     """
     if errors["period"].n_unique() < 2:
         return frame([])
-    distinct = errors.select(_COLUMNS).unique().sort(_COLUMNS, nulls_last=True)
-    found = [*_classifier(distinct, day, caller), *_traffic(distinct, day, caller, alpha)]
-    return frame([*found, *_wording(distinct, day, caller, alpha)])
+    found = [*_classifier(errors, day, caller), *_traffic(errors, day, caller, alpha)]
+    return frame([*found, *_wording(errors, day, caller, alpha)])
+
+
+def distinct(errors: pl.DataFrame) -> pl.DataFrame:
+    """The rows that `causes` takes, out of rows that repeat them, by day for instance."""
+    return errors.select(_COLUMNS).unique()
 
 
 def flips(errors: pl.DataFrame) -> tuple[Flip, ...]:

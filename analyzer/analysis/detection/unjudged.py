@@ -17,10 +17,12 @@ def unjudged(counts: pl.DataFrame, settings: Settings = DEFAULT) -> list[tuple[d
     `counts` as for `detect`. A baseline is made of 10 sessions of the caller's own in the days of one, or of a fleet of
     three callers that had any.
     """
+    busy = counts.filter(pl.col("unknown_sessions_replayed") >= settings.min_sessions).sort("day", "caller")
+    if busy.is_empty():
+        return []
     sessions: dict[str, dict[date, int]] = {}
     for day, caller, number in counts.select("day", "caller", "sessions").iter_rows():
         sessions.setdefault(caller, {})[day] = number
-    busy = counts.filter(pl.col("unknown_sessions_replayed") >= settings.min_sessions).sort("day", "caller")
     return [
         (day, caller)
         for day, caller in busy.select("day", "caller").iter_rows()

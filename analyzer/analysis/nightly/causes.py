@@ -8,6 +8,7 @@ from dataclasses import replace
 import polars as pl
 
 from analyzer.analysis.detection import Detection, causes, flips
+from analyzer.analysis.detection.causes import distinct
 from analyzer.analysis.detection.detection import detections_in
 from analyzer.analysis.kinds.table import KINDS
 from analyzer.analysis.nightly.findings import Finding, Identity, Scope, finding_id
@@ -30,7 +31,7 @@ def _causes(seen: Observations, head: Finding) -> list[Finding]:
     rows = _sampled(seen.around(head.onset, seen.night, head.scope.caller))
     found = [
         one
-        for one in detections_in(causes(rows, day=seen.night, caller=head.scope.caller))
+        for one in detections_in(causes(distinct(rows), day=seen.night, caller=head.scope.caller))
         if one.finding != "classifier_changed" or _is_recent(rows, one.scope)
     ]
     # A new unknown text is a finding of its own kind already.

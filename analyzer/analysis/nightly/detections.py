@@ -25,10 +25,10 @@ FALSE_DISCOVERY_RATE = 0.01
 def detections(seen: Observations, settings: Settings | None = None) -> list[Detection]:
     """Everything that any test has to say of any day, in the order of the days."""
     shares = detections_in(detect(seen.counts, seen.templates, settings or Settings()))
-    mixes = _corrected(mix_changes(seen.groups), _tested(seen.groups, "caller"))
+    mixes = _corrected(mix_changes(seen.groups), _tested(seen.counts, "caller"))
     found = [
         *shares,
-        *_bursts(seen.groups),
+        *_bursts(seen),
         *_beside(mixes, shares),
         *_corrected(detections_in(relay_frequency(exposed(seen))), _tested(seen.relays, "caller", "step")),
         *_corrected(retry_changes(seen.chains), _tested(seen.chains, "caller", "reason")),
@@ -43,10 +43,12 @@ def _beside(mixes: Iterable[Detection], shares: Iterable[Detection]) -> Iterable
     return (one for one in mixes if not any((one.caller, one.day - back) in rises for back in week))
 
 
-def _bursts(groups: pl.DataFrame) -> Iterable[Detection]:
+def _bursts(seen: Observations) -> Iterable[Detection]:
     """The longest burst of each message a day: a message that many sessions repeat is told once."""
-    repeats = groups.group_by("day", "caller", "session", "template").agg(pl.col("events").sum())
-    # Others are looked at for what is usual of the same caller alone.
+    names = ("day", "caller", "session", "template")
+    # Most callers have too few errors for any; the others are looked at for what is usual of the same caller alone.
+    enough = seen.counts.filter(pl.col("events") >= MIN_REPEATS).select("caller").unique()
+    repeats = seen.groups.join(enough, on="caller", how="semi").group_by(names).agg(pl.col("events").sum())
     loud = repeats.filter(pl.col("events") >= MIN_REPEATS).select("caller").unique()
     longest: dict[tuple[date, str | None, str | None], Detection] = {}
     more: dict[tuple[date, str | None, str | None], int] = {}

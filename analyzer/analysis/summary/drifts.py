@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from datetime import date, timedelta
 
 import polars as pl
 
 from analyzer.analysis.detection import causes
+from analyzer.analysis.detection.causes import distinct
 from analyzer.analysis.detection.detection import Detection, detections_in
 from analyzer.analysis.detection.settings import BASELINE_DAYS, RECENT_DAYS
 from analyzer.analysis.observations import Observations, end_of, start_of
@@ -77,19 +79,16 @@ def drifts(store: Store, seen: Observations, first: date, last: date | None, win
 
 def caller_drifts(seen: Observations, split: date, until: date, caller: str | None) -> list[Detection]:
     """Detections of `causes`: what tells a caller's days from `split` to `until` from the baseline before them."""
-    return detections_in(causes(seen.around(split, until, caller), day=until, caller=caller))
+    return detections_in(causes(distinct(seen.around(split, until, caller)), day=until, caller=caller))
 
 
 def _of_fleet(store: Store, seen: Observations, split: date, until: date) -> tuple[Drift, ...]:
-    rows = store.query(
-        "ruleset-groups",
-        since=start_of(_first(split), seen.timezone),
-        split=start_of(split, seen.timezone),
-        until=end_of(until, seen.timezone),
-        ruleset=seen.ruleset,
-    )
-    messages = dict(rows.select("template", "message").iter_rows())
+    span = {"since": start_of(_first(split), seen.timezone), "until": end_of(until, seen.timezone)}
+    rows = store.query("ruleset-groups", **span, split=start_of(split, seen.timezone), ruleset=seen.ruleset)
     found = detections_in(causes(rows, day=until, caller=None))
+    templates = sorted({one.template for one in found if one.template is not None})
+    texts = store.query("detection-messages", **span, templates=json.dumps(templates))
+    messages = dict(texts.select("template", "message").iter_rows())
     return tuple(Drift.of(one, messages.get(one.template)) for one in found)
 
 

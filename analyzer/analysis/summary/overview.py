@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any
 
@@ -13,7 +13,7 @@ from analyzer.analysis.nightly.findings import Finding
 from analyzer.analysis.summary.cases import Case
 from analyzer.analysis.summary.drifts import Drifts, drifts
 from analyzer.analysis.summary.spikes import Spikes, spikes_of
-from analyzer.analysis.summary.window_findings import judge_under
+from analyzer.analysis.summary.window_findings import Judged, judge_under
 from analyzer.analysis.tables import Table, json_ready, json_rows, json_value, table
 from analyzer.analysis.window import Window, as_window
 from analyzer.classifier import Rules
@@ -183,14 +183,18 @@ def overview(store: Store, window: str | Window | None = None, *, rules: Rules =
         AnalyzerError: a window that cannot be read, rules that cannot be used.
     """
     chosen = as_window(window)
-    ruleset = store.judge_history(rules)
+    judged = judge_under(store, chosen, store.judge_history(rules))
+    # Frames go once nobody asks for their rows: a large fleet's take more room than all that is asked after them.
+    judged = replace(judged, seen=judged.seen.only("counts"))
+    drift = drifts(store, judged.seen, judged.first, judged.last, chosen)
+    judged = replace(judged, seen=judged.seen.only())
     with store.pinned():
-        return _overview(store, chosen, ruleset)
+        return _overview(store, chosen, judged, drift)
 
 
-def _overview(store: Store, window: Window, ruleset: str) -> Overview:
+def _overview(store: Store, window: Window, judged: Judged, drift: Drifts) -> Overview:
     row = next(table(store, "overview-totals", window).frame.iter_rows(named=True))
-    judged = judge_under(store, window, ruleset)
+    tables = {name: table(store, name, window) for name in TABLES}
     return Overview(
         generated_at=now(),
         window=window,
@@ -198,12 +202,12 @@ def _overview(store: Store, window: Window, ruleset: str) -> Overview:
         completeness=_completeness(store, window),
         # What stays open while nothing happens at all is no news of an empty window.
         cases=judged.cases if row["events"] else (),
-        spikes=spikes_of(store, judged, window),
-        drifts=drifts(store, judged.seen, judged.first, judged.last, window),
+        spikes=spikes_of(judged, window, tables["unknown-share"]),
+        drifts=drift,
         judged_until=judged.last,
         not_replayed=judged.not_replayed,
         false_alarms_per_thousand=_false_alarms(store),
-        tables={name: table(store, name, window) for name in TABLES},
+        tables=tables,
         elsewhere=None if row["events"] else _span(store),
     )
 

@@ -82,11 +82,11 @@ def spikes(
         AnalyzerError: a window that cannot be read, rules that cannot be used.
     """
     chosen = as_window(window)
-    return spikes_of(store, judge_window(store, chosen, rules), chosen)
+    return spikes_of(judge_window(store, chosen, rules), chosen, table(store, "unknown-share", chosen))
 
 
-def spikes_of(store: Store, judged: Judged, chosen: Window) -> Spikes:
-    """The rises among the detections of a window that was judged already."""
+def spikes_of(judged: Judged, chosen: Window, share: Table) -> Spikes:
+    """The rises among the detections of a window that was judged already, with the answer of `unknown-share`."""
     found = [one for one in judged.detections if kind_of(one.finding).family == SHARE]
     found.sort(key=lambda one: (one.caller or "", one.day))
-    return Spikes(tuple(found), len(judged.unjudged), table(store, "unknown-share", chosen), chosen)
+    return Spikes(tuple(found), len(judged.unjudged), share, chosen)

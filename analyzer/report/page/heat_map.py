@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from math import sqrt
+
+import polars as pl
 
 from analyzer.analysis import Overview
 from analyzer.classifier import REASONS
@@ -43,20 +44,21 @@ class HeatMap:
 def heat_map(overview: Overview) -> HeatMap:
     """The map of an overview; reasons that no rule of today gives are counted together."""
     query = "errors-by-reason-caller-outcome"
-    cells: Counter[tuple[str, str]] = Counter()
-    callers: Counter[str] = Counter()
-    for row in overview.tables[query].frame.iter_rows(named=True):
-        cells[row["caller"], row["reason"] if row["reason"] in REASONS else _OTHER] += row["errors"]
-        callers[row["caller"]] += row["errors"]
-    occurring = {reason for _, reason in cells}
-    reasons = tuple(reason for reason in (*REASONS, _OTHER) if reason in occurring)
-    top = max(cells.values(), default=0)
-    ranked = sorted(callers.items(), key=lambda item: (-item[1], item[0]))
+    callers = overview.tables["errors-by-caller"].frame
+    ranked = callers.select("caller", "errors").head(MAX_CALLERS)
+    reason = pl.when(pl.col("reason").is_in(REASONS)).then("reason").otherwise(pl.lit(_OTHER)).alias("reason")
+    cells = overview.tables[query].frame.select("caller", reason, "errors")
+    occurring = set(cells["reason"].unique())
+    reasons = tuple(name for name in (*REASONS, _OTHER) if name in occurring)
+    shown = cells.filter(pl.col("caller").is_in(ranked["caller"].to_list()))
+    shown = shown.group_by("caller", "reason").agg(pl.col("errors").sum())
+    top = max(shown["errors"], default=0)
+    counts = {(caller, name): errors for caller, name, errors in shown.iter_rows()}
     rows = tuple(
-        Row(caller, tuple((cells[caller, reason], _shade(cells[caller, reason], top)) for reason in reasons), errors)
-        for caller, errors in ranked[:MAX_CALLERS]
+        Row(caller, tuple((found := counts.get((caller, name), 0), _shade(found, top)) for name in reasons), errors)
+        for caller, errors in ranked.iter_rows()
     )
-    return HeatMap(query, reasons, rows, len(ranked))
+    return HeatMap(query, reasons, rows, len(callers))
 
 
 def _shade(errors: int, top: int) -> int:

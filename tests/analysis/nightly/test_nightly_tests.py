@@ -84,7 +84,7 @@ def observed(
     rows: Iterable[tuple[Any, ...]] = (), relays: Iterable[Any] = (), chains: Iterable[Any] = (), night: int = 59
 ) -> Observations:
     """History of hand-made rows."""
-    groups = pl.DataFrame(list(rows), schema=GROUPS, orient="row")
+    groups = pl.DataFrame(list(rows), schema=GROUPS, orient="row").sort("day", "caller", "session", "template")
     return Observations(
         day(night),
         "UTC",

@@ -34,6 +34,7 @@
 -- column output_tokens BIGINT: Output tokens of the call or run that failed.
 -- column tokens_used BIGINT: Tokens of the call or run that failed, in all; their sum where the log names both parts alone.
 -- column has_facts BOOLEAN: Whether it carries what the classifier saw, and so can be judged again.
+-- column facts_id VARCHAR: Id of what the classifier saw, the same for all errors that look the same to it; null without facts.
 -- column host VARCHAR: The machine that wrote it.
 -- column source_format VARCHAR: The format it was read from.
 -- column source_path VARCHAR: The file it was read from.
@@ -121,6 +122,7 @@ select
     internal.whole(e.payload, '$.input_tokens') + internal.whole(e.payload, '$.output_tokens')
   ) as tokens_used,
   e.facts is not null as has_facts,
+  e.facts_id,
   e.host,
   e.source_format,
   e.source_path,
