@@ -81,8 +81,6 @@ class Chain:
         self.begun = self.begun or again
         if self.log is None:
             return
-        from analyzer.events.model import present  # who never fails never loads it
-
         place: dict[str, Any] = {"outcome": outcome}
         if self.begun:
             most = None if left is None else self.attempt + left
@@ -94,7 +92,8 @@ class Chain:
             caller=self.caller,
             action=action,
             provider=verdict.provider or self.provider,
-            **present({**place, **step}),
+            **place,
+            **step,
         )
 
     def retry_scheduled(self, delay_seconds: float) -> None:
