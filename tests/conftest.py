@@ -15,7 +15,7 @@ from analyzer.store import Store, open_store
 from tests import REPOSITORY
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def samples() -> Path:
     """The folder of sample logs."""
     return REPOSITORY / "sample_events"
@@ -28,7 +28,7 @@ def memory() -> Iterator[Store]:
         yield store
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def native() -> Callable[..., bytes]:
     """Makes a line of the event log."""
 

@@ -8,7 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -79,18 +79,39 @@ def feed(path: str | Path, *paths: str | Path) -> None:
         store.ingest([str(item) for item in paths])
 
 
-@pytest.fixture
-def logs(tmp_path: Path, samples: Path) -> Path:
-    """A copy of the sample logs, which may be changed."""
-    folder = tmp_path / "logs"
-    shutil.copytree(samples, folder)
-    return folder
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory, samples: Path, native: Native) -> Iterator[Path]:
+    """A store with its logs, and beside their folder a copy of it, from which each test has them back."""
+    home = tmp_path_factory.mktemp("rebuild") / "home"
+    home.mkdir()
+    # What is no log is known by its times, and the copies that tests get have others.
+    shutil.copytree(samples, home / "logs", ignore=shutil.ignore_patterns("README.md"))
+    _feed_nights(home, native)
+    shutil.copytree(home, home.with_name("kept"))
+    yield home
 
 
 @pytest.fixture
-def store(tmp_path: Path, logs: Path, native: Native) -> Path:
-    """A store fed over several nights: growth, copies, rotation, rejects, a compressed log, a ruleset of its own."""
-    path = tmp_path / "s.duckdb"
+def store(made: Path) -> Path:
+    """A store fed over several nights, in the place that it knows its logs by, as if no other test had been there."""
+    shutil.rmtree(made)
+    shutil.copytree(made.with_name("kept"), made)
+    return made / "s.duckdb"
+
+
+@pytest.fixture
+def logs(request: pytest.FixtureRequest, tmp_path: Path, samples: Path) -> Path:
+    """The logs of the store, or a copy of the samples where there is none; they may be changed."""
+    if "store" in request.fixturenames:
+        found: Path = request.getfixturevalue("store").parent / "logs"
+        return found
+    shutil.copytree(samples, tmp_path / "logs")
+    return tmp_path / "logs"
+
+
+def _feed_nights(home: Path, native: Native) -> None:
+    """Growth, copies, rotation, rejects, a compressed log, a ruleset of its own."""
+    logs, path = home / "logs", home / "s.duckdb"
     transcript = logs / "claude-transcript.jsonl"
     whole = transcript.read_bytes()
     transcript.write_bytes(whole[: len(whole) // 2])
@@ -108,9 +129,9 @@ def store(tmp_path: Path, logs: Path, native: Native) -> Path:
     feed(path, logs)
     with open_store(path, writable=True) as opened:
         opened.reclassify(apply=True)
-    (tmp_path / "rules.toml").write_text(RULES, "utf-8")
+    (home / "rules.toml").write_text(RULES, "utf-8")
     with open_store(path, writable=True) as opened:
-        opened.reclassify(str(tmp_path / "rules.toml"), apply=True)
+        opened.reclassify(str(home / "rules.toml"), apply=True)
     (logs / "late.jsonl").write_bytes(
         native(
             "late",
@@ -121,8 +142,7 @@ def store(tmp_path: Path, logs: Path, native: Native) -> Path:
         )
     )
     feed(path, logs)
-    (tmp_path / "rules.toml").unlink()
-    return path
+    (home / "rules.toml").unlink()
 
 
 def test_a_rebuild_gives_the_same_store(store: Path) -> None:
@@ -137,6 +157,7 @@ def test_a_rebuild_gives_the_same_store(store: Path) -> None:
 
 def test_a_rebuild_of_a_rebuild_changes_nothing(store: Path) -> None:
     """And ingest finds nothing new afterwards."""
+    feed(store, store.parent / "logs")
     rebuild(str(store))
     before = dump(store)
     rebuild(str(store))
