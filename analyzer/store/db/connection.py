@@ -71,8 +71,6 @@ def connect_plain(
         "autoload_known_extensions": "false",
         "allow_community_extensions": "false",
         "allow_persistent_secrets": "false",
-        # What a query has freed goes back to the system: the frames that are made of its rows need it.
-        "allocator_background_threads": "true",
         **(settings or {}),
     }
     try:

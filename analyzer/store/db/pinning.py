@@ -7,6 +7,8 @@ from contextlib import contextmanager, suppress
 
 import duckdb
 
+from analyzer.store.db.freed_memory import MANY_ROWS, give_back
+
 PINNED = {
     "retries": "*",
     "errors": (
@@ -28,7 +30,10 @@ def pinned(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
         # Names of temporary tables come before those of views.
         with suppress(duckdb.Error):
             for name, columns in PINNED.items():
-                connection.execute(f"create temp table {name} as select {columns} from main.{name}").fetchall()  # noqa: S608 - names of ours
+                sql = f"create temp table {name} as select {columns} from main.{name}"  # noqa: S608 - names of ours
+                ((rows,),) = connection.execute(sql).fetchall()
+                if rows >= MANY_ROWS:
+                    give_back()
         yield
     finally:
         for name in PINNED:

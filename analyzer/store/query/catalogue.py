@@ -18,6 +18,7 @@ from analyzer.errors import QueryError
 from analyzer.events.times import now
 from analyzer.store.db.connection import query_errors
 from analyzer.store.db.frames import to_frame
+from analyzer.store.db.freed_memory import MANY_ROWS, give_back
 from analyzer.store.db.sql_header import Header, Param, parse_header
 from analyzer.store.query.human_times import moment
 
@@ -68,7 +69,10 @@ def run(connection: duckdb.DuckDBPyConnection, name: str, given: Mapping[str, ob
     query = find(name)
     values = query.values(given)
     with query_errors():
-        return to_frame(connection.sql(query.header.body, params=values))
+        frame = to_frame(connection.sql(query.header.body, params=values))
+    if frame.height >= MANY_ROWS:
+        give_back()
+    return frame
 
 
 @cache

@@ -1,0 +1,49 @@
+"""What DuckDB has freed goes back to the system: pinned, since it does so in passing alone."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from analyzer.store import Store
+from analyzer.store.query import catalogue
+
+LARGE = """
+import duckdb
+from analyzer.store.db.freed_memory import give_back
+
+def resident():
+    with open("/proc/self/statm") as said:
+        return int(said.read().split()[1]) * 4096 // 1_000_000
+
+connection = duckdb.connect()
+before = resident()
+names = "select 'caller-' || i as a, 'session-' || i as b from range(500000) as t(i)"
+connection.execute(f"select *, count(*) from ({names}) group by all order by all")
+connection.execute("select 1").fetchall()
+after = resident()
+give_back()
+print(before, after, resident())
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_what_a_large_query_took_is_given_back() -> None:
+    """Four fifths of it at least, in a process of its own."""
+    done = subprocess.run([sys.executable, "-c", LARGE], capture_output=True, text=True, check=True)
+    before, after, given = map(int, done.stdout.split())
+    assert after - before > 30
+    assert given - before < (after - before) / 5
+
+
+def test_an_answer_of_many_rows_is_no_reason_to_hold_more(memory: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After it, and not after small ones."""
+    given: list[bool] = []
+    monkeypatch.setattr(catalogue, "give_back", lambda: given.append(True))
+    memory.query("overview-totals")
+    assert not given
+    monkeypatch.setattr(catalogue, "MANY_ROWS", 1)
+    memory.query("overview-totals")
+    assert given == [True]
