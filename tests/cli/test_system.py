@@ -234,11 +234,11 @@ def test_ctrl_c_that_python_must_ignore_comes_again(
         time.sleep(20)
 
     monkeypatch.setattr(cli, "main", interrupted)
-    began = time.monotonic()
+    began, hook = time.monotonic(), sys.unraisablehook
     assert call(["report"]) == INTERRUPTED
     assert capsys.readouterr().err == "analyzer: interrupted\n"
     assert time.monotonic() - began < 10
-    assert sys.unraisablehook is sys.__unraisablehook__
+    assert sys.unraisablehook is hook
 
 
 def test_rules_without_an_end_are_refused(forks: Forks, folder: Path) -> None:

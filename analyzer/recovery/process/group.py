@@ -20,6 +20,8 @@ from analyzer.recovery.process.terminal import Terminal
 
 _POLL_SECONDS = 0.02
 _CANCEL_POLL_SECONDS = 0.1
+_SIGNAL_POLL_SECONDS = 0.5
+"""A signal that comes just before a wait begins is heard of when the wait is over."""
 _AFTER_KILL_SECONDS = 5.0
 """A process that the kernel cannot end is not waited for without end."""
 
@@ -75,10 +77,10 @@ class Process:
             left = None if deadline is None else deadline - time.monotonic()
             if left is not None and left <= 0:
                 return "timed_out"
-            if cancel is not None:
-                if cancel.is_set():
-                    return "cancelled"
-                left = _CANCEL_POLL_SECONDS if left is None else min(left, _CANCEL_POLL_SECONDS)
+            if cancel is not None and cancel.is_set():
+                return "cancelled"
+            longest = _SIGNAL_POLL_SECONDS if cancel is None else _CANCEL_POLL_SECONDS
+            left = longest if left is None else min(left, longest)
             try:
                 news = self._news.get(timeout=left)
             except Empty:
