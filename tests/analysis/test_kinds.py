@@ -11,7 +11,7 @@ import pytest
 from analyzer.analysis.charts.findings import FORMS
 from analyzer.analysis.detection.detection import Detection
 from analyzer.analysis.detection.settings import ACCEPT_DAYS, BASELINE_DAYS, RECENT_DAYS
-from analyzer.analysis.kinds.behind import NOTHING
+from analyzer.analysis.kinds.errors_behind import NOTHING
 from analyzer.analysis.kinds.table import KINDS, Kind, family_of, kind_of
 from analyzer.analysis.nightly.calibration import MEASURED_DAYS
 from analyzer.analysis.nightly.findings import RESOLUTIONS, SEVERITIES, Finding, Scope

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from analyzer.analysis.detection.detection import Detection
 from analyzer.analysis.detection.settings import RECENT_DAYS
-from analyzer.analysis.kinds import behind, numbers, sentences, severity
-from analyzer.analysis.kinds.behind import NOTHING, Behind
-from analyzer.analysis.kinds.numbers import Chart
+from analyzer.analysis.kinds import chart_numbers, errors_behind, sentences, severity
+from analyzer.analysis.kinds.chart_numbers import Chart
+from analyzer.analysis.kinds.errors_behind import NOTHING, Behind
 
 if TYPE_CHECKING:
     from analyzer.analysis.nightly.findings import Finding
@@ -47,7 +47,7 @@ class Kind:
     """Whether a new one is asked for its causes."""
     part_of_rise: bool = False
     """Whether a rise of the same caller's share speaks for it."""
-    evidence: Callable[[Finding], str | None] = behind.own_reason
+    evidence: Callable[[Finding], str | None] = errors_behind.own_reason
     """The reason of the errors that a night quotes and names; None for any."""
     evidence_days: int = 1
     """The days up to its last one from which a night quotes and names errors."""
@@ -67,17 +67,17 @@ _RISE = Kind(
     advice="analyzer unknowns --suggest",
     family=SHARE,
     asked=True,
-    evidence=behind.unknown,
-    behind=behind.UNKNOWN,
-    chart=numbers.SHARE,
+    evidence=errors_behind.unknown,
+    behind=errors_behind.UNKNOWN,
+    chart=chart_numbers.SHARE,
 )
 _RETRIES = Kind(
     title="",
     metric="share of retry chains that recovered, 0..1",
     scope="reason",
     evidence_days=RECENT_DAYS,
-    behind=behind.CHAINS,
-    chart=numbers.RECOVERY,
+    behind=errors_behind.CHAINS,
+    chart=chart_numbers.RECOVERY,
 )
 
 KINDS = {
@@ -91,9 +91,9 @@ KINDS = {
         quotes=True,
         advice=_RISE.advice,
         part_of_rise=True,
-        evidence=behind.unknown,
-        behind=behind.UNKNOWN,
-        chart=numbers.MESSAGE,
+        evidence=errors_behind.unknown,
+        behind=errors_behind.UNKNOWN,
+        chart=chart_numbers.MESSAGE,
     ),
     "burst": Kind(
         title="One session repeats an error",
@@ -102,8 +102,8 @@ KINDS = {
         advice="look at that session; one session is no change of the world",
         scope="session",
         part_of_rise=True,
-        behind=behind.MESSAGE,
-        chart=numbers.BURST,
+        behind=errors_behind.MESSAGE,
+        chart=chart_numbers.BURST,
     ),
     "reasons": Kind(
         title="The mix of reasons changed",
@@ -113,8 +113,8 @@ KINDS = {
         advice="analyzer query errors-by-reason-caller-outcome",
         asked=True,
         part_of_rise=True,
-        behind=behind.GROWN_REASON,
-        chart=numbers.MIX,
+        behind=errors_behind.GROWN_REASON,
+        chart=chart_numbers.MIX,
     ),
     "relays": Kind(
         title="Hand-offs became more frequent",
@@ -123,8 +123,8 @@ KINDS = {
         sentence=sentences.hand_offs,
         advice="analyzer query relays-by-step; split steps that hand off often",
         scope="step",
-        behind=behind.HAND_OFFS,
-        chart=numbers.HAND_OFFS,
+        behind=errors_behind.HAND_OFFS,
+        chart=chart_numbers.HAND_OFFS,
     ),
     "recovery_fell": replace(
         _RETRIES,
@@ -151,7 +151,7 @@ KINDS = {
         advice=_RISE.advice,
         scope="reason",
         cause=True,
-        evidence=behind.reworded,
+        evidence=errors_behind.reworded,
     ),
     "classifier_changed": Kind(
         title="The classifier changed",
@@ -159,7 +159,7 @@ KINDS = {
         advice="analyzer query ruleset-drift",
         scope="reason",
         cause=True,
-        evidence=behind.judged_otherwise,
+        evidence=errors_behind.judged_otherwise,
     ),
     "traffic_changed": Kind(title="The traffic changed", cause=True),
 }

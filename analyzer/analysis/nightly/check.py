@@ -15,11 +15,11 @@ import polars as pl
 from analyzer.analysis.detection import Detection
 from analyzer.analysis.nightly.calibration import Calibrated, calibrate, monday_of
 from analyzer.analysis.nightly.causes import with_causes
+from analyzer.analysis.nightly.caveats import newest_versions, notes
 from analyzer.analysis.nightly.detections import detections
 from analyzer.analysis.nightly.evidence import of_the_day, told
 from analyzer.analysis.nightly.incidents import incidents
 from analyzer.analysis.nightly.night import Night, carried_on
-from analyzer.analysis.nightly.notes import newest_versions, notes
 from analyzer.analysis.nightly.recording import night_before, recorded, write_down
 from analyzer.analysis.observations import Observations, observe
 from analyzer.analysis.window import Window, as_window, window

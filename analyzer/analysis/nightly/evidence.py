@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from analyzer.analysis.kinds.behind import HAND_OFFS
+from analyzer.analysis.kinds.errors_behind import HAND_OFFS
 from analyzer.analysis.kinds.sentences import sentence
 from analyzer.analysis.kinds.table import SHARE
 from analyzer.analysis.nightly.findings import Finding

@@ -12,7 +12,8 @@ from datetime import date
 
 import polars as pl
 
-from analyzer.analysis.kinds.behind import (
+from analyzer.analysis.kinds.chart_numbers import BURST, Basis
+from analyzer.analysis.kinds.errors_behind import (
     MAX_SESSIONS,
     MAX_TEMPLATES,
     MESSAGES,
@@ -22,7 +23,6 @@ from analyzer.analysis.kinds.behind import (
     sessions_behind,
     templates_behind,
 )
-from analyzer.analysis.kinds.numbers import BURST, Basis
 from analyzer.analysis.nightly.findings import Finding
 from analyzer.analysis.observations import Observations, end_of, start_of
 from analyzer.analysis.summary.drifts import Drift, caller_drifts

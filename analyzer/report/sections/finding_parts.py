@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from analyzer.analysis import Case
-from analyzer.analysis.kinds.behind import HAND_OFFS, MAX_SESSIONS, MAX_TEMPLATES
+from analyzer.analysis.kinds.errors_behind import HAND_OFFS, MAX_SESSIONS, MAX_TEMPLATES
 from analyzer.report.sections.part import Part
 from analyzer.report.sections.rules_section import changes_part
 

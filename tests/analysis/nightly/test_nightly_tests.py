@@ -15,10 +15,10 @@ from analyzer.analysis.detection import Detection
 from analyzer.analysis.kinds.sentences import sentence
 from analyzer.analysis.kinds.table import KINDS
 from analyzer.analysis.nightly.causes import with_causes
+from analyzer.analysis.nightly.caveats import notes
 from analyzer.analysis.nightly.detections import detections
 from analyzer.analysis.nightly.findings import Finding, Scope
 from analyzer.analysis.nightly.incidents import incidents
-from analyzer.analysis.nightly.notes import notes
 from analyzer.analysis.nightly.reason_mixes import mix_changes
 from analyzer.analysis.nightly.retry_payoff import retry_changes
 from analyzer.analysis.observations import Observations, counts_of, exposed, templates_of

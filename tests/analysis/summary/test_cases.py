@@ -13,7 +13,7 @@ import pytest
 
 from analyzer.analysis import Case, Window, overview
 from analyzer.analysis.detection.relays import MIN_DAYS, relay_days
-from analyzer.analysis.kinds.numbers import MAX_MOMENTS, Basis, hand_offs, mix, moments
+from analyzer.analysis.kinds.chart_numbers import MAX_MOMENTS, Basis, hand_offs, mix, moments
 from analyzer.analysis.kinds.table import KINDS
 from analyzer.analysis.nightly.detections import detections
 from analyzer.analysis.nightly.findings import Finding

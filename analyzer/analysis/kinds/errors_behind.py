@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from analyzer.analysis.detection.settings import RECENT_DAYS
-from analyzer.analysis.kinds.numbers import mix
+from analyzer.analysis.kinds.chart_numbers import mix
 from analyzer.analysis.observations import Observations
 
 if TYPE_CHECKING:
