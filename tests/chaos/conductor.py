@@ -86,7 +86,7 @@ class Conductor:
         writer = self._writers.pop(self._chance.randrange(len(self._writers)))
         how = self._chance.choice((signal.SIGKILL, signal.SIGKILL, signal.SIGTERM))
         if how == signal.SIGKILL:
-            os.killpg(writer.pid, how)
+            _kill_group(writer)
         self._end(writer)
         self.tally.writer_kills += writer.returncode == -signal.SIGKILL
 
@@ -192,7 +192,7 @@ class Conductor:
             writer.wait(60)
         except subprocess.TimeoutExpired:
             self.tally.violations.append("a writer did not end when it was told to")
-            os.killpg(writer.pid, signal.SIGKILL)
+            _kill_group(writer)
             writer.wait()
 
     def _read(self) -> None:
@@ -222,3 +222,9 @@ class Conductor:
 def _files(folder: Path) -> list[Path]:
     """Files alone: somebody hostile leaves folders and links."""
     return [path for path in folder.iterdir() if path.is_file() and not path.is_symlink()]
+
+
+def _kill_group(process: subprocess.Popen[bytes]) -> None:
+    # One that met its full disk may have ended by itself.
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
