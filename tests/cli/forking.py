@@ -148,6 +148,8 @@ def _become(line: Line, stdout: int, stderr: int) -> None:
         from analyzer.cli import main
 
         sys.argv = ["analyzer", *line.arguments]
+        # Shells have what they start in the background ignore it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         main()
     except SystemExit as stop:
