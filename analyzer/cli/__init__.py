@@ -98,10 +98,12 @@ def main() -> None:
     try:
         _occupy_standard_streams()
         code = _flushed(call(sys.argv[1:]))
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
     except KeyboardInterrupt:
         # Asked a second time, or just before or after the command.
         code = INTERRUPTED
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
     if "duckdb" in sys.modules:
         # Where numpy is installed, the tear-down of the interpreter makes DuckDB's binding print a page about leaks.
         with contextlib.suppress(OSError, ValueError):

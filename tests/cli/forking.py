@@ -146,11 +146,15 @@ def _become(line: Line, stdout: int, stderr: int) -> None:
         if line.without_folder:
             Path(line.cwd).rmdir()
         from analyzer.cli import main
+        from analyzer.errors import INTERRUPTED
 
         sys.argv = ["analyzer", *line.arguments]
         # Shells have what they start in the background ignore it.
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        try:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        except KeyboardInterrupt:
+            os._exit(INTERRUPTED)  # it came before there was a command
         main()
     except SystemExit as stop:
         sys.stdout.flush()

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import analyzer.cli
 from analyzer.cli import call, cli
 from analyzer.errors import INTERRUPTED, UNREADABLE, USAGE, AnalyzerError
 from tests import REPOSITORY
@@ -246,3 +247,20 @@ def test_rules_without_an_end_are_refused(forks: Forks, folder: Path) -> None:
     done = forks.run(Line(["rules", "list", "--rules", "/dev/zero"], str(folder)))
     assert in_our_words(done, USAGE), done
     assert "too large" in done.stderr
+
+
+def test_ctrl_c_at_the_very_end_is_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the command has ended, and Python is about to be told to ignore what comes."""
+    told: list[int] = []
+
+    def tell(number: int, _: object) -> None:
+        told.append(number)
+        if len(told) == 1:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(analyzer.cli, "call", lambda _: 0)
+    monkeypatch.setattr(analyzer.cli.signal, "signal", tell)
+    monkeypatch.delitem(sys.modules, "duckdb", raising=False)  # with it the process ends without Python's own end
+    with pytest.raises(SystemExit) as ended:
+        analyzer.cli.main()
+    assert (ended.value.code, told) == (INTERRUPTED, [signal.SIGINT, signal.SIGINT])
