@@ -23,6 +23,8 @@ from analyzer.report.terminal.monospace import columns, fold, pad, width_of
 _CUT = "There are more rows: the limit cut them off."
 _NARROWEST = 12
 """Cells that a folded column keeps."""
+_PLAN = ["explain_key", "explain_value"]
+"""The columns of the database's answer to EXPLAIN: its plan is a drawing, which a table would take apart."""
 
 
 def render_rows(
@@ -157,6 +159,8 @@ def _markdown(frame: pl.DataFrame, truncated: bool) -> str:
 def _table(frame: pl.DataFrame, truncated: bool, width: int | None) -> str:
     if not frame.columns:
         return ""
+    if frame.columns == _PLAN:
+        return "\n".join(terminal_safe(plan, keep="\n") for plan in frame[_PLAN[1]])
     right = _flush_right(frame)
     header = [terminal_safe(name) for name in frame.columns]
     body = [[terminal_safe(_text(value, rounded=True)) for value in row.values()] for row in _rows(frame)]

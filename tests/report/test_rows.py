@@ -14,6 +14,7 @@ import pytest
 
 from analyzer.errors import AnalyzerError
 from analyzer.report import FORMATS, render_rows
+from analyzer.report.terminal import monospace
 from analyzer.report.terminal.monospace import width_of
 
 MOMENT = datetime(2026, 11, 21, 8, 15, 30, 123000)
@@ -156,6 +157,27 @@ def test_rows_of_many_columns_become_blocks() -> None:
     long = frame.with_columns(quite_a_long_name_0=pl.lit("word " * 40))
     assert max(map(width_of, str(render_rows(long, "table", width=80)).splitlines())) <= 80
     assert "value 7" in str(render_rows(frame, "table"))
+
+
+def test_a_plan_is_drawn_as_it_is() -> None:
+    """The answer to EXPLAIN keeps its lines and its spaces; what could steer the terminal is shown."""
+    plan = pl.DataFrame({"explain_key": ["physical_plan"], "explain_value": ["┌──┐\n│  │\x1b[2J\n└──┘\n"]})
+    assert render_rows(plan, "table", width=20) == "┌──┐\n│  │\\x1b[2J\n└──┘\n"
+
+
+def test_a_very_long_text_is_laid_out_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A text is measured a few times over, not once for each of its words."""
+    measured = 0
+
+    def counted(text: str) -> int:
+        nonlocal measured
+        measured += len(text)
+        return len(text)
+
+    monkeypatch.setattr(monospace, "width_of", counted)
+    text = "word " * 20_000
+    assert monospace.fold(text, 200_000) == [text]
+    assert measured < 3 * len(text)
 
 
 def test_table_cannot_steer_the_terminal() -> None:

@@ -38,14 +38,17 @@ def fold(text: str, width: int) -> list[str]:
     """All of the text in lines of at most `width` cells, broken at spaces where there are any."""
     lines: list[str] = []
     for paragraph in text.split("\n"):
-        line = ""
+        words: list[str] = []
+        used = 0
         for word in _pieces(paragraph, width):
-            if line and width_of(line) + 1 + width_of(word) > width:
-                lines.append(line)
-                line = word
-            else:
-                line = f"{line} {word}" if line else word
-        lines.append(line)
+            size = width_of(word)
+            if words and used + 1 + size > width:
+                lines.append(" ".join(words))
+                words, used = [], 0
+            if word or words:  # a line does not begin with a space
+                used += size + bool(words)
+                words.append(word)
+        lines.append(" ".join(words))
     return lines
 
 
