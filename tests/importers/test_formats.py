@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from analyzer.importers import FORMATS, detect, head_of
+from analyzer.importers import FORMATS, HEAD_BYTES, detect, head_of
 
 
 def name_of(*records: object) -> str:
@@ -15,35 +15,123 @@ def name_of(*records: object) -> str:
     return detect(head_of("".join(line + "\n" for line in lines).encode())).name
 
 
-@pytest.mark.parametrize(
-    ("expected", "records"),
-    [
-        ("analyzer", [{"v": 1, "id": "i", "type": "a.b", "timestamp": "2026-01-01", "sessionId": "s", "payload": {}}]),
-        ("gdd", [{"type": "error.classified", "timestamp": "…", "sessionId": "…", "payload": {"reason": "unknown"}}]),
-        ("claude_code", [{"type": "user", "uuid": "u", "parentUuid": None, "sessionId": "s"}]),
-        ("claude_code", [{"type": "file-history-snapshot", "messageId": "m", "snapshot": {}}, {"type": "x"}]),
-        ("claude_print", ["Warning: x", {"type": "result", "subtype": "success", "session_id": "s", "result": "ok"}]),
-        ("claude_print", [{"type": "system", "subtype": "init", "session_id": "s"}]),
-        ("wave", [{"timestamp": "...", "step_id": "plan", "state": "running", "message": "x"}]),
-        ("codex", [{"timestamp": "2026-01-01T00:00:00Z", "type": "session_meta", "payload": {"id": "x"}}]),
-        ("copilot", [{"type": "session.start", "data": {"sessionId": "s"}, "id": "i", "parentId": None}]),
-        ("pi", [{"type": "session", "id": "i", "timestamp": "2026-01-01T00:00:00Z", "cwd": "/x"}]),
-        ("opencode", [{"type": "error", "sessionID": "s", "error": {"name": "APIError", "data": {"statusCode": 401}}}]),
-        ("openhands", [{"kind": "AgentErrorEvent", "error": "x"}]),
-        ("gemini_stream", [{"type": "init", "session_id": "s", "model": "m"}]),
-        ("otlp", [{"resourceLogs": []}]),
-        ("gemini_chat", ["{", '  "sessionId": "s",', '  "projectHash": "h",', '  "messages": [', "  ]", "}"]),
-        ("aider", ["", "# aider chat started at 2026-06-07 19:11:44", ""]),
-        ("jsonl", [{"actor": "x", "action": "y"}]),
-        ("json", ["{", '  "a": 1', "}"]),
-        ("text", ["# a README"]),
-        ("empty", []),
+_RECORDS: dict[str, list[list[object]]] = {
+    "analyzer": [
+        [{"v": 1, "id": "i", "type": "a.b", "timestamp": "2026-01-01", "sessionId": "s", "payload": {}}],
     ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
+    "gdd": [[{"type": "error.classified", "timestamp": "…", "sessionId": "…", "payload": {"reason": "unknown"}}]],
+    "claude_code": [
+        [{"type": "user", "uuid": "u", "parentUuid": None, "sessionId": "s"}],
+        [{"type": "file-history-snapshot", "messageId": "m", "snapshot": {}}, {"type": "x"}],
+        ["[hook] ready", {"type": "user", "uuid": "u", "sessionId": "s", "message": {"role": "user", "content": "x"}}],
+    ],
+    "claude_print": [
+        ["Warning: x", {"type": "result", "subtype": "success", "session_id": "s", "result": "ok"}],
+        [{"type": "system", "subtype": "init", "session_id": "s"}],
+    ],
+    "wave": [[{"timestamp": "...", "step_id": "plan", "state": "running", "message": "x"}]],
+    "qwen": [
+        [{"uuid": "u", "sessionId": "s", "type": "user", "message": {"role": "user", "parts": [{"text": "x"}]}}],
+        [{"uuid": "u", "sessionId": "s", "type": "assistant", "message": {"role": "model", "parts": []}}],
+        [{"uuid": "u", "sessionId": "s", "type": "system", "subtype": "ui_telemetry", "systemPayload": {}}],
+    ],
+    "codex": [
+        [{"timestamp": "2026-01-01T00:00:00Z", "type": "session_meta", "payload": {"id": "x"}}],
+        [{"timestamp": "2026-01-01T00:00:00Z", "ordinal": 0, "type": "world_state", "payload": {"full": True}}],
+        [
+            {"id": "x", "timestamp": "2025-08-01T00:00:00.000Z", "instructions": None, "git": {"branch": "main"}},
+            {"record_type": "state"},
+            {"type": "message", "role": "user", "content": []},
+        ],
+    ],
+    "codex_exec": [
+        [{"type": "thread.started", "thread_id": "t"}, {"type": "turn.started"}],
+        [{"type": "turn.failed", "error": {"message": "x"}}],
+        [{"id": "0", "msg": {"type": "stream_error", "message": "x"}}],
+    ],
+    "copilot": [[{"type": "session.start", "data": {"sessionId": "s"}, "id": "i", "parentId": None}]],
+    "pi": [
+        [
+            {"type": "session", "id": "i", "timestamp": "2026-01-01T00:00:00Z", "cwd": "/x"},
+            {"type": "custom", "customType": "ui", "data": {}, "id": "c", "parentId": "i"},
+        ],
+    ],
+    "opencode": [
+        [{"type": "error", "sessionID": "s", "error": {"name": "APIError", "data": {"statusCode": 401}}}],
+        [{"id": "msg_1", "sessionID": "ses_1", "role": "assistant", "time": {"created": 1}}],
+        [{"id": "prt_1", "messageID": "msg_1", "sessionID": "ses_1", "type": "text", "text": "x"}],
+        [{"id": "ses_1", "directory": "/x", "time": {"created": 1}}],
+    ],
+    "opencode_db": [[{"sqlite": {"tables": ["session", "message", "part", "account"]}}]],
+    "openhands": [
+        [{"kind": "AgentErrorEvent", "error": "x"}],
+        [{"id": 3, "timestamp": "2025-07-10T23:29:57.1", "source": "agent", "message": "", "action": "recall"}],
+        [{"id": 4, "timestamp": "2025-07-10T23:29:58.1", "source": "agent", "message": "", "observation": "x"}],
+    ],
+    "gemini_stream": [[{"type": "init", "session_id": "s", "model": "m"}]],
+    "gemini_chat": [[{"sessionId": "s", "projectHash": "h", "startTime": "2026-01-01T00:00:00Z", "kind": "main"}]],
+    "gemini_telemetry": [
+        [{"hrTime": [1, 2], "resource": {"_rawAttributes": []}, "attributes": {"event.name": "gemini_cli.config"}}],
+    ],
+    "otlp": [
+        [{"resourceLogs": []}],
+        [{"path": "/", "body_json": {"resourceSpans": []}}],
+        [{"resource": {"attributes": []}, "schemaUrl": "", "scopeSpans": []}],
+    ],
+    "crush": [
+        [{"time": "2025-08-01T00:00:00Z", "level": "INFO", "source": {"function": "a/crush/b.c"}, "msg": "x"}],
+    ],
+    "crush_db": [[{"sqlite": {"tables": ["goose_db_version", "sessions", "files", "messages"]}}]],
+    "cline": [
+        [{"ts": 1767644899093, "type": "say", "say": "api_req_started", "text": "{}"}],
+        [{"ts": 1767644899093, "type": "ask", "ask": "followup", "text": ""}],
+    ],
+    "goose": [[{"working_dir": "/x", "description": "", "message_count": 0}]],
+    "goose_db": [[{"sqlite": {"tables": ["schema_version", "sessions", "messages"]}}]],
+    "litellm": [[{"id": "x", "call_type": "acompletion", "status": "failure", "custom_llm_provider": "openai"}]],
+    "aider": [["", "# aider chat started at 2026-06-07 19:11:44", ""]],
+    "jsonl": [
+        [{"actor": "x", "action": "y"}],
+        [{"kind": "Event", "apiVersion": "v1", "reason": "Killing"}],
+        [{"time": "2026-01-01T00:00:00Z", "level": "INFO", "source": {"function": "a/b.c"}, "msg": "x"}],
+    ],
+    "json": [["{", '  "a": 1', "}"], ["[", '  {"role": "user", "content": []}', "]"]],
+    "text": [["# a README"]],
+    "empty": [[]],
+}
+_FIXTURES = [(name, records) for name, several in _RECORDS.items() for records in several]
+_DOCUMENTS = ("opencode", "openhands", "otlp", "gemini_chat", "gemini_telemetry", "cline", "litellm")
+_GENERIC = {"jsonl", "json", "text", "binary", "sqlite"}
+
+
+@pytest.mark.parametrize(("expected", "records"), _FIXTURES, ids=[name for name, _ in _FIXTURES])
 def test_content_tells_the_format(expected: str, records: list[object]) -> None:
     """Each known kind of log is recognised, whatever its name."""
     assert expected == name_of(*records)
+
+
+@pytest.mark.parametrize(("expected", "records"), _FIXTURES, ids=[name for name, _ in _FIXTURES])
+def test_no_format_takes_the_records_of_another(expected: str, records: list[object]) -> None:
+    """Whatever the order of the tests, one format alone knows a record; GDD alone shares our own envelope."""
+    head = head_of("".join((item if isinstance(item, str) else json.dumps(item)) + "\n" for item in records).encode())
+    knowing = {kind.name for kind in FORMATS if kind.recognises(head)} - _GENERIC
+    assert knowing == ({expected} - _GENERIC) | ({"gdd"} if expected == "analyzer" else set())
+
+
+@pytest.mark.parametrize("name", _DOCUMENTS)
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_document_of_records_is_recognised_as_the_same_format(name: str, indent: int | None) -> None:
+    """An array of records, on one line or many, is the log that its records are of."""
+    for records in _RECORDS[name]:
+        assert detect(head_of(json.dumps(records, indent=indent).encode())).name == name
+        pretty = "".join(json.dumps(record, indent=2) + "\n" for record in records)
+        assert detect(head_of(pretty.encode())).name == name
+
+
+def test_a_chat_longer_than_the_head_is_recognised_by_its_keys() -> None:
+    """Its one object never ends within the bytes that are looked at."""
+    chat = {"sessionId": "s", "projectHash": "h", "messages": [{"id": "m", "content": "x" * HEAD_BYTES}]}
+    assert detect(head_of(json.dumps(chat, indent=2).encode()[:HEAD_BYTES])).name == "gemini_chat"
 
 
 def test_binary_is_binary() -> None:
