@@ -21,7 +21,7 @@ from analyzer.cli import webhook as posting
 from analyzer.cli.commands import sql
 from analyzer.events import sanitize
 from analyzer.events.appending import appender
-from analyzer.importers import formats
+from analyzer.importers import detection
 from analyzer.recovery import Backoff, Limits, RelaySettings
 from analyzer.recovery.context import conversation, media, sessions, strategies
 from analyzer.recovery.context.recovery import ContextSettings
@@ -188,7 +188,9 @@ STATED = {
         f"to more than {inputs.ANY_RATIO >> 20} MiB and {inputs.MAX_RATIO} times its size",
         f"more than {discovery.DEEPEST} folders",
     ),
-    "reference/formats.md": (f"its first {formats._LOOKED_AT} lines (of the first {formats.HEAD_BYTES >> 10} KiB)",),
+    "reference/formats.md": (
+        f"its first {detection._LOOKED_AT} lines (of the first {detection.HEAD_BYTES >> 10} KiB)",
+    ),
 }
 
 

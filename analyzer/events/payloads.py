@@ -148,6 +148,8 @@ class SessionObserved(TypedDict, total=False):
 
     requests: int | None
     """Model requests so far."""
+    aborted: int | None
+    """Turns that the user stopped so far; None where there was none, or the log does not tell."""
     started_at: str | None
     ended_at: str | None
     retry_visibility: str | None

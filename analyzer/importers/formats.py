@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from analyzer.importers import detection as known
+from analyzer.importers.agents.codex import CodexReader
+from analyzer.importers.agents.codex_exec import CodexExecReader
 from analyzer.importers.base import ReaderFactory
 from analyzer.importers.claude import stream_reader, transcript_reader
 from analyzer.importers.detection import Head, lines, records, tables
@@ -59,8 +61,8 @@ FORMATS: tuple[Format, ...] = (
     Format("claude_print", "a claude -p run (json or stream-json)", lines(known.claude_print), stream_reader),
     Format("gdd", "GDD telemetry", lines(known.gdd), GddReader),
     Format("wave", "Wave pipeline events", lines(known.wave), WaveReader),
-    Format("codex", "a Codex rollout", lines(known.codex)),
-    Format("codex_exec", "a codex exec --json run", lines(known.codex_exec)),
+    Format("codex", "a Codex rollout", lines(known.codex), CodexReader),
+    Format("codex_exec", "a codex exec --json run", lines(known.codex_exec), CodexExecReader),
     Format("pi", "a pi session", lines(known.pi)),
     Format("copilot", "a Copilot CLI session", lines(known.copilot)),
     Format("opencode", "opencode's storage or output", records(known.opencode)),

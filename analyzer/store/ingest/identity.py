@@ -171,6 +171,10 @@ class Known:
             found.append((checkpoint, "truncated" if shorter else "rewritten"))
         return found
 
+    def document(self, path: str) -> SourceCheckpoint | None:
+        """The document that this path held until now, or None: its records change in place, and it is the same."""
+        return next((item for item in reversed(self._by_path.get(path, ())) if item.codec == "json"), None)
+
     def vanished(self) -> list[tuple[SourceCheckpoint, str]]:
         """Sources that are no longer there, whose last line was never read to its end."""
         return [

@@ -1,6 +1,7 @@
-"""One input as bytes: plain, gzip or zstd, a file or standard input. Offsets count decompressed bytes.
+"""One input as lines: plain, gzip or zstd, a document or a database, a file or standard input.
 
-A compressed input is checked to its end: what stands before the damage is read, and the damage is told.
+Offsets count the bytes of the lines: decompressed ones, and of a document those of its records, a line each. A
+compressed input is checked to its end: what stands before the damage is read, and the damage is told.
 """
 
 from __future__ import annotations
@@ -14,11 +15,14 @@ import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
+from io import BytesIO
 from typing import IO, Any, Self
 
 from analyzer.errors import InputError
 from analyzer.events import sealed
 from analyzer.events.times import from_epoch, now
+from analyzer.importers import HEAD_BYTES, detect, head_of
+from analyzer.importers.shapes.documents import MOST_BYTES, looks_like_document, unfolded
 from analyzer.store.db.paths import kept, on_disk, open_below
 from analyzer.store.ingest.discovery import STDIN
 
@@ -63,12 +67,16 @@ class Input:
         """The same of the last change of name, mode or content; no program can set it."""
         self.file_time = _file_time(status.st_mtime)
         try:
-            magic = self._handle.read(4)
+            magic = self._handle.read(64)
         except OSError as error:
             self._handle.close()
             raise InputError(f"{path}: cannot be read: {error.strerror}") from None
-        self.codec = "gzip" if magic[:2] == _GZIP else "zstd" if magic in _ZSTD else "plain"
+        self.codec = "gzip" if magic[:2] == _GZIP else "zstd" if magic[:4] in _ZSTD else "plain"
         self._limit = limit
+        self._lines: BytesIO | None = None
+        """The records of a document, once they are asked for."""
+        if self.codec == "plain" and looks_like_document(magic) and self._is_read():
+            self.codec = "json"
         if limit is not None and self.codec == "plain":
             self.size = min(self.size, limit)
 
@@ -78,14 +86,34 @@ class Input:
     def __exit__(self, *_: object) -> None:
         self._handle.close()
 
+    def _is_read(self) -> bool:
+        """Whether a reader takes this document; any other one stays as it is."""
+        self._handle.seek(0)
+        return detect(head_of(self._handle.read(HEAD_BYTES))).reader is not None
+
+    def _flat(self) -> tuple[IO[bytes], int] | None:
+        """What can be read from any place, and its length; None where everything before has to be unpacked."""
+        if self.codec == "plain":
+            return self._handle, self.size
+        if self.codec != "json":
+            return None
+        if self._lines is None:
+            self._handle.seek(0)
+            data = self._handle.read(MOST_BYTES + 1)
+            if len(data) > MOST_BYTES:
+                self.damage = f"a JSON document of more than {MOST_BYTES >> 20} MiB, which is not read"
+                data = b""
+            self._lines = BytesIO(unfolded(data))
+        return self._lines, self._lines.getbuffer().nbytes
+
     def between(self, start: int, end: int) -> bytes:
         """The bytes from `start` up to `end`, fewer where the input ends before."""
         if end <= start:
             return b""
-        if self.codec == "plain":
+        if flat := self._flat():
             try:
-                self._handle.seek(start)
-                return self._handle.read(max((end if self._limit is None else min(end, self._limit)) - start, 0))
+                flat[0].seek(start)
+                return flat[0].read(max((end if self._limit is None else min(end, self._limit)) - start, 0))
             except OSError as error:
                 raise InputError(f"{self.path}: cannot be read: {error.strerror or error}") from None
         parts: list[bytes] = []
@@ -100,11 +128,12 @@ class Input:
 
     def length(self) -> int:
         """Decompressed bytes; a compressed input is unpacked for them."""
-        return self.size if self.codec == "plain" else sum(map(len, self.chunks(0)))
+        flat = self._flat()
+        return flat[1] if flat else sum(map(len, self.chunks(0)))
 
     def pieces(self, places: Sequence[tuple[int, int]]) -> Iterator[bytes]:
         """The bytes at several places; a compressed input is unpacked once for all of them."""
-        if self.codec == "plain" or not places:
+        if self._flat() or not places:
             return (self.between(start, end) for start, end in places)
         first, last = min(start for start, _ in places), max(end for _, end in places)
         found: list[bytearray] = [bytearray() for _ in places]
@@ -138,10 +167,12 @@ class Input:
             InputError: the file cannot be read any further.
         """
         try:
-            if self.codec == "plain":
-                while offset < self.size:
-                    self._handle.seek(offset)
-                    chunk = self._handle.read(min(CHUNK, self.size - offset))
+            if flat := self._flat():
+                handle, length = flat
+                length = length if self._limit is None else min(length, self._limit)
+                while offset < length:
+                    handle.seek(offset)
+                    chunk = handle.read(min(CHUNK, length - offset))
                     if not chunk:
                         return
                     offset += len(chunk)

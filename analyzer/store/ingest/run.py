@@ -179,6 +179,11 @@ class _Run:
         if checkpoint is not None and checkpoint.unchanged(source) and _still(checkpoint):
             self._seen(checkpoint, source, moved=moved)
             return
+        rewritten = self._known.document(source.path) if checkpoint is None and source.codec == "json" else None
+        if rewritten is not None:
+            checkpoint = rewritten
+            checkpoint.rewind()
+            self._batch.forget(checkpoint)
         if checkpoint is None:
             checkpoint = self._new(source)
         elif checkpoint.status == "unsupported" or not _readable(checkpoint.format):
@@ -187,6 +192,7 @@ class _Run:
             self._batch.forget(checkpoint)
         if checkpoint.offset == 0:
             checkpoint.format = detect(head_of(source.head(HEAD_BYTES))).name
+        checkpoint.codec = source.codec
         progress = Progress(checkpoint, codec=source.codec, kept=replace(checkpoint))
         self._result.sources.append(progress)
         try:

@@ -107,9 +107,10 @@ class Writer:
             self._connection.execute(RENAME_CLAIMED).fetchall()
         self._insert_events(batch)
         self._insert_quarantine([*batch.rejected, *conflicts])
-        if batch.forgotten:
+        for table in ("source_v1", "quarantine_v1") if batch.forgotten else ():
             self._connection.execute(
-                "delete from internal.source_v1 where source_id in (select unnest($1))", [batch.forgotten]
+                f"delete from internal.{table} where source_id in (select unnest($1))",  # noqa: S608 - named above
+                [batch.forgotten],
             ).fetchall()
         for change in batch.sources:
             if change.retracted_bytes:

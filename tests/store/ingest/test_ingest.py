@@ -420,9 +420,9 @@ def test_a_format_not_read_yet_is_named_and_read_once_it_is_known(
     memory: Store, tmp_path: Path, jsonl: Callable[..., Path]
 ) -> None:
     """Its lines are skipped, not bad, and nothing of it is marked as read for good."""
-    path = jsonl("rollout.jsonl", {"timestamp": "2026-01-01T00:00:00Z", "type": "session_meta", "payload": {"id": "x"}})
+    path = jsonl("stream.jsonl", {"type": "init", "session_id": "s", "model": "m"})
     first, second = memory.ingest([str(path)]), memory.ingest([str(path)])
-    assert first.unsupported() == second.unsupported() == {"codex": 1}
+    assert first.unsupported() == second.unsupported() == {"gemini_stream": 1}
     assert (first.total.skipped, first.total.quarantined, second.total.lines) == (1, 0, 0)
 
 

@@ -1,0 +1,221 @@
+"""Codex rollouts (`~/.codex/sessions/**/rollout-*.jsonl`), of all three generations.
+
+Failures that ended a turn, compactions and stops are in them; retries and their delays never are. Before September 2025
+there are neither errors nor tokens.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+import re2
+
+from analyzer.agent_stream.values import count, mapping, text
+from analyzer.events import Event
+from analyzer.events.model import present
+from analyzer.events.times import format_time
+from analyzer.importers.base import Source
+from analyzer.importers.foreign import classify_foreign, number, quantity
+from analyzer.importers.records import RecordReader, identity_of, moment_of
+
+_STATUS = re.compile(r"\b(?:unexpected|last) status:? (\d{3})\b")
+_NO_FAILURE = frozenset({"thread_rollback_failed", "active_turn_not_steerable"})
+"""What Codex itself does not count against the turn."""
+_CLOCK_ONLY = re.compile(r"try again at ", re.IGNORECASE)
+
+
+def error_facts(message: str | None, info: object) -> dict[str, Any]:
+    """What the classifier is shown of Codex's message and `codex_error_info`: a name, or a name with a status."""
+    name, inner = next(iter(info.items()), (None, None)) if isinstance(info, Mapping) else (info, None)
+    said = _STATUS.search(message or "")
+    status = number(mapping(inner).get("http_status_code")) or (int(said[1]) if said else None)
+    kind = text(name)
+    return present({"status": status, "type": kind if kind != "other" else None, "message": message, "is_error": True})
+
+
+class CodexReader(RecordReader):
+    """Reads a rollout; remembers the context in use, for the compaction to come."""
+
+    name: ClassVar[str] = "codex"
+    agent: ClassVar[str] = "codex"
+    visibility: ClassVar[str] = "terminal"
+    telling: ClassVar[Any] = re2.compile(
+        rb'"type": ?"(?:session_meta|turn_context|thread_settings_applied|compacted|context_compacted|token_count'
+        rb'|error|task_complete|turn_aborted)"|"instructions": ?|"role": ?"assistant"'
+    )
+    openings: ClassVar[tuple[bytes, ...]] = (b'{"timestamp"', b'{"type"', b'{"id"')
+
+    def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
+        super().__init__(source, state)
+        self._caller: str = state.get("caller", self.agent)
+        self._used: int | None = state.get("used")
+        """Tokens of the context in use, as the last reply told."""
+        self._left_over: int | None = state.get("left_over")
+        """Tokens that a compaction left, where they were told since the last reply."""
+        self._total: int | None = state.get("total")
+        self._compaction: dict[str, Any] | None = state.get("compaction")
+        """The last compaction, until the next reply: what told it, and whether its tokens are still to come."""
+        self._error: str | None = state.get("error")
+        """The failure of the turn in hand, which the end of the turn tells again."""
+        self._resets: dict[str, Any] = dict(mapping(state.get("resets")))
+
+    def state(self) -> Mapping[str, Any]:
+        """What the next records refer to."""
+        own = {
+            "caller": self._caller,
+            "used": self._used,
+            "left_over": self._left_over,
+            "total": self._total,
+            "compaction": self._compaction,
+            "error": self._error,
+            "resets": self._resets,
+        }
+        return {**super().state(), **own}
+
+    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
+        """The events of one record."""
+        self.time(record.get("timestamp"))
+        kind, payload = record.get("type"), mapping(record.get("payload"))
+        if kind == "session_meta":
+            self._meta(payload)
+        elif "instructions" in record and "type" not in record:
+            self._meta(record)
+        elif kind == "turn_context":
+            self._settings(payload)
+        elif kind == "compacted":
+            return self._compacted("compacted", payload)
+        elif kind == "event_msg":
+            return self._told(payload)
+        elif record.get("role") == "assistant":
+            self.see(requests=1)  # the first generation counts no tokens
+        return ()
+
+    def _meta(self, meta: Mapping[str, Any]) -> None:
+        """The first line names the session; a resumed one repeats it, and a fork goes on with its parent's."""
+        if self.session is not None:
+            return
+        self.session = text(meta.get("id")) or text(meta.get("session_id"))
+        if isinstance(meta.get("source"), Mapping):
+            self._caller = f"{self.agent}/subagent"
+        self.known = present(
+            {
+                "agent": self.agent,
+                "agent_version": text(meta.get("cli_version")),
+                "provider": text(meta.get("model_provider")),
+                "branch": text(mapping(meta.get("git")).get("branch")),
+            }
+        )
+        self._settings(meta)
+        self.see()
+
+    def _settings(self, settings: Mapping[str, Any]) -> None:
+        self.work_in(settings.get("cwd"))
+        found = {"model": settings.get("model"), "provider": settings.get("model_provider_id")}
+        self.known |= {key: value for key, value in found.items() if text(value)}
+
+    def _told(self, payload: Mapping[str, Any]) -> Iterable[Event]:
+        kind = payload.get("type")
+        if kind == "token_count":
+            return self._tokens(payload)
+        if kind == "thread_settings_applied":
+            self._settings(mapping(payload.get("thread_settings")))
+        elif kind == "context_compacted":
+            return self._compacted("context_compacted", payload)
+        elif kind == "error":
+            return self._failed(payload, payload)
+        elif kind == "task_complete":
+            failed = payload.get("error")
+            found = self._failed(mapping(failed), payload) if isinstance(failed, Mapping) else ()
+            self._error = None
+            return found
+        elif kind == "turn_aborted":
+            self._error = None
+            self.see(aborted=1)
+        return ()
+
+    # Failures --------------------------------------------------------------------------------------------------------
+
+    def _failed(self, error: Mapping[str, Any], payload: Mapping[str, Any]) -> list[Event]:
+        facts = error_facts(text(error.get("message")), error.get("codex_error_info"))
+        if facts.get("type") in _NO_FAILURE:
+            return []
+        told = identity_of({key: error.get(key) for key in ("message", "codex_error_info")})
+        if told == self._error:
+            return []  # the end of a turn tells the turn's failure again
+        self._error = told
+        self.see()
+        verdict, said = classify_foreign(facts, self.at, caller=self._caller, outcome="surfaced")
+        limited = facts.get("type") == "usage_limit_exceeded"
+        if limited and (resets := self._reset()):
+            said["reset_at"] = resets
+        elif _CLOCK_ONLY.search(facts.get("message", "")):
+            said.pop("reset_at", None)  # the writer's own clock, whose zone nobody tells
+        unique = text(payload.get("turn_id")) or (format_time(self.at), told)
+        events = [self.event("error.classified", said, unique)]
+        if limited:
+            exhausted = {
+                "agent": self._caller,
+                "reason_text": verdict.facts.message,
+                "reset_at": said.get("reset_at"),
+            }
+            events.append(self.event("agent.exhausted", exhausted, unique))
+        return events
+
+    def _reset(self) -> str | None:
+        """When the limit that is used up is reset, as the last count of limits said; the latest of several."""
+        full = [
+            moment
+            for limit in map(mapping, self._resets.values())
+            if (quantity(limit.get("used_percent")) or 0) >= 100 and (moment := moment_of(limit.get("resets_at")))
+        ]
+        return format_time(max(full)) if full else None
+
+    # Tokens and compactions ------------------------------------------------------------------------------------------
+
+    def _tokens(self, payload: Mapping[str, Any]) -> list[Event]:
+        limits = mapping(payload.get("rate_limits"))
+        if limits:
+            self._resets = {
+                name: {key: mapping(limits[name]).get(key) for key in ("used_percent", "resets_at")}
+                for name in ("primary", "secondary")
+                if isinstance(limits.get(name), Mapping)
+            }
+        info = mapping(payload.get("info"))
+        last, window = mapping(info.get("last_token_usage")), count(info.get("model_context_window"))
+        used, total = count(last.get("total_tokens")), count(mapping(info.get("total_token_usage")).get("total_tokens"))
+        if not used or (window and used >= window):
+            return []  # nothing, more than there can be, or the mark of a window that was exceeded
+        if last.get("input_tokens") == 0 and last.get("output_tokens") == 0:
+            self._left_over = used
+            return self._resumed()
+        if total != self._total:
+            self.see(requests=1)
+            self._total = total
+            self._used, self._left_over, self._compaction = used, None, None
+        return []
+
+    def _compacted(self, told_by: str, payload: Mapping[str, Any]) -> list[Event]:
+        if self._compaction is not None and self._compaction["told_by"] != told_by:
+            return []  # both records tell each compaction
+        self.see()
+        unique = text(payload.get("window_id")) or (format_time(self.at), identity_of(payload))
+        triggered = {"caller": self._caller, "strategy": "compact", "pre_tokens": self._used}
+        event = self.relay(triggered, unique)
+        self._compaction = {"told_by": told_by, "relay": event.id}
+        return [event, *self._resumed()]
+
+    def _resumed(self) -> list[Event]:
+        """The end of a compaction, once the tokens that it left are known."""
+        compaction = self._compaction
+        if compaction is None or self._left_over is None or compaction.get("resumed"):
+            return []
+        compaction["resumed"] = True
+        payload = {
+            "relay": compaction["relay"],
+            "caller": self._caller,
+            "post_tokens": self._left_over,
+            "post_tokens_estimated": True,
+        }
+        return [self.event("relay.resumed", payload, compaction["relay"])]

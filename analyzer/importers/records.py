@@ -1,0 +1,191 @@
+"""What readers of records share: lines into records, sessions as they are seen, and what an event says beside its own.
+
+Invariant: whatever a record holds, nothing raises; a line that is no record is told with its place.
+"""
+
+from __future__ import annotations
+
+import heapq
+import re
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, ClassVar
+
+from analyzer.agent_stream.values import mapping
+from analyzer.events import Event
+from analyzer.events.ids import derived_id
+from analyzer.events.model import present
+from analyzer.events.payloads import EVENT_TYPES
+from analyzer.events.times import format_time, parse_time
+from analyzer.importers.base import MOST_OPEN, Hit, Reader, Source
+from analyzer.importers.chains import Chains
+from analyzer.importers.lines import Block, Line, LineFinder, all_lines, malformed_lines, objects_in
+
+DIMENSIONS = ("agent", "agent_version", "provider", "model", "project", "cwd", "branch")
+"""What a record may know of its session, and what an event says where its payload has a field for it."""
+
+
+def moment_of(value: object) -> datetime | None:
+    """The moment that a record names as naive UTC; None where it names none, or none that can be."""
+    try:
+        return parse_time(value)
+    except ValueError:
+        return None
+
+
+def identity_of(value: object) -> str:
+    """A name that follows from any JSON value, whatever the order of its keys."""
+    if isinstance(value, Mapping):
+        value = sorted((str(key), identity_of(inner)) for key, inner in value.items())
+    elif isinstance(value, list):
+        value = [identity_of(inner) for inner in value]
+    return derived_id(value)
+
+
+class RecordReader(Reader):
+    """Reads a log whose lines are records. Those who inherit say what a record's events are."""
+
+    name: ClassVar[str]
+    """The first part of the ids of its events."""
+    agent: ClassVar[str]
+    """The caller of its events, where nothing says it better."""
+    visibility: ClassVar[str]
+    """`full`, `terminal` or `none`: what such a log shows of retries."""
+    telling: ClassVar[Any] = None
+    """A pattern of the lines that matter; None where all of them do."""
+    openings: ClassVar[Sequence[bytes]] = ()
+    """How an intact record may begin behind a torn one."""
+
+    def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
+        self.source = source
+        self.session: str | None = state.get("session")
+        """The session that the records in hand belong to."""
+        self.at = source.file_time
+        self.timed = False
+        """Whether the record in hand names its own time."""
+        self.known: dict[str, Any] = dict(mapping(state.get("known")))
+        """What is known of that session, by the names of `DIMENSIONS`."""
+        self.chains = Chains(state.get("chains"))
+        self._seen: dict[str, dict[str, Any]] = {
+            key: dict(mapping(found)) for key, found in mapping(state.get("seen")).items()
+        }
+        self._left: list[Event] = []
+
+    @abstractmethod
+    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
+        """The events of one record; most give none."""
+
+    def read(self, block: Block) -> Iterator[Hit]:
+        """Hits of the block, in order."""
+        for line in self._lines(block):
+            found, reject = objects_in(line.text, self.openings)
+            events = [event for record in found for event in self.events(record)]
+            if events or reject:
+                why, detail = (reject.why, reject.detail) if reject else ("", "")
+                yield Hit(line.offset, len(line.text), tuple(events), why, detail)
+
+    def finish(self) -> Sequence[Event]:
+        """What the log shows of each session so far, where anything new was seen of it."""
+        left, self._left = self._left, []
+        return [*left, *(event for key in list(self._seen) if (event := self._observed(key)))]
+
+    def state(self) -> Mapping[str, Any]:
+        """The session in hand, what was seen of each one, and open chains."""
+        return {"session": self.session, "known": self.known, "seen": self._seen, "chains": self.chains.state()}
+
+    # For those who inherit -------------------------------------------------------------------------------------------
+
+    def time(self, value: object) -> None:
+        """Take the time that the record in hand names, or the file's."""
+        self.clock(moment_of(value))
+
+    def clock(self, moment: datetime | None) -> None:
+        """Take a moment (naive UTC) for the record in hand, or the file's where it names none."""
+        self.timed, self.at = moment is not None, moment or self.source.file_time
+
+    def work_in(self, folder: object) -> None:
+        """Take the working directory of the session, and the project that its last name is."""
+        if isinstance(folder, str) and (name := re.split(r"[/\\\\]", folder.rstrip("/\\"))[-1]):
+            self.known |= {"cwd": folder, "project": name}
+
+    def relay(self, payload: Mapping[str, Any], *identity: object) -> Event:
+        """The beginning of a hand-off, which is named by this event."""
+        event = self.event("relay.triggered", payload, *identity)
+        return replace(event, payload={"relay": event.id, **event.payload})
+
+    def see(self, *, requests: int = 0, aborted: int = 0) -> None:
+        """Count the record in hand for its session: so many model requests, so many stops by the user."""
+        if self.session is None:
+            return
+        seen = self._seen.get(self.session)
+        if seen is None:
+            # Named by its first moment: what is forgotten and comes again is another part, and both are added up.
+            first = format_time(self.at) if self.timed else None
+            seen = self._seen[self.session] = {"requests": 0, "aborted": 0, "part": f"{self.name}/{first}"}
+            if len(self._seen) > MOST_OPEN:
+                oldest = next(iter(self._seen))
+                self._left += filter(None, [self._observed(oldest)])
+                del self._seen[oldest]
+        if self.timed:
+            at = format_time(self.at)
+            seen["started_at"] = min(seen.get("started_at", at), at)
+            seen["ended_at"] = max(seen.get("ended_at", at), at)
+        seen["requests"] += requests
+        seen["aborted"] += aborted
+        seen["known"] = dict(self.known)
+        seen["new"] = True
+
+    def event(self, kind: str, payload: Mapping[str, Any], *identity: object) -> Event:
+        """An event of the record in hand, with what is known of its session."""
+        return Event(
+            type=kind,
+            occurred_at=self.at,
+            session_id=self.session,
+            payload=_dressed(kind, payload, self.known),
+            id=derived_id(self.name, kind, *identity),
+            time_source="event" if self.timed else "file",
+        )
+
+    # -----------------------------------------------------------------------------------------------------------------
+
+    def _lines(self, block: Block) -> Iterator[Line]:
+        if self.telling is None:
+            yield from all_lines(block)
+            return
+        telling = iter(LineFinder(block, self.telling).next, None)
+        last = -1
+        for line in heapq.merge(telling, malformed_lines(block), key=lambda item: item.offset):
+            if line.offset != last:
+                last = line.offset
+                yield line
+
+    def _observed(self, session: str) -> Event | None:
+        seen = self._seen[session]
+        if not seen.pop("new", False):
+            return None
+        started, ended = seen.get("started_at"), seen.get("ended_at")
+        payload = {
+            "requests": seen["requests"],
+            "aborted": seen["aborted"] or None,
+            "started_at": started,
+            "ended_at": ended,
+            "retry_visibility": self.visibility,
+            "part": seen["part"],
+        }
+        at = moment_of(ended)
+        return Event(
+            type="session.observed",
+            occurred_at=at or self.source.file_time,
+            session_id=session,
+            payload=_dressed("session.observed", payload, mapping(seen.get("known"))),
+            id=derived_id(self.name, "session", session, seen["part"], ended, seen["requests"], seen["aborted"]),
+            time_source="event" if at else "file",
+        )
+
+
+def _dressed(kind: str, payload: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+    """The payload, and what is known of its session where the type of event has a field for it."""
+    fields = EVENT_TYPES[kind].__annotations__
+    return present({**{key: known.get(key) for key in DIMENSIONS if key in fields}, **payload})

@@ -1,0 +1,82 @@
+"""Compares what importers read of real logs with independent counts, as `python -m tests.agents_expected FOLDER`.
+
+The folder holds `EXPECTED.json`: counts a file under `files`. One line is printed for each file with figures that
+differ; the exit code says whether there was one.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import analyzer
+
+COMPARED = (
+    "records",
+    "bad",
+    "api_errors",
+    "retries",
+    "delay_s",
+    "compactions",
+    "pre",
+    "pre_known",
+    "post",
+    "post_known",
+)
+"""Figures of both sides; `sessions` and `aborted` are compared where a log says anything of a session."""
+
+
+def main(folder: str) -> int:
+    """Print the differences, and return 1 where there are any."""
+    root = Path(folder)
+    expected = json.loads((root / "EXPECTED.json").read_text("utf-8"))["files"]
+    wrong = 0
+    for name, figures in expected.items():
+        found, kind = read(root / name)
+        differences = {
+            key: (figures[key], found.get(key, 0))
+            for key in (*COMPARED, "sessions", "aborted")
+            if abs(figures[key] - found.get(key, 0)) > 0.05
+        }
+        if differences:
+            wrong += 1
+            told = ", ".join(f"{key} {theirs} expected, {ours} read" for key, (theirs, ours) in differences.items())
+            print(f"{kind:16} {name[:60]:60} {told}")
+    print(f"{len(expected)} files, {wrong} with differences")
+    return int(wrong > 0)
+
+
+def read(path: Path) -> tuple[Mapping[str, Any], str]:
+    """The figures of one log as the importers read it, and its format."""
+    with analyzer.open_store(":memory:") as store:
+        (source,) = store.ingest([str(path)]).sources
+        again = store.ingest([str(path)])
+        assert again.total.events == 0, path
+        rows = store.sql("select type, session_id, payload from events").rows()
+    found: Counter[str] = Counter(records=source.tally.lines - source.tally.blank, bad=source.tally.quarantined)
+    sessions: dict[str, int] = {}
+    for kind, session, said in rows:
+        payload = json.loads(said)
+        if kind == "error.classified":
+            found["api_errors"] += 1
+        elif kind == "retry.scheduled":
+            found["retries"] += 1
+            found["delay_s"] += payload.get("delay_seconds", 0)
+        elif kind.startswith("relay."):
+            found["compactions"] += kind == "relay.triggered"
+            for key in ("pre", "post"):
+                tokens = payload.get(f"{key}_tokens")
+                found[key] += tokens or 0
+                found[f"{key}_known"] += tokens is not None
+        elif kind == "session.observed":
+            sessions[session] = payload.get("aborted", 0)
+    found["sessions"], found["aborted"] = len(sessions), sum(sessions.values())
+    return found, source.checkpoint.format
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

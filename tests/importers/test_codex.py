@@ -1,0 +1,196 @@
+"""Codex's rollouts and printed runs, record by record, with made-up values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from analyzer.events import Event
+
+Read = Callable[..., tuple[list[Event], Any]]
+
+
+def line(kind: str, second: int, **payload: Any) -> dict[str, Any]:
+    """A record in the envelope of a rollout."""
+    return {"timestamp": f"2026-03-05T10:00:{second:02}.000Z", "type": kind, "payload": payload}
+
+
+def told(second: int, kind: str, **payload: Any) -> dict[str, Any]:
+    """An `event_msg`."""
+    return line("event_msg", second, type=kind, **payload)
+
+
+def meta(**keys: Any) -> dict[str, Any]:
+    """The first line of a rollout."""
+    keys = {"cwd": "/home/ada/engine", "cli_version": "0.150.0", "model_provider": "openai", **keys}
+    return line("session_meta", 0, id="th-1", git={"branch": "main"}, **keys)
+
+
+def usage(second: int, used: int, total: int, *, kept: bool = False, window: int = 200_000) -> dict[str, Any]:
+    """A `token_count`; `kept` for what a compaction leaves."""
+    own = {"input_tokens": 0 if kept else used - 10, "output_tokens": 0 if kept else 10, "total_tokens": used}
+    info = {"total_token_usage": {"total_tokens": total}, "last_token_usage": own, "model_context_window": window}
+    return told(second, "token_count", info=info, rate_limits=None)
+
+
+def of(events: list[Event], kind: str) -> list[Event]:
+    """The events of one type."""
+    return [event for event in events if event.type == kind]
+
+
+def test_a_turn_that_failed_is_one_error_however_often_it_is_told(read: Read) -> None:
+    """The error's own record and the end of its turn say the same; a later turn may fail in the same way again."""
+    said = {"message": "unexpected status 503 Service Unavailable", "codex_error_info": "other"}
+    end = told(2, "task_complete", turn_id="t-1", error=said)
+    again = told(9, "task_complete", turn_id="t-2", error=said)
+    events, rejects = read(meta(), told(1, "error", **said), end, again)
+    assert not rejects
+    first, second = of(events, "error.classified")
+    assert first.payload["facts"]["status"] == 503
+    assert (first.payload["caller"], first.payload["outcome"]) == ("codex", "surfaced")
+    assert first.id != second.id
+
+
+@pytest.mark.parametrize(
+    ("info", "status"),
+    [({"response_too_many_failed_attempts": {"http_status_code": 429}}, 429), ({"http_connection_failed": {}}, None)],
+)
+def test_an_error_with_a_status_keeps_it(read: Read, info: object, status: int | None) -> None:
+    """The name is the type; the status stands in its object."""
+    events, _ = read(meta(), told(1, "error", message="gave up", codex_error_info=info))
+    facts = of(events, "error.classified")[0].payload["facts"]
+    assert facts.get("status") == status
+    assert facts["type"] == next(iter(info))  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("name", ["thread_rollback_failed", {"active_turn_not_steerable": {"turn_kind": "review"}}])
+def test_what_codex_does_not_count_is_no_error(read: Read, name: object) -> None:
+    """Such records leave the turn as it is."""
+    assert of(read(meta(), told(1, "error", message="no", codex_error_info=name))[0], "error.classified") == []
+
+
+def test_a_usage_limit_takes_its_reset_from_the_limits(read: Read) -> None:
+    """The clock in the message has no zone; the count of limits before it has seconds since 1970."""
+    limits = {
+        "primary": {"used_percent": 100.0, "window_minutes": 300, "resets_at": 1772712000},
+        "secondary": {"used_percent": 51.0, "window_minutes": 10080, "resets_at": 1772972409},
+    }
+    said = {
+        "message": "You've hit your usage limit. Try again at 10:45 PM.",
+        "codex_error_info": "usage_limit_exceeded",
+    }
+    events, _ = read(meta(), told(1, "token_count", info=None, rate_limits=limits), told(2, "error", **said))
+    (exhausted,) = of(events, "agent.exhausted")
+    assert exhausted.payload["reset_at"] == "2026-03-05T12:00:00.000Z"
+    events, _ = read(meta(), told(2, "error", **said))
+    assert "reset_at" not in of(events, "agent.exhausted")[0].payload
+
+
+@pytest.mark.parametrize("newer", [False, True])
+def test_a_compaction_has_the_tokens_before_and_after(read: Read, newer: bool) -> None:
+    """Newer builds tell what is left behind the record, older ones in front of it; each compaction is told twice."""
+    left = usage(4, 9_000, 500_000, kept=True)
+    compacted = line("compacted", 4, message="", replacement_history=[])
+    middle = [compacted, left] if newer else [left, compacted]
+    events, _ = read(
+        meta(), usage(2, 180_000, 500_000), *middle, told(4, "context_compacted"), usage(6, 20_000, 520_000)
+    )
+    (begun,), (done,) = of(events, "relay.triggered"), of(events, "relay.resumed")
+    assert (begun.payload["pre_tokens"], done.payload["post_tokens"]) == (180_000, 9_000)
+    assert begun.payload["relay"] == done.payload["relay"] == begun.id
+
+
+def test_a_compaction_that_only_the_older_record_tells_counts_too(read: Read) -> None:
+    """`context_compacted` alone is one; and one behind the next reply is another."""
+    events, _ = read(meta(), told(1, "context_compacted"), usage(2, 20_000, 1), told(3, "context_compacted"))
+    assert [event.payload.get("pre_tokens") for event in of(events, "relay.triggered")] == [None, 20_000]
+
+
+def test_impossible_and_repeated_counts_of_tokens_are_left_out(read: Read) -> None:
+    """More tokens than the window holds is a known fault of the log; the same count again is no request."""
+    counts = [usage(1, 50_000, 50_000), usage(2, 50_000, 50_000), usage(3, 940_499, 990_499)]
+    events, _ = read(meta(), *counts, line("compacted", 4, message=""))
+    assert of(events, "relay.triggered")[0].payload["pre_tokens"] == 50_000
+    assert of(events, "session.observed")[0].payload["requests"] == 1
+
+
+def test_a_session_is_one_however_often_its_first_line_stands_there(read: Read) -> None:
+    """Resumed rollouts repeat it, and forks go on with their parent's; a stop by the user is counted, and no error."""
+    parent = {**meta(), "payload": {**meta()["payload"], "id": "th-0"}}
+    events, _ = read(meta(), parent, meta(), told(5, "turn_aborted", reason="interrupted"))
+    (seen,) = events
+    assert (seen.session_id, seen.type) == ("th-1", "session.observed")
+    assert (seen.payload["aborted"], seen.payload["agent_version"]) == (1, "0.150.0")
+    assert seen.payload["retry_visibility"] == "terminal"
+
+
+def test_a_subagent_is_a_caller_of_its_own(read: Read) -> None:
+    """Its source is an object."""
+    events, _ = read(meta(source={"subagent": "review"}), told(1, "error", message="x", codex_error_info="other"))
+    assert of(events, "error.classified")[0].payload["caller"] == "codex/subagent"
+
+
+def test_the_first_generation_has_sessions_and_no_errors(read: Read) -> None:
+    """Bare items behind a first line without a type."""
+    first = {"id": "th-7", "timestamp": "2025-08-20T08:00:00.000Z", "instructions": "x", "git": {"branch": "b"}}
+    item = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": '"type":"error"'}]}
+    events, rejects = read(first, {"record_type": "state"}, item, item)
+    (seen,) = events
+    assert not rejects
+    assert (seen.session_id, seen.payload["requests"]) == ("th-7", 2)
+
+
+def test_reading_line_by_line_gives_the_same(read: Read) -> None:
+    """The state that is put away in between loses nothing."""
+    records = [
+        meta(),
+        usage(1, 150_000, 1),
+        line("compacted", 2, message=""),
+        usage(3, 8_000, 1, kept=True),
+        told(4, "error", message="x", codex_error_info="bad_request"),
+        told(5, "task_complete", turn_id="t", error={"message": "x", "codex_error_info": "bad_request"}),
+    ]
+    at_once, in_pieces = read(*records)[0], read(*records, split=1)[0]
+    plain = [event for event in at_once if event.type != "session.observed"]
+    assert plain == [event for event in in_pieces if event.type != "session.observed"]
+    assert at_once[-1] == in_pieces[-1]
+
+
+def test_a_torn_line_is_told_and_an_intact_one_behind_it_is_read(read: Read) -> None:
+    """Whoever dies in the middle of a line leaves it so."""
+    torn = '{"timestamp":"2026-03-05T10:00:01.000Z","type":"response_item","payload":{"te'
+    whole = '{"timestamp":"2026-03-05T10:00:02.000Z","type":"compacted","payload":{"message":""}}'
+    events, rejects = read(meta(), torn + whole)
+    assert [reject.why for reject in rejects] == ["torn"]
+    assert len(of(events, "relay.triggered")) == 1
+
+
+def test_a_printed_run_tells_its_reconnections(read: Read) -> None:
+    """Each is a failed call and a retry; the end of the turn settles them."""
+    events, _ = read(
+        {"type": "thread.started", "thread_id": "th-9"},
+        {"type": "turn.started"},
+        {"type": "error", "message": "Reconnecting... 1/5"},
+        {"type": "error", "message": "Reconnecting... 2/5"},
+        {"type": "turn.completed", "usage": {"input_tokens": 5}},
+    )
+    assert [event.payload["attempt"] for event in of(events, "retry.scheduled")] == [1, 2]
+    (settled,) = of(events, "retry.settled")
+    assert (settled.payload["outcome"], settled.payload["attempts"]) == ("recovered", 3)
+    assert all(event.time_source == "file" and event.session_id == "th-9" for event in events)
+
+
+def test_a_printed_run_that_failed_tells_its_failure_once(read: Read) -> None:
+    """`error` and `turn.failed` say the same; behind reconnections the chain is exhausted."""
+    said = "unexpected status 401 Unauthorized: Missing bearer"
+    events, _ = read(
+        {"type": "thread.started", "thread_id": "th-9"},
+        {"id": "0", "msg": {"type": "stream_error", "message": "stream error: idle; retrying 1/5 in 187ms…"}},
+        {"type": "error", "message": said},
+        {"type": "turn.failed", "error": {"message": said}},
+    )
+    assert [event.payload["attempt"] for event in of(events, "error.classified")] == [1, 2]
+    assert of(events, "retry.scheduled")[0].payload["delay_seconds"] == 0.187
+    assert of(events, "retry.settled")[0].payload["outcome"] == "exhausted"
