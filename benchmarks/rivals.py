@@ -25,7 +25,7 @@ def _texts(ruleset: Ruleset, number: int) -> _Texts:
     found: dict[str, list[str]] = {}
     for pattern in ruleset.compiled.patterns:
         if pattern.rule == number:
-            found.setdefault(pattern.kind, []).append(pattern.regex.pattern.decode())
+            found.setdefault(pattern.kind, []).append(pattern.text)
     evidence = [text for kind in (LINE, SIGNAL, TEXT) for text in found.get(kind, [])]
     return _Texts(evidence, found.get(ONLY, []), found.get(NOT, []))
 

@@ -1,4 +1,5 @@
-"""The generated pages of `docs/`: `python -m tests.reference` writes them, and a test asserts that they are current.
+"""The generated pages of `docs/` and `rules.json`: `python -m tests.reference` writes them, and tests assert that they
+are current.
 
 Views and queries describe themselves in the headers of their .sql files, commands in their `--help`.
 """
@@ -6,13 +7,17 @@ Views and queries describe themselves in the headers of their .sql files, comman
 from __future__ import annotations
 
 import ast
+import json
 import sys
 import tomllib
+from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
 
 import click
 
+from analyzer.classifier.rules import loading
+from analyzer.classifier.rules.built_in import READ_BEFORE, text_number
 from analyzer.cli import COMMANDS, cli
 from analyzer.redaction.commands import NAMES
 from analyzer.redaction.families import FAMILIES
@@ -324,6 +329,25 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("<", "&lt;")
 
 
+def built_in_rules() -> str:
+    """`rules.toml` as the package reads it: without what is left at its default, one rule a line."""
+    content = Path(loading.BUILT_IN).read_bytes()
+    ruleset = loading.read_anew(content)
+    entries = [
+        {each.name: value for each in fields(rule) if (value := getattr(rule, each.name)) != each.default}
+        for rule in ruleset.rules
+    ]
+    parts = {
+        "toml": json.dumps(text_number(content)),
+        "digest": json.dumps(ruleset.digest),
+        "status_patterns": json.dumps(ruleset.status_patterns, ensure_ascii=False),
+        "prose_patterns": json.dumps(ruleset.prose_patterns, ensure_ascii=False),
+        "places": json.dumps(ruleset.places),
+        "rules": "[\n" + ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in entries) + "\n]",
+    }
+    return "{\n" + ",\n".join(f'"{name}": {text}' for name, text in parts.items()) + "\n}\n"
+
+
 def main() -> int:
     """Write every page."""
     for name, text in pages().items():
@@ -336,6 +360,8 @@ def main() -> int:
             text = before + part + rest.partition(END)[2]
         (REPOSITORY / name).write_text(text, "utf-8")
         print(name)
+    Path(READ_BEFORE).write_text(built_in_rules(), "utf-8")
+    print(Path(READ_BEFORE).relative_to(REPOSITORY))
     return 0
 
 

@@ -9,8 +9,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import re2
-
 from analyzer.classifier.reading.reset_times import TIME_PATTERNS
 from analyzer.classifier.recovery_table import decide, remediation
 from analyzer.classifier.rules.matching import ascii_matcher, utf8_matcher
@@ -90,10 +88,10 @@ class Index:
     def __init__(self, ruleset: Ruleset) -> None:
         compiled, rules = ruleset.compiled, ruleset.rules
         self.ruleset = ruleset
-        # Compiled here: a ruleset may come from before a fork, its patterns are as it were another process's.
-        own = [Pattern(p.kind, p.rule, re2.compile(p.regex.pattern, p.regex.options)) for p in compiled.patterns]
-        self.patterns = [*own, *(Pattern(_TIME, -1, None) for _ in TIME_PATTERNS)]
-        texts = [*(pattern.regex.pattern.decode() for pattern in compiled.patterns), *TIME_PATTERNS]
+        # New ones: a ruleset may come from before a fork, what it has compiled is as it were another process's.
+        own = (Pattern(each.kind, each.rule, each.text) for each in compiled.patterns)
+        self.patterns = [*own, *(Pattern(_TIME, -1, text) for text in TIME_PATTERNS)]
+        texts = [pattern.text for pattern in self.patterns]
         self.match_ascii = ascii_matcher(texts)
         self.match = utf8_matcher(texts)
         self.width = len(rules)

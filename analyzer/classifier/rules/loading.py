@@ -15,13 +15,9 @@ from typing import Any
 import re2
 
 from analyzer.classifier.recovery_table import REASONS
-from analyzer.classifier.rules.ruleset import (
-    EVIDENCE,
-    LISTS,
-    Rule,
-    Ruleset,
-    make,
-)
+from analyzer.classifier.rules.built_in import read_before
+from analyzer.classifier.rules.matching import options
+from analyzer.classifier.rules.ruleset import EVIDENCE, LISTS, Rule, Ruleset, make
 from analyzer.errors import RulesError
 
 Rules = str | os.PathLike[str] | Ruleset | None
@@ -71,7 +67,13 @@ class _File:
 @lru_cache(maxsize=1)
 def default_ruleset() -> Ruleset:
     """The rules that come with the package."""
-    return _ruleset(_parse(_read(BUILT_IN), "analyzer/classifier/rules/rules.toml"))
+    content = _read(BUILT_IN)
+    return read_before(content) or read_anew(content)
+
+
+def read_anew(content: bytes) -> Ruleset:
+    """The ruleset of this text of the built-in `rules.toml`, read and checked."""
+    return _ruleset(_parse(content, "analyzer/classifier/rules/rules.toml"))
 
 
 def load_ruleset(path: str | os.PathLike[str]) -> Ruleset:
@@ -164,10 +166,15 @@ def _ruleset(file: _File) -> Ruleset:
 def _made(
     file: _File, rules: tuple[Rule, ...], status: tuple[str, ...], prose: tuple[str, ...], places: Mapping[str, str]
 ) -> Ruleset:
+    found = make(rules, status, prose, places)
+    own = {rule.id for rule in rules if places[rule.id].startswith(file.name)}
     try:
-        return make(rules, status, prose, places)
+        for pattern in found.compiled.patterns:
+            if pattern.rule >= 0 and rules[pattern.rule].id in own:
+                re2.compile(pattern.text.encode(), options())
     except re2.error as error:
         raise file.refuse(f"the patterns of a rule are too much for RE2 together: {error}", "split the rule") from error
+    return found
 
 
 def _read(path: str | os.PathLike[str]) -> bytes:

@@ -21,12 +21,12 @@ def ascii_matcher(patterns: Sequence[str]) -> Match:
     The automaton is made while it matches, and what it meets for the first time costs it a new state: without the byte
     sequences of UTF-8 it makes half as many, and more of them fit into the caches of the processor.
     """
-    options = _options()
-    options.encoding = re2.Options.Encoding.LATIN1
+    found = options()
+    found.encoding = re2.Options.Encoding.LATIN1
     # No ASCII text holds the character that stands in for others, wherever it stands in the pattern.
     plain = ["".join(char if char.isascii() else r"\xff" for char in pattern) for pattern in patterns]
     try:
-        return _matcher(plain, options)
+        return _matcher(plain, found)
     except re2.error:
         # A character by its number, for one, which one byte cannot hold.
         return utf8_matcher(patterns)
@@ -37,13 +37,13 @@ def utf8_matcher(patterns: Sequence[str]) -> Match:
 
     @cache
     def made() -> Match:
-        return _matcher(patterns, _options())
+        return _matcher(patterns, options())
 
     return lambda text: made()(text)
 
 
-def _matcher(patterns: Sequence[str], options: Any) -> Match:
-    together = re2.Set.SearchSet(options)
+def _matcher(patterns: Sequence[str], given: Any) -> Match:
+    together = re2.Set.SearchSet(given)
     for pattern in patterns:
         together.Add(pattern.encode())
     together.Compile()
@@ -51,10 +51,11 @@ def _matcher(patterns: Sequence[str], options: Any) -> Match:
     return match
 
 
-def _options() -> Any:
-    options = re2.Options()
-    options.case_sensitive = False
+def options() -> Any:
+    """Options for every pattern of a rule."""
+    found = re2.Options()
+    found.case_sensitive = False
     # A ceiling for the automaton that is built while matching, not an allocation.
-    options.max_mem = 256 << 20
-    options.log_errors = False
-    return options
+    found.max_mem = 256 << 20
+    found.log_errors = False
+    return found

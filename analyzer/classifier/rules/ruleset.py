@@ -14,6 +14,7 @@ from typing import Any
 import re2
 
 from analyzer.classifier.recovery_table import RECOVERY
+from analyzer.classifier.rules.matching import options
 
 # Kinds of patterns: three of evidence, two of guards, two that belong to no rule.
 LINE, SIGNAL, TEXT = "line", "signal", "text"
@@ -73,14 +74,29 @@ class Rule:
     """Inputs that look alike and for which it does not."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Pattern:
-    """One compiled pattern of the set."""
+    """One pattern of the set. It is compiled when that is asked for: few are ever needed apart from the others."""
 
-    kind: str
-    rule: int
-    """Index of its rule; -1 for patterns that belong to all."""
-    regex: Any
+    __slots__ = ("_regex", "kind", "rule", "text")
+
+    def __init__(self, kind: str, rule: int, text: str) -> None:
+        self.kind = kind
+        self.rule = rule
+        """Index of its rule; -1 for patterns that belong to all."""
+        self.text = text
+        """RE2, without case."""
+        self._regex: Any = None
+
+    @property
+    def regex(self) -> Any:
+        """The pattern, compiled.
+
+        Raises:
+            re2.error: it is too large.
+        """
+        if self._regex is None:
+            self._regex = re2.compile(self.text.encode(), options())
+        return self._regex
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,18 +134,11 @@ class Compiled:
         self.wanted: list[frozenset[str]] = []
         """The normal names of each rule."""
         self.patterns: list[Pattern] = []
-        options = re2.Options()
-        options.case_sensitive = False
-        # A ceiling for the automaton that is built while matching, not an allocation.
-        options.max_mem = 256 << 20
-        options.log_errors = False
         for index, rule in enumerate(rules):
             self._index(index, rule)
-            self._add_patterns(index, rule, options)
-        for pattern in status_patterns:
-            self._add(STATUS, -1, pattern, options)
-        for pattern in prose_patterns:
-            self._add(PROSE, -1, pattern, options)
+            self._add_patterns(index, rule)
+        self.patterns += (Pattern(STATUS, -1, pattern) for pattern in status_patterns)
+        self.patterns += (Pattern(PROSE, -1, pattern) for pattern in prose_patterns)
 
     def _index(self, index: int, rule: Rule) -> None:
         self.wanted.append(frozenset(normal_name(name) for name in (*rule.names, *rule.types, *rule.signals)))
@@ -146,18 +155,15 @@ class Compiled:
             for key in keys:
                 table.setdefault(key, []).append(index)
 
-    def _add_patterns(self, index: int, rule: Rule, options: Any) -> None:
+    def _add_patterns(self, index: int, rule: Rule) -> None:
         if rule.signals:
             words = "|".join(_name_pattern(name) for name in rule.signals)
-            self._add(SIGNAL, index, f"{_WORD_START}{words}{_WORD_END}", options)
+            self.patterns.append(Pattern(SIGNAL, index, f"{_WORD_START}{words}{_WORD_END}"))
         if rule.line:
-            self._add(LINE, index, f"{_LINE_START}{'|'.join(rule.line)})", options)
+            self.patterns.append(Pattern(LINE, index, f"{_LINE_START}{'|'.join(rule.line)})"))
         for kind, patterns in ((TEXT, rule.text), (ONLY, rule.only_text), (NOT, rule.not_text)):
             if patterns:
-                self._add(kind, index, "|".join(f"(?:{pattern})" for pattern in patterns), options)
-
-    def _add(self, kind: str, rule: int, pattern: str, options: Any) -> None:
-        self.patterns.append(Pattern(kind, rule, re2.compile(pattern.encode(), options)))
+                self.patterns.append(Pattern(kind, index, "|".join(f"(?:{pattern})" for pattern in patterns)))
 
 
 @lru_cache(maxsize=4_096)
@@ -180,10 +186,11 @@ def make(
     status_patterns: tuple[str, ...] = (),
     prose_patterns: tuple[str, ...] = (),
     places: Mapping[str, str] | None = None,
+    digest: str = "",
 ) -> Ruleset:
-    """A ruleset of rules that were checked."""
-    digest = _digest(rules, status_patterns, prose_patterns)
+    """A ruleset of rules that were checked; `digest`: where it is known already."""
     compiled = Compiled(rules, status_patterns, prose_patterns)
+    digest = digest or _digest(rules, status_patterns, prose_patterns)
     return Ruleset(digest, rules, status_patterns, prose_patterns, places or {}, compiled)
 
 
