@@ -6,7 +6,6 @@ The message says what is wrong, the hint what to do. `exit_code` is what the com
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 OK = 0
 FINDINGS = 1
@@ -37,6 +36,8 @@ class AnalyzerError(Exception):
     @classmethod
     def unknown_value(cls, thing: str, value: str, known: Iterable[str]) -> AnalyzerError:
         """An error that names the legal values and the closest one."""
+        from difflib import get_close_matches  # 1 ms that only a mistake should cost
+
         names = sorted(known)
         close = get_close_matches(value, names, n=1)
         meant = f"did you mean {close[0]!r}? " if close else ""

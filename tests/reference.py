@@ -16,15 +16,20 @@ from pathlib import Path
 
 import click
 
+from analyzer.classifier import Ruleset
+from analyzer.classifier.reading.reset_times import TIME_PATTERNS
 from analyzer.classifier.rules import loading
 from analyzer.classifier.rules.built_in import READ_BEFORE, text_number
 from analyzer.cli import COMMANDS, cli
+from analyzer.redaction import engine
 from analyzer.redaction.commands import NAMES
 from analyzer.redaction.families import FAMILIES
 from analyzer.redaction.keys import PHRASES, SHORT
+from analyzer.redaction.trace_words import KEPT, traces_number
 from analyzer.store import catalogue, views
 from analyzer.store.db.sql_header import Column, Param
 from tests import REPOSITORY
+from tests.needed_words import needed_words
 
 DOCS, PACKAGE = REPOSITORY / "docs", REPOSITORY / "analyzer"
 HELP_WIDTH = 88
@@ -343,9 +348,23 @@ def built_in_rules() -> str:
         "status_patterns": json.dumps(ruleset.status_patterns, ensure_ascii=False),
         "prose_patterns": json.dumps(ruleset.prose_patterns, ensure_ascii=False),
         "places": json.dumps(ruleset.places),
+        "words": "[\n" + ",\n".join(map(json.dumps, _words(ruleset))) + "\n]",
         "rules": "[\n" + ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in entries) + "\n]",
     }
     return "{\n" + ",\n".join(f'"{name}": {text}' for name, text in parts.items()) + "\n}\n"
+
+
+def _words(ruleset: Ruleset) -> list[list[list[str]]]:
+    """For each part of each pattern, what a text that it finds has one of."""
+    parts = [*(pattern.parts for pattern in ruleset.compiled.patterns), *((text,) for text in TIME_PATTERNS)]
+    return [[sorted(needed_words(part)) for part in each] for each in parts]
+
+
+def trace_words() -> str:
+    """The words of each pattern of the prefilter of redaction, one pattern a line."""
+    traces = engine._traces()
+    words = ",\n".join(json.dumps(sorted(needed_words(trace))) for trace in traces)
+    return f'{{\n"traces": {json.dumps(traces_number(traces))},\n"words": [\n{words}\n]\n}}\n'
 
 
 def main() -> int:
@@ -360,8 +379,9 @@ def main() -> int:
             text = before + part + rest.partition(END)[2]
         (REPOSITORY / name).write_text(text, "utf-8")
         print(name)
-    Path(READ_BEFORE).write_text(built_in_rules(), "utf-8")
-    print(Path(READ_BEFORE).relative_to(REPOSITORY))
+    for place, made in ((READ_BEFORE, built_in_rules()), (KEPT, trace_words())):
+        Path(place).write_text(made, "utf-8")
+        print(Path(place).relative_to(REPOSITORY))
     return 0
 
 

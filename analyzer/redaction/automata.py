@@ -1,7 +1,11 @@
-"""RE2 as redaction uses it: over bytes, in linear time, within bounds of memory."""
+"""Patterns as redaction uses them: RE2 over bytes, in linear time and bounded memory; Python's own for single values.
+
+Nothing is compiled before it is used: most programs that load this meet no secret.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Any, cast
 
@@ -33,3 +37,19 @@ def set_of(patterns: Iterable[str]) -> Callable[[bytes], list[int] | None]:
 def regex(pattern: str) -> Any:
     """A compiled pattern."""
     return re2.compile(pattern.encode(), options())
+
+
+class Late:
+    """A pattern of Python's `re` with its methods, compiled when one of them is first called."""
+
+    __slots__ = ("findall", "finditer", "fullmatch", "match", "pattern", "search")
+
+    def __init__(self, pattern: str | bytes) -> None:
+        self.pattern = pattern
+
+    def __getattr__(self, name: str) -> Any:
+        compiled = re.compile(self.pattern)
+        # They take the places of these slots: from now on they are found without this method.
+        for each in ("findall", "finditer", "fullmatch", "match", "search"):
+            setattr(self, each, getattr(compiled, each))
+        return getattr(compiled, name)

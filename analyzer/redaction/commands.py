@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from analyzer.redaction.automata import regex
+from analyzer.redaction.automata import Late, regex
 from analyzer.redaction.values import MARK, is_password, value_at
 
 
@@ -47,7 +46,7 @@ FLAG_TRACE = (
     r"|(?:^|[\s\"',\[(]|\\[nrt])-[uU][^\s\"':\-]+:"
     r"|\<(?:sshpass|7za?|m(?:ysql|aria)[a-z\-]*)[^\n]*?(?:[\s\"',\[]|\\[nrt])-p"
 )
-_PORTS = re.compile(rb"[0-9.:\-]{1,60}(?:/[a-z]{1,10})?")
+_PORTS = Late(rb"[0-9.:\-]{1,60}(?:/[a-z]{1,10})?")
 _LINE = 1_000
 """Bytes behind a command that are its arguments."""
 

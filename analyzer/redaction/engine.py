@@ -13,6 +13,7 @@ from analyzer.forking import kept_until_fork
 from analyzer.redaction.automata import regex, set_of
 from analyzer.redaction.families import FAMILIES
 from analyzer.redaction.places import PLACES, Found
+from analyzer.redaction.trace_words import words_of_traces
 from analyzer.redaction.values import GUARDS, MARK
 
 MAX_SECRETS = 500
@@ -20,6 +21,10 @@ MAX_LOOKS = 1_000
 """Replacements by one rule in one text, and places that it looks at; what follows the last one is replaced as a whole,
 so that no text costs much time."""
 _ROUNDS = 6
+_FEW = 16
+"""Texts of a process that are searched without the automaton of the prefilter."""
+_SHORT = 16_384
+"""Bytes of such a text."""
 
 _WORD_START = r"(?:^|[^0-9A-Za-z_]|\\[bfnrt]|\\u[0-9a-fA-F]{4})"
 # A letter, digit or sign of a secret that JSON may write as an escape, and nobody has to.
@@ -55,15 +60,41 @@ def _rules() -> tuple[_Rule, ...]:
     )
 
 
+class _Prefilter:
+    """Tells data that may hold a secret; the automaton for it takes 12 ms to make, which few texts are not worth."""
+
+    __slots__ = ("_left", "match")
+
+    def __init__(self) -> None:
+        self._left = _FEW
+        self.match: Callable[[bytes], object] = self._match_few
+
+    def _match_few(self, data: bytes) -> bool:
+        """Search with those patterns alone that some words in the data speak for."""
+        self._left -= 1
+        if self._left <= 0 or len(data) > _SHORT or not (words := words_of_traces(_traces())):
+            self.match = prefilter_with()
+            return bool(self.match(data))
+        folded = data.lower()
+        return any(
+            regex(trace).search(data) is not None
+            for trace, known in zip(_traces(), words, strict=True)
+            if not known or any(word in folded for word in known)
+        )
+
+
+_prefilter = kept_until_fork(_Prefilter)
+
+
 @kept_until_fork
-def _prefilter() -> Callable[[bytes], list[int] | None]:
-    return prefilter_with()
+def _traces() -> tuple[str, ...]:
+    """All patterns of the prefilter."""
+    return (*(rule.trace.replace(r"\<", _WORD_START) for rule in _rules()), _ESCAPED)
 
 
 def prefilter_with(*patterns: str) -> Callable[[bytes], list[int] | None]:
     """One search for what `may_hold_secret` looks for (0 in the answer) and for other patterns (1, 2, ...)."""
-    traces = "|".join(f"(?:{rule.trace})" for rule in _rules()).replace(r"\<", _WORD_START)
-    return set_of([f"{traces}|{_ESCAPED}", *patterns])
+    return set_of(["|".join(f"(?:{trace})" for trace in _traces()), *patterns])
 
 
 @kept_until_fork
@@ -77,7 +108,7 @@ def may_hold_secret(data: bytes) -> bool:
     False is a promise: `redact` leaves every text in them as it is, and `redact_value` every value. True is a guess.
     One pass of an automaton, some hundreds of MB a second.
     """
-    return bool(_prefilter()(data))
+    return bool(_prefilter().match(data))
 
 
 def redact(text: str) -> str:

@@ -5,12 +5,11 @@ Whether a name is secret is for `keys` to say, and where its value ends for `val
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from analyzer.redaction import keys
-from analyzer.redaction.automata import regex
+from analyzer.redaction.automata import Late, regex
 from analyzer.redaction.commands import COMMANDS, FLAG_TRACE, command_spans
 from analyzer.redaction.values import (
     ENCODED_QUOTE,
@@ -46,10 +45,10 @@ _COLOUR = r"(?:\x1b|\\+(?:u001[bB]|x1[bB]|033|e))\[[0-9;]{0,12}m"
 _CLOSE = rf"(?:\\*[\"'`]|[\])]|{ENCODED_QUOTE}|{_COLOUR}){{0,4}}"
 _IS = rf"(?:\s{{0,8}}(?::=|=>|={{1,2}}|:|%3[aAdD]|>)|\s{{1,4}}(?:->|\|))(?:\s|%20|{_COLOUR}){{0,8}}"
 _NAME = r"[A-Za-z0-9_.\-]"
-_COLON = re.compile(rb"\s{0,4}[:=]")
-_SENTENCE = re.compile(rb"[A-Z]?[a-z]{1,30}[,.]? [a-z]+")
-_PAIR_END = re.compile(rb"\s{0,8},?\s{0,8}[\])]")
-_LINE = re.compile(rb"[^\r\n]{1,1000}")
+_COLON = Late(rb"\s{0,4}[:=]")
+_SENTENCE = Late(rb"[A-Z]?[a-z]{1,30}[,.]? [a-z]+")
+_PAIR_END = Late(rb"\s{0,8},?\s{0,8}[\])]")
+_LINE = Late(rb"[^\r\n]{1,1000}")
 _QUOTED_NAME = rf"[bBuU]?\\*[\"'][^\s\"'\\,]{{0,60}}?({keys.WORDS}){keys.SUFFIX}[\])]?\\*[\"']"
 
 # The same in JSON, where a blank may be `\n`, a quote `\"`, an escape `\u001b`, and `&<>` are written by number.

@@ -7,12 +7,11 @@ complaints about a field) is told by the value alone, so that the answer does no
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
-from analyzer.redaction.automata import regex
+from analyzer.redaction.automata import Late, regex
 
 MARK = b"[REDACTED:"
 MARKED = r"\[REDACTED:[a-z_]+:[0-9a-f]{8}\]"
@@ -27,23 +26,23 @@ ENCODED_QUOTE = r"(?:&(?:quot|apos|#34|#39|#x2[27]);|%2[27])"
 """A quotation mark as HTML and URLs write it."""
 # These look at some bytes behind a name, each of them once, and are quicker there than RE2 is to call.
 # Three characters are no secret, and many texts have nothing but them behind a name.
-_NOTHING = re.compile(rb"[^\s\"'`\\\[({&%\x1b]{0,3}(?:\s|\Z)")
+_NOTHING = Late(rb"[^\s\"'`\\\[({&%\x1b]{0,3}(?:\s|\Z)")
 # What may stand before a value: brackets of a list, a wrapper's name, a prefix of Python's, escapes of JSON in JSON.
-_OPENING = re.compile(
+_OPENING = Late(
     rb"\[REDACTED:[a-z_]+:[0-9a-f]{8}\]|(?:[\[({]\s{0,8})?(?:&?[A-Za-z_][A-Za-z0-9_.]{0,24}\()?[bBrRuUfF]{0,2}"
     rb"(\\{0,64})([\"'`]|&(?:quot|apos|#34|#39|#x2[27]);|%2[27])"
 )
 # Without quotes a value ends with white space; a backslash is a part of it unless it is an escape.
-_BARE = re.compile(rb"(?:[^\s\"'`\\\x1b]|\\[^nrtbfu\"'`\\\s])+")
-_LINE = re.compile(rb"[^\r\n\"'`]+")
-_LINE_END = re.compile(rb"[\r\n]")
-_PARAMETER = re.compile(rb"[&#]")
+_BARE = Late(rb"(?:[^\s\"'`\\\x1b]|\\[^nrtbfu\"'`\\\s])+")
+_LINE = Late(rb"[^\r\n\"'`]+")
+_LINE_END = Late(rb"[\r\n]")
+_PARAMETER = Late(rb"[&#]")
 # What follows is another member or parameter.
-_NEXT = re.compile(
+_NEXT = Late(
     rb"<[/A-Za-z]|>(?:\Z|<)|&(?:quot|apos|#)|%2[267]|\)[,;)]|[&#][^&=\s]{0,60}="
     rb"|[,;&](?:\Z|[A-Za-z_][A-Za-z0-9_.\-]{0,60}(?:[=:]|\\{0,8}[\"'])|\\{0,8}[\"'\[{(])"
 )
-_COMMA = re.compile(rb"\s{0,8},\s{0,8}")
+_COMMA = Late(rb"\s{0,8},\s{0,8}")
 _CLOSERS = {b")": b"(", b"]": b"[", b"}": b"{"}
 
 
@@ -150,10 +149,10 @@ _COMPLAINT = (
 )
 
 
-_LETTER, _DIGIT, _INNER_CAPITAL = re.compile(rb"[A-Za-z]"), re.compile(rb"[0-9]"), re.compile(rb"[a-z][A-Z]")
-_KEY = re.compile(rb"[A-Za-z0-9+/_\-]+={0,2}")
-_PORT = re.compile(rb"[0-9]{1,5}[/?#]")
-_DIRECTORY = re.compile(rb"/|[A-Za-z]:\\|~")
+_LETTER, _DIGIT, _INNER_CAPITAL = Late(rb"[A-Za-z]"), Late(rb"[0-9]"), Late(rb"[a-z][A-Z]")
+_KEY = Late(rb"[A-Za-z0-9+/_\-]+={0,2}")
+_PORT = Late(rb"[0-9]{1,5}[/?#]")
+_DIRECTORY = Late(rb"/|[A-Za-z]:\\|~")
 
 
 def is_plain(value: bytes) -> bool:

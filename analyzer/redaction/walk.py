@@ -5,8 +5,9 @@ Invariant: a value without secrets comes back as it is; whatever cannot be walke
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
 from typing import Any
 
 from analyzer.redaction import keys
@@ -22,6 +23,8 @@ MAX_NODES = 20_000
 _NAMING, _VALUED = frozenset(keys.NAMING), frozenset((*keys.VALUED, *keys.SUFFIXES, ""))
 _JSON = frozenset((str, int, float, bool, type(None)))
 _LEAST_NUMBER = 1_000
+_FEW = 16
+"""Values of a process that are encoded with what Python has."""
 
 
 def is_secret_name(name: str) -> bool:
@@ -167,7 +170,7 @@ def command_in(argument: str) -> str:
 
 def _may_hold(value: Any) -> bool:
     try:
-        return not _is_json(value, MAX_LEVELS) or may_hold_secret(_encode()(value))
+        return not _is_json(value, MAX_LEVELS) or may_hold_secret(_json.encode(value))
     except Exception:  # noqa: BLE001 - a foreign mapping may do anything, and half of a UTF-16 pair is no UTF-8
         return True
 
@@ -183,8 +186,23 @@ def _is_json(value: Any, levels: int) -> bool:
     return True
 
 
-@cache
-def _encode() -> Callable[[Any], bytes]:
-    import msgspec  # who redacts texts alone never loads it
+class _Encoding:
+    """JSON of values, by a quick library once there are many of them: to load it takes 30 ms."""
 
-    return msgspec.json.Encoder().encode
+    __slots__ = ("_left", "encode")
+
+    def __init__(self) -> None:
+        self._left = _FEW
+        self.encode: Callable[[Any], bytes] = self._encode_few
+
+    def _encode_few(self, value: Any) -> bytes:
+        self._left -= 1
+        if self._left > 0 and "msgspec" not in sys.modules:
+            return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+        import msgspec
+
+        self.encode = msgspec.json.Encoder().encode
+        return self.encode(value)
+
+
+_json = _Encoding()

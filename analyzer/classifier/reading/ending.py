@@ -5,7 +5,7 @@ Invariant: what an agent reads, echoes or writes about is followed by more of it
 
 from __future__ import annotations
 
-import re
+from analyzer.redaction.automata import Late
 
 _LOOKED_AT_CHARS = 300
 """Of a line; a longer one is nobody's farewell."""
@@ -14,7 +14,7 @@ _FENCES = ("```", "~~~")
 _QUOTING = (">", "|", "│", "┃", "+", "`", '"', "'")
 """What stands before quoted lines: of a mail, a table, a box, a diff, code."""
 
-_FAREWELL = re.compile(
+_FAREWELL = Late(
     r"(?ai)(?:[•·∙*-] )?(?:"
     r"/(?:upgrade|extra-usage|login|usage|rate-limit-options)\b.*"
     r"|(?:please )?upgrade (?:to|your)\b.*"
@@ -27,13 +27,13 @@ _FAREWELL = re.compile(
 )
 """What command lines of agents, and those who start them, print behind their last words."""
 
-_INTRODUCTION = re.compile(
+_INTRODUCTION = Late(
     r"(?ai)(?:user|human|system|prompt|input|instructions?|user instructions|task|tool(?: result| output)?|output)\s*:?"
     r"|[$%#❯+>] \S.*"
     r"|[⏺●•] ?\w{1,40}\(.*"
 )
 """A line behind which somebody else speaks: a role, a shell's prompt, a call of a tool."""
-_LABEL = re.compile(r"(?ai)[\w. -]{0,40}(?:error|exception|fatal|failed|failure)\b.*")
+_LABEL = Late(r"(?ai)[\w. -]{0,40}(?:error|exception|fatal|failed|failure)\b.*")
 
 
 def last_line(text: str) -> str:

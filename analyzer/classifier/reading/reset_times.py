@@ -7,7 +7,6 @@ the event's own time.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any, NamedTuple
@@ -17,6 +16,7 @@ import re2
 from analyzer.classifier.reading.ending import last_line
 from analyzer.classifier.reading.facts import MESSAGE_CHARS, STREAM_CHARS, Facts
 from analyzer.forking import kept_until_fork
+from analyzer.redaction.automata import Late
 
 _MAX_SECONDS = 400 * 86_400.0
 _UNIT = r"(?:milliseconds?|millis|msecs?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|hr|h|days?|d|秒|分钟|小时|天)"
@@ -49,7 +49,7 @@ TIME_PATTERNS = tuple(_PATTERNS.values())
 """A text that none of these finds names no time; none of them sees case."""
 
 # For short texts only, such as group 1 of a duration; `(?a)` because RE2 knows ASCII digits and blanks only.
-_PARTS = re.compile(rf"(?ai)(\d+(?:\.\d+)?)[\t\n\f\r ]*({_UNIT})")
+_PARTS = Late(rf"(?ai)(\d+(?:\.\d+)?)[\t\n\f\r ]*({_UNIT})")
 _FACTORS = {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "秒": 1.0, "分": 60.0, "小": 3_600.0, "天": 86_400.0}
 
 

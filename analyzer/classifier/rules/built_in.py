@@ -32,6 +32,7 @@ def read_before(content: bytes) -> Ruleset | None:
         tuple(kept["prose_patterns"]),
         kept["places"],
         kept["digest"],
+        kept["words"],
     )
 
 
@@ -41,4 +42,5 @@ def text_number(content: bytes) -> str:
 
 
 def _rule(entry: Mapping[str, Any]) -> Rule:
-    return Rule(**{key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()})
+    values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
+    return Rule(**values)

@@ -5,13 +5,15 @@ Invariant: bit i stands for rule i, so the lowest bit of what is left is the fir
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import count
+from typing import Any, TypeVar
 
 from analyzer.classifier.reading.reset_times import TIME_PATTERNS
 from analyzer.classifier.recovery_table import decide, remediation
-from analyzer.classifier.rules.matching import ascii_matcher, utf8_matcher
+from analyzer.classifier.rules.first_texts import MOST, first_texts
+from analyzer.classifier.rules.matching import Match, ascii_matcher, utf8_matcher
 from analyzer.classifier.rules.ruleset import LINE, NOT, ONLY, PROSE, SIGNAL, STATUS, TEXT, Pattern, Rule, Ruleset
 from analyzer.forking import kept_until_fork
 
@@ -20,6 +22,7 @@ NO_RULE = "none"
 Answer = tuple[str, str | None, bool, str, str]
 """`(reason, detail, retryable, action, rule)`."""
 
+_Member = TypeVar("_Member")
 _TIME = "time"
 _SEGMENTS = (LINE, SIGNAL, TEXT, ONLY, NOT)
 # Reasons for which it matters when to come back; a spent quota names its reset too.
@@ -89,11 +92,13 @@ class Index:
         compiled, rules = ruleset.compiled, ruleset.rules
         self.ruleset = ruleset
         # New ones: a ruleset may come from before a fork, what it has compiled is as it were another process's.
-        own = (Pattern(each.kind, each.rule, each.text) for each in compiled.patterns)
+        own = (Pattern(each.kind, each.rule, each.text, each.parts) for each in compiled.patterns)
         self.patterns = [*own, *(Pattern(_TIME, -1, text) for text in TIME_PATTERNS)]
         texts = [pattern.text for pattern in self.patterns]
-        self.match_ascii = ascii_matcher(texts)
-        self.match = utf8_matcher(texts)
+        if compiled.words:
+            self._begin_with_few(compiled.words, texts)
+        else:
+            self._match_many(texts)
         self.width = len(rules)
         self.decisions = [_decision(number, rule) for number, rule in enumerate(rules)]
         self.nothing = _decision(-1, None)
@@ -111,6 +116,21 @@ class Index:
         self.by_exit_code = _masks(compiled.exit_codes)
         self.by_status = _masks(compiled.statuses)
         self._guard()
+
+    def _match_many(self, patterns: Sequence[str]) -> None:
+        self.match_ascii: Match = ascii_matcher(patterns)
+        self.match: Match = utf8_matcher(patterns)
+
+    def _begin_with_few(self, words: Sequence[Sequence[Sequence[str]]], patterns: Sequence[str]) -> None:
+        few = first_texts(self.patterns, words)
+        numbers = count(1)
+
+        def match(text: bytes) -> list[int]:
+            if next(numbers) == MOST:
+                self._match_many(patterns)
+            return few(text)
+
+        self.match = self.match_ascii = match
 
     def _weigh(self) -> None:
         width = self.width
@@ -146,21 +166,12 @@ class Index:
         rules = list(enumerate(self.ruleset.rules))
         self.only_text = _mask(number for number, rule in rules if rule.only_text)
         self.provided = _mask(number for number, rule in rules if rule.only_providers)
-        providers = {provider for _, rule in rules for provider in rule.only_providers}
-        self.by_provider = {
-            provider: _mask(number for number, rule in rules if provider in rule.only_providers)
-            for provider in providers
-        }
-        statuses: set[int | None] = {None}
-        for _, rule in rules:
-            statuses.update(rule.only_status, rule.not_status)
-        self.objecting = {
-            status: _mask(
-                number
-                for number, rule in rules
-                if (rule.only_status and status not in rule.only_status) or status in rule.not_status
-            )
-            for status in statuses
+        self.by_provider = _by_member((number, rule.only_providers) for number, rule in rules)
+        wanting = _mask(number for number, rule in rules if rule.only_status)
+        allowed = _by_member((number, rule.only_status) for number, rule in rules)
+        refused = _by_member((number, rule.not_status) for number, rule in rules)
+        self.objecting: dict[int | None, int] = {
+            status: wanting & ~allowed.get(status, 0) | refused.get(status, 0) for status in (None, *allowed, *refused)
         }
         """Status → the rules that it rules out; a status that no rule names objects like no status."""
 
@@ -190,6 +201,15 @@ def _mask(numbers: Iterable[int]) -> int:
     for number in numbers:
         mask |= 1 << number
     return mask
+
+
+def _by_member(lists: Iterable[tuple[int, Iterable[_Member]]]) -> dict[_Member | None, int]:
+    """Member → the mask of the numbers in whose list it is."""
+    masks: dict[_Member | None, int] = {}
+    for number, members in lists:
+        for member in members:
+            masks[member] = masks.get(member, 0) | 1 << number
+    return masks
 
 
 def _masks(table: Mapping[Any, Iterable[int]]) -> dict[Any, int]:

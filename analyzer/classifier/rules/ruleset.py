@@ -6,7 +6,7 @@ Invariant: rules are tried in their order and the first that holds wins; the dig
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -77,14 +77,16 @@ class Rule:
 class Pattern:
     """One pattern of the set. It is compiled when that is asked for: few are ever needed apart from the others."""
 
-    __slots__ = ("_regex", "kind", "rule", "text")
+    __slots__ = ("_regex", "kind", "parts", "rule", "text")
 
-    def __init__(self, kind: str, rule: int, text: str) -> None:
+    def __init__(self, kind: str, rule: int, text: str, parts: tuple[str, ...] = ()) -> None:
         self.kind = kind
         self.rule = rule
         """Index of its rule; -1 for patterns that belong to all."""
         self.text = text
         """RE2, without case."""
+        self.parts = parts or (text,)
+        """Patterns that together find the same texts."""
         self._regex: Any = None
 
     @property
@@ -123,7 +125,18 @@ class Ruleset:
 class Compiled:
     """Lookups from evidence to rules, and all text patterns, one for each rule and kind."""
 
-    def __init__(self, rules: tuple[Rule, ...], status_patterns: Iterable[str], prose_patterns: Iterable[str]) -> None:
+    def __init__(
+        self,
+        rules: tuple[Rule, ...],
+        status_patterns: Iterable[str],
+        prose_patterns: Iterable[str],
+        words: Sequence[Sequence[Sequence[str]]] = (),
+    ) -> None:
+        self.words = words
+        """For each part of each pattern, those of the index last: words of which every text has one that it finds.
+
+        Empty where nobody has worked them out.
+        """
         self.names: dict[str, list[int]] = {}
         self.types: dict[str, list[int]] = {}
         self.statuses: dict[int, list[int]] = {}
@@ -157,13 +170,16 @@ class Compiled:
 
     def _add_patterns(self, index: int, rule: Rule) -> None:
         if rule.signals:
-            words = "|".join(_name_pattern(name) for name in rule.signals)
-            self.patterns.append(Pattern(SIGNAL, index, f"{_WORD_START}{words}{_WORD_END}"))
+            self._add(SIGNAL, index, _WORD_START, [_name_pattern(name) for name in rule.signals], _WORD_END)
         if rule.line:
-            self.patterns.append(Pattern(LINE, index, f"{_LINE_START}{'|'.join(rule.line)})"))
+            self._add(LINE, index, _LINE_START, rule.line, ")")
         for kind, patterns in ((TEXT, rule.text), (ONLY, rule.only_text), (NOT, rule.not_text)):
             if patterns:
-                self.patterns.append(Pattern(kind, index, "|".join(f"(?:{pattern})" for pattern in patterns)))
+                self._add(kind, index, "", [f"(?:{pattern})" for pattern in patterns], "")
+
+    def _add(self, kind: str, rule: int, before: str, patterns: Sequence[str], behind: str) -> None:
+        parts = tuple(f"{before}{pattern}{behind}" for pattern in patterns)
+        self.patterns.append(Pattern(kind, rule, f"{before}{'|'.join(patterns)}{behind}", parts))
 
 
 @lru_cache(maxsize=4_096)
@@ -172,12 +188,15 @@ def normal_name(name: str) -> str:
     if len(name) > 200:
         return ""
     last = name.rsplit(".", 1)[-1].rsplit(":", 1)[-1]
-    letters = "".join(c for c in last.lower() if c.isalnum())
+    letters = last.lower().replace("_", "").replace("-", "")
+    if not letters.isalnum():
+        letters = "".join(c for c in letters if c.isalnum())
     return f"-{letters}" if last.startswith("-") else letters
 
 
 def _name_pattern(name: str) -> str:
-    words = [re2.escape(word) for word in name.replace("-", "_").split("_") if word]
+    words = (word for word in name.replace("-", "_").split("_") if word)
+    words = (word if word.isalnum() and word.isascii() else re2.escape(word) for word in words)
     return ("-" if name.startswith("-") else "") + r"[_\-]?".join(words)
 
 
@@ -187,9 +206,10 @@ def make(
     prose_patterns: tuple[str, ...] = (),
     places: Mapping[str, str] | None = None,
     digest: str = "",
+    words: Sequence[Sequence[Sequence[str]]] = (),
 ) -> Ruleset:
-    """A ruleset of rules that were checked; `digest`: where it is known already."""
-    compiled = Compiled(rules, status_patterns, prose_patterns)
+    """A ruleset of rules that were checked; `digest` and `words` where they are known already."""
+    compiled = Compiled(rules, status_patterns, prose_patterns, words)
     digest = digest or _digest(rules, status_patterns, prose_patterns)
     return Ruleset(digest, rules, status_patterns, prose_patterns, places or {}, compiled)
 
