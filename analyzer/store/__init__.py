@@ -2,9 +2,9 @@
 
 from analyzer.importers import NOT_LOGS
 from analyzer.store.db.arrow import ArrowStream
-from analyzer.store.db.connection import views
 from analyzer.store.db.lock import MEMORY
 from analyzer.store.db.sql_header import Column, Header, Param
+from analyzer.store.db.tables.schema import views
 from analyzer.store.doctor.checks import Check
 from analyzer.store.doctor.examine import examine
 from analyzer.store.ingest.accounting import Tally

@@ -21,6 +21,7 @@ from analyzer.events.ids import new_id
 from analyzer.events.recorded import Recorded, recorded
 from analyzer.events.times import now
 from analyzer.store.db.frames import register
+from analyzer.store.db.tables.columns import filled
 from analyzer.store.journal import record_all
 
 DECISIONS = (
@@ -73,8 +74,11 @@ def keep_decided(connection: duckdb.DuckDBPyConnection, decisions: Iterable[Reco
     rows = [(one.event.id, one.event.type, one.event.occurred_at, one.payload.decode()) for one in decisions]
     register(connection, "staged_decision", pl.DataFrame(rows, schema=_STAGED, orient="row"))
     connection.execute(
-        "insert into internal.event_v1 (event_id, type, occurred_at, recognised, payload, source_format, ingested_at)"
-        " select event_id, type, occurred_at, true, payload, 'analyzer', occurred_at from staged_decision"
+        filled(
+            "event_v1",
+            "select event_id, type, occurred_at, true as recognised, payload, 'analyzer' as source_format,"
+            " occurred_at as ingested_at from staged_decision",
+        )
     ).fetchall()
 
 

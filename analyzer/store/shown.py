@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 import duckdb
 import polars as pl
 
-from analyzer.store.db.connection import views
+from analyzer.store.db.tables.schema import views
 
 _FACTS = """
 select count(*), min(occurred_at), max(occurred_at), (select count(*) from internal.source_v1) from internal.event_v1

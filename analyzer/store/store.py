@@ -14,7 +14,15 @@ import polars as pl
 from analyzer.classifier import Rules
 from analyzer.errors import StoreError
 from analyzer.store.db.arrow import ArrowStream
-from analyzer.store.db.connection import connect, first_line, missing, private_files, store_errors, transaction
+from analyzer.store.db.connection import (
+    EarlierStoreError,
+    connect,
+    first_line,
+    missing,
+    private_files,
+    store_errors,
+    transaction,
+)
 from analyzer.store.db.location import location
 from analyzer.store.db.lock import MEMORY, exclusive, patiently
 from analyzer.store.db.pinning import pinned
@@ -267,7 +275,8 @@ def open_store(path: str | os.PathLike[str], *, writable: bool = False, create: 
     """Open a store file, read-only unless asked; `:memory:` is a new, empty, throw-away store.
 
     A writable one is made where there is none, if `create`, and never beside a journal of one that is gone: it would
-    know neither the findings nor the prunes, nor the events of logs that are gone.
+    know neither the findings nor the prunes, nor the events of logs that are gone. A store of an earlier version is
+    brought up to date first, also by who only reads, if the file may be written.
 
     Raises:
         StoreError: there is none or only its journal, something else than a file stands there, or it cannot be opened.
@@ -285,4 +294,11 @@ def _read_only(path: str) -> Store:
     if replacement_waits(path):
         with exclusive(path):
             complete_replacement(path)
+    try:
+        return Store(connect(path, read_only=True), path)
+    except EarlierStoreError:
+        if not os.access(path, os.W_OK):
+            raise
+    with exclusive(path):
+        connect(path, read_only=False).close()
     return Store(connect(path, read_only=True), path)

@@ -6,22 +6,22 @@ import contextlib
 import os
 import re
 from collections.abc import Iterator, Mapping
-from importlib import resources
 
 import duckdb
 
 from analyzer.errors import LimitError, QueryError, StoreBusyError, StoreError
-from analyzer.store.db.classifier_macros import macros
 from analyzer.store.db.failures import cannot_go_on, unusable
 from analyzer.store.db.frames import OUT_OF_MEMORY_HINT
 from analyzer.store.db.location import location
 from analyzer.store.db.lock import MEMORY, holder
-from analyzer.store.db.sql_header import Header, parse_header
-from analyzer.store.decisions import DECISIONS
+from analyzer.store.db.tables.schema import MIGRATED, SCHEMA_VERSION, create, migrate, version_of
 from analyzer.store.journal import left_behind, rebuild_hint
 
-SCHEMA_VERSION = "4"
 PARAMETERS_HINT = "give a list of values for ? and $1, or a dict for $name"
+
+
+class EarlierStoreError(StoreError):
+    """A store of an earlier version, which is brought up to date when it is opened for writing."""
 
 
 def connect(
@@ -137,36 +137,25 @@ def _create_schema(connection: duckdb.DuckDBPyConnection, path: str) -> None:
     tables = {str(row[0]) for row in connection.execute("select table_name from duckdb_tables()").fetchall()}
     if tables and "store_v1" not in tables:
         raise StoreError(f"{path} is a DuckDB file of something else", "name another file with --store")
-    if "store_v1" in tables:
-        _check_schema(connection, path)
+    if "store_v1" not in tables:
+        with transaction(connection):
+            create(connection)
         return
-    with transaction(connection):
-        for statement in resources.files("analyzer.store.db").joinpath("tables.sql").read_text("utf-8").split(";\n"):
-            if statement.strip():
-                connection.execute(statement)
-        for statement in macros():
-            connection.execute(statement)
-        decisions = ", ".join(map(_quoted, DECISIONS))
-        connection.execute(f"create macro is_decision(type) as (type in ({decisions}))")
-        for name, header in views().items():
-            if header.params:
-                arguments = ", ".join(param.name for param in header.params)
-                connection.execute(f"create macro {name}({arguments}) as table {header.body}")
-                connection.execute(f"comment on macro table {name} is {_quoted(header.description)}")
-                continue
-            connection.execute(f"create view {name} as {header.body}")
-            connection.execute(f"comment on view {name} is {_quoted(header.description)}")
-            for column in header.columns:
-                connection.execute(f'comment on column {name}."{column.name}" is {_quoted(column.description)}')
-        connection.execute("insert into internal.store_v1 values ('schema_version', $1)", [SCHEMA_VERSION])
+    if version_of(connection) in MIGRATED:
+        with transaction(connection):
+            migrate(connection)
+    _check_schema(connection, path)
 
 
 def _check_schema(connection: duckdb.DuckDBPyConnection, path: str) -> None:
     try:
-        rows = connection.execute("select value from internal.store_v1 where key = 'schema_version'").fetchall()
+        version = version_of(connection)
     except duckdb.CatalogException:
         raise StoreError(f"{path} is not a store of this program", "make one with: analyzer ingest PATH") from None
-    if rows != [(SCHEMA_VERSION,)]:
+    if version in MIGRATED:
+        hint = f"bring it up to date, as one who may write it: analyzer query overview-totals --store {path}"
+        raise EarlierStoreError(f"{path} was made by an earlier version of this program", hint)
+    if version != SCHEMA_VERSION:
         raise StoreError(f"{path} was made by another version of this program", rebuild_hint(path))
 
 
@@ -187,14 +176,6 @@ def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
         with contextlib.suppress(duckdb.Error):
             connection.execute("rollback")
         raise
-
-
-def views() -> dict[str, Header]:
-    """The views by name, in the order in which they build on each other; those with parameters are table macros."""
-    folder = resources.files("analyzer.store.db").joinpath("views")
-    names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
-    headers = [parse_header(folder.joinpath(name).read_text("utf-8"), name) for name in names]
-    return {header.title: header for header in headers}
 
 
 @contextlib.contextmanager
@@ -242,7 +223,3 @@ def _query_hint(message: str) -> str:
     if "TimeZone" in message:
         return "write an IANA name such as Europe/Berlin, or UTC"
     return "the views: analyzer sql 'show tables'; their columns: analyzer sql 'describe errors'"
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

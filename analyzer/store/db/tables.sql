@@ -1,26 +1,23 @@
 -- Tables behind the views. They may change between versions; the views are what users query.
 create schema if not exists internal;
 
--- Numbers and moments of a payload: what is out of all bounds is null, so that no sum over it can overflow.
-create or replace macro internal.whole(payload, path) as (
+-- Texts of a payload's numbers and moments: what is out of all bounds is null, so that no sum over it can overflow.
+create or replace macro internal.whole(said) as (
   case
-    when try_cast(json_extract_string(payload, path) as bigint) between 0 and 1000000000000
-    then try_cast(json_extract_string(payload, path) as bigint)
+    when try_cast(said as bigint) between 0 and 1000000000000 then try_cast(said as bigint)
   end
 );
 
-create or replace macro internal.amount(payload, path) as (
+create or replace macro internal.amount(said) as (
   case
-    when try_cast(json_extract_string(payload, path) as double) between 0 and 1000000000000000
-    then try_cast(json_extract_string(payload, path) as double)
+    when try_cast(said as double) between 0 and 1000000000000000 then try_cast(said as double)
   end
 );
 
-create or replace macro internal.moment(payload, path) as (
+create or replace macro internal.moment(said) as (
   case
-    when try_cast(json_extract_string(payload, path) as timestamptz)
-      between timestamptz '1970-01-01 00:00:00Z' and timestamptz '2200-01-01 00:00:00Z'
-    then timezone('UTC', try_cast(json_extract_string(payload, path) as timestamptz))
+    when try_cast(said as timestamptz) between timestamptz '1970-01-01 00:00:00Z' and timestamptz '2200-01-01 00:00:00Z'
+    then timezone('UTC', try_cast(said as timestamptz))
   end
 );
 
@@ -44,14 +41,14 @@ create table if not exists internal.event_v1 (
   source_format varchar,
   source_path varchar,
   source_line bigint,
-  ingested_at timestamp not null
+  ingested_at timestamp not null,
+  {typed columns of event_v1}
 );
 
 create table if not exists internal.facts_v1 (
   facts_id varchar not null,
   facts varchar not null using compression zstd,
-  template varchar,
-  fingerprint varchar
+  {typed columns of facts_v1}
 );
 
 create table if not exists internal.verdict_v1 (

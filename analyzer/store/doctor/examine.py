@@ -11,7 +11,7 @@ from collections.abc import Generator, Iterable, Iterator
 
 from analyzer.classifier.rules.loading import ruleset_for
 from analyzer.errors import RulesError, StoreBusyError, StoreError
-from analyzer.store.db.connection import connect, store_errors
+from analyzer.store.db.connection import EarlierStoreError, connect, store_errors
 from analyzer.store.db.location import location
 from analyzer.store.db.lock import holder, lock_of, patiently
 from analyzer.store.db.replacement import WAL, kept_of, replacement_waits, work_of
@@ -73,7 +73,8 @@ def _content(path: str, why: str | None) -> Generator[Check, None, int]:
     try:
         connection = patiently(lambda: connect(path, read_only=True))
     except StoreError as error:
-        yield Check("store", "note" if isinstance(error, StoreBusyError) else "problem", error.message, error.hint)
+        expected = isinstance(error, StoreBusyError | EarlierStoreError)
+        yield Check("store", "note" if expected else "problem", error.message, error.hint)
         return 0
     with connection, store_errors():
         yield Check("store", "ok", f"it opens, and every block of it can be read ({megabytes(os.path.getsize(path))})")

@@ -13,6 +13,7 @@ import polars as pl
 
 from analyzer.events.model import SCHEMA_VERSION
 from analyzer.events.payloads import EVENT_TYPES
+from analyzer.store.db.tables.columns import filled
 from analyzer.store.ingest.accounting import Tally
 
 _KNOWN_TYPES = ", ".join(f"'{name}'" for name in sorted(EVENT_TYPES))
@@ -203,15 +204,11 @@ from (
 ) as l
 group by l.source_id
 """
-INSERT_EVENTS = f"""
-insert into internal.event_v1 (
-  event_id, type, occurred_at, session_id, schema_version, writer, seq, dropped_before, host, time_source, recognised,
-  payload, facts_id, source_format, source_path, source_line, ingested_at
-)
+_NEW_EVENTS = f"""
 select
   event_id,
   type,
-  moment::timestamp,
+  moment::timestamp as occurred_at,
   session_id,
   schema_version,
   writer,
@@ -219,30 +216,27 @@ select
   dropped_before,
   host,
   time_source,
-  schema_version between 1 and {SCHEMA_VERSION} and type in ({_KNOWN_TYPES}),
+  schema_version between 1 and {SCHEMA_VERSION} and type in ({_KNOWN_TYPES}) as recognised,
   payload,
-  {_FACTS_ID},
+  {_FACTS_ID} as facts_id,
   source_format,
   source_path,
   source_line,
-  $1
+  $1 as ingested_at
 from staged_event
 anti join repeated using (place)
 """  # noqa: S608 - as above
-INSERT_FACTS = f"""
-insert into internal.facts_v1
-with new as (
-  select s.facts_id, any_value(s.facts) as facts
-  from (
-    select {_FACTS_ID} as facts_id, facts
-    from staged_event
-    anti join repeated using (place)
-    where facts is not null
-  ) as s
-  anti join internal.facts_v1 as f
-    on s.facts_id = f.facts_id
-  group by s.facts_id
-)
-select facts_id, facts, internal.template(internal.message(facts)) as template, internal.fingerprint(template)
-from new
+INSERT_EVENTS = filled("event_v1", _NEW_EVENTS)
+_NEW_FACTS = f"""
+select s.facts_id, any_value(s.facts) as facts
+from (
+  select {_FACTS_ID} as facts_id, facts
+  from staged_event
+  anti join repeated using (place)
+  where facts is not null
+) as s
+anti join internal.facts_v1 as f
+  on s.facts_id = f.facts_id
+group by s.facts_id
 """  # noqa: S608 - as above
+INSERT_FACTS = filled("facts_v1", _NEW_FACTS)

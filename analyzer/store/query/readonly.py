@@ -16,7 +16,8 @@ from typing import Any
 import duckdb
 
 from analyzer.errors import QueryError
-from analyzer.store.db.connection import first_line, query_errors, views
+from analyzer.store.db.connection import first_line, query_errors
+from analyzer.store.db.tables.schema import views
 
 _QUERY_NODES = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}
 """What a query may be made of; the others insert, update, delete, or copy into files."""

@@ -13,6 +13,7 @@ from analyzer.errors import InputError, StoreError
 from analyzer.importers import FORMATS
 from analyzer.store.db.connection import connect_plain, first_line
 from analyzer.store.db.lock import patiently
+from analyzer.store.db.tables.columns import TYPED, filled
 from analyzer.store.ingest.blocks import lengths_of
 from analyzer.store.ingest.identity import SourceCheckpoint
 from analyzer.store.ingest.inputs import Input
@@ -55,13 +56,13 @@ class FormerStore:
         self._columns = {table: self._shared(table) for table in _TABLES}
 
     def _shared(self, table: str) -> list[str]:
-        """Columns that the table has in both versions."""
+        """Columns that the table has in both versions; what is decoded again is left out."""
         rows = self._connection.execute(
             "select column_name from duckdb_columns() where schema_name = 'internal' and table_name = $1"
             " group by column_name having count(distinct database_name) = 2",
             [table],
         ).fetchall()
-        return sorted(str(row[0]) for row in rows)
+        return sorted({str(row[0]) for row in rows} - TYPED.get(table, frozenset()))
 
     def sources(self) -> list[SourceCheckpoint]:
         """How far each source had been read, as much of it as tells whether it is still there."""
@@ -168,13 +169,19 @@ class FormerStore:
             f" from {FORMER}.internal.event_v1 as o where e.event_id = o.event_id"
         ).fetchall()
         carried = run(
-            f"insert into internal.event_v1 by name select {self._taken_over('event_v1')}"  # noqa: S608 - as above
-            f" from {FORMER}.internal.event_v1 where event_id not in (select event_id from internal.event_v1)"
+            filled(
+                "event_v1",
+                f"select {self._taken_over('event_v1')} from {FORMER}.internal.event_v1"  # noqa: S608 - as above
+                " where event_id not in (select event_id from internal.event_v1)",
+            )
         ).fetchall()[0][0]
         run(
-            f"insert into internal.facts_v1 by name select {self._taken_over('facts_v1')}"  # noqa: S608 - as above
-            f" from {FORMER}.internal.facts_v1 where facts_id in (select facts_id from internal.event_v1)"
-            " and facts_id not in (select facts_id from internal.facts_v1)"
+            filled(
+                "facts_v1",
+                f"select {self._taken_over('facts_v1')} from {FORMER}.internal.facts_v1"  # noqa: S608 - as above
+                " where facts_id in (select facts_id from internal.event_v1)"
+                " and facts_id not in (select facts_id from internal.facts_v1)",
+            )
         ).fetchall()
         run(
             f"insert into internal.verdict_v1 by name select {self._taken_over('verdict_v1')}"  # noqa: S608 - as above

@@ -121,7 +121,7 @@ def apply_horizon(connection: duckdb.DuckDBPyConnection) -> int:
 def restore_horizon(connection: duckdb.DuckDBPyConnection) -> None:
     """The horizon as the journal's decisions say, for a store that is made again."""
     rows = connection.execute(
-        "select max(internal.moment(payload, '$.before')) from internal.event_v1"  # noqa: S608
+        "select max(pruned_before) from internal.event_v1"  # noqa: S608
         f" where type = 'history.pruned' and {DECIDED}"
     ).fetchall()
     if rows[0][0] is not None:

@@ -198,29 +198,23 @@ def _compare(
     )
 
 
-# One look into each payload for all four keys; the samples are the facts with the smallest ids, the same on every run.
+# The samples are the facts with the smallest ids, the same on every run.
 _REPLAYED = """
-with recorded as (
-  select
-    facts_id,
-    json_extract_string(payload, ['$.reason', '$.detail', '$.action', '$.ruleset']) as said
-  from internal.event_v1
-  where type = 'error.classified'
-)
 select
-  coalesce(r.said[1], '(none)') as recorded_reason,
-  r.said[2] as recorded_detail,
-  r.said[3] as recorded_action,
-  r.said[4] as recorded_ruleset,
+  coalesce(r.reason, '(none)') as recorded_reason,
+  r.detail as recorded_detail,
+  r.action as recorded_action,
+  r.ruleset as recorded_ruleset,
   v.reason,
   v.detail,
   v.action,
   count(*) as errors,
-  case when v.reason is distinct from r.said[1] then min(r.facts_id, 24) else [] end as samples
-from recorded as r
+  case when v.reason is distinct from r.reason then min(r.facts_id, 24) else [] end as samples
+from internal.event_v1 as r
 left join (from {target} where ruleset = $ruleset) as v
   on r.facts_id = v.facts_id
-group by r.said, v.reason, v.detail, v.action
+where r.type = 'error.classified'
+group by r.reason, r.detail, r.action, r.ruleset, v.reason, v.detail, v.action
 """
 _TOTALS = """
 with verdict as (
@@ -265,12 +259,7 @@ group by before, after
 order by errors desc, before, after
 """
 _MESSAGES = """
-select coalesce(
-  json_extract_string(facts, '$.message'),
-  json_extract_string(facts, '$.stderr'),
-  json_extract_string(facts, '$.stdout'),
-  facts
-)
+select coalesce(message, facts)
 from internal.facts_v1
 where facts_id in (select unnest($ids))
 order by facts_id

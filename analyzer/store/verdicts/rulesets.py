@@ -91,7 +91,7 @@ def activate(connection: duckdb.DuckDBPyConnection, digest: str, rules_path: str
 def applied(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, datetime]]:
     """The rulesets that were applied to this store, by digest and moment (naive UTC), in their order."""
     return connection.execute(
-        "select json_extract_string(payload, '$.ruleset'), occurred_at from internal.event_v1"  # noqa: S608
+        "select ruleset, occurred_at from internal.event_v1"  # noqa: S608
         f" where type = 'ruleset.applied' and {DECIDED} order by occurred_at, event_id"
     ).fetchall()
 

@@ -10,49 +10,50 @@
 -- column ended_at TIMESTAMP: When it was settled, UTC; null while unresolved.
 with part as (
   select
-    json_extract_string(payload, '$.operation') as operation,
-    type,
+    operation,
+    type = 'retry.settled' as settles,
     occurred_at,
-    source_line,
+    coalesce(source_line, 9223372036854775807) as place,
     session_id,
-    json_extract_string(payload, '$.caller') as caller,
-    json_extract_string(payload, '$.reason') as reason,
-    json_extract_string(payload, '$.outcome') as outcome,
-    internal.whole(payload, '$.attempt') as attempt,
-    internal.whole(payload, '$.attempts') as attempts,
-    internal.amount(payload, '$.delay_seconds') as delay_seconds,
-    internal.amount(payload, '$.waited_seconds') as waited_seconds
+    caller,
+    reason,
+    outcome,
+    attempt,
+    attempts,
+    delay_seconds,
+    waited_seconds,
+    type = 'retry.scheduled' as waits
   from internal.event_v1
   where type in ('error.classified', 'retry.scheduled', 'retry.settled')
+    and operation is not null
 )
 select
   operation,
   coalesce(
-    arg_max(caller, (type = 'retry.settled', occurred_at, source_line)) filter (where caller is not null),
+    arg_max(caller, (settles, occurred_at, place)) filter (where caller is not null),
     'unknown'
   ) as caller,
-  any_value(session_id) as session_id,
+  min(session_id) as session_id,
   coalesce(
-    arg_max(reason, (occurred_at, source_line)) filter (where type = 'retry.settled'),
-    arg_max(reason, (occurred_at, source_line)) filter (where type <> 'retry.settled')
+    arg_max(reason, (occurred_at, place)) filter (where settles and reason is not null),
+    arg_max(reason, (occurred_at, place)) filter (where not settles and reason is not null)
   ) as reason,
   coalesce(
-    arg_max(outcome, (occurred_at, source_line)) filter (where type = 'retry.settled'),
+    arg_max(outcome, (occurred_at, place)) filter (where settles and outcome is not null),
     'unresolved'
   ) as outcome,
   coalesce(
-    max(attempts) filter (where type = 'retry.settled'),
+    max(attempts) filter (where settles),
     max(attempt),
     1
   ) as attempts,
   coalesce(
-    max(waited_seconds) filter (where type = 'retry.settled'),
+    max(waited_seconds) filter (where settles),
     -- Milliseconds: sums of fractions end differently with the order of their terms.
-    round(sum(delay_seconds) filter (where type = 'retry.scheduled'), 3),
+    round(sum(delay_seconds) filter (where waits), 3),
     0
   ) as waited_seconds,
   min(occurred_at) as started_at,
-  max(occurred_at) filter (where type = 'retry.settled') as ended_at
+  max(occurred_at) filter (where settles) as ended_at
 from part
-where operation is not null
 group by operation

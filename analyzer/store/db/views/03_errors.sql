@@ -50,28 +50,25 @@ with active as (
 error as (
   select
     e.*,
-    f.facts,
+    f.facts_id is not null as has_facts,
+    f.status,
+    f.code,
+    f.error_type,
+    f.provider as seen_provider,
+    f.model as seen_model,
+    coalesce(f.message, e.message) as said,
+    coalesce(f.template, e.template) as masked,
+    coalesce(f.fingerprint, e.fingerprint) as mask_id,
     v.reason as judged_reason,
-    v.detail as judged_detail,
     v.retryable as judged_retryable,
     v.action as judged_action,
     v.rule as judged_rule,
     v.ruleset as judged_ruleset,
-    coalesce(v.reason, json_extract_string(e.payload, '$.reason'), 'unknown') as reason,
-    json_extract_string(e.payload, '$.reason') as recorded_reason,
-    json_extract_string(e.payload, '$.detail') as recorded_detail,
+    coalesce(v.reason, e.reason, 'unknown') as shown_reason,
     case
-      when v.reason is null then json_extract_string(e.payload, '$.detail')
+      when v.reason is null then e.detail
       else v.detail
-    end as detail,
-    json_extract_string(e.payload, '$.operation') as operation,
-    coalesce(internal.message(f.facts), json_extract_string(e.payload, '$.message')) as message,
-    -- Made when the facts were stored, each of them once.
-    coalesce(f.template, internal.template(json_extract_string(e.payload, '$.message'))) as template,
-    coalesce(
-      f.fingerprint,
-      internal.fingerprint(internal.template(json_extract_string(e.payload, '$.message')))
-    ) as fingerprint
+    end as shown_detail
   from internal.event_v1 as e
   left join internal.facts_v1 as f
     on e.facts_id = f.facts_id
@@ -83,45 +80,42 @@ select
   e.event_id,
   e.occurred_at,
   e.session_id,
-  coalesce(json_extract_string(e.payload, '$.caller'), '(none)') as caller,
-  e.recorded_reason,
-  e.reason,
-  e.detail,
-  e.recorded_detail,
-  coalesce(e.judged_retryable, try_cast(json_extract_string(e.payload, '$.retryable') as boolean)) as retryable,
+  coalesce(e.caller, '(none)') as caller,
+  e.reason as recorded_reason,
+  e.shown_reason as reason,
+  e.shown_detail as detail,
+  e.detail as recorded_detail,
+  coalesce(e.judged_retryable, e.retryable) as retryable,
   case
     -- A caller that only records has decided so itself, whatever the rules advise.
-    when json_extract_string(e.payload, '$.action') = 'record' then 'record'
-    else coalesce(e.judged_action, json_extract_string(e.payload, '$.action'))
+    when e.action = 'record' then 'record'
+    else coalesce(e.judged_action, e.action)
   end as action,
-  coalesce(r.outcome, json_extract_string(e.payload, '$.outcome'), 'unresolved') as outcome,
-  coalesce(e.judged_rule, json_extract_string(e.payload, '$.rule')) as rule,
-  coalesce(e.judged_ruleset, json_extract_string(e.payload, '$.ruleset')) as ruleset,
-  is_unknown(e.reason, e.detail) as counts_as_unknown,
-  try_cast(json_extract_string(e.facts, '$.status') as integer) as status,
-  json_extract_string(e.facts, '$.code') as code,
-  json_extract_string(e.facts, '$.type') as error_type,
-  e.message,
-  coalesce(json_extract_string(e.payload, '$.provider'), json_extract_string(e.facts, '$.provider')) as provider,
-  coalesce(json_extract_string(e.payload, '$.model'), json_extract_string(e.facts, '$.model')) as model,
-  e.fingerprint,
-  e.template,
+  coalesce(r.outcome, e.outcome, 'unresolved') as outcome,
+  coalesce(e.judged_rule, e.rule) as rule,
+  coalesce(e.judged_ruleset, e.ruleset) as ruleset,
+  is_unknown(e.shown_reason, e.shown_detail) as counts_as_unknown,
+  e.status,
+  e.code,
+  e.error_type,
+  e.said as message,
+  coalesce(e.provider, e.seen_provider) as provider,
+  coalesce(e.model, e.seen_model) as model,
+  e.mask_id as fingerprint,
+  e.masked as template,
   e.operation,
-  internal.whole(e.payload, '$.attempt') as attempt,
-  internal.whole(e.payload, '$.max_attempts') as max_attempts,
-  internal.amount(e.payload, '$.retry_after_seconds') as retry_after_seconds,
-  internal.moment(e.payload, '$.reset_at') as reset_at,
-  internal.whole(e.payload, '$.current_tokens') as current_tokens,
-  internal.whole(e.payload, '$.max_tokens') as max_tokens,
-  json_extract_string(e.payload, '$.failure_reason') as failure_reason,
-  json_extract_string(e.payload, '$.remediation') as remediation,
-  internal.whole(e.payload, '$.input_tokens') as input_tokens,
-  internal.whole(e.payload, '$.output_tokens') as output_tokens,
-  coalesce(
-    internal.whole(e.payload, '$.tokens_used'),
-    internal.whole(e.payload, '$.input_tokens') + internal.whole(e.payload, '$.output_tokens')
-  ) as tokens_used,
-  e.facts is not null as has_facts,
+  e.attempt,
+  e.max_attempts,
+  e.retry_after_seconds,
+  e.reset_at,
+  e.current_tokens,
+  e.max_tokens,
+  e.failure_reason,
+  e.remediation,
+  e.input_tokens,
+  e.output_tokens,
+  coalesce(e.tokens_used, e.input_tokens + e.output_tokens) as tokens_used,
+  e.has_facts,
   e.facts_id,
   e.host,
   e.source_format,

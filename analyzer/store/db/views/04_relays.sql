@@ -17,16 +17,24 @@
 -- column strategy VARCHAR: How the context was made smaller.
 with part as (
   select
-    event_id,
     type,
     occurred_at,
     session_id,
     coalesce(seq, source_line, 0) as place,
-    coalesce(json_extract_string(payload, '$.caller'), '(none)') as caller,
-    json_extract_string(payload, '$.step_id') as step_id,
-    json_extract_string(payload, '$.worker_id') as worker_id,
-    json_extract_string(payload, '$.relay') as relay,
-    payload
+    coalesce(caller, '(none)') as caller,
+    step_id,
+    worker_id,
+    relay,
+    trigger,
+    token_usage_percent,
+    threshold_percent,
+    pre_tokens,
+    post_tokens,
+    checkpoint_tokens,
+    duration_seconds,
+    relay_count,
+    strategy,
+    type = 'relay.resumed' and not coalesce(post_tokens_estimated, false) as ends
   from internal.event_v1
   where type in ('relay.triggered', 'relay.checkpointed', 'relay.resumed', 'relay.halted', 'relay.skipped')
 ),
@@ -55,23 +63,21 @@ named as (
 folded as (
   select
     hand_off as relay,
-    any_value(caller) as caller,
-    any_value(session_id) as session_id,
-    any_value(step_id) as step_id,
-    any_value(worker_id) as worker_id,
+    min(caller) as caller,
+    min(session_id) as session_id,
+    min(step_id) as step_id,
+    min(worker_id) as worker_id,
     min(occurred_at) as occurred_at,
     min(place) as place,
-    max(json_extract_string(payload, '$.trigger')) as trigger,
-    max(internal.amount(payload, '$.token_usage_percent')) as token_usage_percent,
-    max(internal.amount(payload, '$.threshold_percent')) as threshold_percent,
-    max(internal.whole(payload, '$.pre_tokens')) as pre_tokens,
-    max(internal.whole(payload, '$.post_tokens')) as post_tokens,
-    max(internal.whole(payload, '$.checkpoint_tokens')) as checkpoint_tokens,
+    max(trigger) as trigger,
+    max(token_usage_percent) as token_usage_percent,
+    max(threshold_percent) as threshold_percent,
+    max(pre_tokens) as pre_tokens,
+    max(post_tokens) as post_tokens,
+    max(checkpoint_tokens) as checkpoint_tokens,
     coalesce(
-      max(internal.amount(payload, '$.duration_seconds')),
-      epoch(max(occurred_at) filter (where type = 'relay.resumed' and not coalesce(
-        try_cast(json_extract_string(payload, '$.post_tokens_estimated') as boolean), false
-      ))) - epoch(min(occurred_at) filter (where type = 'relay.triggered'))
+      max(duration_seconds),
+      epoch(max(occurred_at) filter (where ends)) - epoch(min(occurred_at) filter (where type = 'relay.triggered'))
     ) as duration_seconds,
     case
       when bool_or(type = 'relay.halted') then 'halted'
@@ -79,8 +85,8 @@ folded as (
       when bool_or(type = 'relay.resumed') then 'resumed'
       else 'unresolved'
     end as outcome,
-    max(internal.whole(payload, '$.relay_count')) as recorded_count,
-    max(json_extract_string(payload, '$.strategy')) as strategy
+    max(relay_count) as recorded_count,
+    max(strategy) as strategy
   from named
   group by hand_off
 )

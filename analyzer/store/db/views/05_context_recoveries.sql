@@ -14,13 +14,13 @@ select
   event_id,
   occurred_at,
   session_id,
-  coalesce(json_extract_string(payload, '$.caller'), '(none)') as caller,
-  json_extract_string(payload, '$.strategy') as strategy,
-  internal.whole(payload, '$.attempt') as attempt,
+  coalesce(caller, '(none)') as caller,
+  strategy,
+  attempt,
   type = 'context.recovered' as recovered,
-  internal.whole(payload, '$.pre_tokens') as pre_tokens,
-  internal.whole(payload, '$.post_tokens') as post_tokens,
-  internal.whole(payload, '$.removed_messages') as removed_messages,
-  internal.whole(payload, '$.truncated_messages') as truncated_messages
+  pre_tokens,
+  post_tokens,
+  removed_messages,
+  truncated_messages
 from internal.event_v1
 where type in ('context.recovered', 'context.unrecovered')

@@ -11,15 +11,15 @@ select
   e.event_id,
   e.occurred_at,
   e.session_id,
-  json_extract_string(e.payload, '$.agent') as agent,
-  json_extract_string(e.payload, '$.reason_text') as reason_text,
-  internal.moment(e.payload, '$.reset_at') as reset_at,
-  try_cast(json_extract_string(e.payload, '$.exit_code') as integer) as exit_code,
+  e.agent,
+  e.reason_text,
+  e.reset_at,
+  e.exit_code,
   (
     select min(b.occurred_at)
     from internal.event_v1 as b
     where b.type = 'agent.restored'
-      and json_extract_string(b.payload, '$.agent') = json_extract_string(e.payload, '$.agent')
+      and b.agent = e.agent
       and b.occurred_at >= e.occurred_at
   ) as restored_at
 from internal.event_v1 as e

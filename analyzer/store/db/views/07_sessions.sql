@@ -11,11 +11,11 @@ with observed as (
   -- Each log of a session reports its count so far; the last report of a log replaces the ones before it.
   select
     session_id,
-    json_extract_string(payload, '$.part') as part,
-    max(internal.whole(payload, '$.requests')) as requests,
-    min(internal.moment(payload, '$.started_at')) as started_at,
-    max(internal.moment(payload, '$.ended_at')) as ended_at,
-    max(json_extract_string(payload, '$.retry_visibility')) as retry_visibility
+    part,
+    max(requests) as requests,
+    min(started_at) as started_at,
+    max(ended_at) as ended_at,
+    max(retry_visibility) as retry_visibility
   from internal.event_v1
   where type = 'session.observed'
   group by session_id, part

@@ -11,12 +11,12 @@
 -- column judged_at TIMESTAMP: When it was given, UTC; for the producer's own the time of the error.
 select
   event_id,
-  json_extract_string(payload, '$.ruleset') as ruleset,
-  json_extract_string(payload, '$.reason') as reason,
-  json_extract_string(payload, '$.detail') as detail,
-  try_cast(json_extract_string(payload, '$.retryable') as boolean) as retryable,
-  json_extract_string(payload, '$.action') as action,
-  json_extract_string(payload, '$.rule') as rule,
+  ruleset,
+  reason,
+  detail,
+  retryable,
+  action,
+  rule,
   true as recorded,
   false as active,
   occurred_at as judged_at

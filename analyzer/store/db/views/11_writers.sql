@@ -10,7 +10,7 @@
 -- column last_at TIMESTAMP: Its last event, UTC.
 select
   writer,
-  any_value(host) as host,
+  min(host) as host,
   count(*) as events,
   max(seq) as last_seq,
   max(seq) + 1 - count(distinct seq)

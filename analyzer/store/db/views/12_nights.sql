@@ -8,11 +8,7 @@
 -- column result VARCHAR: What it says beside its findings, as JSON.
 with judged as (
   select
-    event_id,
-    occurred_at,
-    payload,
-    json_extract_string(payload, '$.night') as night,
-    internal.whole(payload, '$.reported_count') as reported_count
+    *
   from internal.event_v1
   where type = 'night.judged'
     and source_path is null
@@ -22,8 +18,8 @@ with judged as (
 reported as (
   select
     e.occurred_at,
-    json_extract_string(e.payload, '$.night') as night,
-    count(distinct internal.whole(e.payload, '$.place')) as events
+    e.night,
+    count(distinct e.place) as events
   from internal.event_v1 as e
   semi join judged as j
     on e.occurred_at = j.occurred_at
@@ -34,18 +30,16 @@ reported as (
 
 select
   coalesce(j.night, j.event_id) as night,
-  try_cast(json_extract_string(j.payload, '$.window.since') as date) as day,
-  json_extract_string(j.payload, '$.window.timezone') as timezone,
+  j.window_since as day,
+  j.window_timezone as timezone,
   j.occurred_at as judged_at,
-  json_extract_string(j.payload, '$.ruleset') as ruleset,
-  cast(
-    coalesce(internal.whole(j.payload, '$.findings_count'), json_array_length(j.payload, '$.findings')) as bigint
-  ) as findings,
+  j.ruleset,
+  coalesce(j.findings_count, j.findings_listed) as findings,
   j.payload as result
 from judged as j
 left join reported as r
   on j.night = r.night
   and j.occurred_at = r.occurred_at
 -- Nights had all their findings in one event once; of one that was too long for a line too little was kept to read.
-where (j.night is null and json_type(j.payload, '$.findings') = 'ARRAY')
+where (j.night is null and j.findings_listed is not null)
   or j.reported_count = coalesce(r.events, 0)

@@ -20,57 +20,51 @@
 -- column explanation VARCHAR: One sentence.
 with decision as (
   select
-    json_extract_string(payload, '$.finding_id') as finding_id,
-    type = 'finding.opened' as opens,
-    occurred_at,
-    event_id,
-    payload
+    *,
+    row_number() over (
+      partition by finding_id
+      order by type, occurred_at, event_id
+    ) as from_opening,
+    row_number() over (
+      partition by finding_id
+      order by occurred_at desc, event_id desc
+    ) as from_latest,
+    min(occurred_at) over (partition by finding_id) as opened_at
   from internal.event_v1
   where type in ('finding.opened', 'finding.resolved')
     and source_path is null
     -- Of a night that was not written down to its end nothing counts: it is judged again.
-    and (
-      json_extract_string(payload, '$.night') is null
-      or json_extract_string(payload, '$.night') in (select night from nights)
-    )
-),
-
-folded as (
-  select
-    finding_id,
-    arg_min(payload, (not opens, occurred_at, event_id)) as opening,
-    arg_max(payload, (occurred_at, event_id)) as latest,
-    arg_max(opens, (occurred_at, event_id)) as is_open,
-    min(occurred_at) as opened_at,
-    max(occurred_at) as latest_at
-  from decision
-  group by finding_id
+    and (night is null or night in (select n.night from nights as n))
 )
 
 select
-  finding_id,
-  json_extract_string(opening, '$.finding') as finding,
-  json_extract_string(opening, '$.scope.caller') as caller,
-  json_extract_string(opening, '$.scope.reason') as reason,
-  json_extract_string(opening, '$.scope.template') as template,
-  json_extract_string(opening, '$.severity') as severity,
-  if(is_open, 'open', 'resolved') as state,
-  try_cast(json_extract_string(opening, '$.window.since') as date) as opened_on,
-  try_cast(json_extract_string(opening, '$.onset') as date) as onset,
+  o.finding_id,
+  o.finding,
+  o.scope_caller as caller,
+  o.scope_reason as reason,
+  o.scope_template as template,
+  o.severity,
+  if(l.type = 'finding.opened', 'open', 'resolved') as state,
+  o.window_since as opened_on,
+  o.onset,
   case
-    when not is_open then try_cast(json_extract_string(latest, '$.resolved_on') as date)
+    when l.type = 'finding.resolved' then l.resolved_on
   end as resolved_on,
   case
-    when not is_open then json_extract_string(latest, '$.resolution')
+    when l.type = 'finding.resolved' then l.resolution
   end as resolution,
-  opened_at,
+  o.opened_at,
   case
-    when not is_open then latest_at
+    when l.type = 'finding.resolved' then l.occurred_at
   end as resolved_at,
-  internal.amount(opening, '$.observed') as observed,
-  internal.amount(opening, '$.expected') as expected,
-  internal.amount(opening, '$.p_value') as p_value,
-  internal.whole(opening, '$.sessions') as sessions,
-  json_extract_string(opening, '$.scope') as scope,
-  json_extract_string(opening, '$.explanation') as explanation
-from folded
+  o.observed,
+  o.expected,
+  o.p_value,
+  o.sessions,
+  o.scope,
+  o.explanation
+from decision as o
+inner join decision as l
+  on o.finding_id is not distinct from l.finding_id
+where o.from_opening = 1
+  and l.from_latest = 1

@@ -27,13 +27,11 @@ def macros() -> tuple[str, ...]:
     )
     line = f"trim(regexp_replace(left(message, {MAX_CHARS}), '[{_SPACES} ]{{2,}}|[{_SPACES}]', ' ', 'g'), ' ')"
     text = f"case when {rare} then {_masked(line, PASSES)} else {_masked('message', always)} end"
-    said = ", ".join(f"json_extract_string(facts, '$.{name}')" for name in ("message", "stderr", "stdout"))
     counts = f"coalesce(detail, '') not in ({', '.join(map(_quoted, UNCOUNTED))})"
     return (
         # Of an error's reason and detail: does it count as unknown, and does it take part in the unknown share at all?
         f"create or replace macro is_unknown(reason, detail) as (reason = 'unknown' and {counts})",
         f"create or replace macro is_counted(reason, detail) as (coalesce(reason, 'unknown') <> 'unknown' or {counts})",
-        f"create or replace macro internal.message(facts) as (coalesce({said}))",
         f"create or replace macro internal.template(message) as ({text})",
         f"create or replace macro internal.fingerprint(template) as ('{VERSION}-' || left(sha256(template), 12))",
     )
