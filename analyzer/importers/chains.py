@@ -33,14 +33,18 @@ class Chains:
         run["attempt"] = max(run["attempt"], attempt)
         return int(run["attempt"])
 
-    def scheduled(self, key: str, *, caller: str, reason: str, delay_seconds: float | None) -> dict[str, Any]:
+    def note(self, key: str, reason: str, caller: str) -> None:
+        """Remember what the last failed call was, and whose."""
+        self._open[key] |= {"reason": reason, "caller": caller}
+
+    def scheduled(self, key: str, *, delay_seconds: float | None) -> dict[str, Any]:
         """The payload of the retry that the last failed call is given."""
         run = self._open[key]
-        run |= {"reason": reason, "caller": caller, "retried": True, "waited": run["waited"] + (delay_seconds or 0.0)}
+        run |= {"retried": True, "waited": run["waited"] + (delay_seconds or 0.0)}
         return {
             "operation": run["operation"],
-            "caller": caller,
-            "reason": reason,
+            "caller": run["caller"],
+            "reason": run["reason"],
             "attempt": run["attempt"],
             "delay_seconds": round(delay_seconds, 3) if delay_seconds is not None else None,
         }

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from analyzer.importers import detection as known
 from analyzer.importers.agents.codex import CodexReader
 from analyzer.importers.agents.codex_exec import CodexExecReader
+from analyzer.importers.agents.gemini_chat import GeminiChatReader
+from analyzer.importers.agents.otlp import OtlpReader, SdkReader
+from analyzer.importers.agents.qwen import QwenReader
 from analyzer.importers.base import ReaderFactory
 from analyzer.importers.claude import stream_reader, transcript_reader
 from analyzer.importers.detection import Head, lines, records, tables
@@ -56,7 +59,7 @@ def _is_text(data: bytes) -> bool:
 FORMATS: tuple[Format, ...] = (
     Format("empty", "an empty file", lambda head: not head.data.strip()),
     Format("analyzer", "this project's event log", lines(known.ours), EventLogReader, native=True),
-    Format("qwen", "a Qwen Code chat", lines(known.qwen)),
+    Format("qwen", "a Qwen Code chat", lines(known.qwen), QwenReader),
     Format("claude_code", "a Claude Code transcript", lines(known.claude_code), transcript_reader),
     Format("claude_print", "a claude -p run (json or stream-json)", lines(known.claude_print), stream_reader),
     Format("gdd", "GDD telemetry", lines(known.gdd), GddReader),
@@ -69,9 +72,14 @@ FORMATS: tuple[Format, ...] = (
     Format("opencode_db", "opencode's database", tables("session", "message", "part")),
     Format("openhands", "OpenHands events", records(known.openhands)),
     Format("gemini_stream", "a Gemini CLI stream", lines(known.gemini_stream)),
-    Format("otlp", "OpenTelemetry JSON", records(known.otlp, b'"resource', b'"scope')),
-    Format("gemini_telemetry", "Gemini CLI's telemetry outfile", records(known.sdk_telemetry)),
-    Format("gemini_chat", "a Gemini CLI chat", records(known.gemini_chat, b'"projectHash"', b'"messages"')),
+    Format("otlp", "OpenTelemetry JSON", records(known.otlp, b'"resource', b'"scope'), OtlpReader),
+    Format("gemini_telemetry", "Gemini CLI's telemetry outfile", records(known.sdk_telemetry), SdkReader),
+    Format(
+        "gemini_chat",
+        "a Gemini CLI chat",
+        records(known.gemini_chat, b'"projectHash"', b'"messages"'),
+        GeminiChatReader,
+    ),
     Format("crush", "a Crush log", lines(known.crush)),
     Format("crush_db", "Crush's database", tables("sessions", "messages", "files", "goose_db_version")),
     Format("cline", "a Cline or Roo Code task", records(known.cline)),

@@ -146,9 +146,9 @@ def test_a_broken_beginning_does_not_hide_a_log() -> None:
 
 
 def test_a_pretty_printed_chat_is_no_log_with_thousands_of_bad_lines() -> None:
-    """A document under a .jsonl name is recognised as what it is, and has no reader yet."""
+    """A document under a .jsonl name is recognised as what it is."""
     kind = detect(head_of(b'{\n  "sessionId": "s",\n  "projectHash": "h",\n  "messages": []\n}\n'))
-    assert (kind.name, kind.reader) == ("gemini_chat", None)
+    assert kind.name == "gemini_chat"
 
 
 def test_names_are_unique_and_every_format_has_a_title() -> None:

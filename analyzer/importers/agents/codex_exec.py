@@ -82,7 +82,8 @@ class CodexExecReader(RecordReader):
         if again is None:
             return [failure, *self._settled("exhausted", reason=verdict.reason)]
         delay = float(again[3]) / (1000 if again[4] == "ms" else 1) if again[3] else None
-        scheduled = self.chains.scheduled("main", caller=self.agent, reason=verdict.reason, delay_seconds=delay)
+        self.chains.note("main", verdict.reason, self.agent)
+        scheduled = self.chains.scheduled("main", delay_seconds=delay)
         return [failure, self.event("retry.scheduled", scheduled, *unique)]
 
     def _settled(self, outcome: str, *, made: int = 0, reason: str | None = None) -> list[Event]:

@@ -1,0 +1,114 @@
+"""Gemini CLI's chats (`~/.gemini/tmp/*/chats/session-*`), one document or a record a line.
+
+A record of an id may come again: the last one holds. Retries are not in them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+from analyzer.agent_stream.values import mapping, text
+from analyzer.events import Event
+from analyzer.events.model import present
+from analyzer.importers.foreign import classify_foreign, digits
+from analyzer.importers.records import RecordReader, identity_of
+
+_ERROR = "[API Error"
+_CODE = re.compile(r'"code": ?(\d{3})\b')
+_STATUS = re.compile(r'"status": ?"([A-Z_]{2,40})"|\(Status: ([A-Za-z_]{2,40})\)')
+_TOKENS = re.compile(r"^Chat history compressed from (\d+) to (\d+) tokens")
+_PERCENT = re.compile(r"^Context compressed from (\d{1,3})% to (\d{1,3})%")
+_CANCELLED = "Request cancelled."
+
+
+def said_by(content: object) -> str:
+    """The text of a message, which is a text or a list of parts."""
+    if isinstance(content, list):
+        return "\n".join(found for part in content if (found := text(mapping(part).get("text"))))
+    return content if isinstance(content, str) else ""
+
+
+class GeminiChatReader(RecordReader):
+    """Reads a chat."""
+
+    name: ClassVar[str] = "gemini_chat"
+    agent: ClassVar[str] = "gemini-cli"
+    visibility: ClassVar[str] = "terminal"
+
+    def __init__(self, source: Any, state: Mapping[str, Any]) -> None:
+        super().__init__(source, state)
+        self._caller: str = state.get("caller", self.agent)
+        self._last: list[str] = list(state.get("last") or ())
+        """Ids of the last replies and stops: one that grows is written again."""
+
+    def state(self) -> Mapping[str, Any]:
+        """The caller, and what was counted last."""
+        return {**super().state(), "caller": self._caller, "last": self._last}
+
+    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
+        """The events of one record, or of a whole chat on one line."""
+        found: list[Event] = []
+        if "projectHash" in record:
+            self._head(record)
+        messages = record.get("messages")
+        for message in messages if isinstance(messages, list) else ():
+            found += self._message(mapping(message))
+        return [*found, *self._message(record)] if "type" in record else found
+
+    def _head(self, head: Mapping[str, Any]) -> None:
+        self.time(head.get("startTime"))
+        self.session = text(head.get("sessionId")) or self.session
+        self._caller = f"{self.agent}/subagent" if head.get("kind") == "subagent" else self.agent
+        self.known |= {"agent": self.agent}
+        self.see()
+
+    def _message(self, message: Mapping[str, Any]) -> list[Event]:
+        self.time(message.get("timestamp"))
+        kind, said = message.get("type"), said_by(message.get("content"))
+        unique = text(message.get("id")) or identity_of(message)
+        if kind == "gemini":
+            self.known |= present({"model": text(message.get("model"))})
+            self.see(requests=int(self._new(unique)))
+        elif kind == "error" and said.startswith(_ERROR):
+            return self._failed(said, unique)
+        elif kind == "info":
+            return self._informed(said, unique)
+        return []
+
+    def _new(self, unique: str) -> bool:
+        if unique in self._last:
+            return False
+        self._last = [*self._last[-63:], unique]
+        return True
+
+    def _failed(self, said: str, unique: str) -> list[Event]:
+        self.see()
+        code, status = _CODE.search(said), _STATUS.search(said)
+        facts = {
+            "status": digits(code[1]) if code else None,
+            "type": (status[1] or status[2]) if status else None,
+            "message": said,
+            "is_error": True,
+        }
+        _, payload = classify_foreign(present(facts), self.at, caller=self._caller, outcome="surfaced")
+        return [self.event("error.classified", payload, unique)]
+
+    def _informed(self, said: str, unique: str) -> list[Event]:
+        if said.startswith(_CANCELLED):
+            self.see(aborted=int(self._new(unique)))
+            return []
+        tokens, percent = _TOKENS.match(said), _PERCENT.match(said)
+        if tokens is None and percent is None:
+            return []
+        self.see()
+        payload = {
+            "caller": self._caller,
+            "strategy": "compact",
+            "pre_tokens": digits(tokens[1]) if tokens else None,
+            "token_usage_percent": float(percent[1]) if percent else None,
+        }
+        begun = self.relay(payload, unique)
+        done = {"relay": begun.id, "caller": self._caller, "post_tokens": digits(tokens[2]) if tokens else None}
+        return [begun, self.event("relay.resumed", done, unique)]

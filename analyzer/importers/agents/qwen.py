@@ -1,0 +1,71 @@
+"""Qwen Code's chats (`~/.qwen/projects/**/chats/*.jsonl`): Claude Code's envelope, Gemini's messages.
+
+Errors, retries and compressions stand in `system` records, as the telemetry of the same program names them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+from analyzer.agent_stream.values import count, mapping, text
+from analyzer.events import Event
+from analyzer.events.model import present
+from analyzer.importers.agents.telemetry import TelemetryReader
+from analyzer.importers.records import identity_of
+
+_DONE = 1
+_FAILED = (2, 3)
+
+
+class QwenReader(TelemetryReader):
+    """Reads a chat."""
+
+    name: ClassVar[str] = "qwen"
+    agent: ClassVar[str] = "qwen-code"
+    visibility: ClassVar[str] = "full"
+    counts_replies: ClassVar[bool] = False
+
+    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
+        """The events of one record."""
+        self.time(record.get("timestamp"))
+        self._service = self.agent
+        self.session = text(record.get("sessionId")) or self.session
+        self.known |= present(
+            {
+                "agent": self.agent,
+                "agent_version": text(record.get("version")),
+                "branch": text(record.get("gitBranch")),
+                "model": text(record.get("model")),
+            }
+        )
+        self.work_in(record.get("cwd"))
+        kind, payload = record.get("type"), mapping(record.get("systemPayload"))
+        unique = text(record.get("uuid")) or identity_of(record)
+        if kind == "assistant":
+            self.see(requests=1)
+        elif kind == "system" and isinstance(payload.get("uiEvent"), Mapping):
+            event = payload["uiEvent"]
+            return self.told(self.named(str(event.get("event.name", ""))), event, unique)
+        elif kind == "system" and record.get("subtype") == "chat_compression":
+            return self._compressed(mapping(payload.get("info")), unique)
+        else:
+            self.see()
+        return ()
+
+    def _compressed(self, info: Mapping[str, Any], unique: object) -> list[Event]:
+        before, after = count(info.get("originalTokenCount")), count(info.get("newTokenCount"))
+        status = info.get("compressionStatus")
+        if status not in (_DONE, *_FAILED):
+            return []
+        trigger = text(info.get("triggerReason"))
+        begun = self.relay(
+            {"caller": self.agent, "strategy": "compact", "pre_tokens": before, "trigger": trigger}, unique
+        )
+        rest: dict[str, Any] = {"relay": begun.id, "caller": self.agent}
+        self.see()
+        if status in _FAILED:
+            return [begun, self.event("relay.halted", {**rest, "cause": f"compression status {status}"}, unique)]
+        estimated = info.get("newTokenCountIsEstimated") is True or None
+        done = {**rest, "post_tokens": after, "post_tokens_estimated": estimated}
+        return [begun, self.event("relay.resumed", done, unique)]

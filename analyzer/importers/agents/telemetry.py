@@ -1,0 +1,322 @@
+"""What agents say of their model calls as OpenTelemetry events and spans, whatever carried them.
+
+A call that failed is one error. The `gen_ai` twin that Gemini CLI sends of each of its errors, catalogues of models,
+tools and the spans round a call are none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, ClassVar
+
+from analyzer.agent_stream.values import count, mapping, text
+from analyzer.events import Event
+from analyzer.events.model import present
+from analyzer.importers.base import Source, forget_oldest
+from analyzer.importers.foreign import classify_foreign, quantity
+from analyzer.importers.records import RecordReader, moment_of
+
+Attributes = Mapping[str, Any]
+
+AGENTS = {
+    "claude-code": "claude-code",
+    "gemini-cli": "gemini-cli",
+    "qwen-code": "qwen-code",
+    "github-copilot": "copilot",
+}
+_PREFIXES = {"claude-code": "claude_code.", "gemini-cli": "gemini_cli.", "qwen-code": "qwen-code."}
+_TWINNED = ("gemini-cli", "qwen-code")
+"""Who sends each error under a name of its own, and once more under one of the conventions."""
+_MODEL_CALLS = frozenset({"chat", "text_completion", "generate_content"})
+
+
+def nanoseconds(value: object) -> datetime | None:
+    """Nanoseconds since 1970, a number or its digits, as naive UTC; None for 0, as what has no time is given."""
+    if isinstance(value, str) and len(value) <= 25 and value.isdigit():
+        value = int(value)
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < 2**63:
+        return None
+    return moment_of(int(value) // 1_000_000)
+
+
+def figure(value: object) -> float | None:
+    """A number of sane size, also where it is written as a text."""
+    if isinstance(value, str) and len(value) <= 25:
+        try:
+            value = float(value)
+        except ValueError:
+            return None
+    return quantity(value)
+
+
+def whole(value: object) -> int | None:
+    """A whole number of sane size, also where it is written as a text."""
+    number = figure(value)
+    return None if number is None or number != number else int(number)
+
+
+def refused(value: object) -> bool:
+    """Whether a flag says no, also where it is written as a text."""
+    return value is False or (isinstance(value, str) and value.lower() == "false")
+
+
+def _first(attributes: Attributes, *names: str) -> str | None:
+    for name in names:
+        value = attributes.get(name)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return str(value)
+        if found := text(value):
+            return found
+    return None
+
+
+class TelemetryReader(RecordReader):
+    """Reads events and spans that whoever inherits has unwrapped."""
+
+    name: ClassVar[str] = "otlp"
+    agent: ClassVar[str] = "otlp"
+    visibility: ClassVar[str] = "terminal"
+    counts_replies: ClassVar[bool] = True
+    """Whether replies that are told as events are the requests of a session."""
+
+    def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
+        super().__init__(source, state)
+        self._given_up: dict[str, list[Any]] = {
+            key: list(value) for key, value in mapping(state.get("given_up")).items()
+        }
+        """Chains that ended, by session; what was waited is told behind it."""
+        self._service = self.agent
+
+    def state(self) -> Mapping[str, Any]:
+        """The chains whose waiting may still be told."""
+        forget_oldest(self._given_up)
+        return {**super().state(), "given_up": self._given_up}
+
+    def finish(self) -> Sequence[Event]:
+        """Ends of chains of which nothing more was told, and the sessions."""
+        waiting, self._given_up = self._given_up, {}
+        return [*(self._ended(payload) for payload in waiting.values()), *super().finish()]
+
+    def of_resource(self, resource: Attributes, attributes: Attributes) -> None:
+        """Take who speaks, and of which session, from a record and the resource that it belongs to."""
+        both = {**resource, **attributes}
+        service = _first(both, "service.name") or self.agent
+        self._service = "codex" if service.startswith("codex") else AGENTS.get(service, service)
+        session = _first(both, "session.id", "conversation.id", "gen_ai.conversation.id", "session_id")
+        if session != self.session:
+            self.session, self.known = session, {}
+        found = {
+            "agent": self._service,
+            "agent_version": _first(both, "app.version", "service.version"),
+            "provider": _first(both, "gen_ai.provider.name", "gen_ai.system", "llm.provider"),
+            "model": _first(both, "model", "gen_ai.request.model", "llm.model_name", "gen_ai.response.model"),
+            "branch": _first(both, "vcs.ref.head.name"),
+        }
+        self.known |= present(found)
+
+    def named(self, name: str) -> str:
+        """The full name of an event: some attributes leave the producer out."""
+        prefix = _PREFIXES.get(self._service, "")
+        return name if "." in name.removeprefix("chat.") or not prefix else prefix + name
+
+    # Events ----------------------------------------------------------------------------------------------------------
+
+    def told(self, name: str, attributes: Attributes, unique: object) -> Iterable[Event]:
+        """The events of an event by its full name."""
+        producer, _, kind = name.partition(".")
+        if producer == "codex":
+            return self._codex(kind, attributes, unique)
+        if producer in ("claude_code", "gemini_cli", "qwen-code"):
+            found = _KINDS.get(kind)
+            return found(self, attributes, unique) if found else ()
+        if name == "gen_ai.client.operation.exception" and self._service not in _TWINNED:
+            return [self._failure(attributes, unique, outcome="surfaced")]
+        return ()
+
+    def _failure(self, attributes: Attributes, unique: object, **known: Any) -> Event:
+        status = whole(_first(attributes, "http.response.status_code", "http.status_code", "status_code"))
+        kind = _first(attributes, "error.type", "error_type", "exception.type", "final_error_type")
+        if status is None and kind is not None and kind.isdigit() and len(kind) == 3:
+            status, kind = int(kind), None
+        said = _first(attributes, "error.message", "error_message", "exception.message", "error", "status.message")
+        facts = present({"status": status or None, "type": kind, "message": said, "is_error": True})
+        _, payload = classify_foreign(facts, self.at, caller=self._caller(attributes), **known)
+        self.see()
+        return self.event("error.classified", payload, unique)
+
+    def _caller(self, attributes: Attributes) -> str:
+        source = _first(attributes, "query_source")
+        return f"{self._service}/{source}" if source and source not in ("main", "repl_main_thread") else self._service
+
+    def _claude_error(self, attributes: Attributes, unique: object) -> list[Event]:
+        """An error that no retry mended; the event counts all calls, the first included."""
+        attempts = whole(attributes.get("attempt")) or 1
+        if self._service != "claude-code":
+            return self._call_failed(attributes, unique)
+        if attempts == 1:
+            return [self._failure(attributes, unique, outcome="surfaced")]
+        operation = self.event("error.classified", {}, unique).id
+        failure = self._failure(attributes, unique, operation=operation, attempt=attempts, max_attempts=attempts)
+        settled = {
+            "operation": operation,
+            "caller": self._caller(attributes),
+            "reason": failure.payload["reason"],
+            "outcome": "exhausted",
+            "attempts": attempts,
+        }
+        key = self.session or ""
+        before = self._given_up.pop(key, None)
+        self._given_up[key] = [settled, self.session, self.at.isoformat() if self.timed else None]
+        return [failure, *([self._ended(before)] if before else [])]
+
+    def _retries_exhausted(self, attributes: Attributes, _unique: object) -> list[Event]:
+        before = self._given_up.pop(self.session or "", None)
+        if before is None:
+            return []
+        waited = figure(attributes.get("total_retry_duration_ms"))
+        if waited is not None:
+            before[0]["waited_seconds"] = round(waited / 1000, 3)
+        return [self._ended(before)]
+
+    def _ended(self, given_up: list[Any]) -> Event:
+        payload, session, moment = given_up
+        kept = self.session, self.at, self.timed
+        self.session, self.timed = session, moment is not None
+        self.at = datetime.fromisoformat(moment) if moment else self.source.file_time
+        event = self.event("retry.settled", payload, payload["operation"])
+        self.session, self.at, self.timed = kept
+        return event
+
+    def _call_failed(self, attributes: Attributes, unique: object) -> list[Event]:
+        """One failed call; whether it is tried again is told by the next event."""
+        if "Abort" in (_first(attributes, "error_type", "error.type") or ""):
+            return self._cancelled(attributes, unique)
+        key = self.session or ""
+        operation, attempt = self.chains.failed(key, self.event("error.classified", {}, unique).id)
+        failure = self._failure(attributes, unique, operation=operation, attempt=attempt)
+        self.chains.note(key, failure.payload["reason"], failure.payload["caller"])
+        return [failure]
+
+    def _retry(self, attributes: Attributes, unique: object) -> list[Event]:
+        """The wait before another call; the call that failed may have been told as an error, or not."""
+        key = self.session or ""
+        attempt = whole(_first(attributes, "attempt", "attempt_number")) or 1
+        if key not in self.chains:
+            kind = _first(attributes, "error_type", "error.type")
+            verdict, _ = classify_foreign(present({"type": kind, "is_error": True}), self.at)
+            self.chains.failed(key, self.event("retry.scheduled", {}, unique).id)
+            self.chains.note(key, verdict.reason, self._caller(attributes))
+        self.chains.renumber(key, attempt)
+        delay = figure(_first(attributes, "delay_ms", "retry_delay_ms") or attributes.get("delay_ms"))
+        self.see()
+        return [self._scheduled(delay / 1000 if delay is not None else None, unique)]
+
+    def _scheduled(self, delay_seconds: float | None, unique: object) -> Event:
+        payload = self.chains.scheduled(self.session or "", delay_seconds=delay_seconds)
+        return self.event("retry.scheduled", payload, unique)
+
+    def _settled(self, outcome: str, *, made: int = 0) -> list[Event]:
+        payload = self.chains.settled(self.session or "", outcome, made=made)
+        return [self.event("retry.settled", payload, payload["operation"])] if payload else []
+
+    def _requested(self, attributes: Attributes, unique: object) -> list[Event]:
+        """Claude Code tells a call that was answered so; the others one that begins."""
+        return self._replied(attributes, unique) if self._service == "claude-code" else []
+
+    def _replied(self, _attributes: Attributes, _unique: object) -> list[Event]:
+        self.see(requests=int(self.counts_replies))
+        return self._settled("recovered", made=1)
+
+    def _content_failed(self, _attributes: Attributes, _unique: object) -> list[Event]:
+        return self._settled("exhausted")
+
+    def _cancelled(self, _attributes: Attributes, _unique: object) -> list[Event]:
+        self.see(aborted=1)
+        return self._settled("aborted")
+
+    def _compacted(self, attributes: Attributes, unique: object) -> list[Event]:
+        before = whole(_first(attributes, "pre_tokens", "tokens_before"))
+        after = whole(_first(attributes, "post_tokens", "tokens_after"))
+        milliseconds = figure(attributes.get("duration_ms"))
+        payload = {
+            "caller": self._caller(attributes),
+            "trigger": _first(attributes, "trigger"),
+            "strategy": "compact",
+            "pre_tokens": count(before),
+            "duration_seconds": milliseconds / 1000 if milliseconds is not None else None,
+        }
+        self.see()
+        begun = self.relay(payload, unique)
+        rest: dict[str, Any] = {"relay": begun.id, "caller": payload["caller"]}
+        if refused(attributes.get("success")):
+            cause = _first(attributes, "error") or "the compaction failed"
+            return [begun, self.event("relay.halted", {**rest, "cause": cause}, unique)]
+        return [begun, self.event("relay.resumed", {**rest, "post_tokens": count(after)}, unique)]
+
+    def _codex(self, kind: str, attributes: Attributes, unique: object) -> list[Event]:
+        said = _first(attributes, "error.message")
+        if kind == "sse_event":
+            if said is not None:
+                return [self._failure(attributes, unique, outcome="surfaced")]
+            if attributes.get("event.kind") == "response.completed":
+                self.see(requests=1)
+            return []
+        if kind in ("websocket_connect", "websocket_request"):
+            failed = refused(attributes.get("success"))
+            return [self._failure(attributes, unique, outcome="surfaced")] if failed else []
+        if kind != "api_request" or str(attributes.get("endpoint", "")).endswith("/models"):
+            return []  # a catalogue is no call of a model
+        before, key = whole(attributes.get("attempt")) or 0, self.session or ""
+        events: list[Event] = []
+        if before and key in self.chains:
+            events.append(self._scheduled(None, ("again", unique)))
+        elif not before:
+            events += self._settled("exhausted")
+        status = whole(_first(attributes, "http.response.status_code"))
+        if said is not None or (status or 0) >= 400:
+            return [*events, *self._call_failed(attributes, unique)]
+        return [*events, *self._settled("recovered", made=1)]
+
+    # Spans -----------------------------------------------------------------------------------------------------------
+
+    def span(
+        self, attributes: Attributes, status: Mapping[str, Any], events: Iterable[Any], unique: object
+    ) -> list[Event]:
+        """The events of a span: an error where it is a model's call that failed."""
+        if not is_model_call(attributes):
+            return []
+        self.see(requests=1)
+        thrown = [unwrapped for unwrapped in events if unwrapped]
+        if status.get("code") not in (2, "2", "STATUS_CODE_ERROR", "ERROR") and not thrown:
+            return []
+        inner = thrown[-1] if thrown else {}
+        return [
+            self._failure({"status.message": status.get("message"), **inner, **attributes}, unique, outcome="surfaced")
+        ]
+
+
+def is_model_call(attributes: Attributes) -> bool:
+    """Tell whether a span is a call of a model, by GenAI's conventions, OpenInference's or OpenLLMetry's."""
+    operation = attributes.get("gen_ai.operation.name")
+    if operation is not None:
+        return operation in _MODEL_CALLS
+    if "openinference.span.kind" in attributes:
+        return bool(attributes["openinference.span.kind"] == "LLM")
+    return "traceloop.span.kind" not in attributes and attributes.get("llm.request.type") in ("chat", "completion")
+
+
+_KINDS: dict[str, Callable[[TelemetryReader, Attributes, object], Iterable[Event]]] = {
+    "api_error": TelemetryReader._claude_error,
+    "api_retries_exhausted": TelemetryReader._retries_exhausted,
+    "compaction": TelemetryReader._compacted,
+    "chat_compression": TelemetryReader._compacted,
+    "network_retry_attempt": TelemetryReader._retry,
+    "api_retry": TelemetryReader._retry,
+    "chat.content_retry": TelemetryReader._retry,
+    "chat.content_retry_failure": TelemetryReader._content_failed,
+    "api_cancel": TelemetryReader._cancelled,
+    "api_request": TelemetryReader._requested,
+    "api_response": TelemetryReader._replied,
+}
+"""Events of Claude Code, Gemini CLI and Qwen Code, without their producer's name."""
