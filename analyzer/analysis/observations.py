@@ -1,4 +1,4 @@
-"""`Observations`: the frames that detection is worked out from, with all of history judged by one ruleset."""
+"""`Observations`: the sums that detection is worked out from, with all of history judged by one ruleset."""
 
 from __future__ import annotations
 
@@ -7,17 +7,28 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from hashlib import sha256
 from heapq import nsmallest
+from typing import Protocol
 from zoneinfo import ZoneInfo
 
 import polars as pl
 
 from analyzer.analysis.detection.settings import BASELINE_DAYS
-from analyzer.store import Store
+from analyzer.store import CallerDays, Store
+
+
+class SessionRows(Protocol):
+    """What is behind the sums, session by session: asked for where a finding is about it."""
+
+    def groups(self, asked: Iterable[CallerDays]) -> pl.DataFrame:
+        """The rows of `detection-groups` of some callers' days, or of all callers' on some days."""
+
+    def hand_offs(self, stretch: CallerDays) -> pl.DataFrame:
+        """The rows of `detection-relays` of a caller's days."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observations:
-    """History up to the end of one day. Each frame has the rows of the catalogue's query of its name."""
+    """History up to the end of one day, as sums by day; what is counted by session counts each once a day."""
 
     night: date
     """The last day of it."""
@@ -25,17 +36,24 @@ class Observations:
     ruleset: str | None
     """Digest of the ruleset that judged; None for the active one, or for what was recorded where none is."""
     counts: pl.DataFrame
-    """One row a day and caller."""
+    """One row a day and caller, as `detection-counts` and more of the kind."""
     templates: pl.DataFrame
-    """One row a day, caller and unknown template."""
-    groups: pl.DataFrame
-    """One row a day, caller, session, template and verdict."""
+    """One row a day, caller and unknown template, as `detection-templates`."""
+    mixes: pl.DataFrame
+    """One row a day, caller and reason: the sessions that show it; what was unknown when it came takes no part."""
+    repeats: pl.DataFrame
+    """One row a day, caller and number of events: how many messages of sessions came so often."""
+    loud: pl.DataFrame
+    """One row a day, caller, session and template that came thirty times or more."""
     relays: pl.DataFrame
-    """One row a day, caller, step and session with a hand-off."""
+    """One row a day, caller and step with a hand-off: hand-offs, sessions, the most of one of them, and `at_work`, the
+    caller's sessions with a hand-off in any step or an error."""
     chains: pl.DataFrame
     """One row a day, caller and reason with a retry chain that was settled."""
     versions: pl.DataFrame
-    """One row a caller and ruleset that its errors without facts were recorded under."""
+    """One row a caller and ruleset that its errors without facts were recorded under, as `detection-versions`."""
+    rows: SessionRows
+    """What the sums were made of."""
 
     @property
     def days(self) -> list[date]:
@@ -51,25 +69,45 @@ class Observations:
             days.setdefault(caller, []).append(day)
         return {caller: tuple(own) for caller, own in days.items()}
 
+    def errors(self, caller: str | None, first: date, last: date) -> pl.DataFrame:
+        """A caller's rows of `detection-groups` from one day to another; none without a caller."""
+        return self.rows.groups([CallerDays(caller, first, last)] if caller is not None else [])
+
     def around(self, split: date, until: date, caller: str | None) -> pl.DataFrame:
-        """A caller's rows of `groups` to `until`, with `period`: `before` in the baseline of `split`, else `after`."""
-        first = split - timedelta(days=BASELINE_DAYS)
-        own = self.groups.filter((pl.col("caller") == caller) & pl.col("day").is_between(first, until))
+        """A caller's errors to `until`, with `period`: `before` in the baseline of `split`, else `after`."""
+        own = self.errors(caller, split - timedelta(days=BASELINE_DAYS), until)
         before = pl.when(pl.col("day") < split).then(pl.lit("before"))
         return own.with_columns(period=before.otherwise(pl.lit("after")))
+
+    def holding(self, stretches: Iterable[CallerDays]) -> Observations:
+        """The same with the errors of these stretches at hand, which are asked for at once; there are no others."""
+        known = [one for one in stretches if one.caller is not None]
+        return replace(self, rows=_Held(self.rows.groups(known), self.rows))
 
     def up_to(self, day: date) -> Observations:
         """The same history as it was at the end of an earlier day."""
         dated = {name: getattr(self, name).filter(pl.col("day") <= day) for name in _DATED}
         return replace(self, night=day, **dated, versions=self.versions.filter(pl.col("first_on") <= day))
 
-    def only(self, *names: str) -> Observations:
-        """The same with the rows of these frames alone: of a large fleet, each frame takes much room."""
-        others = {*_DATED, "versions"}.difference(names)
-        return replace(self, **{name: getattr(self, name).clear() for name in others})
+
+_DATED = ("counts", "templates", "mixes", "repeats", "loud", "relays", "chains")
 
 
-_DATED = ("counts", "templates", "groups", "relays", "chains")
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """Errors that were asked for already."""
+
+    held: pl.DataFrame
+    rows: SessionRows
+
+    def groups(self, asked: Iterable[CallerDays]) -> pl.DataFrame:
+        wanted = pl.lit(False)
+        for one in asked:
+            wanted |= (pl.col("caller") == one.caller) & pl.col("day").is_between(one.first, one.last)
+        return self.held.filter(wanted)
+
+    def hand_offs(self, stretch: CallerDays) -> pl.DataFrame:
+        return self.rows.hand_offs(stretch)
 
 
 def observe(store: Store, night: date, timezone: str = "UTC", ruleset: str | None = None) -> Observations:
@@ -77,128 +115,43 @@ def observe(store: Store, night: date, timezone: str = "UTC", ruleset: str | Non
 
     Raises:
         QueryError: the store cannot be asked.
+        StoreError: it cannot keep what it was asked for.
     """
-    span = {"until": end_of(night, timezone), "timezone": timezone}
-    judged = {**span, "ruleset": ruleset}
-    groups = store.query("detection-groups", **judged)
-    return Observations(
-        night,
-        timezone,
-        ruleset,
-        counts=counts_of(groups),
-        templates=templates_of(groups),
-        groups=groups,
-        relays=store.query("detection-relays", **span),
-        chains=store.query("detection-chains", **judged),
-        versions=store.query("detection-versions", **span),
+    sums = store.daily_sums(night, timezone, ruleset)
+    frames = {name: sums.frames[name] for name in _DATED}
+    return Observations(night, timezone, ruleset, **frames, versions=_versions(sums.frames["versions"]), rows=sums)
+
+
+def _versions(daily: pl.DataFrame) -> pl.DataFrame:
+    """The rows of `detection-versions`."""
+    whole = daily.group_by("caller", "ruleset").agg(
+        pl.col("day").min().alias("first_on"),
+        pl.col("day").max().alias("last_on"),
+        pl.col("errors").sum(),
+        pl.col("first_at").min(),
     )
-
-
-def counts_of(groups: pl.DataFrame) -> pl.DataFrame:
-    """The rows of `detection-counts`, out of those of `detection-groups` in the order of that query.
-
-    Equal rows stand together in it, so that numbers take the place of names. Asking the store instead costs a third
-    more processor time a check, for another look at every error; verdicts that no store holds are counted by this as
-    well. A test holds the two together.
-    """
-    unknown, was_unknown, events = pl.col("reason") == "unknown", pl.col("was_unknown"), pl.col("events")
-    by_group = (
-        _numbered(groups)
-        .with_columns(
-            unknown=unknown,
-            unknown_events=events * was_unknown,
-            unknown_events_replayed=events * unknown,
-            not_replayed=events * ~pl.col("judged"),
-        )
-        .group_by("group", maintain_order=True)
-        .agg(pl.first("row", "session"), pl.any("unknown", "was_unknown"), pl.sum("events", *_EVENTS))
-    )
-    by_session = by_group.group_by("session", maintain_order=True).agg(
-        pl.first("row"),
-        pl.len().cast(pl.Int64).alias("groups"),
-        pl.col("was_unknown").sum().cast(pl.Int64).alias("unknown_groups"),
-        pl.col("unknown").sum().cast(pl.Int64).alias("unknown_groups_replayed"),
-        pl.sum("events", *_EVENTS),
-    )
-    by_row = by_session.group_by("row", maintain_order=True).agg(
-        pl.len().cast(pl.Int64).alias("sessions"),
-        pl.sum("groups", "events"),
-        (pl.col("unknown_groups") > 0).sum().cast(pl.Int64).alias("unknown_sessions"),
-        pl.sum("unknown_groups", "unknown_events"),
-        (pl.col("unknown_groups_replayed") > 0).sum().cast(pl.Int64).alias("unknown_sessions_replayed"),
-        pl.sum("unknown_groups_replayed", "unknown_events_replayed", "not_replayed"),
-    )
-    return pl.concat([_names(groups), by_row.drop("row")], how="horizontal")
-
-
-_EVENTS = ("unknown_events", "unknown_events_replayed", "not_replayed")
-
-
-def templates_of(groups: pl.DataFrame) -> pl.DataFrame:
-    """The rows of `detection-templates`, out of the same in the same order."""
-    names = _names(groups).with_row_index("row")
-    return (
-        _numbered(groups)
-        .filter(pl.col("reason") == "unknown")
-        .group_by("row", "template")
-        .agg(pl.col("session").n_unique().cast(pl.Int64).alias("sessions"), pl.col("events").sum())
-        .sort("row", "template")
-        .join(names, on="row", maintain_order="left")
-        .select("day", "caller", "template", "sessions", "events")
-    )
-
-
-def _numbered(groups: pl.DataFrame) -> pl.DataFrame:
-    """The groups with the number of their pair of day and caller, of its session and of its template, from 0."""
-    row = _begins("day") | _begins("caller")
-    session = row | _begins("session")
-    group = session | _begins("template")
-    numbers = (begins.cum_sum().cast(pl.UInt32) - 1 for begins in (row, session, group))
-    return groups.select(
-        *(number.alias(name) for name, number in zip(("row", "session", "group"), numbers, strict=True)),
-        *("template", "reason", "was_unknown", "judged", "events"),
-    )
-
-
-def _names(groups: pl.DataFrame) -> pl.DataFrame:
-    """Each pair of day and caller, in order."""
-    return groups.select("day", "caller").filter(_begins("day") | _begins("caller"))
-
-
-def _begins(name: str) -> pl.Expr:
-    """Whether a row has another value than the one before it; the first one has."""
-    other = pl.col(name).ne_missing(pl.col(name).shift())
-    return pl.when(pl.int_range(pl.len()) == 0).then(True).otherwise(other)
+    return whole.sort("caller", "first_at", "ruleset").drop("first_at")
 
 
 def exposed(seen: Observations) -> pl.DataFrame:
-    """Hand-offs by step, with their exposure: the sessions in which the caller was at work.
+    """Every day of callers with hand-offs, for each of their steps, with the exposure: the sessions at work.
 
-    One row for each session that handed off in a step, and one for all the caller's other sessions of that day, which
-    are those with an error or with a hand-off in another step.
+    The columns of `relays` but `at_work`, and `exposure`. At work are sessions with an error or with any hand-off.
     """
     steps = seen.relays.select("caller", "step").unique()
-    at_work = (
-        pl.concat(
-            [
-                frame.select("day", "caller", "session").join(steps, on="caller", how="semi")
-                for frame in (seen.relays, seen.groups)
-            ]
-        )
-        .group_by("day", "caller")
-        .agg(pl.col("session").n_unique().alias("all"))
-    )
-    own = seen.relays.with_columns(exposure=pl.lit(1.0))
+    handing_off = seen.relays.select("day", "caller", pl.col("at_work").alias("exposure")).unique()
     others = (
-        at_work.join(steps, on="caller")
-        .join(
-            own.group_by("day", "caller", "step").agg(pl.len().alias("own")), on=["day", "caller", "step"], how="left"
-        )
-        .with_columns(exposure=(pl.col("all") - pl.col("own").fill_null(0)).cast(pl.Float64))
-        .filter(pl.col("exposure") > 0)
-        .select("day", "caller", "step", session=pl.lit("", pl.String), relays=pl.lit(0, pl.Int64), exposure="exposure")
+        seen.counts.select("day", "caller", pl.col("sessions").alias("exposure"))
+        .join(steps, on="caller", how="semi")
+        .join(handing_off, on=["day", "caller"], how="anti")
     )
-    return pl.concat([own.select(others.columns), others])
+    return (
+        pl.concat([handing_off, others])
+        .join(steps, on="caller")
+        .join(seen.relays.drop("at_work"), on=["day", "caller", "step"], how="left")
+        .with_columns(pl.col("exposure").cast(pl.Float64), pl.col("relays", "sessions", "most").fill_null(0))
+        .select("day", "caller", "step", "relays", "sessions", "most", "exposure")
+    )
 
 
 def drawn(names: Iterable[str], most: int) -> list[str]:

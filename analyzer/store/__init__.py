@@ -16,19 +16,24 @@ from analyzer.store.query.adhoc import Answer
 from analyzer.store.query.catalogue import Query, catalogue, find
 from analyzer.store.query.human_times import moment, span
 from analyzer.store.store import Store, open_store
+from analyzer.store.sums.counting import LOUD, counts_of, mixes_of, repeats_of, templates_of
+from analyzer.store.sums.daily import CallerDays, DailySums
 from analyzer.store.upkeep.prune import Prune
 from analyzer.store.upkeep.quarantine import QuarantineRetry
 from analyzer.store.upkeep.rebuild import Rebuild, rebuild
 from analyzer.store.verdicts.reclassify import Change, Reclassification
 
 __all__ = [
+    "LOUD",
     "MEMORY",
     "NOT_LOGS",
     "Answer",
     "ArrowStream",
+    "CallerDays",
     "Change",
     "Check",
     "Column",
+    "DailySums",
     "Header",
     "IngestResult",
     "Param",
@@ -42,12 +47,16 @@ __all__ = [
     "Store",
     "Tally",
     "catalogue",
+    "counts_of",
     "examine",
     "find",
     "journal_of",
+    "mixes_of",
     "moment",
     "open_store",
     "rebuild",
+    "repeats_of",
     "span",
+    "templates_of",
     "views",
 ]

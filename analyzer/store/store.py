@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, Self
 
 import duckdb
@@ -34,6 +34,7 @@ from analyzer.store.query import adhoc
 from analyzer.store.query.catalogue import run as run_query
 from analyzer.store.query.own_frames import checked_name, copied, visible
 from analyzer.store.shown import Shown, store_facts, views_frame
+from analyzer.store.sums.daily import DailySums, daily_sums
 from analyzer.store.upkeep.catching_up import catch_up
 from analyzer.store.upkeep.prune import Prune, apply_horizon, prune
 from analyzer.store.upkeep.quarantine import QuarantineRetry, retry
@@ -168,6 +169,17 @@ class Store(Shown):
         """
         with store_errors():
             return judge_history(self._connection, self.path, rules, judging=self.writable)
+
+    def daily_sums(self, night: date, timezone: str = "UTC", ruleset: str | None = None) -> DailySums:
+        """What detection counts of each day of a zone up to `night`, as the ruleset of this digest judges history.
+
+        A store that is open for writing keeps what it had not summed yet.
+
+        Raises:
+            QueryError: the store cannot be asked.
+            StoreError: it cannot be written.
+        """
+        return daily_sums(self._connection, night, timezone, ruleset, keep=self.writable)
 
     def decide(self, decisions: Iterable[tuple[str, Mapping[str, Any]]], at: datetime | None = None) -> None:
         """Record decisions of the analyzer, all or none: types and payloads, in their order, as of one moment (now).

@@ -25,7 +25,6 @@ last_error as (
     arg_max(e.reason, (e.occurred_at, e.event_id)) as reason
   from errors_under($ruleset) as e
   where e.operation in (select operation from chain)
-    and ($until is null or e.occurred_at < $until)
   group by e.operation
 )
 

@@ -29,9 +29,9 @@ _Day = tuple[int, int, float]
 def relay_frequency(relays: pl.DataFrame, alpha: float = 0.001) -> pl.DataFrame:
     """Findings `relays`: a day of a caller and step with more hand-offs than its history allows.
 
-    `relays`: columns `day`, `caller`, `step`, `session`, `relays`, `exposure` (above 0; the same unit throughout,
-    such as active hours of that session at that step). `observed` and `expected` are hand-offs of the day; `scope`
-    is the step.
+    `relays`: one row a day, caller and step: columns `day`, `caller`, `step`, `relays`, `sessions` (with a hand-off),
+    `most` (hand-offs of one session), `exposure` (above 0; the same unit throughout, such as sessions at work).
+    `observed` and `expected` are hand-offs of the day; `scope` is the step.
     """
     found = relay_days(relays, alpha).filter(pl.col("found"))
     return frame(
@@ -56,19 +56,13 @@ def relay_frequency(relays: pl.DataFrame, alpha: float = 0.001) -> pl.DataFrame:
 
 
 def relay_days(relays: pl.DataFrame, alpha: float = 0.001) -> pl.DataFrame:
-    """Every day of each caller and step, with what the days before it lead one to expect; columns of `relays` summed.
+    """Every day of each caller and step, with what the days before it lead one to expect; columns as `relay_frequency`.
 
-    Beside them `most` (hand-offs of one session), `p_value`, `expected` and `high` (all three null with too little
-    history; see `rate_tail`), and `found`: whether the day is a finding.
+    Beside them `p_value`, `expected` and `high` (all three null with too little history; see `rate_tail`), and `found`:
+    whether the day is a finding.
     """
-    daily = relays.group_by("day", "caller", "step").agg(
-        pl.col("relays").sum(),
-        pl.col("exposure").sum().cast(pl.Float64),
-        pl.col("session").filter(pl.col("relays") > 0).n_unique().alias("sessions"),
-        pl.col("relays").max().alias("most"),
-    )
     judged: list[tuple[float | None, float | None, float | None, bool]] = []
-    daily = daily.sort("caller", "step", "day")
+    daily = relays.sort("caller", "step", "day")
     for _, rows in daily.group_by(["caller", "step"], maintain_order=True):
         history: list[_Day] = []
         for day, count, exposure, sessions in rows.select("day", "relays", "exposure", "sessions").iter_rows():

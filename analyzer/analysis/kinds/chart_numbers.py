@@ -81,7 +81,7 @@ def hand_offs(one: Finding, basis: Basis) -> pl.DataFrame:
     """The rows of `HAND_OFFS`, a day each; `expected` and `high` are null where history is too short."""
     own, seen = pl.col("caller") == one.scope.caller, basis.seen
     # Sessions that handed off in other steps were at work as well.
-    at_work = exposed(replace(seen, relays=seen.relays.filter(own), groups=seen.groups.filter(own)))
+    at_work = exposed(replace(seen, relays=seen.relays.filter(own), counts=seen.counts.filter(own)))
     step = at_work.filter(pl.col("step") == (one.scope.step or ""))
     return _since_before(relay_days(step), one, basis.last).select(
         "day",
@@ -112,9 +112,7 @@ def mix(one: Finding, seen: Observations) -> pl.DataFrame:
     """The rows of `MIX`, a reason each, the one that changed most first; intervals are of 95 % (Wilson)."""
     begin = one.last_on - timedelta(days=RECENT_DAYS - 1)
     first = begin - timedelta(days=BASELINE_DAYS)
-    rows = seen.groups.filter(
-        (pl.col("caller") == one.scope.caller) & ~pl.col("was_unknown") & pl.col("day").is_between(first, one.last_on)
-    )
+    rows = seen.errors(one.scope.caller, first, one.last_on).filter(~pl.col("was_unknown"))
     sides = {"before": pl.col("day") < begin, "after": pl.col("day") >= begin}
     found = rows.group_by("reason").agg(
         pl.col("session").filter(side).n_unique().cast(pl.Int64).alias(f"{name}_sessions")

@@ -1,6 +1,6 @@
 """What a finding rests on, out of the frames that its test looked at: its errors, and their sessions and messages.
 
-Invariant: the store is not asked; one look at history serves every finding.
+Invariant: the errors are those that `Observations` holds; one look at history serves every finding.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import polars as pl
 from analyzer.analysis.detection.settings import RECENT_DAYS
 from analyzer.analysis.kinds.chart_numbers import mix
 from analyzer.analysis.observations import Observations
+from analyzer.store import CallerDays
 
 if TYPE_CHECKING:
     from analyzer.analysis.nightly.findings import Finding
@@ -34,7 +35,7 @@ class Behind:
     said: str
     """In words, behind "Errors" or "Hand-offs"."""
     errors: Callable[[Finding, Observations], pl.Expr]
-    """What they have beside the caller and the days, in the columns of `Observations.groups`."""
+    """What they have beside the caller and the days, in the columns of `detection-groups`."""
     span: Callable[[Finding, date], tuple[date, date]]
     """Their first and last day; the argument is the last day of all."""
 
@@ -92,10 +93,9 @@ NOTHING = Behind("", lambda _one, _seen: pl.lit(False), _its_days)
 
 
 def errors_behind(one: Finding, seen: Observations, last: date) -> pl.DataFrame:
-    """The rows of `seen.groups` that a finding rests on."""
+    """The rows of `detection-groups` that a finding rests on."""
     behind = one.kind.behind
-    days = pl.col("day").is_between(*behind.span(one, last))
-    return seen.groups.filter((pl.col("caller") == one.scope.caller) & days & behind.errors(one, seen))
+    return seen.errors(one.scope.caller, *behind.span(one, last)).filter(behind.errors(one, seen))
 
 
 def sessions_behind(one: Finding, seen: Observations, errors: pl.DataFrame, last: date) -> pl.DataFrame:
@@ -104,11 +104,8 @@ def sessions_behind(one: Finding, seen: Observations, errors: pl.DataFrame, last
     `session`, the first `day` on which it shows the finding, `events` (errors, or hand-offs).
     """
     if one.kind.behind is HAND_OFFS:
-        errors = seen.relays.filter(
-            (pl.col("caller") == one.scope.caller)
-            & (pl.col("step") == (one.scope.step or ""))
-            & pl.col("day").is_between(*_its_days(one, last))
-        ).rename({"relays": "events"})
+        relays = seen.rows.hand_offs(CallerDays(one.scope.caller, *_its_days(one, last)))
+        errors = relays.filter(pl.col("step") == (one.scope.step or "")).rename({"relays": "events"})
     rows = errors.group_by("session").agg(pl.col("day").min(), pl.col("events").sum())
     return rows.sort("events", "day", "session", descending=[True, True, False]).select(
         pl.col(n).cast(t) for n, t in SESSIONS.items()

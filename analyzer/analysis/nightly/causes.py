@@ -4,15 +4,18 @@ wording."""
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 import polars as pl
 
 from analyzer.analysis.detection import Detection, causes, flips
 from analyzer.analysis.detection.causes import distinct
 from analyzer.analysis.detection.detection import detections_in
+from analyzer.analysis.detection.settings import BASELINE_DAYS
 from analyzer.analysis.kinds.table import KINDS
 from analyzer.analysis.nightly.findings import Finding, Identity, Scope, finding_id
 from analyzer.analysis.observations import Observations, drawn
+from analyzer.store import CallerDays
 
 MIN_SESSIONS = 3
 MAX_ASKED = 5
@@ -23,8 +26,12 @@ MAX_SESSIONS = 1_000
 
 def with_causes(seen: Observations, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
     """The findings, those of them that are new with their causes among their parts."""
-    asked = [one.id for one in findings if one.state == "new" and one.kind.asked][:MAX_ASKED]
-    return tuple(replace(one, parts=(*one.parts, *_causes(seen, one))) if one.id in asked else one for one in findings)
+    asked = [one for one in findings if one.state == "new" and one.kind.asked][:MAX_ASKED]
+    ids = [one.id for one in asked]
+    seen = seen.holding(
+        CallerDays(one.scope.caller, one.onset - timedelta(days=BASELINE_DAYS), seen.night) for one in asked
+    )
+    return tuple(replace(one, parts=(*one.parts, *_causes(seen, one))) if one.id in ids else one for one in findings)
 
 
 def _causes(seen: Observations, head: Finding) -> list[Finding]:

@@ -11,6 +11,7 @@ from analyzer.analysis.detection import flips, split
 from analyzer.analysis.detection.settings import BASELINE_DAYS, RECENT_DAYS
 from analyzer.analysis.nightly.findings import Scope
 from analyzer.analysis.observations import Observations
+from analyzer.store import CallerDays
 
 MIN_RATIO = 1.25
 MIN_RISE = 0.02
@@ -83,7 +84,7 @@ def _may_have_risen(before: float, after: float) -> bool:
 def _classifier_alone(seen: Observations) -> Iterator[str]:
     """A note where recorded reasons and those of today's rules differ otherwise than they did in the week before."""
     today, before = (
-        seen.groups.filter(
+        seen.counts.filter(
             pl.col("day").is_between(seen.night - timedelta(days=first), seen.night - timedelta(days=last))
         )
         for first, last in ((0, 0), (RECENT_DAYS, 1))
@@ -92,15 +93,18 @@ def _classifier_alone(seen: Observations) -> Iterator[str]:
         return
     gaps = [_gap(side) for side in (before, today)]
     changed = gaps[1] - gaps[0]
-    pairs = [one for one in flips(today) if "unknown" in {one.old_reason, one.reason}]
-    if abs(changed) >= MIN_FLIPPED and pairs:
+    if abs(changed) < MIN_FLIPPED:
+        return
+    errors = seen.rows.groups([CallerDays(None, seen.night, seen.night)])
+    pairs = [one for one in flips(errors) if "unknown" in {one.old_reason, one.reason}]
+    if pairs:
         pair = pairs[0]
         said = f"{pair.groups:,} groups of {seen.night} were recorded as {pair.old_reason}"
         yield f"{said} and are {pair.reason} under today's rules: the recording classifier changed, not the errors"
 
 
-def _gap(rows: pl.DataFrame) -> float:
-    """Recorded minus replayed share of unknown groups."""
-    return float(
-        rows.select(pl.col("was_unknown").cast(pl.Int64) - (pl.col("reason") == "unknown").cast(pl.Int64)).mean().item()
-    )
+def _gap(counts: pl.DataFrame) -> float:
+    """Recorded minus replayed share of unknown verdicts."""
+    names = ("unknown_verdicts", "unknown_verdicts_replayed", "verdicts")
+    recorded, replayed, every = (int(counts[name].sum()) for name in names)
+    return (recorded - replayed) / every

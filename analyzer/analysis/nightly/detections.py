@@ -9,7 +9,6 @@ from datetime import date, timedelta
 import polars as pl
 
 from analyzer.analysis.detection import Detection, Settings, bursts, detect, relay_frequency
-from analyzer.analysis.detection.burst import MIN_REPEATS
 from analyzer.analysis.detection.detection import detections_in
 from analyzer.analysis.detection.settings import RECENT_DAYS
 from analyzer.analysis.detection.statistics.tails import false_discovery
@@ -25,7 +24,7 @@ FALSE_DISCOVERY_RATE = 0.01
 def detections(seen: Observations, settings: Settings | None = None) -> list[Detection]:
     """Everything that any test has to say of any day, in the order of the days."""
     shares = detections_in(detect(seen.counts, seen.templates, settings or Settings()))
-    mixes = _corrected(mix_changes(seen.groups), _tested(seen.counts, "caller"))
+    mixes = _corrected(mix_changes(seen), _tested(seen.counts, "caller"))
     found = [
         *shares,
         *_bursts(seen),
@@ -45,14 +44,9 @@ def _beside(mixes: Iterable[Detection], shares: Iterable[Detection]) -> Iterable
 
 def _bursts(seen: Observations) -> Iterable[Detection]:
     """The longest burst of each message a day: a message that many sessions repeat is told once."""
-    names = ("day", "caller", "session", "template")
-    # Most callers have too few errors for any; the others are looked at for what is usual of the same caller alone.
-    enough = seen.counts.filter(pl.col("events") >= MIN_REPEATS).select("caller").unique()
-    repeats = seen.groups.join(enough, on="caller", how="semi").group_by(names).agg(pl.col("events").sum())
-    loud = repeats.filter(pl.col("events") >= MIN_REPEATS).select("caller").unique()
     longest: dict[tuple[date, str | None, str | None], Detection] = {}
     more: dict[tuple[date, str | None, str | None], int] = {}
-    for one in detections_in(bursts(repeats.join(loud, on="caller", how="semi"))):
+    for one in detections_in(bursts(seen.loud, seen.repeats)):
         key = one.day, one.caller, one.template
         more[key] = more.get(key, 0) + 1
         known = longest.get(key)

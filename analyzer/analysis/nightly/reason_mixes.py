@@ -5,17 +5,18 @@ Invariant: a day is judged from that day and the days before it alone.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
 import polars as pl
 
 from analyzer.analysis.detection import Detection, jensen_shannon, reason_drift
-from analyzer.analysis.detection.reasons import counted, most_changed, shares, table_test
+from analyzer.analysis.detection.reasons import most_changed, shares, table_test
 from analyzer.analysis.detection.settings import BASELINE_DAYS, RECENT_DAYS
-from analyzer.analysis.observations import drawn
+from analyzer.analysis.observations import Observations, drawn
+from analyzer.store import CallerDays
 
 ALPHA = 0.001
 MIN_DIVERGENCE = 0.03
@@ -24,72 +25,112 @@ MIN_SESSIONS = 10
 MAX_SESSIONS = (600, 300)
 """Of the baseline and of the week: of more, so many take part, drawn by their names. A shuffle costs by the session."""
 
-_Day = dict[str, frozenset[str]]
-"""The reasons of a day's sessions."""
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What a caller's week shows beside its baseline, where that is worth a test."""
+
+    day: date
+    sessions: int
+    """With an error that counts, added up over the days of the week."""
+    before: Counter[str]
+    after: Counter[str]
+    p_value: float
+    divergence: float
+    chance: float
 
 
-def mix_changes(groups: pl.DataFrame) -> list[Detection]:
+def mix_changes(seen: Observations) -> list[Detection]:
     """Findings `reasons`, one a day and caller whose mix of reasons differs.
 
-    `groups` has `day`, `caller`, `session`, `reason` and `was_unknown`. Errors that were unknown when they came have no
-    part, whatever the rules of today call them: they are what the tests of shares judge. A chi-square
-    test on sessions and a least divergence come first; what passes them opens with `reason_drift`'s exact test. While
-    it lasts the chi-square alone goes on.
+    Errors that were unknown when they came have no part, whatever the rules of today call them: they are what the tests
+    of shares judge. A chi-square test on sessions and a least divergence come first; what passes them opens with
+    `reason_drift`'s exact test, for which alone sessions are asked for. While it lasts the chi-square alone goes on.
     """
-    sessions = (
-        groups.filter(~pl.col("was_unknown"))
-        .group_by("caller", "day", "session")
-        .agg(pl.col("reason").unique())
-        .sort("caller", "day", "session")
-    )
+    sessions = seen.counts.filter(pl.col("known_sessions") > 0).select("caller", "day", "known_sessions")
     # Who had fewer in all of history cannot have had enough of them in a week.
-    enough = sessions.group_by("caller").len().filter(pl.col("len") >= MIN_SESSIONS)
-    sessions = sessions.join(enough, on="caller", how="semi", maintain_order="left")
-    found: list[Detection] = []
-    for (caller,), rows in sessions.group_by(["caller"], maintain_order=True):
-        days: dict[date, _Day] = {}
-        for day, session, reasons in rows.select("day", "session", "reason").iter_rows():
-            days.setdefault(day, {})[session] = frozenset(reasons)
-        found += _of_caller(str(caller), days)
-    return found
+    enough = (
+        sessions.group_by("caller").agg(pl.col("known_sessions").sum()).filter(pl.col("known_sessions") >= MIN_SESSIONS)
+    )
+    mixes = seen.mixes.join(enough, on="caller", how="semi").join(sessions, on=["caller", "day"])
+    looks: dict[str, list[_Look]] = {}
+    for (caller,), rows in mixes.sort("caller", "day", "reason").group_by(["caller"], maintain_order=True):
+        if worth := list(_looks(rows)):
+            looks[str(caller)] = worth
+    held = seen.holding(
+        CallerDays(caller, _spans(one.day)[0][-1], one.day) for caller, own in looks.items() for one in own
+    )
+    return [found for caller, own in looks.items() for found in _of_caller(caller, own, held)]
 
 
-def _of_caller(caller: str, days: Mapping[date, _Day]) -> Iterator[Detection]:
-    daily = {day: counted(sessions.values()) for day, sessions in days.items()}
-    last: date | None = None
-    for day in days:
-        spans = _spans(day)
-        before, after = (_total(daily, span) for span in spans)
-        screened = _screen(before, after)
+def _looks(rows: pl.DataFrame) -> Iterator[_Look]:
+    """The days of a caller that pass the first test, in order; `rows` are those of its mixes."""
+    daily: dict[date, dict[str, int]] = {}
+    sessions: dict[date, int] = {}
+    for day, reason, shown, every in rows.select("day", "reason", "sessions", "known_sessions").iter_rows():
+        daily.setdefault(day, {})[reason] = shown
+        sessions[day] = every
+    before, after = _Sum(daily), _Sum(daily)
+    for day in daily:
+        after.move(day - timedelta(days=RECENT_DAYS), day)
+        before.move(day - timedelta(days=RECENT_DAYS + BASELINE_DAYS), day - timedelta(days=RECENT_DAYS))
+        screened = _screen(before.total, after.total)
         if screened is None:
             continue
-        p_value, divergence, chance = screened
-        if sum(len(days[each]) for each in spans[1] if each in days) < MIN_SESSIONS:
-            continue
-        if last is not None and (day - last).days <= RECENT_DAYS:
+        week = sum(sessions.get(each, 0) for each in _spans(day)[1])
+        if week >= MIN_SESSIONS:
+            yield _Look(day, week, before.total.copy(), after.total.copy(), *screened)
+
+
+class _Sum:
+    """The counts of a stretch of days that moves on, without zeros."""
+
+    def __init__(self, daily: Mapping[date, Mapping[str, int]]) -> None:
+        self._daily = daily
+        self._coming = deque(daily)
+        self._held: deque[date] = deque()
+        self.total: Counter[str] = Counter()
+
+    def move(self, after: date, last: date) -> None:
+        """Go on to the days behind one, up to another."""
+        while self._coming and self._coming[0] <= last:
+            day = self._coming.popleft()
+            self.total.update(self._daily[day])
+            self._held.append(day)
+        while self._held and self._held[0] <= after:
+            gone = self._daily[self._held.popleft()]
+            self.total.subtract(gone)
+            for reason in gone:
+                if not self.total[reason]:
+                    del self.total[reason]
+
+
+def _of_caller(caller: str, looks: Sequence[_Look], seen: Observations) -> Iterator[Detection]:
+    last: date | None = None
+    for one in looks:
+        if last is not None and (one.day - last).days <= RECENT_DAYS:
             found = Detection(
-                day=day, caller=caller, finding="reasons", observed=divergence, expected=chance, p_value=p_value
+                day=one.day,
+                caller=caller,
+                finding="reasons",
+                observed=one.divergence,
+                expected=one.chance,
+                p_value=one.p_value,
+                q_value=one.p_value,
+                note=most_changed(shares(one.before), shares(one.after)),
             )
-            found = replace(found, q_value=p_value, note=most_changed(shares(before), shares(after)))
         else:
-            drift = reason_drift(*_samples(days, spans), day=day, caller=caller, alpha=ALPHA)
+            drift = reason_drift(*_samples(caller, one.day, seen), day=one.day, caller=caller, alpha=ALPHA)
             if drift is None:
                 continue
             found = drift
-        last = day
-        yield replace(found, sessions=sum(len(days[each]) for each in spans[1] if each in days))
+        last = one.day
+        yield replace(found, sessions=one.sessions)
 
 
 def _spans(day: date) -> tuple[list[date], list[date]]:
     back = [day - timedelta(days=number) for number in range(RECENT_DAYS + BASELINE_DAYS)]
     return back[RECENT_DAYS:], back[:RECENT_DAYS]
-
-
-def _total(daily: Mapping[date, Mapping[str, int]], span: Sequence[date]) -> Counter[str]:
-    total: Counter[str] = Counter()
-    for day in span:
-        total.update(daily.get(day, {}))
-    return total
 
 
 def _screen(before: Counter[str], after: Counter[str]) -> tuple[float, float, float] | None:
@@ -104,14 +145,15 @@ def _screen(before: Counter[str], after: Counter[str]) -> tuple[float, float, fl
     return (p_value, divergence, chance) if divergence - chance >= MIN_DIVERGENCE and p_value <= ALPHA else None
 
 
-def _samples(days: Mapping[date, _Day], spans: tuple[list[date], list[date]]) -> list[list[frozenset[str]]]:
+def _samples(caller: str, day: date, seen: Observations) -> list[list[frozenset[str]]]:
     """The reasons of each session, over all days of its span."""
     samples = []
-    for span, most in zip(spans, MAX_SESSIONS, strict=True):
-        merged: dict[str, frozenset[str]] = {}
-        for day in span:
-            for session, reasons in days.get(day, {}).items():
-                merged[session] = merged.get(session, frozenset()) | reasons
+    for span, most in zip(_spans(day), MAX_SESSIONS, strict=True):
+        rows = seen.errors(caller, span[-1], span[0]).filter(~pl.col("was_unknown"))
+        merged = {
+            session: frozenset(reasons)
+            for session, reasons in rows.group_by("session").agg(pl.col("reason").unique()).iter_rows()
+        }
         names = sorted(merged) if len(merged) <= most else drawn(merged, most)
         samples.append([merged[name] for name in names])
     return samples

@@ -16,9 +16,9 @@ from analyzer.analysis.detection.detection import detections_in
 from analyzer.analysis.kinds.table import family_of
 from analyzer.analysis.nightly.findings import Finding
 from analyzer.analysis.nightly.incidents import incidents
-from analyzer.analysis.observations import counts_of, templates_of
 from analyzer.analysis.rules.churn import takes_part
 from analyzer.analysis.tables import json_ready
+from analyzer.store import counts_of, templates_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 
 import polars as pl
 
+from analyzer.analysis.detection.settings import BASELINE_DAYS, RECENT_DAYS
 from analyzer.analysis.kinds.chart_numbers import BURST, Basis
 from analyzer.analysis.kinds.errors_behind import (
     MAX_SESSIONS,
@@ -26,7 +27,7 @@ from analyzer.analysis.kinds.errors_behind import (
 from analyzer.analysis.nightly.findings import Finding
 from analyzer.analysis.observations import Observations, end_of, start_of
 from analyzer.analysis.summary.drifts import Drift, caller_drifts
-from analyzer.store import Store
+from analyzer.store import CallerDays, Store
 from analyzer.store.shown import Shown
 
 MAX_CASES = 30
@@ -67,6 +68,7 @@ def cases(store: Store, findings: Sequence[Finding], seen: Observations, last: d
 def _cases(store: Store, findings: Sequence[Finding], seen: Observations, last: date) -> tuple[Case, ...]:
     if not findings:
         return ()
+    seen = seen.holding(CallerDays(one.scope.caller, _first_day(one), last) for one in findings)
     errors = [errors_behind(one, seen, last) for one in findings]
     spans = [one.kind.behind.span(one, last) for one in findings]
     templates = [templates_behind(rows).head(MAX_TEMPLATES) for rows in errors]
@@ -89,6 +91,11 @@ def _cases(store: Store, findings: Sequence[Finding], seen: Observations, last: 
         )
         for one, rows, messages, causes in zip(findings, errors, templates, found, strict=True)
     )
+
+
+def _first_day(one: Finding) -> date:
+    """The first day that says anything of a finding: the first of its baseline."""
+    return min(one.onset, one.last_on - timedelta(days=RECENT_DAYS - 1)) - timedelta(days=BASELINE_DAYS)
 
 
 def _untold(one: Finding) -> Case:

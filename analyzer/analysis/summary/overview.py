@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
@@ -184,10 +184,7 @@ def overview(store: Store, window: str | Window | None = None, *, rules: Rules =
     """
     chosen = as_window(window)
     judged = judge_under(store, chosen, store.judge_history(rules))
-    # Frames go once nobody asks for their rows: a large fleet's take more room than all that is asked after them.
-    judged = replace(judged, seen=judged.seen.only("counts"))
     drift = drifts(store, judged.seen, judged.first, judged.last, chosen)
-    judged = replace(judged, seen=judged.seen.only())
     with store.pinned():
         return _overview(store, chosen, judged, drift)
 

@@ -16,6 +16,7 @@ from analyzer.store.db.location import location
 from analyzer.store.db.lock import MEMORY, holder
 from analyzer.store.db.tables.schema import MIGRATED, SCHEMA_VERSION, create, migrate, version_of
 from analyzer.store.journal import left_behind, rebuild_hint
+from analyzer.store.sums.tables import create_sums
 
 PARAMETERS_HINT = "give a list of values for ? and $1, or a dict for $name"
 
@@ -101,6 +102,7 @@ def _prepare(connection: duckdb.DuckDBPyConnection, path: str, *, read_only: boo
         _check_schema(connection, path)
     else:
         _create_schema(connection, path)
+        create_sums(connection)
 
 
 def _busy(path: str, message: str) -> StoreBusyError | None:

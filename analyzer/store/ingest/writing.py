@@ -39,6 +39,7 @@ from analyzer.store.ingest.statements import (
     UPDATE_SOURCES,
 )
 from analyzer.store.journal import record_all
+from analyzer.store.sums.tables import forget_staged
 
 _json = msgspec.json.Encoder()
 _BAD_LINE: dict[str, Any] = {"source_id": pl.Int64, "line": pl.Int64}
@@ -218,6 +219,7 @@ class Writer:
         # Without any rows, too: a statement that fails then is what is wrong, and no row is poison.
         self._connection.execute(INSERT_EVENTS, [self._now]).fetchall()
         self._connection.execute(INSERT_FACTS).fetchall()
+        forget_staged(self._connection)
 
     def _insert_quarantine(self, rejected: list[Rejected]) -> None:
         if not rejected:

@@ -28,6 +28,7 @@ from analyzer.store.ingest.identity import SourceCheckpoint
 from analyzer.store.ingest.inputs import Input
 from analyzer.store.ingest.run import checkpoints
 from analyzer.store.journal import journal_of, record_all
+from analyzer.store.sums.tables import forget_before
 from analyzer.store.upkeep.log_parts import finished, part_day
 
 HORIZON = "horizon"
@@ -108,6 +109,7 @@ def apply_horizon(connection: duckdb.DuckDBPyConnection) -> int:
     if before is None or not any(_count(connection, before)):
         return 0
     run = connection.execute
+    forget_before(connection, before)
     deleted = run(f"delete from internal.event_v1 where {_OLD_EVENTS}", [before]).fetchall()[0][0]  # noqa: S608
     run(f"delete from internal.quarantine_v1 where {_OLD_REJECTS}", [_nanoseconds(before)]).fetchall()  # noqa: S608
     run(

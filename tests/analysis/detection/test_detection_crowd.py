@@ -11,6 +11,7 @@ from polars.testing import assert_frame_equal
 
 from analyzer.analysis.detection import Settings, crowd, detect
 from analyzer.analysis.nightly.reason_mixes import MIN_SESSIONS, mix_changes
+from tests.analysis.nightly.test_nightly_tests import group, observed
 
 FIRST = date(2026, 9, 7)
 COUNTS = {
@@ -74,13 +75,12 @@ def test_a_mix_of_few_sessions_is_not_looked_at(monkeypatch: pytest.MonkeyPatch)
     """A caller with fewer sessions in all of history than a week needs costs no look."""
     looked: list[str] = []
     monkeypatch.setattr(
-        "analyzer.analysis.nightly.reason_mixes._of_caller", lambda caller, days: looked.append(caller) or ()
+        "analyzer.analysis.nightly.reason_mixes._looks", lambda rows: looked.extend(rows["caller"].unique()) or ()
     )
     rows = [
-        (FIRST + timedelta(days=number), caller, f"s{number}", "validation", False)
+        group(number, number, "validation", caller=caller)
         for caller, sessions in (("few", MIN_SESSIONS - 1), ("enough", MIN_SESSIONS))
         for number in range(sessions)
     ]
-    names = ("day", "caller", "session", "reason", "was_unknown")
-    mix_changes(pl.DataFrame(rows, list(names), orient="row"))
+    mix_changes(observed(rows))
     assert looked == ["enough"]

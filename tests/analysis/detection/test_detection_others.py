@@ -24,18 +24,22 @@ from analyzer.analysis.detection import (
 )
 from analyzer.analysis.detection.statistics.onset import onset
 from tests.analysis.detection_data import FIRST
+from tests.analysis.nightly.test_nightly_tests import group, observed
 
 
 def test_one_session_that_repeats_one_text_thirty_times_is_a_burst() -> None:
     """Counted over the rows of that day; twenty-nine are none, and two sessions are not added up."""
     rows = [
-        (FIRST, "a", "s1", "t", 20),
-        (FIRST, "a", "s1", "t", 10),
-        (FIRST, "a", "s2", "t", 29),
-        (FIRST, "a", "s3", "u", 2),
+        group(0, 1, "validation", template="t", events=20, caller="a"),
+        group(0, 1, "rate_limited", template="t", events=10, caller="a"),
+        group(0, 2, "validation", template="t", events=29, caller="a"),
+        group(0, 3, "validation", template="u", events=2, caller="a"),
     ]
-    found = bursts(pl.DataFrame(rows, schema=["day", "caller", "session", "template", "events"], orient="row"))
-    assert found.select("caller", "scope", "template", "observed", "expected").rows() == [("a", "s1", "t", 30.0, 15.5)]
+    seen = observed(rows)
+    found = bursts(seen.loud, seen.repeats)
+    assert found.select("caller", "scope", "template", "observed", "expected").rows() == [
+        ("a", "a-0-1", "t", 30.0, 15.5)
+    ]
     assert dict(found.schema) == SCHEMA
 
 
@@ -84,11 +88,11 @@ def test_the_divergence_is_nothing_for_alike_and_one_for_disjoint_mixes() -> Non
 
 def _relays(counts: list[int]) -> pl.DataFrame:
     rows = [
-        (FIRST + timedelta(days=day), "a", "implement", f"s{day}-{session}", int(session < count), 1.0)
+        (FIRST + timedelta(days=day), "a", "implement", count, count, min(1, count), 12.0)
         for day, count in enumerate(counts)
-        for session in range(12)
     ]
-    return pl.DataFrame(rows, schema=["day", "caller", "step", "session", "relays", "exposure"], orient="row")
+    names = ["day", "caller", "step", "relays", "sessions", "most", "exposure"]
+    return pl.DataFrame(rows, schema=names, orient="row")
 
 
 def test_a_day_with_far_more_relays_is_found() -> None:

@@ -10,21 +10,15 @@ from analyzer.analysis.detection import Settings
 from analyzer.analysis.nightly.calibration import SAMPLE, Calibrated, calibrate, monday_of
 from analyzer.analysis.observations import Observations
 from tests.analysis.detection_data import FIRST, constant, simulated, templates
+from tests.analysis.observed import MadeRows
 
 
 def seen(counts: pl.DataFrame) -> Observations:
     """A history of counts alone."""
     empty = pl.DataFrame()
+    others = dict.fromkeys(("mixes", "repeats", "loud", "relays", "chains", "versions"), empty)
     return Observations(
-        FIRST + timedelta(days=83),
-        "UTC",
-        None,
-        counts,
-        templates(),
-        groups=empty,
-        relays=empty,
-        chains=empty,
-        versions=empty,
+        FIRST + timedelta(days=83), "UTC", None, counts, templates(), **others, rows=MadeRows(empty, empty)
     )
 
 

@@ -21,7 +21,8 @@ from analyzer.analysis.nightly.findings import Finding, Scope
 from analyzer.analysis.nightly.incidents import incidents
 from analyzer.analysis.nightly.reason_mixes import mix_changes
 from analyzer.analysis.nightly.retry_payoff import retry_changes
-from analyzer.analysis.observations import Observations, counts_of, exposed, templates_of
+from analyzer.analysis.observations import Observations, exposed
+from tests.analysis.observed import observations
 
 START = date(2026, 3, 2)  # a Monday
 GROUPS = {
@@ -85,16 +86,12 @@ def observed(
 ) -> Observations:
     """History of hand-made rows."""
     groups = pl.DataFrame(list(rows), schema=GROUPS, orient="row").sort("day", "caller", "session", "template")
-    return Observations(
+    return observations(
+        groups,
+        pl.DataFrame(list(relays), schema=RELAYS, orient="row"),
+        pl.DataFrame(list(chains), schema=CHAINS, orient="row"),
+        pl.DataFrame([], schema=VERSIONS, orient="row"),
         day(night),
-        "UTC",
-        "abc",
-        counts=counts_of(groups),
-        templates=templates_of(groups),
-        groups=groups,
-        relays=pl.DataFrame(list(relays), schema=RELAYS, orient="row"),
-        chains=pl.DataFrame(list(chains), schema=CHAINS, orient="row"),
-        versions=pl.DataFrame([], schema=VERSIONS, orient="row"),
     )
 
 
@@ -123,14 +120,14 @@ def test_a_mix_that_stays_is_no_finding() -> None:
     rows = [
         (*row[:1], f"c{caller}", *row[2:]) for caller in range(50) for row in mixed(60, 99, seed=caller, sessions=12)
     ]
-    assert len(mix_changes(pl.DataFrame(rows, schema=GROUPS, orient="row"))) <= 3
+    assert len(mix_changes(observed(rows))) <= 3
 
 
 def test_what_was_unknown_when_it_came_moves_no_mix() -> None:
     """A rule that takes a new message gives it a reason afterwards; that is no change of the world."""
     rows = mixed(60, 99)
     rows += [group(n, s, "network_transient", old_reason="unknown") for n in range(45, 60) for s in range(30)]
-    assert mix_changes(pl.DataFrame(rows, schema=GROUPS, orient="row")) == []
+    assert mix_changes(observed(rows)) == []
 
 
 def test_a_burst_is_told_once_a_day_and_message() -> None:
@@ -143,13 +140,13 @@ def test_a_burst_is_told_once_a_day_and_message() -> None:
 
 
 def test_hand_offs_are_measured_against_the_sessions_at_work() -> None:
-    """Sessions without a hand-off are exposure as well, one row for all of a day."""
+    """Sessions without a hand-off are exposure as well, in every step."""
     rows = [group(0, s, "validation") for s in range(5)]
     frame = exposed(
         observed(rows, relays=[(day(0), "probe", "implement", "probe-0-1", 2), (day(0), "probe", "plan", "x", 1)])
     )
-    shown = {(row["step"], row["session"]): row["exposure"] for row in frame.iter_rows(named=True)}
-    assert shown == {("implement", "probe-0-1"): 1, ("implement", ""): 5, ("plan", "x"): 1, ("plan", ""): 5}
+    shown = {row["step"]: (row["relays"], row["exposure"]) for row in frame.iter_rows(named=True)}
+    assert shown == {"implement": (2, 1 + 5), "plan": (1, 1 + 5)}
 
 
 def test_hand_offs_that_become_frequent_are_found() -> None:

@@ -1,0 +1,139 @@
+"""Rows by session → sums by day and caller, out of rows in the order of `detection-groups`: equal ones stand together.
+
+Numbers take the place of names then. A row is a day, caller, session, message and verdict; a group is a distinct
+message of a session of a day and caller.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+LOUD = 30
+"""Repeats of one message in one session of a day from which on the group is kept by its names."""
+
+
+def counts_of(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows of `detection-counts`, and what else is counted by day and caller.
+
+    `known_sessions` have an error that was not unknown when it came; `verdicts` are the rows themselves, and of these
+    `unknown_verdicts` were recorded as unknown and `unknown_verdicts_replayed` are so to the ruleset.
+    """
+    unknown, was_unknown, events = pl.col("reason") == "unknown", pl.col("was_unknown"), pl.col("events")
+    by_group = (
+        _numbered(rows)
+        .with_columns(
+            unknown=unknown,
+            known=~was_unknown,
+            unknown_events=events * was_unknown,
+            unknown_events_replayed=events * unknown,
+            not_replayed=events * ~pl.col("judged"),
+            unknown_verdicts=was_unknown.cast(pl.Int64),
+            unknown_verdicts_replayed=unknown.cast(pl.Int64),
+        )
+        .group_by("group", maintain_order=True)
+        .agg(
+            pl.first("row", "session"),
+            pl.any("unknown", "was_unknown", "known"),
+            pl.len().cast(pl.Int64).alias("verdicts"),
+            pl.sum("events", *_SUMMED),
+        )
+    )
+    by_session = by_group.group_by("session", maintain_order=True).agg(
+        pl.first("row"),
+        pl.any("known"),
+        pl.len().cast(pl.Int64).alias("groups"),
+        pl.col("was_unknown").sum().cast(pl.Int64).alias("unknown_groups"),
+        pl.col("unknown").sum().cast(pl.Int64).alias("unknown_groups_replayed"),
+        pl.sum("events", "verdicts", *_SUMMED),
+    )
+    by_row = by_session.group_by("row", maintain_order=True).agg(
+        pl.len().cast(pl.Int64).alias("sessions"),
+        pl.sum("groups", "events"),
+        (pl.col("unknown_groups") > 0).sum().cast(pl.Int64).alias("unknown_sessions"),
+        pl.sum("unknown_groups", "unknown_events"),
+        (pl.col("unknown_groups_replayed") > 0).sum().cast(pl.Int64).alias("unknown_sessions_replayed"),
+        pl.sum("unknown_groups_replayed", "unknown_events_replayed", "not_replayed"),
+        pl.col("known").sum().cast(pl.Int64).alias("known_sessions"),
+        pl.sum("verdicts", "unknown_verdicts", "unknown_verdicts_replayed"),
+    )
+    return pl.concat([_names(rows), by_row.drop("row")], how="horizontal")
+
+
+_SUMMED = (
+    "unknown_events",
+    "unknown_events_replayed",
+    "not_replayed",
+    "unknown_verdicts",
+    "unknown_verdicts_replayed",
+)
+
+
+def templates_of(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows of `detection-templates`."""
+    names = _names(rows).with_row_index("row")
+    return (
+        _numbered(rows)
+        .filter(pl.col("reason") == "unknown")
+        .group_by("row", "template")
+        .agg(pl.col("session").n_unique().cast(pl.Int64).alias("sessions"), pl.col("events").sum())
+        .sort("row", "template")
+        .join(names, on="row", maintain_order="left")
+        .select("day", "caller", "template", "sessions", "events")
+    )
+
+
+def mixes_of(rows: pl.DataFrame) -> pl.DataFrame:
+    """The sessions with each reason, by day and caller; errors that were unknown when they came take no part."""
+    names = _names(rows).with_row_index("row")
+    return (
+        _numbered(rows)
+        .filter(~pl.col("was_unknown"))
+        .group_by("row", "reason")
+        .agg(pl.col("session").n_unique().cast(pl.Int64).alias("sessions"))
+        .sort("row", "reason")
+        .join(names, on="row", maintain_order="left")
+        .select("day", "caller", "reason", "sessions")
+    )
+
+
+def repeats_of(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """How often groups repeat: how many groups have so many events, by day and caller; and the loud ones themselves."""
+    numbered = _numbered(rows).group_by("group", maintain_order=True).agg(pl.first("row"), pl.sum("events"))
+    names = _names(rows).with_row_index("row")
+    repeats = (
+        numbered.group_by("row", "events")
+        .agg(pl.len().cast(pl.Int64).alias("groups"))
+        .sort("row", "events")
+        .join(names, on="row", maintain_order="left")
+        .select("day", "caller", "events", "groups")
+    )
+    begins = _begins("day") | _begins("caller") | _begins("session") | _begins("template")
+    loud = (
+        rows.filter(begins)
+        .select("day", "caller", "session", "template")
+        .with_columns(numbered["events"])
+        .filter(pl.col("events") >= LOUD)
+    )
+    return repeats, loud
+
+
+def _numbered(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows with the number of their pair of day and caller, of its session and of its message, from 0."""
+    row = _begins("day") | _begins("caller")
+    session = row | _begins("session")
+    group = session | _begins("template")
+    numbers = (begins.cum_sum().cast(pl.UInt32) - 1 for begins in (row, session, group))
+    return rows.select(
+        *(number.alias(name) for name, number in zip(("row", "session", "group"), numbers, strict=True)),
+        *("template", "reason", "was_unknown", "judged", "events"),
+    )
+
+
+def _names(rows: pl.DataFrame) -> pl.DataFrame:
+    """Each pair of day and caller, in order."""
+    return rows.select("day", "caller").filter(_begins("day") | _begins("caller"))
+
+
+def _begins(name: str) -> pl.Expr:
+    """Whether a row has another value than the one before it; the first one has, as no name is null."""
+    return pl.col(name).ne_missing(pl.col(name).shift())

@@ -1,0 +1,146 @@
+"""`DailySums`: what detection counts of each day, out of the store where it is kept, else out of the events.
+
+Invariant: kept days say what the events say. A day is forgotten in the transaction that brings it an event or takes one
+away, and is kept again in one that replaces all that was kept of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import NamedTuple
+
+import duckdb
+import polars as pl
+
+from analyzer.store.db.connection import query_errors
+from analyzer.store.sums.kept import Kept
+from analyzer.store.sums.summing import Summing, cut_of
+from analyzer.store.sums.tables import GROUPS, SCHEMAS
+
+_DAILY_RELAYS = ("day", "caller", "step", "relays", "sessions", "most")
+
+
+class CallerDays(NamedTuple):
+    """The days of a caller from one to another; None is everybody."""
+
+    caller: str | None
+    first: date
+    last: date
+
+    @property
+    def days(self) -> list[date]:
+        """All of them, in order."""
+        return [self.first + timedelta(days=number) for number in range((self.last - self.first).days + 1)]
+
+
+@dataclass(frozen=True, slots=True)
+class DailySums:
+    """The sums of all days up to one, and the rows behind them."""
+
+    frames: Mapping[str, pl.DataFrame]
+    """By the names of `SCHEMAS`, each sorted by its columns in their order."""
+    _summing: Summing
+    _cut: pl.DataFrame
+
+    def groups(self, asked: Iterable[CallerDays]) -> pl.DataFrame:
+        """The rows of `detection-groups` of some stretches of days, each of a caller's, or of everybody's alone.
+
+        Raises:
+            QueryError: the database refuses.
+        """
+        wanted = {(one.caller, day) for one in asked for day in one.days}
+        if not wanted:
+            return pl.DataFrame(schema=GROUPS)
+        everybody = {day for caller, day in wanted if caller is None}
+        callers = pl.DataFrame(list(wanted), {"caller": pl.String, "day": pl.Date}, orient="row")
+        with query_errors():
+            if everybody:
+                return self._summing.groups(everybody, self._cut)
+            return self._summing.groups({day for _, day in wanted}, self._cut, callers)
+
+    def hand_offs(self, stretch: CallerDays) -> pl.DataFrame:
+        """The rows of `detection-relays` of a caller's stretch of days.
+
+        Raises:
+            QueryError: the database refuses.
+        """
+        with query_errors():
+            return self._summing.hand_offs(stretch.days).filter(pl.col("caller") == stretch.caller)
+
+
+def daily_sums(
+    connection: duckdb.DuckDBPyConnection, night: date, timezone: str, ruleset: str | None, *, keep: bool
+) -> DailySums:
+    """The sums up to the end of `night`, in days of a zone, as the ruleset of this digest judges them.
+
+    With `keep` what was not in the store yet is kept there, if the ruleset has judged everything.
+
+    Raises:
+        QueryError: the database refuses.
+        StoreError: it cannot keep the sums.
+    """
+    with query_errors():
+        return _Days(connection, night, timezone, ruleset).sums(keep=keep)
+
+
+class _Days:
+    """The days up to a night: which of them are kept, and which have to be summed."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, night: date, timezone: str, ruleset: str | None) -> None:
+        self._summing = Summing(connection, timezone, ruleset)
+        self._kept = Kept(connection, timezone, ruleset)
+        self._night = night
+        self._clean = {day for day in self._kept.days if day <= night}
+        # Events of later days tell what became of the chains and hand-offs of earlier ones.
+        self._open = set(self._summing.span()) - self._kept.days
+        self._wanted = {day for day in self._open if day <= night}
+
+    def sums(self, *, keep: bool) -> DailySums:
+        versions, cut = self._cut()
+        self._add_hand_offs()
+        chain_days = self._chain_days()
+        made = {**self._summing.by_session(self._wanted, cut), "chains": self._summing.chains(chain_days)}
+        made["versions"] = versions.filter(pl.col("day").is_in(list(self._wanted)))
+        known = self._kept.frames(self._clean)
+        known["chains"] = known["chains"].filter(~pl.col("day").is_in(list(chain_days)))
+        frames = {name: pl.concat([known[name], made[name]]).sort(_sorted_by(name)) for name in SCHEMAS}
+        # A past night may cut history otherwise than the last one that was kept: it has no say over that.
+        latest = self._night >= max(self._kept.days, default=self._night)
+        if keep and self._wanted and (latest or self._kept.cut.equals(cut)) and self._summing.all_judged():
+            self._kept.replace(self._wanted, chain_days, made, cut)
+        return DailySums(frames, self._summing, cut)
+
+    def _cut(self) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Versions by day, and where the newest begin; days that were kept under another cut are no longer clean."""
+        versions = pl.concat([self._kept.frame("versions", self._clean), self._summing.versions(self._wanted)])
+        cut = cut_of(versions)
+        if self._clean and not cut.equals(self._kept.cut):
+            both = pl.concat([cut, self._kept.cut])
+            moved = both.filter(~both.is_duplicated())["caller"].unique()
+            self._want(versions.filter(pl.col("caller").is_in(moved.to_list()))["day"])
+        return versions, cut
+
+    def _add_hand_offs(self) -> None:
+        """Days are no longer clean if an event of another day tells their hand-offs otherwise by now."""
+        if near := self._told_by_others(self._summing.relay_days):
+            now = self._summing.relays(near).select(_DAILY_RELAYS)
+            then = self._kept.frame("relays", near).select(_DAILY_RELAYS)
+            both = pl.concat([now, then])
+            self._want(both.filter(~both.is_duplicated())["day"])
+
+    def _chain_days(self) -> set[date]:
+        return self._wanted | self._told_by_others(self._summing.chain_days)
+
+    def _told_by_others(self, days_of: Callable[[Collection[date]], set[date]]) -> set[date]:
+        """The clean days of which events of days that are not kept say more."""
+        return days_of(self._open | self._wanted) & self._clean if self._open and self._clean else set()
+
+    def _want(self, days: pl.Series) -> None:
+        self._wanted |= set(days)
+        self._clean -= set(days)
+
+
+def _sorted_by(name: str) -> list[str]:
+    return ["day", "caller", *SCHEMAS[name]]

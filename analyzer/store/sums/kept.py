@@ -1,0 +1,90 @@
+"""`Kept`: the days of a time zone that the store has sums of, and how these are replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import date
+
+import duckdb
+import polars as pl
+
+from analyzer.store.db.connection import store_errors, transaction
+from analyzer.store.db.frames import register, to_frame
+from analyzer.store.sums.tables import CUT, SCHEMAS, Frames, empty
+
+
+class Kept:
+    """The days of a zone that the store keeps under a ruleset."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, timezone: str, ruleset: str | None) -> None:
+        self._connection, self._timezone, self._ruleset = connection, timezone, ruleset
+        self._there = bool(
+            connection.execute(
+                "from duckdb_tables() where table_name = 'sum_day_v1'"
+            ).fetchall()  # absent in older ones
+        )
+        self.days: frozenset[date] = frozenset()
+        self.cut = pl.DataFrame(schema=CUT)
+        if self._there and ruleset is not None:
+            asked = [timezone, ruleset]
+            rows = connection.execute(
+                "select day from internal.sum_day_v1 where timezone = $1 and ruleset = $2", asked
+            ).fetchall()
+            self.days = frozenset(row[0] for row in rows)
+        if self.days:
+            self.cut = to_frame(
+                connection.sql(
+                    "select caller, ruleset, first_at from internal.sum_cut_v1 where timezone = $1 order by caller",
+                    params=[timezone],
+                )
+            )
+
+    def frame(self, name: str, days: Collection[date]) -> pl.DataFrame:
+        """The rows of these days."""
+        if not days:
+            return empty(name)
+        register(self._connection, "summed_day", pl.DataFrame({"day": sorted(days)}, {"day": pl.Date}))
+        columns = ", ".join(("day", "caller", *SCHEMAS[name]))
+        return to_frame(
+            self._connection.sql(
+                f"select {columns} from internal.{_table(name)}"  # noqa: S608 - names from this file alone
+                " where timezone = $1 and day between $2 and $3 and day in (select day from summed_day)",
+                params=[self._timezone, min(days), max(days)],
+            )
+        )
+
+    def frames(self, days: Collection[date]) -> Frames:
+        """All frames of these days."""
+        return {name: self.frame(name, days) for name in SCHEMAS}
+
+    def replace(
+        self, days: Collection[date], chain_days: Collection[date], made: Mapping[str, pl.DataFrame], cut: pl.DataFrame
+    ) -> None:
+        """Keep these days as they were made, all of them or none.
+
+        Raises:
+            StoreError: the store cannot be written.
+        """
+        run, zone = self._connection.execute, self._timezone
+        mine = "where timezone = $1 and day in (select day from made_day)"
+        register(self._connection, "made_cut", cut)
+        with store_errors(), transaction(self._connection):
+            for name, frame in made.items():
+                table, gone = _table(name), chain_days if name == "chains" else days
+                register(self._connection, "made_day", pl.DataFrame({"day": sorted(gone)}, {"day": pl.Date}))
+                register(self._connection, "made_sum", frame)
+                columns = ", ".join(frame.columns)
+                run(f"delete from internal.{table} {mine}", [zone]).fetchall()  # noqa: S608 - as above
+                run(
+                    f"insert into internal.{table} (timezone, {columns}) select $1, {columns} from made_sum",  # noqa: S608
+                    [zone],
+                ).fetchall()
+            register(self._connection, "made_day", pl.DataFrame({"day": sorted(days)}, {"day": pl.Date}))
+            run(f"delete from internal.sum_day_v1 {mine}", [zone]).fetchall()  # noqa: S608 - as above
+            run("insert into internal.sum_day_v1 select $1, day, $2 from made_day", [zone, self._ruleset]).fetchall()
+            run("delete from internal.sum_cut_v1 where timezone = $1", [zone]).fetchall()
+            run("insert into internal.sum_cut_v1 select $1, * from made_cut", [zone]).fetchall()
+
+
+def _table(name: str) -> str:
+    return f"sum_{name.removesuffix('s') if name != 'mixes' else 'mix'}_v1"

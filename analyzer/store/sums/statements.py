@@ -1,0 +1,270 @@
+"""The statements behind sums by day.
+
+Frames that they read: `summing_day` (`day`: the days to sum), `summing_cut` (`caller`, `ruleset`, `first_at`: where a
+caller's newest recorded ruleset begins, of callers with several), `summing_caller` (`caller`, `day`: those to look at).
+"""
+
+from __future__ import annotations
+
+_DAY = "cast(timezone($timezone, timezone('UTC', {moment})) as date)"
+_OCCURRED = _DAY.format(moment="e.occurred_at")
+_COUNTS = "(type = 'error.classified' or starts_with(type, 'retry.') or starts_with(type, 'relay.'))"
+"""Of events: whether any sum rests on its type."""
+
+# The same rows, in the same order, as the catalogue's `detection-groups`; a test holds the two together.
+_GROUPS = f"""
+select
+  {_OCCURRED} as day,
+  e.caller,
+  e.session,
+  e.template,
+  e.reason,
+  e.rule,
+  e.recorded_reason as old_reason,
+  e.recorded_as_unknown as was_unknown,
+  e.judged,
+  count(*) as events
+from errors_under($ruleset) as e
+left join summing_cut as c
+  on e.caller = c.caller
+where e.counted
+  and e.occurred_at >= $since
+  and e.occurred_at < $until
+  and {_OCCURRED} in (select day from summing_day)
+  and (c.caller is null or e.has_facts or e.occurred_at >= c.first_at or e.recorded_ruleset = c.ruleset)
+  {{asked}}
+group by all
+order by all
+"""  # noqa: S608 - constants of this file
+GROUPS = _GROUPS.format(asked="")
+GROUPS_OF_CALLERS = _GROUPS.format(
+    asked=f"and (e.caller, {_OCCURRED}) in (select (caller, day) from summing_caller)"  # noqa: S608 - as above
+)
+
+VERSIONS = f"""
+select
+  {_OCCURRED} as day,
+  e.caller,
+  coalesce(e.ruleset, '') as ruleset,
+  min(e.occurred_at) as first_at,
+  count(*) as errors
+from errors as e
+where not e.has_facts
+  and e.occurred_at >= $since
+  and e.occurred_at < $until
+  and {_OCCURRED} in (select day from summing_day)
+group by all
+"""  # noqa: S608 - as above
+
+# The same as `detection-chains`. Ids of chains begin with their time as a rule: most others lie outside of the bounds.
+CHAIN_BOUNDS = """
+select
+  min(operation),
+  max(operation)
+from internal.event_v1
+where type = 'retry.settled'
+  and occurred_at >= $since
+  and occurred_at < $until
+"""
+CHAINS = f"""
+with chain as materialized (
+  select
+    operation,
+    caller,
+    reason,
+    attempts,
+    outcome,
+    {_DAY.format(moment="ended_at")} as day
+  from retries
+  where operation between $first and $last
+    and ended_at >= $since
+    and ended_at < $until
+    and outcome <> 'aborted'
+),
+
+last_error as (
+  select
+    e.operation,
+    arg_max(e.reason, (e.occurred_at, e.event_id)) as reason
+  from errors_under($ruleset) as e
+  where e.operation between $first and $last
+    and e.operation in (select operation from chain)
+  group by e.operation
+)
+
+select
+  c.day,
+  c.caller,
+  coalesce(e.reason, c.reason, 'unknown') as reason,
+  count(*) filter (where c.attempts > 1) as chains,
+  count(*) filter (where c.attempts > 1 and c.outcome = 'recovered') as recovered,
+  count(*) filter (where c.attempts = 1 and c.outcome <> 'recovered') as untried
+from chain as c
+left join last_error as e
+  on c.operation = e.operation
+where c.day in (select day from summing_day)
+group by all
+"""  # noqa: S608 - as above
+
+# What happened on a day says more of chains that were settled on others.
+CHAIN_DAYS = f"""
+with touched as (
+  select distinct operation
+  from internal.event_v1 as e
+  where {_COUNTS}
+    and e.occurred_at >= $since
+    and e.occurred_at < $until
+    and {_OCCURRED} in (select day from summing_day)
+)
+select distinct {_OCCURRED} as day
+from internal.event_v1 as e
+semi join (from touched where operation is not null) as t
+  on e.operation = t.operation
+where e.type = 'retry.settled'
+"""  # noqa: S608 - as above
+
+RELAYS = f"""
+select
+  {_OCCURRED} as day,
+  e.caller,
+  coalesce(e.step_id, '') as step,
+  coalesce(e.session_id, '') as session,
+  count(*) as relays
+from relays as e
+where e.outcome <> 'skipped'
+  and e.occurred_at >= $since
+  and e.occurred_at < $until
+  and {_OCCURRED} in (select day from summing_day)
+group by all
+"""  # noqa: S608 - as above
+# A hand-off counts on the day of its first event. Those that have no name are told apart within their session.
+RELAY_DAYS = f"""
+with relay as (
+  select
+    occurred_at,
+    session_id,
+    relay
+  from internal.event_v1
+  where starts_with(type, 'relay.')
+),
+
+touched as (
+  from relay as e
+  where {_OCCURRED} in (select day from summing_day)
+)
+
+select distinct {_OCCURRED} as day
+from relay as e
+semi join (from touched where relay is not null) as t
+  on e.relay = t.relay
+union
+select distinct {_OCCURRED} as day
+from relay as e
+semi join touched as t
+  on e.session_id is not distinct from t.session_id
+where e.relay is null
+"""  # noqa: S608 - as above
+
+ALL_JUDGED = """
+select
+  (select count(*) from internal.facts_v1) = (select count(*) from internal.verdict_v1 where ruleset = $1)
+"""
+SPAN = f"""
+select
+  {_DAY.format(moment="min(occurred_at)")},
+  {_DAY.format(moment="max(occurred_at)")}
+from internal.event_v1
+"""  # noqa: S608 - as above
+WEIGHT = f"""
+select
+  {_OCCURRED} as day,
+  count(*) as events
+from internal.event_v1 as e
+where {_COUNTS}
+  and e.occurred_at >= $since
+  and e.occurred_at < $until
+  and {_OCCURRED} in (select day from summing_day)
+group by all
+order by all
+"""  # noqa: S608 - as above
+
+# A quarter of an hour lies in two days at most.
+FORGET_STAGED = f"""
+delete from internal.sum_day_v1 as d
+using (
+  with moment as (
+    select unnest([min(occurred_at), max(occurred_at)]) as occurred_at
+    from (
+      select cast(moment as timestamp) as occurred_at
+      from staged_event
+      anti join repeated using (place)
+      where {_COUNTS}
+    )
+    group by time_bucket(interval '15 minutes', occurred_at)
+  )
+
+  select distinct
+    z.timezone,
+    cast(timezone(z.timezone, timezone('UTC', m.occurred_at)) as date) as day
+  from (select distinct timezone from internal.sum_day_v1) as z, moment as m
+) as t
+where d.timezone = t.timezone
+  and d.day = t.day
+"""  # noqa: S608 - as above
+# Events that stay and tell, with some of those that go, of a chain or a hand-off that counts on a later day.
+FORGET_LINKED = f"""
+delete from internal.sum_day_v1 as d
+using (
+  with event as (
+    select
+      occurred_at,
+      session_id,
+      operation,
+      relay,
+      starts_with(type, 'relay.') as hands_off
+    from internal.event_v1
+    where {_COUNTS}
+  ),
+
+  gone as materialized (
+    from event
+    where occurred_at < $before
+  ),
+
+  linked as (
+    select
+      e.occurred_at,
+      false as all_before
+    from event as e
+    semi join (from gone where operation is not null) as g
+      on e.operation = g.operation
+    union all
+    select
+      e.occurred_at,
+      false as all_before
+    from event as e
+    semi join (from gone where hands_off) as g
+      on e.session_id is not distinct from g.session_id
+    where e.hands_off
+    union all
+    select
+      e.occurred_at,
+      false as all_before
+    from event as e
+    semi join (from gone where relay is not null) as g
+      on e.relay = g.relay
+    union all
+    select
+      $before,
+      true as all_before
+  )
+
+  select distinct
+    z.timezone,
+    cast(timezone(z.timezone, timezone('UTC', m.occurred_at)) as date) as day,
+    m.all_before
+  from (select distinct timezone from internal.sum_day_v1) as z, linked as m
+) as t
+where d.timezone = t.timezone
+  and (d.day = t.day or (t.all_before and d.day < t.day))
+"""  # noqa: S608 - as above

@@ -1,0 +1,173 @@
+"""`Summing`: the sums of days, out of the events of a store."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import duckdb
+import polars as pl
+
+from analyzer.store.db.frames import register, to_frame
+from analyzer.store.db.freed_memory import MANY_ROWS, give_back
+from analyzer.store.sums import statements
+from analyzer.store.sums.counting import counts_of, mixes_of, repeats_of, templates_of
+from analyzer.store.sums.tables import CUT, Frames, empty
+
+_AT_ONCE = 1_000_000
+"""Events whose days are summed together, unless a single day has more."""
+_A_DAY = timedelta(days=1)
+_MARGIN = timedelta(hours=1)
+"""Where clocks are put back over midnight, days overlap."""
+
+
+class Summing:
+    """The sums of a store in days of a zone, as the ruleset of this digest judges its errors."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, timezone: str, ruleset: str | None) -> None:
+        self._connection, self._timezone, self._ruleset = connection, timezone, ruleset
+
+    def span(self) -> list[date]:
+        """The days from the first event on to the last one."""
+        rows = self._connection.execute(statements.SPAN, {"timezone": self._timezone}).fetchall()
+        first, last = rows[0]
+        if first is None:
+            return []
+        return [first + _A_DAY * number for number in range((last - first).days + 1)]
+
+    def all_judged(self) -> bool:
+        """Whether the ruleset has judged all facts of the store."""
+        return bool(self._connection.execute(statements.ALL_JUDGED, [self._ruleset]).fetchall()[0][0])
+
+    def groups(
+        self, days: Collection[date], cut: pl.DataFrame, caller_days: pl.DataFrame | None = None
+    ) -> pl.DataFrame:
+        """The rows of `detection-groups` of these days, or of some callers on some of them, with history cut at `cut`.
+
+        `caller_days` has `caller` and `day`.
+        """
+        register(self._connection, "summing_cut", cut)
+        if caller_days is None:
+            return self._ask(statements.GROUPS, days, ruleset=self._ruleset)
+        register(self._connection, "summing_caller", caller_days.select("caller", "day"))
+        return self._ask(statements.GROUPS_OF_CALLERS, days, ruleset=self._ruleset)
+
+    def versions(self, days: Collection[date]) -> pl.DataFrame:
+        """The rulesets that errors without facts were recorded under, by day and caller."""
+        return pl.concat([empty("versions"), *(self._ask(statements.VERSIONS, some) for some in _runs(days))])
+
+    def by_session(self, days: Collection[date], cut: pl.DataFrame) -> Frames:
+        """Every frame that is counted by session."""
+        names = ("counts", "templates", "mixes", "repeats", "loud", "relays")
+        parts: dict[str, list[pl.DataFrame]] = {name: [empty(name)] for name in names}
+        for some in self._chunks(days):
+            rows = self.groups(some, cut)
+            repeats, loud = repeats_of(rows)
+            relays = self.hand_offs(some)
+            busy = rows.select("day", "caller", "session").join(relays, on=["day", "caller"], how="semi")
+            at_work = (
+                pl.concat([busy, relays.select(busy.columns)])
+                .group_by("day", "caller")
+                .agg(pl.col("session").n_unique().cast(pl.Int64).alias("at_work"))
+            )
+            made = {
+                "counts": counts_of(rows),
+                "templates": templates_of(rows),
+                "mixes": mixes_of(rows),
+                "repeats": repeats,
+                "loud": loud,
+                "relays": _by_step(relays).join(at_work, on=["day", "caller"]),
+            }
+            for name, frame in made.items():
+                parts[name].append(frame.select(parts[name][0].columns))
+            if rows.height >= MANY_ROWS:
+                del rows, busy
+                give_back()
+        return {name: pl.concat(some) for name, some in parts.items()}
+
+    def hand_offs(self, days: Collection[date]) -> pl.DataFrame:
+        """The rows of `detection-relays` of these days."""
+        return self._ask(statements.RELAYS, days)
+
+    def relays(self, days: Collection[date]) -> pl.DataFrame:
+        """Hand-offs by day, caller and step: their number, that of their sessions, and the most of one session."""
+        return pl.concat([_by_step(self.hand_offs(some)) for some in _runs(days)])
+
+    def relay_days(self, days: Collection[date]) -> set[date]:
+        """The days of hand-offs that events of these days belong to."""
+        return set(self._ask(statements.RELAY_DAYS, days, bounded=False)["day"])
+
+    def chains(self, days: Collection[date]) -> pl.DataFrame:
+        """Retry chains by the day on which they were settled, caller and reason."""
+        parts = [empty("chains")]
+        for some in self._chunks(days):
+            bounds = self._ask(statements.CHAIN_BOUNDS, some, zoned=False).row(0)
+            if bounds[0] is not None:
+                first, last = bounds
+                parts.append(self._ask(statements.CHAINS, some, ruleset=self._ruleset, first=first, last=last))
+        return pl.concat(parts)
+
+    def chain_days(self, days: Collection[date]) -> set[date]:
+        """The days on which chains were settled that events of these days belong to."""
+        return {day for some in _runs(days) for day in self._ask(statements.CHAIN_DAYS, some)["day"]}
+
+    def _chunks(self, days: Collection[date]) -> Iterator[list[date]]:
+        """The days with anything to sum, so many together as do not take too much room."""
+        for run in _runs(days):
+            some: list[date] = []
+            total = 0
+            for day, events in self._ask(statements.WEIGHT, run).iter_rows():
+                if some and total + events > _AT_ONCE:
+                    yield some
+                    some, total = [], 0
+                some.append(day)
+                total += events
+            if some:
+                yield some
+
+    def _ask(
+        self, statement: str, days: Collection[date], *, bounded: bool = True, zoned: bool = True, **more: Any
+    ) -> pl.DataFrame:
+        register(self._connection, "summing_day", pl.DataFrame({"day": sorted(days)}, {"day": pl.Date}))
+        given: dict[str, Any] = {**more, **({"timezone": self._timezone} if zoned else {})}
+        if bounded:
+            zone = ZoneInfo(self._timezone)
+            given["since"] = _start_of(min(days, default=date.max), zone) - _MARGIN
+            given["until"] = _start_of(max(days, default=date.min) + _A_DAY, zone) + _MARGIN
+        return to_frame(self._connection.sql(statement, params=given))
+
+
+def cut_of(versions: pl.DataFrame) -> pl.DataFrame:
+    """Where the newest recorded ruleset of each caller begins, of callers with several."""
+    whole = versions.group_by("caller", "ruleset").agg(pl.col("first_at").min()).sort("caller", "first_at", "ruleset")
+    newest = whole.group_by("caller", maintain_order=True).agg(
+        pl.col("ruleset", "first_at").last(), pl.len().alias("rulesets")
+    )
+    return newest.filter(pl.col("rulesets") > 1).select(*CUT)
+
+
+def _by_step(relays: pl.DataFrame) -> pl.DataFrame:
+    """Hand-offs by session, summed."""
+    return relays.group_by("day", "caller", "step").agg(
+        pl.col("relays").sum(),
+        pl.col("session").n_unique().cast(pl.Int64).alias("sessions"),
+        pl.col("relays").max().alias("most"),
+    )
+
+
+def _runs(days: Collection[date]) -> Iterator[list[date]]:
+    """The days in order, those together that follow on each other."""
+    run: list[date] = []
+    for day in sorted(days):
+        if run and day - run[-1] > _A_DAY:
+            yield run
+            run = []
+        run.append(day)
+    if run:
+        yield run
+
+
+def _start_of(day: date, zone: ZoneInfo) -> datetime:
+    return datetime.combine(day, time(), zone).astimezone(UTC).replace(tzinfo=None)

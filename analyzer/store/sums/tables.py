@@ -1,0 +1,67 @@
+"""The tables of sums by day: their frames, how they are made, and when a day of them is forgotten."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from importlib import resources
+from typing import Any
+
+import duckdb
+import polars as pl
+
+from analyzer.store.sums.statements import FORGET_LINKED, FORGET_STAGED
+
+Frames = dict[str, pl.DataFrame]
+_NAMES = {"session": pl.String, "template": pl.String}
+SCHEMAS: dict[str, dict[str, Any]] = {
+    "counts": dict.fromkeys(
+        (
+            *("sessions", "groups", "events", "unknown_sessions", "unknown_groups", "unknown_events"),
+            *("unknown_sessions_replayed", "unknown_groups_replayed", "unknown_events_replayed", "not_replayed"),
+            *("known_sessions", "verdicts", "unknown_verdicts", "unknown_verdicts_replayed"),
+        ),
+        pl.Int64,
+    ),
+    "templates": {"template": pl.String, "sessions": pl.Int64, "events": pl.Int64},
+    "mixes": {"reason": pl.String, "sessions": pl.Int64},
+    "repeats": {"events": pl.Int64, "groups": pl.Int64},
+    "loud": {**_NAMES, "events": pl.Int64},
+    "relays": {"step": pl.String, **dict.fromkeys(("relays", "sessions", "most", "at_work"), pl.Int64)},
+    "chains": {"reason": pl.String, **dict.fromkeys(("chains", "recovered", "untried"), pl.Int64)},
+    "versions": {"ruleset": pl.String, "first_at": pl.Datetime("us"), "errors": pl.Int64},
+}
+"""The columns of each frame behind `day` and `caller`."""
+GROUPS: dict[str, Any] = {
+    "day": pl.Date,
+    **dict.fromkeys(("caller", "session", "template", "reason", "rule", "old_reason"), pl.String),
+    **dict.fromkeys(("was_unknown", "judged"), pl.Boolean),
+    "events": pl.Int64,
+}
+"""The columns of `detection-groups`."""
+CUT: dict[str, Any] = {"caller": pl.String, "ruleset": pl.String, "first_at": pl.Datetime("us")}
+"""Where the newest recorded ruleset of a caller begins, of callers whose errors without facts have several."""
+
+
+def empty(name: str) -> pl.DataFrame:
+    """The frame of this name without any rows."""
+    return pl.DataFrame(schema={"day": pl.Date, "caller": pl.String, **SCHEMAS[name]})
+
+
+def create_sums(connection: duckdb.DuckDBPyConnection) -> None:
+    """Make the tables, where a store has none."""
+    text = resources.files("analyzer.store.sums").joinpath("tables.sql").read_text("utf-8")
+    for statement in filter(str.strip, text.split(";\n")):
+        connection.execute(statement)
+
+
+def forget_staged(connection: duckdb.DuckDBPyConnection) -> None:
+    """Forget the days of staged events that are no repeats. Call it in the transaction that inserts them."""
+    connection.execute(FORGET_STAGED).fetchall()
+
+
+def forget_before(connection: duckdb.DuckDBPyConnection, before: datetime) -> None:
+    """Forget the days before a moment (naive UTC), and those that events before it say more of.
+
+    Call it in the transaction that deletes these, ahead of that.
+    """
+    connection.execute(FORGET_LINKED, {"before": before}).fetchall()
