@@ -58,6 +58,12 @@ EXIT_CODES: dict[str, tuple[tuple[int, str], ...]] = {
         (3, "no store, or it or a file cannot be written; the webhook could not be reached"),
         (75, "another process has the store open"),
     ),
+    "findings": (
+        (0, "the findings were printed, perhaps none, or the decision is written down"),
+        (2, "no such finding, several that begin so, one that is over, or no length of time"),
+        (3, "no store, or it cannot be written"),
+        (75, "another process has the store open"),
+    ),
     "unknowns": (
         (0, "the groups were printed, perhaps none"),
         (2, "an option, a time, a group or rules that cannot be used"),

@@ -3,7 +3,8 @@
 from analyzer.analysis.detection.detection import Detection
 from analyzer.analysis.kinds.table import Kind
 from analyzer.analysis.nightly.check import check, each_night
-from analyzer.analysis.nightly.findings import Finding, Scope
+from analyzer.analysis.nightly.findings import Finding, Handling, Scope
+from analyzer.analysis.nightly.handling import findings, handle
 from analyzer.analysis.nightly.night import Night
 from analyzer.analysis.rules.alarms import Alarm, AlarmChanges, alarm_changes
 from analyzer.analysis.rules.churn import ChangedShare, Churn, Rejudged, churn
@@ -28,6 +29,7 @@ __all__ = [
     "Drift",
     "Drifts",
     "Finding",
+    "Handling",
     "Kind",
     "Neighbour",
     "Night",
@@ -48,7 +50,9 @@ __all__ = [
     "check",
     "churn",
     "each_night",
+    "findings",
     "group",
+    "handle",
     "json_rows",
     "json_value",
     "overview",

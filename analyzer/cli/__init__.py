@@ -21,6 +21,7 @@ COMMANDS = {
     "report": "Read logs and report: findings, reasons, outcomes, retries, relays.",
     "ingest": "Read logs into a store, only what is new.",
     "check": "Judge the last day against the days before it; exit 1 on findings.",
+    "findings": "List what check found; acknowledge, snooze or close it.",
     "unknowns": "Group the unknown errors by what they say, and draft rules for them.",
     "reclassify": "Judge all history again, and show what would change.",
     "query": "Run a query of the catalogue, or list them.",

@@ -29,6 +29,7 @@ DECISIONS = (
     "finding.opened",
     "finding.resolved",
     "finding.reported",
+    "finding.handled",
     "night.judged",
     "history.pruned",
 )

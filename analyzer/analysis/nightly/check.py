@@ -18,6 +18,7 @@ from analyzer.analysis.nightly.causes import with_causes
 from analyzer.analysis.nightly.caveats import newest_versions, notes
 from analyzer.analysis.nightly.detections import detections
 from analyzer.analysis.nightly.evidence import of_the_day, told
+from analyzer.analysis.nightly.handling import handlings, with_handling, without_closed
 from analyzer.analysis.nightly.incidents import incidents
 from analyzer.analysis.nightly.night import Night, carried_on
 from analyzer.analysis.nightly.recording import night_before, recorded, write_down
@@ -55,16 +56,17 @@ def check(
     """
     day = last_whole_day(window(None, until, None, timezone))
     ruleset = store.judge_history(rules)
+    decisions = handlings(store)
     if not again and (known := recorded(store, day, timezone)) is not None:
-        return replace(known, ruleset_in_force=ruleset)
+        return with_handling(replace(known, ruleset_in_force=ruleset), decisions)
     seen = observe(store, day, timezone, ruleset)
     before = night_before(store, day, timezone)
     calibration = _known(before, day, ruleset) or calibrate(seen, monday_of(day))
     found = detections(seen, calibration.settings)
-    night = _finished(store, _judged(seen, found, before, calibration))
+    night = _finished(store, without_closed(_judged(seen, found, before, calibration), before, decisions))
     if store.writable:
         write_down(store, night)
-    return night
+    return with_handling(night, decisions)
 
 
 def each_night(

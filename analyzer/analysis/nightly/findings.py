@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from typing import Any, NamedTuple
 
 import msgspec
@@ -16,6 +16,7 @@ from analyzer.analysis.detection.detection import Detection
 from analyzer.analysis.kinds.table import Kind, family_of, kind_of
 from analyzer.errors import AnalyzerError
 from analyzer.events.ids import derived_id
+from analyzer.events.times import format_time
 from analyzer.store.shown import Shown
 
 SEVERITIES = ("info", "warning", "critical")
@@ -25,6 +26,8 @@ RESOLUTIONS = {
     "explained": "the rules of today explain it",
     "accepted": "it has lasted for four weeks and is the new normal",
     "rejudged": "what is known today no longer shows it",
+    "closed": "somebody closed it",
+    "silent": "nothing was heard of its caller for two weeks",
 }
 """Why a finding is over, in words."""
 
@@ -77,6 +80,30 @@ class Identity(NamedTuple):
         return cls(family_of(detection.finding), Scope.of(detection))
 
 
+@dataclass(frozen=True, slots=True)
+class Handling:
+    """What somebody decided of a finding."""
+
+    act: str
+    """`acknowledged`, `snoozed`, `closed` or `reopened`."""
+    at: datetime
+    """Naive UTC."""
+    snoozed_until: datetime | None = None
+    """Naive UTC; None for all but snoozed ones."""
+    note: str = ""
+
+    def silences(self, moment: datetime) -> bool:
+        """Whether the finding fails no night and is posted to nobody, as of a moment (naive UTC)."""
+        if self.act == "snoozed":
+            return self.snoozed_until is not None and moment < self.snoozed_until
+        return self.act in {"acknowledged", "closed"}
+
+    def to_dict(self) -> dict[str, str | None]:
+        """JSON-ready."""
+        until = None if self.snoozed_until is None else format_time(self.snoozed_until)
+        return {"act": self.act, "handled_at": format_time(self.at), "snoozed_until": until, "note": self.note}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Finding(Shown):
     """An incident as of one night."""
@@ -103,6 +130,10 @@ class Finding(Shown):
     """Some of its messages, redacted."""
     parts: tuple[Finding, ...] = ()
     """Findings with the same cause, which this one speaks for."""
+    worse: bool = False
+    """Whether it is graver than on the night before."""
+    handling: Handling | None = None
+    """What somebody decided of it; no part of what a night writes down."""
 
     def _shown(self) -> tuple[str, Mapping[str, str]]:
         facts = {"finding": self.finding, "severity": self.severity, "state": self.state}
@@ -157,6 +188,8 @@ class Finding(Shown):
             "evidence": list(self.evidence),
             "samples": list(self.samples),
             "parts": [part.to_dict() for part in self.parts],
+            "worse": self.worse,
+            "handling": self.handling.to_dict() if self.handling else None,
         }
 
     @classmethod
@@ -167,7 +200,7 @@ class Finding(Shown):
         about = {"caller": scope.get("caller"), "template": scope.get("template"), "scope": named}
         latest = {**{name: data[name] for name in ("finding", "onset", *_FIGURES)}, **about, "day": until}
         parts = [cls.from_dict(part) for part in data["parts"]]
-        own = {**data, "opened_on": since, "last_on": until, "latest": latest, "parts": parts}
+        own = {**data, "handling": None, "opened_on": since, "last_on": until, "latest": latest, "parts": parts}
         return msgspec.convert(own, cls)
 
 

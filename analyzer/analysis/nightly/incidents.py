@@ -17,6 +17,8 @@ from analyzer.analysis.nightly.findings import SEVERITIES, STATES, Finding, Iden
 
 QUIET_DAYS = 3
 """Days with traffic and without a detection that end an incident: one good day is no end."""
+SILENT_DAYS = 14
+"""Days after the last detection that end an incident whose caller is no longer heard of."""
 
 
 def incidents(
@@ -50,7 +52,8 @@ def _runs(
         key = Identity.of(found)
         runs = days.setdefault(key, [])
         own = traffic.get(key.scope.caller or "", ())
-        if not runs or _end(runs[-1][-1].day, own, found.day - timedelta(days=1)) or _starts_anew(key, runs[-1], found):
+        over, _ = _end(runs[-1][-1].day, own, found.day - timedelta(days=1)) if runs else (None, None)
+        if not runs or over or _starts_anew(key, runs[-1], found):
             runs.append([])
         runs[-1].append(found)
     return list(days.items())
@@ -59,7 +62,8 @@ def _runs(
 def _told(key: Identity, run: Sequence[Detection], traffic: Mapping[str, Sequence[date]], night: date) -> Finding:
     opened, last = run[0].day, run[-1].day
     accepted = _accepted(key, run)
-    ended = accepted or _end(last, traffic.get(key.scope.caller or "", ()), night)
+    over, why = _end(last, traffic.get(key.scope.caller or "", ()), night)
+    ended = accepted or over
     state = "resolved" if ended else "new" if opened == night else "ongoing"
     # Of a day the figures of its strongest test; of the whole incident the name that its beginning gives it.
     latest = min((row for row in run if row.day == last), key=lambda row: row.p_value if row.p_value else 0.0)
@@ -70,7 +74,7 @@ def _told(key: Identity, run: Sequence[Detection], traffic: Mapping[str, Sequenc
         opened_on=opened,
         last_on=last,
         resolved_on=ended,
-        resolution=("accepted" if accepted else "quiet") if ended else None,
+        resolution=("accepted" if accepted else why) if ended else None,
         latest=replace(latest, finding=_name(run[0]), onset=run[0].onset or opened),
     )
 
@@ -95,11 +99,14 @@ def _name(first: Detection) -> str:
     return "spike" if first.onset in {None, first.day} else "drift"
 
 
-def _end(last: date, traffic: Sequence[date], until: date) -> date | None:
-    """The day on which an incident that was last seen on `last` ends, if that is not after `until`."""
+def _end(last: date, traffic: Sequence[date], until: date) -> tuple[date | None, str | None]:
+    """The day on which an incident that was last seen on `last` ends, if that is not after `until`, and why it does."""
     first = bisect_right(traffic, last)
     quiet = traffic[first : first + QUIET_DAYS]
-    return quiet[-1] if len(quiet) == QUIET_DAYS and quiet[-1] <= until else None
+    silent = last + timedelta(days=SILENT_DAYS)
+    if len(quiet) == QUIET_DAYS and quiet[-1] <= min(until, silent):
+        return quiet[-1], "quiet"
+    return (silent, "silent") if silent <= until else (None, None)
 
 
 def _severity(run: Sequence[Detection]) -> str:

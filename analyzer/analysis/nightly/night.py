@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from analyzer.analysis.nightly.findings import SEVERITIES, STATES, Finding, at_least
-from analyzer.events.times import format_time, parse_time
+from analyzer.events.times import format_time, now, parse_time
 from analyzer.store.shown import ShownRows
 
 SCHEMA = "analyzer.check/1"
@@ -54,14 +54,23 @@ class Night(ShownRows):
         found = [one.severity for one in self.findings if one.is_open]
         return max(found, key=SEVERITIES.index, default=None)
 
-    def fails(self, threshold: str) -> bool:
-        """Whether an open finding reaches this severity.
+    def fails(self, threshold: str, moment: datetime | None = None) -> bool:
+        """Whether an open finding reaches this severity that nobody has acknowledged, or lets be silent, by now.
+
+        `moment` (naive UTC) stands for now.
 
         Raises:
             AnalyzerError: no such severity.
         """
-        worst = self.worst()
-        return worst is not None and at_least(worst, threshold)
+        return any(one.is_open and at_least(one.severity, threshold) for one in self._heard(moment))
+
+    def news(self, moment: datetime | None = None) -> tuple[Finding, ...]:
+        """The findings that are new, worse than on the night before, or over, without those that are to be silent."""
+        return tuple(one for one in self._heard(moment) if one.state != "ongoing" or one.worse)
+
+    def _heard(self, moment: datetime | None) -> Iterable[Finding]:
+        at = moment or now()
+        return (one for one in self.findings if one.handling is None or not one.handling.silences(at))
 
     def of(self, state: str) -> tuple[Finding, ...]:
         """The findings in one state."""
@@ -183,6 +192,8 @@ def carried_on(
             continue
         state = "ongoing" if one.state == "new" else one.state
         why = tuple(part for part in known.parts if part.kind.cause)
-        carried.append(replace(one, id=known.id, opened_on=known.opened_on, state=state, parts=(*one.parts, *why)))
+        worse = one.is_open and SEVERITIES.index(one.severity) > SEVERITIES.index(known.severity)
+        parts = (*one.parts, *why)
+        carried.append(replace(one, id=known.id, opened_on=known.opened_on, state=state, parts=parts, worse=worse))
     ended = (replace(one, state="resolved", resolved_on=day, resolution=gone) for one in open_ones.values())
     return (*carried, *ended)

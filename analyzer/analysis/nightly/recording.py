@@ -113,7 +113,9 @@ def _together(reported: pl.DataFrame) -> list[dict[str, Any]]:
 
 def _payload(one: Finding) -> dict[str, Any]:
     known = one.to_dict()
-    return {"finding_id": known.pop("id"), **{name: value for name, value in known.items() if name != "parts"}}
+    # What people decide of it is written down by itself.
+    own = {name: value for name, value in known.items() if name not in {"id", "parts", "handling"}}
+    return {"finding_id": known["id"], **own}
 
 
 def _finding(payload: Mapping[str, Any]) -> dict[str, Any]:

@@ -38,7 +38,7 @@ FORMATS = ("table", "json", "jsonl", "markdown")
 @click.option("--each-day", is_flag=True, help="What every night of the window would have reported; nothing is kept.")
 @click.option("--again", is_flag=True, help="Judge a night anew, with the events that came late.")
 @click.option("--prometheus", metavar="FILE", help="Write gauges there for node exporter's textfile collector.")
-@click.option("--webhook", metavar="URL", help="Post the result there when anything was found; chats read its `text`.")
+@click.option("--webhook", metavar="URL", help="Post there what is new, worse or over; chats read its `text`.")
 @result_options(*FORMATS)
 def command(
     store_path: str | None,
@@ -60,7 +60,8 @@ def command(
 
     Says nothing when there is nothing to say. The night is written down in the store and its journal: the same night
     asked for again gives the same answer, and says how many events came late. A finding keeps its id until it is
-    resolved. With $GITHUB_STEP_SUMMARY set, the result is added to the job's summary.
+    resolved; what you acknowledge (analyzer findings) fails no night. With $GITHUB_STEP_SUMMARY set, the result is
+    added to the job's summary.
 
     \b
       analyzer check --store fleet.duckdb
@@ -104,7 +105,7 @@ def command(
         from analyzer.report.documents.night_prometheus import render_prometheus
 
         write(render_prometheus(nights[-1]), prometheus)
-    if webhook and told:
+    if webhook and nights[-1].news():
         from analyzer.cli.webhook import post
         from analyzer.report.documents.night_webhook import webhook_body
 

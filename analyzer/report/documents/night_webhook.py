@@ -12,14 +12,17 @@ MAX_TEXT_FINDINGS = 10
 
 
 def webhook_body(night: Night) -> dict[str, Any]:
-    """JSON-ready: `text`, and the keys of `analyzer.check/1`."""
+    """JSON-ready: `text` with what is new, worse or over, and the keys of `analyzer.check/1`."""
     lines = [f"*{chat_text(night.headline)}*"]
-    shown = night.findings[:MAX_TEXT_FINDINGS]
-    lines += [
-        f"• {one.severity}, {one.state}: {chat_text(one.explanation or one.kind.title)}{_end(one)}" for one in shown
-    ]
-    if len(night.findings) > len(shown):
-        lines.append(f"… and {len(night.findings) - len(shown)} more")
+    news = night.news()
+    shown = news[:MAX_TEXT_FINDINGS]
+    for one in shown:
+        state = f"{one.state}, worse" if one.worse else one.state
+        lines.append(f"• {one.severity}, {state}: {chat_text(one.explanation or one.kind.title)}{_end(one)}")
+    if len(news) > len(shown):
+        lines.append(f"… and {len(news) - len(shown)} more")
+    if len(night.findings) > len(news):
+        lines.append(f"{len(night.findings) - len(news)} more go on as before")
     return {"text": "\n".join(lines), **night.to_dict()}
 
 

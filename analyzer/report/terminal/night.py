@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from analyzer.analysis.nightly.findings import RESOLUTIONS, Finding
+from analyzer.analysis.nightly.findings import RESOLUTIONS, Finding, Handling
 from analyzer.analysis.nightly.night import Night
 from analyzer.report.escape import terminal_safe
 from analyzer.report.terminal.colour import painted
@@ -76,16 +76,26 @@ def ground(night: Night) -> str:
     return f"{rests}."
 
 
+def handled(decision: Handling) -> str:
+    """What somebody decided of a finding, in words."""
+    until = f" until {decision.snoozed_until:%Y-%m-%d %H:%M} UTC" if decision.snoozed_until else ""
+    note = f": {decision.note}" if decision.note else ""
+    return f"{decision.act}{until} on {decision.at:%Y-%m-%d}{note}"
+
+
 def _finding(found: Finding, size: int, colour: bool) -> list[str]:
     word = found.severity.upper() if found.state != "resolved" else "RESOLVED"
     title = f"{found.kind.title}: {terminal_safe(found.scope.who)}"
-    first, *more = fold(f"{word}  {found.state}  {title}" if found.state != "resolved" else f"{word}  {title}", size)
+    state = f"{found.state}, worse" if found.worse else found.state
+    first, *more = fold(f"{word}  {state}  {title}" if found.state != "resolved" else f"{word}  {title}", size)
     if colour:
         first = painted(first, word, found.state if found.state == "resolved" else found.severity)
     said = [found.explanation]
     if found.resolution:
         said.append(f"Over on {found.resolved_on}: {RESOLUTIONS.get(found.resolution, found.resolution)}.")
     said += [f"part of it: {part.explanation}" for part in found.parts]
+    if found.handling:
+        said.append(handled(found.handling))
     if found.advice:
         said.append(f"→ {found.advice}")
     said.append(f"id {found.id}")

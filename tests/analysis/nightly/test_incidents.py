@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from analyzer.analysis.detection.detection import Detection
 from analyzer.analysis.nightly.findings import Finding, Scope
-from analyzer.analysis.nightly.incidents import QUIET_DAYS, incidents
+from analyzer.analysis.nightly.incidents import QUIET_DAYS, SILENT_DAYS, incidents
 from analyzer.analysis.nightly.night import carried_on
 
 START = date(2026, 11, 2)
@@ -74,9 +74,14 @@ def test_an_incident_after_a_quiet_time_is_another_one() -> None:
 
 
 def test_a_silent_caller_has_not_got_better() -> None:
-    """Days without traffic do not end an incident."""
+    """Days without traffic are no recovery; after two weeks the incident ends all the same, and says why."""
     traffic = {"probe": [day(0), day(1)]}
-    assert [one.state for one in incidents([seen(1)], traffic, day(30))] == ["ongoing"]
+    assert [one.state for one in incidents([seen(1)], traffic, day(14))] == ["ongoing"]
+    ended = incidents([seen(1)], traffic, day(1 + SILENT_DAYS))[0]
+    assert (ended.state, ended.resolution, ended.resolved_on) == ("resolved", "silent", day(1 + SILENT_DAYS))
+    assert incidents([seen(1)], traffic, day(30)) == ()
+    late = {"probe": [day(0), day(1), day(13), day(14), day(20)]}
+    assert incidents([seen(1)], late, day(15))[0].resolution == "silent"
 
 
 def test_what_comes_later_changes_no_night() -> None:

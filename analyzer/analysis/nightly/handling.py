@@ -1,0 +1,119 @@
+"""What people decide of findings: they acknowledge one, let it be silent for a while, close it, or take it up again.
+
+Invariant: a decision is in the journal, so that a store that is made again knows of it; the tests never look at it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+
+from analyzer.analysis.nightly.findings import SEVERITIES, Finding, Handling
+from analyzer.analysis.nightly.night import Night
+from analyzer.errors import AnalyzerError
+from analyzer.events.times import format_time, now
+from analyzer.store import Store
+
+ACTS = ("acknowledged", "snoozed", "closed", "reopened")
+MOST_SNOOZED = timedelta(days=366)
+_SHORTEST = 4
+"""Characters of an id that a person has to type."""
+
+
+def handlings(store: Store) -> dict[str, Handling]:
+    """The latest decision on each finding that somebody handled, by the finding's id.
+
+    Raises:
+        QueryError: the store cannot be asked.
+    """
+    rows = store.query("detection-handled").iter_rows(named=True)
+    return {
+        row["finding_id"]: Handling(row["act"], row["handled_at"], row["snoozed_until"], row["note"]) for row in rows
+    }
+
+
+def findings(store: Store, *, every: bool = False) -> list[Finding]:
+    """The open findings, or `every` one there was, as the last night told them; open ones and grave ones first.
+
+    Each has what was decided of it. What is a part of another finding is told with that one alone.
+
+    Raises:
+        QueryError: the store cannot be asked.
+    """
+    decisions = handlings(store)
+    states = dict(store.sql("select finding_id, state from findings").iter_rows())
+    known = []
+    for name, content in store.query("detection-latest").select("finding_id", "content").iter_rows():
+        one = Finding.from_dict({**json.loads(content), "id": name, "parts": []})
+        if every or (one.is_open and states.get(name) == "open"):
+            known.append(replace(one, handling=decisions.get(name)))
+    return sorted(known, key=lambda one: (not one.is_open, -SEVERITIES.index(one.severity), one.opened_on, one.id))
+
+
+def handle(
+    store: Store, finding: str, act: str, *, snoozed_for: timedelta | None = None, note: str = ""
+) -> tuple[str, Handling]:
+    """Write down a decision on the finding whose id begins so, and give its whole id and the decision.
+
+    Raises:
+        AnalyzerError: no such finding or several, one that is over, no such act, or no length of time to be silent for.
+        StoreError: the store or its journal cannot be written.
+    """
+    if act not in ACTS:
+        raise AnalyzerError.unknown_value("act", act, ACTS)
+    if (act == "snoozed") != (snoozed_for is not None):
+        raise AnalyzerError("a finding is snoozed for a while, such as 7d", "no other decision has a length of time")
+    if snoozed_for is not None and not timedelta() < snoozed_for <= MOST_SNOOZED:
+        raise AnalyzerError(
+            "a finding is snoozed for some time, a year at most", "analyzer findings close ID ends it for good"
+        )
+    name = identified(store, finding)
+    state = store.sql("select state from findings where finding_id = ?", [name])["state"].item()
+    if state != "open":
+        raise AnalyzerError(f"finding {name} is over", "analyzer findings list names those that are open")
+    moment = now()
+    until = moment + snoozed_for if snoozed_for else None
+    decision = Handling(act, moment, until, note)
+    said = {"snoozed_until": format_time(until)} if until else {}
+    store.decide([("finding.handled", {"finding_id": name, "act": act, "note": note, **said})], at=moment)
+    return name, decision
+
+
+def identified(store: Store, finding: str) -> str:
+    """The id of the one finding whose id begins so.
+
+    Raises:
+        AnalyzerError: none does, or several do.
+    """
+    if len(finding) < _SHORTEST:
+        raise AnalyzerError(f"{finding!r} is too short for a finding", f"type {_SHORTEST} characters of its id or more")
+    known = store.sql("select finding_id from findings where starts_with(finding_id, ?) order by 1", [finding.lower()])
+    names = known["finding_id"].to_list()
+    if len(names) == 1:
+        return str(names[0])
+    if not names:
+        raise AnalyzerError(f"no finding {finding}", "analyzer findings list --all names them")
+    raise AnalyzerError(f"{len(names):,} findings begin with {finding}", f"type more of it, such as {names[0]}")
+
+
+def without_closed(night: Night, before: Night | None, decisions: Mapping[str, Handling]) -> Night:
+    """The night without the findings that people closed, whatever the tests still see of them.
+
+    On the first night after that they are told once more, as over.
+    """
+    open_before = {one.id for one in before.findings if one.is_open} if before is not None else set()
+    told = []
+    for one in night.findings:
+        decision = decisions.get(one.id)
+        if decision is None or decision.act != "closed" or not one.is_open:
+            told.append(one)
+        elif one.id in open_before:
+            told.append(replace(one, state="resolved", resolved_on=night.day, resolution="closed"))
+    return replace(night, findings=tuple(told))
+
+
+def with_handling(night: Night, decisions: Mapping[str, Handling]) -> Night:
+    """The night, each finding with what people decided of it."""
+    return replace(night, findings=tuple(replace(one, handling=decisions.get(one.id)) for one in night.findings))

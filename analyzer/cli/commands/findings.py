@@ -1,0 +1,147 @@
+"""`analyzer findings` lists what the nightly check found, shows one finding, and takes what a person decides of it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import click
+
+from analyzer.cli.options import DEFAULT_STORE, store_option
+from analyzer.cli.output import narrate, terminal_width, write
+
+json_option = click.option("--json", "-j", "as_json", is_flag=True, help="JSON instead of text.")
+note_option = click.option("--note", default="", metavar="TEXT", help="Why; kept in the journal.")
+identifier = click.argument("finding", metavar="ID")
+
+
+@click.group("findings")
+def command() -> None:
+    """List the findings of the nightly check, show one, and say what becomes of it.
+
+    An acknowledged finding keeps its place in check and report, but fails no night and is posted to no webhook; a
+    snoozed one until its time is over. A closed one is over, whatever the tests still see of it. What was decided is
+    in the journal. The first characters of an ID are enough.
+
+    \b
+      analyzer findings list --store fleet.duckdb
+      analyzer findings ack 3f9c --note "known: the gateway moves on Monday"
+      analyzer findings snooze 3f9c 7d
+      analyzer findings close 3f9c --note "key rotated"
+    """
+
+
+@command.command("list", short_help="List the open findings, the gravest first.")
+@store_option()
+@click.option("--all", "every", is_flag=True, help="Those that are over, too.")
+@json_option
+def list_command(store_path: str | None, every: bool, as_json: bool) -> None:
+    """List the open findings, the gravest first, with what was decided of them.
+
+    \b
+      analyzer findings list --store fleet.duckdb --all --json
+    """
+    from analyzer.analysis import findings
+    from analyzer.store import open_store
+
+    with open_store(store_path or DEFAULT_STORE) as store:
+        known = findings(store, every=every)
+    if as_json:
+        from analyzer.report.escape import json_text
+
+        write(json_text({"schema": "analyzer.findings/1", "findings": [one.to_dict() for one in known]}), None)
+        return
+    from analyzer.report.terminal.findings import render_findings
+
+    write(render_findings(known, terminal_width()), None)
+
+
+@command.command("show", short_help="Show one finding whole.")
+@identifier
+@store_option()
+@json_option
+def show_command(finding: str, store_path: str | None, as_json: bool) -> None:
+    """Show one finding as the last night reported it: its sentence, messages, events, and what was decided of it.
+
+    \b
+      analyzer findings show 3f9c --store fleet.duckdb
+    """
+    from analyzer.analysis import findings
+    from analyzer.analysis.nightly.handling import identified
+    from analyzer.store import open_store
+
+    with open_store(store_path or DEFAULT_STORE) as store:
+        name = identified(store, finding)
+        one = next(each for each in findings(store, every=True) if each.id == name)
+    if as_json:
+        from analyzer.report.escape import json_text
+
+        write(json_text({"schema": "analyzer.finding/1", **one.to_dict()}), None)
+        return
+    from analyzer.report.terminal.findings import render_known_finding
+
+    write(render_known_finding(one, terminal_width()), None)
+
+
+@command.command("ack", short_help="Acknowledge one: it fails no night any more.")
+@identifier
+@store_option()
+@note_option
+def ack_command(finding: str, store_path: str | None, note: str) -> None:
+    """Acknowledge a finding: it stays where it is told, but fails no night and is posted to nobody.
+
+    \b
+      analyzer findings ack 3f9c --note "the provider knows"
+    """
+    _decide(store_path, finding, "acknowledged", note)
+
+
+@command.command("snooze", short_help="Let one be silent for a while.")
+@identifier
+@click.argument("length", metavar="SPAN")
+@store_option()
+@note_option
+def snooze_command(finding: str, length: str, store_path: str | None, note: str) -> None:
+    """Let a finding be silent for a while (36h, 7d, 2w), as if it were acknowledged.
+
+    \b
+      analyzer findings snooze 3f9c 7d
+    """
+    from analyzer.store import span
+
+    _decide(store_path, finding, "snoozed", note, span(length))
+
+
+@command.command("close", short_help="Close one: it is over.")
+@identifier
+@store_option()
+@note_option
+def close_command(finding: str, store_path: str | None, note: str) -> None:
+    """Close a finding: the next night tells that it is over, and nothing more of this incident.
+
+    \b
+      analyzer findings close 3f9c --note "key rotated"
+    """
+    _decide(store_path, finding, "closed", note)
+
+
+@command.command("reopen", short_help="Take such a decision back.")
+@identifier
+@store_option()
+@note_option
+def reopen_command(finding: str, store_path: str | None, note: str) -> None:
+    """Take back that a finding was acknowledged, snoozed, or closed since the last night.
+
+    \b
+      analyzer findings reopen 3f9c
+    """
+    _decide(store_path, finding, "reopened", note)
+
+
+def _decide(store_path: str | None, finding: str, act: str, note: str, snoozed_for: timedelta | None = None) -> None:
+    from analyzer.analysis import handle
+    from analyzer.store import open_store
+
+    with open_store(store_path or DEFAULT_STORE, writable=True, create=False) as store:
+        name, decision = handle(store, finding, act, snoozed_for=snoozed_for, note=note)
+    until = f" until {decision.snoozed_until:%Y-%m-%d %H:%M} UTC" if decision.snoozed_until else ""
+    narrate(f"finding {name}: {decision.act}{until}", quiet=False)

@@ -1,0 +1,31 @@
+-- title: Findings as they were last reported
+-- description: One row a finding that stood alone in some night, as the last night reported it that did.
+-- column finding_id VARCHAR: the same for the same incident, night after night
+-- column reported_on DATE: the last day whose night reported it
+-- column state VARCHAR: new, ongoing or resolved, as of that night
+-- column content VARCHAR: the whole finding, as JSON
+with reported as (
+  select
+    json_extract_string(e.payload, '$.finding_id') as finding_id,
+    n.day,
+    n.judged_at,
+    e.event_id,
+    json_extract_string(e.payload, '$.state') as state,
+    e.payload
+  from events as e
+  inner join nights as n
+    on e.occurred_at = n.judged_at
+    and json_extract_string(e.payload, '$.night') = n.night
+  where e.type = 'finding.reported'
+    and e.source_path is null
+    and json_extract_string(e.payload, '$.part_of') is null
+)
+
+select
+  finding_id,
+  arg_max(day, (day, judged_at, event_id)) as reported_on,
+  arg_max(state, (day, judged_at, event_id)) as state,
+  arg_max(payload, (day, judged_at, event_id)) as content
+from reported
+group by finding_id
+order by finding_id

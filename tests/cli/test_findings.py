@@ -1,0 +1,163 @@
+"""`analyzer findings` as a command: what is listed, what a decision does to the nights after it, and that it stays."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analyzer.events import Event, encode
+from analyzer.store import open_store
+from tests.cli.conftest import Run
+from tests.cli.nightly import NEW_ON, after, write_nights
+
+STORE = ("--store", "x.duckdb")
+Night = Callable[[int], Any]
+
+
+@pytest.fixture(scope="module")
+def fed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a store of 38 days, whose history was judged once."""
+
+    def native(event_id: str, at: str, session: str, **payload: Any) -> bytes:
+        return encode(Event("error.classified", datetime.fromisoformat(at), session, payload, event_id))
+
+    folder = tmp_path_factory.mktemp("fed")
+    write_nights(folder / "logs", native, 38)
+    with open_store(folder / "x.duckdb", writable=True) as store:
+        store.ingest([str(folder / "logs")])
+        store.judge_history()
+    return folder
+
+
+@pytest.fixture
+def night(fed: Path, tmp_path: Path, run: Run) -> Night:
+    """Checks so many days after the one on which something new began, in a folder with a copy of the store."""
+    shutil.copytree(fed, tmp_path, dirs_exist_ok=True)
+    return lambda later: run("check", *STORE, "--until", after(NEW_ON + later), "--json")
+
+
+def only_one(run: Run, *arguments: str) -> dict[str, Any]:
+    """The one finding that is listed."""
+    (one,) = json.loads(run("findings", "list", *STORE, "--json", *arguments).stdout)["findings"]
+    assert isinstance(one, dict)
+    return one
+
+
+def test_an_acknowledged_finding_is_told_and_fails_no_night(run: Run, night: Night) -> None:
+    """It keeps its place, with the note; the exit code is 0 until somebody takes it up again."""
+    assert night(0).returncode == 1
+    name = only_one(run)["id"]
+    done = run("findings", "ack", name[:6], *STORE, "--note", "the provider knows")
+    assert (done.returncode, done.stderr) == (0, f"finding {name}: acknowledged\n")
+    later = night(1)
+    assert later.returncode == 0
+    (told,) = json.loads(later.stdout)["findings"]
+    assert (told["id"], told["handling"]["act"], told["handling"]["note"]) == (
+        name,
+        "acknowledged",
+        "the provider knows",
+    )
+    assert "the provider knows" in run("check", *STORE, "--until", after(NEW_ON + 1)).stdout
+    assert run("findings", "reopen", name, *STORE).returncode == 0
+    assert night(2).returncode == 1
+
+
+def test_a_snoozed_finding_speaks_again_when_its_time_is_over(run: Run, night: Night, tmp_path: Path) -> None:
+    """Until then it fails no night."""
+    night(0)
+    name = only_one(run)["id"]
+    assert run("findings", "snooze", name, "2w", *STORE).returncode == 0
+    assert night(1).returncode == 0
+    with open_store(tmp_path / "x.duckdb", writable=True) as store:
+        past = {"finding_id": name, "act": "snoozed", "snoozed_until": "2026-10-08T00:00:00.000Z", "note": ""}
+        store.decide([("finding.handled", past)])
+    assert night(2).returncode == 1
+
+
+def test_a_closed_finding_is_over_whatever_is_still_seen_of_it(run: Run, night: Night) -> None:
+    """The next night tells its end, the nights after that nothing; a store that is made again knows of it."""
+    night(0)
+    name = only_one(run)["id"]
+    assert run("findings", "close", name, *STORE, "--note", "key rotated").returncode == 0
+    after_it = night(1)
+    (told,) = json.loads(after_it.stdout)["findings"]
+    assert (after_it.returncode, told["state"], told["resolution"]) == (0, "resolved", "closed")
+    assert json.loads(night(2).stdout)["findings"] == []
+    assert json.loads(run("findings", "list", *STORE, "--json").stdout)["findings"] == []
+    assert run("rebuild", *STORE).returncode == 0
+    assert only_one(run, "--all")["handling"]["note"] == "key rotated"
+    refused = run("findings", "ack", name, *STORE)
+    assert refused.returncode == 2
+    assert "is over" in refused.stderr
+
+
+def test_one_finding_is_shown_whole(run: Run, night: Night) -> None:
+    """With its sentence, its messages and the ids of its events; no line is wider than the terminal."""
+    night(0)
+    name = only_one(run)["id"]
+    done = run("findings", "show", name[:8], *STORE)
+    assert done.returncode == 0
+    for word in (name, "planner", "lattice gate", "planner-30-0-u", "analyzer unknowns --suggest"):
+        assert word in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert json.loads(run("findings", "show", name, *STORE, "--json").stdout)["schema"] == "analyzer.finding/1"
+    listed = run("findings", "list", *STORE).stdout
+    assert name[:8] in listed
+    assert "critical" in listed or "warning" in listed
+
+
+def test_what_is_no_finding_is_refused_in_words(run: Run, night: Night) -> None:
+    """Unknown and too short ids, and lengths of time that are none."""
+    night(0)
+    name = only_one(run)["id"]
+    for arguments, said in (
+        (("ack", "zzzzzz"), "no finding zzzzzz"),
+        (("ack", name[:2]), "too short"),
+        (("snooze", name, "0d"), "a year at most"),
+        (("snooze", name, "900d"), "a year at most"),
+        (("snooze", name, "soon"), "not a length of time"),
+    ):
+        done = run("findings", *arguments, *STORE)
+        assert done.returncode == 2
+        assert said in done.stderr
+        assert "hint:" in done.stderr
+    missing = run("findings", "ack", name, "--store", "none.duckdb")
+    assert missing.returncode == 3
+
+
+def test_a_store_without_findings_says_so(run: Run, tmp_path: Path) -> None:
+    """In words, and as an empty list."""
+    open_store(tmp_path / "x.duckdb", writable=True).close()
+    assert run("findings", "list", *STORE).stdout == "No open findings.\n"
+    assert json.loads(run("findings", "list", *STORE, "--json").stdout) == {
+        "schema": "analyzer.findings/1",
+        "findings": [],
+    }
+
+
+def test_the_webhook_gets_what_is_new_worse_or_over() -> None:
+    """What goes on as before is counted, and a night with nothing else is not posted."""
+    from dataclasses import replace
+
+    from analyzer.report.documents.night_webhook import webhook_body
+    from tests.analysis.nightly.test_recording import found, night_of
+
+    new, same = found(1), replace(found(2), state="ongoing")
+    worse, known = replace(found(3), state="ongoing", worse=True), found(4)
+    from analyzer.analysis import Handling
+
+    known = replace(known, handling=Handling("acknowledged", datetime(2026, 10, 7)))
+    told = night_of(new, same, worse, known)
+    assert told.news() == (new, worse)
+    text = webhook_body(told)["text"]
+    assert "caller-1 says" in text
+    assert "ongoing, worse: caller-3 says" in text
+    assert "caller-2" not in text
+    assert "2 more go on as before" in text
+    assert night_of(same).news() == ()
