@@ -29,8 +29,18 @@ COMPARED = (
 )
 """Figures of both sides; `sessions` and `aborted` are compared where a log says anything of a session."""
 
-OTHER_UNIT = {("otlp", "records")}
-"""A line of a request, or of a resource, holds several events and spans."""
+OTHER_UNIT = {
+    ("otlp", "records"),
+    *((name, "records") for name in ("opencode_db", "crush_db", "goose_db")),
+    ("opencode", "sessions"),
+    ("crush", "sessions"),
+}
+"""What the other side counts by another unit.
+
+A line of a request holds several events and spans. Of databases, the line that names them and the rows of sessions are
+lines, too. A file of opencode is one record, and only a reply says anything of its session. Crush's log names a session
+only where the user stops it.
+"""
 
 
 def main(folder: str) -> int:

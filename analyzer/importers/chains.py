@@ -21,6 +21,10 @@ class Chains:
     def __contains__(self, key: str) -> bool:
         return key in self._open
 
+    def attempts(self, key: str) -> int:
+        """Calls of the open chain that failed; 0 where none is open."""
+        return int(self._open[key]["attempt"]) if key in self._open else 0
+
     def failed(self, key: str, identity: str) -> tuple[str, int]:
         """Count a failed call; returns the chain that it belongs to and its 1-based number in it."""
         run = self._open.setdefault(key, {"operation": identity, "attempt": 0, "waited": 0.0, "retried": False})

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from analyzer.importers import detection as known
 from analyzer.importers.agents.codex import CodexReader
 from analyzer.importers.agents.codex_exec import CodexExecReader
+from analyzer.importers.agents.crush import CrushLogReader, CrushStoreReader
 from analyzer.importers.agents.gemini_chat import GeminiChatReader
+from analyzer.importers.agents.opencode import OpencodeReader
 from analyzer.importers.agents.otlp import OtlpReader, SdkReader
 from analyzer.importers.agents.qwen import QwenReader
 from analyzer.importers.base import ReaderFactory
@@ -16,9 +18,8 @@ from analyzer.importers.claude import stream_reader, transcript_reader
 from analyzer.importers.detection import Head, lines, records, tables
 from analyzer.importers.eventlog import EventLogReader
 from analyzer.importers.gdd import GddReader
+from analyzer.importers.shapes.databases import SQLITE
 from analyzer.importers.wave import WaveReader
-
-SQLITE = b"SQLite format 3\0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,8 @@ def _is_text(data: bytes) -> bool:
 
 FORMATS: tuple[Format, ...] = (
     Format("empty", "an empty file", lambda head: not head.data.strip()),
+    Format("opencode_db", "opencode's database", tables("session", "message", "part"), OpencodeReader),
+    Format("goose_db", "goose's database", tables("sessions", "messages", "schema_version")),
     Format("analyzer", "this project's event log", lines(known.ours), EventLogReader, native=True),
     Format("qwen", "a Qwen Code chat", lines(known.qwen), QwenReader),
     Format("claude_code", "a Claude Code transcript", lines(known.claude_code), transcript_reader),
@@ -68,8 +71,7 @@ FORMATS: tuple[Format, ...] = (
     Format("codex_exec", "a codex exec --json run", lines(known.codex_exec), CodexExecReader),
     Format("pi", "a pi session", lines(known.pi)),
     Format("copilot", "a Copilot CLI session", lines(known.copilot)),
-    Format("opencode", "opencode's storage or output", records(known.opencode)),
-    Format("opencode_db", "opencode's database", tables("session", "message", "part")),
+    Format("opencode", "opencode's storage or output", records(known.opencode), OpencodeReader),
     Format("openhands", "OpenHands events", records(known.openhands)),
     Format("gemini_stream", "a Gemini CLI stream", lines(known.gemini_stream)),
     Format("otlp", "OpenTelemetry JSON", records(known.otlp, b'"resource', b'"scope'), OtlpReader),
@@ -80,14 +82,15 @@ FORMATS: tuple[Format, ...] = (
         records(known.gemini_chat, b'"projectHash"', b'"messages"'),
         GeminiChatReader,
     ),
-    Format("crush", "a Crush log", lines(known.crush)),
-    Format("crush_db", "Crush's database", tables("sessions", "messages", "files", "goose_db_version")),
+    Format("crush", "a Crush log", lines(known.crush), CrushLogReader),
+    Format(
+        "crush_db", "Crush's database", tables("sessions", "messages", "files", "goose_db_version"), CrushStoreReader
+    ),
     Format("cline", "a Cline or Roo Code task", records(known.cline)),
     Format("goose", "a goose session", lines(known.goose)),
-    Format("goose_db", "goose's database", tables("sessions", "messages", "schema_version")),
     Format("litellm", "LiteLLM's logging payloads", records(known.litellm)),
     Format("aider", "an aider chat history", lambda head: b"# aider chat started at " in head.data),
-    Format("sqlite", "an SQLite database of no known kind", lambda head: head.data.startswith(SQLITE)),
+    Format("sqlite", "an SQLite database of no known kind", lambda head: head.data.startswith((SQLITE, b'{"sqlite":'))),
     Format("binary", "a binary file", _binary),
     Format("jsonl", "JSON lines of no known kind", lambda head: bool(head.objects) and not head.elements),
     Format("json", "a JSON document of no known kind", _document),

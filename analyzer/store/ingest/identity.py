@@ -172,8 +172,9 @@ class Known:
         return found
 
     def document(self, path: str) -> SourceCheckpoint | None:
-        """The document that this path held until now, or None: its records change in place, and it is the same."""
-        return next((item for item in reversed(self._by_path.get(path, ())) if item.codec == "json"), None)
+        """The document or database that this path held, or None: its records change in place, and it is the same."""
+        there = self._by_path.get(path, ())
+        return next((item for item in reversed(there) if item.codec in ("json", "sqlite")), None)
 
     def vanished(self) -> list[tuple[SourceCheckpoint, str]]:
         """Sources that are no longer there, whose last line was never read to its end."""

@@ -9,11 +9,12 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import sqlite3
 import stat
 import sys
 import tempfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from io import BytesIO
 from typing import IO, Any, Self
@@ -22,6 +23,7 @@ from analyzer.errors import InputError
 from analyzer.events import sealed
 from analyzer.events.times import from_epoch, now
 from analyzer.importers import HEAD_BYTES, detect, head_of
+from analyzer.importers.shapes.databases import FIRST_LINE, SQLITE, UNKNOWN, rows_as_lines
 from analyzer.importers.shapes.documents import MOST_BYTES, looks_like_document, unfolded
 from analyzer.store.db.paths import kept, on_disk, open_below
 from analyzer.store.ingest.discovery import STDIN
@@ -74,8 +76,13 @@ class Input:
         self.codec = "gzip" if magic[:2] == _GZIP else "zstd" if magic[:4] in _ZSTD else "plain"
         self._limit = limit
         self._lines: BytesIO | None = None
-        """The records of a document, once they are asked for."""
-        if self.codec == "plain" and looks_like_document(magic) and self._is_read():
+        """The records of a document or a database, once they are asked for."""
+        self._cursor: Mapping[str, object] = {}
+        self._base = FIRST_LINE
+        if self.codec == "plain" and magic.startswith(SQLITE):
+            self.codec = "sqlite"
+            self._take_wal(on_disk(path))
+        elif self.codec == "plain" and looks_like_document(magic) and self._is_read():
             self.codec = "json"
         if limit is not None and self.codec == "plain":
             self.size = min(self.size, limit)
@@ -91,12 +98,16 @@ class Input:
         self._handle.seek(0)
         return detect(head_of(self._handle.read(HEAD_BYTES))).reader is not None
 
-    def _flat(self) -> tuple[IO[bytes], int] | None:
-        """What can be read from any place, and its length; None where everything before has to be unpacked."""
+    def _flat(self) -> tuple[IO[bytes], int, int] | None:
+        """What can be read from any place, its length, and how many bytes of the input are not there, as they were read
+        before; None where everything before a place has to be unpacked.
+        """
         if self.codec == "plain":
-            return self._handle, self.size
-        if self.codec != "json":
+            return self._handle, self.size, 0
+        if self.codec not in ("json", "sqlite"):
             return None
+        if self._lines is None and self.codec == "sqlite":
+            self._lines = self._rows()
         if self._lines is None:
             self._handle.seek(0)
             data = self._handle.read(MOST_BYTES + 1)
@@ -104,16 +115,44 @@ class Input:
                 self.damage = f"a JSON document of more than {MOST_BYTES >> 20} MiB, which is not read"
                 data = b""
             self._lines = BytesIO(unfolded(data))
-        return self._lines, self._lines.getbuffer().nbytes
+        skipped = self._base - FIRST_LINE
+        return self._lines, self._lines.getbuffer().nbytes + skipped, skipped
+
+    def _take_wal(self, path: str) -> None:
+        """What a writer has not put into its database yet stands beside it, and changes alone."""
+        try:
+            status = os.stat(path + "-wal", follow_symlinks=False)
+        except OSError:
+            return
+        self.size += status.st_size
+        # Not its ctime, which SQLite itself moves when a privileged reader opens it.
+        self.mtime_ns = max(self.mtime_ns, min(status.st_mtime_ns, 2**63 - 1))
+
+    def go_on(self, cursor: Mapping[str, object], offset: int) -> None:
+        """Of a database, give the rows behind this cursor, at this offset; and its first line where it always is."""
+        self._cursor, self._base, self._lines = cursor, max(offset, FIRST_LINE), None
+
+    def _rows(self) -> BytesIO:
+        lines = BytesIO()
+        try:
+            lines.writelines(rows_as_lines(on_disk(self.path), self._cursor))
+        except sqlite3.Error as error:
+            if lines.tell():
+                raise InputError(
+                    f"{self.path}: cannot be read: {error}", "try again once nobody writes to it"
+                ) from None
+            lines.write(UNKNOWN)
+        return lines
 
     def between(self, start: int, end: int) -> bytes:
         """The bytes from `start` up to `end`, fewer where the input ends before."""
         if end <= start:
             return b""
         if flat := self._flat():
+            handle, _, skipped = flat
             try:
-                flat[0].seek(start)
-                return flat[0].read(max((end if self._limit is None else min(end, self._limit)) - start, 0))
+                handle.seek(start if start < FIRST_LINE else max(start - skipped, FIRST_LINE))
+                return handle.read(max((end if self._limit is None else min(end, self._limit)) - start, 0))
             except OSError as error:
                 raise InputError(f"{self.path}: cannot be read: {error.strerror or error}") from None
         parts: list[bytes] = []
@@ -168,10 +207,10 @@ class Input:
         """
         try:
             if flat := self._flat():
-                handle, length = flat
+                handle, length, skipped = flat
                 length = length if self._limit is None else min(length, self._limit)
                 while offset < length:
-                    handle.seek(offset)
+                    handle.seek(offset if offset < FIRST_LINE else max(offset - skipped, FIRST_LINE))
                     chunk = handle.read(min(CHUNK, length - offset))
                     if not chunk:
                         return

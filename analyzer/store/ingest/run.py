@@ -179,7 +179,8 @@ class _Run:
         if checkpoint is not None and checkpoint.unchanged(source) and _still(checkpoint):
             self._seen(checkpoint, source, moved=moved)
             return
-        rewritten = self._known.document(source.path) if checkpoint is None and source.codec == "json" else None
+        changing = source.codec in ("json", "sqlite")
+        rewritten = self._known.document(source.path) if checkpoint is None and changing else None
         if rewritten is not None:
             checkpoint = rewritten
             checkpoint.rewind()
@@ -193,6 +194,8 @@ class _Run:
         if checkpoint.offset == 0:
             checkpoint.format = detect(head_of(source.head(HEAD_BYTES))).name
         checkpoint.codec = source.codec
+        if checkpoint.offset and source.codec == "sqlite":
+            source.go_on((checkpoint.state or {}).get("cursor") or {}, checkpoint.offset)
         progress = Progress(checkpoint, codec=source.codec, kept=replace(checkpoint))
         self._result.sources.append(progress)
         try:

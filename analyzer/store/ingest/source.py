@@ -152,7 +152,9 @@ class SourceRun:
     def _mark(self, *, finished: bool) -> None:
         """Put the checkpoint where reading stands now."""
         self._checkpoint.state = sanitize(dict(self._reader.state())) if self._reader is not None else None
-        self._checkpoint.stamp(self._source, self._first, self._last, finished=finished)
+        # The rows of a database come in the order of their changes: what was last there is not there again.
+        last = b"" if self._source.codec == "sqlite" else self._last
+        self._checkpoint.stamp(self._source, self._first, last, finished=finished)
         self._batch.touch(self._progress)
 
     def _take_tail(self, blocks: Blocks) -> None:

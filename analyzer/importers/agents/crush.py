@@ -1,0 +1,202 @@
+"""Crush's log and database, both below a project's `.crush/`: the log holds every retry, the database what ended calls.
+
+A failure that both tell has one id: its text, and its second. The log names no sessions: one file is one project.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+from analyzer.agent_stream.values import mapping, text
+from analyzer.events import Event
+from analyzer.events.model import present
+from analyzer.events.times import format_time
+from analyzer.importers.base import Source
+from analyzer.importers.foreign import classify_foreign, number
+from analyzer.importers.records import RecordReader, identity_of, moment_of
+from analyzer.importers.shapes.databases import moved_on
+
+_FAILED = "failed to process events: "
+_GAVE_UP = "maximum retry attempts reached"
+_STATUS = re.compile(r'": (\d{3}) [A-Z]|^Error (\d{3}),|"code\\?": ?(\d{3})\b')
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|h|m|s)")
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_PROJECT = re.compile(r"^(.*[^/\\])[/\\]\.crush[/\\]")
+_ONE = "main"
+
+
+def duration_seconds(said: object) -> float | None:
+    """A Go duration, as `1m2.5s`, in seconds."""
+    found = _DURATION.findall(said) if isinstance(said, str) and len(said) < 40 else []
+    return sum(float(amount) * _SECONDS[unit] for amount, unit in found) if found else None
+
+
+class _CrushReader(RecordReader):
+    agent: ClassVar[str] = "crush"
+    name: ClassVar[str] = "crush"
+
+    def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
+        super().__init__(source, state)
+        self.known |= {"agent": self.agent}
+        if found := _PROJECT.match(source.path):
+            self.work_in(found[1])
+
+    def ended(self, said: str, **known: Any) -> tuple[Event, str]:
+        """The failure that ended a call, and its reason."""
+        status = _STATUS.search(said)
+        code = next((int(part) for part in status.groups() if part), None) if status else None
+        facts = present({"status": code, "message": said, "is_error": True})
+        verdict, payload = classify_foreign(facts, self.at, caller=self.agent, **known)
+        return self.event("error.classified", payload, said, format_time(self.at)[:19]), verdict.reason
+
+
+class CrushLogReader(_CrushReader):
+    """Reads the log; of a failed call two or three lines tell."""
+
+    visibility: ClassVar[str] = "full"
+
+    def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
+        super().__init__(source, state)
+        self._told: dict[str, Any] | None = state.get("told")
+        """The last failed call, of which the next line says whether it is tried again."""
+
+    def state(self) -> Mapping[str, Any]:
+        """The failed call whose retry may follow."""
+        return {**super().state(), "told": self._told}
+
+    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
+        """The events of one line."""
+        self.time(record.get("time"))
+        said = text(record.get("msg")) or ""
+        if said == "OpenAI API error":
+            return self._failed_call(record)
+        if said == "Retrying due to rate limit":
+            facts, self._told = self._told or {"message": said, "is_error": True}, None
+            return self._retried(facts, record, number(record.get("attempt")), None)
+        if said == "Provider request failed, retrying":
+            facts = {
+                "status": number(record.get("status_code")),
+                "type": text(record.get("title")),
+                "message": text(record.get("message")),
+                "is_error": True,
+            }
+            return self._retried(present(facts), record, None, duration_seconds(record.get("retry_delay")))
+        if said.startswith(_FAILED):
+            return self._ended(said.removeprefix(_FAILED))
+        if said == "Request cancellation initiated":
+            self.session = text(record.get("session_id"))
+            self.see(aborted=1)
+            stopped = self._settled("aborted")
+            self.session = None
+            return stopped
+        return ()
+
+    def _failed_call(self, record: Mapping[str, Any]) -> list[Event]:
+        before = self._surfaced()
+        whole = text(record.get("error")) or ""
+        code = _STATUS.search(whole)
+        facts = {
+            "status": number(record.get("status_code"))
+            or (next(int(part) for part in code.groups() if part) if code else None),
+            "type": text(record.get("type")),
+            "message": text(record.get("message")) or whole or None,
+            "is_error": True,
+        }
+        self._told = present(facts)
+        return before
+
+    def _surfaced(self) -> list[Event]:
+        """The failed call of which no retry was told."""
+        facts, self._told = self._told, None
+        if facts is None:
+            return []
+        _, payload = classify_foreign(facts, self.at, caller=self.agent, outcome="surfaced")
+        return [self.event("error.classified", payload, format_time(self.at), identity_of(facts))]
+
+    def _retried(
+        self, facts: Mapping[str, Any], record: Mapping[str, Any], attempt: int | None, delay: float | None
+    ) -> list[Event]:
+        unique = format_time(self.at), identity_of(record)
+        if attempt is not None and self.chains.attempts(_ONE) >= attempt:
+            self.chains.settled(
+                _ONE, "unresolved"
+            )  # a first attempt begins another chain; how the last one ended is not told
+        operation, made = self.chains.failed(_ONE, self.event("retry.scheduled", {}, *unique).id)
+        most = number(record.get("max_retries"))
+        verdict, payload = classify_foreign(
+            facts,
+            self.at,
+            caller=self.agent,
+            operation=operation,
+            attempt=self.chains.renumber(_ONE, attempt or made),
+            max_attempts=most + 1 if most is not None else None,
+        )
+        self.chains.note(_ONE, verdict.reason, self.agent)
+        scheduled = self.chains.scheduled(_ONE, delay_seconds=delay)
+        return [self.event("error.classified", payload, *unique), self.event("retry.scheduled", scheduled, *unique)]
+
+    def _ended(self, said: str) -> list[Event]:
+        self._told = None  # the same failure, told by the client
+        if "context canceled" in said:
+            return self._settled("aborted")
+        if _GAVE_UP not in said or _ONE not in self.chains:
+            self.chains.settled(_ONE, "unresolved")
+            return [self.ended(said, outcome="surfaced")[0]]
+        operation, attempt = self.chains.failed(_ONE, "")
+        failure, reason = self.ended(said, operation=operation, attempt=attempt)
+        return [failure, *self._settled("exhausted", reason)]
+
+    def _settled(self, outcome: str, reason: str | None = None) -> list[Event]:
+        payload = self.chains.settled(_ONE, outcome, reason=reason)
+        return [self.event("retry.settled", payload, payload["operation"])] if payload else []
+
+
+class CrushStoreReader(_CrushReader):
+    """Reads the messages that ended, and summaries. Times are seconds, whatever the schema says."""
+
+    visibility: ClassVar[str] = "terminal"
+
+    def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
+        super().__init__(source, state)
+        self._cursor: dict[str, Any] = dict(mapping(state.get("cursor")))
+
+    def state(self) -> Mapping[str, Any]:
+        """Up to where the rows were read."""
+        return {**super().state(), "cursor": self._cursor}
+
+    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
+        """The events of one row."""
+        moved_on(self._cursor, record)
+        place = record.get("$row")
+        table = place[0] if isinstance(place, list) and place else None
+        self.clock(moment_of(record.get("updated_at")))
+        if table == "sessions":
+            self.session = text(record.get("id"))
+            self.see()
+            summary = text(record.get("summary_message_id"))
+            return self._summarised(summary) if summary else ()
+        if table != "messages":
+            return ()
+        self.session = text(record.get("session_id"))
+        self.known |= {"model": text(record.get("model")), "provider": text(record.get("provider"))}
+        found = record.get("finished")
+        finished = list(map(mapping, found)) if isinstance(found, list) else []
+        self.see(
+            # Before its end a row is written again and again.
+            requests=int(bool(finished) and record.get("role") == "assistant"),
+            aborted=sum(part.get("reason") == "canceled" for part in finished),
+        )
+        events = self._summarised(text(record.get("id")) or "") if record.get("is_summary_message") == 1 else []
+        for part in finished:
+            if part.get("reason") == "error":
+                self.clock(moment_of(part.get("time")) or moment_of(record.get("updated_at")))
+                said = text(part.get("details")) or text(part.get("message")) or ""
+                events.append(self.ended(said, outcome="surfaced")[0])
+        return events
+
+    def _summarised(self, unique: str) -> list[Event]:
+        begun = self.relay({"caller": self.agent, "strategy": "compact"}, "summary", unique)
+        done = {"relay": begun.id, "caller": self.agent}
+        return [begun, self.event("relay.resumed", done, "summary", unique)]

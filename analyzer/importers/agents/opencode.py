@@ -1,0 +1,165 @@
+"""opencode's storage, a file a record or a database, and the errors that it prints.
+
+Both stores hold the same ids, so that what was moved from one to the other counts once. Retries are hardly ever kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+from analyzer.agent_stream.values import count, mapping, text
+from analyzer.events import Event
+from analyzer.events.model import present
+from analyzer.events.times import format_time
+from analyzer.importers.base import Source, forget_oldest
+from analyzer.importers.foreign import classify_foreign, number
+from analyzer.importers.records import RecordReader, identity_of, moment_of
+from analyzer.importers.shapes.databases import moved_on
+
+_ABORTED = "MessageAbortedError"
+_SAY_NOTHING = frozenset({"APIError", "UnknownError"})
+
+
+class OpencodeReader(RecordReader):
+    """Reads messages and parts, in the order of their change where they are rows."""
+
+    name: ClassVar[str] = "opencode"
+    agent: ClassVar[str] = "opencode"
+    visibility: ClassVar[str] = "terminal"
+
+    def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
+        super().__init__(source, state)
+        self._cursor: dict[str, Any] = dict(mapping(state.get("cursor")))
+        self._sessions: dict[str, dict[str, Any]] = {
+            key: dict(mapping(found)) for key, found in mapping(state.get("sessions")).items()
+        }
+        """Of each session: its tokens in use, the hand-off whose tokens are still to come, its folder and version."""
+
+    def state(self) -> Mapping[str, Any]:
+        """Up to where the rows were read, and what the next ones of each session refer to."""
+        forget_oldest(self._sessions)
+        return {**super().state(), "cursor": self._cursor, "sessions": self._sessions}
+
+    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
+        """The events of a session, a message, a part, or a printed error."""
+        moved_on(self._cursor, record)
+        named = text(record.get("id")) or ""
+        if named.startswith("ses_"):
+            found = {"cwd": text(record.get("directory")), "version": text(record.get("version"))}
+            self._sessions.setdefault(named, {}).update(found)
+            return ()
+        self.session = text(record.get("sessionID"))
+        if self.session is None:
+            return ()
+        time = mapping(record.get("time"))
+        self.clock(
+            moment_of(time.get("completed")) or moment_of(time.get("created")) or moment_of(record.get("timestamp"))
+        )
+        known = self._sessions.setdefault(self.session, {})
+        self.known = present({"agent": self.agent, "agent_version": known.get("version")})
+        self.work_in(known.get("cwd"))
+        if named.startswith("prt_"):
+            return self._part(record, known)
+        if record.get("role") == "assistant":
+            return self._reply(record, known)
+        if record.get("type") == "error":
+            return self._failed(mapping(record.get("error")), self.agent, identity_of(record))
+        return ()
+
+    def _reply(self, message: Mapping[str, Any], known: dict[str, Any]) -> list[Event]:
+        self.known |= present({"model": text(message.get("modelID")), "provider": text(message.get("providerID"))})
+        self.work_in(mapping(message.get("path")).get("cwd"))
+        unique = text(message.get("id")) or ""
+        mode = text(message.get("agent")) or text(message.get("mode"))
+        caller = f"{self.agent}/{mode}" if mode else self.agent
+        error = mapping(message.get("error"))
+        time = mapping(message.get("time"))
+        events: list[Event] = []
+        if error or time.get("completed") is not None or text(message.get("finish")):
+            events.append(self._request(unique, time, aborted=error.get("name") == _ABORTED))
+        if error:
+            return [*events, *self._failed(error, caller, unique)]
+        tokens = mapping(message.get("tokens"))
+        cache = mapping(tokens.get("cache"))
+        parts = [count(tokens.get("input")), count(cache.get("read")), count(cache.get("write"))]
+        used = sum(part for part in parts if part is not None)
+        if message.get("summary") is True:
+            return [*events, *self._compacted(text(message.get("parentID")) or unique, caller, known, None)]
+        if used:
+            known["used"] = used
+            if relay := known.pop("relay", None):
+                done = {"relay": relay, "caller": caller, "post_tokens": used, "post_tokens_estimated": True}
+                events.append(self.event("relay.resumed", done, relay))
+            if payload := self.chains.settled(self.session or "", "recovered", made=1):
+                events.append(self.event("retry.settled", payload, payload["operation"]))
+        return events
+
+    def _request(self, unique: str, time: Mapping[str, Any], *, aborted: bool) -> Event:
+        """One request, told by itself: the files of a session are no source together, and rows may come again."""
+        started = moment_of(time.get("created"))
+        payload = {
+            "requests": 1,
+            "aborted": int(aborted) or None,
+            "started_at": format_time(started) if started else None,
+            "ended_at": format_time(self.at) if self.timed else None,
+            "retry_visibility": self.visibility,
+            "part": unique,
+        }
+        return self.event("session.observed", present(payload), unique, aborted, payload["ended_at"])
+
+    def _failed(self, error: Mapping[str, Any], caller: str, unique: str) -> list[Event]:
+        name, data = text(error.get("name")), mapping(error.get("data"))
+        if name == _ABORTED:
+            payload = self.chains.settled(self.session or "", "aborted")
+            return [self.event("retry.settled", payload, payload["operation"])] if payload else []
+        facts = {
+            "status": number(data.get("statusCode")),
+            "type": name if name not in _SAY_NOTHING else None,
+            "message": text(data.get("message")) or text(data.get("responseBody")),
+            "headers": mapping(data.get("responseHeaders")) or None,
+            "is_error": True,
+        }
+        chain = self.session if self.session is not None and self.session in self.chains else None
+        operation, attempt = self.chains.failed(chain, "") if chain else (None, None)
+        verdict, payload = classify_foreign(
+            present(facts),
+            self.at,
+            caller=caller,
+            operation=operation,
+            attempt=attempt,
+            outcome=None if operation else "surfaced",
+        )
+        events = [self.event("error.classified", payload, unique)]
+        if chain and (settled := self.chains.settled(chain, "exhausted", reason=verdict.reason)):
+            events.append(self.event("retry.settled", settled, settled["operation"]))
+        return events
+
+    def _part(self, part: Mapping[str, Any], known: dict[str, Any]) -> list[Event]:
+        unique = text(part.get("id")) or ""
+        if part.get("type") == "compaction":
+            automatic = part.get("auto")
+            trigger = ("auto" if automatic else "manual") if isinstance(automatic, bool) else None
+            return self._compacted(text(part.get("messageID")) or unique, self.agent, known, trigger)
+        if part.get("type") != "retry":
+            return []
+        key = self.session or ""
+        data = mapping(mapping(part.get("error")).get("data"))
+        operation, attempt = self.chains.failed(key, self.event("retry.scheduled", {}, unique).id)
+        attempt = self.chains.renumber(key, number(part.get("attempt")) or attempt)
+        facts = {"status": number(data.get("statusCode")), "message": text(data.get("message")), "is_error": True}
+        verdict, payload = classify_foreign(
+            present(facts), self.at, caller=self.agent, operation=operation, attempt=attempt
+        )
+        self.chains.note(key, verdict.reason, self.agent)
+        scheduled = self.chains.scheduled(key, delay_seconds=None)
+        return [self.event("error.classified", payload, unique), self.event("retry.scheduled", scheduled, unique)]
+
+    def _compacted(self, unique: str, caller: str, known: dict[str, Any], trigger: str | None) -> list[Event]:
+        """A compaction, told by its part, by its summary, or by both: either names the message that asked for it."""
+        payload = {"caller": caller, "strategy": "compact", "pre_tokens": known.get("used"), "trigger": trigger}
+        begun = self.relay(payload, unique)
+        if known.get("last") == unique:
+            return []
+        known |= {"relay": begun.id, "last": unique}
+        return [begun]

@@ -1,0 +1,168 @@
+"""Databases of agents are read row by row, beside whoever writes into them."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from analyzer.importers.shapes import databases
+from analyzer.store import Store
+from analyzer.store.ingest import inputs
+
+SCHEMA = """
+create table session (id text primary key, directory text, version text, time_updated integer);
+create table message (id text primary key, session_id text, time_created integer, time_updated integer, data text);
+create table part (id text primary key, message_id text, session_id text, time_created integer, time_updated integer,
+  data text);
+create table account (id text primary key, access_token text);
+insert into account values ('a', 'tok-that-nobody-reads');
+insert into session values ('ses_1', '/home/ada/engine', '1.0.1', 1);
+"""
+BEGAN = 1_772_704_800_000
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where the database lies."""
+    return tmp_path / "opencode.db"
+
+
+@pytest.fixture
+def writer(path: Path) -> Iterator[sqlite3.Connection]:
+    """The agent, which has its database open all the time."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("pragma journal_mode = wal")
+    connection.executescript(SCHEMA)
+    yield connection
+    connection.close()
+
+
+@pytest.fixture
+def fail(writer: sqlite3.Connection) -> Callable[..., None]:
+    """Write a message that failed."""
+
+    def write(number: int, *, status: int = 500, changed: int | None = None) -> None:
+        at = BEGAN + number
+        error = {"name": "APIError", "data": {"message": "busy", "statusCode": status}}
+        data: dict[str, Any] = {"role": "assistant", "time": {"created": at, "completed": at}, "error": error}
+        data["parts"] = "a prompt that nobody keeps"
+        values = f"msg_{number}", "ses_1", at, changed or at, msgspec.json.encode(data).decode()
+        writer.execute("insert or replace into message values (?, ?, ?, ?, ?)", values)
+
+    return write
+
+
+def test_rows_are_read_once_beside_their_writer(memory: Store, path: Path, fail: Callable[..., None]) -> None:
+    """What is still in the log of the writer is read too, and a second look reads what is new."""
+    fail(1)
+    first = memory.ingest([str(path)])
+    assert (first.total.lines, first.total.event_lines, first.total.skipped) == (3, 1, 2)
+    assert first.sources[0].checkpoint.format == "opencode_db"
+    assert memory.ingest([str(path)]).unchanged == 1
+    fail(2)
+    fail(3)
+    again = memory.ingest([str(path)])
+    assert (again.total.lines, again.total.event_lines, again.total.duplicates) == (2, 2, 0)
+    assert memory.sql("select count(*), count(distinct session_id) from errors").rows() == [(3, 1)]
+    assert memory.sql("select count(*) from sources").rows() == [(1,)]
+
+
+def test_a_row_that_changes_is_read_again_and_counts_once(memory: Store, path: Path, fail: Callable[..., None]) -> None:
+    """Messages are written when they begin, and again when they end."""
+    fail(1)
+    memory.ingest([str(path)])
+    fail(1, changed=BEGAN + 50)
+    again = memory.ingest([str(path)])
+    assert (again.total.lines, again.total.duplicates) == (1, 1)
+    assert memory.sql("select count(*) from errors").rows() == [(1,)]
+
+
+def test_rows_of_one_moment_are_told_apart(memory: Store, path: Path, fail: Callable[..., None]) -> None:
+    """A row that comes later and changed in the same millisecond is new, the one before it is not."""
+    fail(5, changed=BEGAN + 9)
+    memory.ingest([str(path)])
+    fail(2, changed=BEGAN + 9)
+    again = memory.ingest([str(path)])
+    assert (again.total.lines, again.total.event_lines) == (1, 1)
+
+
+def test_nothing_is_left_beside_a_database_without_a_writer(
+    memory: Store, path: Path, writer: sqlite3.Connection, fail: Callable[..., None]
+) -> None:
+    """A reader makes no files in somebody else's folder."""
+    fail(1)
+    writer.close()
+    before = sorted(os.listdir(path.parent))
+    memory.ingest([str(path)])
+    assert sorted(os.listdir(path.parent)) == before
+    assert memory.sql("select count(*) from errors").rows() == [(1,)]
+
+
+def test_tokens_and_prompts_are_never_kept(memory: Store, path: Path, fail: Callable[..., None]) -> None:
+    """Only what is named is read: of messages how they ended, of accounts nothing."""
+    fail(1)
+    memory.ingest([str(path)])
+    said = str(memory.sql("select * from events").rows())
+    assert "tok-that" not in said
+    assert "a prompt" not in said
+
+
+def test_a_database_made_anew_in_its_place_is_read_from_its_start(
+    memory: Store, path: Path, writer: sqlite3.Connection, fail: Callable[..., None]
+) -> None:
+    """Its oldest row is another one, though its rows may be older than those that were read."""
+    fail(9)
+    memory.ingest([str(path)])
+    writer.execute("delete from session")
+    writer.execute("insert into session values ('ses_0', '/x', '1.0.1', 1)")
+    fail(1)
+    again = memory.ingest([str(path)])
+    assert (again.total.event_lines, again.total.duplicates) == (1, 1)
+    assert memory.sql("select incident from sources").rows() == [(None,)]
+
+
+def test_a_database_of_no_known_kind_is_no_log(memory: Store, tmp_path: Path) -> None:
+    """It is told as what it is, and nothing of it is read."""
+    other = tmp_path / "places.db"
+    with sqlite3.connect(other) as connection:
+        connection.execute("create table places (url text)")
+    connection.close()
+    broken = tmp_path / "broken.db"
+    broken.write_bytes(other.read_bytes()[:100] + b"\xff" * 4000)
+    result = memory.ingest([str(other), str(broken)])
+    assert result.unsupported() == {"sqlite": 2}
+    assert result.problems == []
+
+
+def test_a_database_that_its_writer_holds_is_a_problem_and_read_later(
+    memory: Store, path: Path, writer: sqlite3.Connection, fail: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing of it is marked as read; other sources are."""
+    fail(1)
+    rows = databases.rows_as_lines
+
+    def interrupted(path: str, after: Mapping[str, Any]) -> Iterator[bytes]:
+        yield next(rows(path, after))
+        raise sqlite3.OperationalError("database is locked")
+
+    monkeypatch.setattr(inputs, "rows_as_lines", interrupted)
+    (problem,) = memory.ingest([str(path)]).problems
+    assert "database is locked" in problem.message
+    monkeypatch.undo()
+    assert memory.ingest([str(path)]).total.event_lines == 1
+
+
+def test_rows_that_are_no_json_give_nothing(
+    memory: Store, path: Path, writer: sqlite3.Connection, fail: Callable[..., None]
+) -> None:
+    """They are rows all the same, and are counted."""
+    fail(1)
+    writer.execute("update message set data = 'no json'")
+    result = memory.ingest([str(path)])
+    assert (result.problems, result.total.lines, result.total.skipped) == ([], 3, 3)
