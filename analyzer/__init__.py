@@ -7,9 +7,11 @@ Names are loaded on first use, so that a program that only appends events never 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from analyzer import analysis as analysis
     from analyzer import classifier as classifier
     from analyzer import errors as errors

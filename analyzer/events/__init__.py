@@ -1,10 +1,42 @@
-"""The event log: the model, the codec and the appender. It runs inside other people's agents, so it stays light."""
+"""The event log: the model, the codec and the appender. It runs inside other people's agents, so it stays light.
 
-from analyzer.events.appending.part import sealed
-from analyzer.events.codec import decode, encode
-from analyzer.events.log import EventLog
-from analyzer.events.model import Event, Origin
-from analyzer.events.rejects import Reject
-from analyzer.events.typed import error_payload
+Names are loaded on first use: a program that only names `EventLog` loads neither the codec nor the search for secrets.
+"""
+
+from importlib import import_module
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from analyzer.events.appending.part import sealed
+    from analyzer.events.codec import decode, encode
+    from analyzer.events.log import EventLog
+    from analyzer.events.model import Event, Origin
+    from analyzer.events.rejects import Reject
+    from analyzer.events.typed import error_payload
+
+_HOMES = {
+    "Event": "model",
+    "EventLog": "log",
+    "Origin": "model",
+    "Reject": "rejects",
+    "decode": "codec",
+    "encode": "codec",
+    "error_payload": "typed",
+    "sealed": "appending.part",
+}
 
 __all__ = ["Event", "EventLog", "Origin", "Reject", "decode", "encode", "error_payload", "sealed"]
+
+
+def __getattr__(name: str) -> "Any":
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    # Kept: from now on it is found without this function.
+    found = globals()[name] = getattr(import_module(f"analyzer.events.{_HOMES[name]}"), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

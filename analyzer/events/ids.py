@@ -7,7 +7,9 @@ from __future__ import annotations
 import os
 import time
 
-_TAIL = (1 << 76) - 1
+LOW_BITS = 48
+"""Of an id's number, its last digits: all that changes while a writer counts."""
+_MILLISECONDS, _HIGH, _LOW = (1 << 48) - 1, (1 << 28) - 1, (1 << LOW_BITS) - 1
 # The two upper bits of a hexadecimal digit as RFC 9562 wants them, the lower two as they are.
 _VARIANT = dict(zip("0123456789abcdef", "89ab" * 4, strict=True))
 
@@ -18,9 +20,14 @@ def new_id() -> str:
 
 
 def numbered_id(nanoseconds: int, number: int) -> str:
-    """An id of this moment and of the lowest 74 bits of a number. A writer counts up from a random number."""
-    head, tail = f"{nanoseconds // 1_000_000 & 0xFFFFFFFFFFFF:012x}", f"{number & _TAIL:019x}"
-    return f"{head[:8]}-{head[8:]}-7{tail[:3]}-{_VARIANT[tail[3]]}{tail[4:7]}-{tail[7:]}"
+    """An id of this moment and of the lowest 74 bits of a number."""
+    return f"{id_head(nanoseconds // 1_000_000, number >> LOW_BITS)}{number & _LOW:012x}"
+
+
+def id_head(milliseconds: int, high: int) -> str:
+    """All of a numbered id but the twelve digits of its number's lowest bits; `high` are the ones above these."""
+    head, tail = f"{milliseconds & _MILLISECONDS:012x}", f"{high & _HIGH:07x}"
+    return f"{head[:8]}-{head[8:]}-7{tail[:3]}-{_VARIANT[tail[3]]}{tail[4:]}-"
 
 
 def derived_id(*parts: object) -> str:

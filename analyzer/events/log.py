@@ -11,48 +11,20 @@ import os
 import sys
 import threading
 import weakref
-from collections.abc import Mapping
-from dataclasses import replace
-from datetime import datetime, timedelta
-from functools import lru_cache
-from itertools import count
-from typing import Any, Self
 
-import msgspec
-
-from analyzer.events.appending import system
-from analyzer.events.appending.appender import DEFAULT_MAX_BYTES, MAX_LINE_BYTES, Appender, Durability
-from analyzer.events.appending.part import Forked
-from analyzer.events.appending.places import absolute
-from analyzer.events.codec import encode, sealed_line
-from analyzer.events.ids import numbered_id
-from analyzer.events.model import SCHEMA_VERSION, Event
-from analyzer.events.recorded import Recorded, placeholder, readable_moment, recorded
-from analyzer.events.sanitize import payload_json, sanitize
-from analyzer.events.times import EPOCH, LAST, format_nanoseconds, format_time
+from analyzer.events.appending import DEFAULT_MAX_BYTES
 from analyzer.events.typed import TypedEvents
-from analyzer.redaction import redact
 
-_class_of = type
-_decode = msgspec.json.Decoder().decode
-_LAST_NANOSECOND = (LAST - EPOCH) // timedelta(microseconds=1) * 1_000
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+    from typing import Any, Self
 
-
-class _Writer:
-    """The state of one process as a writer of a log: its name, its count, and losses that no line has told yet."""
-
-    __slots__ = ("appender", "first_id", "name", "name_json", "numbers", "untold")
-
-    def __init__(self, appender: Appender) -> None:
-        self.appender = appender
-        self.name = f"{_host()}:{os.getpid()}:{system.urandom(4).hex()}"
-        self.name_json = msgspec.json.encode(self.name)
-        # Counting is one step of the interpreter: threads and signal handlers never get a number twice.
-        self.numbers = count()
-        self.first_id = int.from_bytes(system.urandom(10), "big")
-        """Random, and so far from those of other writers that counting on from it never meets them."""
-        self.untold = 0
-        """Events lost since the last one that was written."""
+    from analyzer.events.appending.appender import Durability
+    from analyzer.events.appending.writer import LogWriter
+    from analyzer.events.model import Event
+    from analyzer.events.recorded import Recorded
 
 
 class EventLog(TypedEvents):
@@ -81,10 +53,15 @@ class EventLog(TypedEvents):
     ) -> None:
         if durability not in ("process", "batch", "event"):
             raise ValueError(f"durability is process, batch or event, not {durability!r}")
+        # Here, not above: it takes 50 ms, which no program pays that opens no log, and no append.
+        from analyzer.events.appending.places import absolute
+        from analyzer.events.appending.writer import LogWriter
+
         self.folder = absolute(folder)
         """The path from the root, found once: the log stays where it is when the program, or a fork of it, moves."""
         self._max_bytes = max_bytes
         self._durability = durability
+        self._made: type[LogWriter] = LogWriter
         self._begin()
         _logs.add(self)
 
@@ -92,9 +69,9 @@ class EventLog(TypedEvents):
         # A forked child is another writer: own file, own name, own count, and no lock that its parent held.
         self.dropped = 0
         """Events that this process could not write."""
-        self._warned = False
+        self._warn = _Complaint(self.folder)
         self._losses = threading.RLock()  # a signal handler may lose an event while one is being counted as lost
-        self._writer = _Writer(Appender(self.folder, max_bytes=self._max_bytes, durability=self._durability))
+        self._writer = self._made(self.folder, max_bytes=self._max_bytes, durability=self._durability, warn=self._warn)
 
     def append(
         self,
@@ -109,40 +86,9 @@ class EventLog(TypedEvents):
         seq = next(writer.numbers)
         told = 0
         try:
-            nanoseconds = system.time_ns()
-            event_id = numbered_id(nanoseconds, writer.first_id + seq)
-            kind = _word(type)
-            if kind == b'""':
-                raise ValueError("an event has a type")
-            if payload is None:
-                payload = {}
-            elif _class_of(payload) is not dict and not isinstance(payload, Mapping):
-                raise TypeError(f"a payload is a mapping, not a {_class_of(payload).__name__}")
-            if at is not None:
-                moment = f'"{format_time(readable_moment(at))}"'
-            elif 0 <= nanoseconds < _LAST_NANOSECOND:
-                moment = f'"{format_nanoseconds(nanoseconds)}"'
-            else:
-                # No reader would take such a moment, and the event is worth more than its time.
-                moment = "null"
-                self._warn("the clock is out of the years 1970 to 2199: events are logged without a time")
             if writer.untold:
                 told = self._take_untold(writer)
-            body = b'{"v":%d,"id":"%s","type":%s,"timestamp":%s,"sessionId":%s,"writer":%s,"seq":%d,%s"payload":%s' % (
-                SCHEMA_VERSION,
-                event_id.encode(),
-                kind,
-                moment.encode(),
-                b"null" if session is None else _word(session),
-                writer.name_json,
-                seq,
-                b'"dropped_before":%d,' % told if told else b"",
-                payload_json(payload),
-            )
-            line = sealed_line(body)
-            if len(line) > MAX_LINE_BYTES:
-                line = _placeholder_line(_decode(body + b"}"), len(line))
-            writer.appender.write(line, nanoseconds)
+            return writer.append(seq, told, type, payload, session, at)
         except Exception as error:  # noqa: BLE001 - telemetry must never break the program that it watches
             if not writer.appender.own[0]:
                 self._begin_again(writer)
@@ -152,7 +98,6 @@ class EventLog(TypedEvents):
         except BaseException as error:  # the host's own: Ctrl-C, an exit from a signal handler
             self._refuse(writer, error, told)
             raise
-        return event_id
 
     def record(self, event: Event | Recorded) -> str | None:
         """Write an event that already has its id and time: how derived events reach a journal."""
@@ -160,13 +105,9 @@ class EventLog(TypedEvents):
         seq = next(writer.numbers)
         told = 0
         try:
-            kept = event if isinstance(event, Recorded) else recorded(event)
-            extra = kept.event.extra
             if writer.untold:
                 told = self._take_untold(writer)
-                extra = {**extra, "dropped_before": told}
-            line = encode(replace(kept.event, writer=writer.name, seq=seq, extra=extra), kept.payload)
-            writer.appender.write(line, system.time_ns())
+            return writer.record(seq, told, event)
         except Exception as error:  # noqa: BLE001 - as in `append`
             if not writer.appender.own[0]:
                 self._begin_again(writer)
@@ -176,7 +117,6 @@ class EventLog(TypedEvents):
         except BaseException as error:
             self._refuse(writer, error, told)
             raise
-        return kept.event.id
 
     def sync(self) -> bool:
         """Wait until everything that this object has written is on the disk; False if it may not be.
@@ -185,7 +125,7 @@ class EventLog(TypedEvents):
         """
         writer = self._own_writer()
         try:
-            writer.appender.sync(system.time_ns())
+            writer.sync()
         except Exception as error:  # noqa: BLE001 - as in `append`
             if not writer.appender.own[0]:
                 return self.sync()
@@ -206,14 +146,14 @@ class EventLog(TypedEvents):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _own_writer(self) -> _Writer:
+    def _own_writer(self) -> LogWriter:
         """The writer of this process, which may be a fork that nobody has told us of."""
         writer = self._writer
         if not writer.appender.own[0]:
             self._begin_again(writer)
         return self._writer
 
-    def _begin_again(self, writer: _Writer) -> None:
+    def _begin_again(self, writer: LogWriter) -> None:
         """In a fork: leave what its parent's writer held, unless a hook or another thread already has.
 
         A signal handler may fork in the middle of an append, so that parent and child both come back into it. The
@@ -223,14 +163,15 @@ class EventLog(TypedEvents):
             writer.appender.abandon()
             self._begin()
 
-    def _take_untold(self, writer: _Writer) -> int:
+    def _take_untold(self, writer: LogWriter) -> int:
         if not writer.appender.own[0]:
-            raise Forked  # a thread that is not here may hold the lock
+            raise RuntimeError("this is a fork")  # `append` sees it, too: a thread that is not here may hold the lock
         with self._losses:
-            told, writer.untold = writer.untold, 0
+            told: int = writer.untold
+            writer.untold = 0
         return told
 
-    def _refuse(self, writer: _Writer, error: BaseException, told: int) -> None:
+    def _refuse(self, writer: LogWriter, error: BaseException, told: int) -> None:
         if not writer.appender.own[0]:
             writer, told = self._own_writer(), 0
             next(writer.numbers)  # a loss leaves a gap
@@ -239,34 +180,22 @@ class EventLog(TypedEvents):
             writer.untold += 1 + told
         self._warn(f"cannot write to the event log: {error}")
 
-    def _warn(self, what: str) -> None:
-        if not self._warned:
-            self._warned = True
+
+class _Complaint:
+    """Tells on stderr, once, what is wrong with a log. It does not hold the log, which its owner may let go of."""
+
+    __slots__ = ("_folder", "_told")
+
+    def __init__(self, folder: str) -> None:
+        self._folder, self._told = folder, False
+
+    def __call__(self, what: str) -> None:
+        if not self._told:
+            self._told = True
+            from analyzer.redaction import redact
+
             with contextlib.suppress(Exception):  # a closed stderr is no reason to fail either
-                print(f"analyzer: {self.folder}: {redact(what)}", file=sys.stderr)  # noqa: T201
-
-
-def _placeholder_line(record: dict[str, Any], length: int) -> bytes:
-    record.update(placeholder(record["type"], record["payload"], length))
-    return sealed_line(msgspec.json.encode(record)[:-1])
-
-
-@lru_cache(maxsize=256)
-def _short_word(text: str) -> bytes:
-    return msgspec.json.encode(sanitize(text))
-
-
-def _word(value: object) -> bytes:
-    """A text of the envelope as JSON; the same few come again and again."""
-    if value.__class__ is str and len(value) <= 128:
-        return _short_word(value)
-    clean = sanitize(value)
-    return msgspec.json.encode(clean if isinstance(clean, str) else str(clean))
-
-
-def _host() -> str:
-    name = os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "")
-    return name.replace(":", "-") or "localhost"
+                print(f"analyzer: {self._folder}: {redact(what)}", file=sys.stderr)  # noqa: T201
 
 
 _logs: weakref.WeakSet[EventLog] = weakref.WeakSet()

@@ -6,7 +6,6 @@ A text that names a moment gives that moment; a text without a single digit ("â€
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
 
 EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - naive UTC is the store's own form
 LAST = datetime(2200, 1, 1)  # noqa: DTZ001 - as above
@@ -85,16 +84,10 @@ def now() -> datetime:
     return _to_millisecond(datetime.now(UTC).replace(tzinfo=None))
 
 
-def format_nanoseconds(nanoseconds: int) -> str:
-    """Format nanoseconds since 1970. The text of the second is kept, as most calls share it with the one before.
+def format_milliseconds(milliseconds: int) -> str:
+    """Format milliseconds since 1970.
 
     Raises:
         OverflowError: after the year 9999.
     """
-    seconds, rest = divmod(nanoseconds, 1_000_000_000)
-    return f"{_second_text(seconds)}.{rest // 1_000_000:03d}Z"
-
-
-@lru_cache(maxsize=4)
-def _second_text(seconds: int) -> str:
-    return (EPOCH + timedelta(seconds=seconds)).isoformat()
+    return format_time(EPOCH + timedelta(milliseconds=milliseconds))

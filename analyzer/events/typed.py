@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from datetime import datetime
-from typing import TYPE_CHECKING, Any
 
-from analyzer.events.model import present
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Unpack
+    from collections.abc import Mapping
+    from datetime import datetime
+    from typing import Any, Unpack
 
     from analyzer.classifier import Classification
     from analyzer.events import payloads
@@ -118,6 +116,8 @@ def error_payload(
     classification: Classification, **known: Unpack[payloads.ErrorClassified]
 ) -> payloads.ErrorClassified:
     """The payload of `error.classified`: the classification, its facts, and what the caller knows; nulls left out."""
+    from analyzer.events.model import present  # who only imports this module needs none of it
+
     verdict = {
         **classification.to_dict(),
         "remediation": classification.remediation,

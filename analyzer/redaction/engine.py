@@ -6,6 +6,7 @@ still group.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -66,6 +67,12 @@ class _Prefilter:
     __slots__ = ("_left", "match")
 
     def __init__(self) -> None:
+        self.begin()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self.begin)  # as in `forking`
+
+    def begin(self) -> None:
+        """Forget the automaton."""
         self._left = _FEW
         self.match: Callable[[bytes], object] = self._match_few
 
@@ -83,13 +90,13 @@ class _Prefilter:
         )
 
 
-_prefilter = kept_until_fork(_Prefilter)
-
-
 @kept_until_fork
 def _traces() -> tuple[str, ...]:
     """All patterns of the prefilter."""
     return (*(rule.trace.replace(r"\<", _WORD_START) for rule in _rules()), _ESCAPED)
+
+
+_prefilter = _Prefilter()
 
 
 def prefilter_with(*patterns: str) -> Callable[[bytes], list[int] | None]:
@@ -108,7 +115,7 @@ def may_hold_secret(data: bytes) -> bool:
     False is a promise: `redact` leaves every text in them as it is, and `redact_value` every value. True is a guess.
     One pass of an automaton, some hundreds of MB a second.
     """
-    return bool(_prefilter().match(data))
+    return bool(_prefilter.match(data))
 
 
 def redact(text: str) -> str:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from analyzer.events import Event, EventLog, encode, log
+from analyzer.events import Event, EventLog, encode
+from analyzer.events.appending import system
 from analyzer.events.rows import RowDecoder
 from analyzer.events.times import EPOCH
 
@@ -59,7 +60,7 @@ def test_a_clock_that_jumps_costs_no_event_and_no_order(tmp_path: Path, monkeypa
     """An hour back, a year on, 1970: every event is in some file of the folder, and `seq` keeps their order."""
     now = 20_758 * DAY + 5
     clock = iter([now, now - 3_600 * 10**9, now + 365 * DAY, 0, now, now - DAY, now])
-    monkeypatch.setattr(log.system, "time_ns", lambda: next(clock))
+    monkeypatch.setattr(system, "time_ns", lambda: next(clock))
     with EventLog(tmp_path) as writer:
         given = [writer.append("a.b", {"n": n}) for n in range(6)]
     found = [
@@ -77,7 +78,7 @@ def test_a_clock_out_of_all_years_costs_the_time_and_not_the_event(
 ) -> None:
     """What is appended is read, its time as if the line named none; that the clock is wrong is told once."""
     now = int((datetime(year, 6, 1) - EPOCH).total_seconds()) * 10**9
-    monkeypatch.setattr(log.system, "time_ns", lambda: now)
+    monkeypatch.setattr(system, "time_ns", lambda: now)
     with EventLog(tmp_path) as writer:
         given = [writer.append("a.b"), writer.append("a.b"), writer.append("a.b", at=MOMENT)]
     (path,) = tmp_path.iterdir()

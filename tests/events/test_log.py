@@ -315,13 +315,24 @@ def test_an_unknown_durability_is_an_error_of_the_program(tmp_path: Path) -> Non
 
 
 def test_importing_the_log_loads_little(tmp_path: Path) -> None:
-    """Beside the standard library the serializer (with its `typing_extensions`) and RE2; not even the classifier."""
+    """The name alone loads nothing of others and few modules of Python's own; an open log the serializer (with its
+    `typing_extensions`) and RE2, not even the classifier, and an append no module at all.
+    """
     script = (
         "import sys; before = set(sys.modules); import analyzer; analyzer.EventLog\n"
-        "names = {name.split('.')[0] for name in set(sys.modules) - before}\n"
-        "print(sorted(names - sys.stdlib_module_names), 'analyzer.classifier' in sys.modules)"
+        "def loaded():\n"
+        "    names = set(sys.modules) - before\n"
+        "    return sorted({name.split('.')[0] for name in names} - sys.stdlib_module_names), sorted(names)\n"
+        "named = loaded(); log = analyzer.EventLog(sys.argv[1]); opened = loaded()\n"
+        "appended = log.append('a.b', {'c': 1}) is not None\n"
+        "print([named, opened, appended, loaded()])"
     )
-    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
-    names, classifier = done.stdout.rsplit(" ", 1)
-    assert set(ast.literal_eval(names)) <= {"analyzer", "msgspec", "re2", "typing_extensions"}
-    assert classifier == "False\n"
+    command = [sys.executable, "-c", script, str(tmp_path / "log")]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    (named, all_named), (opened, all_opened), appended, (_, after) = ast.literal_eval(done.stdout)
+    assert named == ["analyzer"]
+    assert {"re", "dataclasses", "typing", "json"}.isdisjoint(all_named)
+    assert set(opened) <= {"analyzer", "msgspec", "re2", "typing_extensions"}
+    assert "analyzer.classifier" not in after
+    assert appended
+    assert after == all_opened

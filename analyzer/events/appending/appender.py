@@ -15,14 +15,12 @@ from collections.abc import Callable
 from datetime import date, timedelta
 from typing import Literal, TypeVar
 
-from analyzer.events.appending import places, system
+from analyzer.events.appending import DEFAULT_MAX_BYTES, places, system
 from analyzer.events.appending.part import LogPart
 
 Durability = Literal["process", "batch", "event"]
 _T = TypeVar("_T")
 
-DEFAULT_MAX_BYTES = 128 * 1024 * 1024
-"""Size at which a new part is begun. A reader can finish a part that no one writes to any more."""
 MAX_LINE_BYTES = 1024 * 1024
 BATCH_SECONDS = 1.0
 BATCH_BYTES = 4 * 1024 * 1024
@@ -66,7 +64,10 @@ class Appender:
             OSError: it is not on the log as durably as was asked for; all of it or a torn beginning may be.
             Forked: this process is a fork, and the line would be its parent's. It is not on the log.
         """
-        part = self._attempt(self._write_once, line, nanoseconds)
+        try:
+            part = self._write_once(line, nanoseconds, NEWEST)
+        except OSError as failure:
+            part = self._attempt(self._write_once, line, nanoseconds, failure)
         if self.durability == "batch":
             self._sync_when_due(part, line, nanoseconds)
 
@@ -76,7 +77,10 @@ class Appender:
         Raises:
             OSError: it may not be there. It is tried again at the next call.
         """
-        self._attempt(self._sync_once, b"", nanoseconds)
+        try:
+            self._sync_once(b"", nanoseconds, NEWEST)
+        except OSError as failure:
+            self._attempt(self._sync_once, b"", nanoseconds, failure)
         self._synced_at, self._unsynced_bytes = system.monotonic(), 0
 
     def close(self) -> None:
@@ -97,14 +101,14 @@ class Appender:
         if self._part is not None:
             self._part.close()
 
-    def _attempt(self, act: Callable[[bytes, int, int], _T], line: bytes, nanoseconds: int) -> _T:
-        """Call `act` with the current part, and once more with another part where the failure allows that."""
-        number, left = NEWEST, _ATTEMPTS
+    def _attempt(self, act: Callable[[bytes, int, int], _T], line: bytes, nanoseconds: int, failure: OSError) -> _T:
+        """Call `act`, which has failed with the current part, once more, with another part where that is needed."""
+        number, left = self._move_on(failure), _ATTEMPTS - 1
         while True:
             try:
                 return act(line, nanoseconds, number)
-            except OSError as failure:
-                number, left = self._move_on(failure), left - 1
+            except OSError as error:
+                number, left = self._move_on(error), left - 1
                 if not left:
                     raise
 
@@ -132,7 +136,6 @@ class Appender:
         """Write the line to a part that has room for it."""
         day = nanoseconds // _DAY
         part = self._part
-        size = -1
         if part is not None and part.day == day and not part.failed:
             number = part.number
             try:
@@ -142,9 +145,12 @@ class Appender:
             else:
                 if found.st_ino == part.inode and found.st_dev == part.device:
                     size = found.st_size
+                    if not size or size + len(line) <= self.max_bytes:  # nearly always
+                        part.append(line, size)
+                        return part
+                    number += 1
             # Else someone has renamed, replaced or deleted the file: what is written to it now may never be read.
-        if part is None or size < 0:
-            part, size = self._open(day, number)
+        part, size = self._open(day, number)
         while size and size + len(line) > self.max_bytes:
             part, size = self._open(day, part.number + 1)
         part.append(line, size)

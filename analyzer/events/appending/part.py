@@ -82,12 +82,13 @@ class LogPart:
         if not self._own[0]:
             raise Forked
         written = system.write(self.descriptor, line)
+        size += written
         if written != len(line):
-            self._torn_at = size + written
+            self._torn_at = size
             raise OSError(errno.ENOSPC, f"only {written} of {len(line)} bytes were written", self.path)
         found = system.fstat(self.descriptor)
-        if found.st_size == size + written:
-            self._whole_at = found.st_size
+        if found.st_size == size:
+            self._whole_at = size
         if not found.st_nlink:
             raise FileNotFoundError(errno.ENOENT, "the file was deleted while it was written", self.path)
 

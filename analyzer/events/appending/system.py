@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import mmap
 import os
 import sys
 import time
 from os import close, fstat, listdir, mkdir, open, stat, urandom, write  # noqa: A004 - under their own names
-from pathlib import Path
 from typing import Protocol
 
 try:
@@ -149,6 +149,7 @@ def release(descriptor: int) -> None:
 def mounts() -> str:
     """Linux's table of mounts; empty on other systems."""
     try:
-        return Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape")
+        with builtins.open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as table:
+            return table.read()
     except OSError:
         return ""

@@ -1,0 +1,162 @@
+"""One process as a writer of a log: its name, its count, and the line that it makes of an event.
+
+It is loaded when a log is opened, with the codec and the search for secrets. No line is longer than `MAX_LINE_BYTES`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from functools import lru_cache
+from itertools import count
+from typing import Any
+
+import msgspec
+
+from analyzer.events.appending import system
+from analyzer.events.appending.appender import MAX_LINE_BYTES, Appender, Durability
+from analyzer.events.codec import encode, sealed_line
+from analyzer.events.ids import LOW_BITS, id_head
+from analyzer.events.model import SCHEMA_VERSION, Event
+from analyzer.events.recorded import Recorded, placeholder, readable_moment, recorded
+from analyzer.events.sanitize import payload_json, sanitize
+from analyzer.events.times import EPOCH, LAST, format_milliseconds, format_time
+
+_class_of = type
+_decode = msgspec.json.Decoder().decode
+_MILLISECONDS = int((LAST - EPOCH).total_seconds() * 1_000)
+_BEGINNING = b'{"v":%d,"id":"' % SCHEMA_VERSION
+_BODY = b'%s%s%s%d,%s"payload":%s'
+
+
+class LogWriter:
+    """The state of one process as a writer of a log."""
+
+    __slots__ = ("_high", "_low", "_name_json", "_shared", "_stamp", "_warn", "appender", "name", "numbers", "untold")
+
+    def __init__(self, folder: str, *, max_bytes: int, durability: Durability, warn: Callable[[str], None]) -> None:
+        """`warn` is told what the host's user should know."""
+        self.appender = Appender(folder, max_bytes=max_bytes, durability=durability)
+        self.name = f"{_host()}:{os.getpid()}:{system.urandom(4).hex()}"
+        self._name_json = msgspec.json.encode(self.name)
+        # Counting is one step of the interpreter: threads and signal handlers never get a number twice.
+        self.numbers = count()
+        # Ids count on from a random number, which is so far from those of other writers that none ever meets them.
+        self._high = int.from_bytes(system.urandom(4), "big")
+        self._low = int.from_bytes(system.urandom(LOW_BITS // 8), "big") >> 1
+        self._stamp = (-1, "", b"")
+        """A millisecond, and what ids and lines of that millisecond share."""
+        self._shared: tuple[object, object, bytes, bytes] = (None, None, b"", b"")
+        """Type, session and moment of the last event, and the part of its line that they make."""
+        self._warn = warn
+        self.untold = 0
+        """Events lost since the last one that was written."""
+
+    def append(
+        self,
+        seq: int,
+        told: int,
+        kind: object,
+        payload: Mapping[str, Any] | None,
+        session: object,
+        at: datetime | None,
+    ) -> str:
+        """Write one event; its id. `told` events were lost before it, which its line says.
+
+        Raises:
+            ValueError, TypeError: it is no event.
+            OSError, Forked: it is not written, see `Appender.write`.
+        """
+        nanoseconds = system.time_ns()
+        milliseconds = nanoseconds // 1_000_000
+        stamp = self._stamp
+        if stamp[0] != milliseconds:
+            stamp = self._stamp = self._stamped(milliseconds)
+        _, head, moment = stamp
+        if at is not None:
+            moment = b'"%s"' % format_time(readable_moment(at)).encode()
+        event_id = f"{head}{self._low + seq:012x}"
+        shared = self._shared
+        if shared[0] is not kind or shared[1] is not session or shared[2] is not moment:
+            shared = self._shared = self._sharing(kind, session, moment)
+        if payload is None:
+            payload = {}
+        elif _class_of(payload) is not dict and not isinstance(payload, Mapping):
+            raise TypeError(f"a payload is a mapping, not a {_class_of(payload).__name__}")
+        body = _BODY % (
+            _BEGINNING,
+            event_id.encode(),
+            shared[3],
+            seq,
+            b'"dropped_before":%d,' % told if told else b"",
+            payload_json(payload),
+        )
+        line = sealed_line(body)
+        if len(line) > MAX_LINE_BYTES:
+            line = _placeholder_line(_decode(body + b"}"), len(line))
+        self.appender.write(line, nanoseconds)
+        return event_id
+
+    def record(self, seq: int, told: int, event: Event | Recorded) -> str:
+        """Write an event that has its id and time; its id. `told` as in `append`.
+
+        Raises:
+            TypeError, ValueError, RecursionError, OSError, Forked: it is not written.
+        """
+        kept = event if isinstance(event, Recorded) else recorded(event)
+        extra = {**kept.event.extra, "dropped_before": told} if told else kept.event.extra
+        line = encode(replace(kept.event, writer=self.name, seq=seq, extra=extra), kept.payload)
+        self.appender.write(line, system.time_ns())
+        return kept.event.id
+
+    def sync(self) -> None:
+        """Wait until everything that was written is on the disk.
+
+        Raises:
+            OSError, Forked: it may not be.
+        """
+        self.appender.sync(system.time_ns())
+
+    def _sharing(self, kind: object, session: object, moment: bytes) -> tuple[object, object, bytes, bytes]:
+        word = _word(kind)
+        if word == b'""':
+            raise ValueError("an event has a type")
+        who = b"null" if session is None else _word(session)
+        part = b'","type":%s,"timestamp":%s,"sessionId":%s,"writer":%s,"seq":' % (word, moment, who, self._name_json)
+        # What is no plain text may be another one when it is asked again.
+        told = kind if kind.__class__ is str and (session is None or session.__class__ is str) else part
+        return told, session, moment, part
+
+    def _stamped(self, milliseconds: int) -> tuple[int, str, bytes]:
+        moment = "null"
+        if 0 <= milliseconds < _MILLISECONDS:
+            moment = f'"{format_milliseconds(milliseconds)}"'
+        else:
+            # No reader would take such a moment, and the event is worth more than its time.
+            self._warn("the clock is out of the years 1970 to 2199: events are logged without a time")
+        return milliseconds, id_head(milliseconds, self._high), moment.encode()
+
+
+def _placeholder_line(record: dict[str, Any], length: int) -> bytes:
+    record.update(placeholder(record["type"], record["payload"], length))
+    return sealed_line(msgspec.json.encode(record)[:-1])
+
+
+@lru_cache(maxsize=256)
+def _short_word(text: str) -> bytes:
+    return msgspec.json.encode(sanitize(text))
+
+
+def _word(value: object) -> bytes:
+    """A text of the envelope as JSON; the same few come again and again."""
+    if value.__class__ is str and len(value) <= 128:
+        return _short_word(value)
+    clean = sanitize(value)
+    return msgspec.json.encode(clean if isinstance(clean, str) else str(clean))
+
+
+def _host() -> str:
+    name = os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "")
+    return name.replace(":", "-") or "localhost"
