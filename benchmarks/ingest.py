@@ -1,6 +1,8 @@
-"""A million of our own events into a store, beside DuckDB's unchecked reader: `python -m benchmarks.ingest`.
+"""A million events into a store, beside DuckDB's unchecked reader on the same file: `python -m benchmarks.ingest`.
 
-Each run is a process of its own; runs take turns, and medians are compared. Then a second ingest of a thousand files.
+The log is written three times: as our appender does, as any program does that has ids (`json.dumps`, no checksum, no
+writer), and without ids. Each run is a process of its own; runs take turns, and medians are compared. Then lines that
+all need repair, by processor time, and a second ingest of a thousand files.
 """
 
 from __future__ import annotations
@@ -15,44 +17,71 @@ import time
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from analyzer.classifier import Facts, classify_facts
 from analyzer.events import Event, encode, error_payload
 from benchmarks.workload import TEMPLATES, stored
 
-ROWS = ("analyzer ingest", "DuckDB read_json")
+OURS, RIVAL = "analyzer ingest", "DuckDB read_json"
+LOGS = {"crc": "with crc", "plain": "without crc", "nameless": "without crc and id"}
+HOSTILE_LINES = 200_000
+
+
+class Row(NamedTuple):
+    """One reader on one log: medians over the runs, of megabytes the most."""
+
+    log: str
+    reader: str
+    seconds: float
+    slowest: float
+    cpu_seconds: float
+    megabytes: float
+    ratio: float
+    """Seconds of DuckDB by the reader's."""
 
 
 def main(events: int = 1_000_000, runs: int = 5) -> None:
-    """Write the log, read it in turns, print the table."""
+    """Write the logs, read them in turns, print the table."""
     with tempfile.TemporaryDirectory() as folder:
-        log = Path(folder) / "events.jsonl"
-        size = write_log(log, events)
-        print(f"{events:,} events, {size / 1e6:.0f} MB, {size / events:.0f} bytes a line; medians of {runs} runs\n")
-        taken: dict[str, list[tuple[float, float, float]]] = {name: [] for name in ROWS}
-        for _ in range(runs):
-            for name in ROWS:
-                taken[name].append(in_process(name, str(log), folder))
-        print(f"{'':18} {'seconds':>8} {'slowest':>8} {'CPU s':>7} {'events/s':>10} {'peak MB':>8} {'ratio':>6}")
-        base = statistics.median(seconds for seconds, _, _ in taken[ROWS[1]])
-        for name, found in taken.items():
-            seconds = [run[0] for run in found]
-            middle = statistics.median(seconds)
+        print(f"{events:,} events; medians of {runs} runs\n")
+        print(
+            f"{'':18} {'':18} {'seconds':>8} {'slowest':>8} {'CPU s':>7} {'events/s':>10} {'peak MB':>8} {'ratio':>6}"
+        )
+        for row in rows(Path(folder), events, runs):
             print(
-                f"{name:18} {middle:8.2f} {max(seconds):8.2f} {statistics.median(run[1] for run in found):7.2f} "
-                f"{events / middle:10,.0f} {max(run[2] for run in found):8.0f} {base / middle:6.2f}"
+                f"{row.log:18} {row.reader:18} {row.seconds:8.2f} {row.slowest:8.2f} {row.cpu_seconds:7.2f} "
+                f"{events / row.seconds:10,.0f} {row.megabytes:8.0f} {row.ratio:6.2f}"
             )
+        print(f"\nlines that all need repair: {hostile(Path(folder), runs):,.0f} a second of processor time")
         files, repeated = repeat(Path(folder), runs)
-        print(f"\n{files:,} files, nothing new: {repeated:.2f} s for the whole command")
+        print(f"{files:,} files, nothing new: {repeated:.2f} s for the whole command")
+
+
+def rows(folder: Path, events: int, runs: int) -> Iterator[Row]:
+    """The rows of the table, as they become known."""
+    write_log(folder / "crc.jsonl", events)
+    write_plain(folder)
+    for log, title in LOGS.items():
+        taken: dict[str, list[tuple[float, float, float]]] = {OURS: [], RIVAL: []}
+        for _ in range(runs):
+            for name, found in taken.items():
+                found.append(in_process(name, str(folder / f"{log}.jsonl"), str(folder)))
+        base = statistics.median(seconds for seconds, _, _ in taken[RIVAL])
+        for name, found in taken.items():
+            middle = statistics.median(run[0] for run in found)
+            cpu = statistics.median(run[1] for run in found)
+            yield Row(
+                title, name, middle, max(run[0] for run in found), cpu, max(run[2] for run in found), base / middle
+            )
 
 
 def write_log(path: Path, count: int) -> int:
     """A realistic mix: three in five are errors, with facts of which some six in ten are distinct."""
-    payloads = []
-    for number in range(len(TEMPLATES)):
-        payload = dict(error_payload(classify_facts(Facts.from_dict(json.loads(stored(number)))), attempt=1))
-        payload.pop("facts")
-        payloads.append(payload)
+    payloads = [
+        dict(error_payload(classify_facts(Facts.from_dict(json.loads(stored(number)))), attempt=1))
+        for number in range(len(TEMPLATES))
+    ]
     with path.open("wb") as handle:
         moment = datetime(2026, 11, 1)  # noqa: DTZ001 - naive UTC, as everywhere
         for number in range(count):
@@ -77,15 +106,51 @@ def write_log(path: Path, count: int) -> int:
     return path.stat().st_size
 
 
-def event(number: int, payloads: list[dict[str, object]]) -> tuple[str, dict[str, object]]:
-    """Type and payload of one event."""
+def write_plain(folder: Path) -> None:
+    """The same events as any program writes them: with ids; and without, but for the line that says whose log it is."""
+    with (
+        (folder / "crc.jsonl").open("rb") as lines,
+        (folder / "plain.jsonl").open("w") as plain,
+        (folder / "nameless.jsonl").open("w") as nameless,
+    ):
+        for number, line in enumerate(lines):
+            record = json.loads(line)
+            kept: dict[str, Any] = {
+                key: record[key] for key in ("timestamp", "type", "id", "sessionId", "v", "payload")
+            }
+            plain.write(json.dumps(kept) + "\n")
+            if number:
+                del kept["id"]
+            nameless.write(json.dumps(kept) + "\n")
+
+
+def write_hostile(path: Path, count: int) -> None:
+    """Lines with a secret, a control character and a number beyond 64 bits in each."""
+    with path.open("w") as handle:
+        for number in range(count):
+            kind, payload = event(number, [{"reason": "unknown", "retryable": False, "rule": "fallback"}])
+            payload |= {"detail": f"\x07 POST /v1 api_key=Ab3dEf6hIj{number:08}x refused", "serial": 10**24 + number}
+            handle.write(json.dumps({"v": 1, "id": f"h-{number}", "type": kind, "sessionId": "s", "payload": payload}))
+            handle.write("\n")
+
+
+def hostile(folder: Path, runs: int, lines: int = HOSTILE_LINES) -> float:
+    """Lines that need repair, a second of processor time of the whole ingest."""
+    write_hostile(folder / "hostile.jsonl", lines)
+    return lines / statistics.median(
+        in_process(OURS, str(folder / "hostile.jsonl"), str(folder))[1] for _ in range(runs)
+    )
+
+
+def event(number: int, payloads: list[dict[str, Any]]) -> tuple[str, dict[str, Any]]:
+    """Type and payload of one event, its keys in the order of the typed methods."""
     caller, operation = f"caller-{number % 50}", f"op-{number // 3:08x}"
     chain = {"operation": operation, "caller": caller, "reason": "network_transient"}
     place = number % 20
     if place < 12:
         which = number % 600_000
-        payload = {**payloads[which % len(payloads)], "caller": caller, "operation": operation}
-        return "error.classified", {**payload, "facts": json.loads(stored(which))}
+        verdict, facts = payloads[which % len(payloads)], json.loads(stored(which))
+        return "error.classified", {**verdict, "facts": facts, "caller": caller, "operation": operation}
     if place < 16:
         return "retry.scheduled", {**chain, "attempt": 1, "delay_seconds": 1.5}
     if place < 18:
@@ -113,7 +178,7 @@ def one(name: str, log: str, store: str) -> None:
     from analyzer.store import open_store
 
     began = time.perf_counter()
-    if name == ROWS[0]:
+    if name == OURS:
         with open_store(store, writable=True) as opened:
             total = opened.ingest([log]).total
         if total.quarantined or total.events != total.lines:
@@ -136,7 +201,7 @@ def repeat(folder: Path, runs: int) -> tuple[int, float]:
     """How many files, and the median of whole commands that find nothing new in them."""
     logs = folder / "logs"
     logs.mkdir()
-    lines = (folder / "events.jsonl").open("rb")
+    lines = (folder / "crc.jsonl").open("rb")
     files = 1_000
     for number in range(files):
         (logs / f"events-{number:04}.jsonl").write_bytes(b"".join(next(lines) for _ in range(20)))
@@ -159,7 +224,7 @@ def arguments() -> Iterator[int]:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] and sys.argv[1] in ROWS:
+    if sys.argv[1:2] and sys.argv[1] in (OURS, RIVAL):
         one(*sys.argv[1:])
     else:
         main(*arguments())

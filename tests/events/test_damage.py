@@ -24,7 +24,7 @@ WHOLE = b"".join(LINES)
 
 def ids(data: bytes) -> list[str]:
     """What is read of a block."""
-    return [envelope.id for envelope in RowDecoder(MOMENT).decode(data).rows.envelopes]
+    return RowDecoder(MOMENT).decode(data).rows.ids
 
 
 def whole_before(cut: int) -> list[str]:
@@ -64,9 +64,10 @@ def test_a_clock_that_jumps_costs_no_event_and_no_order(tmp_path: Path, monkeypa
     with EventLog(tmp_path) as writer:
         given = [writer.append("a.b", {"n": n}) for n in range(6)]
     found = [
-        (envelope.seq, envelope.id)
+        named
         for path in tmp_path.iterdir()
-        for envelope in RowDecoder(MOMENT).decode(path.read_bytes()).rows.envelopes
+        for rows in [RowDecoder(MOMENT).decode(path.read_bytes()).rows]
+        for named in zip(rows.seqs, rows.ids, strict=True)
     ]
     assert [event_id for _, event_id in sorted(found)] == given
     assert len(list(tmp_path.iterdir())) == 4
@@ -84,7 +85,7 @@ def test_a_clock_out_of_all_years_costs_the_time_and_not_the_event(
     (path,) = tmp_path.iterdir()
     decoded = RowDecoder(MOMENT).decode(path.read_bytes())
     assert decoded.rejects == []
-    assert [envelope.id for envelope in decoded.rows.envelopes] == given
-    assert [envelope.time_source for envelope in decoded.rows.envelopes] == ["file", "file", "event"]
+    assert decoded.rows.ids == given
+    assert decoded.rows.time_sources == ["file", "file", "event"]
     assert capsys.readouterr().err.count("without a time") == 1
     assert writer.dropped == 0

@@ -47,27 +47,25 @@ def envelope(payload: str = '{"a":1}', **changed: str | None) -> str:
 def told(decoded: Decoded) -> dict[str, Any]:
     """Everything that a store makes of a block."""
     rows = decoded.rows
-    found = [
-        (
-            one.v,
-            one.id,
-            one.type,
-            one.timestamp,
-            one.sessionId,
-            one.writer,
-            one.seq,
-            one.dropped_before,
-            one.time_source,
-        )
-        for one in rows.envelopes
-    ]
+    found = zip(
+        rows.versions,
+        rows.ids,
+        rows.types,
+        rows.moments,
+        rows.sessions,
+        rows.writers,
+        rows.seqs,
+        rows.dropped,
+        rows.time_sources,
+        strict=True,
+    )
     hosts = [
         rows.hosts.get(
-            place, None if one.origin or not one.writer or ":" not in one.writer else one.writer.split(":")[0]
+            place, None if place in rows.origins or not writer or ":" not in writer else writer.split(":")[0]
         )
-        for place, one in enumerate(rows.envelopes)
+        for place, writer in enumerate(rows.writers)
     ]
-    origins = [(one.origin.format, one.origin.path, one.origin.line) if one.origin else None for one in rows.envelopes]
+    origins = [rows.origins.get(place) for place in range(len(rows.ids))]
     return {
         "rows": list(zip(found, hosts, origins, rows.payloads, rows.facts, strict=True)),
         "places": list(zip(rows.lines, rows.offsets, rows.lengths, strict=True)),
@@ -201,6 +199,185 @@ def test_both_roads_say_the_same_of_any_payload(payloads: list[Any], spaced: boo
     assert fast == slow
 
 
+OTHER_PROGRAMS = [
+    b'{"type":"a.b"}\n',
+    b'{"type":"a.b","payload":{"x":1}}\r\n',
+    b'  {"type":"a.b","payload":{"x":1}}  \n',
+    b'{"payload":{"x" : 1.50, "y":"\\u00e9\\/"}, "type" : "a.b"}\n',
+    b'{"type":"a.b","payload":{"x":1,"x" :1}}\n',
+    b'{"type":"a.b","payload":{"x" :1,"x":1}}\n',
+    b'{"type":"a.b","payload":{"x":{"y":1,"y":2}}}\n',
+    b'{"type":"a.b","payload":{"x":[{"y":1},{"y":2}]}}\n',
+    b'{"type":"a.b","payload":{"x":"a\\":b","y":":c"}}\n',
+    b'{"type":":a","payload":{"x":1},"id":"\\":"}\n',
+    b'{"type":"a.b","payload":{"x":1},"payload":{"x":1}}\n',
+    b'{"type":"a.b","payload":null}\n',
+    b'{"type":"a.b","payload":[]}\n',
+    b'{"type":"a.b","payload":{"facts":{"a":1},"z":{"facts":{"b":1}}}}\n',
+    b'{"type":"a.b","payload":{"facts":[],"z":1}}\n',
+    b'{"type":"a.b","payload":{"facts":{},"z":1}}\n',
+    b'{"type":"a.b","payload":{"facts":"x"}}\n',
+    b'{"type":"a.b","extra":{"y":1,"y":2}}\n',
+    b'{"type":"a.b","extra":{"y":1,"z":[{"y":2}]},"level":"info"}\n',
+    b'{"type":"a.b","extra":"\xff"}\n',
+    b'{"type":"a.b","extra":"\\ud800"}\n',
+    b'{"type":"a.b","extra":1e999}\n',
+    b'{"type":"a.b","payload":{"n" : 1e999}}\n',
+    b'{"type":"a.b","payload":{"n":12345678901234567890123}}\n',
+    b'{"type":"a.b","payload":{"n":[-9223372036854775809,18446744073709551616]}}\n',
+    b'{"type":"a.b","payload":{"n":[-0,-0.0,1e-05,1E+16,0.30000000000000004]}}\n',
+    b'{"type":"a.b","payload":{"n":NaN}}\n',
+    b'{"type":"a.b","payload":{"password":"hunter2x"}}\n',
+    b'{"type":"a.b","payload":{"\\u0070assword":"hunter2x"}}\n',
+    b'{"type":"a.b","payload":{"a":"\0"}}\n',
+    b'{"type":"a.b","payload":{"a":"\\u0000\\u001b"}}\n',
+    b'{"type":"a.b","crc":"00000000"}\n',
+    b'{"crc":null,"type":"a.b"}\n',
+    b'{"type":"a.b","_meta":{"host":"h"},"writer":"w"}\n',
+    b'{"type":"a.b","writer":"h:1:a","seq":3,"v":1}\n',
+    b'{"type":"a.b","writer":7,"seq":true,"v":"1"}\n',
+    b'{"type":"a.b","seq":1.0,"v":1.0}\n',
+    b'{"type":"a.b","seq":null,"v":null,"id":null,"sessionId":null,"writer":null,"timestamp":null}\n',
+    b'{"type":"a.b","v":0}\n',
+    b'{"type":"a.b","v":9}\n',
+    b'{"type":"a.b","id":7}\n',
+    b'{"type":"a.b","id":{"a":1,"a":2}}\n',
+    b'{"type":"a.b","time_source":"file","timestamp":"2026-11-02T08:00:00Z"}\n',
+    b'{"type":"a.b","time_source":{"file":1},"dropped_before":4}\n',
+    b'{"type":"a.b","dropped_before":true}\n',
+    b'{"type":"a.b","origin":{"format":"wave","path":"w"}}\n',
+    b'{"type":"a.b"}{"type":"a.c"}\n{"type":\n"a.b"}\n',
+    b'{"type":"a.b"} {"type":"a.c"}\n\n',
+    b'{"type":"a.b","payload":{"x":' + b'[{"a":1}],' * 20 + b'"y":1}}\n',
+    b'{"type":"a.b","payload":{"x":' + b"[" * 31 + b"]" * 31 + b"}}\n",
+    b'{"type":"a.b","payload":{"x":' + b"[" * 32 + b"]" * 32 + b"}}\n",
+    b'{"type":"a.b","payload":{"x":[' + b"1," * 1_001 + b"1]}}\n",
+    b'{"type":"a.b","payload":{"x":"' + b"x" * 17_000 + b'"}}\n',
+]
+
+
+@pytest.mark.parametrize("journal", [False, True])
+@pytest.mark.parametrize("number", range(len(OTHER_PROGRAMS)))
+def test_both_roads_say_the_same_of_lines_of_other_programs(number: int, journal: bool) -> None:
+    """Alone, many times, and between lines that need nothing."""
+    line, good = OTHER_PROGRAMS[number], b'{"type": "a.b", "id": "%d", "payload": {"n": 1.5, "m": "x"}}\n'
+    for data in (line, line * 5, (good % 1) * 3 + line + (good % 2) * 4 + line, sealed(envelope()) + line):
+        fast = told(RowDecoder(FILE_TIME, journal=journal).decode(data))
+        assert fast == told(RowDecoder(FILE_TIME, fast=False, journal=journal).decode(data))
+
+
+class _Spelled(str):
+    """JSON that is written as it is."""
+
+    __slots__ = ()
+
+
+def spelled(value: Any, comma: str, colon: str, *, ascii_only: bool) -> str:
+    """A value as JSON with these separators; objects are lists of pairs, so that keys may stand twice."""
+    if isinstance(value, _Spelled):
+        return str(value)
+    if isinstance(value, tuple):
+        members = (
+            f"{json.dumps(key, ensure_ascii=ascii_only)}{colon}{spelled(item, comma, colon, ascii_only=ascii_only)}"
+            for key, item in value
+        )
+        return "{" + comma.join(members) + "}"
+    if isinstance(value, list):
+        return "[" + comma.join(spelled(item, comma, colon, ascii_only=ascii_only) for item in value) + "]"
+    return json.dumps(value, ensure_ascii=ascii_only)
+
+
+odd_texts = st.sampled_from(
+    [
+        'x":y',
+        ":",
+        '"',
+        "password: hunter2x",
+        "sk-ant-api03-Ab3dEf6hIjAb3dEf6hIj",
+        "é\u2028",
+        "\x1b[0m",
+        "}\n{",
+        "facts",
+        "",
+    ]
+)
+odd_numbers = st.sampled_from(
+    ["-0", "1.50", "1e5", "1E-7", "1e400", "12345678901234567890", "-1e-400", "01", "NaN", "1."]
+)
+odd_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.floats()
+    | st.text(max_size=8)
+    | odd_texts
+    | odd_numbers.map(_Spelled),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.lists(st.tuples(st.sampled_from(["a", "b", "facts", "token", "name", "value"]), inner), max_size=3).map(
+            tuple
+        )
+    ),
+    max_leaves=8,
+)
+times = (
+    st.datetimes(datetime(1969, 6, 1), datetime(2201, 1, 1)).map(datetime.isoformat)
+    | st.datetimes(datetime(2020, 1, 1), datetime(2030, 1, 1), timezones=st.timezones()).map(datetime.isoformat)
+    | st.datetimes(datetime(1969, 6, 1), datetime(2201, 1, 1)).map(
+        lambda at: at.isoformat(timespec="milliseconds") + "Z"
+    )
+    | st.integers(-1, 2**45)
+    | st.floats(0, 4e9)
+    | st.sampled_from(["…", "2026-11-02", "2026-02-30T00:00:00.000Z", "2026-11-02T24:00:00.000Z", "20261102T080000Z"])
+)
+objects = st.lists(st.tuples(st.sampled_from(["a", "b", "facts", "attempt", "é"]), odd_values), max_size=4).map(tuple)
+envelopes = st.fixed_dictionaries(
+    {"type": st.just("a.b") | odd_values, "payload": objects | objects | odd_values},
+    optional={
+        "id": st.text(max_size=6) | odd_values,
+        "timestamp": times | times | odd_values,
+        "sessionId": st.none() | st.text(max_size=6) | odd_values,
+        "v": st.just(1) | odd_values,
+        "writer": st.just("h:1:a") | odd_values,
+        "seq": st.integers(0, 2**63) | odd_values,
+        "time_source": st.sampled_from(["file", "event"]) | odd_values,
+        "dropped_before": st.integers(0, 9) | odd_values,
+        "origin": st.just((("format", "wave"), ("path", "w"))) | odd_values,
+        "_meta": st.just((("host", "h"),)) | odd_values,
+        "crc": st.just("00000000") | odd_values,
+        "level": odd_values,
+    },
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    lines=st.lists(
+        st.tuples(
+            envelopes.flatmap(lambda keys: st.permutations(list(keys.items()))),
+            st.sampled_from([(",", ":"), (", ", ": "), (" ,", " : "), (",", "\t:")]),
+            st.booleans(),
+            st.sampled_from(["\n", "\n", "\n", "\r\n", " \n", "\n\n", ""]),
+            st.sampled_from(["", "", "", "", " ", "x"]),
+        ),
+        max_size=6,
+    ),
+    flip=st.integers(0, 6_000),
+    journal=st.booleans(),
+)
+def test_both_roads_say_the_same_of_whatever_other_programs_write(lines: list[Any], flip: int, journal: bool) -> None:
+    """Keys in any order, twice, missing or unknown; any spacing, escapes, times, line ends; with a byte changed."""
+    data = b""
+    for keys, (comma, colon), ascii_only, end, before in lines:
+        text = spelled(tuple(keys), comma, colon, ascii_only=ascii_only)
+        data += (before + text + end).encode("utf-8", "surrogatepass")
+    if data and flip % 3 == 0:
+        place = flip % len(data)
+        data = data[:place] + bytes([data[place] ^ 1 << flip % 8]) + data[place + 1 :]
+    fast = told(RowDecoder(FILE_TIME, journal=journal).decode(data))
+    assert fast == told(RowDecoder(FILE_TIME, fast=False, journal=journal).decode(data))
+
+
 @settings(max_examples=150, deadline=None)
 @given(
     payload=st.dictionaries(st.sampled_from(["a", "facts", "token", "é"]), json_values),
@@ -215,8 +392,8 @@ def test_a_recorded_event_is_the_row_that_its_line_gives(payload: Any, session: 
     line = encode(replace(found.event, writer="w:1:aa", seq=4), found.payload)
     rows = Rows()
     rows.add_recorded(found, 1, 0, len(line) - 1)
-    for envelope in (read := RowDecoder(FILE_TIME, journal=True).decode(line)).rows.envelopes:
-        envelope.writer = envelope.seq = None
+    read = RowDecoder(FILE_TIME, journal=True).decode(line)
+    read.rows.writers = read.rows.seqs = [None]
     for place, known in [*rows.hosts.items(), *read.rows.hosts.items()]:
         assert (place, known) == (0, host)
     assert told(Decoded(rows))["rows"][0][0] == told(read)["rows"][0][0]
@@ -234,11 +411,47 @@ def test_our_own_lines_take_the_fast_road(monkeypatch: pytest.MonkeyPatch) -> No
     assert [json.loads(text or "") for text in decoded.rows.facts] == [facts] * 3
 
 
+@pytest.mark.parametrize("payload", ['{"a":{"b":1},"facts":{"m":"{x}","c":{"d":1}},"e":2}', '{"facts":{"m":1},"e":2}'])
+def test_facts_are_cut_out_of_where_they_stand(monkeypatch: pytest.MonkeyPatch, payload: str) -> None:
+    """The typed methods put the caller's own keys behind them."""
+    slow = RowDecoder(FILE_TIME, fast=False).decode(sealed(envelope(payload)))
+    monkeypatch.setattr("analyzer.events.rows.decode", lambda *_: pytest.fail("the slow road"))
+    fast = RowDecoder(FILE_TIME).decode(sealed(envelope(payload)))
+    assert told(fast) == told(slow)
+    assert fast.rows.payloads == [
+        json.dumps({k: v for k, v in json.loads(payload).items() if k != "facts"}, separators=(",", ":"))
+    ]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"type": "a.b", "payload": {"facts": {"message": 'it said: "x": 1'}, "n": 0.1 + 0.2, "é": "é"}},
+        {"timestamp": "2026-11-02T08:00:00.123456+01:00", "type": "a.b", "sessionId": None, "id": "a"},
+        {
+            "timestamp": 1_790_000_000.25,
+            "type": "a.b",
+            "id": 7,
+            "level": "info",
+            "context": {"a": [{"b": 1}, {"b": 2}]},
+        },
+    ],
+)
+@pytest.mark.parametrize("separators", [(", ", ": "), (",", ":"), (", ", " : ")])
+def test_lines_of_other_programs_take_a_fast_road(
+    monkeypatch: pytest.MonkeyPatch, line: dict[str, Any], separators: tuple[str, str]
+) -> None:
+    """What needs no repair is never decoded by itself."""
+    monkeypatch.setattr("analyzer.events.rows.decode", lambda *_: pytest.fail("the slow road"))
+    data = (json.dumps(line, separators=separators) + "\n").encode()
+    assert len(RowDecoder(FILE_TIME).decode(data * 3).rows.ids) == 3
+
+
 def test_two_whole_records_on_one_line_are_both_kept() -> None:
     """Each has its checksum; the line counts as broken."""
     data = sealed(envelope())[:-1] + sealed(envelope(id='"e-2"'))
     decoded = RowDecoder(FILE_TIME).decode(data)
-    assert [one.id for one in decoded.rows.envelopes] == ["e-1", "e-2"]
+    assert decoded.rows.ids == ["e-1", "e-2"]
     assert [reject.why for *_, reject in decoded.rejects] == ["glued"]
 
 
@@ -256,7 +469,7 @@ def test_lines_of_every_version_are_read_for_good(path: Path) -> None:
     decoded = RowDecoder(FILE_TIME).decode(path.read_bytes())
     assert decoded.rejects == []
     assert len(decoded.rows.payloads) == decoded.lines >= 5
-    assert {one.v for one in decoded.rows.envelopes} == {int(path.stem.removeprefix("v"))}
+    assert set(decoded.rows.versions) == {int(path.stem.removeprefix("v"))}
 
 
 def test_older_versions_go_through_the_chain(monkeypatch: pytest.MonkeyPatch) -> None:

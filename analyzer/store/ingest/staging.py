@@ -40,16 +40,12 @@ def staged(rows: Rows) -> pl.DataFrame:
 
     Its places count from the start of the block; `placed` adds the other columns.
     """
-    found = rows.envelopes
-    derived = any([one.origin for one in found])  # noqa: C419 - a list is twice as fast here
-    writers = [one.writer for one in found]
-    seqs: list[int | None] = [one.seq for one in found]
-    dropped: list[int | None] = [one.dropped_before for one in found]
-    if derived:
+    writers, seqs, dropped = rows.writers, rows.seqs, rows.dropped
+    if rows.origins:
         # Writer and number of a derived event belong to the journal that it was read from.
-        for place, one in enumerate(found):
-            if one.origin:
-                writers[place] = seqs[place] = dropped[place] = None
+        writers, seqs, dropped = list(writers), list(seqs), list(dropped)
+        for place in rows.origins:
+            writers[place] = seqs[place] = dropped[place] = None
     known = {writer: _host(writer) for writer in set(writers)}
     hosts = [known[writer] for writer in writers]
     for place, host in rows.hosts.items():
@@ -58,23 +54,24 @@ def staged(rows: Rows) -> pl.DataFrame:
         "line": rows.lines,
         "byte_offset": rows.offsets,
         "byte_length": rows.lengths,
-        "event_id": [one.id for one in found],
-        "type": [one.type for one in found],
-        "moment": [one.timestamp for one in found],
-        "session_id": [one.sessionId for one in found],
-        "schema_version": _column([one.v for one in found], pl.Int32),
-        "writer": writers,
+        "event_id": rows.ids,
+        "type": rows.types,
+        "moment": rows.moments,
+        "session_id": rows.sessions,
+        "schema_version": _column(rows.versions, pl.Int32),
+        "writer": _column(writers, pl.String),
         "seq": seqs,
         "dropped_before": _column(dropped, pl.Int64),
-        "host": hosts,
-        "time_source": _column([one.time_source for one in found], pl.String),
+        "host": _column(hosts, pl.String),
+        "time_source": _column(rows.time_sources, pl.String),
         "payload": rows.payloads,
         "facts": rows.facts,
     }
-    if derived:
-        columns["source_format"] = [one.origin.format if one.origin else None for one in found]
-        columns["source_path"] = [one.origin.path if one.origin else None for one in found]
-        columns["source_line"] = [one.origin.line if one.origin else None for one in found]
+    if rows.origins:
+        origins = [rows.origins.get(place) for place in range(len(rows.payloads))]
+        columns["source_format"] = [one.format if one else None for one in origins]
+        columns["source_path"] = [one.path if one else None for one in origins]
+        columns["source_line"] = [one.line if one else None for one in origins]
     return pl.DataFrame(columns, schema={key: STAGED[key] for key in columns})
 
 
@@ -117,9 +114,7 @@ class Heap:
         """Add a block; the arguments are those of `placed`."""
         height = len(self.rows.payloads)
         self.rows.hosts.update((height + place, host) for place, host in block.hosts.items())
-        self.rows.envelopes += block.envelopes
-        self.rows.payloads += block.payloads
-        self.rows.facts += block.facts
+        self.rows.extend(block)
         self.rows.lines += [None if one is None else one + line for one in block.lines]
         self.rows.offsets += [one + offset for one in block.offsets]
         self.rows.lengths += block.lengths
