@@ -32,9 +32,10 @@ from analyzer.events.roads import (
     split_payload,
     suspect,
 )
-from analyzer.events.sanitize import sanitize
+from analyzer.events.sanitize import MAX_TEXT, SMALL, sanitize
 from analyzer.events.times import format_time
 from analyzer.events.upcast import upcast
+from analyzer.redaction import may_hold_secret
 
 _PIECE = 64 * 1024
 """Bytes; so much is searched for secrets at once, and line by line only where something like one is found."""
@@ -71,18 +72,21 @@ class Rows(Columns):
         payload: Mapping[str, Any] = event.payload
         if event.v < SCHEMA_VERSION:
             payload = upcast(event.v, event.type, payload)
-        clean: dict[str, Any] = sanitize(payload)
+        clean: dict[str, Any] = sanitize(payload, small=length <= SMALL and payload is event.payload)
         kept = split_payload(str(_decode_payload(text).payload, "utf-8")) if text and clean == event.payload else None
-        origin = event.origin
-        cleaned = replace(
-            event,
-            id=sanitize(event.id),
-            type=sanitize(event.type),
-            session_id=sanitize(event.session_id),
-            writer=sanitize(event.writer),
-            origin=replace(origin, format=sanitize(origin.format), path=sanitize(origin.path)) if origin else None,
-        )
-        self._put(cleaned, sanitize(event.host), kept or _encoded(clean), line, offset, length)
+        host, origin = event.host, event.origin
+        names = "\n".join(filter(None, (event.id, event.type, event.session_id, event.writer, host)))
+        if origin is not None or len(names) > MAX_TEXT or may_hold_secret(names.encode("utf-8", "replace")):
+            host = sanitize(host)
+            event = replace(
+                event,
+                id=sanitize(event.id),
+                type=sanitize(event.type),
+                session_id=sanitize(event.session_id),
+                writer=sanitize(event.writer),
+                origin=replace(origin, format=sanitize(origin.format), path=sanitize(origin.path)) if origin else None,
+            )
+        self._put(event, host, kept or _encoded(clean), line, offset, length)
 
     def add_recorded(self, found: Recorded, line: int | None, offset: int, length: int) -> None:
         """Add an event that goes to a log as well. Its row equals the one that reading it back from there gives."""

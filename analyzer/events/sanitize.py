@@ -32,6 +32,8 @@ MAX_LEVELS = 32
 MAX_TOTAL = 4 * 1024 * 1024
 """Characters of a whole value, an item counted as `_NODE`: containers that hold each other would else never end."""
 _NODE = 64
+SMALL = 64 * 1024
+"""Bytes of JSON, of which no value comes near `MAX_TOTAL`."""
 _LOOKAHEAD = 4_096
 """Characters behind the cut that redaction sees: more than a secret needs to be recognised by."""
 _CUT_NOTE = 48
@@ -92,18 +94,23 @@ def _plain_items(value: Any, level: int) -> int:
     return total
 
 
-def sanitize(value: Any) -> Any:
-    """A copy of `value` that the codec takes, with secrets out and sizes bounded. Never raises."""
-    return _Walk().clean(value, 0)
+def sanitize(value: Any, *, small: bool = False) -> Any:
+    """A copy of `value` that the codec takes, with secrets out and sizes bounded. Never raises.
+
+    `small`: it was decoded from at most `SMALL` bytes of JSON. Then what needs nothing is told by its encoding, and is
+    kept without a copy; the result is the same.
+    """
+    return _Walk(small=small).clean(value, 0)
 
 
 class _Walk:
     """Sanitizes one value; `left` is how many characters of it may still be kept."""
 
-    __slots__ = ("left",)
+    __slots__ = ("_small", "left")
 
-    def __init__(self) -> None:
+    def __init__(self, *, small: bool) -> None:
         self.left = MAX_TOTAL
+        self._small = small
 
     def clean(self, value: Any, level: int, name: str = "", argument: str = "", command: str = "") -> Any:
         """Sanitize a value.
@@ -144,7 +151,12 @@ class _Walk:
         members = list(islice(list(value.items()) if type(value) is dict else value.items(), MAX_ITEMS))
         name = member_names(members, own)
         kept: dict[str, Any] = {}
+        # Where nothing above or beside the members speaks for them, each stands for itself.
+        needless = _needless(members, level) if self._small and name is str else ()
         for key, item in members:
+            if key in needless:
+                kept[key] = item
+                continue
             if self.left <= 0:
                 break
             word = _word(key)
@@ -177,6 +189,27 @@ class _Walk:
             clean = f"{kept}[… {max(length, len(clean)) - len(kept)} characters cut]"
         self.left -= len(clean)
         return clean
+
+
+def _needless(members: list[tuple[str, Any]], level: int) -> set[str]:
+    """The keys of the members that `sanitize` leaves as they are; those that it may change are found by halving."""
+    found: set[str] = set()
+    waiting = [[member for member in members if _is_plain(member[1], level)]]
+    while waiting:
+        some = waiting.pop()
+        encoded = _encode(dict(some))
+        if len(encoded) <= MAX_TEXT and not may_hold_secret(encoded):
+            found.update(key for key, _ in some)
+        elif len(some) > 1:
+            half = len(some) // 2
+            waiting += (some[:half], some[half:])
+    return found
+
+
+def _is_plain(value: Any, level: int) -> bool:
+    if value.__class__ is dict or value.__class__ is list:
+        return _plain_items(value, level) <= MAX_ITEMS
+    return value.__class__ is not int or _LEAST <= value <= _LARGEST
 
 
 def _word(key: object) -> str:
