@@ -38,10 +38,11 @@ def answers(folder: Path) -> bool:
 
 
 def decodes(_: Path) -> bool:
-    """The second process of an ingest decodes a block."""
-    with decoding.SecondProcess() as second:
-        second._gone = False  # on a machine with one processor, too
-        told = second._ask(LINE, datetime(2026, 11, 2, tzinfo=UTC), False)
+    """A helper of an ingest decodes a block."""
+    helper = decoding.Helper()
+    told = helper.ask(LINE, datetime(2026, 11, 2, tzinfo=UTC), False)
+    helper.kill()
+    helper.close()
     return told is not None and len(told.events) == 1  # type: ignore[arg-type]
 
 

@@ -13,6 +13,8 @@ from analyzer.store.ingest.inputs import Input
 MAX_LINE = 64 * 1024 * 1024
 """Bytes; lines of transcripts with images in them reach several megabytes."""
 KEPT_OF_LONG = 64 * 1024
+BOM = b"\xef\xbb\xbf"
+"""What some editors put in front of a file; no part of its first line."""
 MOST_LINES = 64 * 1024
 """Of a stretch. A line of two bytes takes hundreds in memory; logs have a fifth as many in a chunk."""
 

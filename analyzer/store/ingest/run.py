@@ -21,7 +21,7 @@ from analyzer.store.db.paths import kept
 from analyzer.store.db.replacement import files_of
 from analyzer.store.ingest.accounting import AccountingError, Tally
 from analyzer.store.ingest.batch import Batch, Progress
-from analyzer.store.ingest.decoding import SecondProcess
+from analyzer.store.ingest.decoding import Decoders
 from analyzer.store.ingest.discovery import STDIN, Found, Problem, discover
 from analyzer.store.ingest.identity import Known, SourceCheckpoint
 from analyzer.store.ingest.inputs import Input
@@ -125,14 +125,17 @@ def ingest(
     with (
         open_journal(store_path) as journal,
         Pipeline(connection, reopen, journal, moment) as pipeline,
-        SecondProcess() as second,
+        Decoders() as decoders,
     ):
-        run = _Run(known, pipeline, second, result, journal_parts=journal_parts)
+        run = _Run(known, pipeline, decoders, result, journal_parts=journal_parts)
+        folders = {path: found.below.get(path) or (below or {}).get(kept(path)) for path in found.files}
+        decoders.expect((path, folders[path]) for path in found.files if run.is_new(path, limits or {}))
         for place, path in enumerate(found.files):
             if progress is not None:
                 progress(path, place, len(found.files))
-            name = kept(path)
-            run.read(path, (limits or {}).get(name), found.below.get(path) or (below or {}).get(name))
+            decoders.look_ahead(path, _is_native, journal=journal_parts)
+            run.read(path, (limits or {}).get(kept(path)), folders[path])
+            decoders.forget(kept(path))
         run.mark_incidents()
         run.save()
         pipeline.wait()
@@ -147,9 +150,9 @@ class _Run:
     """One ingest: the batch, and the checkpoints of all sources."""
 
     def __init__(
-        self, known: Known, pipeline: Pipeline, second: SecondProcess, result: IngestResult, *, journal_parts: bool
+        self, known: Known, pipeline: Pipeline, decoders: Decoders, result: IngestResult, *, journal_parts: bool
     ) -> None:
-        self._known, self._pipeline, self._second, self._result = known, pipeline, second, result
+        self._known, self._pipeline, self._decoders, self._result = known, pipeline, decoders, result
         self._journal_parts = journal_parts
         self._batch = Batch()
         self._replaced: dict[int, tuple[SourceCheckpoint, str]] = {}
@@ -165,6 +168,11 @@ class _Run:
                 self._read(source)
         except InputError as error:
             self._result.problems.append(Problem(path, error.message.removeprefix(f"{path}: "), error.hint))
+
+    def is_new(self, path: str, limits: Mapping[str, int]) -> bool:
+        """Whether nothing was ever read under this path, and all of it is to be read."""
+        name = kept(path)
+        return path != STDIN and name not in limits and self._known.next_generation(name) == 0
 
     def mark_incidents(self) -> None:
         """What has become of sources that were not found again; told at the end, as files are renamed in any order."""
@@ -200,7 +208,7 @@ class _Run:
         self._result.sources.append(progress)
         try:
             kind = BY_NAME[checkpoint.format]
-            run = SourceRun(source, progress, kind, self._batch, self._second, self.save, journal=self._journal_parts)
+            run = SourceRun(source, progress, kind, self._batch, self._decoders, self.save, journal=self._journal_parts)
             run.run()
         except (StoreError, AccountingError):
             raise
@@ -236,6 +244,11 @@ class _Run:
         checkpoint = SourceCheckpoint(self._known.next_id(), source.path, generation=generation)
         self._known.add(checkpoint)
         return checkpoint
+
+
+def _is_native(data: bytes) -> bool:
+    """Whether a file that begins with these bytes is a log of our own."""
+    return detect(head_of(data[:HEAD_BYTES])).native
 
 
 def _readable(name: str) -> bool:

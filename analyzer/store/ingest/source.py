@@ -10,13 +10,11 @@ from analyzer.events.codec import decode_object
 from analyzer.events.sanitize import sanitize
 from analyzer.importers import Block, Format, Hit, Reader, RowReader, Source, blank_lines, block_of
 from analyzer.store.ingest.batch import KEPT_BYTES, Batch, Progress, Rejected
-from analyzer.store.ingest.blocks import Blocks, Stretch
-from analyzer.store.ingest.decoding import SecondProcess, Told, tell
+from analyzer.store.ingest.blocks import BOM, Blocks, Stretch
+from analyzer.store.ingest.decoding import Decoders, Told, tell
 from analyzer.store.ingest.discovery import STDIN
 from analyzer.store.ingest.identity import FINGERPRINT_BYTES, MARK_BYTES
 from analyzer.store.ingest.inputs import Input
-
-_BOM = b"\xef\xbb\xbf"
 
 
 class SourceRun:
@@ -28,13 +26,13 @@ class SourceRun:
         progress: Progress,
         kind: Format,
         batch: Batch,
-        second: SecondProcess,
+        decoders: Decoders,
         save: Callable[[], None],
         *,
         journal: bool = False,
     ) -> None:
         self._source, self._progress, self._kind, self._batch, self._save = source, progress, kind, batch, save
-        self._second, self._journal = second, journal
+        self._decoders, self._journal = decoders, journal
         self._checkpoint = progress.checkpoint
         progress.native = kind.native
         # A copy of a log in the making, or a new writer's newline: what was torn when it was read may be whole by now.
@@ -66,8 +64,7 @@ class SourceRun:
     def _ahead(self, blocks: Blocks) -> Iterable[tuple[Stretch, Told | None]]:
         reader, left = self._reader, self._source.size - self._checkpoint.offset
         if isinstance(reader, RowReader):
-            file_time = self._source.file_time
-            return self._second.ahead(blocks, left, file_time, reader.decode, journal=self._journal)
+            return self._decoders.ahead(blocks, self._source, left, journal=self._journal)
         return ((stretch, None) for stretch in blocks)
 
     def _take(self, stretch: Stretch, told: Told | None = None) -> None:
@@ -78,7 +75,7 @@ class SourceRun:
             text = stretch.data
             self._reject(1, 0, stretch.length, stretch, "line_too_long", f"{stretch.length} bytes", text)
         elif stretch.data:
-            bom = stretch.data.startswith(_BOM) and stretch.offset == 0
+            bom = stretch.data.startswith(BOM) and stretch.offset == 0
             data = b"   " + stretch.data[3:] if bom else stretch.data
             reader = self._reader
             lines = (
