@@ -64,9 +64,11 @@ def _rules() -> tuple[_Rule, ...]:
 class _Prefilter:
     """Tells data that may hold a secret; the automaton for it takes 12 ms to make, which few texts are not worth."""
 
-    __slots__ = ("_left", "match")
+    __slots__ = ("_left", "clean", "match")
 
     def __init__(self) -> None:
+        self.clean: str | None = None
+        """The last text in which there was nothing to find."""
         self.begin()
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self.begin)  # as in `forking`
@@ -124,8 +126,12 @@ def redact(text: str) -> str:
     The hash is BLAKE2b without a key, cut to 32 bits: equal secrets are named alike by all processes and machines. It
     is a fingerprint for grouping; who has a guess, or a list of weak passwords, can check it against the mark.
     """
+    if text is _prefilter.clean:
+        return text  # read, then cleaned: most texts come twice
     raw = text.encode("utf-8", "replace")
-    if not may_hold_secret(raw):
+    if not _prefilter.match(raw):
+        if type(text) is str and len(raw) <= _SHORT:
+            _prefilter.clean = text
         return text
     clean = raw
     # A replacement can only bring out what an earlier rule hid behind it, so this ends after one or two rounds.

@@ -7,14 +7,12 @@ order the text names them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
-from typing import Any, NamedTuple
-
-import re2
+from functools import lru_cache
+from typing import NamedTuple
 
 from analyzer.classifier.reading.facts import MESSAGE_CHARS
-from analyzer.forking import kept_until_fork
+from analyzer.redaction.automata import Late
 
 _MOST_NUMBERS = 40
 _LEAST = 100
@@ -22,7 +20,8 @@ _LEAST = 100
 _NEAR = 100
 """Characters on either side of a number in which words speak for it."""
 
-_NUMBER = r"\d+(?:[,_]\d{3}\b)*(?:\.\d+)?(?:[km]\b)?"
+# Python's own `re`: these look once at 2,000 characters, or at 100, and are quicker than RE2 there.
+_NUMBER = Late(r"(?a)\d+(?:[,_]\d{3}\b)*(?:\.\d+)?(?:[km]\b)?")
 _ASCII = str.maketrans("≤≥’", "<>'")
 # Marks that end or compare stand as words of their own; all else that is no letter is a gap.
 _SPACED = {
@@ -74,43 +73,42 @@ _NO_COUNT = _listed("by id code status http line port version error")
 _UNITS = _listed("mb kb gb mib kib bytes byte pixels px characters chars pages seconds ms percent usd")
 _STATUS = (400, 599)
 """Numbers that are more often a status than a count."""
-_GREATER = (
-    r">|\bexceed(?:s|ing)?\b|\bexceeded (?:the|its|our|your|a|max|maximum|limit|context)\b"
+_GREATER = Late(
+    r"(?a)>|\bexceed(?:s|ing)?\b|\bexceeded (?:the|its|our|your|a|max|maximum|limit|context)\b"
     r"|\b(?:longer|larger|greater|bigger|more|higher) than\b|\b(?:over|above|beyond)\b"
     r"|\btoo (?:large|long|big) (?:for|to)\b"
 )
-_SMALLER = r"<|\b(?:less|smaller|shorter|lower|fewer) than\b|\bexceeded by\b"
-_PART_OF = (
-    r"^\)?\s*(?:tokens?\)?\s*)?(?:used\s*|requested\s*)?(?:(?:out )?of|/)\s*"
-    r"(?:(?:the|a|an|max|maximum|allowed|at most)\s+)*\(?$"
+_SMALLER = Late(r"(?a)<|\b(?:less|smaller|shorter|lower|fewer) than\b|\bexceeded by\b")
+_PART_OF = Late(
+    r"(?a)^\)?[\t\n\f\r ]*(?:tokens?\)?[\t\n\f\r ]*)?(?:(?:used|requested)[\t\n\f\r ]*)?(?:(?:out )?of|/)[\t\n\f\r ]*"
+    r"(?:(?:the|a|an|max|maximum|allowed|at most)[\t\n\f\r ]+)*\(?\Z"
 )
-_SUM = r"^[^.;<>\d]*\+[^.;<>\d]*$"
+_SUM = Late(r"(?a)^[^.;<>\d]*\+[^.;<>\d]*\Z")
 _WEAK, _STRONG, _TOTAL, _COMPARED = 1, 2, 3, 4
 
 
-class _Compiled(NamedTuple):
-    number: Any
-    greater: Any
-    smaller: Any
-    part_of: Any
-    sum: Any
-
-
-@dataclass(slots=True)
 class _Count:
     """A number in a text, with the role that the words beside it give it."""
 
-    value: int
-    before: bytes
-    """From the number before it, or not far away, up to it."""
-    after: bytes
-    role: _Role | None = None
-    strength: int = 0
+    __slots__ = ("after", "before", "role", "strength", "value")
+
+    def __init__(self, value: int, before: str, after: str) -> None:
+        self.value = value
+        self.before = before
+        """From the number before it, or not far away, up to it."""
+        self.after = after
+        self.role: _Role | None = None
+        self.strength = 0
 
 
-@kept_until_fork
-def _compiled() -> _Compiled:
-    return _Compiled(*(re2.compile(pattern.encode()) for pattern in (_NUMBER, _GREATER, _SMALLER, _PART_OF, _SUM)))
+class _Behind(NamedTuple):
+    """What stands behind a number."""
+
+    role: _Role | None
+    unit: bool
+    """Of something else than tokens."""
+    tokens: bool
+    """The very word."""
 
 
 def token_counts(*texts: str | None) -> tuple[int | None, int | None]:
@@ -120,14 +118,16 @@ def token_counts(*texts: str | None) -> tuple[int | None, int | None]:
     """
     for text in texts:
         if text:
-            # One byte a character: RE2 is quick with bytes.
-            found = _read(text[:MESSAGE_CHARS].lower().translate(_ASCII).encode("ascii", "replace"))
+            text = text[:MESSAGE_CHARS].lower()
+            if not text.isascii():
+                text = text.translate(_ASCII).encode("ascii", "replace").decode()
+            found = _read(text)
             if found != (None, None):
                 return found
     return None, None
 
 
-def _read(text: bytes) -> tuple[int | None, int | None]:
+def _read(text: str) -> tuple[int | None, int | None]:
     counts = list(_counts(text))
     if not counts:
         return None, None
@@ -142,11 +142,10 @@ def _read(text: bytes) -> tuple[int | None, int | None]:
     return held, most
 
 
-def _counts(text: bytes) -> Iterator[_Count]:
+def _counts(text: str) -> Iterator[_Count]:
     """The numbers that may count tokens, in their order; not those in names, dates, versions and amounts of money."""
-    compiled = _compiled()
     places: list[tuple[int, int, int]] = []
-    for match in compiled.number.finditer(text):
+    for match in _NUMBER.finditer(text):
         start, end = match.span()
         value = _number(text[start:end])
         if value is not None and value >= _LEAST and _stands_alone(text, start, end):
@@ -159,8 +158,8 @@ def _counts(text: bytes) -> Iterator[_Count]:
         yield _Count(value, text[max(left, start - _NEAR) : start], text[end : min(right, end + _NEAR)])
 
 
-def _stands_alone(text: bytes, start: int, end: int) -> bool:
-    before, after = text[max(0, start - 2) : start].decode(), text[end : end + 2].decode()
+def _stands_alone(text: str, start: int, end: int) -> bool:
+    before, after = text[max(0, start - 2) : start], text[end : end + 2]
     if before and (before[-1].isalnum() or before[-1] in "-_.#$@" or (before[-1] == ":" and before[0].isdigit())):
         return False
     return not after or not (
@@ -170,25 +169,26 @@ def _stands_alone(text: bytes, start: int, end: int) -> bool:
 
 def _judge(count: _Count) -> None:
     """Give a number the role that the words before it name, else the words behind it."""
-    role, strength = _from_before(_words(count.before))
-    after = _words(count.after)
-    if after[:1] and after[0] in _UNITS:
+    role, strength = _from_before(count.before)
+    behind = _from_behind(count.after)
+    if behind.unit:
         count.role, count.strength = _Role.OTHER, _COMPARED
         return
-    if _STATUS[0] <= count.value <= _STATUS[1] and strength < _STRONG and after[:1] not in (["token"], ["tokens"]):
+    if _STATUS[0] <= count.value <= _STATUS[1] and strength < _STRONG and not behind.tokens:
         count.role, count.strength = _Role.OTHER, _STRONG
         return
-    behind = _from_behind(after)
-    if behind is _Role.OTHER or (strength < _STRONG and behind is not None):
-        role, strength = behind, _STRONG
+    if behind.role is _Role.OTHER or (strength < _STRONG and behind.role is not None):
+        role, strength = behind.role, _STRONG
     count.role, count.strength = role, strength
 
 
-def _from_before(words: list[str]) -> tuple[_Role | None, int]:
+# Texts of one kind differ in their numbers alone: what stands between these is read once.
+@lru_cache(maxsize=512)
+def _from_before(text: str) -> tuple[_Role | None, int]:
     """The role that the words before a number name, read backwards from it."""
     weak: _Role | None = None
     holder = total = False
-    for place, word in enumerate(reversed([each for each in words if each not in "([])"])):
+    for place, word in enumerate(reversed([each for each in _words(text) if each not in "([])"])):
         if place <= 1 and word in _NO_COUNT and not holder:
             return _Role.OTHER, _STRONG
         role = _ROLES.get(word)
@@ -209,9 +209,16 @@ def _from_before(words: list[str]) -> tuple[_Role | None, int]:
     return weak, _WEAK if weak else 0
 
 
-def _from_behind(words: list[str]) -> _Role | None:
-    """The role that the words behind a number name."""
-    for word in words[:8]:
+@lru_cache(maxsize=512)
+def _from_behind(text: str) -> _Behind:
+    """What the words behind a number say of it."""
+    words = _words(text)
+    first = words[0] if words else ""
+    return _Behind(_named_behind(words[:8]), first in _UNITS, first in ("token", "tokens"))
+
+
+def _named_behind(words: list[str]) -> _Role | None:
+    for word in words:
         if word in _ENDS or word in _TURNS or word in _COMPLAINTS:
             return None
         role = _ROLES.get(word, _Role.HELD if word in _HOLDERS else None)
@@ -222,24 +229,17 @@ def _from_behind(words: list[str]) -> _Role | None:
 
 def _compare(counts: list[_Count]) -> None:
     """Give two numbers the roles that the sign or word between them names: `a > b`, `a exceeds b`, `a of b`."""
-    compiled = _compiled()
     others = {count.value for count in counts if count.role is _Role.OTHER}
     for index in range(len(counts) - 1, 0, -1):
         left, right = counts[index - 1], counts[index]
         if right.role is _Role.OTHER and right.strength < _COMPARED:
             continue
-        between = right.before
-        if b"." in between.rstrip(b". ") or b";" in between or b"\n" in between:
+        first, second = _compared(right.before)
+        if first is None:
             continue
-        if compiled.smaller.search(between):
-            first, second = _Role.MOST, _Role.HELD
-        elif compiled.greater.search(between) or compiled.part_of.search(between):
-            first, second = _Role.HELD, _Role.MOST
-            if index > 1 and compiled.sum.search(left.before):
-                left.value += counts[index - 2].value
-                left.role, counts[index - 2].role = None, _Role.OTHER
-        else:
-            continue
+        if first is _Role.HELD and index > 1 and _SUM.search(left.before):
+            left.value += counts[index - 2].value
+            left.role, counts[index - 2].role = None, _Role.OTHER
         if right.role is _Role.OTHER:
             left.role = _Role.OTHER  # of bytes, say
             continue
@@ -248,18 +248,30 @@ def _compare(counts: list[_Count]) -> None:
         right.role, right.strength = second, _COMPARED
 
 
+@lru_cache(maxsize=512)
+def _compared(between: str) -> tuple[_Role | None, _Role | None]:
+    """The roles of the numbers on both sides; None where nothing compares them."""
+    if "." in between.rstrip(". ") or ";" in between or "\n" in between:
+        return None, None
+    if _SMALLER.search(between):
+        return _Role.MOST, _Role.HELD
+    if _GREATER.search(between) or _PART_OF.search(between):
+        return _Role.HELD, _Role.MOST
+    return None, None
+
+
 def _strongest(counts: list[_Count], role: _Role) -> int | None:
     """The number of the strongest claim to a role; of equals, the first."""
     claims = [count for count in counts if count.role is role]
     return max(claims, key=lambda count: count.strength).value if claims else None
 
 
-def _words(text: bytes) -> list[str]:
-    return text.decode().translate(_SPACED).split()
+def _words(text: str) -> list[str]:
+    return text.translate(_SPACED).split()
 
 
-def _number(digits: bytes) -> int | None:
-    text = digits.decode().replace(",", "").replace("_", "")
+def _number(digits: str) -> int | None:
+    text = digits.replace(",", "").replace("_", "")
     factor = {"k": 1_000, "m": 1_000_000}.get(text[-1:], 1)
     try:
         return int(float(text.rstrip("km")) * factor) if len(text) <= 15 else None
