@@ -27,28 +27,26 @@ class Head:
 
     data: bytes
     objects: tuple[Record, ...]
-    """The JSON objects among its first lines."""
-    lines: int
-    """How many lines were looked at."""
+    """The JSON objects among its first lines; none of a document."""
     elements: tuple[Record, ...] = ()
     """The first objects of a document: of an array, or of objects that take many lines each."""
 
 
 def head_of(data: bytes) -> Head:
     """The head of a source from its first bytes; a line that is cut off at their end does not count."""
+    if looks_like_document(data[:64]) and (elements := first_records(data, _LOOKED_AT)):
+        return Head(data, (), elements)
     lines = data.split(b"\n")
     if len(data) >= HEAD_BYTES and len(lines) > 2:
         lines.pop()
     shown = [line for line in lines if line.strip()][:_LOOKED_AT]
     decoded = (decode_object(line.removeprefix(b"\xef\xbb\xbf"), unique_keys=False) for line in shown)
-    objects = tuple(record for record in decoded if not isinstance(record, Reject))
-    elements = first_records(data, _LOOKED_AT) if looks_like_document(data[:64]) else ()
-    return Head(data, objects, len(shown), elements)
+    return Head(data, tuple(record for record in decoded if not isinstance(record, Reject)))
 
 
 def lines(test: Callable[[Record], bool]) -> Callable[[Head], bool]:
     """Recognise a log of lines by any record among the first ones."""
-    return lambda head: not head.elements and any(test(record) for record in head.objects)
+    return lambda head: any(test(record) for record in head.objects)
 
 
 def records(test: Callable[[Record], bool], *marks: bytes) -> Callable[[Head], bool]:
@@ -58,9 +56,7 @@ def records(test: Callable[[Record], bool], *marks: bytes) -> Callable[[Head], b
     """
 
     def recognises(head: Head) -> bool:
-        if head.elements:
-            return any(test(record) for record in head.elements)
-        if any(test(record) for record in head.objects):
+        if any(test(record) for record in head.elements or head.objects):
             return True
         cut_off = bool(marks) and len(head.data) >= HEAD_BYTES and looks_like_document(head.data[:64])
         return cut_off and all(mark in head.data for mark in marks)

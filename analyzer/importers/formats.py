@@ -6,12 +6,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from analyzer.importers import detection as known
+from analyzer.importers.agents.aider import AiderReader
+from analyzer.importers.agents.cline import ClineReader
 from analyzer.importers.agents.codex import CodexReader
 from analyzer.importers.agents.codex_exec import CodexExecReader
+from analyzer.importers.agents.copilot import CopilotReader
 from analyzer.importers.agents.crush import CrushLogReader, CrushStoreReader
 from analyzer.importers.agents.gemini_chat import GeminiChatReader
 from analyzer.importers.agents.opencode import OpencodeReader
+from analyzer.importers.agents.openhands import OpenHandsReader
 from analyzer.importers.agents.otlp import OtlpReader, SdkReader
+from analyzer.importers.agents.pi import PiReader
 from analyzer.importers.agents.qwen import QwenReader
 from analyzer.importers.base import ReaderFactory
 from analyzer.importers.claude import stream_reader, transcript_reader
@@ -46,7 +51,7 @@ def _document(head: Head) -> bool:
 
 
 def _binary(head: Head) -> bool:
-    return not head.objects and (b"\0" in head.data or not _is_text(head.data))
+    return not head.objects and not head.elements and (b"\0" in head.data or not _is_text(head.data))
 
 
 def _is_text(data: bytes) -> bool:
@@ -69,10 +74,10 @@ FORMATS: tuple[Format, ...] = (
     Format("wave", "Wave pipeline events", lines(known.wave), WaveReader),
     Format("codex", "a Codex rollout", lines(known.codex), CodexReader),
     Format("codex_exec", "a codex exec --json run", lines(known.codex_exec), CodexExecReader),
-    Format("pi", "a pi session", lines(known.pi)),
-    Format("copilot", "a Copilot CLI session", lines(known.copilot)),
+    Format("pi", "a pi session", lines(known.pi), PiReader),
+    Format("copilot", "a Copilot CLI session", lines(known.copilot), CopilotReader),
     Format("opencode", "opencode's storage or output", records(known.opencode), OpencodeReader),
-    Format("openhands", "OpenHands events", records(known.openhands)),
+    Format("openhands", "OpenHands events", records(known.openhands), OpenHandsReader),
     Format("gemini_stream", "a Gemini CLI stream", lines(known.gemini_stream)),
     Format("otlp", "OpenTelemetry JSON", records(known.otlp, b'"resource', b'"scope'), OtlpReader),
     Format("gemini_telemetry", "Gemini CLI's telemetry outfile", records(known.sdk_telemetry), SdkReader),
@@ -86,13 +91,13 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "crush_db", "Crush's database", tables("sessions", "messages", "files", "goose_db_version"), CrushStoreReader
     ),
-    Format("cline", "a Cline or Roo Code task", records(known.cline)),
+    Format("cline", "a Cline or Roo Code task", records(known.cline), ClineReader),
     Format("goose", "a goose session", lines(known.goose)),
     Format("litellm", "LiteLLM's logging payloads", records(known.litellm)),
-    Format("aider", "an aider chat history", lambda head: b"# aider chat started at " in head.data),
+    Format("aider", "an aider chat history", lambda head: b"# aider chat started at " in head.data, AiderReader),
     Format("sqlite", "an SQLite database of no known kind", lambda head: head.data.startswith((SQLITE, b'{"sqlite":'))),
     Format("binary", "a binary file", _binary),
-    Format("jsonl", "JSON lines of no known kind", lambda head: bool(head.objects) and not head.elements),
+    Format("jsonl", "JSON lines of no known kind", lambda head: bool(head.objects)),
     Format("json", "a JSON document of no known kind", _document),
     Format("text", "a text file", lambda _: True),
 )

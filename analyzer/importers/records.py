@@ -35,6 +35,16 @@ def moment_of(value: object) -> datetime | None:
         return None
 
 
+def moment_here(value: object) -> datetime | None:
+    """The moment of a clock time without a zone, as naive UTC: it is taken for this machine's, as logs mostly are."""
+    if not isinstance(value, str) or moment_of(value) is None:
+        return None
+    try:
+        return moment_of(datetime.fromisoformat(value).astimezone().isoformat())
+    except (ValueError, OverflowError):
+        return None
+
+
 def identity_of(value: object) -> str:
     """A name that follows from any JSON value, whatever the order of its keys."""
     if isinstance(value, Mapping):

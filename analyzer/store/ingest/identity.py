@@ -171,6 +171,23 @@ class Known:
             found.append((checkpoint, "truncated" if shorter else "rewritten"))
         return found
 
+    def unchanged_at(self, path: str, *, below: bool) -> SourceCheckpoint | None:
+        """The source that this path still holds, told without opening it; None where it has to be looked at.
+
+        `below`: it was found in a folder, and a link in its place is none.
+        """
+        there = self._by_path.get(path, ())
+        try:
+            status = os.stat(on_disk(path), follow_symlinks=not below) if there else None
+        except OSError:
+            return None
+        if status is None:
+            return None
+        times = status.st_size, status.st_mtime_ns, status.st_ctime_ns
+        # A database changes in the file beside it.
+        same = (item for item in there if (item.size, item.mtime_ns, item.ctime_ns) == times and item.codec != "sqlite")
+        return next(same, None)
+
     def document(self, path: str) -> SourceCheckpoint | None:
         """The document or database that this path held, or None: its records change in place, and it is the same."""
         there = self._by_path.get(path, ())

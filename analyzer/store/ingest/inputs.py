@@ -96,7 +96,8 @@ class Input:
     def _is_read(self) -> bool:
         """Whether a reader takes this document; any other one stays as it is."""
         self._handle.seek(0)
-        return detect(head_of(self._handle.read(HEAD_BYTES))).reader is not None
+        # A buffer of a small file's length: as long as a head it would cost more than the file.
+        return detect(head_of(self._handle.read(min(HEAD_BYTES, self.size)))).reader is not None
 
     def _flat(self) -> tuple[IO[bytes], int, int] | None:
         """What can be read from any place, its length, and how many bytes of the input are not there, as they were read
@@ -110,7 +111,7 @@ class Input:
             self._lines = self._rows()
         if self._lines is None:
             self._handle.seek(0)
-            data = self._handle.read(MOST_BYTES + 1)
+            data = self._handle.read(min(MOST_BYTES, self.size) + 1)
             if len(data) > MOST_BYTES:
                 self.damage = f"a JSON document of more than {MOST_BYTES >> 20} MiB, which is not read"
                 data = b""

@@ -163,6 +163,11 @@ class _Run:
 
     def read(self, path: str, limit: int | None, below: str | None) -> None:
         """Read one input of any kind."""
+        known = self._known.unchanged_at(kept(path), below=below is not None) if limit is None else None
+        if known is not None and known.path != STDIN and _still(known):
+            self._replaced.pop(known.source_id, None)
+            self._seen(known, known.codec, known.size, moved=False)
+            return
         try:
             with Input(path, limit, below=below) as source:
                 self._read(source)
@@ -185,7 +190,7 @@ class _Run:
         if checkpoint is not None:
             self._replaced.pop(checkpoint.source_id, None)
         if checkpoint is not None and checkpoint.unchanged(source) and _still(checkpoint):
-            self._seen(checkpoint, source, moved=moved)
+            self._seen(checkpoint, source.codec, source.size, moved=moved)
             return
         changing = source.codec in ("json", "sqlite")
         rewritten = self._known.document(source.path) if checkpoint is None and changing else None
@@ -226,13 +231,13 @@ class _Run:
         if self._batch.full:
             self.save()
 
-    def _seen(self, checkpoint: SourceCheckpoint, source: Input, *, moved: bool) -> None:
+    def _seen(self, checkpoint: SourceCheckpoint, codec: str, size: int, *, moved: bool) -> None:
         """Nothing to read; the row is saved all the same where the file has moved."""
         self._result.unchanged += 1
-        progress = Progress(checkpoint, source.codec, checkpoint.status, checkpoint.detail)
+        progress = Progress(checkpoint, codec, checkpoint.status, checkpoint.detail)
         if checkpoint.status == "damaged":
-            self._result.problems.append(Problem(source.path, str(checkpoint.detail), DAMAGED_HINT))
-        progress.pending_bytes = max(source.size - checkpoint.offset, 0) if source.codec == "plain" else 0
+            self._result.problems.append(Problem(checkpoint.path, str(checkpoint.detail), DAMAGED_HINT))
+        progress.pending_bytes = max(size - checkpoint.offset, 0) if codec == "plain" else 0
         self._result.sources.append(progress)
         if moved:
             self._batch.touch(progress)

@@ -43,6 +43,8 @@ class SourceRun:
         self._reader: Reader | None = None
         if kind.reader is not None:
             self._reader = kind.reader(Source(source.path, source.file_time, journal), self._checkpoint.state or {})
+        # Only a log of ours has rows; to ask a reader that has none takes longer than to read a small file.
+        self._rows = self._reader if kind.native and isinstance(self._reader, RowReader) else None
 
     def run(self) -> None:
         """Read to the end of the source, and leave the checkpoint there."""
@@ -62,8 +64,8 @@ class SourceRun:
         self._mark(finished=True)
 
     def _ahead(self, blocks: Blocks) -> Iterable[tuple[Stretch, Told | None]]:
-        reader, left = self._reader, self._source.size - self._checkpoint.offset
-        if isinstance(reader, RowReader):
+        left = self._source.size - self._checkpoint.offset
+        if self._rows is not None:
             return self._decoders.ahead(blocks, self._source, left, journal=self._journal)
         return ((stretch, None) for stretch in blocks)
 
@@ -77,10 +79,9 @@ class SourceRun:
         elif stretch.data:
             bom = stretch.data.startswith(BOM) and stretch.offset == 0
             data = b"   " + stretch.data[3:] if bom else stretch.data
-            reader = self._reader
             lines = (
-                self._take_rows(told or tell(reader.decode, data), stretch)
-                if isinstance(reader, RowReader)
+                self._take_rows(told or tell(self._rows.decode, data), stretch)
+                if self._rows is not None
                 else self._take_hits(data, stretch)
             )
             gained.lines += lines

@@ -1,0 +1,122 @@
+"""aider's chat histories (`.aider.chat.history.md`): text, in which quoted lines are aider's own words.
+
+The head of a session is the only time there is, and names no zone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, ClassVar
+
+from analyzer.events import Event
+from analyzer.events.ids import derived_id
+from analyzer.events.model import present
+from analyzer.importers.base import Hit, Source
+from analyzer.importers.foreign import classify_foreign
+from analyzer.importers.lines import Block, all_lines
+from analyzer.importers.records import RecordReader, moment_here
+
+_HEAD = "# aider chat started at "
+_ERROR = re.compile(r"^> litellm\.(\w{1,60}): (.*)$")
+_AGAIN = re.compile(r"^> Retrying in ([\d.]{1,12}) seconds")
+_OVERFLOW = re.compile(r"^> Model \S{1,200} has hit a token limit!")
+_VERSION = re.compile(r"^> Aider v(\S{1,40})")
+_MODEL = re.compile(r"^> (?:Main model|Model): (\S{1,200})")
+_CODE = re.compile(r'"code": ?(\d{3})\b|\bstatus(?: code)?:? (\d{3})\b|Error code: (\d{3})\b')
+_ONE = "main"
+
+
+class AiderReader(RecordReader):
+    """Reads a history; a chain ends where something other than an error or a wait follows."""
+
+    name: ClassVar[str] = "aider"
+    agent: ClassVar[str] = "aider"
+    visibility: ClassVar[str] = "full"
+
+    def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
+        super().__init__(source, state)
+        self._head: str = state.get("head", "")
+        self._number: int = state.get("number", 0)
+        self._waits: bool = state.get("waits", False)
+        """Whether another call follows the last failed one."""
+        self.clock(moment_here(self._head))
+
+    def state(self) -> Mapping[str, Any]:
+        """The session in hand, and how far its errors were counted."""
+        return {**super().state(), "head": self._head, "number": self._number, "waits": self._waits}
+
+    def read(self, block: Block) -> Iterator[Hit]:
+        """Hits of the block: every line is text, and none can be broken."""
+        for line in all_lines(block):
+            events = tuple(self._said(line.text.decode("utf-8", "replace").rstrip()))
+            if events:
+                yield Hit(line.offset, len(line.text), events)
+
+    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
+        """None: a history holds no records."""
+        return ()
+
+    def _said(self, line: str) -> list[Event]:
+        if line.startswith(_HEAD):
+            ended = self._ended()
+            self._begin(line.removeprefix(_HEAD))
+            return ended
+        if not line.startswith(">"):
+            return self._ended()
+        if found := _ERROR.match(line):
+            return self._failed(found[1], found[2])
+        if (again := _AGAIN.match(line)) and _ONE in self.chains and not self._waits:
+            self._waits = True
+            unique = self._head, self._number
+            return [self.event("retry.scheduled", self.chains.scheduled(_ONE, delay_seconds=_number(again[1])), unique)]
+        if _OVERFLOW.match(line):
+            return [*self._ended(), *self._failed("ContextWindowExceededError", line.removeprefix("> "))]
+        if line.startswith("> ^C"):
+            self.see(aborted=1)
+            self._waits = False
+            return self._settled("aborted")
+        if line.startswith("> Tokens:"):
+            self.see(requests=1)
+            return self._ended()
+        if found := _VERSION.match(line):
+            self.known |= {"agent_version": found[1]}
+        elif found := _MODEL.match(line):
+            self.known |= {"model": found[1]}
+        return []
+
+    def _begin(self, head: str) -> None:
+        self._head, self._number = head.strip(), 0
+        self.clock(moment_here(self._head))
+        self.session = derived_id("aider", self.source.path if not self.timed else "", self._head)
+        self.known = {"agent": self.agent}
+        self.see()
+
+    def _failed(self, kind: str, said: str) -> list[Event]:
+        self._waits = False
+        self._number += 1
+        unique = self._head, self._number
+        code = _CODE.search(said)
+        status = next((int(part) for part in code.groups() if part), None) if code else None
+        operation, attempt = self.chains.failed(_ONE, self.event("error.classified", {}, *unique, said).id)
+        facts = present({"status": status, "type": kind, "message": said.strip(), "is_error": True})
+        verdict, payload = classify_foreign(facts, self.at, caller=self.agent, operation=operation, attempt=attempt)
+        self.chains.note(_ONE, verdict.reason, self.agent)
+        self.see()
+        return [self.event("error.classified", payload, *unique, said)]
+
+    def _ended(self) -> list[Event]:
+        """The end of a chain by anything else than itself: the call behind a wait was answered, or none was made."""
+        waits, self._waits = self._waits, False
+        return self._settled("recovered", 1) if waits else self._settled("exhausted")
+
+    def _settled(self, outcome: str, made: int = 0) -> list[Event]:
+        payload = self.chains.settled(_ONE, outcome, made=made)
+        return [self.event("retry.settled", payload, payload["operation"])] if payload else []
+
+
+def _number(said: str) -> float | None:
+    try:
+        return float(said)
+    except ValueError:
+        return None

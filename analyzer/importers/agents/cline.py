@@ -1,0 +1,182 @@
+"""Cline's and Roo Code's `ui_messages.json`: one array of rows, written anew with each change.
+
+A row of `partial: true` is still being written. The folder names the session.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, ClassVar
+
+import msgspec
+
+from analyzer.agent_stream.values import count, mapping, text
+from analyzer.events import Event
+from analyzer.events.model import present
+from analyzer.importers.base import Source
+from analyzer.importers.foreign import classify_foreign, digits, number, quantity
+from analyzer.importers.records import RecordReader, moment_of
+
+_CODE = re.compile(r"^(\d{3})\b|\bstatus(?: code)?:? (\d{3})\b|\"code\": ?(\d{3})\b|^\W{0,2}(\d{3}) [A-Z]")
+_ONE = "main"
+
+
+def _parsed(said: str | None) -> Mapping[str, Any]:
+    try:
+        return mapping(msgspec.json.decode(said or "{}"))
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return {}
+
+
+class ClineReader(RecordReader):
+    """Reads the rows of one task."""
+
+    name: ClassVar[str] = "cline"
+    agent: ClassVar[str] = "cline"
+    visibility: ClassVar[str] = "full"
+
+    def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
+        super().__init__(source, state)
+        self.session = task_of(source.path)
+        self._caller = "roo" if "roo-cline" in source.path else self.agent
+        self._request: dict[str, Any] = dict(mapping(state.get("request")))
+        """Why the last request failed, and whether a row behind it has told that: its message stands there alone."""
+        self.known |= {"agent": self._caller}
+
+    def state(self) -> Mapping[str, Any]:
+        """The failure that the next rows may tell again."""
+        return {**super().state(), "request": self._request}
+
+    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
+        """The events of one row."""
+        if record.get("partial") is True:
+            return ()
+        self.clock(moment_of(record.get("ts")))
+        model = mapping(record.get("modelInfo"))
+        self.known |= present({"model": text(model.get("modelId")), "provider": text(model.get("providerId"))})
+        kind = (text(record.get("say")) if record.get("type") == "say" else text(record.get("ask"))) or ""
+        said, unique = text(record.get("text")), [self.session, record.get("ts"), kind]
+        found = _ROWS.get(kind)
+        events = found(self, record, said, unique) if found else []
+        self.see(requests=int(kind == "api_req_started"))
+        return events
+
+    def _failure(self, said: str | None, unique: object, **known: Any) -> tuple[Event, str]:
+        code = _CODE.search(said or "")
+        status = next((digits(part) for part in code.groups() if part), None) if code else None
+        facts = present({"status": status, "message": said, "is_error": True})
+        verdict, payload = classify_foreign(facts, self.at, caller=self._caller, **known)
+        return self.event("error.classified", payload, unique), verdict.reason
+
+    def _retried(
+        self, said: str | None, unique: object, attempt: int | None, most: int | None, delay: float | None
+    ) -> list[Event]:
+        if attempt is not None and self.chains.attempts(_ONE) >= attempt:
+            self.chains.settled(_ONE, "unresolved")
+        operation, made = self.chains.failed(_ONE, self.event("retry.scheduled", {}, unique).id)
+        failure, reason = self._failure(
+            self._message(said),
+            unique,
+            operation=operation,
+            attempt=self.chains.renumber(_ONE, attempt or made),
+            max_attempts=most + 1 if most is not None else None,
+        )
+        self.chains.note(_ONE, reason, self._caller)
+        return [failure, self.event("retry.scheduled", self.chains.scheduled(_ONE, delay_seconds=delay), unique)]
+
+    def _settled(self, outcome: str, made: int = 0) -> list[Event]:
+        payload = self.chains.settled(_ONE, outcome, made=made)
+        return [self.event("retry.settled", payload, payload["operation"])] if payload else []
+
+    # Cline
+
+    def _error_retry(self, _row: Mapping[str, Any], said: str | None, unique: object) -> list[Event]:
+        """Each row is one failed call; the last one says that no other follows."""
+        told = _parsed(said)
+        attempt, most = number(told.get("attempt")), number(told.get("maxAttempts"))
+        message = text(told.get("errorMessage"))
+        if told.get("failed") is not True:
+            return self._retried(message, unique, attempt, most, quantity(told.get("delaySeconds")))
+        message = self._message(message)
+        if _ONE not in self.chains:
+            return [self._failure(message, unique, outcome="surfaced")[0]]
+        operation, made = self.chains.failed(_ONE, "")
+        failure, _ = self._failure(message, unique, operation=operation, attempt=made)
+        return [failure, *self._settled("exhausted")]
+
+    def _message(self, said: str | None) -> str | None:
+        """What a failed call says, or the request that it was made for."""
+        self._request["told"] = True
+        return said or text(self._request.get("message"))
+
+    def _requested(self, _row: Mapping[str, Any], said: str | None, unique: object) -> list[Event]:
+        """A request; its row is written again once it has ended, with its tokens or with why it was given up."""
+        told, events = _parsed(said), self._alone()
+        self._request = {}
+        cause = told.get("cancelReason")
+        if cause == "user_cancelled":
+            self.see(aborted=1)
+            return [*events, *self._settled("aborted")]
+        if cause in ("streaming_failed", "retries_exhausted"):
+            self._request = {"message": text(told.get("streamingFailedMessage")), "unique": unique}
+        elif told.get("tokensIn") is not None or told.get("cost") is not None:
+            return [*events, *self._settled("recovered", 1)]
+        return events
+
+    def _alone(self) -> list[Event]:
+        """A failure that its request told, and no row behind it."""
+        if not self._request or self._request.get("told"):
+            return []
+        self._request["told"] = True
+        return [self._failure(text(self._request.get("message")), self._request.get("unique"), outcome="surfaced")[0]]
+
+    def _asked(self, _row: Mapping[str, Any], _said: str | None, _unique: object) -> list[Event]:
+        """The question whether to go on: it repeats the failure before it."""
+        return self._alone()
+
+    def _compaction(self, _row: Mapping[str, Any], said: str | None, unique: object) -> list[Event]:
+        told = _parsed(said)
+        if told.get("status") not in ("completed", "failed"):
+            return []
+        trigger = text(told.get("mode"))
+        failed = told.get("status") == "failed"
+        return self._relay(unique, told.get("tokensBefore"), told.get("tokensAfter"), trigger, failed=failed)
+
+    # Roo Code
+
+    def _delayed(self, _row: Mapping[str, Any], said: str | None, unique: object) -> list[Event]:
+        self._caller = "roo"
+        return self._retried(said, unique, None, None, None)
+
+    def _condensed(self, row: Mapping[str, Any], _said: str | None, unique: object) -> list[Event]:
+        told = mapping(row.get("contextCondense")) or mapping(row.get("contextTruncation"))
+        return self._relay(unique, told.get("prevContextTokens"), told.get("newContextTokens"), None) if told else []
+
+    def _relay(
+        self, unique: object, before: object, after: object, trigger: str | None, *, failed: bool = False
+    ) -> list[Event]:
+        payload = {"caller": self._caller, "strategy": "compact", "pre_tokens": count(before), "trigger": trigger}
+        begun = self.relay(payload, unique)
+        rest: dict[str, Any] = {"relay": begun.id, "caller": self._caller}
+        if failed:
+            return [begun, self.event("relay.halted", {**rest, "cause": "the compaction failed"}, unique)]
+        return [begun, self.event("relay.resumed", {**rest, "post_tokens": count(after)}, unique)]
+
+
+def task_of(path: str) -> str:
+    """The task that a file belongs to: the name of its folder."""
+    parts = [part for part in re.split(r"[/\\]", path) if part]
+    return parts[-2] if len(parts) > 1 else path
+
+
+_ROWS: dict[str, Callable[[ClineReader, Mapping[str, Any], str | None, object], list[Event]]] = {
+    "error_retry": ClineReader._error_retry,
+    "api_req_started": ClineReader._requested,
+    "api_req_failed": ClineReader._asked,
+    "resume_task": ClineReader._asked,
+    "compaction": ClineReader._compaction,
+    "api_req_retry_delayed": ClineReader._delayed,
+    "condense_context": ClineReader._condensed,
+    "sliding_window_truncation": ClineReader._condensed,
+}

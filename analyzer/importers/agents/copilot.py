@@ -1,0 +1,84 @@
+"""Copilot CLI's sessions (`~/.copilot/session-state/*/events.jsonl`). Retries are not in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+from analyzer.agent_stream.values import count, mapping, text
+from analyzer.events import Event
+from analyzer.events.model import present
+from analyzer.importers.foreign import classify_foreign, number
+from analyzer.importers.records import RecordReader, identity_of
+
+
+class CopilotReader(RecordReader):
+    """Reads a session."""
+
+    name: ClassVar[str] = "copilot"
+    agent: ClassVar[str] = "copilot"
+    visibility: ClassVar[str] = "terminal"
+
+    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
+        """The events of one record."""
+        self.time(record.get("timestamp"))
+        kind, data = record.get("type"), mapping(record.get("data"))
+        unique = self.session, text(record.get("id")), identity_of(record)
+        if kind == "session.start":
+            self._started(data)
+        elif kind == "session.model_change":
+            self.known |= present({"model": text(data.get("newModel"))})
+        elif kind == "session.error":
+            return self._failed(data, unique)
+        elif kind == "session.compaction_complete":
+            after = count(data.get("postCompactionTokens"))
+            return self._compacted("compact", data.get("preCompactionTokens"), after, data, unique)
+        elif kind == "session.truncation":
+            after = count(data.get("postTruncationTokensInMessages"))
+            return self._compacted("truncate", data.get("preTruncationTokensInMessages"), after, {}, unique)
+        elif kind == "assistant.message":
+            self.see(requests=1)
+        elif kind == "abort":
+            self.see(aborted=1)
+        return ()
+
+    def _started(self, data: Mapping[str, Any]) -> None:
+        context = mapping(data.get("context"))
+        self.session = text(data.get("sessionId")) or self.session
+        self.known = present(
+            {
+                "agent": self.agent,
+                "agent_version": text(data.get("copilotVersion")),
+                "model": text(data.get("selectedModel")),
+                "branch": text(context.get("branch")),
+            }
+        )
+        self.work_in(context.get("cwd"))
+        self.see()
+
+    def _failed(self, data: Mapping[str, Any], unique: object) -> list[Event]:
+        self.see()
+        kind, status = text(data.get("errorType")), number(data.get("statusCode"))
+        facts = {
+            "status": status,
+            "type": kind if kind != "query" else None,
+            "message": text(data.get("message")),
+            "is_error": True,
+        }
+        verdict, payload = classify_foreign(present(facts), self.at, caller=self.agent, outcome="surfaced")
+        events = [self.event("error.classified", payload, unique)]
+        if kind == "quota":
+            exhausted = {"agent": self.agent, "reason_text": verdict.facts.message, "reset_at": payload.get("reset_at")}
+            events.append(self.event("agent.exhausted", exhausted, unique))
+        return events
+
+    def _compacted(
+        self, strategy: str, before: object, after: int | None, data: Mapping[str, Any], unique: object
+    ) -> list[Event]:
+        self.see()
+        begun = self.relay({"caller": self.agent, "strategy": strategy, "pre_tokens": count(before) or None}, unique)
+        rest: dict[str, Any] = {"relay": begun.id, "caller": self.agent}
+        if data.get("success") is False:
+            cause = text(data.get("error")) or "the compaction failed"
+            return [begun, self.event("relay.halted", {**rest, "cause": cause}, unique)]
+        return [begun, self.event("relay.resumed", {**rest, "post_tokens": after or None}, unique)]

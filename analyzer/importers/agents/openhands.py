@@ -1,0 +1,61 @@
+"""OpenHands' events: a file an event, or one exported array. Their times name no zone.
+
+Retries only live in memory. What a tool answers with an error is read by the model, and is no failed call.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+from analyzer.agent_stream.values import mapping, text
+from analyzer.events import Event
+from analyzer.events.model import present
+from analyzer.importers.base import Source
+from analyzer.importers.foreign import classify_foreign
+from analyzer.importers.records import RecordReader, moment_here
+
+_FOLDER = re.compile(r"([^/\\]+)[/\\]events[/\\][^/\\]+$")
+_STATUS = re.compile(r'"code": ?(\d{3})\b|\b(?:status|code):? (\d{3})\b')
+_FAILED_STATES = frozenset({"error", "rate_limited"})
+
+
+class OpenHandsReader(RecordReader):
+    """Reads events, old and new; the folder names the session."""
+
+    name: ClassVar[str] = "openhands"
+    agent: ClassVar[str] = "openhands"
+    visibility: ClassVar[str] = "terminal"
+
+    def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
+        super().__init__(source, state)
+        named = _FOLDER.search(source.path)
+        self.session = named[1] if named else None
+        self.known = {"agent": self.agent}
+
+    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
+        """The events of one record."""
+        self.clock(moment_here(record.get("timestamp")))
+        kind, extras = record.get("kind"), mapping(record.get("extras"))
+        unique = self.session, str(record.get("id")), str(record.get("timestamp"))
+        if kind == "ConversationErrorEvent":
+            return self._failed(text(record.get("code")), text(record.get("detail")), unique)
+        if kind == "Condensation" or record.get("action") == "condensation":
+            begun = self.relay({"caller": self.agent, "strategy": "condense"}, unique)
+            done = {"relay": begun.id, "caller": self.agent}
+            return [begun, self.event("relay.resumed", done, unique)]
+        if record.get("observation") == "agent_state_changed" and extras.get("agent_state") in _FAILED_STATES:
+            state = text(extras.get("agent_state"))
+            return self._failed(state if state != "error" else None, text(extras.get("reason")), unique)
+        if record.get("source") == "agent" and (kind == "ActionEvent" or isinstance(record.get("action"), str)):
+            self.see(requests=1)
+        return ()
+
+    def _failed(self, kind: str | None, said: str | None, unique: object) -> list[Event]:
+        found = _STATUS.search(said or "")
+        status = next((int(part) for part in found.groups() if part), None) if found else None
+        facts = present({"status": status, "type": kind, "message": said, "is_error": True})
+        _, payload = classify_foreign(facts, self.at, caller=self.agent, outcome="surfaced")
+        self.see()
+        return [self.event("error.classified", payload, unique)]

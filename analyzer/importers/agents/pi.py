@@ -1,0 +1,100 @@
+"""pi's sessions (`~/.pi/agent/sessions/**.jsonl`).
+
+A retry is a failed reply with another reply behind it: the failed ones stay in the file, the delays do not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+from analyzer.agent_stream.values import count, mapping, text
+from analyzer.events import Event
+from analyzer.events.model import present
+from analyzer.importers.base import Source
+from analyzer.importers.foreign import classify_foreign
+from analyzer.importers.records import RecordReader, identity_of
+
+_STATUS = re.compile(r"^(\d{3})\b")
+_ONE = "main"
+
+
+class PiReader(RecordReader):
+    """Reads a session; its entries form a tree, and their order in the file is that of time."""
+
+    name: ClassVar[str] = "pi"
+    agent: ClassVar[str] = "pi"
+    visibility: ClassVar[str] = "full"
+
+    def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
+        super().__init__(source, state)
+        self._relay: str | None = state.get("relay")
+        """The compaction whose tokens after are still to come."""
+
+    def state(self) -> Mapping[str, Any]:
+        """The compaction that the next reply measures."""
+        return {**super().state(), "relay": self._relay}
+
+    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
+        """The events of one entry."""
+        self.time(record.get("timestamp"))
+        kind = record.get("type")
+        unique = text(record.get("id")) or identity_of(record)
+        if kind == "session":
+            self.session = text(record.get("id"))
+            self.known = {"agent": self.agent}
+            self.work_in(record.get("cwd"))
+            self.see()
+        elif kind == "compaction":
+            self.chains.settled(_ONE, "unresolved")  # an overflow is mended by it, and by no retry
+            payload = {"caller": self.agent, "strategy": "compact", "pre_tokens": count(record.get("tokensBefore"))}
+            begun = self.relay(payload, self.session, unique)
+            self._relay = begun.id
+            self.see()
+            return [begun]
+        elif kind == "message":
+            message = mapping(record.get("message"))
+            if message.get("role") == "assistant":
+                return self._reply(message, (self.session, unique))
+            if message.get("role") == "user":
+                return self._settled("exhausted")
+        return ()
+
+    def _reply(self, message: Mapping[str, Any], unique: object) -> list[Event]:
+        self.known |= present({"provider": text(message.get("provider")), "model": text(message.get("model"))})
+        stopped = message.get("stopReason")
+        self.see(requests=int(stopped != "aborted"), aborted=int(stopped == "aborted"))
+        if stopped == "aborted":
+            return self._settled("aborted")
+        events: list[Event] = []
+        if stopped != "error":
+            if self._relay is not None:
+                usage = mapping(message.get("usage"))
+                parts = [count(usage.get(key)) for key in ("input", "cacheRead", "cacheWrite")]
+                used = sum(part for part in parts if part is not None) or None
+                done = {"relay": self._relay, "caller": self.agent, "post_tokens": used, "post_tokens_estimated": True}
+                events.append(self.event("relay.resumed", done, self._relay))
+                self._relay = None
+            if _ONE in self.chains:
+                events.append(self._scheduled(unique))
+            return [*events, *self._settled("recovered", 1)]
+        if _ONE in self.chains:
+            events.append(self._scheduled(unique))
+        said = text(message.get("errorMessage"))
+        status = _STATUS.match(said or "")
+        operation, attempt = self.chains.failed(_ONE, self.event("error.classified", {}, unique).id)
+        facts = {"status": int(status[1]) if status else None, "message": said, "is_error": True}
+        verdict, payload = classify_foreign(
+            present(facts), self.at, caller=self.agent, operation=operation, attempt=attempt
+        )
+        self.chains.note(_ONE, verdict.reason, self.agent)
+        return [*events, self.event("error.classified", payload, unique)]
+
+    def _scheduled(self, unique: object) -> Event:
+        """The failed reply before this one was tried again."""
+        return self.event("retry.scheduled", self.chains.scheduled(_ONE, delay_seconds=None), unique)
+
+    def _settled(self, outcome: str, made: int = 0) -> list[Event]:
+        payload = self.chains.settled(_ONE, outcome, made=made)
+        return [self.event("retry.settled", payload, payload["operation"])] if payload else []
