@@ -123,7 +123,7 @@ def apply_horizon(connection: duckdb.DuckDBPyConnection) -> int:
 def restore_horizon(connection: duckdb.DuckDBPyConnection) -> None:
     """The horizon as the journal's decisions say, for a store that is made again."""
     rows = connection.execute(
-        "select max(pruned_before) from internal.event_v1"  # noqa: S608
+        "select max(decided[1].pruned_before) from internal.event_v1"  # noqa: S608
         f" where type = 'history.pruned' and {DECIDED}"
     ).fetchall()
     if rows[0][0] is not None:

@@ -10,13 +10,16 @@ from dataclasses import dataclass
 from itertools import islice
 
 _RULES = {
-    "text": ("varchar", "{}"),
-    "whole": ("bigint", "internal.whole({})"),
-    "amount": ("double", "internal.amount({})"),
-    "moment": ("timestamp", "internal.moment({})"),
-    "number": ("integer", "try_cast({} as integer)"),
-    "flag": ("boolean", "try_cast({} as boolean)"),
-    "day": ("date", "try_cast({} as date)"),
+    "text": ("varchar", "{0}"),
+    # Smaller than what DuckDB chooses by itself, and sooner done; a column of nulls would be larger by far.
+    "long": ("varchar using compression zstd", "{0}"),
+    "whole": ("bigint", "internal.whole({0})"),
+    "amount": ("double", "internal.amount({0})"),
+    "moment": ("timestamp", "internal.moment({0})"),
+    "number": ("integer", "try_cast({0} as integer)"),
+    "flag": ("boolean", "try_cast({0} as boolean)"),
+    "day": ("date", "try_cast({0} as date)"),
+    "items": ("bigint", "case when starts_with({0}, '[') and json_valid({0}) then json_array_length({0}) end"),
 }
 """Rules → SQL type, and what is made of the value's text. What cannot be cast, or is out of bounds, is null."""
 
@@ -31,19 +34,31 @@ class _Column:
     paths: tuple[str, ...]
     """Where it stands; the first one that holds something counts."""
 
+    @property
+    def definition(self) -> str:
+        return f"{self.name} {_RULES[self.rule][0]}"
+
+    def value(self, texts: list[str]) -> str:
+        return _RULES[self.rule][1].format(f"coalesce({', '.join(texts)})" if len(texts) > 1 else texts[0])
+
 
 @dataclass(frozen=True, slots=True)
 class _Group:
     """Columns that are decoded by one look into the JSON of a row."""
 
-    condition: str | None
-    """The rows that have them, None for all: each path costs time, whether it is there or not."""
     columns: tuple[_Column, ...]
+    name: str = ""
+    """Of the one column that holds them all, where they are fields of a struct in a list of at most one.
+
+    DuckDB takes its time over each column of each row, nulls included, but over the fields of no struct none.
+    """
+    condition: str = "true"
+    """The rows that have them: each path costs time, whether it is there or not."""
 
 
 def _columns(**rules: str) -> tuple[_Column, ...]:
-    """Columns by rule; `name=a.b` is one of another name than its key."""
-    found = []
+    """Columns by rule; `name=a.b|c` is one that has another name than its key, or two keys."""
+    found: list[_Column] = []
     for rule, names in rules.items():
         for each in names.split():
             name, _, keys = each.partition("=")
@@ -51,87 +66,75 @@ def _columns(**rules: str) -> tuple[_Column, ...]:
     return tuple(found)
 
 
-_CHAINS = "type in ('error.classified', 'retry.scheduled', 'retry.settled')"
-_EVENT_GROUPS = (
-    _Group(
-        None,
-        _columns(
-            text="caller operation reason detail outcome action rule ruleset message provider model failure_reason"
-            " remediation",
-            flag="retryable",
-            whole="attempt attempts max_attempts current_tokens max_tokens input_tokens output_tokens tokens_used",
-            amount="delay_seconds waited_seconds retry_after_seconds",
-            moment="reset_at",
+_JSON = {"event_v1": "payload", "facts_v1": "facts"}
+"""Tables → the column that theirs are decoded from."""
+_GROUPS: dict[str, tuple[_Group, ...]] = {
+    "event_v1": (
+        _Group(
+            _columns(
+                text="caller operation reason detail outcome action rule ruleset message provider model"
+                " failure_reason remediation relay step_id",
+                flag="retryable",
+                whole="attempt attempts max_attempts current_tokens max_tokens input_tokens output_tokens tokens_used",
+                amount="delay_seconds waited_seconds retry_after_seconds",
+                moment="reset_at",
+            )
+        ),
+        _Group(
+            _columns(
+                text="worker_id trigger strategy agent reason_text part retry_visibility",
+                flag="post_tokens_estimated",
+                whole="pre_tokens post_tokens checkpoint_tokens relay_count removed_messages truncated_messages"
+                " requests",
+                number="exit_code",
+                amount="token_usage_percent threshold_percent duration_seconds",
+                moment="started_at ended_at",
+            ),
+            name="seen",
+            condition="type not in ('error.classified', 'retry.scheduled', 'retry.settled') and not is_decision(type)",
+        ),
+        _Group(
+            _columns(
+                text="night finding_id finding severity resolution explanation scope scope_caller=scope.caller"
+                " scope_reason=scope.reason scope_template=scope.template window_timezone=window.timezone",
+                whole="place sessions findings_count reported_count",
+                items="findings_listed=findings",
+                amount="observed expected p_value",
+                day="window_since=window.since onset resolved_on",
+                moment="pruned_before=before",
+            ),
+            name="decided",
+            condition="is_decision(type)",
         ),
     ),
-    _Group(
-        f"not {_CHAINS}",
-        _columns(
-            text="relay step_id worker_id trigger strategy agent reason_text part retry_visibility",
-            flag="post_tokens_estimated",
-            whole="pre_tokens post_tokens checkpoint_tokens relay_count removed_messages truncated_messages requests",
-            number="exit_code",
-            amount="token_usage_percent threshold_percent duration_seconds",
-            moment="started_at ended_at",
+    "facts_v1": (
+        _Group(
+            _columns(long="message=message|stderr|stdout", text="code error_type=type provider model", number="status")
         ),
     ),
-    _Group(
-        "is_decision(type)",
-        _columns(
-            text="night finding_id finding state severity resolution explanation scope scope_caller=scope.caller"
-            " scope_reason=scope.reason scope_template=scope.template window_timezone=window.timezone previous",
-            whole="place part_of sessions findings_count reported_count",
-            amount="observed expected p_value",
-            day="window_since=window.since onset resolved_on",
-            moment="pruned_before=before",
-        ),
-    ),
-)
-_FACTS_GROUP = _Group(
-    None,
-    _columns(text="message=message|stderr|stdout code error_type=type provider model", number="status"),
-)
-_LISTED = "case when json_type(payload, '$.findings') = 'ARRAY' then json_array_length(payload, '$.findings') end"
-_COUNTED = f"case when type = 'night.judged' then {_LISTED} end as findings_listed"
-_MASKED = (
-    "case when message is not null then internal.template(message) end as template",
-    "internal.fingerprint(template) as fingerprint",
-)
-
-
-@dataclass(frozen=True, slots=True)
-class _Typed:
-    """The typed columns of one table."""
-
-    json: str
-    """The column that they are decoded from."""
-    groups: tuple[_Group, ...]
-    made: dict[str, str]
-    """Columns that are made in another way, with their types."""
-    made_by: tuple[str, ...]
-
-    @property
-    def types(self) -> dict[str, str]:
-        columns = (column for group in self.groups for column in group.columns)
-        return {column.name: _RULES[column.rule][0] for column in columns} | self.made
-
-
-_TABLES = {
-    "event_v1": _Typed(
-        "payload",
-        _EVENT_GROUPS,
-        {"findings_listed": "bigint", "template": "varchar", "fingerprint": "varchar"},
-        (_COUNTED, *_MASKED),
-    ),
-    "facts_v1": _Typed("facts", (_FACTS_GROUP,), {"template": "varchar", "fingerprint": "varchar"}, _MASKED),
 }
-TYPED = {table: frozenset(typed.types) for table, typed in _TABLES.items()}
+_MASKED = {
+    "template": "case when message is not null then internal.template(message) end",
+    "fingerprint": "internal.fingerprint(template)",
+}
+"""Columns of either table that are made of `message`."""
+
+
+def _defined(table: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for group in _GROUPS[table]:
+        fields = {column.name: column.definition for column in group.columns}
+        found |= {group.name: f"{group.name} struct({', '.join(fields.values())})[]"} if group.name else fields
+    return found | {name: f"{name} varchar" for name in _MASKED}
+
+
+TYPED = {table: frozenset(_defined(table)) for table in _GROUPS}
 """Tables → the names of their typed columns."""
 
 
 def definitions(table: str) -> str:
     """The typed columns of a table as its definition names them."""
-    return ",\n  ".join(f"{name} {kind}" for name, kind in _TABLES[table].types.items())
+    return ",\n  ".join(_defined(table).values())
 
 
 def filled(table: str, rows: str) -> str:
@@ -139,21 +142,24 @@ def filled(table: str, rows: str) -> str:
 
     `rows` is a query of its other columns by name, JSON and, of events, type among them.
     """
-    typed = _TABLES[table]
-    looks, values = [], []
-    for number, group in enumerate(typed.groups):
-        said = f"said{number}"
+    json, groups = _JSON[table], _GROUPS[table]
+    looks: list[str] = []
+    values: list[str] = []
+    for number, group in enumerate(groups):
         paths = [path for column in group.columns for path in column.paths]
-        look = f"json_extract_string({typed.json}, [{', '.join(map(repr, paths))}])"
-        looks.append(f"{look if group.condition is None else f'case when {group.condition} then {look} end'} as {said}")
-        texts = (f"{said}[{place}]" for place in range(1, len(paths) + 1))
-        for column in group.columns:
-            text = ", ".join(islice(texts, len(column.paths)))
-            text = f"coalesce({text})" if len(column.paths) > 1 else text
-            values.append(f"{_RULES[column.rule][1].format(text)} as {column.name}")
-    said = ", ".join(f"said{number}" for number in range(len(typed.groups)))
+        look = f"json_extract_string({json}, [{', '.join(map(repr, paths))}])"
+        texts = (f"said{number}[{place}]" for place in range(1, len(paths) + 1))
+        columns = {column.name: column.value(list(islice(texts, len(column.paths)))) for column in group.columns}
+        if group.name:
+            looks.append(f"case when {group.condition} then {look} end as said{number}")
+            fields = ", ".join(f"{name} := {value}" for name, value in columns.items())
+            values.append(f"case when said{number} is not null then [struct_pack({fields})] end as {group.name}")
+        else:
+            looks.append(f"{look} as said{number}")
+            values += (f"{value} as {name}" for name, value in columns.items())
+    values += (f"{value} as {name}" for name, value in _MASKED.items())
+    said = ", ".join(f"said{number}" for number in range(len(groups)))
     return (
         f"insert into internal.{table} by name"  # noqa: S608 - names from this file alone
-        f" select * exclude ({said}), {', '.join((*values, *typed.made_by))}"
-        f" from (select *, {', '.join(looks)} from ({rows}))"
+        f" select * exclude ({said}), {', '.join(values)} from (select *, {', '.join(looks)} from ({rows}))"
     )

@@ -16,7 +16,7 @@ from analyzer.store.db.tables.classifier_macros import macros
 from analyzer.store.db.tables.columns import TYPED, definitions, filled
 from analyzer.store.decisions import DECISIONS
 
-SCHEMA_VERSION = "5"
+SCHEMA_VERSION = "6"
 MIGRATED = frozenset({"4"})
 """The earlier versions that a store is brought up to date from: 4 had no typed columns."""
 

@@ -15,12 +15,12 @@ select
   occurred_at,
   session_id,
   coalesce(caller, '(none)') as caller,
-  strategy,
+  seen[1].strategy as strategy,
   attempt,
   type = 'context.recovered' as recovered,
-  pre_tokens,
-  post_tokens,
-  removed_messages,
-  truncated_messages
+  seen[1].pre_tokens as pre_tokens,
+  seen[1].post_tokens as post_tokens,
+  seen[1].removed_messages as removed_messages,
+  seen[1].truncated_messages as truncated_messages
 from internal.event_v1
 where type in ('context.recovered', 'context.unrecovered')

@@ -11,15 +11,15 @@ select
   e.event_id,
   e.occurred_at,
   e.session_id,
-  e.agent,
-  e.reason_text,
+  e.seen[1].agent as agent,
+  e.seen[1].reason_text as reason_text,
   e.reset_at,
-  e.exit_code,
+  e.seen[1].exit_code as exit_code,
   (
     select min(b.occurred_at)
     from internal.event_v1 as b
     where b.type = 'agent.restored'
-      and b.agent = e.agent
+      and b.seen[1].agent = e.seen[1].agent
       and b.occurred_at >= e.occurred_at
   ) as restored_at
 from internal.event_v1 as e

@@ -11,14 +11,14 @@ with observed as (
   -- Each log of a session reports its count so far; the last report of a log replaces the ones before it.
   select
     session_id,
-    part,
-    max(requests) as requests,
-    min(started_at) as started_at,
-    max(ended_at) as ended_at,
-    max(retry_visibility) as retry_visibility
+    seen[1].part as part,
+    max(seen[1].requests) as requests,
+    min(seen[1].started_at) as started_at,
+    max(seen[1].ended_at) as ended_at,
+    max(seen[1].retry_visibility) as retry_visibility
   from internal.event_v1
   where type = 'session.observed'
-  group by session_id, part
+  group by session_id, seen[1].part
 ),
 
 seen as (

@@ -8,7 +8,11 @@
 -- column result VARCHAR: What it says beside its findings, as JSON.
 with judged as (
   select
-    *
+    event_id,
+    occurred_at,
+    ruleset,
+    payload,
+    decided[1] as said
   from internal.event_v1
   where type = 'night.judged'
     and source_path is null
@@ -18,8 +22,8 @@ with judged as (
 reported as (
   select
     e.occurred_at,
-    e.night,
-    count(distinct e.place) as events
+    e.decided[1].night as night,
+    count(distinct e.decided[1].place) as events
   from internal.event_v1 as e
   semi join judged as j
     on e.occurred_at = j.occurred_at
@@ -29,17 +33,17 @@ reported as (
 )
 
 select
-  coalesce(j.night, j.event_id) as night,
-  j.window_since as day,
-  j.window_timezone as timezone,
+  coalesce(j.said.night, j.event_id) as night,
+  j.said.window_since as day,
+  j.said.window_timezone as timezone,
   j.occurred_at as judged_at,
   j.ruleset,
-  coalesce(j.findings_count, j.findings_listed) as findings,
+  coalesce(j.said.findings_count, j.said.findings_listed) as findings,
   j.payload as result
 from judged as j
 left join reported as r
-  on j.night = r.night
+  on j.said.night = r.night
   and j.occurred_at = r.occurred_at
 -- Nights had all their findings in one event once; of one that was too long for a line too little was kept to read.
-where (j.night is null and j.findings_listed is not null)
-  or j.reported_count = coalesce(r.events, 0)
+where (j.said.night is null and j.said.findings_listed is not null)
+  or j.said.reported_count = coalesce(r.events, 0)

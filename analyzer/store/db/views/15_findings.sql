@@ -20,51 +20,53 @@
 -- column explanation VARCHAR: One sentence.
 with decision as (
   select
-    *,
+    type,
+    occurred_at,
+    decided[1] as said,
     row_number() over (
-      partition by finding_id
+      partition by decided[1].finding_id
       order by type, occurred_at, event_id
     ) as from_opening,
     row_number() over (
-      partition by finding_id
+      partition by decided[1].finding_id
       order by occurred_at desc, event_id desc
     ) as from_latest,
-    min(occurred_at) over (partition by finding_id) as opened_at
+    min(occurred_at) over (partition by decided[1].finding_id) as opened_at
   from internal.event_v1
   where type in ('finding.opened', 'finding.resolved')
     and source_path is null
     -- Of a night that was not written down to its end nothing counts: it is judged again.
-    and (night is null or night in (select n.night from nights as n))
+    and (decided[1].night is null or decided[1].night in (select n.night from nights as n))
 )
 
 select
-  o.finding_id,
-  o.finding,
-  o.scope_caller as caller,
-  o.scope_reason as reason,
-  o.scope_template as template,
-  o.severity,
+  o.said.finding_id as finding_id,
+  o.said.finding as finding,
+  o.said.scope_caller as caller,
+  o.said.scope_reason as reason,
+  o.said.scope_template as template,
+  o.said.severity as severity,
   if(l.type = 'finding.opened', 'open', 'resolved') as state,
-  o.window_since as opened_on,
-  o.onset,
+  o.said.window_since as opened_on,
+  o.said.onset as onset,
   case
-    when l.type = 'finding.resolved' then l.resolved_on
+    when l.type = 'finding.resolved' then l.said.resolved_on
   end as resolved_on,
   case
-    when l.type = 'finding.resolved' then l.resolution
+    when l.type = 'finding.resolved' then l.said.resolution
   end as resolution,
   o.opened_at,
   case
     when l.type = 'finding.resolved' then l.occurred_at
   end as resolved_at,
-  o.observed,
-  o.expected,
-  o.p_value,
-  o.sessions,
-  o.scope,
-  o.explanation
+  o.said.observed as observed,
+  o.said.expected as expected,
+  o.said.p_value as p_value,
+  o.said.sessions as sessions,
+  o.said.scope as scope,
+  o.said.explanation as explanation
 from decision as o
 inner join decision as l
-  on o.finding_id is not distinct from l.finding_id
+  on o.said.finding_id is not distinct from l.said.finding_id
 where o.from_opening = 1
   and l.from_latest = 1
