@@ -31,6 +31,7 @@ _BIG_NUMBER = r"[:\[,]\s*-?[0-9](?:[0-9]{18}|[0-9.]*[eE][+\-]?[0-9]{3})"
 _SPACED = r"\"\s+:"
 _SHORT = 2 * MAX_ITEMS
 """Bytes; a shorter line has no object or list with too many items."""
+_OPEN, _CLOSE = b"{}"
 _FACTS = '"facts"'
 _MOST_BRACES = 8
 """Of facts, that are tried for their end."""
@@ -191,9 +192,12 @@ def plain_lines(
 
     `file_time` stands in where a line names no time; `spaced` says that there may be spaces before colons.
     """
-    if b"\r" in joined:
-        joined = joined.replace(b"\r\n", b"\n").removesuffix(b"\r")
-    if not _bounded(texts, joined):
+    bare = texts
+    if texts[0][0] != _OPEN or texts[0][-1] != _CLOSE:
+        # Other programs end their lines in other ways.
+        bare = [text.strip() for text in texts]
+        joined = b"\n".join(bare)
+    if b"" in bare or not _bounded(bare, joined):
         return None
     try:
         return _plain(texts, joined, version, file_time, journal=journal, spaced=spaced)
@@ -250,19 +254,21 @@ def _plain(
 def _bounded(texts: Sequence[bytes], joined: bytes) -> bool:
     """Whether each line is one whole object, or none, of bounded length, depth and number of items.
 
-    Between two lines there is a brace, a newline and a brace, as nowhere within an object.
+    They begin and end with a brace: two braces with nothing but a newline between them stand nowhere within an object.
     """
-    if joined.count(b"}\n{") != len(texts) - 1:
+    count = len(texts)
+    if [text[0] for text in texts].count(_OPEN) < count or [text[-1] for text in texts].count(_CLOSE) < count:
         return False
     longest = max(map(len, texts))
     if longest > MAX_TEXT:
         return False
     if longest > _SHORT and any(len(text) > _SHORT and text.count(b",") >= MAX_ITEMS for text in texts):
         return False
-    opened = [text.count(b"{") for text in texts]
-    if b"[" in joined:
-        opened = [some + text.count(b"[") for some, text in zip(opened, texts, strict=True)]
-    return max(opened) <= MAX_LEVELS
+    objects = [text.count(b"{") for text in texts]
+    # Most logs have few lists.
+    if max(objects) + joined.count(b"[") <= MAX_LEVELS:
+        return True
+    return all(some + text.count(b"[") <= MAX_LEVELS for some, text in zip(objects, texts, strict=True))
 
 
 def _canonical(moments: Sequence[str]) -> bool:
