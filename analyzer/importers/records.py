@@ -102,7 +102,11 @@ class RecordReader(Reader):
         return [*left, *(event for key in list(self._seen) if (event := self._observed(key)))]
 
     def state(self) -> Mapping[str, Any]:
-        """The session in hand, what was seen of each one, and open chains."""
+        """What the reader of what comes later is given: small, as there is one a file."""
+        return {key: value for key, value in self.remembered().items() if value}
+
+    def remembered(self) -> dict[str, Any]:
+        """The session in hand, what was seen of each one, and open chains; empty ones are left out."""
         return {"session": self.session, "known": self.known, "seen": self._seen, "chains": self.chains.state()}
 
     # For those who inherit -------------------------------------------------------------------------------------------

@@ -42,9 +42,9 @@ class AiderReader(RecordReader):
         """Whether another call follows the last failed one."""
         self.clock(moment_here(self._head))
 
-    def state(self) -> Mapping[str, Any]:
+    def remembered(self) -> dict[str, Any]:
         """The session in hand, and how far its errors were counted."""
-        return {**super().state(), "head": self._head, "number": self._number, "waits": self._waits}
+        return {**super().remembered(), "head": self._head, "number": self._number, "waits": self._waits}
 
     def read(self, block: Block) -> Iterator[Hit]:
         """Hits of the block: every line is text, and none can be broken."""

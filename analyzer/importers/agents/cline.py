@@ -44,9 +44,9 @@ class ClineReader(RecordReader):
         """Why the last request failed, and whether a row behind it has told that: its message stands there alone."""
         self.known |= {"agent": self._caller}
 
-    def state(self) -> Mapping[str, Any]:
+    def remembered(self) -> dict[str, Any]:
         """The failure that the next rows may tell again."""
-        return {**super().state(), "request": self._request}
+        return {**super().remembered(), "request": self._request}
 
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
         """The events of one row."""

@@ -61,7 +61,7 @@ class CodexReader(RecordReader):
         """The failure of the turn in hand, which the end of the turn tells again."""
         self._resets: dict[str, Any] = dict(mapping(state.get("resets")))
 
-    def state(self) -> Mapping[str, Any]:
+    def remembered(self) -> dict[str, Any]:
         """What the next records refer to."""
         own = {
             "caller": self._caller,
@@ -72,7 +72,7 @@ class CodexReader(RecordReader):
             "error": self._error,
             "resets": self._resets,
         }
-        return {**super().state(), **own}
+        return {**super().remembered(), **own}
 
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
         """The events of one record."""

@@ -34,9 +34,9 @@ class CodexExecReader(RecordReader):
         """The message of the turn's failure, which the end of the turn tells again."""
         self.time(None)
 
-    def state(self) -> Mapping[str, Any]:
+    def remembered(self) -> dict[str, Any]:
         """How many failures there were, and the last one of the turn."""
-        return {**super().state(), "number": self._number, "failed": self._failed}
+        return {**super().remembered(), "number": self._number, "failed": self._failed}
 
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
         """The events of one record."""

@@ -62,9 +62,9 @@ class CrushLogReader(_CrushReader):
         self._told: dict[str, Any] | None = state.get("told")
         """The last failed call, of which the next line says whether it is tried again."""
 
-    def state(self) -> Mapping[str, Any]:
+    def remembered(self) -> dict[str, Any]:
         """The failed call whose retry may follow."""
-        return {**super().state(), "told": self._told}
+        return {**super().remembered(), "told": self._told}
 
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
         """The events of one line."""
@@ -162,9 +162,9 @@ class CrushStoreReader(_CrushReader):
         super().__init__(source, state)
         self._cursor: dict[str, Any] = dict(mapping(state.get("cursor")))
 
-    def state(self) -> Mapping[str, Any]:
+    def remembered(self) -> dict[str, Any]:
         """Up to where the rows were read."""
-        return {**super().state(), "cursor": self._cursor}
+        return {**super().remembered(), "cursor": self._cursor}
 
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
         """The events of one row."""

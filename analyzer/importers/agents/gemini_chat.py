@@ -43,9 +43,9 @@ class GeminiChatReader(RecordReader):
         self._last: list[str] = list(state.get("last") or ())
         """Ids of the last replies and stops: one that grows is written again."""
 
-    def state(self) -> Mapping[str, Any]:
+    def remembered(self) -> dict[str, Any]:
         """The caller, and what was counted last."""
-        return {**super().state(), "caller": self._caller, "last": self._last}
+        return {**super().remembered(), "caller": self._caller, "last": self._last}
 
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
         """The events of one record, or of a whole chat on one line."""

@@ -36,10 +36,10 @@ class OpencodeReader(RecordReader):
         }
         """Of each session: its tokens in use, the hand-off whose tokens are still to come, its folder and version."""
 
-    def state(self) -> Mapping[str, Any]:
+    def remembered(self) -> dict[str, Any]:
         """Up to where the rows were read, and what the next ones of each session refer to."""
         forget_oldest(self._sessions)
-        return {**super().state(), "cursor": self._cursor, "sessions": self._sessions}
+        return {**super().remembered(), "cursor": self._cursor, "sessions": self._sessions}
 
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
         """The events of a session, a message, a part, or a printed error."""

@@ -32,9 +32,9 @@ class PiReader(RecordReader):
         self._relay: str | None = state.get("relay")
         """The compaction whose tokens after are still to come."""
 
-    def state(self) -> Mapping[str, Any]:
+    def remembered(self) -> dict[str, Any]:
         """The compaction that the next reply measures."""
-        return {**super().state(), "relay": self._relay}
+        return {**super().remembered(), "relay": self._relay}
 
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
         """The events of one entry."""

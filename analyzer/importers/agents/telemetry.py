@@ -88,10 +88,10 @@ class TelemetryReader(RecordReader):
         """Chains that ended, by session; what was waited is told behind it."""
         self._service = self.agent
 
-    def state(self) -> Mapping[str, Any]:
+    def remembered(self) -> dict[str, Any]:
         """The chains whose waiting may still be told."""
         forget_oldest(self._given_up)
-        return {**super().state(), "given_up": self._given_up}
+        return {**super().remembered(), "given_up": self._given_up}
 
     def finish(self) -> Sequence[Event]:
         """Ends of chains of which nothing more was told, and the sessions."""

@@ -168,12 +168,14 @@ class Decoders:
             self._coming.popleft()
         while self._coming and len(self._foreseen) < _AHEAD * self._left:
             name, below = self._coming.popleft()
+            if _size(name) < _LEAST:
+                continue
             with suppress(InputError), Input(name, below=below) as source:
                 # What cannot be read is told of when it is its turn.
-                stretch = next(iter(Blocks(source, 0)), None) if source.size >= _LEAST else None
+                stretch = next(iter(Blocks(source, 0)), None) if source.codec == "plain" else None
                 if stretch is None or stretch.overlong or len(stretch.data) > _LARGE:
                     continue
-                if source.codec == "plain" and not stretch.data.startswith(BOM) and is_native(stretch.data):
+                if not stretch.data.startswith(BOM) and is_native(stretch.data):
                     self._foreseen[source.path] = self._submit(stretch.data, source.file_time, journal)
 
     def forget(self, path: str) -> None:

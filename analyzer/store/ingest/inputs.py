@@ -111,10 +111,9 @@ class Input:
             self._lines = self._rows()
         if self._lines is None:
             self._handle.seek(0)
-            data = self._handle.read(min(MOST_BYTES, self.size) + 1)
-            if len(data) > MOST_BYTES:
+            data = self._handle.read(self.size) if self.size <= MOST_BYTES else b""
+            if self.size > MOST_BYTES:
                 self.damage = f"a JSON document of more than {MOST_BYTES >> 20} MiB, which is not read"
-                data = b""
             self._lines = BytesIO(unfolded(data))
         skipped = self._base - FIRST_LINE
         return self._lines, self._lines.getbuffer().nbytes + skipped, skipped
