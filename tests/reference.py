@@ -28,7 +28,7 @@ from analyzer.redaction.keys import PHRASES, SHORT
 from analyzer.redaction.trace_words import KEPT, traces_number
 from analyzer.store import catalogue, views
 from analyzer.store.db.sql_header import Column, Param
-from tests import REPOSITORY
+from tests import REPOSITORY, shown_formats
 from tests.needed_words import needed_words
 
 DOCS, PACKAGE = REPOSITORY / "docs", REPOSITORY / "analyzer"
@@ -261,6 +261,7 @@ END = "<!-- Until here. -->"
 SECRETS_BEGIN = NOTE.format(source="`analyzer/redaction/families.py`, `keys.py`, `commands.py`")
 LAYERS_BEGIN = NOTE.format(source="`[tool.importlinter]` in `pyproject.toml` or the docstring")
 FOLDERS_BEGIN = NOTE.format(source="the docstring of the folder's `__init__.py`")
+READ_BEGIN = NOTE.format(source="an importer, or its log in `tests/shown_formats.py`,")
 SCANNERS = ("gitleaks", "detect-secrets", "trufflehog")
 
 
@@ -269,6 +270,7 @@ def parts() -> dict[str, tuple[str, ...]]:
     return {
         "CONTRIBUTING.md": (layers(), folders()),
         "docs/explanation/security.md": (known_secrets(),),
+        "docs/reference/formats.md": (what_is_read(),),
     }
 
 
@@ -298,6 +300,11 @@ def _purpose(source: Path) -> str:
     """The first paragraph of a module's docstring."""
     text = ast.get_docstring(ast.parse(source.read_text("utf-8"))) or ""
     return _cell(" ".join(text.partition("\n\n")[0].split()))
+
+
+def what_is_read() -> str:
+    """What the importers read of a log of each format that has everything such a log can show."""
+    return "\n".join([READ_BEGIN, "", *shown_formats.table(), "", END])
 
 
 def known_secrets() -> str:

@@ -1,0 +1,279 @@
+"""A small log of each format with everything that such a log can show, and what the importers read of it.
+
+The table of docs/reference/formats.md is made of this. Values are made up.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from analyzer.events import Event
+from analyzer.importers import FORMATS, HEAD_BYTES, Source, block_of, detect, head_of
+from tests import REPOSITORY
+
+FILES = {
+    "claude_code": "claude-transcript.jsonl",
+    "claude_print": "claude-print.jsonl",
+    "gdd": "gdd-events.jsonl",
+    "wave": "wave-run.ndjson",
+}
+"""Formats with a sample among the sample logs; `LOGS` has what that lacks."""
+
+_AT = "2026-03-05T10:00:0{}.000Z"
+_MS = 1_772_704_800_000
+
+
+def _codex(second: int, kind: str, **payload: Any) -> dict[str, Any]:
+    return {"timestamp": _AT.format(second), "type": "event_msg", "payload": {"type": kind, **payload}}
+
+
+def _usage(second: int, used: int, spent: int) -> dict[str, Any]:
+    info = {
+        "total_token_usage": {"total_tokens": 9},
+        "last_token_usage": {"input_tokens": spent, "output_tokens": spent, "total_tokens": used},
+        "model_context_window": 200_000,
+    }
+    return _codex(second, "token_count", info=info, rate_limits=None)
+
+
+def _otlp(**found: object) -> dict[str, Any]:
+    kinds = {int: "intValue", bool: "boolValue"}
+    attributes = [
+        {"key": key.replace("__", "."), "value": {kinds.get(type(value), "stringValue"): value}}
+        for key, value in {"session__id": "s", **found}.items()
+    ]
+    record = {"timeUnixNano": str(_MS * 10**6), "attributes": attributes}
+    resource = {"attributes": [{"key": "service.name", "value": {"stringValue": "gemini-cli"}}]}
+    return {"resourceLogs": [{"resource": resource, "scopeLogs": [{"logRecords": [record]}]}]}
+
+
+def _sdk(**found: object) -> dict[str, Any]:
+    attributes = {key.replace("__", "."): value for key, value in {"session__id": "s", **found}.items()}
+    return {"hrTime": [_MS // 1000, 0], "resource": {"attributes": {}}, "attributes": attributes}
+
+
+def _qwen(number: int, kind: str, **keys: Any) -> dict[str, Any]:
+    return {"uuid": f"u{number}", "sessionId": "s", "timestamp": _AT.format(number), "type": kind, **keys}
+
+
+def _qwen_event(number: int, name: str, **found: Any) -> dict[str, Any]:
+    event = {"event.name": f"qwen-code.{name}", **found}
+    return _qwen(number, "system", subtype="ui_telemetry", systemPayload={"uiEvent": event})
+
+
+def _gemini(number: int, kind: str, said: str) -> dict[str, Any]:
+    return {"id": f"m{number}", "timestamp": _AT.format(number), "type": kind, "content": said}
+
+
+def _opencode(number: int, **keys: Any) -> dict[str, Any]:
+    named = {"id": f"msg_{number}", "sessionID": "ses_1", "role": "assistant"}
+    tokens = {"input": 900 - number, "cache": {"read": 0, "write": 0}}
+    return {**named, "time": {"created": _MS, "completed": _MS + number}, "tokens": tokens, **keys}
+
+
+def _part(number: int, kind: str, **keys: Any) -> dict[str, Any]:
+    named = {"id": f"prt_{number}", "messageID": f"msg_{number}", "sessionID": "ses_1", "type": kind}
+    return {**named, "time": {"created": _MS + number}, **keys}
+
+
+_OPENCODE: list[object] = [
+    _opencode(1),
+    _part(2, "retry", attempt=1, error={"data": {"message": "busy", "statusCode": 503}}),
+    _opencode(3, error={"name": "APIError", "data": {"message": "busy", "statusCode": 503}}),
+    _part(4, "compaction", auto=True),
+    _opencode(5),
+    _opencode(6, error={"name": "MessageAbortedError", "data": {}}),
+]
+
+
+def _crush(said: str, **fields: Any) -> dict[str, Any]:
+    source = {"function": "github.com/charmbracelet/crush/internal/x"}
+    return {"time": _AT.format(1), "level": "WARN", "source": source, "msg": said, **fields}
+
+
+def _row(table: str, **keys: Any) -> dict[str, Any]:
+    return {"id": "r", "session_id": "s", "updated_at": _MS // 1000, "$row": [table, 1, "r"], **keys}
+
+
+def _cline(number: int, kind: str, **said: Any) -> dict[str, Any]:
+    return {"ts": _MS + number, "type": "say", "say": kind, "text": json.dumps(said)}
+
+
+def _pi(number: int, stopped: str, **keys: Any) -> dict[str, Any]:
+    message = {"role": "assistant", "stopReason": stopped, "usage": {"input": 70}, **keys}
+    return {"type": "message", "id": f"e{number}", "timestamp": _AT.format(number), "message": message}
+
+
+def _copilot(number: int, kind: str, **data: Any) -> dict[str, Any]:
+    return {"type": kind, "data": data, "id": f"e{number}", "timestamp": _AT.format(number), "parentId": None}
+
+
+def _hands(number: int, **keys: Any) -> dict[str, Any]:
+    return {"id": number, "timestamp": "2026-03-05T10:00:00", "source": "agent", "message": "", **keys}
+
+
+def _claude(number: int, kind: str, **keys: Any) -> dict[str, Any]:
+    return {"type": kind, "uuid": f"v{number}", "sessionId": "s", "timestamp": _AT.format(number), **keys}
+
+
+_LIMIT = "Claude AI usage limit reached|1772712000"
+_NO_TOOL = {
+    "type": "tool_result",
+    "is_error": True,
+    "content": "<tool_use_error>No such tool available: Fly</tool_use_error>",
+}
+
+LOGS: dict[str, list[object]] = {
+    "claude_code": [
+        _claude(1, "assistant", isApiErrorMessage=True, message={"content": _LIMIT}),
+        _claude(2, "user", message={"content": [_NO_TOOL]}),
+    ],
+    "claude_print": [
+        {"type": "system", "subtype": "compact_boundary", "session_id": "s", "compact_metadata": {"pre_tokens": 9}},
+        {"type": "result", "subtype": "success", "is_error": True, "session_id": "s", "result": _LIMIT},
+    ],
+    "gdd": [
+        {"type": "api.retry", "timestamp": _AT.format(1), "sessionId": "s", "payload": {"attempt": 1, "delay_ms": 5}},
+        {"type": "rate_limit", "timestamp": _AT.format(2), "sessionId": "s", "payload": {"provider": "p"}},
+        {
+            "type": "compact.boundary",
+            "timestamp": _AT.format(3),
+            "sessionId": "s",
+            "payload": {"tokens_before": 9, "tokens_after": 1},
+        },
+    ],
+    "codex": [
+        {"timestamp": _AT.format(0), "type": "session_meta", "payload": {"id": "s"}},
+        _usage(1, 900, 450),
+        {"timestamp": _AT.format(2), "type": "compacted", "payload": {"message": ""}},
+        _usage(3, 90, 0),
+        _codex(4, "error", message="Limit", codex_error_info="usage_limit_exceeded"),
+        _codex(5, "turn_aborted", reason="interrupted"),
+    ],
+    "codex_exec": [
+        {"type": "thread.started", "thread_id": "s"},
+        {"type": "error", "message": "Reconnecting... 1/5"},
+        {"id": "0", "msg": {"type": "turn_aborted"}},
+    ],
+    "qwen": [
+        _qwen(0, "assistant", message={"role": "model", "parts": []}),
+        _qwen_event(1, "api_error", error_message="busy", status_code=503),
+        _qwen_event(2, "api_retry", attempt_number=1, retry_delay_ms=5),
+        _qwen_event(3, "api_cancel"),
+        _qwen(
+            4,
+            "system",
+            subtype="chat_compression",
+            systemPayload={"info": {"originalTokenCount": 9, "newTokenCount": 1, "compressionStatus": 1}},
+        ),
+    ],
+    "pi": [
+        {"type": "session", "id": "s", "timestamp": _AT.format(0), "cwd": "/x"},
+        _pi(1, "error", errorMessage="529 overloaded"),
+        _pi(2, "stop"),
+        {"type": "compaction", "id": "c", "timestamp": _AT.format(3), "tokensBefore": 900},
+        _pi(4, "stop"),
+        _pi(5, "aborted"),
+    ],
+    "copilot": [
+        _copilot(0, "session.start", sessionId="s"),
+        _copilot(1, "session.error", errorType="quota", message="402", statusCode=402),
+        _copilot(2, "session.compaction_complete", success=True, preCompactionTokens=9, postCompactionTokens=2),
+        _copilot(3, "abort", reason="user_initiated"),
+    ],
+    "opencode": [*_OPENCODE],
+    "opencode_db": [{"sqlite": {"tables": ["session", "message", "part"]}}, *_OPENCODE],
+    "openhands": [
+        _hands(1, kind="ConversationErrorEvent", code="x", detail="status: 500"),
+        _hands(2, kind="Condensation"),
+    ],
+    "otlp": [
+        _otlp(event__name="gemini_cli.api_error", error="busy", status_code=503),
+        _otlp(event__name="gemini_cli.network_retry_attempt", attempt=1, delay_ms=5),
+        _otlp(event__name="qwen-code.api_cancel"),
+        _otlp(event__name="gemini_cli.chat_compression", tokens_before=9, tokens_after=1),
+    ],
+    "gemini_telemetry": [
+        _sdk(event__name="gemini_cli.api_error", error="busy", status_code=503),
+        _sdk(event__name="gemini_cli.network_retry_attempt", attempt=1, delay_ms=5),
+        _sdk(event__name="gemini_cli.api_response"),
+        _sdk(event__name="gemini_cli.chat_compression", tokens_before=9, tokens_after=1),
+    ],
+    "gemini_chat": [
+        {"sessionId": "s", "projectHash": "h", "startTime": _AT.format(0)},
+        _gemini(1, "error", '[API Error: {"code": 429}]'),
+        _gemini(2, "info", "Chat history compressed from 9 to 1 tokens."),
+        _gemini(3, "info", "Request cancelled."),
+    ],
+    "crush": [
+        _crush("Provider request failed, retrying", status_code=529, retry_delay="1s"),
+        _crush("Request cancellation initiated", session_id="s"),
+    ],
+    "crush_db": [
+        {"sqlite": {"tables": ["files", "goose_db_version", "messages", "sessions"]}},
+        _row("messages", role="assistant", finished=[{"reason": "error", "details": "500"}, {"reason": "canceled"}]),
+        _row("sessions", summary_message_id="m"),
+    ],
+    "cline": [
+        _cline(1, "error_retry", attempt=1, maxAttempts=3, delaySeconds=2),
+        _cline(2, "api_req_started", cancelReason="user_cancelled"),
+        _cline(3, "compaction", status="completed", tokensBefore=9, tokensAfter=1),
+    ],
+    "aider": [
+        "# aider chat started at 2026-03-05 10:00:00",
+        "> litellm.APIError: busy",
+        "> Retrying in 0.2 seconds...",
+        "> ^C again to exit",
+    ],
+}
+
+
+def events_of(name: str) -> list[Event]:
+    """What is read of the log of a format."""
+    sample = (REPOSITORY / "sample_events" / FILES[name]).read_bytes() if name in FILES else b""
+    data = sample + b"".join(_line(item) + b"\n" for item in LOGS.get(name, ()))
+    kind = detect(head_of(data[:HEAD_BYTES]))
+    assert kind.name == name, (name, kind.name)
+    assert kind.reader is not None
+    reader = kind.reader(Source("task/log", datetime(2026, 3, 5)), {})
+    found = [event for hit in reader.read(block_of(data)) for event in hit.events]
+    return [*found, *reader.finish()]
+
+
+def _line(item: object) -> bytes:
+    return item.encode() if isinstance(item, str) else json.dumps(item).encode()
+
+
+def table() -> list[str]:
+    """The rows of the table, in the order of the formats that are read; what such a log cannot show stays empty."""
+    names = "format", "errors", "retries", "ends of chains", "hand-offs, with tokens", "usage limits", "stops"
+    columns = *names, "missing tools", "`retry_visibility`"
+    read = [kind.name for kind in FORMATS if kind.reader is not None and not kind.native]
+    rows = [columns, ["---"] * len(columns), *([f"`{name}`", *_cells(events_of(name))] for name in read)]
+    return [f"| {' | '.join(row)} |".replace("|  |", "| |").replace("|  |", "| |") for row in rows]
+
+
+def _cells(events: Iterable[Event]) -> list[str]:
+    payloads: dict[str, list[Mapping[str, Any]]] = {}
+    for event in events:
+        payloads.setdefault(event.type, []).append(event.payload)
+    errors, relays = payloads.get("error.classified", ()), payloads.get("relay.triggered", ())
+    known = [
+        word
+        for word, key in (("before", "pre_tokens"), ("after", "post_tokens"))
+        if any(key in payload for name in payloads if name.startswith("relay.") for payload in payloads[name])
+    ]
+    sessions = payloads.get("session.observed", ())
+    return [
+        "yes" if errors else "",
+        "yes" if "retry.scheduled" in payloads else "",
+        "yes" if "retry.settled" in payloads else "",
+        ("yes, " + " and ".join(known) if known else "yes") if relays else "",
+        "yes" if "agent.exhausted" in payloads or "call.short_circuited" in payloads else "",
+        "yes" if any("aborted" in seen for seen in sessions) else "",
+        "yes" if any(error.get("reason") == "tool_not_found" for error in errors) else "",
+        next((f"`{seen['retry_visibility']}`" for seen in sessions), ""),
+    ]
