@@ -15,7 +15,7 @@ from analyzer.analysis.detection.crowd import Crowd, split_crowd
 from analyzer.analysis.detection.detection import Detection, frame
 from analyzer.analysis.detection.settings import BASELINE_DAYS, Settings
 from analyzer.analysis.detection.share import Evidence, Watch
-from analyzer.analysis.detection.statistics.baseline import Counts, Prior, add, fleet_prior
+from analyzer.analysis.detection.statistics.baseline import Counts, Prior, fleet_prior
 from analyzer.analysis.detection.statistics.noise import DAY_NOISES, day_noise
 from analyzer.analysis.detection.statistics.tails import false_discovery
 from analyzer.analysis.detection.templates import NewTemplates
@@ -95,7 +95,7 @@ def _shares(days: dict[int, dict[str, Counts]], crowd: Crowd, settings: Settings
                 [total - part for total, part in zip(noise_total, own, strict=True)],
                 others if caller in watches else others + 1,
             )
-            watch.history.days[day] = counts
+            watch.history.add(day, counts)
             prior = everyone if known >= _LEAVE_ONE_OUT else _prior(caller, totals, everyone)
             tonight.append((watch, watch.look(day, prior, noise, known >= FLEET, settings)))
         crowd.settle(day, everyone, fleet=known >= FLEET)
@@ -113,10 +113,7 @@ def _shares(days: dict[int, dict[str, Counts]], crowd: Crowd, settings: Settings
 
 def _totals(watches: dict[str, Watch], day: int) -> dict[str, Counts]:
     """The summed baseline of every caller that has one."""
-    sums = {
-        caller: add(counts for _, counts in watch.history.between(day - BASELINE_DAYS, day - 1))
-        for caller, watch in watches.items()
-    }
+    sums = {caller: watch.history.between(day - BASELINE_DAYS, day - 1).whole for caller, watch in watches.items()}
     return {caller: total for caller, total in sums.items() if total.sessions}
 
 

@@ -205,7 +205,7 @@ class Watch:
         return self._detection(day, evidence, "drift", "ongoing", incident.onset, q_value)
 
     def _close(self, day: int, normal: range, spans_since: int) -> None:
-        self.history.excluded.difference_update(normal)
+        self.history.include(normal)
         self._incident = None
         self._spans_since = spans_since
 

@@ -79,12 +79,13 @@ def test_the_interval_of_the_expected_share_covers_the_truth() -> None:
     for seed in range(60):
         history = History()
         for row in simulated(100 + seed, days=42, day_noise=0.0).iter_rows(named=True):
-            history.days[row["day"].toordinal()] = Counts(
+            counts = Counts(
                 row["sessions"],
                 row["unknown_sessions_replayed"],
                 row["sessions"],
                 row["unknown_sessions_replayed"],
             )
+            history.add(row["day"].toordinal(), counts)
         last = max(history.days)
         seen = level(history, last - 41, last, 0.0, fleet_prior([]))
         trials = seen.session_share * (1 - seen.session_share) / seen.session_error

@@ -73,7 +73,7 @@ def test_young_days_teach_nothing_and_days_of_an_incident_are_forgotten() -> Non
     """A day is heard two weeks later, and what it said is taken back when it turns out to be one of a drift."""
     history = History()
     for day in (100, 101):
-        history.days[day] = Counts(80, 12, 40, 12)
+        history.add(day, Counts(80, 12, 40, 12))
         history.learn_noise(day, SURE)
     history.hear_noise(113)
     assert not any(history.noise_total)

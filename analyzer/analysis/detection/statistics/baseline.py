@@ -6,8 +6,10 @@ Sessions are the unit: given the day, whether one session shows an unknown error
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import sub
 from typing import NamedTuple
 
 from analyzer.analysis.detection.statistics.noise import DAY_NOISES, day_evidence
@@ -50,6 +52,38 @@ def is_weekend(day: int) -> bool:
     return (day - 1) % 7 >= 5
 
 
+class Sums(NamedTuple):
+    """The counts of some days, those of weekdays and of weekends apart."""
+
+    groups: int = 0
+    unknown_groups: int = 0
+    sessions: int = 0
+    unknown_sessions: int = 0
+    weekend_groups: int = 0
+    weekend_unknown_groups: int = 0
+    weekend_sessions: int = 0
+    weekend_unknown_sessions: int = 0
+    squares: int = 0
+    """The sum of the squares of each day's sessions."""
+
+    @property
+    def whole(self) -> Counts:
+        """All days together."""
+        return Counts(self[0] + self[4], self[1] + self[5], self[2] + self[6], self[3] + self[7])
+
+
+_NOTHING = Sums()
+
+
+def _with(sums: Sums, day: int, counts: Counts) -> Sums:
+    a, b, c, d, e, f, g, h, squares = sums
+    groups, unknown_groups, sessions, unknown_sessions = counts
+    squares += sessions * sessions
+    if is_weekend(day):
+        return Sums(a, b, c, d, e + groups, f + unknown_groups, g + sessions, h + unknown_sessions, squares)
+    return Sums(a + groups, b + unknown_groups, c + sessions, d + unknown_sessions, e, f, g, h, squares)
+
+
 @dataclass(slots=True)
 class History:
     """The days of one caller so far, without those that belong to incidents."""
@@ -65,22 +99,43 @@ class History:
     """The sum over the days that were old enough."""
     _unheard: list[int] = field(default_factory=list)
     """Days of `noise_evidence` that are not counted yet, in order."""
+    _order: list[int] = field(default_factory=list)
+    """The days, in order."""
+    _running: list[Sums] = field(default_factory=lambda: [_NOTHING])
+    """The sums of the days of the baseline before each of `_order`, as far as they were needed."""
 
-    def between(self, first: int, last: int) -> list[tuple[int, Counts]]:
-        """Days of the baseline within both ends."""
-        days, excluded = self.days, self.excluded
-        return [
-            (day, days[day]) for day in range(max(first, self.since), last + 1) if day in days and day not in excluded
-        ]
+    def add(self, day: int, counts: Counts) -> None:
+        """Appends a day, which is later than all the others."""
+        self.days[day] = counts
+        self._order.append(day)
+
+    def between(self, first: int, last: int) -> Sums:
+        """The sums of the days of the baseline within both ends."""
+        begin, end = bisect_left(self._order, max(first, self.since)), bisect_right(self._order, last)
+        if begin >= end:
+            return _NOTHING
+        running = self._running
+        for day in self._order[len(running) - 1 : end]:
+            running.append(running[-1] if day in self.excluded else _with(running[-1], day, self.days[day]))
+        return Sums(*map(sub, running[end], running[begin]))
 
     def exclude(self, day: int) -> None:
         """Removes a day from the baseline, and its evidence of noise."""
         self.excluded.add(day)
+        self._forget_sums(day)
         evidence = self.noise_evidence.pop(day, None)
         if day in self._unheard:
             self._unheard.remove(day)
         elif evidence is not None:
             self.noise_total = [total - part for total, part in zip(self.noise_total, evidence, strict=True)]
+
+    def include(self, days: range) -> None:
+        """Takes days into the baseline again."""
+        self.excluded.difference_update(days)
+        self._forget_sums(days.start)
+
+    def _forget_sums(self, day: int) -> None:
+        del self._running[bisect_left(self._order, day) + 1 :]
 
     def hear_noise(self, day: int) -> None:
         """Counts the evidence of days that are old enough today: the first days of a drift must not pass for noise."""
@@ -123,16 +178,12 @@ class Level:
 
 def level(history: History, first: int, last: int, weekend: float, prior: Prior) -> Level:
     """The baseline from first to last day, for a span of which the part `weekend` (0..1 of sessions) is weekend."""
-    strata = ([0, 0, 0, 0], [0, 0, 0, 0])
-    squares = 0
-    for day, counts in history.between(first, last):
-        stratum = strata[is_weekend(day)]
-        for index, value in enumerate(counts):
-            stratum[index] += value
-        squares += counts.sessions * counts.sessions
-    _, unknown, sessions, unknown_sessions = (a + b for a, b in zip(*strata, strict=True))
+    sums = history.between(first, last)
+    _, unknown, sessions, unknown_sessions = sums.whole
+    strata = sums[:4], sums[4:8]
     group = _stratified([(s[1], s[0]) for s in strata], weekend, prior.groups, _STRATUM_GROUPS)
     session = _stratified([(s[3], s[2]) for s in strata], weekend, prior.sessions, _STRATUM_SESSIONS)
+    squares = sums.squares
     clustering = max(1.0, 2 * (unknown + 1.5) / (unknown_sessions + 1.2) - 1) if unknown_sessions else 1.5
     day_sessions = squares / sessions if sessions else 0.0
     return Level(group[0], session[0], group[1], session[1], clustering, sessions, day_sessions)
