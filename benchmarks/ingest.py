@@ -23,6 +23,7 @@ from analyzer.classifier import Facts, classify_facts
 from analyzer.events import Event, encode, error_payload
 from benchmarks.workload import TEMPLATES, stored
 
+FIRST = datetime(2026, 11, 1)  # noqa: DTZ001 - naive UTC, as everywhere
 OURS, RIVAL = "analyzer ingest", "DuckDB read_json"
 LOGS = {"crc": "with crc", "plain": "without crc", "nameless": "without crc and id"}
 HOSTILE_LINES = 200_000
@@ -76,16 +77,20 @@ def rows(folder: Path, events: int, runs: int) -> Iterator[Row]:
             )
 
 
-def write_log(path: Path, count: int) -> int:
-    """A realistic mix: three in five are errors, with facts of which some six in ten are distinct."""
+def write_log(path: Path, count: int, first: datetime = FIRST, days: float | None = None) -> int:
+    """A realistic mix: three in five are errors, with facts of which some six in ten are distinct.
+
+    Two events a second on the average, or all of them spread over so many days.
+    """
     payloads = [
         dict(error_payload(classify_facts(Facts.from_dict(json.loads(stored(number)))), attempt=1))
         for number in range(len(TEMPLATES))
     ]
     with path.open("wb") as handle:
-        moment = datetime(2026, 11, 1)  # noqa: DTZ001 - naive UTC, as everywhere
+        moment = first
+        even = None if days is None else timedelta(days=days) / count
         for number in range(count):
-            moment += timedelta(milliseconds=137 + number % 700)
+            moment += even or timedelta(milliseconds=137 + number % 700)
             kind, payload = event(number, payloads)
             mixed = (number * 0x9E3779B97F4A7C15) & 0xFFFFFFFFFFFFFFFF
             stamp = f"{1_790_000_000_000 + number * 487:012x}"

@@ -54,8 +54,8 @@ class Cost:
     """Negative: the signal that ended it, SIGKILL where it went over the bounds of this module."""
 
 
-def cost_of(command: Sequence[str], folder: Path, stdin: str | None = None) -> Cost:
-    """Run a command in a folder; it is killed at 4 GB or 10 minutes."""
+def cost_of(command: Sequence[str], folder: Path, stdin: str | None = None, *, bounded: bool = True) -> Cost:
+    """Run a command in a folder; if `bounded`, it is killed at 4 GB or 10 minutes."""
     with contextlib.ExitStack() as opened:
         given = opened.enter_context((folder / stdin).open("rb")) if stdin else subprocess.DEVNULL
         process = subprocess.Popen(  # noqa: S603 - our own command line
@@ -68,7 +68,7 @@ def cost_of(command: Sequence[str], folder: Path, stdin: str | None = None) -> C
             env={**os.environ, "PYTHONPATH": os.pathsep.join(os.path.abspath(entry) for entry in sys.path)},
         )
         over, peaks = threading.Event(), [0.0]
-        watcher = threading.Thread(target=_watch, args=(process.pid, over, peaks))
+        watcher = threading.Thread(target=_watch, args=(process.pid, over, peaks), kwargs={"bounded": bounded})
         watcher.start()
         _, status, used = os.wait4(process.pid, 0)
         over.set()
@@ -79,13 +79,13 @@ def cost_of(command: Sequence[str], folder: Path, stdin: str | None = None) -> C
     return Cost(used.ru_utime + used.ru_stime, megabytes, process.returncode)
 
 
-def _watch(pid: int, over: threading.Event, peaks: list[float]) -> None:
+def _watch(pid: int, over: threading.Event, peaks: list[float], *, bounded: bool) -> None:
     """Add up the memory of a process group, and end it where it takes too much or too long."""
     looks = 0
     while not over.wait(0.05):
         looks += 1
         peaks[0] = max(peaks[0], _group_megabytes(pid))
-        if peaks[0] > _KILLED_MEGABYTES or looks * 0.05 > _KILLED_SECONDS:
+        if bounded and (peaks[0] > _KILLED_MEGABYTES or looks * 0.05 > _KILLED_SECONDS):
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(pid, signal.SIGKILL)
             return

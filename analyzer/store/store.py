@@ -90,12 +90,13 @@ class Store(Shown):
         mode = "writing" if self.writable else "reading"
         return f"Store {self.path!r}", store_facts(self._connection, mode, self._frames)
 
-    def pinned(self) -> AbstractContextManager[None]:
-        """For many questions about one moment: within the block `errors` and `retries` are worked out once.
+    def pinned(self, since: datetime | None = None, until: datetime | None = None) -> AbstractContextManager[None]:
+        """For many questions about one window (naive UTC): within the block its errors, retries and relays are worked
+        out once, with what a report asks of them.
 
         What is written meanwhile does not show in them.
         """
-        return pinned(self._connection)
+        return pinned(self._connection, since, until)
 
     def ingest(self, paths: Iterable[str], progress: Callable[[str, int, int], None] | None = None) -> IngestResult:
         """Read what is new below the paths. The store must be open for writing.

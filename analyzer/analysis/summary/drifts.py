@@ -87,8 +87,10 @@ def _of_fleet(store: Store, seen: Observations, split: date, until: date) -> tup
     rows = store.query("ruleset-groups", **span, split=start_of(split, seen.timezone), ruleset=seen.ruleset)
     found = detections_in(causes(rows, day=until, caller=None))
     templates = sorted({one.template for one in found if one.template is not None})
-    texts = store.query("detection-messages", **span, templates=json.dumps(templates))
-    messages = dict(texts.select("template", "message").iter_rows())
+    messages = {}
+    if templates:
+        texts = store.query("detection-messages", **span, templates=json.dumps(templates))
+        messages = dict(texts.select("template", "message").iter_rows())
     return tuple(Drift.of(one, messages.get(one.template)) for one in found)
 
 

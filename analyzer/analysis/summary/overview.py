@@ -185,7 +185,7 @@ def overview(store: Store, window: str | Window | None = None, *, rules: Rules =
     chosen = as_window(window)
     judged = judge_under(store, chosen, store.judge_history(rules))
     drift = drifts(store, judged.seen, judged.first, judged.last, chosen)
-    with store.pinned():
+    with store.pinned(chosen.since, chosen.until):
         return _overview(store, chosen, judged, drift)
 
 

@@ -4,34 +4,65 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from datetime import datetime
 
 import duckdb
 
 from analyzer.store.db.freed_memory import MANY_ROWS, give_back
 
+_TEXTS = ("status", "code", "error_type", "message", "fingerprint")
 PINNED = {
     "retries": "*",
+    # Texts take most room by far, and a report quotes those of unknown errors alone.
     "errors": (
         "occurred_at, caller, session_id, operation, outcome, reason, retryable, counts_as_unknown, has_facts,"
-        " status, code, error_type, message, fingerprint, source_line"
+        " source_line," + ",".join(f" case when counts_as_unknown then {name} end as {name}" for name in _TEXTS)
+    ),
+    "relays": (
+        "relay, occurred_at, caller, session_id, step_id, trigger, token_usage_percent, threshold_percent, pre_tokens,"
+        " post_tokens, outcome"
     ),
 }
 """The views that cost most and are asked most, with the columns that a report's tables are made of. The others would
 take more room than these; a question for one of them fails. `errors` joins `retries`."""
+_WITHIN = {
+    "retries": "operation between $first and $last",
+    # What a chain of the window ended as is told by errors that may come later.
+    "errors": "occurred_at >= $since and (occurred_at < $until or operation between $first and $last)",
+    "relays": "occurred_at >= $since and occurred_at < $until",
+}
+"""Of each what questions about a window need. Ids of chains begin with their time, as a rule."""
+_CHAINS = """
+select
+  min(operation),
+  max(operation)
+from internal.event_v1
+where occurred_at >= $since
+  and occurred_at < $until
+"""
 
 
 @contextmanager
-def pinned(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """Copy these views into tables, and answer from the copies within the block.
+def pinned(
+    connection: duckdb.DuckDBPyConnection, since: datetime | None = None, until: datetime | None = None
+) -> Iterator[None]:
+    """Copy what these views have of a window into tables, and answer from the copies within the block.
 
     Without room for copies the views are used.
     """
     try:
         # Names of temporary tables come before those of views.
         with suppress(duckdb.Error):
+            window = {"since": since or datetime.min, "until": until or datetime.max}  # noqa: DTZ901 - naive UTC
+            whole = since is None and until is None
+            first, last = (None, None) if whole else connection.execute(_CHAINS, window).fetchall()[0]
+            known = {**window, "first": first, "last": last}
             for name, columns in PINNED.items():
                 sql = f"create temp table {name} as select {columns} from main.{name}"  # noqa: S608 - names of ours
-                ((rows,),) = connection.execute(sql).fetchall()
+                given = {} if whole else {key: value for key, value in known.items() if f"${key}" in _WITHIN[name]}
+                if given:
+                    sql += f" where {_WITHIN[name]}"
+                ((rows,),) = connection.execute(sql, given).fetchall()
                 if rows >= MANY_ROWS:
                     give_back()
         yield

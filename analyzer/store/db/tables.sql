@@ -114,3 +114,41 @@ create table if not exists internal.quarantine_v1 (
   text varchar,
   ingested_at timestamp not null
 );
+
+-- Errors with their facts and the active verdict, without what became of them.
+create or replace view internal.error as
+with active as (
+  select v.*
+  from internal.verdict_v1 as v
+  inner join internal.store_v1 as s
+    on s.key = 'active_ruleset'
+    and v.ruleset = s.value
+)
+
+select
+  e.*,
+  e.facts_id is not null as has_facts,
+  f.status,
+  f.code,
+  f.error_type,
+  f.provider as seen_provider,
+  f.model as seen_model,
+  coalesce(f.message, e.message) as said,
+  coalesce(f.template, e.template) as masked,
+  coalesce(f.fingerprint, e.fingerprint) as mask_id,
+  v.reason as judged_reason,
+  v.retryable as judged_retryable,
+  v.action as judged_action,
+  v.rule as judged_rule,
+  v.ruleset as judged_ruleset,
+  coalesce(v.reason, e.reason, 'unknown') as shown_reason,
+  case
+    when v.reason is null then e.detail
+    else v.detail
+  end as shown_detail
+from internal.event_v1 as e
+left join internal.facts_v1 as f
+  on e.facts_id = f.facts_id
+left join active as v
+  on e.facts_id = v.facts_id
+where e.type = 'error.classified';

@@ -44,12 +44,13 @@ GROUPS_OF_CALLERS = _GROUPS.format(
 VERSIONS = f"""
 select
   {_OCCURRED} as day,
-  e.caller,
+  coalesce(e.caller, '(none)') as caller,
   coalesce(e.ruleset, '') as ruleset,
   min(e.occurred_at) as first_at,
   count(*) as errors
-from errors as e
-where not e.has_facts
+from internal.event_v1 as e
+where e.type = 'error.classified'
+  and e.facts_id is null
   and e.occurred_at >= $since
   and e.occurred_at < $until
   and {_OCCURRED} in (select day from summing_day)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,8 @@ from analyzer.store.db import pinning
 
 def _kinds(store: Store) -> dict[str, str]:
     rows = store.sql(
-        "select table_name, table_type from information_schema.tables where table_name in ('errors', 'retries')"
-        " and table_type = 'LOCAL TEMPORARY'"
+        "select table_name, table_type from information_schema.tables"
+        " where table_name in ('errors', 'relays', 'retries') and table_type = 'LOCAL TEMPORARY'"
     )
     return dict(rows.rows())
 
@@ -30,6 +31,38 @@ def test_a_report_says_the_same_with_and_without(memory: Store, samples: Path, m
     plain = overview(memory, Window()).to_dict()
     assert pinned | {"generated_at": ""} == plain | {"generated_at": ""}
     assert pinned["totals"]["errors"] == 121
+
+
+@pytest.mark.parametrize("days", [(3, 6), (0, 9), (5, 6)])
+def test_a_report_of_a_window_says_the_same_with_and_without(
+    memory: Store,
+    jsonl: Callable[..., Path],
+    native: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    days: tuple[int, int],
+) -> None:
+    """Chains and hand-offs that begin before it, end behind it or take all of it have the same figures."""
+    start = datetime(2026, 11, 1)
+    lines = []
+    for number in range(160):
+        at = (start + timedelta(hours=1.4 * number)).isoformat()
+        known = {"operation": f"op-{number // 9:02}", "caller": "ab"[number % 2], "session": f"s{number % 7}"}
+        facts = {"message": "nobody knows" if number % 3 else "Too Many Requests"}
+        if number % 5 == 4:
+            lines.append(native(f"e{number}", "retry.settled", at, outcome="recovered", attempts=2, **known))
+        elif number % 5 == 3:
+            lines.append(
+                native(f"e{number}", "relay.triggered", at, relay=f"r{number // 15}", pre_tokens=number, **known)
+            )
+        else:
+            lines.append(native(f"e{number}", at=at, reason="unknown", facts=facts, **known))
+    memory.ingest([str(jsonl("a.jsonl", *(line.decode().strip() for line in lines)))])
+    window = Window(*(start + timedelta(days=number) for number in days))
+    pinned = overview(memory, window).to_dict()
+    monkeypatch.setattr(pinning, "PINNED", {})
+    plain = overview(memory, window).to_dict()
+    assert pinned | {"generated_at": ""} == plain | {"generated_at": ""}
+    assert pinned["totals"]["retry_chains"]
 
 
 def test_within_the_block_they_stay_and_behind_it_they_go_on(

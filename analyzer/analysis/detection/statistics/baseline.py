@@ -52,36 +52,37 @@ def is_weekend(day: int) -> bool:
     return (day - 1) % 7 >= 5
 
 
-class Sums(NamedTuple):
-    """The counts of some days, those of weekdays and of weekends apart."""
+_NO_DAY = Counts(0, 0, 0, 0)
 
-    groups: int = 0
-    unknown_groups: int = 0
-    sessions: int = 0
-    unknown_sessions: int = 0
-    weekend_groups: int = 0
-    weekend_unknown_groups: int = 0
-    weekend_sessions: int = 0
-    weekend_unknown_sessions: int = 0
+
+class Sums(NamedTuple):
+    """The counts of some days."""
+
+    weekdays: Counts = _NO_DAY
+    weekends: Counts = _NO_DAY
     squares: int = 0
     """The sum of the squares of each day's sessions."""
 
     @property
     def whole(self) -> Counts:
         """All days together."""
-        return Counts(self[0] + self[4], self[1] + self[5], self[2] + self[6], self[3] + self[7])
+        return add((self.weekdays, self.weekends))
+
+    def with_day(self, day: int, counts: Counts) -> Sums:
+        """Those of one day more."""
+        squares = self.squares + counts.sessions * counts.sessions
+        if is_weekend(day):
+            return Sums(self.weekdays, add((self.weekends, counts)), squares)
+        return Sums(add((self.weekdays, counts)), self.weekends, squares)
+
+    def without(self, other: Sums) -> Sums:
+        """Those that are left without others that are part of them."""
+        weekdays = Counts(*map(sub, self.weekdays, other.weekdays))
+        weekends = Counts(*map(sub, self.weekends, other.weekends))
+        return Sums(weekdays, weekends, self.squares - other.squares)
 
 
 _NOTHING = Sums()
-
-
-def _with(sums: Sums, day: int, counts: Counts) -> Sums:
-    a, b, c, d, e, f, g, h, squares = sums
-    groups, unknown_groups, sessions, unknown_sessions = counts
-    squares += sessions * sessions
-    if is_weekend(day):
-        return Sums(a, b, c, d, e + groups, f + unknown_groups, g + sessions, h + unknown_sessions, squares)
-    return Sums(a + groups, b + unknown_groups, c + sessions, d + unknown_sessions, e, f, g, h, squares)
 
 
 @dataclass(slots=True)
@@ -116,8 +117,8 @@ class History:
             return _NOTHING
         running = self._running
         for day in self._order[len(running) - 1 : end]:
-            running.append(running[-1] if day in self.excluded else _with(running[-1], day, self.days[day]))
-        return Sums(*map(sub, running[end], running[begin]))
+            running.append(running[-1] if day in self.excluded else running[-1].with_day(day, self.days[day]))
+        return running[end].without(running[begin])
 
     def exclude(self, day: int) -> None:
         """Removes a day from the baseline, and its evidence of noise."""
@@ -180,7 +181,7 @@ def level(history: History, first: int, last: int, weekend: float, prior: Prior)
     """The baseline from first to last day, for a span of which the part `weekend` (0..1 of sessions) is weekend."""
     sums = history.between(first, last)
     _, unknown, sessions, unknown_sessions = sums.whole
-    strata = sums[:4], sums[4:8]
+    strata = sums.weekdays, sums.weekends
     group = _stratified([(s[1], s[0]) for s in strata], weekend, prior.groups, _STRATUM_GROUPS)
     session = _stratified([(s[3], s[2]) for s in strata], weekend, prior.sessions, _STRATUM_SESSIONS)
     squares = sums.squares

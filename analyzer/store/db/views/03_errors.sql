@@ -39,43 +39,6 @@
 -- column source_format VARCHAR: The format it was read from.
 -- column source_path VARCHAR: The file it was read from.
 -- column source_line BIGINT: 1-based line in that file.
-with active as (
-  select v.*
-  from internal.verdict_v1 as v
-  inner join internal.store_v1 as s
-    on s.key = 'active_ruleset'
-    and v.ruleset = s.value
-),
-
-error as (
-  select
-    e.*,
-    f.facts_id is not null as has_facts,
-    f.status,
-    f.code,
-    f.error_type,
-    f.provider as seen_provider,
-    f.model as seen_model,
-    coalesce(f.message, e.message) as said,
-    coalesce(f.template, e.template) as masked,
-    coalesce(f.fingerprint, e.fingerprint) as mask_id,
-    v.reason as judged_reason,
-    v.retryable as judged_retryable,
-    v.action as judged_action,
-    v.rule as judged_rule,
-    v.ruleset as judged_ruleset,
-    coalesce(v.reason, e.reason, 'unknown') as shown_reason,
-    case
-      when v.reason is null then e.detail
-      else v.detail
-    end as shown_detail
-  from internal.event_v1 as e
-  left join internal.facts_v1 as f
-    on e.facts_id = f.facts_id
-  left join active as v
-    on e.facts_id = v.facts_id
-  where e.type = 'error.classified'
-)
 select
   e.event_id,
   e.occurred_at,
@@ -121,6 +84,6 @@ select
   e.source_format,
   e.source_path,
   e.source_line
-from error as e
+from internal.error as e
 left join retries as r
   on e.operation = r.operation

@@ -19,27 +19,27 @@ with judged as (
   select
     e.event_id,
     e.occurred_at,
-    e.caller,
+    coalesce(e.caller, '(none)') as caller,
     coalesce(e.session_id, e.operation, e.source_path, '') as session,
     e.operation,
-    coalesce(e.fingerprint, '') as template,
-    e.message,
+    coalesce(e.mask_id, '') as template,
+    e.said as message,
     case
-      when digest is null then e.reason
-      else coalesce(v.reason, e.recorded_reason, 'unknown')
+      when digest is null then e.shown_reason
+      else coalesce(v.reason, e.reason, 'unknown')
     end as reason,
     case
-      when digest is null then e.detail
-      when v.reason is null then e.recorded_detail
+      when digest is null then e.shown_detail
+      when v.reason is null then e.detail
       else v.detail
     end as detail,
-    nullif(if(digest is null or v.reason is null, e.rule, v.rule), 'none') as rule,
-    e.recorded_reason,
-    e.recorded_detail,
+    nullif(if(digest is null or v.reason is null, coalesce(e.judged_rule, e.rule), v.rule), 'none') as rule,
+    e.reason as recorded_reason,
+    e.detail as recorded_detail,
     digest is null or v.reason is not null as judged,
     e.has_facts,
-    coalesce(e.ruleset, '') as recorded_ruleset
-  from errors as e
+    coalesce(e.judged_ruleset, e.ruleset, '') as recorded_ruleset
+  from internal.error as e
   -- By what the rules saw, of which there is much less than there are errors.
   left join internal.verdict_v1 as v
     on e.facts_id = v.facts_id
