@@ -14,6 +14,7 @@ import polars as pl
 from analyzer.events.ids import derived_id
 from analyzer.store import open_store
 from analyzer.store.db.frames import register
+from analyzer.store.db.tables.columns import filled
 from analyzer.store.store import Store
 
 TEMPLATES: tuple[dict[str, object], ...] = (
@@ -61,15 +62,15 @@ def fill(store: Store, errors: int, distinct: int) -> None:
     frame = pl.DataFrame({"facts_id": [derived_id("facts", text) for text in texts], "facts": texts})
     connection = store._connection
     register(connection, "staged", frame)
-    connection.execute("insert into internal.facts_v1 select * from staged")
-    connection.execute(
-        "insert into internal.event_v1 (event_id, type, occurred_at, session_id, payload, facts_id, ingested_at)"
-        " select i::varchar, 'error.classified', timestamp '2026-11-01' + to_seconds(i), 's' || i % 9000,"
-        """ '{"caller":"c' || i % 50 || '","reason":"unknown","action":"surface","ruleset":"old"}', f.facts_id,"""
-        " timestamp '2026-11-02' from range($1) as r(i)"
-        " inner join (select facts_id, row_number() over () - 1 as n from internal.facts_v1) as f on f.n = i % $2",
-        [errors, distinct],
+    connection.execute(filled("facts_v1", "from staged"))
+    events = (
+        "select i::varchar as event_id, 'error.classified' as type, f.facts_id, 's' || i % 9000 as session_id,"
+        " timestamp '2026-11-01' + to_seconds(i) as occurred_at, timestamp '2026-11-02' as ingested_at,"
+        """ '{"caller":"c' || i % 50 || '","reason":"unknown","action":"surface","ruleset":"old"}' as payload"""
+        " from range($1) as r(i)"
+        " inner join (select facts_id, row_number() over () - 1 as n from internal.facts_v1) as f on f.n = i % $2"
     )
+    connection.execute(filled("event_v1", events), [errors, distinct])
 
 
 if __name__ == "__main__":

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from queue import SimpleQueue
 from typing import Self
@@ -16,6 +17,9 @@ from analyzer.classifier.rules.loading import parse_ruleset
 from analyzer.classifier.rules.ruleset import Ruleset
 from analyzer.classifier.rules.toml_text import ruleset_text
 from analyzer.interpreter import start
+
+_AHEAD = 2
+"""Chunks a process that are held in memory, so that none of them waits."""
 
 
 class Judge:
@@ -57,8 +61,8 @@ class Judge:
         self._process.stdin.flush()
 
 
-def judge_in_parallel(chunks: Sequence[Sequence[str]], ruleset: Ruleset, processes: int) -> Iterator[list[Answer]]:
-    """The answers of each chunk, in order, by so many processes.
+def judge_in_parallel(chunks: Iterable[Sequence[str]], ruleset: Ruleset, processes: int) -> Iterator[list[Answer]]:
+    """The answers of each chunk, in order, by so many processes. Chunks are asked for as they are needed.
 
     Raises:
         OSError: one of them has gone.
@@ -76,7 +80,13 @@ def judge_in_parallel(chunks: Sequence[Sequence[str]], ruleset: Ruleset, process
             finally:
                 idle.put(judge)
 
-        yield from threads.map(work, chunks)
+        waiting: deque[Future[list[Answer]]] = deque()
+        for chunk in chunks:
+            waiting.append(threads.submit(work, chunk))
+            if len(waiting) > _AHEAD * processes:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
 
 
 def serve() -> None:

@@ -6,6 +6,7 @@ What was interrupted goes on where it stopped.
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Any
@@ -22,6 +23,8 @@ from analyzer.store.db.frames import register
 
 CHUNK = 20_000
 """Facts a worker judges at a time, and that are saved at a time."""
+PAGE = 10 * CHUNK
+"""Facts that are read at a time."""
 ALONE = 10_000
 """So few are judged in this process: starting others takes longer."""
 
@@ -33,49 +36,83 @@ def add_verdicts(
     progress: Callable[[int, int], None] | None,
     before: datetime | None = None,
 ) -> int:
-    """Verdicts for the facts that lack one, in batches that are each kept as soon as they are made."""
-    waiting = connection.execute(
-        "select facts_id, facts from internal.facts_v1"  # noqa: S608 - one of two names
-        f" anti join (from {target} where ruleset = $1) using (facts_id)"
-        " where $2 is null or facts_id in (select facts_id from internal.event_v1 where occurred_at < $2)",
-        [ruleset.digest, before],
-    ).fetchall()
+    """Verdicts for the facts that lack one, in batches that are each kept as soon as they are made.
+
+    No more than a page of facts is in memory, however many wait.
+    """
     moment = now()
     done = 0
-    for ids, verdicts in _verdicts(waiting, ruleset):
-        columns = list(zip(*verdicts, strict=True))
-        frame = pl.DataFrame(
-            {
-                "facts_id": ids,
-                "ruleset": [ruleset.digest] * len(ids),
-                **dict(zip(("reason", "detail", "retryable", "action", "rule"), map(list, columns), strict=True)),
-                "judged_at": [moment] * len(ids),
-            },
-            schema=_SCHEMA,
-        )
-        register(connection, "staged_verdict", frame)
-        connection.execute(f"insert into {target} from staged_verdict").fetchall()
-        done += len(ids)
-        if progress is not None:
-            progress(done, len(waiting))
+    # A checkpoint may move rows to where they are no longer met: whoever was missed is met the next time.
+    while waiting := _waiting(connection, ruleset, target, before):
+        total = done + waiting
+        for ids, verdicts in _verdicts(_chunks(connection), ruleset, waiting):
+            columns = list(zip(*verdicts, strict=True))
+            frame = pl.DataFrame(
+                {
+                    "facts_id": ids,
+                    "ruleset": [ruleset.digest] * len(ids),
+                    **dict(zip(("reason", "detail", "retryable", "action", "rule"), map(list, columns), strict=True)),
+                    "judged_at": [moment] * len(ids),
+                },
+                schema=_SCHEMA,
+            )
+            register(connection, "staged_verdict", frame)
+            connection.execute(f"insert into {target} from staged_verdict").fetchall()
+            done += len(ids)
+            if progress is not None:
+                progress(done, total)
     return done
 
 
-_Rows = tuple[list[str], list[tuple[str, str | None, bool, str, str]]]
+_Chunk = tuple[list[str], list[str]]
+"""Ids and facts."""
 
 
-def _verdicts(waiting: list[tuple[str, str]], ruleset: Ruleset) -> Iterator[_Rows]:
+def _waiting(connection: duckdb.DuckDBPyConnection, ruleset: Ruleset, target: str, before: datetime | None) -> int:
+    """How many facts lack a verdict, with all that tells them from others in temporary tables."""
+    connection.execute(
+        f"create or replace temp table judged as select facts_id from {target} where ruleset = $1",  # noqa: S608 - one of two names
+        [ruleset.digest],
+    ).fetchall()
+    connection.execute(
+        "create or replace temp table asked as select distinct facts_id from internal.event_v1 where occurred_at < $1",
+        [before],
+    ).fetchall()
+    connection.execute(f"create or replace temp view waiting as {_ASKED if before else _ALL}").fetchall()
+    return int(connection.execute("select count(*) from waiting").fetchall()[0][0])
+
+
+_ALL = "select f.rowid as place, f.facts_id, f.facts from internal.facts_v1 as f anti join judged using (facts_id)"
+_ASKED = f"{_ALL} semi join asked using (facts_id)"
+
+
+def _chunks(connection: duckdb.DuckDBPyConnection) -> Iterator[_Chunk]:
+    last = -1
+    while page := connection.execute(f"from waiting where place > $1 limit {PAGE}", [last]).fetchall():
+        last = max(place for place, _, _ in page)
+        for start in range(0, len(page), CHUNK):
+            chunk = page[start : start + CHUNK]
+            yield [facts_id for _, facts_id, _ in chunk], [facts for _, _, facts in chunk]
+
+
+def _verdicts(
+    chunks: Iterator[_Chunk], ruleset: Ruleset, waiting: int
+) -> Iterator[tuple[list[str], list[tuple[str, str | None, bool, str, str]]]]:
     """Judge chunk by chunk; gives ids and verdicts. Where that pays, there is a process for each core."""
-    chunks = [waiting[start : start + CHUNK] for start in range(0, len(waiting), CHUNK)]
-    texts = [[facts for _, facts in chunk] for chunk in chunks]
-    if len(waiting) <= ALONE:
-        for chunk, chunk_texts in zip(chunks, texts, strict=True):
-            yield [facts_id for facts_id, _ in chunk], judge_json(chunk_texts, ruleset)
+    if waiting <= ALONE:
+        for ids, texts in chunks:
+            yield ids, judge_json(texts, ruleset)
         return
-    answers = judge_in_parallel(texts, ruleset, os.cpu_count() or 1)
+    asked: deque[list[str]] = deque()
+
+    def texts_of() -> Iterator[list[str]]:
+        for ids, texts in chunks:
+            asked.append(ids)
+            yield texts
+
     try:
-        for chunk, verdicts in zip(chunks, answers, strict=True):
-            yield [facts_id for facts_id, _ in chunk], verdicts
+        for verdicts in judge_in_parallel(texts_of(), ruleset, os.cpu_count() or 1):
+            yield asked.popleft(), verdicts
     except OSError as error:
         raise StoreError(f"judging broke off: {error}", "what was judged is kept; run the same command again") from None
 
