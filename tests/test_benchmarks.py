@@ -1,0 +1,63 @@
+"""The table of benchmarks: its rows can be had by name, and say whether they meet their target."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks import __main__ as command
+from benchmarks import starts, table
+from benchmarks.table import BENCHES, Bench, Row, Size
+from tests import REPOSITORY
+
+TINY = Size(events=200, appended=40, classified=60, judged=400, runs=1, processes=1)
+
+
+@pytest.mark.parametrize("name", ["append", "classify", "replay"])
+def test_a_benchmark_gives_rows(name):
+    """Each benchmark measures ours, and says which target that meets; a peer that is not installed is named."""
+    rows = list(BENCHES[name].rows(TINY))
+    assert rows
+    for row in rows:
+        assert row.ours or row.peer.startswith("not installed: ")
+        assert (row.met is None) == (not row.target)
+
+
+def test_starts_are_told_apart():
+    """A process that imports more takes longer than bare Python, and its script is the most of that."""
+    found = starts.starts(1)
+    assert list(found) == list(starts.SCRIPTS)
+    assert found[starts.BARE].over_bare == 0
+    assert found[starts.CLASSIFY].inside > found[starts.BARE].inside
+    assert all(each.whole >= each.inside for each in found.values())
+
+
+def test_a_missed_target_is_the_exit_code(monkeypatch, capsys):
+    """The rows of what was asked for are printed, and 1 is returned as soon as one target is missed."""
+    good = Row("one", "1 s", "", "", "<= 2 s", True)
+    monkeypatch.setattr("os.environ", dict(command.os.environ))
+    monkeypatch.setattr(
+        command,
+        "BENCHES",
+        {
+            "good": Bench(lambda _: iter([good, good._replace(target="", met=None)]), "met"),
+            "bad": Bench(lambda size: iter([good._replace(work=f"{size.events:,} events", met=False)]), "missed"),
+        },
+    )
+    assert command.main(["good"]) == 0
+    assert command.main(["bad", "good", "--quick", "--markdown"]) == 1
+    said = capsys.readouterr().out
+    assert f"| {table.QUICK.events:,} events | 1 s |  |  | <= 2 s | no |" in said
+    assert said.count("<= 2 s") == 3
+
+
+def test_an_unknown_name_is_refused(capsys):
+    """The known ones are named."""
+    with pytest.raises(SystemExit):
+        command.main(["apend"])
+    assert "no benchmark is called 'apend'; known: start, append" in capsys.readouterr().err
+
+
+def test_the_page_names_every_benchmark():
+    """What can be asked for stands in the README of the benchmarks."""
+    page = (REPOSITORY / "benchmarks" / "README.md").read_text("utf-8")
+    assert ", ".join(BENCHES) in page
