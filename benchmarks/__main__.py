@@ -72,7 +72,7 @@ def _cells(row: Row) -> tuple[str, ...]:
 def _line(cells: Iterable[str], *, markdown: bool) -> str:
     if markdown:
         return f"| {' | '.join(cells)} |"
-    widths = (36, 20, 28, 6, 18, 4)
+    widths = (36, 20, 28, 6, 20, 4)
     return "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import statistics
+import sys
 import tempfile
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
 from pathlib import Path
 from time import process_time
 from typing import NamedTuple
 
-from benchmarks import append, ingest, replay, rivals, starts, workload
+from benchmarks import append, ingest, replay, rivals, scale, starts, workload
 
 
 class Size(NamedTuple):
@@ -27,10 +29,12 @@ class Size(NamedTuple):
     runs: int
     processes: int
     """Runs of what a whole process costs."""
+    stores: tuple[int, ...]
+    """Events of each store that is reported on and checked."""
 
 
-WHOLE = Size(1_000_000, 50_000, 50_000, 2_000_000, 5, 15)
-QUICK = Size(100_000, 10_000, 10_000, 200_000, 3, 7)
+WHOLE = Size(1_000_000, 50_000, 50_000, 2_000_000, 5, 15, (1_000_000, 10_000_000))
+QUICK = Size(100_000, 10_000, 10_000, 200_000, 3, 7, (100_000,))
 
 
 class Row(NamedTuple):
@@ -152,6 +156,24 @@ def replaying(size: Size) -> Iterator[Row]:
         yield Row(f"reclassify, {name}", f"{judged / seconds:,.0f} facts/s", "", "", "", None)
 
 
+def scaling(size: Size) -> Iterator[Row]:
+    """Reports and checks of stores, each command once: `benchmarks.scale` has more of them, and their curves."""
+    for events in size.stores:
+        with tempfile.TemporaryDirectory() as folder, redirect_stdout(sys.stderr):
+            costs = scale.measured(events, Path(folder))
+        report = (5, 500) if events <= 1_000_000 else (25, 1_500)
+        for name, (seconds, megabytes) in {"report": report, "check, next night": (2, 400)}.items():
+            cost = costs[name]
+            yield Row(
+                f"{name}, {events:,} events",
+                f"{cost.seconds:.1f} CPU s, {cost.megabytes:,.0f} MB",
+                "",
+                "",
+                f"<= {seconds} CPU s, {megabytes:,} MB",
+                cost.seconds <= seconds and cost.megabytes <= megabytes,
+            )
+
+
 def _at_most(ratio: float, most: float) -> tuple[str, str, bool]:
     return f"{ratio:.2f}", f"<= {most}", ratio <= most
 
@@ -164,5 +186,6 @@ BENCHES: dict[str, Bench] = {
     "hostile": Bench(repairing, "lines that all need repair"),
     "unchanged": Bench(repeating, "a thousand files with nothing new"),
     "replay": Bench(replaying, "all errors of a store judged again"),
+    "scale": Bench(scaling, "reports and checks of large stores"),
 }
 """In the order of the table, the quick ones first."""

@@ -9,10 +9,10 @@ from benchmarks import starts, table
 from benchmarks.table import BENCHES, Bench, Row, Size
 from tests import REPOSITORY
 
-TINY = Size(events=200, appended=40, classified=60, judged=400, runs=1, processes=1)
+TINY = Size(events=200, appended=40, classified=60, judged=400, runs=1, processes=1, stores=(300,))
 
 
-@pytest.mark.parametrize("name", ["append", "classify", "replay"])
+@pytest.mark.parametrize("name", ["append", "classify", "replay", "scale"])
 def test_a_benchmark_gives_rows(name):
     """Each benchmark measures ours, and says which target that meets; a peer that is not installed is named."""
     rows = list(BENCHES[name].rows(TINY))
