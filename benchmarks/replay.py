@@ -70,7 +70,6 @@ def fill(store: Store, errors: int, distinct: int) -> None:
     frame = pl.DataFrame({"facts_id": [derived_id("facts", text) for text in texts], "facts": texts})
     connection = store._connection
     register(connection, "staged", frame)
-<<<<<<< HEAD
     connection.execute(filled("facts_v1", "from staged"))
     events = (
         "select i::varchar as event_id, 'error.classified' as type, f.facts_id, 's' || i % 9000 as session_id,"
@@ -80,18 +79,6 @@ def fill(store: Store, errors: int, distinct: int) -> None:
         " inner join (select facts_id, row_number() over () - 1 as n from internal.facts_v1) as f on f.n = i % $2"
     )
     connection.execute(filled("event_v1", events), [errors, distinct])
-=======
-    connection.execute(filled("facts_v1", "select facts_id, facts from staged"))
-    rows = """
-        select i::varchar as event_id, 'error.classified' as type, timestamp '2026-11-01' + to_seconds(i)
-          as occurred_at,
-          's' || i % 9000 as session_id, f.facts_id, timestamp '2026-11-02' as ingested_at,
-          '{"caller":"c' || i % 50 || '","reason":"unknown","action":"surface","ruleset":"old"}' as payload
-        from range($1) as r(i)
-        inner join (select facts_id, row_number() over () - 1 as n from internal.facts_v1) as f on f.n = i % $2
-    """
-    connection.execute(filled("event_v1", rows), [errors, distinct])
->>>>>>> 08a4785 (Print every benchmark that has a target in one table)
 
 
 if __name__ == "__main__":
