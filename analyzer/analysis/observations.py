@@ -22,8 +22,8 @@ class SessionRows(Protocol):
     def groups(self, asked: Iterable[CallerDays]) -> pl.DataFrame:
         """The rows of `detection-groups` of some callers' days, or of all callers' on some days."""
 
-    def hand_offs(self, stretch: CallerDays) -> pl.DataFrame:
-        """The rows of `detection-relays` of a caller's days."""
+    def hand_offs(self, asked: Iterable[CallerDays]) -> pl.DataFrame:
+        """The rows of `detection-relays` of some callers' days."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +79,12 @@ class Observations:
         before = pl.when(pl.col("day") < split).then(pl.lit("before"))
         return own.with_columns(period=before.otherwise(pl.lit("after")))
 
-    def holding(self, stretches: Iterable[CallerDays]) -> Observations:
-        """The same with the errors of these stretches at hand, which are asked for at once; there are no others."""
-        known = [one for one in stretches if one.caller is not None]
-        return replace(self, rows=_Held(self.rows.groups(known), self.rows))
+    def holding(self, errors: Iterable[CallerDays], hand_offs: Iterable[CallerDays] = ()) -> Observations:
+        """The same with the errors and hand-offs of some days at hand, asked for at once; there are no others then."""
+        known = [one for one in errors if one.caller is not None]
+        handed = list(hand_offs)
+        relays = self.rows.hand_offs(handed) if handed else pl.DataFrame(schema={"caller": pl.String})
+        return replace(self, rows=_Held(_ByCaller(self.rows.groups(known)), _ByCaller(relays)))
 
     def up_to(self, day: date) -> Observations:
         """The same history as it was at the end of an earlier day."""
@@ -95,19 +97,31 @@ _DATED = ("counts", "templates", "mixes", "repeats", "loud", "relays", "chains")
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """Errors that were asked for already."""
+    """Rows that were asked for already."""
 
-    held: pl.DataFrame
-    rows: SessionRows
+    errors: _ByCaller
+    relays: _ByCaller
 
     def groups(self, asked: Iterable[CallerDays]) -> pl.DataFrame:
-        wanted = pl.lit(False)
-        for one in asked:
-            wanted |= (pl.col("caller") == one.caller) & pl.col("day").is_between(one.first, one.last)
-        return self.held.filter(wanted)
+        return self.errors.of(asked)
 
-    def hand_offs(self, stretch: CallerDays) -> pl.DataFrame:
-        return self.rows.hand_offs(stretch)
+    def hand_offs(self, asked: Iterable[CallerDays]) -> pl.DataFrame:
+        return self.relays.of(asked)
+
+
+class _ByCaller:
+    """Rows that are found by their caller: a look at all of them for every finding would take long."""
+
+    def __init__(self, rows: pl.DataFrame) -> None:
+        self._none = rows.clear()
+        self._rows = rows.partition_by("caller", as_dict=True, maintain_order=True)
+
+    def of(self, asked: Iterable[CallerDays]) -> pl.DataFrame:
+        own = (
+            self._rows.get((one.caller,), self._none).filter(pl.col("day").is_between(one.first, one.last))
+            for one in asked
+        )
+        return pl.concat([self._none, *own])
 
 
 def observe(store: Store, night: date, timezone: str = "UTC", ruleset: str | None = None) -> Observations:

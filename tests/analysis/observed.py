@@ -26,9 +26,9 @@ class MadeRows:
         parts = [_within(self.made, one) for one in asked]
         return pl.concat([self.made.clear(), *parts]).unique(maintain_order=True)
 
-    def hand_offs(self, stretch: CallerDays) -> pl.DataFrame:
-        """Those of a stretch."""
-        return _within(self.relays, stretch)
+    def hand_offs(self, asked: Iterable[CallerDays]) -> pl.DataFrame:
+        """Those of some stretches."""
+        return pl.concat([self.relays.clear(), *(_within(self.relays, one) for one in asked)])
 
 
 def observations(

@@ -104,7 +104,7 @@ def sessions_behind(one: Finding, seen: Observations, errors: pl.DataFrame, last
     `session`, the first `day` on which it shows the finding, `events` (errors, or hand-offs).
     """
     if one.kind.behind is HAND_OFFS:
-        relays = seen.rows.hand_offs(CallerDays(one.scope.caller, *_its_days(one, last)))
+        relays = seen.rows.hand_offs([CallerDays(one.scope.caller, *_its_days(one, last))])
         errors = relays.filter(pl.col("step") == (one.scope.step or "")).rename({"relays": "events"})
     rows = errors.group_by("session").agg(pl.col("day").min(), pl.col("events").sum())
     return rows.sort("events", "day", "session", descending=[True, True, False]).select(

@@ -1,6 +1,6 @@
 """`Case`: a finding with what it rests on. All findings of a report are looked up together.
 
-Invariant: however many findings there are, the store is asked once for their texts and once for their bursts.
+Invariant: however many findings there are, the store is asked once for their errors, hand-offs, texts and bursts each.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import polars as pl
 from analyzer.analysis.detection.settings import BASELINE_DAYS, RECENT_DAYS
 from analyzer.analysis.kinds.chart_numbers import BURST, Basis
 from analyzer.analysis.kinds.errors_behind import (
+    HAND_OFFS,
     MAX_SESSIONS,
     MAX_TEMPLATES,
     MESSAGES,
@@ -68,13 +69,17 @@ def cases(store: Store, findings: Sequence[Finding], seen: Observations, last: d
 def _cases(store: Store, findings: Sequence[Finding], seen: Observations, last: date) -> tuple[Case, ...]:
     if not findings:
         return ()
-    seen = seen.holding(CallerDays(one.scope.caller, _first_day(one), last) for one in findings)
-    errors = [errors_behind(one, seen, last) for one in findings]
     spans = [one.kind.behind.span(one, last) for one in findings]
+    told = list(zip(findings, spans, strict=True))
+    seen = seen.holding(
+        (CallerDays(one.scope.caller, _first_day(one), last) for one in findings),
+        (CallerDays(one.scope.caller, *span) for one, span in told if one.kind.behind is HAND_OFFS),
+    )
+    errors = [errors_behind(one, seen, last) for one in findings]
     templates = [templates_behind(rows).head(MAX_TEMPLATES) for rows in errors]
     found = [
         caller_drifts(seen, one.onset, end, one.scope.caller) if one.kind.behind is UNKNOWN else []
-        for one, (_, end) in zip(findings, spans, strict=True)
+        for one, (_, end) in told
     ]
     wanted = {template for rows in templates for template in rows["template"]}
     wanted |= {cause.template for causes in found for cause in causes if cause.template is not None}

@@ -19,6 +19,7 @@ from analyzer.store.sums.kept import Kept
 from analyzer.store.sums.summing import Summing, cut_of
 from analyzer.store.sums.tables import GROUPS, SCHEMAS
 
+_CALLER_DAYS = {"caller": pl.String, "day": pl.Date}
 _DAILY_RELAYS = ("day", "caller", "step", "relays", "sessions", "most")
 
 
@@ -54,20 +55,22 @@ class DailySums:
         if not wanted:
             return pl.DataFrame(schema=GROUPS)
         everybody = {day for caller, day in wanted if caller is None}
-        callers = pl.DataFrame(list(wanted), {"caller": pl.String, "day": pl.Date}, orient="row")
+        callers = pl.DataFrame(list(wanted), _CALLER_DAYS, orient="row")
         with query_errors():
             if everybody:
                 return self._summing.groups(everybody, self._cut)
             return self._summing.groups({day for _, day in wanted}, self._cut, callers)
 
-    def hand_offs(self, stretch: CallerDays) -> pl.DataFrame:
-        """The rows of `detection-relays` of a caller's stretch of days.
+    def hand_offs(self, asked: Iterable[CallerDays]) -> pl.DataFrame:
+        """The rows of `detection-relays` of some callers' stretches of days.
 
         Raises:
             QueryError: the database refuses.
         """
+        wanted = pl.DataFrame([(one.caller, day) for one in asked for day in one.days], _CALLER_DAYS, orient="row")
         with query_errors():
-            return self._summing.hand_offs(stretch.days).filter(pl.col("caller") == stretch.caller)
+            rows = self._summing.hand_offs(set(wanted["day"]))
+        return rows.join(wanted, on=["caller", "day"], how="semi")
 
 
 def daily_sums(
