@@ -6,6 +6,9 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
+from functools import cache
+from typing import Any
 
 LOW_BITS = 48
 """Of an id's number, its last digits: all that changes while a writer counts."""
@@ -32,14 +35,12 @@ def id_head(milliseconds: int, high: int) -> str:
 
 def derived_id(*parts: object) -> str:
     """The id of these parts, the same every time, laid out as UUID version 8 (RFC 9562)."""
+    text = _digest()("\x1f".join(map(str, parts)).encode("utf-8", "replace"), digest_size=16).hexdigest()
+    return f"{text[:8]}-{text[8:12]}-8{text[13:16]}-{_VARIANT[text[16]]}{text[17:20]}-{text[20:]}"
+
+
+@cache
+def _digest() -> Callable[..., Any]:
     from hashlib import blake2b  # 3 ms that an appender does not need
 
-    digest = blake2b("\x1f".join(str(part) for part in parts).encode("utf-8", "replace"), digest_size=16).digest()
-    return _as_uuid(int.from_bytes(digest, "big"), version=8)
-
-
-def _as_uuid(value: int, version: int) -> str:
-    value = value & ~(0xF << 76) | version << 76
-    value = value & ~(0x3 << 62) | 0x2 << 62
-    text = f"{value:032x}"
-    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+    return blake2b
