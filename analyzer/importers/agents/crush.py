@@ -21,9 +21,8 @@ from analyzer.importers.shapes.databases import moved_on
 _FAILED = "failed to process events: "
 _GAVE_UP = "maximum retry attempts reached"
 _STATUS = re.compile(r'": (\d{3}) [A-Z]|^Error (\d{3}),|"code\\?": ?(\d{3})\b')
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|h|m|s)")
+_DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(ms|h|m|s)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-_PROJECT = re.compile(r"^(.*[^/\\])[/\\]\.crush[/\\]")
 _ONE = "main"
 
 
@@ -40,8 +39,9 @@ class _CrushReader(RecordReader):
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
         super().__init__(source, state)
         self.known |= {"agent": self.agent}
-        if found := _PROJECT.match(source.path):
-            self.work_in(found[1])
+        project, found, _ = source.path.replace("\\", "/").partition("/.crush/")
+        if found:
+            self.work_in(project)
 
     def ended(self, said: str, **known: Any) -> tuple[Event, str]:
         """The failure that ended a call, and its reason."""

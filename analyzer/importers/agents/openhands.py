@@ -16,7 +16,6 @@ from analyzer.importers.base import Source
 from analyzer.importers.foreign import classify_foreign
 from analyzer.importers.records import RecordReader, moment_here
 
-_FOLDER = re.compile(r"([^/\\]+)[/\\]events[/\\][^/\\]+$")
 _STATUS = re.compile(r'"code": ?(\d{3})\b|\b(?:status|code):? (\d{3})\b')
 _FAILED_STATES = frozenset({"error", "rate_limited"})
 
@@ -30,8 +29,8 @@ class OpenHandsReader(RecordReader):
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
         super().__init__(source, state)
-        named = _FOLDER.search(source.path)
-        self.session = named[1] if named else None
+        folders = source.path.replace("\\", "/").split("/")[:-1]
+        self.session = folders[-2] if folders[-1:] == ["events"] and len(folders) > 1 else None
         self.known = {"agent": self.agent}
 
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:

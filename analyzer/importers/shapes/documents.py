@@ -16,7 +16,7 @@ import msgspec
 
 MOST_BYTES = 256 * 1024 * 1024
 """Of a document, which is held in memory as a whole; larger ones are not read."""
-_BEGINS = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:\[|\{\s*\n)")
+_BEGINS = re.compile(rb"(?:\xef\xbb\xbf)?\s{0,32}(?:\[|\{[ \t\r]{0,32}\n)")
 _BETWEEN = re.compile(r"[\s,]*")
 _raw = json.JSONDecoder()
 _encode = msgspec.json.Encoder().encode
