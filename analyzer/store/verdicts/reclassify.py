@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +26,8 @@ from analyzer.store.verdicts.rulesets import activate, keep_rules
 
 SAMPLES = 3
 """Messages shown for each changed cell."""
+_ROOM = "500MB"
+"""Memory of the database while history is judged and compared."""
 _DIGITS = re.compile(r"\d+")
 
 
@@ -108,7 +111,7 @@ def reclassify(
         QueryError: the database refuses.
     """
     ruleset = ruleset_for(rules)
-    with store_errors():
+    with store_errors(), _bounded(connection, store_path):
         target = "internal.verdict_v1" if apply else _trial(connection, ruleset)
         active = connection.execute("select value from internal.store_v1 where key = 'active_ruleset'").fetchall()
         judged = add_verdicts(connection, ruleset, target, progress)
@@ -116,6 +119,21 @@ def reclassify(
             _activate(connection, ruleset, rules, store_path, journal)
         before = active[0][0] if active else None
         return _compare(connection, ruleset.digest, target, judged, active=before, applied=apply)
+
+
+@contextmanager
+def _bounded(connection: duckdb.DuckDBPyConnection, store_path: str) -> Iterator[None]:
+    """Let the database of a store in a file keep within `_ROOM` and put the rest on the disk for a while."""
+    locked = connection.execute("select current_setting('lock_configuration')").fetchall()[0][0]
+    if locked or store_path == MEMORY:
+        yield
+        return
+    connection.execute(f"set memory_limit = '{_ROOM}'").fetchall()
+    try:
+        yield
+    finally:
+        with suppress(duckdb.Error):  # the connection may have ended
+            connection.execute("reset memory_limit").fetchall()
 
 
 def verdicts(

@@ -137,6 +137,23 @@ def test_an_interrupted_replay_goes_on_where_it_stopped(path: str, rules: str, m
     assert replay(path, rules, apply=True).judged == 3
 
 
+def test_judging_history_takes_bounded_memory_and_gives_it_back(path: str, rules: str) -> None:
+    """The database keeps within 500 MB meanwhile, and has its own limit afterwards, also where judging broke off."""
+    asked = "select current_setting('memory_limit')"
+    seen = []
+    with open_store(path, writable=True) as store:
+        before = store.sql(asked).item()
+
+        def look(*_: int) -> None:
+            seen.append(store.sql(asked).item())
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            store.reclassify(rules, progress=look)
+        assert seen == ["476.8 MiB"]
+        assert store.sql(asked).item() == before != seen[0]
+
+
 def test_the_rules_that_judged_an_error_change_nothing(memory: Store, samples: Path) -> None:
     """Imported errors were classified by the rules of today: replaying them finds no change among foreign logs."""
     memory.ingest([str(samples / "claude-transcript.jsonl"), str(samples / "wave-run.ndjson")])
