@@ -87,9 +87,10 @@ _ASKED = f"{_ALL} semi join asked using (facts_id)"
 
 
 def _chunks(connection: duckdb.DuckDBPyConnection) -> Iterator[_Chunk]:
-    last = -1
-    while page := connection.execute(f"from waiting where place > $1 limit {PAGE}", [last]).fetchall():
-        last = max(place for place, _, _ in page)
+    end = int(connection.execute("select coalesce(max(place), -1) from waiting").fetchall()[0][0]) + 1
+    for begin in range(0, end, PAGE):
+        bounds = [begin, begin + PAGE]
+        page = connection.execute("select * from waiting where place >= $1 and place < $2", bounds).fetchall()
         for start in range(0, len(page), CHUNK):
             chunk = page[start : start + CHUNK]
             yield [facts_id for _, facts_id, _ in chunk], [facts for _, _, facts in chunk]

@@ -206,7 +206,7 @@ def test_rules_that_are_nowhere_any_more_are_told(
 def test_many_facts_are_judged_by_several_processes_with_the_same_result(
     path: str, rules: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """More processes, same verdicts; by pages of a few facts, too, also where rows of a page are missed at first."""
+    """More processes, same verdicts; by pages of a few facts, too, in whatever order they come."""
     alone = replay(path, rules)
     monkeypatch.setattr(judging, "PAGE", 3)
     assert replay(path, rules) == alone
