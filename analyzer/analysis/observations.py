@@ -48,6 +48,10 @@ class Observations:
     relays: pl.DataFrame
     """One row a day, caller and step with a hand-off: hand-offs, sessions, the most of one of them, and `at_work`, the
     caller's sessions with a hand-off in any step or an error."""
+    volumes: pl.DataFrame
+    """One row a day, caller, provider, model and reason, as `detection-volume`."""
+    work: pl.DataFrame
+    """One row a day and caller that any event names, as `detection-work`."""
     chains: pl.DataFrame
     """One row a day, caller and reason with a retry chain that was settled."""
     versions: pl.DataFrame
@@ -61,17 +65,20 @@ class Observations:
         return self.counts["day"].unique().sort().to_list()
 
     def traffic(self, callers: Iterable[str | None]) -> dict[str, tuple[date, ...]]:
-        """The days on which each of some callers had anything to judge, in order."""
-        asked = pl.DataFrame({"caller": list(set(callers) - {None})}, {"caller": pl.String})
+        """The days on which each of some callers had anything to judge, in order; under an empty name any caller."""
+        callers = set(callers)
+        asked = pl.DataFrame({"caller": list(callers - {None})}, {"caller": pl.String})
         days: dict[str, list[date]] = {}
         rows = self.counts.select("day", "caller").join(asked, on="caller", how="semi").sort("day")
         for day, caller in rows.iter_rows():
             days.setdefault(caller, []).append(day)
+        if None in callers:
+            days[""] = self.days
         return {caller: tuple(own) for caller, own in days.items()}
 
     def errors(self, caller: str | None, first: date, last: date) -> pl.DataFrame:
-        """A caller's rows of `detection-groups` from one day to another; none without a caller."""
-        return self.rows.groups([CallerDays(caller, first, last)] if caller is not None else [])
+        """The rows of `detection-groups` of a caller, or of everybody without one, from one day to another."""
+        return self.rows.groups([CallerDays(caller, first, last)])
 
     def around(self, split: date, until: date, caller: str | None) -> pl.DataFrame:
         """A caller's errors to `until`, with `period`: `before` in the baseline of `split`, else `after`."""
@@ -81,10 +88,11 @@ class Observations:
 
     def holding(self, errors: Iterable[CallerDays], hand_offs: Iterable[CallerDays] = ()) -> Observations:
         """The same with the errors and hand-offs of some days at hand, asked for at once; there are no others then."""
-        known = [one for one in errors if one.caller is not None]
-        handed = list(hand_offs)
+        asked, handed = list(errors), list(hand_offs)
+        parts = ([one for one in asked if (one.caller is None) == of_all] for of_all in (False, True))
+        known = pl.concat([self.rows.groups(some) for some in parts]).unique(maintain_order=True)
         relays = self.rows.hand_offs(handed) if handed else pl.DataFrame(schema={"caller": pl.String})
-        return replace(self, rows=_Held(_ByCaller(self.rows.groups(known)), _ByCaller(relays)))
+        return replace(self, rows=_Held(_ByCaller(known), _ByCaller(relays)))
 
     def up_to(self, day: date) -> Observations:
         """The same history as it was at the end of an earlier day."""
@@ -92,7 +100,7 @@ class Observations:
         return replace(self, night=day, **dated, versions=self.versions.filter(pl.col("first_on") <= day))
 
 
-_DATED = ("counts", "templates", "mixes", "repeats", "loud", "relays", "chains")
+_DATED = ("counts", "templates", "mixes", "repeats", "loud", "relays", "volumes", "work", "chains")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +121,14 @@ class _ByCaller:
     """Rows that are found by their caller: a look at all of them for every finding would take long."""
 
     def __init__(self, rows: pl.DataFrame) -> None:
-        self._none = rows.clear()
+        self._none, self._all = rows.clear(), rows
         self._rows = rows.partition_by("caller", as_dict=True, maintain_order=True)
 
     def of(self, asked: Iterable[CallerDays]) -> pl.DataFrame:
         own = (
-            self._rows.get((one.caller,), self._none).filter(pl.col("day").is_between(one.first, one.last))
+            (self._all if one.caller is None else self._rows.get((one.caller,), self._none)).filter(
+                pl.col("day").is_between(one.first, one.last)
+            )
             for one in asked
         )
         return pl.concat([self._none, *own])

@@ -146,6 +146,8 @@ class CallShortCircuited(TypedDict, total=False):
 class SessionObserved(TypedDict, total=False):
     """`session.observed`: how far one log shows one session; a later one replaces an earlier one of the same `part`."""
 
+    caller: str | None
+    """Whose session it is: the caller of its errors."""
     requests: int | None
     """Model requests so far."""
     aborted: int | None

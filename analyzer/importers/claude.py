@@ -40,7 +40,7 @@ class ClaudeReader(Reader):
     """Reads one transcript or one stream; both hold the same records."""
 
     def __init__(self, source: Source, state: Mapping[str, Any], *, caller: str, visibility: str) -> None:
-        self._records = ClaudeRecords(source, state, caller)
+        self._records, self._caller = ClaudeRecords(source, state, caller), caller
         self._visibility = visibility
         self._session: str | None = state.get("file_session")
         self._part: str | None = state.get("part")
@@ -85,6 +85,7 @@ class ClaudeReader(Reader):
             "started_at": self._started,
             "ended_at": self._ended,
             "retry_visibility": self._visibility,
+            "caller": self._caller,
             "part": self._part,
             "agent_version": self._version,
         }

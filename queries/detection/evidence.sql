@@ -1,6 +1,6 @@
 -- title: Errors behind findings
 -- description: The errors that each of some findings is about, one row a message template, the one that most sessions show first.
--- param asked VARCHAR = null : what to look for, as a JSON array of objects with place, caller, template, session, reason (of unknown errors those that count), since and until; what is null or absent narrows nothing, and null alone asks for everything
+-- param asked VARCHAR = null : what to look for, as a JSON array of objects with place, caller, template, session, provider, model, reason (of unknown errors those that count), since and until; what is null or absent narrows nothing, and null alone asks for everything
 -- param ruleset VARCHAR = null : digest of the ruleset whose verdicts count; null for the active one
 -- param limit BIGINT = 5 : templates at most, for each that was asked for
 -- column place BIGINT: which of those that were asked for
@@ -15,13 +15,15 @@ with asked as materialized (
     one.caller,
     one.template,
     one.session,
+    one.provider,
+    one.model,
     one.reason,
     coalesce(one.since, timestamp '0001-01-01') as since,
     coalesce(one.until, timestamp '9999-01-01') as until
   from (
     select unnest(from_json(
       coalesce($asked, '[{}]'),
-      '[{"place":"BIGINT","caller":"VARCHAR","template":"VARCHAR","session":"VARCHAR","reason":"VARCHAR","since":"TIMESTAMP","until":"TIMESTAMP"}]'
+      '[{"place":"BIGINT","caller":"VARCHAR","template":"VARCHAR","session":"VARCHAR","provider":"VARCHAR","model":"VARCHAR","reason":"VARCHAR","since":"TIMESTAMP","until":"TIMESTAMP"}]'
     )) as one
   )
 ),
@@ -36,7 +38,9 @@ error as materialized (
     template,
     message,
     reason,
-    counted
+    counted,
+    provider,
+    model
   from errors_under($ruleset)
   where occurred_at >= (select min(since) from asked)
     and occurred_at < (select max(until) from asked)
@@ -46,6 +50,8 @@ found as (
   select
     a.place,
     a.session as asked_session,
+    a.provider as asked_provider,
+    a.model as asked_model,
     a.reason as asked_reason,
     e.*
   from asked as a
@@ -58,6 +64,8 @@ found as (
   select
     a.place,
     a.session as asked_session,
+    a.provider as asked_provider,
+    a.model as asked_model,
     a.reason as asked_reason,
     e.*
   from (from asked where template is null) as a
@@ -69,6 +77,8 @@ found as (
   select
     a.place,
     a.session as asked_session,
+    a.provider as asked_provider,
+    a.model as asked_model,
     a.reason as asked_reason,
     e.*
   from (from asked where caller is null) as a
@@ -87,6 +97,8 @@ select
   array_to_string(arg_min(event_id, (occurred_at, event_id), 3), ' ') as event_ids
 from found
 where (asked_session is null or session = asked_session)
+  and (asked_provider is null or provider = asked_provider)
+  and (asked_model is null or model = asked_model)
   and (asked_reason is null or (reason = asked_reason and (counted or reason <> 'unknown')))
 group by
   place,

@@ -1,4 +1,7 @@
-"""Fifty made-up days of a small fleet that yield one finding of each kind: a caller a kind, named after it."""
+"""Fifty made-up days of a small fleet that yield one finding of each kind.
+
+A caller a kind, named after it, or a provider or model; the sessions of each finding are named after its kind.
+"""
 
 from __future__ import annotations
 
@@ -80,10 +83,51 @@ def _burst(number: int) -> Iterator[bytes]:
 
 
 def _reasons(number: int) -> Iterator[bytes]:
+    limited, overloaded = (2, 8) if number >= CHANGE - 3 else (8, 11)
     for session in range(14):
-        usual = (RATE_LIMITED, RATE_LIMITED, OVERLOADED, INVALID)[(number + session) % 4]
-        facts = REFUSED if number >= CHANGE - 3 and session % 2 else usual
+        facts = RATE_LIMITED if session < limited else OVERLOADED if session < overloaded else INVALID
         yield _error("reasons", number, session, facts)
+
+
+def _volume(number: int) -> Iterator[bytes]:
+    for session in range(60 if number >= DAYS - 2 else 12):
+        facts = (RATE_LIMITED, OVERLOADED, INVALID)[(number + session) % 3]
+        yield _error("volume", number, session, facts)
+
+
+def _unknown_rate(number: int) -> Iterator[bytes]:
+    # Nearly all of its errors were unknown before, so that their share hardly moves.
+    for session in range(104 if number >= DAYS - 2 else 40):
+        facts = RATE_LIMITED if session < 4 else {"message": "the heron is late"}
+        yield _error("unknown_rate", number, session, facts)
+
+
+def _outage(number: int) -> Iterator[bytes]:
+    for caller in range(3):
+        for session in range(12 if number == DAYS - 1 else 1 + (number + caller) % 2):
+            name = {"caller": f"outage-{caller}", "provider": "outage", "reason": "network_transient"}
+            here = f"outage-{number}-{20 * caller + session}"
+            yield line(f"{here}-o", at=at(number, session, caller), session=here, facts=OVERLOADED, **name)
+
+
+def _model_outage(number: int) -> Iterator[bytes]:
+    for caller in range(6):
+        model = "model_outage" if caller < 3 else "another"
+        for session in range(12 if number == DAYS - 1 and caller < 3 else 1 + (number + caller) % 2):
+            name = {"caller": f"model-{caller}", "provider": "models", "model": model, "reason": "network_transient"}
+            here = f"model_outage-{number}-{20 * caller + session}"
+            yield line(f"{here}-o", at=at(number, session, caller), session=here, facts=OVERLOADED, **name)
+
+
+def _shared_template(number: int) -> Iterator[bytes]:
+    for caller in range(4):
+        name = {"caller": f"shared-{caller}"}
+        here = f"shared_template-{number}-{caller}"
+        known = {"reason": "rate_limited", "facts": RATE_LIMITED}
+        yield line(f"{here}-k", at=at(number, caller), session=here, **name, **known)
+        if number >= DAYS - 2:
+            new = {"reason": "unknown", "facts": {"message": "heron clock runs backwards"}}
+            yield line(f"{here}-n", at=at(number, caller, 1), session=here, **name, **new)
 
 
 def _relays(number: int) -> Iterator[bytes]:
@@ -123,7 +167,9 @@ def _retry_in_vain(number: int) -> Iterator[bytes]:
 
 
 def _retry_would_pay(number: int) -> Iterator[bytes]:
-    yield from _chains("retry_would_pay", number, (2, number % 2, 4 if number >= CHANGE - 9 else 0), OVERLOADED)
+    yield from _chains(
+        "retry_would_pay", number, (2, number % 2, 4) if number >= CHANGE - 9 else (6, number % 2, 0), OVERLOADED
+    )
 
 
 _STORIES = (
@@ -132,6 +178,11 @@ _STORIES = (
     _template,
     _burst,
     _reasons,
+    _volume,
+    _unknown_rate,
+    _outage,
+    _model_outage,
+    _shared_template,
     _relays,
     _recovery_fell,
     _retry_in_vain,

@@ -10,6 +10,7 @@ import polars as pl
 
 from analyzer.analysis.observations import Observations
 from analyzer.store import CallerDays, counts_of, mixes_of, repeats_of, templates_of
+from analyzer.store.sums.tables import empty
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,14 @@ class MadeRows:
 
 
 def observations(
-    groups: pl.DataFrame, relays: pl.DataFrame, chains: pl.DataFrame, versions: pl.DataFrame, night: date
+    groups: pl.DataFrame,
+    relays: pl.DataFrame,
+    chains: pl.DataFrame,
+    versions: pl.DataFrame,
+    night: date,
+    *,
+    volumes: pl.DataFrame | None = None,
+    work: pl.DataFrame | None = None,
 ) -> Observations:
     """What these rows by session come to, counted in the simplest way."""
     repeats, loud = repeats_of(groups)
@@ -53,6 +61,8 @@ def observations(
         repeats=repeats,
         loud=loud,
         relays=by_step.join(at_work, on=["day", "caller"]).sort("day", "caller", "step"),
+        volumes=empty("volumes") if volumes is None else volumes,
+        work=empty("work") if work is None else work,
         chains=chains,
         versions=versions,
         rows=MadeRows(groups, relays),

@@ -82,8 +82,9 @@ def test_user_patterns_are_re2() -> None:
             built = not isinstance(node.args[0], ast.Constant)
             if ast.unparse(node.func.value) == "re" and node.func.attr != "escape" and built:
                 found.add(place.split(":")[0])
-    # f-strings over our own constants, and callers that go through re.escape.
+    # f-strings over our own constants, callers that go through re.escape, and constants that are compiled late.
     assert found <= {
+        "redaction/automata.py",
         "classifier/reading/reset_times.py",
         "report/terminal/overview.py",
         "report/escape.py",
@@ -135,7 +136,8 @@ def patterns() -> list[tuple[str, Any]]:
     for module in pkgutil.walk_packages(analyzer.__path__, "analyzer."):
         loaded = importlib.import_module(module.name)
         for name, value in vars(loaded).items():
-            if hasattr(value, "finditer") and hasattr(value, "pattern") and f"{module.name}.{name}" not in ELSEWHERE:
+            pattern = hasattr(value, "finditer") and hasattr(value, "pattern") and not isinstance(value, type)
+            if pattern and f"{module.name}.{name}" not in ELSEWHERE:
                 found[id(value)] = f"{module.name}.{name}", value
     return sorted(found.values(), key=lambda item: item[0])
 

@@ -62,6 +62,23 @@ def message_chart(case: Case) -> go.Figure:
     return panels(figure, case, title, upper, "all sessions", note=note, marked="first sight")
 
 
+def volume_chart(case: Case) -> go.Figure:
+    """Distinct errors by day, and the sessions at work."""
+    rows, latest = case.numbers, case.finding.latest
+    figure = go.Figure()
+    figure.add_trace(bars(rows, "errors", "distinct errors", MARKED, "y"))
+    figure.add_trace(bars(rows, "sessions", "sessions in the logs", USUAL, "y2"))
+    note = ""
+    if latest.observed is not None and latest.expected is not None and latest.high is not None:
+        note = (
+            f"{latest.observed:,.0f} errors up to {latest.day}; had nothing changed, {latest.expected:,.1f} expected, "
+            f"and in 39 of 40 cases {latest.high:,.0f} at most."
+        )
+    title = "Distinct errors by day, and the sessions behind them"
+    upper = counts_axis("errors", max(rows["errors"], default=0))
+    return panels(figure, case, title, upper, "sessions", note=note)
+
+
 def hand_offs_chart(case: Case) -> go.Figure:
     """Hand-offs by day, with what the day's sessions and weekday let one expect of each, and the sessions at work."""
     rows = case.numbers
@@ -118,6 +135,7 @@ FORMS: dict[str, Callable[[Case], go.Figure]] = {
     "burst": burst_chart,
     "mix": mix_chart,
     "hand_offs": hand_offs_chart,
+    "volume": volume_chart,
     "recovery": recovery_chart,
 }
 """By the form that a kind of finding names."""

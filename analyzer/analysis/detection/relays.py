@@ -5,25 +5,13 @@ Hand-offs are counted against exposure, the sessions (or hours) that the caller 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import polars as pl
 
 from analyzer.analysis.detection.detection import Detection, frame
-from analyzer.analysis.detection.settings import BASELINE_DAYS
-from analyzer.analysis.detection.statistics.baseline import is_weekend
-from analyzer.analysis.detection.statistics.tails import negative_binomial_tail, negative_binomial_upper
+from analyzer.analysis.detection.statistics.rates import CountedDay, rate_tail
 
 MIN_RELAYS = 3
 MIN_RATIO = 1.5
-MIN_DAYS = 7
-"""Days of baseline below which nothing is said."""
-_SHRINK_DAYS = 10.0
-_PRIOR_DISPERSION = 0.1
-"""Squared coefficient of variation that a daily rate has where the days are too few to tell."""
-
-_Day = tuple[int, int, float]
-"""Proleptic ordinal, relays, exposure."""
 
 
 def relay_frequency(relays: pl.DataFrame, alpha: float = 0.001) -> pl.DataFrame:
@@ -64,10 +52,10 @@ def relay_days(relays: pl.DataFrame, alpha: float = 0.001) -> pl.DataFrame:
     judged: list[tuple[float | None, float | None, float | None, bool]] = []
     daily = relays.sort("caller", "step", "day")
     for _, rows in daily.group_by(["caller", "step"], maintain_order=True):
-        history: list[_Day] = []
+        history: list[CountedDay] = []
         for day, count, exposure, sessions in rows.select("day", "relays", "exposure", "sessions").iter_rows():
-            today = (day.toordinal(), count, exposure)
-            tail = rate_tail(history, today)
+            today = CountedDay(day.toordinal(), count, exposure)
+            tail = rate_tail(history, [today])
             found = False
             if tail is not None:
                 p_value, expected, _ = tail
@@ -79,32 +67,3 @@ def relay_days(relays: pl.DataFrame, alpha: float = 0.001) -> pl.DataFrame:
 
 
 _JUDGED = {"p_value": pl.Float64, "expected": pl.Float64, "high": pl.Float64, "found": pl.Boolean}
-
-
-def rate_tail(history: Sequence[_Day], today: _Day) -> tuple[float, float, float] | None:
-    """P(as many or more), the count expected, and the one exceeded in 2.5 % of cases; None with too little history.
-
-    The rate has a gamma distribution around that of the days alike (weekday or weekend, shrunk to all days), with the
-    squared coefficient of variation of the baseline days; the predictive is a negative binomial.
-    """
-    day, count, exposure = today
-    days = [each for each in history if day - BASELINE_DAYS <= each[0] < day and each[2] > 0]
-    if len(days) < MIN_DAYS or exposure <= 0:
-        return None
-    total, whole = sum(each[1] for each in days), sum(each[2] for each in days)
-    rate = (total + 0.5) / whole
-    alike = [each for each in days if is_weekend(each[0]) == is_weekend(day)]
-    # The whole week weighs as much as five of its days.
-    weight = 5 * whole / len(days)
-    share = (sum(each[1] for each in alike) + weight * rate) / (sum(each[2] for each in alike) + weight)
-    means = [rate * each[2] for each in days]
-    excess = sum((each[1] - mean) ** 2 - mean for each, mean in zip(days, means, strict=True))
-    squares = sum(mean * mean for mean in means)
-    spread = max(0.0, excess / squares) * len(days) / max(1, len(days) - 1)
-    dispersion = (len(days) * spread + _SHRINK_DAYS * _PRIOR_DISPERSION) / (len(days) + _SHRINK_DAYS)
-    dispersion += (1 + dispersion * total / len(days)) / (total + 0.5)  # The baseline is an estimate, too.
-    expected = share * exposure
-    shape = 1 / dispersion
-    success = shape / (shape + expected)
-    high = negative_binomial_upper(shape, success)
-    return negative_binomial_tail(count, shape, success), expected, float(high)

@@ -29,6 +29,8 @@ class Settings:
     drift_alpha: float = 0.0015
     """Of the longest span; a shorter one has its part of it by its length."""
     template_alpha: float = 0.0005
+    volume_alpha: float = 0.0003
+    """Of a single day's count of errors; a span of several has its part of it."""
     witness_alpha: float = 0.02
     """Sessions and groups must each be so improbable at least; the alphas hold for the geometric mean of the two."""
     false_discovery_rate: float = 0.003
@@ -49,6 +51,7 @@ def widened(settings: Settings, times: int) -> Settings:
         spike_alpha=settings.spike_alpha / divisor,
         drift_alpha=settings.drift_alpha / divisor,
         template_alpha=settings.template_alpha / divisor,
+        volume_alpha=settings.volume_alpha / divisor,
         min_ratio=settings.min_ratio + 0.25 * times,
     )
 

@@ -1,6 +1,7 @@
-"""The test for new messages: unknown ones that a caller did not have before and now shows in several sessions.
+"""The tests for new messages: unknown ones that a caller, or the whole fleet, did not have before.
 
-The first sight is the start of the clock, so the one session that began it is not counted as evidence.
+The first sight is the start of the clock, so the one session that began it is not counted as evidence. What two callers
+share by chance is gone the next day: what is new to a fleet has to come back on a second one.
 """
 
 from __future__ import annotations
@@ -9,12 +10,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date
 
-from analyzer.analysis.detection.detection import Detection
+import polars as pl
+
+from analyzer.analysis.detection.detection import Detection, frame
 from analyzer.analysis.detection.settings import TEMPLATE_DAYS, TEMPLATE_MEMORY_DAYS, Settings
 from analyzer.analysis.detection.statistics.tails import negative_binomial_tail, negative_binomial_upper
 
 _LEAST_DAYS = 14
-"""A template is new only to a caller whose days before its first sight are so many at least."""
+"""A template is new only to a caller, or a fleet, whose days before its first sight are so many at least."""
+LEAST_CALLERS, LEAST_DAYS = 2, 2
+"""Callers, and days, that a text is seen at."""
 
 
 @dataclass(slots=True)
@@ -80,3 +85,77 @@ class NewTemplates:
             template=template,
             note=f"first seen {date.fromordinal(first)}, in {seen} of {since} sessions since",
         )
+
+
+@dataclass(slots=True)
+class _Appearance:
+    """One text since its first sight, or since it came back after it had been forgotten."""
+
+    first: int
+    last: int
+    sessions: int = 0
+    callers: set[str] = field(default_factory=set)
+    days: int = 0
+    told: bool = False
+
+
+def shared_templates(templates: pl.DataFrame, work: pl.DataFrame, settings: Settings | None = None) -> pl.DataFrame:
+    """Findings `shared_template`, each text once: unknown messages that are new to the fleet and come back.
+
+    `templates`: columns `day`, `caller`, `template`, `sessions`. `work`: columns `day`, `caller`, `exposure`, the
+    sessions in which a text may have been seen. `observed` and `expected` are sessions since the first sight (`onset`).
+    """
+    chosen = settings or Settings()
+    exposure = {
+        day.toordinal(): float(amount)
+        for day, amount in work.group_by("day").agg(pl.col("exposure").sum()).sort("day").iter_rows()
+    }
+    known: dict[str, _Appearance] = {}
+    found: list[Detection] = []
+    days = templates.group_by("day", "template").agg(pl.col("sessions").sum(), pl.col("caller").drop_nulls().unique())
+    for day, template, sessions, callers in days.sort("day", "template").iter_rows():
+        at = day.toordinal()
+        seen = known.get(template)
+        if seen is None or seen.last < at - TEMPLATE_MEMORY_DAYS:
+            seen = known[template] = _Appearance(at, at)
+        seen.last = at
+        seen.days += 1
+        seen.sessions += sessions
+        seen.callers.update(callers)
+        found += _judged(at, template, seen, exposure, chosen)
+    return frame(found)
+
+
+def _judged(
+    day: int, template: str, seen: _Appearance, exposure: dict[int, float], settings: Settings
+) -> Iterator[Detection]:
+    old = seen.told or day - seen.first >= TEMPLATE_DAYS
+    if old or seen.sessions < settings.min_sessions or len(seen.callers) < LEAST_CALLERS or seen.days < LEAST_DAYS:
+        return
+    before = [exposure[each] for each in range(seen.first - TEMPLATE_MEMORY_DAYS, seen.first) if each in exposure]
+    if len(before) < _LEAST_DAYS:
+        return
+    since = sum(exposure.get(each, 0.0) for each in range(seen.first, day + 1))
+    success = sum(before) / (sum(before) + since)
+    # As for one caller: the first sight began the clock, and no sight before it leaves Jeffreys' prior.
+    p_value = negative_binomial_tail(seen.sessions - 1, 0.5, success)
+    if p_value > settings.template_alpha:
+        return
+    seen.told = True
+    expected = 0.5 * since / sum(before)
+    callers = len(seen.callers)
+    yield Detection(
+        day=date.fromordinal(day),
+        caller=None,
+        finding="shared_template",
+        onset=date.fromordinal(seen.first),
+        observed=float(seen.sessions),
+        expected=expected,
+        low=0.0,
+        high=float(negative_binomial_upper(0.5, success)),
+        p_value=p_value,
+        statistic=seen.sessions / expected,
+        sessions=seen.sessions,
+        template=template,
+        note=f"first seen {date.fromordinal(seen.first)}, in {seen.sessions} sessions of {callers} callers since",
+    )

@@ -77,6 +77,45 @@ def sightings(one: Finding, basis: Basis) -> pl.DataFrame:
     )
 
 
+def shared_sightings(one: Finding, basis: Basis) -> pl.DataFrame:
+    """The rows of `SHARED_MESSAGE`, a day each."""
+    shown = basis.seen.templates.filter(pl.col("template") == one.scope.template).group_by("day")
+    own = shown.agg(pl.col("sessions").sum().alias("message_sessions"), pl.col("events").sum().alias("message_events"))
+    begin = one.onset - timedelta(days=BASELINE_DAYS)
+    return (
+        basis.seen.counts.filter(pl.col("day").is_between(begin, basis.last))
+        .group_by("day")
+        .agg(pl.col("sessions").sum())
+        .join(own, on="day", how="left")
+        .select("day", pl.col("message_sessions", "message_events").fill_null(0), "sessions")
+        .sort("day")
+    )
+
+
+def volume(one: Finding, basis: Basis) -> pl.DataFrame:
+    """The rows of `VOLUME`, a day each."""
+    seen, scope = basis.seen, one.scope
+    if scope.caller is None:
+        what, name = ("provider", scope.provider) if scope.provider is not None else ("model", scope.model)
+        errors = seen.volumes.filter(pl.col(what) == name)
+        own = pl.col("caller").is_in(errors["caller"].unique().to_list())
+    else:
+        own = pl.col("caller") == scope.caller
+        errors = seen.volumes.filter(own)
+    if one.finding == "unknown_rate":
+        errors = errors.filter(pl.col("reason") == "unknown")
+    daily = errors.group_by("day").agg(pl.col("groups").sum().alias("errors"))
+    work = seen.work.filter(own).group_by("day").agg(pl.sum("sessions"))
+    begin = one.onset - timedelta(days=BASELINE_DAYS)
+    days = (
+        pl.concat([daily.select("day"), work.select("day")])
+        .unique()
+        .filter(pl.col("day").is_between(begin, basis.last))
+    )
+    rows = days.join(daily, on="day", how="left").join(work, on="day", how="left").sort("day")
+    return rows.with_columns(pl.col("errors", "sessions").fill_null(0))
+
+
 def hand_offs(one: Finding, basis: Basis) -> pl.DataFrame:
     """The rows of `HAND_OFFS`, a day each; `expected` and `high` are null where history is too short."""
     own, seen = pl.col("caller") == one.scope.caller, basis.seen
@@ -189,6 +228,29 @@ MESSAGE = Chart(
         "sessions": "distinct sessions with an error",
     },
     sightings,
+)
+VOLUME = Chart(
+    "volume",
+    "Days of the errors",
+    f"{_FROM} Repeats of one message in one session count once.",
+    {
+        **_DAY,
+        "errors": "distinct errors: pairs of session and message",
+        "sessions": "distinct sessions that the logs show, with errors or without",
+    },
+    volume,
+)
+SHARED_MESSAGE = Chart(
+    "message",
+    "Days of the message",
+    _FROM,
+    {
+        **_DAY,
+        "message_sessions": "distinct sessions that show the message, at any caller",
+        "message_events": "errors with the message",
+        "sessions": "distinct sessions with an error",
+    },
+    shared_sightings,
 )
 BURST = Chart(
     "burst",

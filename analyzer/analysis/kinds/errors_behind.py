@@ -89,13 +89,19 @@ GROWN_REASON = Behind("of the last week with the reason that grew most", _grown,
 CHAINS = Behind("of the last week with its reason", lambda one, _seen: pl.col("reason") == one.scope.reason, _week)
 HAND_OFFS = Behind("of its days", lambda _one, _seen: pl.lit(False), _its_days)
 """Hand-offs are no errors."""
+EVERY = Behind("of its days", lambda _one, _seen: pl.lit(True), _its_days)
 NOTHING = Behind("", lambda _one, _seen: pl.lit(False), _its_days)
 
 
 def errors_behind(one: Finding, seen: Observations, last: date) -> pl.DataFrame:
     """The rows of `detection-groups` that a finding rests on."""
     behind = one.kind.behind
-    return seen.errors(one.scope.caller, *behind.span(one, last)).filter(behind.errors(one, seen))
+    errors = seen.errors(one.scope.caller, *behind.span(one, last)).filter(behind.errors(one, seen))
+    for what in ("provider", "model"):
+        if (name := getattr(one.scope, what)) is not None:
+            shown = seen.volumes.filter(pl.col(what) == name).select("day", "caller", "reason").unique()
+            errors = errors.join(shown, on=["day", "caller", "reason"], how="semi")
+    return errors
 
 
 def sessions_behind(one: Finding, seen: Observations, errors: pl.DataFrame, last: date) -> pl.DataFrame:

@@ -28,6 +28,17 @@ def new_message(found: Finding) -> str:
     return f"an unknown message that it did not have before, in {_sessions(found)}, {_since(found)}"
 
 
+def shared_message(found: Finding) -> str:
+    """A message that is new to the whole fleet."""
+    said = (found.latest.note or "").rstrip(".")
+    return f"an unknown message that nobody had before: {said}"
+
+
+def more_errors(found: Finding) -> str:
+    """More errors than the days before let one expect."""
+    return f"{(found.latest.note or '').rstrip('.')}, up to {found.last_on}"
+
+
 def mix(found: Finding) -> str:
     """A change of the mix of reasons."""
     return f"under one and the same rules {found.latest.note}, in the week up to {found.last_on}"

@@ -25,6 +25,12 @@ def of_rise(day: Detection) -> str:
     return "critical" if far and (day.sessions or 0) >= 10 else "warning"
 
 
+def of_volume(day: Detection) -> str:
+    """Many more errors are critical where they are four times as many as expected and hit ten sessions."""
+    far = (day.observed or 0.0) >= 4 * (day.expected or 0.0)
+    return "critical" if far and (day.sessions or 0) >= 10 else "warning"
+
+
 def of_message(day: Detection) -> str:
     """A new message is a warning in five sessions."""
     return "warning" if (day.sessions or 0) >= 5 else "info"

@@ -80,6 +80,17 @@ _RETRIES = Kind(
     chart=chart_numbers.RECOVERY,
 )
 
+_VOLUME = Kind(
+    title="",
+    metric="distinct errors (pairs of session and message) of the span that was judged",
+    severity=severity.of_volume,
+    sentence=sentences.more_errors,
+    quotes=True,
+    advice="analyzer query errors-by-reason-caller-outcome",
+    behind=errors_behind.EVERY,
+    chart=chart_numbers.VOLUME,
+)
+
 KINDS = {
     "spike": replace(_RISE, title="Unknown errors spiked"),
     "drift": replace(_RISE, title="Unknown errors drift upwards"),
@@ -94,6 +105,35 @@ KINDS = {
         evidence=errors_behind.unknown,
         behind=errors_behind.UNKNOWN,
         chart=chart_numbers.MESSAGE,
+    ),
+    "shared_template": Kind(
+        title="A new unknown message at several callers",
+        metric="sessions that show the message",
+        severity=severity.warning,
+        sentence=sentences.shared_message,
+        quotes=True,
+        advice=_RISE.advice,
+        evidence=errors_behind.unknown,
+        behind=errors_behind.UNKNOWN,
+        chart=chart_numbers.SHARED_MESSAGE,
+    ),
+    "volume": replace(_VOLUME, title="More errors than usual"),
+    "unknown_rate": replace(
+        _VOLUME,
+        title="More sessions meet unknown errors",
+        advice=_RISE.advice,
+        part_of_rise=True,
+        evidence=errors_behind.unknown,
+        behind=errors_behind.UNKNOWN,
+    ),
+    "outage": replace(
+        _VOLUME,
+        title="A provider fails at many callers",
+        scope="provider",
+        advice="ask the provider; let callers wait longer",
+    ),
+    "model_outage": replace(
+        _VOLUME, title="A model fails at many callers", scope="model", advice="ask the provider, or use another model"
     ),
     "burst": Kind(
         title="One session repeats an error",

@@ -12,23 +12,34 @@ from analyzer.analysis.detection import Detection, Settings, bursts, detect, rel
 from analyzer.analysis.detection.detection import detections_in
 from analyzer.analysis.detection.settings import RECENT_DAYS
 from analyzer.analysis.detection.statistics.tails import false_discovery
-from analyzer.analysis.kinds.table import SHARE, kind_of
+from analyzer.analysis.detection.templates import shared_templates
+from analyzer.analysis.detection.volume.exposure import exposures
+from analyzer.analysis.detection.volume.volumes import volumes
+from analyzer.analysis.kinds.table import KINDS, SHARE
 from analyzer.analysis.nightly.reason_mixes import mix_changes
 from analyzer.analysis.nightly.retry_payoff import retry_changes
 from analyzer.analysis.observations import Observations, exposed
 
 FALSE_DISCOVERY_RATE = 0.01
 """Over what one test says of all callers on the same day."""
+_SHARES = {name for name, kind in KINDS.items() if kind.family == SHARE}
+_RISES = _SHARES | {"volume", "unknown_rate"}
 
 
 def detections(seen: Observations, settings: Settings | None = None) -> list[Detection]:
     """Everything that any test has to say of any day, in the order of the days."""
     shares = detections_in(detect(seen.counts, seen.templates, settings or Settings()))
     mixes = _corrected(mix_changes(seen), _tested(seen.counts, "caller"))
+    work = exposures(seen.work, seen.counts, seen.versions)
+    chosen = settings or Settings()
+    rises = [*_corrected(detections_in(volumes(seen.volumes, work, chosen)), _tested(work, "caller"))]
+    shared = detections_in(shared_templates(seen.templates, work, chosen))
     found = [
-        *shares,
+        *_told_once(shares, shared),
+        *shared,
+        *_own(rises, shares),
         *_bursts(seen),
-        *_beside(mixes, shares),
+        *_beside(mixes, [*shares, *rises]),
         *_corrected(detections_in(relay_frequency(exposed(seen))), _tested(seen.relays, "caller", "step")),
         *_corrected(retry_changes(seen.chains), _tested(seen.chains, "caller", "reason")),
     ]
@@ -36,10 +47,27 @@ def detections(seen: Observations, settings: Settings | None = None) -> list[Det
 
 
 def _beside(mixes: Iterable[Detection], shares: Iterable[Detection]) -> Iterable[Detection]:
-    """The changes of a mix that no rise of the same caller's unknown share within a week explains."""
-    rises = {(one.caller, one.day) for one in shares if kind_of(one.finding).family == SHARE}
+    """The changes of a mix that no rise of the same caller, of its share or its errors, within a week explains."""
+    rises = {(one.caller, one.day) for one in shares if one.finding in _RISES}
     week = [timedelta(days=number) for number in range(RECENT_DAYS)]
     return (one for one in mixes if not any((one.caller, one.day - back) in rises for back in week))
+
+
+def _own(rises: Iterable[Detection], shares: Iterable[Detection]) -> Iterable[Detection]:
+    """The rises of errors, without those of unknown ones that a rise of the same caller's share within a week tells."""
+    known = {(one.caller, one.day) for one in shares if one.finding in _SHARES}
+    week = [timedelta(days=number) for number in range(RECENT_DAYS)]
+    return (
+        one
+        for one in rises
+        if one.finding != "unknown_rate" or not any((one.caller, one.day - back) in known for back in week)
+    )
+
+
+def _told_once(shares: Iterable[Detection], shared: Iterable[Detection]) -> Iterable[Detection]:
+    """All but the new messages of single callers that are new to the whole fleet on that day."""
+    known = {(one.template, one.day) for one in shared}
+    return (one for one in shares if one.finding != "template" or (one.template, one.day) not in known)
 
 
 def _bursts(seen: Observations) -> Iterable[Detection]:

@@ -74,7 +74,7 @@ def _behind(store: Store, findings: Sequence[Finding], timezone: str, ruleset: s
         if one.kind.behind is HAND_OFFS:
             hand_offs.append({**asked, "step": one.scope.step})
         else:
-            scope = {"template": one.scope.template, "session": one.scope.session}
+            scope = {name: getattr(one.scope, name) for name in ("template", "session", "provider", "model")}
             errors.append({**asked, **scope, "reason": one.kind.evidence(one)})
     samples: list[list[str]] = [[] for _ in findings]
     evidence: list[list[str]] = [[] for _ in findings]

@@ -45,6 +45,8 @@ class Scope:
     step: str | None = None
     session: str | None = None
     rule: str | None = None
+    provider: str | None = None
+    model: str | None = None
 
     @classmethod
     def of(cls, detection: Detection) -> Scope:
@@ -59,7 +61,7 @@ class Scope:
     def who(self) -> str:
         """The caller for people: a name as long as a log may make it is cut, and one without letters named so."""
         if self.caller is None:
-            return "the fleet"
+            return self.provider or self.model or "the fleet"
         name = self.caller if self.caller.strip() else "(none)"
         return name if len(name) <= WHO_CHARS else f"{name[: WHO_CHARS - 1]}…"
 
@@ -196,7 +198,10 @@ class Finding(Shown):
     def from_dict(cls, data: dict[str, Any]) -> Finding:
         """What `to_dict` made, read back; raises ValueError or LookupError for anything else."""
         scope, (since, until) = data["scope"], (data["window"][end] for end in ("since", "until"))
-        named = next((scope[name] for name in ("reason", "step", "session", "rule") if scope.get(name)), None)
+        named = next(
+            (scope[name] for name in ("reason", "step", "session", "rule", "provider", "model") if scope.get(name)),
+            None,
+        )
         about = {"caller": scope.get("caller"), "template": scope.get("template"), "scope": named}
         latest = {**{name: data[name] for name in ("finding", "onset", *_FIGURES)}, **about, "day": until}
         parts = [cls.from_dict(part) for part in data["parts"]]
@@ -220,7 +225,11 @@ _FIGURES = (
 
 def finding_id(what: Identity, opened_on: date) -> str:
     """The id that follows from what is found, about what, and since when."""
-    return derived_id("finding", what.family, *what.scope.to_dict().values(), opened_on.isoformat())
+    # Names that came later have no part where they say nothing: ids of findings that are open stay as they are.
+    scope = what.scope.to_dict()
+    late = [scope.pop(name) for name in ("provider", "model")]
+    named = (part for part in late if part is not None)
+    return derived_id("finding", what.family, *scope.values(), *named, opened_on.isoformat())
 
 
 def at_least(severity: str, threshold: str) -> bool:

@@ -72,13 +72,15 @@ def _cases(store: Store, findings: Sequence[Finding], seen: Observations, last: 
     spans = [one.kind.behind.span(one, last) for one in findings]
     told = list(zip(findings, spans, strict=True))
     seen = seen.holding(
-        (CallerDays(one.scope.caller, _first_day(one), last) for one in findings),
+        (_stretch(one, last) for one in findings),
         (CallerDays(one.scope.caller, *span) for one, span in told if one.kind.behind is HAND_OFFS),
     )
     errors = [errors_behind(one, seen, last) for one in findings]
     templates = [templates_behind(rows).head(MAX_TEMPLATES) for rows in errors]
     found = [
-        caller_drifts(seen, one.onset, end, one.scope.caller) if one.kind.behind is UNKNOWN else []
+        caller_drifts(seen, one.onset, end, one.scope.caller)
+        if one.kind.behind is UNKNOWN and one.scope.caller is not None
+        else []
         for one, (_, end) in told
     ]
     wanted = {template for rows in templates for template in rows["template"]}
@@ -96,6 +98,12 @@ def _cases(store: Store, findings: Sequence[Finding], seen: Observations, last: 
         )
         for one, rows, messages, causes in zip(findings, errors, templates, found, strict=True)
     )
+
+
+def _stretch(one: Finding, last: date) -> CallerDays:
+    """The days whose errors are looked at; of a finding of the fleet, which has many errors a day, its own alone."""
+    first = _first_day(one) if one.scope.caller is not None else one.kind.behind.span(one, last)[0]
+    return CallerDays(one.scope.caller, first, last)
 
 
 def _first_day(one: Finding) -> date:
@@ -119,7 +127,10 @@ def _texts(store: Store, templates: set[str], spans: Sequence[tuple[date, date]]
         since=start_of(min(first for first, _ in spans), seen.timezone),
         until=end_of(max(end for _, end in spans), seen.timezone),
     )
-    return {(caller, template): message for caller, template, message in rows.iter_rows()}
+    texts: _Texts = {}
+    for caller, template, message in rows.iter_rows():
+        texts[caller, template] = texts[None, template] = message  # None is everybody
+    return texts
 
 
 def _repeats(store: Store, bursts: Sequence[Finding], seen: Observations) -> pl.DataFrame:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 _DAY = "cast(timezone($timezone, timezone('UTC', {moment})) as date)"
 _OCCURRED = _DAY.format(moment="e.occurred_at")
-_COUNTS = "(type = 'error.classified' or starts_with(type, 'retry.') or starts_with(type, 'relay.'))"
+_COUNTS = (
+    "(type in ('error.classified', 'session.observed') or starts_with(type, 'retry.') or starts_with(type, 'relay.'))"
+)
 """Of events: whether any sum rests on its type."""
 
 # The same rows, in the same order, as the catalogue's `detection-groups`; a test holds the two together.
@@ -40,6 +42,53 @@ GROUPS = _GROUPS.format(asked="")
 GROUPS_OF_CALLERS = _GROUPS.format(
     asked=f"and (e.caller, {_OCCURRED}) in (select (caller, day) from summing_caller)"  # noqa: S608 - as above
 )
+
+# The same rows as `detection-volume`; empty texts stand for what no log says.
+VOLUMES = f"""
+with error as (
+  select distinct
+    {_OCCURRED} as day,
+    e.caller,
+    coalesce(e.provider, '') as provider,
+    coalesce(e.model, '') as model,
+    e.reason,
+    e.session,
+    e.template
+  from errors_under($ruleset) as e
+  left join summing_cut as c
+    on e.caller = c.caller
+  where e.counted
+    and e.occurred_at >= $since
+    and e.occurred_at < $until
+    and {_OCCURRED} in (select day from summing_day)
+    and (c.caller is null or e.has_facts or e.occurred_at >= c.first_at or e.recorded_ruleset = c.ruleset)
+)
+
+select
+  day,
+  caller,
+  provider,
+  model,
+  reason,
+  count(distinct session) as sessions,
+  count(*) as groups
+from error
+group by all
+"""  # noqa: S608 - as above
+# The same as `detection-work`.
+WORK = f"""
+select
+  {_OCCURRED} as day,
+  coalesce(e.caller, '(none)') as caller,
+  count(distinct e.session_id) as sessions,
+  count(distinct e.session_id) filter (where e.type = 'session.observed') as observed
+from internal.event_v1 as e
+where {_COUNTS}
+  and e.occurred_at >= $since
+  and e.occurred_at < $until
+  and {_OCCURRED} in (select day from summing_day)
+group by all
+"""  # noqa: S608 - as above
 
 VERSIONS = f"""
 select

@@ -60,7 +60,7 @@ class Summing:
 
     def by_session(self, days: Collection[date], cut: pl.DataFrame) -> Frames:
         """Every frame that is counted by session."""
-        names = ("counts", "templates", "mixes", "repeats", "loud", "relays")
+        names = ("counts", "templates", "mixes", "repeats", "loud", "relays", "volumes", "work")
         parts: dict[str, list[pl.DataFrame]] = {name: [empty(name)] for name in names}
         for some in self._chunks(days):
             rows = self.groups(some, cut)
@@ -79,6 +79,8 @@ class Summing:
                 "repeats": repeats,
                 "loud": loud,
                 "relays": _by_step(relays).join(at_work, on=["day", "caller"]),
+                "volumes": self._ask(statements.VOLUMES, some, ruleset=self._ruleset),
+                "work": self._ask(statements.WORK, some),
             }
             for name, frame in made.items():
                 parts[name].append(frame.select(parts[name][0].columns))

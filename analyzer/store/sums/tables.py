@@ -27,6 +27,11 @@ SCHEMAS: dict[str, dict[str, Any]] = {
     "repeats": {"events": pl.Int64, "groups": pl.Int64},
     "loud": {**_NAMES, "events": pl.Int64},
     "relays": {"step": pl.String, **dict.fromkeys(("relays", "sessions", "most", "at_work"), pl.Int64)},
+    "volumes": {
+        **dict.fromkeys(("provider", "model", "reason"), pl.String),
+        **dict.fromkeys(("sessions", "groups"), pl.Int64),
+    },
+    "work": dict.fromkeys(("sessions", "observed"), pl.Int64),
     "chains": {"reason": pl.String, **dict.fromkeys(("chains", "recovered", "untried"), pl.Int64)},
     "versions": {"ruleset": pl.String, "first_at": pl.Datetime("us"), "errors": pl.Int64},
 }

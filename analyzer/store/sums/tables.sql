@@ -96,3 +96,22 @@ create table if not exists internal.sum_version_v1 (
   first_at timestamp not null,
   errors bigint not null
 );
+
+create table if not exists internal.sum_volume_v1 (
+  timezone varchar not null,
+  day date not null,
+  caller varchar not null,
+  provider varchar not null,
+  model varchar not null,
+  reason varchar not null,
+  sessions bigint not null,
+  groups bigint not null
+);
+
+create table if not exists internal.sum_work_v1 (
+  timezone varchar not null,
+  day date not null,
+  caller varchar not null,
+  sessions bigint not null,
+  observed bigint not null
+);

@@ -98,3 +98,18 @@ def test_the_wilson_interval_agrees_with_scipy(trials: int, data: st.DataObject)
 def test_q_values_agree_with_scipy(p_values: list[float]) -> None:
     """Benjamini-Hochberg, ties and order included."""
     assert false_discovery(p_values) == pytest.approx(list(stats.false_discovery_control(p_values)))
+
+
+@pytest.mark.parametrize("count", [1_000, 2_000, 5_000, 10**6])
+def test_the_tail_of_a_count_beyond_all_bounds_is_told_at_once(count: int) -> None:
+    """Where the terms are less than any number that a machine has in full, it is nothing."""
+    assert 0.0 <= negative_binomial_tail(count, 0.9, 0.62) < 1e-200
+
+
+def test_the_upper_end_of_a_large_count_is_near_the_exact_one() -> None:
+    """Within two per cent; and where no machine has the first term, it is told all the same."""
+    for shape, mean in ((2.0, 25_000.0), (40.0, 50_000.0), (500.0, 20_000.0)):
+        success = shape / (shape + mean)
+        exact = stats.nbinom.ppf(0.975, shape, success)
+        assert negative_binomial_upper(shape, success) == pytest.approx(exact, rel=0.02)
+    assert negative_binomial_upper(700.0, 700.0 / (700.0 + 1e6)) > 1e6

@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from analyzer.analysis import check, json_rows
+from analyzer.analysis import check, handle, json_rows
 from analyzer.classifier import REASONS
 from analyzer.classifier.recovery_table import UNCOUNTED
 from analyzer.errors import AnalyzerError, QueryError
@@ -21,7 +21,7 @@ GOLDEN = Path(__file__).with_name("golden")
 SAMPLES = Path(__file__).resolve().parents[3] / "sample_events"
 # These answers name the checkout's own path or the text of a README that may change.
 PLACES = {"sources-completeness", "quarantine-lines", "quarantine-reasons"}
-NIGHTS = {"detection-nights", "detection-reported"}
+NIGHTS = {"detection-handled", "detection-latest", "detection-nights", "detection-reported"}
 PARAMS = {"detection-late": {"judged_at": "2026-11-01"}}
 """Of queries that answer nothing when they are asked for nothing."""
 VOLATILE = {
@@ -29,6 +29,7 @@ VOLATILE = {
     "applied_at": "the moment of the test",
     "applied_on": "the day of the test",
     "judged_at": "the moment of the check",
+    "handled_at": "the moment of the decision",
     "night": "the name of the night",
     "result": "the result of the check",
     "content": "a finding of the check",
@@ -49,7 +50,8 @@ def judged() -> Iterator[Store]:
     with open_store(":memory:") as opened:
         opened.ingest([str(SAMPLES)])
         opened.reclassify(apply=True)
-        check(opened, until="2026-11-10")
+        night = check(opened, until="2026-11-10")
+        handle(opened, night.findings[0].id, "acknowledged", note="the provider knows")
         yield opened
 
 

@@ -32,7 +32,7 @@ source = "made up"
 examples = ["lattice gate 4 closed", "lattice gate 5 closed"]
 counter_examples = ["the lattice is fine"]
 """
-FRAMES = ("counts", "templates", "mixes", "repeats", "loud", "relays", "chains", "versions")
+FRAMES = ("counts", "templates", "mixes", "repeats", "loud", "relays", "volumes", "work", "chains", "versions")
 
 
 def assert_as_told(store: Store, night: date, timezone: str, ruleset: str) -> None:
@@ -57,6 +57,8 @@ def from_events(store: Store, night: date, timezone: str, ruleset: str) -> Obser
         store.query("detection-chains", **span, ruleset=ruleset),
         store.query("detection-versions", **span),
         night,
+        volumes=store.query("detection-volume", **span, ruleset=ruleset),
+        work=store.query("detection-work", **span),
     )
 
 

@@ -8,8 +8,12 @@ from __future__ import annotations
 import math
 from math import exp, lgamma, log
 from statistics import NormalDist
+from sys import float_info
 
 _NORMAL = NormalDist()
+_LARGE = 20_000
+"""Mean of a count from which on its upper end is not added up."""
+_LEAST_LOG = -700.0
 _NEGLIGIBLE = 1e-17
 
 
@@ -61,6 +65,8 @@ def negative_binomial_tail(k: int, shape: float, success: float) -> float:
         # Left of the mean the short side is below k, and 1 - cdf loses nothing.
         return max(0.0, 1.0 - sum(_negative_binomial(j, shape, success) for j in range(k)))
     term = _negative_binomial(k, shape, success)
+    if term < float_info.min:
+        return 0.0  # the least numbers are rounded back to themselves: their series would not end
     total = 0.0
     j = k
     while term > _NEGLIGIBLE * total:
@@ -72,8 +78,15 @@ def negative_binomial_tail(k: int, shape: float, success: float) -> float:
 
 
 def negative_binomial_upper(shape: float, success: float, exceeded: float = 0.025) -> int:
-    """The least count that is exceeded with a probability of at most `exceeded`."""
-    count, total, term = 0, 0.0, exp(shape * log(success))
+    """The least count that is exceeded with a probability of at most `exceeded`; of large counts nearly that."""
+    mean = shape * (1 - success) / success
+    first = shape * log(success)
+    if mean > _LARGE or first < _LEAST_LOG:
+        # Adding up to there takes long, or begins with less than any number that a machine has. The rate is a gamma
+        # variable, whose cube root is nearly normal (Wilson & Hilferty 1931).
+        root = 1 - 1 / (9 * shape) + _NORMAL.inv_cdf(1 - exceeded) / (3 * math.sqrt(shape))
+        return math.ceil(mean * root**3)
+    count, total, term = 0, 0.0, exp(first)
     while True:
         total += term
         if 1 - total <= exceeded:

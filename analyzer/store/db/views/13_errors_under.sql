@@ -15,6 +15,8 @@
 -- column judged BOOLEAN: Whether the ruleset gave the verdict; false where what was recorded is kept.
 -- column has_facts BOOLEAN: Whether it carries what the classifier saw, and so can be judged again.
 -- column recorded_ruleset VARCHAR: Digest of the rules that the producer judged by; empty where the log does not say.
+-- column provider VARCHAR: Whose API failed; null where the log does not say.
+-- column model VARCHAR: The model that was asked; null where the log does not say.
 with judged as (
   select
     e.event_id,
@@ -38,7 +40,9 @@ with judged as (
     e.detail as recorded_detail,
     digest is null or v.reason is not null as judged,
     e.has_facts,
-    coalesce(e.judged_ruleset, e.ruleset, '') as recorded_ruleset
+    coalesce(e.judged_ruleset, e.ruleset, '') as recorded_ruleset,
+    coalesce(e.provider, e.seen_provider) as provider,
+    coalesce(e.model, e.seen_model) as model
   from internal.error as e
   -- By what the rules saw, of which there is much less than there are errors.
   left join internal.verdict_v1 as v
@@ -62,5 +66,7 @@ select
   is_unknown(coalesce(recorded_reason, 'unknown'), recorded_detail) as recorded_as_unknown,
   judged,
   has_facts,
-  recorded_ruleset
+  recorded_ruleset,
+  provider,
+  model
 from judged

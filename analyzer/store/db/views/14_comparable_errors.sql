@@ -15,6 +15,8 @@
 -- column judged BOOLEAN: Whether the ruleset gave the verdict; false where what was recorded is kept.
 -- column has_facts BOOLEAN: Whether it carries what the classifier saw, and so can be judged again.
 -- column recorded_ruleset VARCHAR: Digest of the rules that the producer judged by; empty where the log does not say.
+-- column provider VARCHAR: Whose API failed; null where the log does not say.
+-- column model VARCHAR: The model that was asked; null where the log does not say.
 with version as (
   -- Verdicts of different rules are not comparable, and without facts they cannot be made so.
   select

@@ -1,0 +1,87 @@
+"""Counts against exposure: how many of something a day or a span of days has, beside what the days before it had.
+
+The rate of a day has a gamma distribution around that of the days alike (weekdays or weekends, shrunk to all days),
+with the squared coefficient of variation of the baseline days; the predictive is a negative binomial (Greenwood & Yule
+1920).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from analyzer.analysis.detection.settings import BASELINE_DAYS
+from analyzer.analysis.detection.statistics.baseline import is_weekend
+from analyzer.analysis.detection.statistics.tails import negative_binomial_tail, negative_binomial_upper
+
+MIN_DAYS = 7
+"""Days of baseline below which nothing is said."""
+_SHRINK_DAYS = 10.0
+_PRIOR_DISPERSION = 0.1
+"""Squared coefficient of variation that a daily rate has where the days are too few to tell."""
+_STRATUM_DAYS = 5
+"""Days of the whole week that weigh as much as what is known of weekdays, or of weekends, alone."""
+
+
+class CountedDay(NamedTuple):
+    """One day of what is counted."""
+
+    day: int
+    """Proleptic ordinal."""
+    number: int
+    exposure: float
+    """What the count grows with, such as sessions; the same unit throughout."""
+
+
+class RateTail(NamedTuple):
+    """What a baseline says of a span."""
+
+    p_value: float
+    """P(as many or more), had nothing changed."""
+    expected: float
+    high: float
+    """The count that is exceeded in 2.5 % of cases."""
+
+
+def rate_tail(
+    history: Sequence[CountedDay], span: Sequence[CountedDay], gap: int = 1, prior: float = 0.5, ratio: float = 0.0
+) -> RateTail | None:
+    """The tail of the counts of a span, in order of days; None with too little history.
+
+    None also where the span has less than `ratio` times what is expected.
+
+    The baseline is what `history` holds of the days up to `gap` days before the last one of the span. `prior` is
+    added to its number: days without any do not prove that there are none.
+    """
+    last = span[-1].day
+    first = last - BASELINE_DAYS - gap + 1
+    days = [each for each in history if first <= each.day <= last - gap and each.exposure > 0]
+    exposure = sum(each.exposure for each in span)
+    if len(days) < MIN_DAYS or exposure <= 0:
+        return None
+    total, whole = sum(each.number for each in days), sum(each.exposure for each in days)
+    rate = (total + prior) / whole
+    weight = _STRATUM_DAYS * whole / len(days)
+    expected = 0.0
+    for weekend in (False, True):
+        own = sum(each.exposure for each in span if is_weekend(each.day) == weekend)
+        if own:
+            alike = [each for each in days if is_weekend(each.day) == weekend]
+            share = sum(each.number for each in alike) + weight * rate
+            expected += own * share / (sum(each.exposure for each in alike) + weight)
+    count = sum(each.number for each in span)
+    if count < ratio * expected:
+        return None
+    means = [rate * each.exposure for each in days]
+    excess = sum((each.number - mean) ** 2 - mean for each, mean in zip(days, means, strict=True))
+    spread = max(0.0, excess / sum(mean * mean for mean in means)) * len(days) / max(1, len(days) - 1)
+    dispersion = (len(days) * spread + _SHRINK_DAYS * _PRIOR_DISPERSION) / (len(days) + _SHRINK_DAYS)
+    # The baseline is an estimate, too.
+    estimate = (1 + dispersion * total / len(days)) / (total + prior)
+    # Days of a span that differ by themselves level each other out.
+    evenness = sum(each.exposure**2 for each in span) / exposure**2
+    shape = 1 / (dispersion * evenness + estimate)
+    success = shape / (shape + expected)
+    return RateTail(
+        negative_binomial_tail(count, shape, success), expected, float(negative_binomial_upper(shape, success))
+    )

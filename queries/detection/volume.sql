@@ -1,0 +1,38 @@
+-- title: Errors by day, caller, provider and reason
+-- description: How many sessions of a caller met errors of a reason with a provider's model on a day, and with how many distinct messages, as a ruleset judges all of history. Errors without facts take part from the first one of their caller's newest recorded ruleset on, and before it where they have the same one.
+-- param since TIMESTAMP = null : first instant, inclusive, UTC
+-- param until TIMESTAMP = null : last instant, exclusive, UTC
+-- param timezone VARCHAR = 'UTC' : time zone in which days begin and end
+-- param ruleset VARCHAR = null : digest of the ruleset whose verdicts count; null for the active one
+-- column day DATE: day in the time zone
+-- column caller VARCHAR: who made the calls
+-- column provider VARCHAR: whose API failed; empty where the log does not say
+-- column model VARCHAR: the model that was asked; empty where the log does not say
+-- column reason VARCHAR: the verdict of the ruleset; the recorded one where it has none
+-- column sessions BIGINT: distinct sessions with such an error
+-- column groups BIGINT: distinct pairs of session and message
+with error as (
+  select distinct
+    cast(timezone($timezone, timezone('UTC', occurred_at)) as date) as day,
+    caller,
+    coalesce(provider, '') as provider,
+    coalesce(model, '') as model,
+    reason,
+    session,
+    template
+  from comparable_errors($ruleset, $until)
+  where counted
+    and ($since is null or occurred_at >= $since)
+)
+
+select
+  day,
+  caller,
+  provider,
+  model,
+  reason,
+  count(distinct session) as sessions,
+  count(*) as groups
+from error
+group by all
+order by day, caller, provider, model, reason
