@@ -9,7 +9,7 @@
 -- column observed BIGINT: those of them that logs report whether they have errors or not
 select
   cast(timezone($timezone, timezone('UTC', occurred_at)) as date) as day,
-  coalesce(caller, '(none)') as caller,
+  coalesce(json_extract_string(payload, '$.caller'), '(none)') as caller,
   count(distinct session_id) as sessions,
   count(distinct session_id) filter (where type = 'session.observed') as observed
 from events

@@ -171,7 +171,7 @@ def test_a_mix_is_drawn_with_its_intervals_and_says_what_it_leaves_out(found: Ov
     ends = [share + more for share, more in zip(after.x, after.error_x.array, strict=True)]
     assert ends == pytest.approx(case.numbers["after_high_share"].to_list())
     names = pl.Series("reason", [f"<b>{place}</b>{{x}}" for place in range(12)])
-    many = pl.concat([case.numbers] * 3).with_columns(names)
+    many = pl.concat([case.numbers] * 4).with_columns(names)
     figure = finding_chart(replace(case, numbers=many))
     assert f"the {MAX_REASONS} of 12 reasons that changed most" in figure.layout.title.subtitle.text
     assert figure.data[0].y[0] == "&lt;b&gt;0&lt;/b&gt;&#123;x}"

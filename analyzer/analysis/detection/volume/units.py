@@ -16,7 +16,7 @@ SPANS = {1: 1.0, 3: 1 / 3, 7: 1 / 3, 14: 2 / 3}
 """Lengths in days of the spans that are judged, each with its part of the budget; the longer ones see a slow rise."""
 DAY_RATIO, SPAN_RATIO = 2.0, 1.5
 """Least count of a day, and of a longer span, in expected ones."""
-LEAST_MORE = 5
+LEAST_MORE = 6
 """Errors above the expected ones, and sessions that meet them: fewer are no change of the world."""
 ANY = ""
 """In place of a reason: all of them together."""

@@ -3,7 +3,6 @@
 -- column type VARCHAR: What happened, as in error.classified or relay.triggered.
 -- column occurred_at TIMESTAMP: When it happened, UTC.
 -- column session_id VARCHAR: The agent's session, null where the log names none.
--- column caller VARCHAR: Whom the event is about; null where the log does not say.
 -- column payload VARCHAR: The keys of the type, as JSON; the facts of an error are put back in.
 -- column schema_version INTEGER: Version of the line in the log.
 -- column writer VARCHAR: The process that wrote it, as host:pid:random.
@@ -20,7 +19,6 @@ select
   e.type,
   e.occurred_at,
   e.session_id,
-  e.caller,
   case
     when f.facts is null then e.payload
     when e.payload = '{}' then '{"facts":' || f.facts || '}'
