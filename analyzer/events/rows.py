@@ -35,6 +35,7 @@ from analyzer.events.roads import (
 from analyzer.events.sanitize import MAX_TEXT, SMALL, sanitize
 from analyzer.events.times import format_time
 from analyzer.events.upcast import upcast
+from analyzer.phrases import counted
 from analyzer.redaction import may_hold_secret
 
 _PIECE = 64 * 1024
@@ -236,7 +237,7 @@ class RowDecoder:
             if isinstance(event, Event) and self._add(rows, event, record, line, offset, len(text)) is None:
                 intact += 1
         if intact and reject.why not in {"glued", "crc_mismatch"}:
-            return Reject("torn", f"{reject.detail}; {intact} intact record{'s' * (intact > 1)} on the same line")
+            return Reject("torn", f"{reject.detail}; {counted(intact, 'intact record')} on the same line")
         if intact:
             return Reject(
                 "glued" if reject.why == "glued" else "torn", f"{intact} of the records on the line are intact"

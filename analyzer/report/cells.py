@@ -43,11 +43,6 @@ def count(number: int) -> str:
     return f"{number:,}"
 
 
-def counted(number: int, one: str, many: str = "") -> str:
-    """`1 session`, `1,234 sessions`."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
-
-
 def percent(share: float | None, digits: int = 1) -> str:
     """A share of 0..1 as `12.3%`."""
     return NOTHING if share is None else f"{100 * share:.{digits}f}%"

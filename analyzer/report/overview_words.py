@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from analyzer.analysis import Finding, Overview
 from analyzer.analysis.nightly.findings import RESOLUTIONS
-from analyzer.report.cells import count, counted, minute
+from analyzer.phrases import counted
+from analyzer.report.cells import count, minute
 
 _LEVELS = {"unjudged": "NOT JUDGED"}
 

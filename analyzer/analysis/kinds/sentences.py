@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from analyzer.phrases import counted
+
 if TYPE_CHECKING:
     from analyzer.analysis.nightly.findings import Finding
 
@@ -92,8 +94,7 @@ def _band(found: Finding) -> str:
 
 
 def _sessions(found: Finding) -> str:
-    count = found.latest.sessions or 0
-    return f"{count:,} session" + ("" if count == 1 else "s")
+    return counted(found.latest.sessions or 0, "session")
 
 
 def _since(found: Finding) -> str:

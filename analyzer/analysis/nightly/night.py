@@ -11,6 +11,7 @@ import polars as pl
 
 from analyzer.analysis.nightly.findings import SEVERITIES, STATES, Finding, at_least
 from analyzer.events.times import format_time, now, parse_time
+from analyzer.phrases import counted
 from analyzer.store.shown import ShownRows
 
 SCHEMA = "analyzer.check/1"
@@ -100,7 +101,7 @@ class Night(ShownRows):
         """The notes, and of a recorded night what has changed since, one sentence each."""
         said = list(self.notes)
         if self.late_events:
-            events = f"{self.late_events:,} event" + ("" if self.late_events == 1 else "s")
+            events = counted(self.late_events, "event")
             said.append(f"{events} of that day or before came after it was judged; --again judges it with them")
         if self.recorded and self.ruleset_in_force != self.ruleset:
             judged = f"judged on {self.judged_at:%Y-%m-%d %H:%M} UTC; the rules have changed since"

@@ -25,6 +25,7 @@ from analyzer.classifier.fingerprint import fingerprint_of, template
 from analyzer.classifier.reading.extract import extract
 from analyzer.classifier.reading.facts import Facts
 from analyzer.classifier.rules.explain import explain
+from analyzer.phrases import counted
 from analyzer.store import Store
 from analyzer.store.shown import ShownRows
 
@@ -103,7 +104,7 @@ class Unknowns(ShownRows):
         """How few templates make most of it."""
         if not self.errors:
             return "No unknown errors."
-        errors = f"{self.errors:,} unknown error" + ("s" if self.errors > 1 else "")
+        errors = counted(self.errors, "unknown error")
         if self.templates == 1:
             return f"One template makes all of {errors}."
         counts = sorted((group.count for group in self.groups), reverse=True)

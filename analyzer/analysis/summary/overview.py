@@ -18,6 +18,7 @@ from analyzer.analysis.tables import Table, json_ready, json_rows, json_value, t
 from analyzer.analysis.window import Window, as_window
 from analyzer.classifier import Rules
 from analyzer.events.times import format_time, now
+from analyzer.phrases import counted
 from analyzer.store import NOT_LOGS, Store
 from analyzer.store.shown import Shown
 
@@ -272,14 +273,14 @@ def _headline(found: list[Finding]) -> str:
     alike = list(dict.fromkeys(one.scope.who for one in found if one.finding == kind))
     who = f"{len(alike):,} callers" if len(alike) > 1 else alike[0]
     rest = len(found) - sum(one.finding == kind for one in found)
-    more = f", and {rest:,} more finding{'' if rest == 1 else 's'}" if rest else ""
+    more = f", and {counted(rest, 'more finding')}" if rest else ""
     return f"{found[0].kind.title} for {who}{more}."
 
 
 def _error_sentence(totals: Totals) -> str:
     if not totals.errors:
         return "No errors."
-    errors = f"{totals.errors:,} error" + ("s" if totals.errors != 1 else "")
+    errors = counted(totals.errors, "error")
     if totals.unknown_share is None:
         return f"{errors}, all of them aborts or without any detail."
     return f"{errors}; {totals.unknown_share:.1%} of those that count are unknown."

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from analyzer.analysis.rules.drafts import RuleDraft, Taken
 from analyzer.analysis.rules.unknowns import UnknownGroup, Unknowns
 from analyzer.classifier.recovery_table import REASONS
-from analyzer.report.cells import count, counted
+from analyzer.phrases import counted
+from analyzer.report.cells import count
 from analyzer.report.escape import terminal_safe
 from analyzer.report.terminal.monospace import fold
 

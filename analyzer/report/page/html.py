@@ -17,7 +17,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from analyzer.analysis import Case, Overview
 from analyzer.analysis.summary.cases import MAX_CASES
-from analyzer.report.cells import count, counted, heading, minute, percent
+from analyzer.phrases import counted
+from analyzer.report.cells import count, heading, minute, percent
 from analyzer.report.escape import terminal_safe
 from analyzer.report.overview_words import (
     completeness,

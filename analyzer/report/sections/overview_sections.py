@@ -6,7 +6,8 @@ Invariant: every table of the overview stands in exactly one section, beside the
 from __future__ import annotations
 
 from analyzer.analysis import Overview
-from analyzer.report.cells import counted, percent
+from analyzer.phrases import counted
+from analyzer.report.cells import percent
 from analyzer.report.overview_words import alarms, completeness, ended_chains
 from analyzer.report.sections.part import Section, part_of
 from analyzer.report.sections.rules_section import rules_section

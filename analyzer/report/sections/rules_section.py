@@ -7,7 +7,7 @@ import polars as pl
 from analyzer.analysis import Overview
 from analyzer.analysis.detection.settings import BASELINE_DAYS, RECENT_DAYS
 from analyzer.analysis.summary.drifts import Drift
-from analyzer.report.cells import counted
+from analyzer.phrases import counted
 from analyzer.report.sections.part import MAX_ROWS, Part, Section, part_of
 
 DRIFTS = {

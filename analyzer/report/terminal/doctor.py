@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from analyzer.report.cells import counted
+from analyzer.phrases import counted
 from analyzer.report.escape import terminal_safe
 from analyzer.store import Check
 

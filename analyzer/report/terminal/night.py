@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from analyzer.analysis.nightly.findings import RESOLUTIONS, Finding, Handling
 from analyzer.analysis.nightly.night import Night
+from analyzer.phrases import counted
 from analyzer.report.escape import terminal_safe
 from analyzer.report.terminal.colour import painted
 from analyzer.report.terminal.monospace import columns, fit, fold, indented
@@ -48,9 +49,7 @@ def render_nights_text(nights: Sequence[Night], width: int = 80) -> str:
         return f"Nothing to report in {len(nights):,} nights.\n"
     opened = sum(len(night.of("new")) for night in nights)
     still = sum(found.state != "resolved" for found in nights[-1].findings)
-    said = (
-        f"{opened:,} finding{'' if opened == 1 else 's'} in {len(nights):,} nights, {still:,} still open on the last."
-    )
+    said = f"{counted(opened, 'finding')} in {len(nights):,} nights, {still:,} still open on the last."
     table = [fit(line, width) for line in columns(rows, [False] * 5)]
     return "\n".join([said, "", *table]) + "\n"
 

@@ -10,7 +10,8 @@ import re
 from collections import Counter
 
 from analyzer.analysis import Overview
-from analyzer.report.cells import NOTHING, count, counted, minute, percent
+from analyzer.phrases import counted
+from analyzer.report.cells import NOTHING, count, minute, percent
 from analyzer.report.escape import terminal_safe
 from analyzer.report.overview_words import completeness, sessions_words, verdict_word, window_words
 from analyzer.report.terminal.colour import painted

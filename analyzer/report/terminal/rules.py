@@ -9,7 +9,8 @@ import json
 from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from analyzer.report.cells import counted, percent
+from analyzer.phrases import counted
+from analyzer.report.cells import percent
 from analyzer.report.escape import one_line, terminal_safe
 from analyzer.report.terminal.monospace import columns, fit, fold, indented
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 
-from analyzer.report.cells import count, counted
+from analyzer.phrases import counted
+from analyzer.report.cells import count
 from analyzer.report.escape import terminal_safe
 from analyzer.store import IngestResult, Prune, QuarantineRetry, Rebuild
 

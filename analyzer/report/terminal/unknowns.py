@@ -8,7 +8,8 @@ from __future__ import annotations
 from datetime import date
 
 from analyzer.analysis.rules.unknowns import UnknownGroup, Unknowns
-from analyzer.report.cells import count, counted, minute
+from analyzer.phrases import counted
+from analyzer.report.cells import count, minute
 from analyzer.report.escape import one_line
 from analyzer.report.terminal.monospace import columns, fit, fold, indented
 

@@ -33,11 +33,6 @@ def loose_modes(name: str, paths: Iterable[str]) -> Check:
     return Check(name, "problem", f"others may read or write {listed(loose)}", "chmod go= them")
 
 
-def some(number: int, thing: str) -> str:
-    """A number with its noun: `1 file`, `2 files`."""
-    return f"{number:,} {thing}" + ("" if number == 1 else "s")
-
-
 def listed(names: list[str], shown: int = 3) -> str:
     """The first few names, and how many more there are."""
     more = len(names) - shown

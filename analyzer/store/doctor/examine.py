@@ -11,11 +11,12 @@ from collections.abc import Generator, Iterable, Iterator
 
 from analyzer.classifier.rules.loading import ruleset_for
 from analyzer.errors import RulesError, StoreBusyError, StoreError
+from analyzer.phrases import counted
 from analyzer.store.db.connection import EarlierStoreError, connect, store_errors
 from analyzer.store.db.location import location
 from analyzer.store.db.lock import holder, lock_of, patiently
 from analyzer.store.db.replacement import WAL, kept_of, replacement_waits, work_of
-from analyzer.store.doctor.checks import Check, listed, loose_modes, megabytes, some
+from analyzer.store.doctor.checks import Check, listed, loose_modes, megabytes
 from analyzer.store.doctor.folder_checks import folder_checks, log_checks
 from analyzer.store.doctor.source_checks import content_checks, journalled
 from analyzer.store.journal import journal_of, left_behind, parts_of, rebuild_hint
@@ -100,7 +101,7 @@ def _leftovers(path: str) -> Iterator[Check]:
         yield Check("rebuild", "note", "one died half-way", f"run it again, or delete {work_of(path)}")
     if kept := kept_of(path):
         files = [name for each in kept for name in (each, each + WAL) if os.path.exists(name)]
-        said = f"{some(len(kept), 'store')} from before a rebuild: {megabytes(sum(map(os.path.getsize, files)))}"
+        said = f"{counted(len(kept), 'store')} from before a rebuild: {megabytes(sum(map(os.path.getsize, files)))}"
         yield Check("rebuild", "note", said, f"when all is well, delete {listed(kept)}")
     real = os.path.realpath(path)
     if os.path.exists(real + WAL) and holder(path) is None:
@@ -135,7 +136,7 @@ def _journal(path: str, kept: int) -> Iterator[Check]:
     folder = journal_of(path)
     if folder is None or not os.path.isdir(folder):
         if kept:
-            said = f"{folder} is gone: {some(kept, 'event')} out of it are in this store alone"
+            said = f"{folder} is gone: {counted(kept, 'event')} out of it are in this store alone"
             yield Check("journal", "problem", said, "bring it back from a backup, or back up the store")
         else:
             yield Check("journal", "ok", "none: nothing was read from other tools' logs yet")
@@ -145,4 +146,4 @@ def _journal(path: str, kept: int) -> Iterator[Check]:
     parts = parts_of(folder)
     yield loose_modes("permissions of the journal", [folder, *parts])
     yield from log_checks("journal", parts, "bring the part back from a backup: no other place has its events")
-    yield Check("journal", "ok", f"{some(len(parts), 'part')}, {megabytes(sum(map(os.path.getsize, parts)))}")
+    yield Check("journal", "ok", f"{counted(len(parts), 'part')}, {megabytes(sum(map(os.path.getsize, parts)))}")

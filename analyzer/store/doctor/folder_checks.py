@@ -12,8 +12,9 @@ from analyzer.events import Event
 from analyzer.events.appending.places import LOCAL, filesystem_of
 from analyzer.events.codec import decode
 from analyzer.events.times import now
+from analyzer.phrases import counted
 from analyzer.store.doctor.append_test import appending_works
-from analyzer.store.doctor.checks import Check, listed, loose_modes, megabytes, some
+from analyzer.store.doctor.checks import Check, listed, loose_modes, megabytes
 from analyzer.store.doctor.source_checks import AHEAD, BACK
 from analyzer.store.ingest.blocks import Blocks
 from analyzer.store.ingest.inputs import Input
@@ -28,7 +29,7 @@ def folder_checks(folder: str) -> list[Check]:
         parts = [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if part_day(name) is not None]
     except OSError as error:
         return [Check("folder", "problem", f"{folder} cannot be read: {error.strerror}", "check its permissions")]
-    said = f"{folder}: {some(len(parts), 'part')}, {megabytes(sum(map(os.path.getsize, parts)))}"
+    said = f"{folder}: {counted(len(parts), 'part')}, {megabytes(sum(map(os.path.getsize, parts)))}"
     checks = [Check("folder", "ok" if parts else "note", said, "" if parts else "nothing was logged here yet")]
     checks.append(loose_modes("permissions", [folder, *parts]))
     checks.append(_filesystem(folder))
@@ -58,7 +59,7 @@ def log_checks(name: str, parts: Sequence[str], todo: str) -> Iterator[Check]:
         except (InputError, OSError) as error:
             yield Check(f"{name} lines", "problem", f"{path} cannot be read: {error}", "check its permissions")
     if seen.damaged:
-        said = f"{some(sum(seen.damaged.values()), 'line')} cannot be read, in {listed(list(seen.damaged))}"
+        said = f"{counted(sum(seen.damaged.values()), 'line')} cannot be read, in {listed(list(seen.damaged))}"
         yield Check(f"{name} lines", "problem", said, todo)
     else:
         yield Check(f"{name} lines", "ok", "all can be read")
@@ -69,10 +70,10 @@ def log_checks(name: str, parts: Sequence[str], todo: str) -> Iterator[Check]:
     if lost:
         most = sorted(lost.items(), key=lambda item: -item[1])
         found = listed([f"{writer} ({missing:,})" for writer, missing in most])
-        said = f"{some(sum(lost.values()), 'event')} of {some(len(lost), 'writer')} are not here: {found}"
+        said = f"{counted(sum(lost.values()), 'event')} of {counted(len(lost), 'writer')} are not here: {found}"
         yield Check(f"{name} gaps", "note", said, "lost, or in parts that were moved away")
     if seen.ahead:
-        yield Check(f"{name} clock", "problem", f"{some(seen.ahead, 'event')} from the future", "set the clock")
+        yield Check(f"{name} clock", "problem", f"{counted(seen.ahead, 'event')} from the future", "set the clock")
     if seen.backwards:
         said = f"the clock of {listed(sorted(seen.backwards))} went back"
         yield Check(f"{name} clock", "note", said, "set it by NTP")

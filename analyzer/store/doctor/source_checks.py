@@ -10,9 +10,10 @@ import duckdb
 
 from analyzer.events.times import now
 from analyzer.importers import FORMATS
+from analyzer.phrases import counted
 from analyzer.store.db.paths import on_disk
 from analyzer.store.decisions import DECIDED, DECISIONS
-from analyzer.store.doctor.checks import Check, listed, some
+from analyzer.store.doctor.checks import Check, listed
 from analyzer.store.ingest.discovery import STDIN
 from analyzer.store.ingest.statements import CLAIMED
 
@@ -52,7 +53,7 @@ def _gaps(connection: duckdb.DuckDBPyConnection) -> Check:
         return Check("gaps", "ok", "no writer's count has one")
     lost = sum(row[1] for row in rows)
     writers = listed([f"{writer} ({missing:,})" for writer, missing in rows])
-    said = f"{some(lost, 'event')} of {some(len(rows), 'writer')} never came: {writers}"
+    said = f"{counted(lost, 'event')} of {counted(len(rows), 'writer')} never came: {writers}"
     return Check("gaps", "note", said, "ingest all parts of their logs; what is in none of them was lost")
 
 
@@ -64,7 +65,7 @@ def _future(connection: duckdb.DuckDBPyConnection, at: datetime) -> Check:
     ).fetchall()
     if not rows:
         return Check("future", "ok", "no event is ahead of this machine's clock")
-    said = f"{some(sum(row[1] for row in rows), 'event')} up to {max(row[2] for row in rows):%Y-%m-%d %H:%M} UTC"
+    said = f"{counted(sum(row[1] for row in rows), 'event')} up to {max(row[2] for row in rows):%Y-%m-%d %H:%M} UTC"
     return Check("future", "problem", f"{said} in {listed([str(row[0]) for row in rows])}", "set the clocks")
 
 
@@ -78,7 +79,7 @@ def _backwards(connection: duckdb.DuckDBPyConnection) -> Check:
     if not rows:
         return Check("clocks", "ok", "events of each writer are in the order that it counted them")
     writers = listed([f"{writer} by {seconds:,.0f} s" for writer, seconds in rows])
-    said = f"the clock of {some(len(rows), 'writer')} went back: {writers}"
+    said = f"the clock of {counted(len(rows), 'writer')} went back: {writers}"
     return Check("clocks", "note", said, "days and spikes follow the clock: set it by NTP")
 
 
@@ -97,7 +98,7 @@ def _quarantine(connection: duckdb.DuckDBPyConnection, at: datetime) -> Check:
     ).fetchall()[0]
     if not total:
         return Check("quarantine", "ok", "every line could be read")
-    said = f"{some(total, 'line')}, {recent:,} of them met in the last {STALE.days} days"
+    said = f"{counted(total, 'line')}, {recent:,} of them met in the last {STALE.days} days"
     return Check("quarantine", "note", said, "analyzer quarantine; after an upgrade: analyzer quarantine retry")
 
 
@@ -109,7 +110,7 @@ def _claims(connection: duckdb.DuckDBPyConnection) -> Check:
     if not rows:
         return Check("claims", "ok", "no log gives its events the ids of other tools' records")
     paths = listed([str(row[0]) for row in rows])
-    said = f"{some(sum(row[1] for row in rows), 'event')} with the ids of other tools' records, in {paths}"
+    said = f"{counted(sum(row[1] for row in rows), 'event')} with the ids of other tools' records, in {paths}"
     return Check("claims", "problem", said, "find out who writes there; a copy of a journal is no log")
 
 
@@ -122,10 +123,10 @@ def _vanished(connection: duckdb.DuckDBPyConnection) -> Check:
         return Check("logs", "ok", f"all {len(rows):,} that were read are still there")
     native = [path for path, kind in gone if kind == "analyzer"]
     if native:
-        said = f"{some(len(native), 'event log')} gone, so that only this store has their events: {listed(native)}"
+        said = f"{counted(len(native), 'event log')} gone, so that only this store has their events: {listed(native)}"
         there = "" if all(map(os.path.isabs, native)) else "; those are paths below the folder that they were read from"
         return Check("logs", "problem", said, f"bring them back, or back up the store{there}")
-    said = f"{some(len(gone), 'log')} of other tools gone: {listed([path for path, _ in gone])}"
+    said = f"{counted(len(gone), 'log')} of other tools gone: {listed([path for path, _ in gone])}"
     return Check("logs", "note", said, "nothing: the journal has their events")
 
 
