@@ -80,7 +80,7 @@ def _part(number: int, kind: str, **keys: Any) -> dict[str, Any]:
 
 
 _OPENCODE: list[object] = [
-    _opencode(1),
+    _opencode(1, path={"cwd": "/x"}),
     _part(2, "retry", attempt=1, error={"data": {"message": "busy", "statusCode": 503}}),
     _opencode(3, error={"name": "APIError", "data": {"message": "busy", "statusCode": 503}}),
     _part(4, "compaction", auto=True),
@@ -126,6 +126,13 @@ _NO_TOOL = {
     "content": "<tool_use_error>No such tool available: Fly</tool_use_error>",
 }
 
+PATHS = {
+    "crush": "/x/.crush/logs/crush.log",
+    "crush_db": "/x/.crush/crush.db",
+    "aider": "/x/.aider.chat.history.md",
+    "gemini_chat": "/home/me/.gemini/tmp/x/chats/session-1.jsonl",
+}
+"""Where logs lie whose path tells the project."""
 LOGS: dict[str, list[object]] = {
     "claude_code": [
         _claude(1, "assistant", isApiErrorMessage=True, message={"content": _LIMIT}),
@@ -146,7 +153,7 @@ LOGS: dict[str, list[object]] = {
         },
     ],
     "codex": [
-        {"timestamp": _AT.format(0), "type": "session_meta", "payload": {"id": "s"}},
+        {"timestamp": _AT.format(0), "type": "session_meta", "payload": {"id": "s", "cwd": "/x"}},
         _usage(1, 900, 450),
         {"timestamp": _AT.format(2), "type": "compacted", "payload": {"message": ""}},
         _usage(3, 90, 0),
@@ -159,7 +166,7 @@ LOGS: dict[str, list[object]] = {
         {"id": "0", "msg": {"type": "turn_aborted"}},
     ],
     "qwen": [
-        _qwen(0, "assistant", message={"role": "model", "parts": []}),
+        _qwen(0, "assistant", cwd="/x", message={"role": "model", "parts": []}),
         _qwen_event(1, "api_error", error_message="busy", status_code=503),
         _qwen_event(2, "api_retry", attempt_number=1, retry_delay_ms=5),
         _qwen_event(3, "api_cancel"),
@@ -179,7 +186,7 @@ LOGS: dict[str, list[object]] = {
         _pi(5, "aborted"),
     ],
     "copilot": [
-        _copilot(0, "session.start", sessionId="s"),
+        _copilot(0, "session.start", sessionId="s", context={"cwd": "/x"}),
         _copilot(1, "session.error", errorType="quota", message="402", statusCode=402),
         _copilot(2, "session.compaction_complete", success=True, preCompactionTokens=9, postCompactionTokens=2),
         _copilot(3, "abort", reason="user_initiated"),
@@ -238,7 +245,7 @@ def events_of(name: str) -> list[Event]:
     kind = detect(head_of(data[:HEAD_BYTES]))
     assert kind.name == name, (name, kind.name)
     assert kind.reader is not None
-    reader = kind.reader(Source("task/log", datetime(2026, 3, 5)), {})
+    reader = kind.reader(Source(PATHS.get(name, "task/log"), datetime(2026, 3, 5)), {})
     found = [event for hit in reader.read(block_of(data)) for event in hit.events]
     return [*found, *reader.finish()]
 
@@ -250,7 +257,7 @@ def _line(item: object) -> bytes:
 def table() -> list[str]:
     """The rows of the table, in the order of the formats that are read; what such a log cannot show stays empty."""
     names = "format", "errors", "retries", "ends of chains", "hand-offs, with tokens", "usage limits", "stops"
-    columns = *names, "missing tools", "`retry_visibility`"
+    columns = *names, "missing tools", "failed tools", "project", "`retry_visibility`"
     read = [kind.name for kind in FORMATS if kind.reader is not None and not kind.native]
     rows = [columns, ["---"] * len(columns), *([f"`{name}`", *_cells(events_of(name))] for name in read)]
     return [f"| {' | '.join(row)} |".replace("|  |", "| |").replace("|  |", "| |") for row in rows]
@@ -275,5 +282,7 @@ def _cells(events: Iterable[Event]) -> list[str]:
         "yes" if "agent.exhausted" in payloads or "call.short_circuited" in payloads else "",
         "yes" if any("aborted" in seen for seen in sessions) else "",
         "yes" if any(error.get("reason") == "tool_not_found" for error in errors) else "",
+        ("yes, and calls" if any("tools" in seen for seen in sessions) else "yes") if "tool.failed" in payloads else "",
+        "yes" if any("project" in payload for found in payloads.values() for payload in found) else "",
         next((f"`{seen['retry_visibility']}`" for seen in sessions), ""),
     ]

@@ -8,7 +8,22 @@ from __future__ import annotations
 from typing import Any, TypedDict
 
 
-class ErrorClassified(TypedDict, total=False):
+class WorkPayload(TypedDict, total=False):
+    """The work that an event belongs to, where the log tells; keys of most types."""
+
+    agent: str | None
+    """The program that was at work, such as `claude-code`."""
+    agent_version: str | None
+    project: str | None
+    """The last name of the working directory."""
+    cwd: str | None
+    """The working directory; `~` stands for somebody's home."""
+    branch: str | None
+    provider: str | None
+    model: str | None
+
+
+class ErrorClassified(WorkPayload, total=False):
     """`error.classified`: a failure met its reason."""
 
     caller: str
@@ -37,8 +52,6 @@ class ErrorClassified(TypedDict, total=False):
     """ISO 8601, UTC."""
     current_tokens: int | None
     max_tokens: int | None
-    provider: str | None
-    model: str | None
     failure_reason: str | None
     """The step's: `timeout`, `context_exhaustion`, `general_error`, `unknown`."""
     remediation: str | None
@@ -51,7 +64,7 @@ class ErrorClassified(TypedDict, total=False):
     """What the classifier saw; without it the event cannot be judged again."""
 
 
-class RetryScheduled(TypedDict, total=False):
+class RetryScheduled(WorkPayload, total=False):
     """`retry.scheduled`: the caller will try again after a wait."""
 
     operation: str
@@ -62,7 +75,7 @@ class RetryScheduled(TypedDict, total=False):
     delay_seconds: float
 
 
-class RetrySettled(TypedDict, total=False):
+class RetrySettled(WorkPayload, total=False):
     """`retry.settled`: a retry chain came to its end."""
 
     operation: str
@@ -78,7 +91,7 @@ class RetrySettled(TypedDict, total=False):
     """`iteration_budget` where no iteration was left for the next call; then `reason` is the errors' own."""
 
 
-class RelayPayload(TypedDict, total=False):
+class RelayPayload(WorkPayload, total=False):
     """`relay.triggered`, `.checkpointed`, `.resumed`, `.halted`, `.skipped`: the steps of one hand-off."""
 
     relay: str
@@ -103,7 +116,7 @@ class RelayPayload(TypedDict, total=False):
     """What to do about a step that hands off often."""
 
 
-class ContextPayload(TypedDict, total=False):
+class ContextPayload(WorkPayload, total=False):
     """`context.recovered`, `context.unrecovered`: a conversation was made to fit again, or not."""
 
     strategy: str
@@ -115,10 +128,11 @@ class ContextPayload(TypedDict, total=False):
     truncated_messages: int | None
 
 
-class AgentAvailability(TypedDict, total=False):
+class AgentAvailability(WorkPayload, total=False):
     """`agent.exhausted`, `agent.restored`: an agent left the pool at its usage limit, or came back."""
 
-    agent: str
+    caller: str | None
+    """Who ran into the limit."""
     reason_text: str | None
     reset_at: str | None
     exit_code: int | None
@@ -143,7 +157,7 @@ class CallShortCircuited(TypedDict, total=False):
     reset_at: str | None
 
 
-class SessionObserved(TypedDict, total=False):
+class SessionObserved(WorkPayload, total=False):
     """`session.observed`: how far one log shows one session; a later one replaces an earlier one of the same `part`."""
 
     caller: str | None
@@ -158,7 +172,20 @@ class SessionObserved(TypedDict, total=False):
     """`full`, `terminal` or `none`: what this log shows of retries."""
     part: str | None
     """Names the log among several of one session."""
-    agent_version: str | None
+    tools: dict[str, int] | None
+    """Calls of each tool so far, by its name."""
+
+
+class ToolFailed(WorkPayload, total=False):
+    """`tool.failed`: a tool gave an agent an error, which the agent reads and goes on."""
+
+    caller: str
+    tool: str | None
+    kind: str
+    """`exit_code`, `not_found`, `refused`, `edit_mismatch`, `timeout`, `permission`, `environment`, `cancelled` or
+    `other`."""
+    message: str | None
+    """The first line of what it said, redacted and cut."""
 
 
 class RulesetApplied(TypedDict, total=False):
@@ -201,6 +228,7 @@ EVENT_TYPES: dict[str, type[Any]] = {
     "budget.exhausted": BudgetExhausted,
     "call.short_circuited": CallShortCircuited,
     "session.observed": SessionObserved,
+    "tool.failed": ToolFailed,
     "ruleset.applied": RulesetApplied,
     "finding.opened": FindingDecision,
     "finding.resolved": FindingDecision,

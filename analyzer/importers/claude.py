@@ -6,12 +6,14 @@ Lines are selected by byte search before any JSON is parsed; a transcript line m
 from __future__ import annotations
 
 import re
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import msgspec
 import re2
 
+from analyzer.agent_stream.values import text
 from analyzer.events import Event
 from analyzer.events.ids import derived_id
 from analyzer.events.model import present
@@ -19,32 +21,53 @@ from analyzer.events.times import parse_time
 from analyzer.importers.base import Hit, Reader, Source
 from analyzer.importers.claude_records import INTERRUPTED, ClaudeRecords
 from analyzer.importers.lines import Block, LineFinder, malformed_lines, objects_in
+from analyzer.importers.records import dressed
+from analyzer.importers.work.places import place_of
 
 # Inside a JSON string these quotes would be escaped, so an unescaped match is structure, never somebody's prose.
 TELLING = re2.compile(
     rb'"api_error"|"isApiErrorMessage"|compact_boundary"|"api_retry"|"subagent_retry"|"StopFailure"|"type": ?"result"'
-    rb"|No such tool available"
+    rb'|"is_error": ?true'
 )
 DECIDING = (b'"assistant"', INTERRUPTED.encode())
 OPENINGS = (b'{"parentUuid"', b'{"type"', b'{"uuid"')
-_MESSAGE_ID = re.compile(rb'"id": ?"(msg_[A-Za-z0-9_]+)"')
+# One pass finds the replies and the calls of tools; prose has its quotes escaped.
+_NAMED = re.compile(
+    rb'"id": ?"(?:(msg_[A-Za-z0-9_]+)"|([A-Za-z0-9_.:-]{1,100})", ?"name": ?"([^"\\\\]{1,100})", ?"input")'
+)
+_MODEL = re.compile(rb'"model": ?"([^"\\\\<]{1,100})"')
+_CWD = re.compile(rb'"cwd": ?("[^"\n]{1,1000}")')
+_BRANCH = re.compile(rb'"gitBranch": ?("[^"\n]{1,300}")')
+_NEAR = 400
+"""Bytes before and behind the id of a reply among which its model stands."""
 _TIMESTAMP = re.compile(rb'"timestamp": ?"([0-9T:.Z+-]{19,35})"')
 _SESSION = re.compile(rb'"session(?:Id|_id)": ?"([^"\\]{1,200})"')
 _VERSION = re.compile(rb'"(?:version|claude_code_version)": ?"([0-9][0-9A-Za-z.+-]{0,30})"')
 _FIRST_UUID = re.compile(rb'"(?:uuid|messageId)": ?"([^"\\]{1,100})"')
 _FIRST_RECORD = re.compile(rb"^[ \t]*\{", re.MULTILINE)
 _RECENT = 64
+_IN_HAND = 16
+"""Calls of tools whose results may stand in the next block."""
+MOST_TOOLS = 200
+"""Tools that are counted one by one; calls of others are left out."""
 
 
 class ClaudeReader(Reader):
     """Reads one transcript or one stream; both hold the same records."""
 
-    def __init__(self, source: Source, state: Mapping[str, Any], *, caller: str, visibility: str) -> None:
-        self._records, self._caller = ClaudeRecords(source, state, caller), caller
+    def __init__(
+        self, source: Source, state: Mapping[str, Any], *, program: str, interactive: bool, visibility: str
+    ) -> None:
+        self._records = ClaudeRecords(source, state, program, interactive=interactive)
+        self._records.model, self._records.tool = self._model_before, self._tool_of
+        self._records.known.setdefault("agent", "claude-code")
         self._visibility = visibility
+        self._calls: dict[str, str] = dict(state.get("calls") or {})
+        """Calls of tools by their ids: those of the block in hand, and the last ones before it."""
+        self._tools: Counter[str] = Counter(state.get("tools"))
+        self._data = b""
         self._session: str | None = state.get("file_session")
         self._part: str | None = state.get("part")
-        self._version: str | None = state.get("version")
         self._started: str | None = state.get("started_at")
         self._ended: str | None = state.get("ended_at")
         self._requests: int = state.get("requests", 0)
@@ -56,7 +79,8 @@ class ClaudeReader(Reader):
     def read(self, block: Block) -> Iterator[Hit]:
         """Hits of the block, in order."""
         self._grew = True
-        self._observe(block.data)
+        self._data = block.data
+        told = self._observe(block.data)
         broken = self._broken(block)
         upcoming = next(broken, None)
         finder = LineFinder(block, TELLING)
@@ -67,7 +91,7 @@ class ClaudeReader(Reader):
             if upcoming is not None and upcoming.offset == line.offset:
                 upcoming = next(broken, None)
             records, reject = objects_in(line.text, OPENINGS)
-            events = [event for record in records for event in self._records.events(record)]
+            events = [event for record in records for event in self._records.events(record, line.offset)]
             if events or reject:
                 why, detail = (reject.why, reject.detail) if reject else ("", "")
                 yield Hit(line.offset, len(line.text), tuple(events), why, detail)
@@ -75,6 +99,7 @@ class ClaudeReader(Reader):
             yield upcoming
             upcoming = next(broken, None)
         self._records.forget_oldest()
+        self._records.known |= told
 
     def finish(self) -> Sequence[Event]:
         """What the file shows of its session so far."""
@@ -85,9 +110,9 @@ class ClaudeReader(Reader):
             "started_at": self._started,
             "ended_at": self._ended,
             "retry_visibility": self._visibility,
-            "caller": self._caller,
+            "caller": self._records.caller,
             "part": self._part,
-            "agent_version": self._version,
+            "tools": dict(self._tools) or None,
         }
         identity = derived_id("claude", "session", self._session, self._part, self._requests, self._ended)
         ended = _moment(self._ended)
@@ -98,7 +123,7 @@ class ClaudeReader(Reader):
                 type="session.observed",
                 occurred_at=ended,
                 session_id=self._session,
-                payload=present(payload),
+                payload=dressed("session.observed", payload, self._records.known),
                 id=identity,
             )
         ]
@@ -109,7 +134,8 @@ class ClaudeReader(Reader):
             **self._records.state(),
             "file_session": self._session,
             "part": self._part,
-            "version": self._version,
+            "calls": dict(list(self._calls.items())[-_IN_HAND:]),
+            "tools": self._tools,
             "started_at": self._started,
             "ended_at": self._ended,
             "requests": self._requests,
@@ -129,33 +155,67 @@ class ClaudeReader(Reader):
             elif not records:
                 yield Hit(line.offset, len(line.text), (), "not_an_object")
 
-    def _observe(self, block: bytes) -> None:
+    def _observe(self, block: bytes) -> dict[str, str]:
+        """Count, and take what holds for the whole session; returns what holds at the end of the block."""
         self._session = self._session or _first(_SESSION, block)
         self._part = self._part or _first(_FIRST_UUID, block)
-        self._version = self._version or _first(_VERSION, block)
         self._started = self._started or _first(_TIMESTAMP, block)
         last = block.rfind(b'"timestamp"')
         self._ended = (_first(_TIMESTAMP, block[last : last + 80]) if last >= 0 else None) or self._ended
-        for match in _MESSAGE_ID.finditer(block):
-            message = match[1].decode()
-            if message not in self._recent:
-                self._recent.append(message)
-                self._requests += 1
+        reply = -1
+        self._calls = dict(list(self._calls.items())[-_IN_HAND:])
+        for match in _NAMED.finditer(block):
+            if match[1]:
+                message, reply = match[1].decode(), match.start()
+                if message not in self._recent:
+                    self._recent.append(message)
+                    self._requests += 1
+            else:
+                tool = match[3].decode("utf-8", "replace")
+                self._calls[match[2].decode()] = tool
+                if tool in self._tools or len(self._tools) < MOST_TOOLS:
+                    self._tools[tool] += 1
+        known, last = self._records.known, block.rfind(b'"gitBranch"')
+        if "cwd" not in known:
+            known |= place_of(_quoted(_first(_CWD, block)))
+        if "agent_version" not in known:
+            known |= present({"agent_version": _first(_VERSION, block)})
+        branch = _quoted(_first(_BRANCH, block[last : last + 400])) if last >= 0 else None
+        return present({"branch": branch, "model": self._model_at(reply) if reply >= 0 else None})
+
+    def _model_before(self, offset: int) -> str | None:
+        return self._model_at(at) if (at := self._data.rfind(b'"msg_', 0, offset)) >= 0 else None
+
+    def _model_at(self, reply: int) -> str | None:
+        """The model of the reply whose id stands there: before it or behind it, by the version of the program."""
+        begins = max(0, reply - _NEAR, self._data.rfind(b"\n", 0, reply) + 1)
+        return _first(_MODEL, self._data[begins : reply + _NEAR])
+
+    def _tool_of(self, call: str) -> str | None:
+        return self._calls.get(call)
 
 
 def transcript_reader(source: Source, state: Mapping[str, Any]) -> ClaudeReader:
     """A transcript: every attempt that failed is in it."""
-    return ClaudeReader(source, state, caller="claude-code", visibility="full")
+    return ClaudeReader(source, state, program="claude-code", interactive=True, visibility="full")
 
 
 def stream_reader(source: Source, state: Mapping[str, Any]) -> ClaudeReader:
     """A print-mode run: older versions print no retries, so only what ended a run is sure to be there."""
-    return ClaudeReader(source, state, caller="claude -p", visibility="terminal")
+    return ClaudeReader(source, state, program="claude -p", interactive=False, visibility="terminal")
 
 
 def _first(pattern: re.Pattern[bytes], block: bytes) -> str | None:
     match = pattern.search(block)
     return match[1].decode("utf-8", "replace") if match else None
+
+
+def _quoted(said: str | None) -> str | None:
+    """A JSON text as it was written, quotes included."""
+    try:
+        return text(msgspec.json.decode(said)) if said else None
+    except msgspec.DecodeError:
+        return None
 
 
 def _moment(value: str | None) -> Any:

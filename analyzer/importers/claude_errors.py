@@ -5,12 +5,15 @@ The places of status, code, type and text moved over the versions; fields presen
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from analyzer.agent_stream.values import mapping, text
 from analyzer.events.model import present
 from analyzer.importers.foreign import number
+
+_MISSING = re.compile(r"(?:Error: )?(?:No such tool available|Agent type '[^'\n]{1,200}' not found|Unknown skill\b)")
 
 
 def retry_facts(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -69,8 +72,8 @@ def message_text(record: Mapping[str, Any]) -> str:
     return "\n".join(str(block.get("text")) for block in map(mapping, blocks) if isinstance(block.get("text"), str))
 
 
-def missing_tools(record: Mapping[str, Any]) -> list[str]:
-    """The texts of failed tool results that say a tool does not exist; other ones are the agent's own business."""
+def failed_tools(record: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The failed tool results of a record: the call that each answers, and what the tool said."""
     content = mapping(record.get("message")).get("content")
     found = []
     for block in map(mapping, content if isinstance(content, list) else []):
@@ -81,6 +84,10 @@ def missing_tools(record: Mapping[str, Any]) -> list[str]:
             said = "\n".join(str(mapping(part).get("text", "")) for part in said)
         if isinstance(said, str):
             plain = said.removeprefix("<tool_use_error>").removesuffix("</tool_use_error>").strip()
-            if plain.removeprefix("Error: ").startswith("No such tool available"):
-                found.append(plain)
+            found.append((text(block.get("tool_use_id")) or "", plain))
     return found
+
+
+def says_missing(said: str) -> bool:
+    """Whether a failed tool result says that what was called does not exist: that alone is an error."""
+    return bool(_MISSING.match(said))

@@ -6,7 +6,7 @@ Retries, terminal errors and compactions stay apart; the outcome of a retry run 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -25,13 +25,17 @@ from analyzer.events.model import present, settled_reason
 from analyzer.events.times import format_time, from_epoch, parse_time
 from analyzer.importers.base import Source, forget_oldest
 from analyzer.importers.claude_errors import (
+    failed_tools,
     message_text,
-    missing_tools,
     retry_facts,
+    says_missing,
     stream_retry_facts,
     terminal_facts,
 )
 from analyzer.importers.foreign import classify_foreign, number, quantity
+from analyzer.importers.records import dressed
+from analyzer.importers.work.places import caller_of
+from analyzer.importers.work.tools import failure
 
 INTERRUPTED = "[Request interrupted by user"
 
@@ -39,9 +43,16 @@ INTERRUPTED = "[Request interrupted by user"
 class ClaudeRecords:
     """Folds records into events; holds the retry runs and compactions that are still open."""
 
-    def __init__(self, source: Source, state: Mapping[str, Any], caller: str) -> None:
+    def __init__(self, source: Source, state: Mapping[str, Any], program: str, *, interactive: bool) -> None:
         self._source = source
-        self._caller = caller
+        self._program, self._interactive = program, interactive
+        self.known: dict[str, Any] = dict(mapping(state.get("known")))
+        """What is known of the work, by the names of `DIMENSIONS`."""
+        self.model: Callable[[int], str | None] = lambda _offset: None
+        """The model that spoke last before an offset of the block in hand."""
+        self.tool: Callable[[str], str | None] = lambda _call: None
+        """The tool that a call asked for."""
+        self._offset = 0
         self._runs: dict[str, dict[str, Any]] = {key: dict(run) for key, run in mapping(state.get("runs")).items()}
         self._compaction: dict[str, Any] | None = state.get("compaction")
         self._session: str | None = state.get("session")
@@ -57,10 +68,21 @@ class ClaudeRecords:
 
     def state(self) -> dict[str, Any]:
         """The open runs and compactions, for the reader that goes on."""
-        return {"runs": self._runs, "compaction": self._compaction, "session": self._session}
+        return {
+            "runs": self._runs,
+            "compaction": self._compaction,
+            "session": self._session,
+            "known": self.known,
+        }
 
-    def events(self, record: Mapping[str, Any]) -> list[Event]:
-        """The events of one record; most give none."""
+    @property
+    def caller(self) -> str:
+        """The caller that the main conversation is."""
+        return caller_of(self._program, self.known if self._interactive else {})
+
+    def events(self, record: Mapping[str, Any], offset: int = 0) -> list[Event]:
+        """The events of one record, which stands at an offset of the block in hand; most give none."""
+        self._offset = offset
         self._session = text(record.get("sessionId")) or text(record.get("session_id")) or self._session
         kind, subtype = record.get("type"), record.get("subtype")
         if kind == "system" and subtype == "api_error":
@@ -180,7 +202,7 @@ class ClaudeRecords:
         events = [self._event(record, "error.classified", payload, "terminal")]
         if verdict.detail == "usage_limit":
             exhausted = {
-                "agent": caller,
+                "caller": caller,
                 "reason_text": verdict.facts.message or verdict.facts.stdout,
                 "reset_at": payload.get("reset_at"),
             }
@@ -193,9 +215,12 @@ class ClaudeRecords:
         if message_text(record).startswith(INTERRUPTED):
             events += self._settle(record, "aborted", 0)
         _, caller = self._who(record)
-        for index, said in enumerate(missing_tools(record)):
-            _, payload = classify_foreign({"message": said, "is_error": True}, self._at(record), caller=caller)
-            events.append(self._event(record, "error.classified", payload, f"tool{index}"))
+        for index, (call, said) in enumerate(failed_tools(record)):
+            if says_missing(said):
+                _, payload = classify_foreign({"message": said, "is_error": True}, self._at(record), caller=caller)
+                events.append(self._event(record, "error.classified", payload, f"tool{index}"))
+            failed = {"caller": caller, "tool": self.tool(call), **failure(said)}
+            events.append(self._event(record, "tool.failed", failed, call or index))
         return events
 
     def _result(self, record: Mapping[str, Any]) -> list[Event]:
@@ -261,8 +286,8 @@ class ClaudeRecords:
     def _who(self, record: Mapping[str, Any]) -> tuple[str, str]:
         """The key of the conversation inside this file, and the caller's name."""
         if record.get("isSidechain") is True:
-            return f"side:{record.get('agentId') or ''}", f"{self._caller}/subagent"
-        return "main", self._caller
+            return f"side:{record.get('agentId') or ''}", f"{self.caller}/subagent"
+        return "main", self.caller
 
     def _named_time(self, record: Mapping[str, Any]) -> datetime | None:
         try:
@@ -283,11 +308,12 @@ class ClaudeRecords:
 
     def _event(self, record: Mapping[str, Any], kind: str, payload: Mapping[str, Any], *parts: object) -> Event:
         named = self._named_time(record)
+        own = {"branch": text(record.get("gitBranch")), "model": self.model(self._offset)}
         return Event(
             type=kind,
             occurred_at=named or self._source.file_time,
             session_id=self._session,
-            payload=present(payload),
+            payload=dressed(kind, payload, {**self.known, **present(own)}),
             id=self._record_id(record, kind, *parts),
             time_source="file" if named is None else "event",
         )

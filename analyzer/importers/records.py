@@ -6,7 +6,6 @@ Invariant: whatever a record holds, nothing raises; a line that is no record is 
 from __future__ import annotations
 
 import heapq
-import re
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -22,9 +21,7 @@ from analyzer.events.times import format_time, parse_time
 from analyzer.importers.base import MOST_OPEN, Hit, Reader, Source
 from analyzer.importers.chains import Chains
 from analyzer.importers.lines import Block, Line, LineFinder, all_lines, malformed_lines, objects_in
-
-DIMENSIONS = ("agent", "agent_version", "provider", "model", "project", "cwd", "branch")
-"""What a record may know of its session, and what an event says where its payload has a field for it."""
+from analyzer.importers.work.places import DIMENSIONS, caller_of, place_of
 
 
 def moment_of(value: object) -> datetime | None:
@@ -60,7 +57,7 @@ class RecordReader(Reader):
     name: ClassVar[str]
     """The first part of the ids of its events."""
     agent: ClassVar[str]
-    """The caller of its events, where nothing says it better."""
+    """The program at work, where nothing says it better."""
     visibility: ClassVar[str]
     """`full`, `terminal` or `none`: what such a log shows of retries."""
     telling: ClassVar[Any] = None
@@ -77,6 +74,10 @@ class RecordReader(Reader):
         """Whether the record in hand names its own time."""
         self.known: dict[str, Any] = dict(mapping(state.get("known")))
         """What is known of that session, by the names of `DIMENSIONS`."""
+        self.program: str = state.get("program") or self.agent
+        """Who makes the calls."""
+        self.role: str | None = state.get("role")
+        """The part that it plays in that session, such as `subagent`; None for the main one."""
         self.chains = Chains(state.get("chains"))
         self._seen: dict[str, dict[str, Any]] = {
             key: dict(mapping(found)) for key, found in mapping(state.get("seen")).items()
@@ -86,6 +87,11 @@ class RecordReader(Reader):
     @abstractmethod
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
         """The events of one record; most give none."""
+
+    @property
+    def caller(self) -> str:
+        """The caller of the record in hand."""
+        return caller_of(self.program, self.known, self.role)
 
     def read(self, block: Block) -> Iterator[Hit]:
         """Hits of the block, in order."""
@@ -107,7 +113,14 @@ class RecordReader(Reader):
 
     def remembered(self) -> dict[str, Any]:
         """The session in hand, what was seen of each one, and open chains; empty ones are left out."""
-        return {"session": self.session, "known": self.known, "seen": self._seen, "chains": self.chains.state()}
+        return {
+            "session": self.session,
+            "known": self.known,
+            "program": self.program if self.program != self.agent else None,
+            "role": self.role,
+            "seen": self._seen,
+            "chains": self.chains.state(),
+        }
 
     # For those who inherit -------------------------------------------------------------------------------------------
 
@@ -120,9 +133,9 @@ class RecordReader(Reader):
         self.timed, self.at = moment is not None, moment or self.source.file_time
 
     def work_in(self, folder: object) -> None:
-        """Take the working directory of the session, and the project that its last name is."""
-        if isinstance(folder, str) and (name := re.split(r"[/\\\\]", folder.rstrip("/\\"))[-1]):
-            self.known |= {"cwd": folder, "project": name}
+        """Take the working directory that the session began in, and the project that its last name is."""
+        if "cwd" not in self.known:
+            self.known |= place_of(folder)
 
     def relay(self, payload: Mapping[str, Any], *identity: object) -> Event:
         """The beginning of a hand-off, which is named by this event."""
@@ -149,6 +162,7 @@ class RecordReader(Reader):
         seen["requests"] += requests
         seen["aborted"] += aborted
         seen["known"] = dict(self.known)
+        seen["caller"] = self.caller
         seen["new"] = True
 
     def event(self, kind: str, payload: Mapping[str, Any], *identity: object) -> Event:
@@ -157,7 +171,7 @@ class RecordReader(Reader):
             type=kind,
             occurred_at=self.at,
             session_id=self.session,
-            payload=_dressed(kind, payload, self.known),
+            payload=dressed(kind, payload, self.known),
             id=derived_id(self.name, kind, *identity),
             time_source="event" if self.timed else "file",
         )
@@ -181,6 +195,7 @@ class RecordReader(Reader):
             return None
         started, ended = seen.get("started_at"), seen.get("ended_at")
         payload = {
+            "caller": seen.get("caller"),
             "requests": seen["requests"],
             "aborted": seen["aborted"] or None,
             "started_at": started,
@@ -193,13 +208,13 @@ class RecordReader(Reader):
             type="session.observed",
             occurred_at=at or self.source.file_time,
             session_id=session,
-            payload=_dressed("session.observed", payload, mapping(seen.get("known"))),
+            payload=dressed("session.observed", payload, mapping(seen.get("known"))),
             id=derived_id(self.name, "session", session, seen["part"], ended, seen["requests"], seen["aborted"]),
             time_source="event" if at else "file",
         )
 
 
-def _dressed(kind: str, payload: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+def dressed(kind: str, payload: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
     """The payload, and what is known of its session where the type of event has a field for it."""
     fields = EVENT_TYPES[kind].__annotations__
     return present({**{key: known.get(key) for key in DIMENSIONS if key in fields}, **payload})

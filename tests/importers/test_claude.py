@@ -197,7 +197,8 @@ def test_prose_about_errors_gives_no_event(read: Read) -> None:
         record("assistant", message={"model": "<synthetic>", "content": []}, isApiErrorMessage=False),
         reply(),
     )
-    assert [event.type for event in events] == ["session.observed"]
+    assert [event.type for event in events] == ["tool.failed", "tool.failed", "session.observed"]
+    assert [event.payload["kind"] for event in of(events, "tool.failed")] == ["refused", "exit_code"]
     assert rejects == []
 
 

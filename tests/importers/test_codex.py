@@ -49,7 +49,7 @@ def test_a_turn_that_failed_is_one_error_however_often_it_is_told(read: Read) ->
     assert not rejects
     first, second = of(events, "error.classified")
     assert first.payload["facts"]["status"] == 503
-    assert (first.payload["caller"], first.payload["outcome"]) == ("codex", "surfaced")
+    assert (first.payload["caller"], first.payload["outcome"]) == ("codex@engine", "surfaced")
     assert first.id != second.id
 
 
@@ -129,7 +129,7 @@ def test_a_session_is_one_however_often_its_first_line_stands_there(read: Read) 
 def test_a_subagent_is_a_caller_of_its_own(read: Read) -> None:
     """Its source is an object."""
     events, _ = read(meta(source={"subagent": "review"}), told(1, "error", message="x", codex_error_info="other"))
-    assert of(events, "error.classified")[0].payload["caller"] == "codex/subagent"
+    assert of(events, "error.classified")[0].payload["caller"] == "codex@engine/subagent"
 
 
 def test_the_first_generation_has_sessions_and_no_errors(read: Read) -> None:

@@ -17,6 +17,8 @@ from analyzer.importers.foreign import classify_foreign
 from analyzer.importers.lines import Block, all_lines
 from analyzer.importers.records import RecordReader, moment_here
 
+_FILE = ".aider.chat.history.md"
+"""It lies in the folder that is worked in."""
 _HEAD = "# aider chat started at "
 _ERROR = re.compile(r"^> litellm\.(\w{1,60}): (.*)$")
 _AGAIN = re.compile(r"^> Retrying in ([\d.]{1,12}) seconds")
@@ -90,6 +92,9 @@ class AiderReader(RecordReader):
         self.clock(moment_here(self._head))
         self.session = derived_id("aider", self.source.path if not self.timed else "", self._head)
         self.known = {"agent": self.agent}
+        folder, slash, file = self.source.path.replace("\\", "/").rpartition("/")
+        if slash and file == _FILE:
+            self.work_in(folder)
         self.see()
 
     def _failed(self, kind: str, said: str) -> list[Event]:
@@ -100,8 +105,8 @@ class AiderReader(RecordReader):
         status = next((int(part) for part in code.groups() if part), None) if code else None
         operation, attempt = self.chains.failed(_ONE, self.event("error.classified", {}, *unique, said).id)
         facts = present({"status": status, "type": kind, "message": said.strip(), "is_error": True})
-        verdict, payload = classify_foreign(facts, self.at, caller=self.agent, operation=operation, attempt=attempt)
-        self.chains.note(_ONE, verdict.reason, self.agent)
+        verdict, payload = classify_foreign(facts, self.at, caller=self.caller, operation=operation, attempt=attempt)
+        self.chains.note(_ONE, verdict.reason, self.caller)
         self.see()
         return [self.event("error.classified", payload, *unique, said)]
 

@@ -39,10 +39,11 @@ class ClineReader(RecordReader):
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
         super().__init__(source, state)
         self.session = task_of(source.path)
-        self._caller = "roo" if "roo-cline" in source.path else self.agent
+        if "roo-cline" in source.path:
+            self.program = "roo"
         self._request: dict[str, Any] = dict(mapping(state.get("request")))
         """Why the last request failed, and whether a row behind it has told that: its message stands there alone."""
-        self.known |= {"agent": self._caller}
+        self.known |= {"agent": self.program}
 
     def remembered(self) -> dict[str, Any]:
         """The failure that the next rows may tell again."""
@@ -66,7 +67,7 @@ class ClineReader(RecordReader):
         code = _CODE.search(said or "")
         status = next((digits(part) for part in code.groups() if part), None) if code else None
         facts = present({"status": status, "message": said, "is_error": True})
-        verdict, payload = classify_foreign(facts, self.at, caller=self._caller, **known)
+        verdict, payload = classify_foreign(facts, self.at, caller=self.caller, **known)
         return self.event("error.classified", payload, unique), verdict.reason
 
     def _retried(
@@ -82,7 +83,7 @@ class ClineReader(RecordReader):
             attempt=self.chains.renumber(_ONE, attempt or made),
             max_attempts=most + 1 if most is not None else None,
         )
-        self.chains.note(_ONE, reason, self._caller)
+        self.chains.note(_ONE, reason, self.caller)
         return [failure, self.event("retry.scheduled", self.chains.scheduled(_ONE, delay_seconds=delay), unique)]
 
     def _settled(self, outcome: str, made: int = 0) -> list[Event]:
@@ -146,7 +147,7 @@ class ClineReader(RecordReader):
     # Roo Code
 
     def _delayed(self, _row: Mapping[str, Any], said: str | None, unique: object) -> list[Event]:
-        self._caller = "roo"
+        self.program = self.known["agent"] = "roo"
         return self._retried(said, unique, None, None, None)
 
     def _condensed(self, row: Mapping[str, Any], _said: str | None, unique: object) -> list[Event]:
@@ -156,9 +157,9 @@ class ClineReader(RecordReader):
     def _relay(
         self, unique: object, before: object, after: object, trigger: str | None, *, failed: bool = False
     ) -> list[Event]:
-        payload = {"caller": self._caller, "strategy": "compact", "pre_tokens": count(before), "trigger": trigger}
+        payload = {"caller": self.caller, "strategy": "compact", "pre_tokens": count(before), "trigger": trigger}
         begun = self.relay(payload, unique)
-        rest: dict[str, Any] = {"relay": begun.id, "caller": self._caller}
+        rest: dict[str, Any] = {"relay": begun.id, "caller": self.caller}
         if failed:
             return [begun, self.event("relay.halted", {**rest, "cause": "the compaction failed"}, unique)]
         return [begun, self.event("relay.resumed", {**rest, "post_tokens": count(after)}, unique)]

@@ -49,7 +49,6 @@ class CodexReader(RecordReader):
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
         super().__init__(source, state)
-        self._caller: str = state.get("caller", self.agent)
         self._used: int | None = state.get("used")
         """Tokens of the context in use, as the last reply told."""
         self._left_over: int | None = state.get("left_over")
@@ -64,7 +63,6 @@ class CodexReader(RecordReader):
     def remembered(self) -> dict[str, Any]:
         """What the next records refer to."""
         own = {
-            "caller": self._caller,
             "used": self._used,
             "left_over": self._left_over,
             "total": self._total,
@@ -98,7 +96,7 @@ class CodexReader(RecordReader):
             return
         self.session = text(meta.get("id")) or text(meta.get("session_id"))
         if isinstance(meta.get("source"), Mapping):
-            self._caller = f"{self.agent}/subagent"
+            self.role = "subagent"
         self.known = present(
             {
                 "agent": self.agent,
@@ -146,7 +144,7 @@ class CodexReader(RecordReader):
             return []  # the end of a turn tells the turn's failure again
         self._error = told
         self.see()
-        verdict, said = classify_foreign(facts, self.at, caller=self._caller, outcome="surfaced")
+        verdict, said = classify_foreign(facts, self.at, caller=self.caller, outcome="surfaced")
         limited = facts.get("type") == "usage_limit_exceeded"
         if limited and (resets := self._reset()):
             said["reset_at"] = resets
@@ -156,7 +154,7 @@ class CodexReader(RecordReader):
         events = [self.event("error.classified", said, unique)]
         if limited:
             exhausted = {
-                "agent": self._caller,
+                "caller": self.caller,
                 "reason_text": verdict.facts.message,
                 "reset_at": said.get("reset_at"),
             }
@@ -201,7 +199,7 @@ class CodexReader(RecordReader):
             return []  # both records tell each compaction
         self.see()
         unique = text(payload.get("window_id")) or (format_time(self.at), identity_of(payload))
-        triggered = {"caller": self._caller, "strategy": "compact", "pre_tokens": self._used}
+        triggered = {"caller": self.caller, "strategy": "compact", "pre_tokens": self._used}
         event = self.relay(triggered, unique)
         self._compaction = {"told_by": told_by, "relay": event.id}
         return [event, *self._resumed()]
@@ -214,7 +212,7 @@ class CodexReader(RecordReader):
         compaction["resumed"] = True
         payload = {
             "relay": compaction["relay"],
-            "caller": self._caller,
+            "caller": self.caller,
             "post_tokens": self._left_over,
             "post_tokens_estimated": True,
         }

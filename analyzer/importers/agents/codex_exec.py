@@ -72,7 +72,7 @@ class CodexExecReader(RecordReader):
         verdict, payload = classify_foreign(
             error_facts(message, said.get("codex_error_info")),
             self.at,
-            caller=self.agent,
+            caller=self.caller,
             operation=operation,
             attempt=attempt,
             max_attempts=int(again[2]) + 1 if again else None,
@@ -82,7 +82,7 @@ class CodexExecReader(RecordReader):
         if again is None:
             return [failure, *self._settled("exhausted", reason=verdict.reason)]
         delay = float(again[3]) / (1000 if again[4] == "ms" else 1) if again[3] else None
-        self.chains.note("main", verdict.reason, self.agent)
+        self.chains.note("main", verdict.reason, self.caller)
         scheduled = self.chains.scheduled("main", delay_seconds=delay)
         return [failure, self.event("retry.scheduled", scheduled, *unique)]
 

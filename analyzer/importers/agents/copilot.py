@@ -65,10 +65,14 @@ class CopilotReader(RecordReader):
             "message": text(data.get("message")),
             "is_error": True,
         }
-        verdict, payload = classify_foreign(present(facts), self.at, caller=self.agent, outcome="surfaced")
+        verdict, payload = classify_foreign(present(facts), self.at, caller=self.caller, outcome="surfaced")
         events = [self.event("error.classified", payload, unique)]
         if kind == "quota":
-            exhausted = {"agent": self.agent, "reason_text": verdict.facts.message, "reset_at": payload.get("reset_at")}
+            exhausted = {
+                "caller": self.caller,
+                "reason_text": verdict.facts.message,
+                "reset_at": payload.get("reset_at"),
+            }
             events.append(self.event("agent.exhausted", exhausted, unique))
         return events
 
@@ -76,8 +80,8 @@ class CopilotReader(RecordReader):
         self, strategy: str, before: object, after: int | None, data: Mapping[str, Any], unique: object
     ) -> list[Event]:
         self.see()
-        begun = self.relay({"caller": self.agent, "strategy": strategy, "pre_tokens": count(before) or None}, unique)
-        rest: dict[str, Any] = {"relay": begun.id, "caller": self.agent}
+        begun = self.relay({"caller": self.caller, "strategy": strategy, "pre_tokens": count(before) or None}, unique)
+        rest: dict[str, Any] = {"relay": begun.id, "caller": self.caller}
         if data.get("success") is False:
             cause = text(data.get("error")) or "the compaction failed"
             return [begun, self.event("relay.halted", {**rest, "cause": cause}, unique)]

@@ -48,7 +48,7 @@ class _CrushReader(RecordReader):
         status = _STATUS.search(said)
         code = next((int(part) for part in status.groups() if part), None) if status else None
         facts = present({"status": code, "message": said, "is_error": True})
-        verdict, payload = classify_foreign(facts, self.at, caller=self.agent, **known)
+        verdict, payload = classify_foreign(facts, self.at, caller=self.caller, **known)
         return self.event("error.classified", payload, said, format_time(self.at)[:19]), verdict.reason
 
 
@@ -112,7 +112,7 @@ class CrushLogReader(_CrushReader):
         facts, self._told = self._told, None
         if facts is None:
             return []
-        _, payload = classify_foreign(facts, self.at, caller=self.agent, outcome="surfaced")
+        _, payload = classify_foreign(facts, self.at, caller=self.caller, outcome="surfaced")
         return [self.event("error.classified", payload, format_time(self.at), identity_of(facts))]
 
     def _retried(
@@ -128,12 +128,12 @@ class CrushLogReader(_CrushReader):
         verdict, payload = classify_foreign(
             facts,
             self.at,
-            caller=self.agent,
+            caller=self.caller,
             operation=operation,
             attempt=self.chains.renumber(_ONE, attempt or made),
             max_attempts=most + 1 if most is not None else None,
         )
-        self.chains.note(_ONE, verdict.reason, self.agent)
+        self.chains.note(_ONE, verdict.reason, self.caller)
         scheduled = self.chains.scheduled(_ONE, delay_seconds=delay)
         return [self.event("error.classified", payload, *unique), self.event("retry.scheduled", scheduled, *unique)]
 
@@ -197,6 +197,6 @@ class CrushStoreReader(_CrushReader):
         return events
 
     def _summarised(self, unique: str) -> list[Event]:
-        begun = self.relay({"caller": self.agent, "strategy": "compact"}, "summary", unique)
-        done = {"relay": begun.id, "caller": self.agent}
+        begun = self.relay({"caller": self.caller, "strategy": "compact"}, "summary", unique)
+        done = {"relay": begun.id, "caller": self.caller}
         return [begun, self.event("relay.resumed", done, "summary", unique)]

@@ -21,6 +21,7 @@ _STATUS = re.compile(r'"status": ?"([A-Z_]{2,40})"|\(Status: ([A-Za-z_]{2,40})\)
 _TOKENS = re.compile(r"^Chat history compressed from (\d+) to (\d+) tokens")
 _PERCENT = re.compile(r"^Context compressed from (\d{1,3})% to (\d{1,3})%")
 _CANCELLED = "Request cancelled."
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 def said_by(content: object) -> str:
@@ -28,6 +29,12 @@ def said_by(content: object) -> str:
     if isinstance(content, list):
         return "\n".join(found for part in content if (found := text(mapping(part).get("text"))))
     return content if isinstance(content, str) else ""
+
+
+def _project_of(path: str) -> dict[str, str]:
+    """The project whose chats a folder holds; older folders are named by a digest of the path."""
+    folder = re.search(r"[/\\]tmp[/\\]([^/\\]+)[/\\]chats[/\\]", path)
+    return {"project": folder[1]} if folder and not _DIGEST.fullmatch(folder[1]) else {}
 
 
 class GeminiChatReader(RecordReader):
@@ -39,13 +46,12 @@ class GeminiChatReader(RecordReader):
 
     def __init__(self, source: Any, state: Mapping[str, Any]) -> None:
         super().__init__(source, state)
-        self._caller: str = state.get("caller", self.agent)
         self._last: list[str] = list(state.get("last") or ())
         """Ids of the last replies and stops: one that grows is written again."""
 
     def remembered(self) -> dict[str, Any]:
-        """The caller, and what was counted last."""
-        return {**super().remembered(), "caller": self._caller, "last": self._last}
+        """What was counted last."""
+        return {**super().remembered(), "last": self._last}
 
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
         """The events of one record, or of a whole chat on one line."""
@@ -60,8 +66,8 @@ class GeminiChatReader(RecordReader):
     def _head(self, head: Mapping[str, Any]) -> None:
         self.time(head.get("startTime"))
         self.session = text(head.get("sessionId")) or self.session
-        self._caller = f"{self.agent}/subagent" if head.get("kind") == "subagent" else self.agent
-        self.known |= {"agent": self.agent}
+        self.role = "subagent" if head.get("kind") == "subagent" else None
+        self.known |= {"agent": self.agent, **_project_of(self.source.path)}
         self.see()
 
     def _message(self, message: Mapping[str, Any]) -> list[Event]:
@@ -92,7 +98,7 @@ class GeminiChatReader(RecordReader):
             "message": said,
             "is_error": True,
         }
-        _, payload = classify_foreign(present(facts), self.at, caller=self._caller, outcome="surfaced")
+        _, payload = classify_foreign(present(facts), self.at, caller=self.caller, outcome="surfaced")
         return [self.event("error.classified", payload, unique)]
 
     def _informed(self, said: str, unique: str) -> list[Event]:
@@ -104,11 +110,11 @@ class GeminiChatReader(RecordReader):
             return []
         self.see()
         payload = {
-            "caller": self._caller,
+            "caller": self.caller,
             "strategy": "compact",
             "pre_tokens": digits(tokens[1]) if tokens else None,
             "token_usage_percent": float(percent[1]) if percent else None,
         }
         begun = self.relay(payload, unique)
-        done = {"relay": begun.id, "caller": self._caller, "post_tokens": digits(tokens[2]) if tokens else None}
+        done = {"relay": begun.id, "caller": self.caller, "post_tokens": digits(tokens[2]) if tokens else None}
         return [begun, self.event("relay.resumed", done, unique)]

@@ -59,37 +59,37 @@ class OpencodeReader(RecordReader):
         known = self._sessions.setdefault(self.session, {})
         self.known = present({"agent": self.agent, "agent_version": known.get("version")})
         self.work_in(known.get("cwd"))
+        self.role = None
         if named.startswith("prt_"):
             return self._part(record, known)
         if record.get("role") == "assistant":
             return self._reply(record, known)
         if record.get("type") == "error":
-            return self._failed(mapping(record.get("error")), self.agent, identity_of(record))
+            return self._failed(mapping(record.get("error")), identity_of(record))
         return ()
 
     def _reply(self, message: Mapping[str, Any], known: dict[str, Any]) -> list[Event]:
         self.known |= present({"model": text(message.get("modelID")), "provider": text(message.get("providerID"))})
         self.work_in(mapping(message.get("path")).get("cwd"))
         unique = text(message.get("id")) or ""
-        mode = text(message.get("agent")) or text(message.get("mode"))
-        caller = f"{self.agent}/{mode}" if mode else self.agent
+        self.role = text(message.get("agent")) or text(message.get("mode"))
         error = mapping(message.get("error"))
         time = mapping(message.get("time"))
         events: list[Event] = []
         if error or time.get("completed") is not None or text(message.get("finish")):
             events.append(self._request(unique, time, aborted=error.get("name") == _ABORTED))
         if error:
-            return [*events, *self._failed(error, caller, unique)]
+            return [*events, *self._failed(error, unique)]
         tokens = mapping(message.get("tokens"))
         cache = mapping(tokens.get("cache"))
         parts = [count(tokens.get("input")), count(cache.get("read")), count(cache.get("write"))]
         used = sum(part for part in parts if part is not None)
         if message.get("summary") is True:
-            return [*events, *self._compacted(text(message.get("parentID")) or unique, caller, known, None)]
+            return [*events, *self._compacted(text(message.get("parentID")) or unique, known, None)]
         if used:
             known["used"] = used
             if relay := known.pop("relay", None):
-                done = {"relay": relay, "caller": caller, "post_tokens": used, "post_tokens_estimated": True}
+                done = {"relay": relay, "caller": self.caller, "post_tokens": used, "post_tokens_estimated": True}
                 events.append(self.event("relay.resumed", done, relay))
             if payload := self.chains.settled(self.session or "", "recovered", made=1):
                 events.append(self.event("retry.settled", payload, payload["operation"]))
@@ -99,6 +99,7 @@ class OpencodeReader(RecordReader):
         """One request, told by itself: the files of a session are no source together, and rows may come again."""
         started = moment_of(time.get("created"))
         payload = {
+            "caller": self.caller,
             "requests": 1,
             "aborted": int(aborted) or None,
             "started_at": format_time(started) if started else None,
@@ -108,7 +109,7 @@ class OpencodeReader(RecordReader):
         }
         return self.event("session.observed", present(payload), unique, aborted, payload["ended_at"])
 
-    def _failed(self, error: Mapping[str, Any], caller: str, unique: str) -> list[Event]:
+    def _failed(self, error: Mapping[str, Any], unique: str) -> list[Event]:
         name, data = text(error.get("name")), mapping(error.get("data"))
         if name == _ABORTED:
             payload = self.chains.settled(self.session or "", "aborted")
@@ -125,7 +126,7 @@ class OpencodeReader(RecordReader):
         verdict, payload = classify_foreign(
             present(facts),
             self.at,
-            caller=caller,
+            caller=self.caller,
             operation=operation,
             attempt=attempt,
             outcome=None if operation else "surfaced",
@@ -140,7 +141,7 @@ class OpencodeReader(RecordReader):
         if part.get("type") == "compaction":
             automatic = part.get("auto")
             trigger = ("auto" if automatic else "manual") if isinstance(automatic, bool) else None
-            return self._compacted(text(part.get("messageID")) or unique, self.agent, known, trigger)
+            return self._compacted(text(part.get("messageID")) or unique, known, trigger)
         if part.get("type") != "retry":
             return []
         key = self.session or ""
@@ -149,15 +150,15 @@ class OpencodeReader(RecordReader):
         attempt = self.chains.renumber(key, number(part.get("attempt")) or attempt)
         facts = {"status": number(data.get("statusCode")), "message": text(data.get("message")), "is_error": True}
         verdict, payload = classify_foreign(
-            present(facts), self.at, caller=self.agent, operation=operation, attempt=attempt
+            present(facts), self.at, caller=self.caller, operation=operation, attempt=attempt
         )
-        self.chains.note(key, verdict.reason, self.agent)
+        self.chains.note(key, verdict.reason, self.caller)
         scheduled = self.chains.scheduled(key, delay_seconds=None)
         return [self.event("error.classified", payload, unique), self.event("retry.scheduled", scheduled, unique)]
 
-    def _compacted(self, unique: str, caller: str, known: dict[str, Any], trigger: str | None) -> list[Event]:
+    def _compacted(self, unique: str, known: dict[str, Any], trigger: str | None) -> list[Event]:
         """A compaction, told by its part, by its summary, or by both: either names the message that asked for it."""
-        payload = {"caller": caller, "strategy": "compact", "pre_tokens": known.get("used"), "trigger": trigger}
+        payload = {"caller": self.caller, "strategy": "compact", "pre_tokens": known.get("used"), "trigger": trigger}
         begun = self.relay(payload, unique)
         if known.get("last") == unique:
             return []

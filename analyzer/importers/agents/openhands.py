@@ -41,8 +41,8 @@ class OpenHandsReader(RecordReader):
         if kind == "ConversationErrorEvent":
             return self._failed(text(record.get("code")), text(record.get("detail")), unique)
         if kind == "Condensation" or record.get("action") == "condensation":
-            begun = self.relay({"caller": self.agent, "strategy": "condense"}, unique)
-            done = {"relay": begun.id, "caller": self.agent}
+            begun = self.relay({"caller": self.caller, "strategy": "condense"}, unique)
+            done = {"relay": begun.id, "caller": self.caller}
             return [begun, self.event("relay.resumed", done, unique)]
         if record.get("observation") == "agent_state_changed" and extras.get("agent_state") in _FAILED_STATES:
             state = text(extras.get("agent_state"))
@@ -55,6 +55,6 @@ class OpenHandsReader(RecordReader):
         found = _STATUS.search(said or "")
         status = next((int(part) for part in found.groups() if part), None) if found else None
         facts = present({"status": status, "type": kind, "message": said, "is_error": True})
-        _, payload = classify_foreign(facts, self.at, caller=self.agent, outcome="surfaced")
+        _, payload = classify_foreign(facts, self.at, caller=self.caller, outcome="surfaced")
         self.see()
         return [self.event("error.classified", payload, unique)]

@@ -48,7 +48,7 @@ class PiReader(RecordReader):
             self.see()
         elif kind == "compaction":
             self.chains.settled(_ONE, "unresolved")  # an overflow is mended by it, and by no retry
-            payload = {"caller": self.agent, "strategy": "compact", "pre_tokens": count(record.get("tokensBefore"))}
+            payload = {"caller": self.caller, "strategy": "compact", "pre_tokens": count(record.get("tokensBefore"))}
             begun = self.relay(payload, self.session, unique)
             self._relay = begun.id
             self.see()
@@ -73,7 +73,7 @@ class PiReader(RecordReader):
                 usage = mapping(message.get("usage"))
                 parts = [count(usage.get(key)) for key in ("input", "cacheRead", "cacheWrite")]
                 used = sum(part for part in parts if part is not None) or None
-                done = {"relay": self._relay, "caller": self.agent, "post_tokens": used, "post_tokens_estimated": True}
+                done = {"relay": self._relay, "caller": self.caller, "post_tokens": used, "post_tokens_estimated": True}
                 events.append(self.event("relay.resumed", done, self._relay))
                 self._relay = None
             if _ONE in self.chains:
@@ -86,9 +86,9 @@ class PiReader(RecordReader):
         operation, attempt = self.chains.failed(_ONE, self.event("error.classified", {}, unique).id)
         facts = {"status": int(status[1]) if status else None, "message": said, "is_error": True}
         verdict, payload = classify_foreign(
-            present(facts), self.at, caller=self.agent, operation=operation, attempt=attempt
+            present(facts), self.at, caller=self.caller, operation=operation, attempt=attempt
         )
-        self.chains.note(_ONE, verdict.reason, self.agent)
+        self.chains.note(_ONE, verdict.reason, self.caller)
         return [*events, self.event("error.classified", payload, unique)]
 
     def _scheduled(self, unique: object) -> Event:

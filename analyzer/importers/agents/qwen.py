@@ -29,7 +29,6 @@ class QwenReader(TelemetryReader):
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
         """The events of one record."""
         self.time(record.get("timestamp"))
-        self._service = self.agent
         self.session = text(record.get("sessionId")) or self.session
         self.known |= present(
             {
@@ -60,9 +59,9 @@ class QwenReader(TelemetryReader):
             return []
         trigger = text(info.get("triggerReason"))
         begun = self.relay(
-            {"caller": self.agent, "strategy": "compact", "pre_tokens": before, "trigger": trigger}, unique
+            {"caller": self.caller, "strategy": "compact", "pre_tokens": before, "trigger": trigger}, unique
         )
-        rest: dict[str, Any] = {"relay": begun.id, "caller": self.agent}
+        rest: dict[str, Any] = {"relay": begun.id, "caller": self.caller}
         self.see()
         if status in _FAILED:
             return [begun, self.event("relay.halted", {**rest, "cause": f"compression status {status}"}, unique)]

@@ -16,6 +16,7 @@ from analyzer.events.model import present
 from analyzer.importers.base import Source, forget_oldest
 from analyzer.importers.foreign import classify_foreign, quantity
 from analyzer.importers.records import RecordReader, moment_of
+from analyzer.importers.work.places import caller_of
 
 Attributes = Mapping[str, Any]
 
@@ -86,7 +87,6 @@ class TelemetryReader(RecordReader):
             key: list(value) for key, value in mapping(state.get("given_up")).items()
         }
         """Chains that ended, by session; what was waited is told behind it."""
-        self._service = self.agent
 
     def remembered(self) -> dict[str, Any]:
         """The chains whose waiting may still be told."""
@@ -102,12 +102,12 @@ class TelemetryReader(RecordReader):
         """Take who speaks, and of which session, from a record and the resource that it belongs to."""
         both = {**resource, **attributes}
         service = _first(both, "service.name") or self.agent
-        self._service = "codex" if service.startswith("codex") else AGENTS.get(service, service)
+        self.program = "codex" if service.startswith("codex") else AGENTS.get(service, service)
         session = _first(both, "session.id", "conversation.id", "gen_ai.conversation.id", "session_id")
         if session != self.session:
             self.session, self.known = session, {}
         found = {
-            "agent": self._service,
+            "agent": self.program,
             "agent_version": _first(both, "app.version", "service.version"),
             "provider": _first(both, "gen_ai.provider.name", "gen_ai.system", "llm.provider"),
             "model": _first(both, "model", "gen_ai.request.model", "llm.model_name", "gen_ai.response.model"),
@@ -117,7 +117,7 @@ class TelemetryReader(RecordReader):
 
     def named(self, name: str) -> str:
         """The full name of an event: some attributes leave the producer out."""
-        prefix = _PREFIXES.get(self._service, "")
+        prefix = _PREFIXES.get(self.program, "")
         return name if "." in name.removeprefix("chat.") or not prefix else prefix + name
 
     # Events ----------------------------------------------------------------------------------------------------------
@@ -130,7 +130,7 @@ class TelemetryReader(RecordReader):
         if producer in ("claude_code", "gemini_cli", "qwen-code"):
             found = _KINDS.get(kind)
             return found(self, attributes, unique) if found else ()
-        if name == "gen_ai.client.operation.exception" and self._service not in _TWINNED:
+        if name == "gen_ai.client.operation.exception" and self.program not in _TWINNED:
             return [self._failure(attributes, unique, outcome="surfaced")]
         return ()
 
@@ -147,12 +147,13 @@ class TelemetryReader(RecordReader):
 
     def _caller(self, attributes: Attributes) -> str:
         source = _first(attributes, "query_source")
-        return f"{self._service}/{source}" if source and source not in ("main", "repl_main_thread") else self._service
+        role = source if source not in ("main", "repl_main_thread") else None
+        return caller_of(self.program, self.known, role)
 
     def _claude_error(self, attributes: Attributes, unique: object) -> list[Event]:
         """An error that no retry mended; the event counts all calls, the first included."""
         attempts = whole(attributes.get("attempt")) or 1
-        if self._service != "claude-code":
+        if self.program != "claude-code":
             return self._call_failed(attributes, unique)
         if attempts == 1:
             return [self._failure(attributes, unique, outcome="surfaced")]
@@ -222,7 +223,7 @@ class TelemetryReader(RecordReader):
 
     def _requested(self, attributes: Attributes, unique: object) -> list[Event]:
         """Claude Code tells a call that was answered so; the others one that begins."""
-        return self._replied(attributes, unique) if self._service == "claude-code" else []
+        return self._replied(attributes, unique) if self.program == "claude-code" else []
 
     def _replied(self, _attributes: Attributes, _unique: object) -> list[Event]:
         self.see(requests=int(self.counts_replies))

@@ -21,7 +21,15 @@ from analyzer.store.upkeep.rebuild import rebuild
 from tests.store.killing import Victims
 
 KEPT = Path(__file__).with_name("store-4.duckdb.xz")
-NAMES = [name for name, header in views().items() if not header.params]
+WORK = ("agent", "agent_version", "project", "cwd", "branch")
+NEW = {
+    "errors": WORK,
+    **dict.fromkeys(("retries", "relays"), (*WORK, "provider", "model")),
+    "exhaustions": ("caller", *WORK[1:], "provider", "model"),
+    "sessions": ("caller", *WORK, "provider", "model", "tool_calls", "tool_failures"),
+}
+"""Columns that views got since."""
+NAMES = [name for name, header in views().items() if not header.params and name not in ("tool_failures", "tool_calls")]
 Rows = dict[str, list[tuple[Any, ...]]]
 
 
@@ -48,8 +56,8 @@ def before(path: Path) -> Rows:
 
 
 def after(store: Store) -> Rows:
-    """What its views of today say."""
-    return {name: store.sql(f"from {name} order by all").rows() for name in NAMES}
+    """What its views of today say, in the columns that they had then: new ones stand behind them."""
+    return {name: store.sql(f"from {name} order by all").drop(NEW.get(name, ())).rows() for name in NAMES}
 
 
 @pytest.mark.parametrize("writable", [True, False])

@@ -19,6 +19,7 @@ _RULES = {
     "number": ("integer", "try_cast({0} as integer)"),
     "flag": ("boolean", "try_cast({0} as boolean)"),
     "day": ("date", "try_cast({0} as date)"),
+    "counts": ("map(varchar, bigint)", "try_cast(try_cast({0} as json) as map(varchar, bigint))"),
     "items": ("bigint", "case when starts_with({0}, '[') and json_valid({0}) then json_array_length({0}) end"),
 }
 """Rules → SQL type, and what is made of the value's text. What cannot be cast, or is out of bounds, is null."""
@@ -82,16 +83,23 @@ _GROUPS: dict[str, tuple[_Group, ...]] = {
         ),
         _Group(
             _columns(
-                text="worker_id trigger strategy agent reason_text part retry_visibility",
+                text="worker_id trigger strategy reason_text part retry_visibility tool tool_kind=kind",
                 flag="post_tokens_estimated",
                 whole="pre_tokens post_tokens checkpoint_tokens relay_count removed_messages truncated_messages"
                 " requests",
                 number="exit_code",
                 amount="token_usage_percent threshold_percent duration_seconds",
                 moment="started_at ended_at",
+                counts="tools",
             ),
             name="seen",
             condition="type not in ('error.classified', 'retry.scheduled', 'retry.settled') and not is_decision(type)",
+        ),
+        _Group(
+            _columns(text="agent agent_version project cwd branch"),
+            name="work",
+            # A search for two names costs less than a look into the JSON that finds none of them.
+            condition=" or ".join(f"contains(payload, '\"{key}\":')" for key in ("agent", "project")),
         ),
         _Group(
             _columns(

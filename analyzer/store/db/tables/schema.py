@@ -16,9 +16,9 @@ from analyzer.store.db.tables.classifier_macros import macros
 from analyzer.store.db.tables.columns import TYPED, definitions, filled
 from analyzer.store.decisions import DECISIONS
 
-SCHEMA_VERSION = "6"
-MIGRATED = frozenset({"4"})
-"""The earlier versions that a store is brought up to date from: 4 had no typed columns."""
+SCHEMA_VERSION = "7"
+MIGRATED = frozenset({"4", "6"})
+"""The earlier versions that a store is brought up to date from: 4 had no typed columns, 6 none of the work."""
 
 
 def version_of(connection: duckdb.DuckDBPyConnection) -> str | None:
@@ -39,7 +39,7 @@ def create(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def migrate(connection: duckdb.DuckDBPyConnection) -> None:
-    """Bring a store of version 4 up to date: its tables get their typed columns, its macros and views are replaced.
+    """Bring a store up to date: its tables get today's typed columns, its macros and views are replaced.
 
     The tables are written anew: DuckDB would hold an update of all rows in memory.
     """

@@ -8,6 +8,13 @@
 -- column waited_seconds DOUBLE: Seconds waited between the calls; for an aborted chain the last wait may have been cut short.
 -- column started_at TIMESTAMP: Its first event, UTC.
 -- column ended_at TIMESTAMP: When it was settled, UTC; null while unresolved.
+-- column agent VARCHAR: The program that was at work, as in claude-code; null where the log does not say.
+-- column agent_version VARCHAR: Its version.
+-- column project VARCHAR: The last name of the working directory.
+-- column cwd VARCHAR: The working directory, with ~ for a home.
+-- column branch VARCHAR: The branch that was checked out.
+-- column provider VARCHAR: Who serves the model.
+-- column model VARCHAR: The model.
 with part as (
   select
     operation,
@@ -22,7 +29,10 @@ with part as (
     attempts,
     delay_seconds,
     waited_seconds,
-    type = 'retry.scheduled' as waits
+    type = 'retry.scheduled' as waits,
+    work[1] as work,
+    provider,
+    model
   from internal.event_v1
   where type in ('error.classified', 'retry.scheduled', 'retry.settled')
     and operation is not null
@@ -54,6 +64,13 @@ select
     0
   ) as waited_seconds,
   min(occurred_at) as started_at,
-  max(occurred_at) filter (where settles) as ended_at
+  max(occurred_at) filter (where settles) as ended_at,
+  max(work.agent) as agent,
+  max(work.agent_version) as agent_version,
+  max(work.project) as project,
+  max(work.cwd) as cwd,
+  max(work.branch) as branch,
+  max(provider) as provider,
+  max(model) as model
 from part
 group by operation

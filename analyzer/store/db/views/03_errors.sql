@@ -39,6 +39,11 @@
 -- column source_format VARCHAR: The format it was read from.
 -- column source_path VARCHAR: The file it was read from.
 -- column source_line BIGINT: 1-based line in that file.
+-- column agent VARCHAR: The program that was at work, as in claude-code; null where the log does not say.
+-- column agent_version VARCHAR: Its version.
+-- column project VARCHAR: The last name of the working directory.
+-- column cwd VARCHAR: The working directory, with ~ for a home.
+-- column branch VARCHAR: The branch that was checked out.
 select
   e.event_id,
   e.occurred_at,
@@ -83,7 +88,12 @@ select
   e.host,
   e.source_format,
   e.source_path,
-  e.source_line
+  e.source_line,
+  e.work[1].agent as agent,
+  e.work[1].agent_version as agent_version,
+  e.work[1].project as project,
+  e.work[1].cwd as cwd,
+  e.work[1].branch as branch
 from internal.error as e
 left join retries as r
   on e.operation = r.operation

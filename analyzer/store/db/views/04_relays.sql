@@ -15,6 +15,13 @@
 -- column outcome VARCHAR: resumed, halted, skipped, or unresolved where no end is in the log.
 -- column relay_count BIGINT: Hand-offs of this step and worker in this session so far, this one included.
 -- column strategy VARCHAR: How the context was made smaller.
+-- column agent VARCHAR: The program that was at work, as in claude-code; null where the log does not say.
+-- column agent_version VARCHAR: Its version.
+-- column project VARCHAR: The last name of the working directory.
+-- column cwd VARCHAR: The working directory, with ~ for a home.
+-- column branch VARCHAR: The branch that was checked out.
+-- column provider VARCHAR: Who serves the model.
+-- column model VARCHAR: The model.
 with part as (
   select
     type,
@@ -34,7 +41,10 @@ with part as (
     seen[1].duration_seconds as duration_seconds,
     seen[1].relay_count as relay_count,
     seen[1].strategy as strategy,
-    type = 'relay.resumed' and not coalesce(seen[1].post_tokens_estimated, false) as ends
+    type = 'relay.resumed' and not coalesce(seen[1].post_tokens_estimated, false) as ends,
+    work[1] as work,
+    provider,
+    model
   from internal.event_v1
   where type in ('relay.triggered', 'relay.checkpointed', 'relay.resumed', 'relay.halted', 'relay.skipped')
 ),
@@ -86,7 +96,14 @@ folded as (
       else 'unresolved'
     end as outcome,
     max(relay_count) as recorded_count,
-    max(strategy) as strategy
+    max(strategy) as strategy,
+    max(work.agent) as agent,
+    max(work.agent_version) as agent_version,
+    max(work.project) as project,
+    max(work.cwd) as cwd,
+    max(work.branch) as branch,
+    max(provider) as provider,
+    max(model) as model
   from named
   group by hand_off
 )
@@ -110,5 +127,12 @@ select
     recorded_count,
     row_number() over (partition by caller, session_id, step_id, worker_id order by occurred_at, place)
   ) as relay_count,
-  strategy
+  strategy,
+  agent,
+  agent_version,
+  project,
+  cwd,
+  branch,
+  provider,
+  model
 from folded

@@ -7,6 +7,16 @@
 -- column unknown_errors BIGINT: Errors that count as unknown.
 -- column relays BIGINT: Hand-offs begun.
 -- column retry_visibility VARCHAR: What its logs show of retries: full, terminal or none; null where no log says.
+-- column caller VARCHAR: Whose session it is; null where no log says.
+-- column agent VARCHAR: The program that was at work, as in claude-code; null where the log does not say.
+-- column agent_version VARCHAR: Its version.
+-- column project VARCHAR: The last name of the working directory.
+-- column cwd VARCHAR: The working directory, with ~ for a home.
+-- column branch VARCHAR: The branch that was checked out.
+-- column provider VARCHAR: Who serves the model.
+-- column model VARCHAR: The model.
+-- column tool_calls BIGINT: Calls of tools, where a log counts them.
+-- column tool_failures BIGINT: Tools that failed.
 with observed as (
   -- Each log of a session reports its count so far; the last report of a log replaces the ones before it.
   select
@@ -15,7 +25,16 @@ with observed as (
     max(seen[1].requests) as requests,
     min(seen[1].started_at) as started_at,
     max(seen[1].ended_at) as ended_at,
-    max(seen[1].retry_visibility) as retry_visibility
+    max(seen[1].retry_visibility) as retry_visibility,
+    max(list_sum(map_values(seen[1].tools))) as tool_calls,
+    max(caller) as caller,
+    max(work[1].agent) as agent,
+    max(work[1].agent_version) as agent_version,
+    max(work[1].project) as project,
+    max(work[1].cwd) as cwd,
+    max(work[1].branch) as branch,
+    max(provider) as provider,
+    max(model) as model
   from internal.event_v1
   where type = 'session.observed'
   group by session_id, seen[1].part
@@ -27,7 +46,16 @@ seen as (
     sum(requests) as requests,
     min(started_at) as started_at,
     max(ended_at) as ended_at,
-    min(retry_visibility) as retry_visibility
+    min(retry_visibility) as retry_visibility,
+    sum(tool_calls) as tool_calls,
+    min(caller) as caller,
+    min(agent) as agent,
+    min(agent_version) as agent_version,
+    min(project) as project,
+    min(cwd) as cwd,
+    min(branch) as branch,
+    min(provider) as provider,
+    min(model) as model
   from observed
   group by session_id
 ),
@@ -38,7 +66,8 @@ counted as (
     min(occurred_at) as first_at,
     max(occurred_at) as last_at,
     count(*) filter (where type = 'error.classified') as errors,
-    count(*) filter (where type = 'relay.triggered') as relays
+    count(*) filter (where type = 'relay.triggered') as relays,
+    count(*) filter (where type = 'tool.failed') as tool_failures
   from internal.event_v1
   where session_id is not null
   group by session_id
@@ -61,7 +90,17 @@ select
   c.errors,
   coalesce(u.unknown_errors, 0) as unknown_errors,
   c.relays,
-  s.retry_visibility
+  s.retry_visibility,
+  s.caller,
+  s.agent,
+  s.agent_version,
+  s.project,
+  s.cwd,
+  s.branch,
+  s.provider,
+  s.model,
+  cast(s.tool_calls as bigint) as tool_calls,
+  c.tool_failures
 from counted as c
 left join seen as s
   on c.session_id = s.session_id

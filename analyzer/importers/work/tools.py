@@ -1,0 +1,100 @@
+"""Failed calls of tools: what kind of failure each is, and the one line of it that is kept.
+
+Such a call is no error of the model's service: the agent reads what the tool says, and goes on. Of that no more is kept
+than the first line, which holds the tool's own words and not what it worked on.
+"""
+
+from __future__ import annotations
+
+import re2
+
+from analyzer.redaction import redact
+
+KINDS = (
+    "exit_code",
+    "not_found",
+    "refused",
+    "edit_mismatch",
+    "timeout",
+    "permission",
+    "environment",
+    "cancelled",
+    "other",
+)
+_LOOKED_AT = 2_000
+"""Characters of what a tool says that are looked at."""
+_KEPT = 300
+"""Characters of its first line that are kept."""
+_TAGS = ("<tool_use_error>", "</tool_use_error>", "<error>", "</error>")
+
+_SAYING = (
+    ("exit_code", (r"^(?:error: )?(?:exit code|process exited with code|command failed with exit code):? -?\d",)),
+    (
+        "refused",
+        (
+            r"doesn't want to (?:proceed|take)|tool use was rejected|^the user (?:chose|provided)|\breject(?:ed)? tool",
+            r"(?:rejected|denied|declined|refused) by (?:the )?user|user (?:has )?(?:rejected|denied|declined|refused)",
+        ),
+    ),
+    ("cancelled", (r"interrupted by (?:the )?user|\bcancell?ed\b|\baborted\b|sibling tool call|operation was abort",)),
+    (
+        "not_found",
+        (
+            r"\b(?:no such|unknown|unsupported) (?:tool|skill|call|function|command)|agent type .{0,200}not found",
+            r"\btool\b.{0,120}\b(?:not found|does not exist|not registered|is not available)|tool_not_registered",
+        ),
+    ),
+    (
+        "environment",
+        (
+            r"command not found|\bnot installed\b|is not recognized as|\bENOSPC\b|no space left|ECONN(?:REFUSED|RESET)",
+            r"EAI_AGAIN|getaddrinfo|connection (?:closed|refused|reset|error)|\bEMFILE\b|out of memory|\bspawn \S+ E",
+            r"socket hang up|network error",
+        ),
+    ),
+    (
+        "edit_mismatch",
+        (
+            r"string to replace|has not been read|has been (?:unexpectedly )?modified|old_?string|new_?string",
+            r"no changes to (?:make|apply)|failed to (?:find|apply)|verification failed|sufficiently similar|\bhunk\b",
+            r"\bsearch (?:block|content|text)|search/replace|\b0 occurrences|edit_(?:no_|expected)|invalid patch",
+        ),
+    ),
+    ("timeout", (r"timed[ -]?out|time ?out\b|deadline exceeded",)),
+    (
+        "permission",
+        (
+            r"permission|\bnot (?:allowed|permitted)|\bE(?:ACCES|PERM)\b|access denied|\bforbidden\b|\bblocked\b",
+            r"\bdenied\b|outside (?:of )?(?:the )?(?:allowed|working|workspace)|\bsandbox",
+        ),
+    ),
+    (
+        "not_found",
+        (
+            r"\bENOENT\b|no such file|does not exist|doesn't exist|\bnot[ _]found\b|no files? found",
+            r"(?:cannot|could not|couldn't) find",
+        ),
+    ),
+    ("exit_code", (r"exit(?:ed)?(?: with)?(?: (?:exit )?(?:code|status)):? -?\d|non-zero|shell_execute_error",)),
+)
+"""What each kind says, in the order in which they are tried."""
+_PATTERNS = tuple((kind, re2.compile(f"(?i){'|'.join(said)}".encode())) for kind, said in _SAYING)
+
+
+def failure(said: object, *, kind: str | None = None, hint: str | None = None) -> dict[str, str | None]:
+    """The `kind` and `message` of a failed call, from what the tool said.
+
+    `kind` is what the log itself tells of it; `hint` is a word of the log's that stands for none of them.
+    """
+    heard = said if isinstance(said, str) else ""
+    heard = heard[:_LOOKED_AT]
+    for tag in _TAGS:
+        heard = heard.replace(tag, "")
+    first = next((line.strip() for line in heard.splitlines() if line.strip()), "")
+    looked = f"{hint}: {first}" if hint else first
+    return {"kind": kind or _kind(looked), "message": redact(first)[:_KEPT] or hint}
+
+
+def _kind(line: str) -> str:
+    raw = line.encode("utf-8", "replace")
+    return next((kind for kind, pattern in _PATTERNS if pattern.search(raw)), "other")

@@ -1,0 +1,42 @@
+-- view tool_failures: One row a failed call of a tool, which the agent read and went on. They are no errors: no reason, share or alarm knows them.
+-- column event_id VARCHAR: Unique id of the event.
+-- column occurred_at TIMESTAMP: When it happened, UTC.
+-- column session_id VARCHAR: The agent's session.
+-- column caller VARCHAR: Who called the tool; (none) where the log does not say.
+-- column tool VARCHAR: The tool; (unknown) where the log does not say.
+-- column kind VARCHAR: exit_code, not_found, refused, edit_mismatch, timeout, permission, environment, cancelled or other.
+-- column message VARCHAR: The first line of what it said, redacted and cut.
+-- column fingerprint VARCHAR: Id of the message's template, the same on every machine. Null without a message.
+-- column template VARCHAR: The message with <*> for what differs.
+-- column source_format VARCHAR: The format it was read from.
+-- column source_path VARCHAR: The file it was read from.
+-- column source_line BIGINT: 1-based line in that file.
+-- column agent VARCHAR: The program that was at work, as in claude-code; null where the log does not say.
+-- column agent_version VARCHAR: Its version.
+-- column project VARCHAR: The last name of the working directory.
+-- column cwd VARCHAR: The working directory, with ~ for a home.
+-- column branch VARCHAR: The branch that was checked out.
+-- column provider VARCHAR: Who serves the model.
+-- column model VARCHAR: The model.
+select
+  event_id,
+  occurred_at,
+  session_id,
+  coalesce(caller, '(none)') as caller,
+  coalesce(seen[1].tool, '(unknown)') as tool,
+  coalesce(seen[1].tool_kind, 'other') as kind,
+  message,
+  fingerprint,
+  template,
+  source_format,
+  source_path,
+  source_line,
+  work[1].agent as agent,
+  work[1].agent_version as agent_version,
+  work[1].project as project,
+  work[1].cwd as cwd,
+  work[1].branch as branch,
+  provider,
+  model
+from internal.event_v1
+where type = 'tool.failed'

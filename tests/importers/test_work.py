@@ -1,0 +1,141 @@
+"""Where work is done, who is the caller there, and what tools that failed say; values are made up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from analyzer.events import Event
+from analyzer.importers.work.places import caller_of, place_of, without_home
+from analyzer.importers.work.tools import KINDS, failure
+from tests.importers.test_claude import record, reply
+
+Read = Callable[..., tuple[list[Event], Any]]
+
+
+@pytest.mark.parametrize(
+    ("path", "shown"),
+    [
+        ("/home/mira/code/shop", "~/code/shop"),
+        ("/Users/mira", "~"),
+        ("/var/home/mira/shop", "~/shop"),
+        ("/root/shop", "~/shop"),
+        (r"C:\Users\Mira\code\shop", r"~\code\shop"),
+        ("/mnt/c/Users/mira/shop", "~/shop"),
+        ("/srv/home/shop", "/srv/home/shop"),
+        ("/rooted/shop", "/rooted/shop"),
+        ("/homeless", "/homeless"),
+    ],
+)
+def test_no_path_names_a_home(path: str, shown: str) -> None:
+    """Whatever machine it was written on."""
+    assert without_home(path) == shown
+
+
+def test_the_project_is_the_last_name_of_the_folder() -> None:
+    """On any system; a root has none, and a home is one."""
+    assert place_of("/srv/code/shop/") == {"cwd": "/srv/code/shop", "project": "shop"}
+    assert place_of("D:\\work\\shop")["project"] == "shop"
+    assert place_of("/home/mira") == {"cwd": "~", "project": "~"}
+    assert place_of("/") == place_of("") == place_of(None) == place_of(3) == {}
+
+
+def test_a_caller_names_its_project_and_its_role() -> None:
+    """Either may be unknown."""
+    assert caller_of("codex", {"project": "shop"}, "subagent") == "codex@shop/subagent"
+    assert caller_of("codex", {}, "subagent") == "codex/subagent"
+    assert caller_of("codex", {"project": "shop"}) == "codex@shop"
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("Exit code 2\nmake: permission denied", "exit_code"),
+        ("Error: Exit code 1", "exit_code"),
+        ("The user doesn't want to proceed with this tool use. The tool use was rejected", "refused"),
+        ("exec command rejected by user", "refused"),
+        ("<tool_use_error>Sibling tool call errored</tool_use_error>", "cancelled"),
+        ("Operation cancelled.", "cancelled"),
+        ("Error: No such tool available: Fly", "not_found"),
+        ("Agent type 'painter' not found. Available agents: coder", "not_found"),
+        ("Unknown skill: juggling", "not_found"),
+        ("File does not exist.", "not_found"),
+        ("<tool_use_error>String to replace not found in file.\nString: x = 1</tool_use_error>", "edit_mismatch"),
+        ("File has not been read yet. Read it first before writing to it.", "edit_mismatch"),
+        ("apply_patch verification failed: Failed to find expected lines in a.py", "edit_mismatch"),
+        ("Command timed out after 2m 0s", "timeout"),
+        ("EACCES: permission denied, open '/etc/x'", "permission"),
+        ("This command was blocked by a hook", "permission"),
+        ("/bin/sh: 1: frob: command not found", "environment"),
+        ("connect ECONNREFUSED 127.0.0.1:1", "environment"),
+        ("Something else altogether", "other"),
+        ("", "other"),
+    ],
+)
+def test_what_a_failed_tool_says_tells_its_kind(said: str, kind: str) -> None:
+    """By its first line alone."""
+    assert failure(said)["kind"] == kind
+    assert kind in KINDS
+
+
+def test_of_a_failed_tool_one_line_is_kept() -> None:
+    """No second line, no secret, and no more than 300 characters."""
+    told = failure("<tool_use_error>\n\n token=ghp_" + "a1B2" * 9 + " is wrong\nclass Secret:\n</tool_use_error>")
+    assert told["message"] is not None
+    assert "ghp_" not in told["message"]
+    assert "class Secret" not in told["message"]
+    assert len(failure("x" * 10_000)["message"] or "") == 300
+    assert failure(None, hint="tool_not_registered") == {"kind": "not_found", "message": "tool_not_registered"}
+    assert failure("x", kind="refused")["kind"] == "refused"
+
+
+def _used(call: str, tool: str) -> dict[str, Any]:
+    used = {"type": "tool_use", "id": call, "name": tool, "input": {}}
+    message = {"model": "claude-y", "id": f"msg_{call}", "content": [used]}
+    return record("assistant", message=message, cwd="/home/mira/shop", gitBranch="trunk")
+
+
+def _failed(call: str, said: object, **keys: Any) -> dict[str, Any]:
+    result = {"type": "tool_result", "tool_use_id": call, "is_error": True, "content": said}
+    return record("user", message={"content": [result]}, cwd="/home/mira/shop/api", gitBranch="fix", **keys)
+
+
+@pytest.mark.parametrize("split", [1_000, 1])
+def test_failed_tools_of_claude_code_are_events_with_their_tool(read: Read, split: int) -> None:
+    """A result names the call alone; what is known of the work stands beside, wherever the file is cut."""
+    events, rejects = read(
+        _used("toolu_1", "Bash"), _failed("toolu_1", "Exit code 3\nprivate"), _used("toolu_2", "Bash"), split=split
+    )
+    assert not rejects
+    (failed,) = [event for event in events if event.type == "tool.failed"]
+    assert failed.payload == {
+        "agent": "claude-code",
+        "agent_version": "2.1.30",
+        "caller": "claude-code@shop",
+        "tool": "Bash",
+        "kind": "exit_code",
+        "message": "Exit code 3",
+        "model": "claude-y",
+        "project": "shop",
+        "cwd": "~/shop",
+        "branch": "fix",
+    }
+    assert [event for event in events if event.type == "session.observed"][-1].payload["tools"] == {"Bash": 2}
+
+
+def test_what_does_not_exist_is_an_error_too(read: Read) -> None:
+    """A tool, an agent or a skill that was called and is not there; a missing file is the agent's business."""
+    said = ["Agent type 'painter' not found. Available: coder", [{"type": "text", "text": "Unknown skill: juggling"}]]
+    events, _ = read(*(_failed(f"toolu_{n}", text) for n, text in enumerate([*said, "File not found: a skill"])))
+    errors = [event for event in events if event.type == "error.classified"]
+    assert [event.payload["reason"] for event in errors] == ["tool_not_found", "tool_not_found"]
+    assert [event.payload["kind"] for event in events if event.type == "tool.failed"] == ["not_found"] * 3
+
+
+def test_sessions_say_whose_they_are(read: Read) -> None:
+    """The caller of their errors, and the work as it was last."""
+    events, _ = read(_used("toolu_1", "Read"), reply(cwd="/elsewhere", gitBranch="later"))
+    assert events[-1].payload["caller"] == "claude-code@shop"
+    assert (events[-1].payload["branch"], events[-1].payload["model"]) == ("later", "claude-x")
