@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from analyzer.analysis.kinds.severity import SEVERITIES
 from analyzer.analysis.kinds.table import KINDS
-from analyzer.analysis.nightly.findings import RESOLUTIONS, SEVERITIES, STATES
+from analyzer.analysis.nightly.findings import RESOLUTIONS, STATES
 from analyzer.classifier import REASONS
 from analyzer.classifier.recovery_table import ACTIONS
 from analyzer.events.payloads import EVENT_TYPES

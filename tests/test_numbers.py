@@ -11,7 +11,7 @@ from analyzer.analysis.detection.detect import FLEET
 from analyzer.analysis.detection.detection import Detection
 from analyzer.analysis.detection.settings import Settings
 from analyzer.analysis.detection.statistics import baseline, noise
-from analyzer.analysis.kinds import severity
+from analyzer.analysis.kinds import cost, severity
 from analyzer.analysis.nightly import calibration, detections, evidence, incidents
 from analyzer.analysis.rules import nearest, template_merging, unknowns
 from analyzer.classifier import RECOVERY, fingerprint
@@ -51,6 +51,7 @@ FIRST_CRITICAL = next(n for n in COUNTS if severity.of_rise(of(sessions=n, obser
 FIRST_WARNING = next(n for n in COUNTS if severity.of_message(of(sessions=n)) == "warning")
 STRICTER = settings.widened(DEFAULT, 1)
 SPENT = [DEFAULT.drift_alpha * days / settings.DRIFT_SPANS[-1] for days in settings.DRIFT_SPANS[:-1]]
+HALF = {0.5: "half"}
 STATED = {
     "reference/check.md": (
         f"{settings.RECENT_DAYS} days against {settings.BASELINE_DAYS}",
@@ -58,6 +59,11 @@ STATED = {
         f"it is {WORDS[settings.ACCEPT_DAYS // 7]} weeks old, and from now on the normal",
         f"critical where {FIRST_CRITICAL} sessions or more show it and the share is 25%",
         f"warning from {FIRST_WARNING} sessions",
+        f"every session fails ({cost.EVERY} in a row at least",
+        f"{severity.MANY_SESSIONS} sessions failed, and they are {HALF[severity.GREAT_SHARE]} of those seen",
+        f"{severity.LONG_WAIT_SECONDS / 3_600:g} hours spent waiting",
+        f"{severity.WAIT_SECONDS / 3_600:g} hour spent waiting",
+        f"fewer than {severity.MANY_SESSIONS} failed",
         f"warning from a divergence of {severity.GREAT_DIVERGENCE:g} bits",
         f"repeats one message {burst.MIN_REPEATS} times or more",
         f"at {detections.FALSE_DISCOVERY_RATE:.0%} (shares and messages: {DEFAULT.false_discovery_rate:.1%})",

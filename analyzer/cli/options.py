@@ -62,6 +62,7 @@ def window_options(function: F) -> F:
     return function
 
 
+json_option = click.option("--json", "-j", "as_json", is_flag=True, help="One JSON object instead of text.")
 quiet_option = click.option("--quiet", "-q", is_flag=True, help="Say nothing on stderr but errors.")
 
 

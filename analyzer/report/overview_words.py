@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from analyzer.analysis import Finding, Overview
+from analyzer.analysis import Finding, Handling, Overview
 from analyzer.analysis.nightly.findings import RESOLUTIONS
 from analyzer.phrases import counted
 from analyzer.report.cells import count, minute
@@ -45,6 +45,14 @@ def course(found: Finding) -> str:
         days = f"{found.onset} to {found.last_on}" if found.onset < found.last_on else f"{found.onset}"
         return f"{days}, over on {found.resolved_on}: {why}"
     return f"open since {found.opened_on}" + (f", last seen {found.last_on}" if found.last_on > found.opened_on else "")
+
+
+def handled(decision: Handling) -> str:
+    """What somebody decided of a finding."""
+    until = f" until {decision.snoozed_until:%Y-%m-%d %H:%M} UTC" if decision.snoozed_until else ""
+    whose = f" by {decision.by}" if decision.by else ""
+    note = f": {decision.note}" if decision.note else ""
+    return f"{decision.act}{until}{whose} on {decision.at:%Y-%m-%d}{note}"
 
 
 def alarms(overview: Overview) -> str:

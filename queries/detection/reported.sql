@@ -9,6 +9,9 @@
 -- column finding VARCHAR: what kind
 -- column state VARCHAR: new, ongoing or resolved
 -- column severity VARCHAR: info, warning or critical
+-- column sessions_failed BIGINT: sessions that it cost on its last day; null where that was not counted
+-- column sessions_seen BIGINT: sessions of its callers that day; null where logs show those with errors alone
+-- column waited_seconds DOUBLE: seconds spent waiting for retries that day
 -- column explanation VARCHAR: one sentence
 -- column content VARCHAR: the whole finding, as JSON
 select
@@ -19,6 +22,9 @@ select
   json_extract_string(e.payload, '$.finding') as finding,
   json_extract_string(e.payload, '$.state') as state,
   json_extract_string(e.payload, '$.severity') as severity,
+  try_cast(json_extract_string(e.payload, '$.cost.sessions_failed') as bigint) as sessions_failed,
+  try_cast(json_extract_string(e.payload, '$.cost.sessions_seen') as bigint) as sessions_seen,
+  try_cast(json_extract_string(e.payload, '$.cost.waited_seconds') as double) as waited_seconds,
   json_extract_string(e.payload, '$.explanation') as explanation,
   e.payload as content
 from events as e

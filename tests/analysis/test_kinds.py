@@ -12,9 +12,10 @@ from analyzer.analysis.charts.findings import FORMS
 from analyzer.analysis.detection.detection import Detection
 from analyzer.analysis.detection.settings import ACCEPT_DAYS, BASELINE_DAYS, RECENT_DAYS
 from analyzer.analysis.kinds.errors_behind import NOTHING
+from analyzer.analysis.kinds.severity import SEVERITIES
 from analyzer.analysis.kinds.table import KINDS, Kind, family_of, kind_of
 from analyzer.analysis.nightly.calibration import MEASURED_DAYS
-from analyzer.analysis.nightly.findings import RESOLUTIONS, SEVERITIES, Finding, Scope
+from analyzer.analysis.nightly.findings import RESOLUTIONS, Finding, Scope
 from analyzer.cli.commands.check import command as check
 from analyzer.report.overview_words import course
 from analyzer.store import views

@@ -17,6 +17,7 @@ from tests.cli.conftest import Run
 from tests.cli.nightly import NEW_ON, after, write_nights
 
 STORE = ("--store", "x.duckdb")
+REPORT = (*STORE, "--until", after(NEW_ON + 1), "--format")
 Night = Callable[[int], Any]
 
 
@@ -53,7 +54,7 @@ def test_an_acknowledged_finding_is_told_and_fails_no_night(run: Run, night: Nig
     """It keeps its place, with the note; the exit code is 0 until somebody takes it up again."""
     assert night(0).returncode == 1
     name = only_one(run)["id"]
-    done = run("findings", "ack", name[:6], *STORE, "--note", "the provider knows")
+    done = run("findings", "ack", name[:6], *STORE, "--note", "the provider knows", "--by", "ada")
     assert (done.returncode, done.stderr) == (0, f"finding {name}: acknowledged\n")
     later = night(1)
     assert later.returncode == 0
@@ -63,7 +64,12 @@ def test_an_acknowledged_finding_is_told_and_fails_no_night(run: Run, night: Nig
         "acknowledged",
         "the provider knows",
     )
-    assert "the provider knows" in run("check", *STORE, "--until", after(NEW_ON + 1)).stdout
+    (id_and_place,) = [one["id"] for one in json.loads(run("report", *REPORT, "json").stdout)["findings"]]
+    assert id_and_place == name
+    told_by = (("check", *STORE, "--until", after(NEW_ON + 1)), ("report", *REPORT, "html", "-o", "-"))
+    for command in (*told_by, ("report", *REPORT, "markdown"), ("findings", "list", *STORE)):
+        assert "acknowledged by ada on " in run(*command).stdout
+        assert ": the provider knows" in run(*command).stdout
     assert run("findings", "reopen", name, *STORE).returncode == 0
     assert night(2).returncode == 1
 

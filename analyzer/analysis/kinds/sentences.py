@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from datetime import UTC
 from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
 from analyzer.phrases import counted
 
 if TYPE_CHECKING:
     from analyzer.analysis.nightly.findings import Finding
 
+_LEAST_WAIT = 60.0
+"""Seconds of waiting that are worth a word."""
 
-def sentence(found: Finding, messages: tuple[str, ...] = ()) -> str:
-    """What happened. `messages` are samples of it, the most frequent one first."""
-    said = f"{found.scope.who}: {found.kind.sentence(found)}"
+
+def sentence(found: Finding, messages: tuple[str, ...] = (), timezone: str = "UTC") -> str:
+    """What happened, what it cost before all else. `messages` are samples of it, the most frequent one first."""
+    every = found.cost is not None and found.cost.every_session
+    said = f"{_every_session(found, timezone) if every else found.scope.who}: {found.kind.sentence(found)}"
+    said += _lost(found, timezone)
     if messages and found.kind.quotes:
         said += f"; most often “{_short(messages[0])}”"
     return f"{said}."
@@ -78,6 +85,44 @@ def retry_would_pay(found: Finding) -> str:
 def noted(found: Finding) -> str:
     """What the test that found it noted."""
     return f"{(found.latest.note or '').rstrip('.')}, {_since(found)}"
+
+
+def _every_session(found: Finding, timezone: str) -> str:
+    """That nothing works any more."""
+    named = found.scope.provider or found.scope.model
+    whose = f"the callers of {named}" if named else found.scope.who
+    reason = found.cost.reason if found.cost else None
+    errors = "errors that no rule knows" if reason == "unknown" else reason
+    moment = _moment(found, timezone)
+    if found.is_open:
+        return f"every session of {whose} has failed with {errors} since {moment}"
+    return f"every session of {whose} failed with {errors} from {moment} on"
+
+
+def _lost(found: Finding, timezone: str) -> str:
+    """Sessions that failed, and time spent waiting, of the last day."""
+    cost = found.cost
+    if cost is None:
+        return ""
+    said = ""
+    if cost.sessions_failed and cost.sessions_seen is not None:
+        said = f"; {cost.sessions_failed:,} of {cost.sessions_seen:,} sessions of {found.last_on} failed"
+        if cost.failed_since is not None and not cost.every_session:
+            said += f", more of them from {_moment(found, timezone)} on"
+    if cost.waited_seconds >= _LEAST_WAIT:
+        hours = cost.waited_seconds / 3_600
+        waited = f"{hours:,.1f} h" if hours >= 1 else f"{cost.waited_seconds / 60:.0f} min"
+        said += f"{',' if said else ';'} {waited} were spent waiting for retries"
+    return said
+
+
+def _moment(found: Finding, timezone: str) -> str:
+    """When it began to cost: the time of the last day, of an earlier one with its date."""
+    if found.cost is None or found.cost.failed_since is None:
+        return f"{found.onset}"
+    local = found.cost.failed_since.replace(tzinfo=UTC).astimezone(ZoneInfo(timezone))
+    zone = "UTC" if timezone == "UTC" else f"({timezone})"
+    return f"{local:%H:%M} {zone}" if local.date() == found.last_on else f"{local:%Y-%m-%d %H:%M} {zone}"
 
 
 def _share(value: float | None) -> str:

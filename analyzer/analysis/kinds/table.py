@@ -47,6 +47,8 @@ class Kind:
     """Whether a new one is asked for its causes."""
     part_of_rise: bool = False
     """Whether a rise of the same caller's share speaks for it."""
+    priced: bool = False
+    """Whether sessions fail by it: then it has a cost, which its severity follows."""
     evidence: Callable[[Finding], str | None] = errors_behind.own_reason
     """The reason of the errors that a night quotes and names; None for any."""
     evidence_days: int = 1
@@ -67,6 +69,7 @@ _RISE = Kind(
     advice="analyzer unknowns --suggest",
     family=SHARE,
     asked=True,
+    priced=True,
     evidence=errors_behind.unknown,
     behind=errors_behind.UNKNOWN,
     chart=chart_numbers.SHARE,
@@ -87,6 +90,7 @@ _VOLUME = Kind(
     sentence=sentences.more_errors,
     quotes=True,
     advice="analyzer query errors-by-reason-caller-outcome",
+    priced=True,
     behind=errors_behind.EVERY,
     chart=chart_numbers.VOLUME,
 )
@@ -102,6 +106,7 @@ KINDS = {
         quotes=True,
         advice=_RISE.advice,
         part_of_rise=True,
+        priced=True,
         evidence=errors_behind.unknown,
         behind=errors_behind.UNKNOWN,
         chart=chart_numbers.MESSAGE,
@@ -113,6 +118,7 @@ KINDS = {
         sentence=sentences.shared_message,
         quotes=True,
         advice=_RISE.advice,
+        priced=True,
         evidence=errors_behind.unknown,
         behind=errors_behind.UNKNOWN,
         chart=chart_numbers.SHARED_MESSAGE,

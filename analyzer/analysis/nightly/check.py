@@ -17,9 +17,10 @@ from analyzer.analysis.nightly.calibration import Calibrated, calibrate, monday_
 from analyzer.analysis.nightly.causes import with_causes
 from analyzer.analysis.nightly.caveats import newest_versions, notes
 from analyzer.analysis.nightly.detections import detections
-from analyzer.analysis.nightly.evidence import of_the_day, told
+from analyzer.analysis.nightly.evidence import costed, of_the_day, told
+from analyzer.analysis.nightly.findings import Finding
 from analyzer.analysis.nightly.handling import handlings, with_handling, without_closed
-from analyzer.analysis.nightly.incidents import incidents
+from analyzer.analysis.nightly.incidents import gravest_first, incidents
 from analyzer.analysis.nightly.night import Night, carried_on
 from analyzer.analysis.nightly.recording import night_before, recorded, write_down
 from analyzer.analysis.observations import Observations, observe
@@ -63,7 +64,7 @@ def check(
     before = night_before(store, day, timezone)
     calibration = _known(before, day, ruleset) or calibrate(seen, monday_of(day))
     found = detections(seen, calibration.settings)
-    night = _finished(store, without_closed(_judged(seen, found, before, calibration), before, decisions))
+    night = _finished(store, without_closed(_judged(store, seen, found, before, calibration), before, decisions))
     if store.writable:
         write_down(store, night)
     return with_handling(night, decisions)
@@ -113,8 +114,9 @@ def each_night(
             found = detections(seen, weeks[monday].settings)
         if before is None:
             open_ones = incidents(found, as_of.traffic(one.caller for one in found), day - timedelta(days=1))
-            before = replace(_judged(as_of, [], None, weeks[monday]), day=day - timedelta(days=1), findings=open_ones)
-        night = _judged(as_of, found, before, weeks[monday])
+            nothing = _judged(store, as_of, [], None, weeks[monday])
+            before = replace(nothing, day=day - timedelta(days=1), findings=costed(store, open_ones, as_of))
+        night = _judged(store, as_of, found, before, weeks[monday], before.findings)
         before = _finished(store, night)
         nights.append(before)
     return nights
@@ -134,17 +136,26 @@ def _known(before: Night | None, day: date, ruleset: str | None) -> Calibrated |
     return Calibrated(before.calibrated_on, before.rung, before.false_alarms_per_thousand)
 
 
-def _judged(seen: Observations, found: Sequence[Detection], before: Night | None, calibration: Calibrated) -> Night:
+def _judged(
+    store: Store,
+    seen: Observations,
+    found: Sequence[Detection],
+    before: Night | None,
+    calibration: Calibrated,
+    known: Sequence[Finding] = (),
+) -> Night:
+    """The night without words; `known` are findings whose costs cannot have changed."""
     counts, traffic = seen.counts, seen.traffic(one.caller for one in found)
     tonight = list(incidents(found, traffic, seen.night))
-    known = {one.identity for one in tonight}
+    there = {one.identity for one in tonight}
     if before is not None:
         for back in range(1, min(MAX_LEFT_OUT, (seen.night - before.day).days)):
             ended = incidents(found, traffic, seen.night - timedelta(days=back))
-            tonight += [one for one in ended if not one.is_open and one.identity not in known]
-            known.update(one.identity for one in ended)
+            tonight += [one for one in ended if not one.is_open and one.identity not in there]
+            there.update(one.identity for one in ended)
     gone = "rejudged" if before is not None and before.ruleset == seen.ruleset else "explained"
-    findings = carried_on(of_the_day(tonight, seen), before.findings if before else (), seen.night, gone)
+    priced = costed(store, of_the_day(tonight, seen), seen, known)
+    findings = gravest_first(carried_on(priced, before.findings if before else (), seen.night, gone))
     said = [*notes(seen), *([calibration.note] if calibration.note else [])]
     return Night(
         day=seen.night,

@@ -1,6 +1,6 @@
-"""The explanations of findings, and the events and messages that they name as evidence.
+"""The explanations of findings, what they cost, and the events and messages that they name as evidence.
 
-Invariant: however many findings there are, the store is asked once for their errors and once for their hand-offs.
+Invariant: however many findings there are, the store is asked once for their errors, hand-offs and costs each.
 """
 
 from __future__ import annotations
@@ -13,10 +13,14 @@ from typing import Any
 
 import polars as pl
 
+from analyzer.analysis.detection.settings import BASELINE_DAYS
+from analyzer.analysis.kinds.cost import cost_of
 from analyzer.analysis.kinds.errors_behind import HAND_OFFS
 from analyzer.analysis.kinds.sentences import sentence
+from analyzer.analysis.kinds.severity import with_cost
 from analyzer.analysis.kinds.table import SHARE
 from analyzer.analysis.nightly.findings import Finding
+from analyzer.analysis.nightly.incidents import gravest_first
 from analyzer.analysis.observations import Observations, end_of, start_of
 from analyzer.store import Store
 
@@ -36,20 +40,66 @@ def told(store: Store, findings: Sequence[Finding], timezone: str, ruleset: str 
     """
     behind = _behind(store, list(_to_tell(findings)), timezone, ruleset)
     places = iter(range(len(behind)))
-    return tuple(_told(one, behind, places) for one in findings)
+    return tuple(_told(one, behind, places, timezone) for one in findings)
 
 
-def _told(one: Finding, behind: _Behind, places: Iterator[int]) -> Finding:
+def costed(
+    store: Store, findings: Iterable[Finding], seen: Observations, known: Iterable[Finding] = ()
+) -> tuple[Finding, ...]:
+    """The findings, the gravest first, with what their last days cost and the severity that follows from it.
+
+    Those with the same last day as one that is `known` cost what that one did.
+
+    Raises:
+        QueryError: the store cannot be asked.
+    """
+    before = {(one.id, one.last_on): one.cost for one in known if one.cost}
+    found = list(findings)
+    costs = {place: before.get((one.id, one.last_on)) for place, one in enumerate(found) if one.kind.priced}
+    asked = []
+    for place in (place for place, cost in costs.items() if cost is None):
+        one = found[place]
+        scope = {name: getattr(one.scope, name) for name in ("template", "provider", "model")}
+        reason, callers = one.kind.evidence(one), _callers(one, seen)
+        asked.append({**_when(place, one, seen.timezone, 1), **scope, "reason": reason, "callers": callers})
+    if asked:
+        rows = store.query("detection-cost", asked=json.dumps(asked), ruleset=seen.ruleset)
+        costs |= {place: cost_of(own) for (place,), own in rows.group_by("place", maintain_order=True)}
+    for place, cost in costs.items():
+        if cost is not None:
+            one = found[place]
+            found[place] = replace(one, cost=cost, severity=with_cost(one.severity, one.latest, cost))
+    return gravest_first(found)
+
+
+def _callers(one: Finding, seen: Observations) -> list[str] | None:
+    """The callers of a finding of a provider or model: those with errors of it in its baseline or since."""
+    for what in ("provider", "model"):
+        if (name := getattr(one.scope, what)) is not None:
+            days = pl.col("day").is_between(one.last_on - timedelta(days=BASELINE_DAYS), one.last_on)
+            own = seen.volumes.filter(days & (pl.col(what) == name))
+            return own["caller"].unique().sort().to_list()
+    return None
+
+
+def _when(place: int, one: Finding, timezone: str, days: int) -> dict[str, Any]:
+    """What to ask of a finding: its caller, and so many days up to its last one."""
+    since = one.last_on - timedelta(days=days - 1)
+    span = {"since": start_of(since, timezone).isoformat(), "until": end_of(one.last_on, timezone).isoformat()}
+    return {"place": place, "caller": one.scope.caller, **span}
+
+
+def _told(one: Finding, behind: _Behind, places: Iterator[int], timezone: str) -> Finding:
     if _stays(one):
         return one
     samples, evidence = behind[next(places)]
     return replace(
         one,
-        explanation=sentence(one, samples),
+        explanation=sentence(one, samples, timezone),
         advice=one.kind.advice if one.is_open else "",
         samples=samples,
         evidence=evidence,
-        parts=tuple(_told(part, behind, places) for part in one.parts),
+        parts=tuple(_told(part, behind, places, timezone) for part in one.parts),
     )
 
 
@@ -68,9 +118,7 @@ def _to_tell(findings: Iterable[Finding]) -> Iterator[Finding]:
 def _behind(store: Store, findings: Sequence[Finding], timezone: str, ruleset: str | None) -> _Behind:
     errors, hand_offs = [], []
     for place, one in enumerate(findings):
-        since = one.last_on - timedelta(days=one.kind.evidence_days - 1)
-        span = {"since": start_of(since, timezone).isoformat(), "until": end_of(one.last_on, timezone).isoformat()}
-        asked = {"place": place, "caller": one.scope.caller, **span}
+        asked = _when(place, one, timezone, one.kind.evidence_days)
         if one.kind.behind is HAND_OFFS:
             hand_offs.append({**asked, "step": one.scope.step})
         else:

@@ -6,20 +6,21 @@ Invariant: the same incident has the same id every night, from the night that op
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any, NamedTuple
 
 import msgspec
 
 from analyzer.analysis.detection.detection import Detection
+from analyzer.analysis.kinds.cost import Cost
+from analyzer.analysis.kinds.severity import SEVERITIES
 from analyzer.analysis.kinds.table import Kind, family_of, kind_of
 from analyzer.errors import AnalyzerError
 from analyzer.events.ids import derived_id
 from analyzer.events.times import format_time
 from analyzer.store.shown import Shown
 
-SEVERITIES = ("info", "warning", "critical")
 STATES = ("new", "ongoing", "resolved")
 RESOLUTIONS = {
     "quiet": "no longer seen",
@@ -93,6 +94,8 @@ class Handling:
     snoozed_until: datetime | None = None
     """Naive UTC; None for all but snoozed ones."""
     note: str = ""
+    by: str = ""
+    """Who did; empty where nobody said."""
 
     def silences(self, moment: datetime) -> bool:
         """Whether the finding fails no night and is posted to nobody, as of a moment (naive UTC)."""
@@ -103,7 +106,13 @@ class Handling:
     def to_dict(self) -> dict[str, str | None]:
         """JSON-ready."""
         until = None if self.snoozed_until is None else format_time(self.snoozed_until)
-        return {"act": self.act, "handled_at": format_time(self.at), "snoozed_until": until, "note": self.note}
+        return {
+            "act": self.act,
+            "handled_at": format_time(self.at),
+            "snoozed_until": until,
+            "note": self.note,
+            "by": self.by,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -132,6 +141,8 @@ class Finding(Shown):
     """Some of its messages, redacted."""
     parts: tuple[Finding, ...] = ()
     """Findings with the same cause, which this one speaks for."""
+    cost: Cost | None = None
+    """What its last day cost; None for kinds that are no errors in sessions."""
     worse: bool = False
     """Whether it is graver than on the night before."""
     handling: Handling | None = None
@@ -171,6 +182,12 @@ class Finding(Shown):
         """The day from which on it probably was so."""
         return self.latest.onset or self.opened_on
 
+    def after(self, before: Finding) -> Finding:
+        """The same with what an earlier night knew of it: it is as grave as at its worst, and began when it began."""
+        cost = self.cost.after(before.cost) if self.cost and before.cost else self.cost
+        severity = max(self.severity, before.severity, key=SEVERITIES.index)
+        return replace(self, severity=severity, cost=cost)
+
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready; days as ISO dates."""
         own = {name: getattr(self.latest, name) for name in _FIGURES}
@@ -190,6 +207,7 @@ class Finding(Shown):
             "evidence": list(self.evidence),
             "samples": list(self.samples),
             "parts": [part.to_dict() for part in self.parts],
+            "cost": self.cost.to_dict() if self.cost else None,
             "worse": self.worse,
             "handling": self.handling.to_dict() if self.handling else None,
         }
@@ -205,8 +223,9 @@ class Finding(Shown):
         about = {"caller": scope.get("caller"), "template": scope.get("template"), "scope": named}
         latest = {**{name: data[name] for name in ("finding", "onset", *_FIGURES)}, **about, "day": until}
         parts = [cls.from_dict(part) for part in data["parts"]]
-        own = {**data, "handling": None, "opened_on": since, "last_on": until, "latest": latest, "parts": parts}
-        return msgspec.convert(own, cls)
+        cost = Cost.from_dict(data["cost"]) if data.get("cost") else None
+        own = {**data, "cost": None, "handling": None, "opened_on": since, "last_on": until, "latest": latest}
+        return replace(msgspec.convert({**own, "parts": parts}, cls), cost=cost)
 
 
 _FIGURES = (

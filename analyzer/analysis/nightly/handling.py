@@ -6,11 +6,13 @@ Invariant: a decision is in the journal, so that a store that is made again know
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 
-from analyzer.analysis.nightly.findings import SEVERITIES, Finding, Handling
+from analyzer.analysis.nightly.findings import Finding, Handling
+from analyzer.analysis.nightly.incidents import gravest_first
 from analyzer.analysis.nightly.night import Night
 from analyzer.errors import AnalyzerError
 from analyzer.events.times import format_time, now
@@ -30,7 +32,8 @@ def handlings(store: Store) -> dict[str, Handling]:
     """
     rows = store.query("detection-handled").iter_rows(named=True)
     return {
-        row["finding_id"]: Handling(row["act"], row["handled_at"], row["snoozed_until"], row["note"]) for row in rows
+        row["finding_id"]: Handling(row["act"], row["handled_at"], row["snoozed_until"], row["note"], row["handled_by"])
+        for row in rows
     }
 
 
@@ -49,13 +52,33 @@ def findings(store: Store, *, every: bool = False) -> list[Finding]:
         one = Finding.from_dict({**json.loads(content), "id": name, "parts": []})
         if every or (one.is_open and states.get(name) == "open"):
             known.append(replace(one, handling=decisions.get(name)))
-    return sorted(known, key=lambda one: (not one.is_open, -SEVERITIES.index(one.severity), one.opened_on, one.id))
+    return list(gravest_first(known))
+
+
+def as_known(store: Store, found: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Findings, the gravest first, with what nights knew of them and what people decided.
+
+    Raises:
+        QueryError: the store cannot be asked.
+    """
+    decisions, latest = handlings(store), store.query("detection-latest").select("finding_id", "content")
+    before = dict(latest.iter_rows())
+    known = []
+    for one in found:
+        own = replace(one, handling=decisions.get(one.id))
+        # What another version of this program, or somebody's editor, wrote down may not be readable.
+        with suppress(ValueError, LookupError, TypeError, AttributeError):
+            own = own.after(Finding.from_dict({**json.loads(before[one.id]), "id": one.id, "parts": []}))
+        known.append(own)
+    return gravest_first(known)
 
 
 def handle(
-    store: Store, finding: str, act: str, *, snoozed_for: timedelta | None = None, note: str = ""
+    store: Store, finding: str, act: str, *, snoozed_for: timedelta | None = None, note: str = "", by: str = ""
 ) -> tuple[str, Handling]:
     """Write down a decision on the finding whose id begins so, and give its whole id and the decision.
+
+    `by` is the name of who decides.
 
     Raises:
         AnalyzerError: no such finding or several, one that is over, no such act, or no length of time to be silent for.
@@ -75,9 +98,9 @@ def handle(
         raise AnalyzerError(f"finding {name} is over", "analyzer findings list names those that are open")
     moment = now()
     until = moment + snoozed_for if snoozed_for else None
-    decision = Handling(act, moment, until, note)
+    decision = Handling(act, moment, until, note, by)
     said = {"snoozed_until": format_time(until)} if until else {}
-    store.decide([("finding.handled", {"finding_id": name, "act": act, "note": note, **said})], at=moment)
+    store.decide([("finding.handled", {"finding_id": name, "act": act, "note": note, "by": by, **said})], at=moment)
     return name, decision
 
 

@@ -12,8 +12,9 @@ from datetime import date, timedelta
 
 from analyzer.analysis.detection.detection import Detection
 from analyzer.analysis.detection.settings import ACCEPT_DAYS
+from analyzer.analysis.kinds.severity import SEVERITIES
 from analyzer.analysis.kinds.table import SHARE, family_of, kind_of
-from analyzer.analysis.nightly.findings import SEVERITIES, STATES, Finding, Identity, finding_id
+from analyzer.analysis.nightly.findings import STATES, Finding, Identity, finding_id
 
 QUIET_DAYS = 3
 """Days with traffic and without a detection that end an incident: one good day is no end."""
@@ -114,6 +115,11 @@ def _severity(run: Sequence[Detection]) -> str:
     return max((kind_of(row.finding).severity(row) for row in run), key=SEVERITIES.index)
 
 
+def gravest_first(found: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Findings in the order in which they are told: open ones first, then the graver, then those that cost more."""
+    return tuple(sorted(found, key=_gravity))
+
+
 def _merged(found: list[Finding]) -> tuple[Finding, ...]:
     """Findings with one cause as one: a new message or a change of the mix inside a rise of the same caller's share."""
     heads: dict[str | None, list[Finding]] = {}
@@ -128,8 +134,7 @@ def _merged(found: list[Finding]) -> tuple[Finding, ...]:
             rest.append(one)
         else:
             parts.setdefault(head.id, []).append(one)
-    whole = [replace(one, parts=tuple(sorted(parts.get(one.id, ()), key=_gravity))) for one in rest]
-    return tuple(sorted(whole, key=_gravity))
+    return gravest_first(replace(one, parts=gravest_first(parts.get(one.id, ()))) for one in rest)
 
 
 def _is_part(one: Finding, head: Finding) -> bool:
@@ -143,9 +148,12 @@ def _is_part(one: Finding, head: Finding) -> bool:
 
 
 def _gravity(one: Finding) -> tuple[object, ...]:
+    failed, waited = (one.cost.sessions_failed, one.cost.waited_seconds) if one.cost else (0, 0.0)
     return (
         not one.is_open,
         -SEVERITIES.index(one.severity),
+        -failed,
+        -waited,
         STATES.index(one.state),
         -(one.latest.sessions or 0),
         one.scope.caller or "",

@@ -9,7 +9,8 @@ from typing import Any
 
 import polars as pl
 
-from analyzer.analysis.nightly.findings import SEVERITIES, STATES, Finding, at_least
+from analyzer.analysis.kinds.severity import SEVERITIES
+from analyzer.analysis.nightly.findings import STATES, Finding, at_least
 from analyzer.events.times import format_time, now, parse_time
 from analyzer.phrases import counted
 from analyzer.store.shown import ShownRows
@@ -195,6 +196,7 @@ def carried_on(
         why = tuple(part for part in known.parts if part.kind.cause)
         worse = one.is_open and SEVERITIES.index(one.severity) > SEVERITIES.index(known.severity)
         parts = (*one.parts, *why)
-        carried.append(replace(one, id=known.id, opened_on=known.opened_on, state=state, parts=parts, worse=worse))
+        own = replace(one, id=known.id, opened_on=known.opened_on, state=state, parts=parts, worse=worse)
+        carried.append(own.after(known))
     ended = (replace(one, state="resolved", resolved_on=day, resolution=gone) for one in open_ones.values())
     return (*carried, *ended)

@@ -12,7 +12,8 @@ from zoneinfo import ZoneInfo
 from analyzer.analysis.detection.detection import Detection
 from analyzer.analysis.detection.unjudged import unjudged
 from analyzer.analysis.nightly.detections import detections
-from analyzer.analysis.nightly.evidence import of_the_day, told
+from analyzer.analysis.nightly.evidence import costed, of_the_day, told
+from analyzer.analysis.nightly.handling import as_known
 from analyzer.analysis.nightly.incidents import incidents_between
 from analyzer.analysis.observations import Observations, observe
 from analyzer.analysis.summary.cases import Case, cases
@@ -63,7 +64,8 @@ def judge_under(store: Store, window: Window, ruleset: str) -> Judged:
     first, last = max(window.first_day or days[0], days[0]), days[-1]
     found = detections(seen)
     between = incidents_between(found, seen.traffic(one.caller for one in found), first, last)
-    incidents = told(store, list(of_the_day(between, seen)), seen.timezone, seen.ruleset)
+    priced = as_known(store, costed(store, of_the_day(between, seen), seen))
+    incidents = told(store, priced, seen.timezone, seen.ruleset)
     return Judged(
         seen=seen,
         first=first,

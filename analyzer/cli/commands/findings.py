@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import getpass
+from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import click
 
-from analyzer.cli.options import DEFAULT_STORE, store_option
+from analyzer.cli.options import DEFAULT_STORE, json_option, store_option
 from analyzer.cli.output import narrate, terminal_width, write
 
-json_option = click.option("--json", "-j", "as_json", is_flag=True, help="JSON instead of text.")
-note_option = click.option("--note", default="", metavar="TEXT", help="Why; kept in the journal.")
 identifier = click.argument("finding", metavar="ID")
+
+
+def decision_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`--store`, `--note` and `--by`."""
+    by = click.option("--by", metavar="NAME", help="Who decides; default: the account that runs this.")
+    note = click.option("--note", default="", metavar="TEXT", help="Why; kept in the journal.")
+    return store_option()(note(by(function)))
 
 
 @click.group("findings")
@@ -41,18 +49,13 @@ def list_command(store_path: str | None, every: bool, as_json: bool) -> None:
       analyzer findings list --store fleet.duckdb --all --json
     """
     from analyzer.analysis import findings
+    from analyzer.report.terminal.findings import render_findings
     from analyzer.store import open_store
 
     with open_store(store_path or DEFAULT_STORE) as store:
         known = findings(store, every=every)
-    if as_json:
-        from analyzer.report.escape import json_text
-
-        write(json_text({"schema": "analyzer.findings/1", "findings": [one.to_dict() for one in known]}), None)
-        return
-    from analyzer.report.terminal.findings import render_findings
-
-    write(render_findings(known, terminal_width()), None)
+    content = {"schema": "analyzer.findings/1", "findings": [one.to_dict() for one in known]}
+    _print(content if as_json else render_findings(known, terminal_width()))
 
 
 @command.command("show", short_help="Show one finding whole.")
@@ -67,40 +70,49 @@ def show_command(finding: str, store_path: str | None, as_json: bool) -> None:
     """
     from analyzer.analysis import findings
     from analyzer.analysis.nightly.handling import identified
+    from analyzer.report.terminal.findings import render_known_finding
     from analyzer.store import open_store
 
     with open_store(store_path or DEFAULT_STORE) as store:
         name = identified(store, finding)
         one = next(each for each in findings(store, every=True) if each.id == name)
-    if as_json:
-        from analyzer.report.escape import json_text
-
-        write(json_text({"schema": "analyzer.finding/1", **one.to_dict()}), None)
-        return
-    from analyzer.report.terminal.findings import render_known_finding
-
-    write(render_known_finding(one, terminal_width()), None)
+    content = {"schema": "analyzer.finding/1", **one.to_dict()}
+    _print(content if as_json else render_known_finding(one, terminal_width()))
 
 
-@command.command("ack", short_help="Acknowledge one: it fails no night any more.")
-@identifier
-@store_option()
-@note_option
-def ack_command(finding: str, store_path: str | None, note: str) -> None:
+def _print(content: dict[str, Any] | str) -> None:
+    from analyzer.report.escape import json_text
+
+    write(content if isinstance(content, str) else json_text(content), None)
+
+
+def _plain(name: str, act: str, short: str, said: str) -> None:
+    """Adds a command for a decision that needs nothing but the finding."""
+
+    @command.command(name, short_help=short, help=said)
+    @identifier
+    @decision_options
+    def decide(finding: str, store_path: str | None, note: str, by: str | None) -> None:
+        _decide(store_path, finding, act, note, by)
+
+
+_plain(
+    "ack",
+    "acknowledged",
+    "Acknowledge one: it fails no night any more.",
     """Acknowledge a finding: it stays where it is told, but fails no night and is posted to nobody.
 
     \b
       analyzer findings ack 3f9c --note "the provider knows"
-    """
-    _decide(store_path, finding, "acknowledged", note)
+    """,
+)
 
 
 @command.command("snooze", short_help="Let one be silent for a while.")
 @identifier
 @click.argument("length", metavar="SPAN")
-@store_option()
-@note_option
-def snooze_command(finding: str, length: str, store_path: str | None, note: str) -> None:
+@decision_options
+def snooze_command(finding: str, length: str, store_path: str | None, note: str, by: str | None) -> None:
     """Let a finding be silent for a while (36h, 7d, 2w), as if it were acknowledged.
 
     \b
@@ -108,40 +120,47 @@ def snooze_command(finding: str, length: str, store_path: str | None, note: str)
     """
     from analyzer.store import span
 
-    _decide(store_path, finding, "snoozed", note, span(length))
+    _decide(store_path, finding, "snoozed", note, by, span(length))
 
 
-@command.command("close", short_help="Close one: it is over.")
-@identifier
-@store_option()
-@note_option
-def close_command(finding: str, store_path: str | None, note: str) -> None:
+_plain(
+    "close",
+    "closed",
+    "Close one: it is over.",
     """Close a finding: the next night tells that it is over, and nothing more of this incident.
 
     \b
       analyzer findings close 3f9c --note "key rotated"
-    """
-    _decide(store_path, finding, "closed", note)
-
-
-@command.command("reopen", short_help="Take such a decision back.")
-@identifier
-@store_option()
-@note_option
-def reopen_command(finding: str, store_path: str | None, note: str) -> None:
+    """,
+)
+_plain(
+    "reopen",
+    "reopened",
+    "Take such a decision back.",
     """Take back that a finding was acknowledged, snoozed, or closed since the last night.
 
     \b
       analyzer findings reopen 3f9c
-    """
-    _decide(store_path, finding, "reopened", note)
+    """,
+)
 
 
-def _decide(store_path: str | None, finding: str, act: str, note: str, snoozed_for: timedelta | None = None) -> None:
+def _decide(
+    store_path: str | None, finding: str, act: str, note: str, by: str | None, snoozed_for: timedelta | None = None
+) -> None:
     from analyzer.analysis import handle
     from analyzer.store import open_store
 
+    who = _account() if by is None else by
     with open_store(store_path or DEFAULT_STORE, writable=True, create=False) as store:
-        name, decision = handle(store, finding, act, snoozed_for=snoozed_for, note=note)
+        name, decision = handle(store, finding, act, snoozed_for=snoozed_for, note=note, by=who)
     until = f" until {decision.snoozed_until:%Y-%m-%d %H:%M} UTC" if decision.snoozed_until else ""
     narrate(f"finding {name}: {decision.act}{until}", quiet=False)
+
+
+def _account() -> str:
+    """The name of the account; empty where it has none."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return ""

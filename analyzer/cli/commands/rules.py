@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from analyzer.cli.error_input import described, stated_time, time_option
-from analyzer.cli.options import rules_option
+from analyzer.cli.options import json_option, rules_option
 from analyzer.cli.output import narrate, terminal_width, write
 from analyzer.cli.progress import counting
 from analyzer.errors import FINDINGS, AnalyzerError, InputError
 
 if TYPE_CHECKING:
     from analyzer.classifier.rules.ruleset import Ruleset
-
-json_option = click.option("--json", "-j", "as_json", is_flag=True, help="One JSON object instead of text.")
 
 
 @click.group("rules")

@@ -9,6 +9,7 @@ from analyzer.analysis.nightly.findings import Finding
 from analyzer.analysis.nightly.night import Night
 from analyzer.report.cells import percent
 from analyzer.report.escape import markdown_text
+from analyzer.report.overview_words import handled
 from analyzer.report.terminal.night import ground
 
 
@@ -50,6 +51,8 @@ def _table(night: Night) -> str:
 def _paragraph(found: Finding) -> str:
     said = [markdown_text(found.explanation)]
     said += [f"- part of it: {markdown_text(part.explanation)}" for part in found.parts]
+    if found.handling:
+        said.append(f"- decided: {markdown_text(handled(found.handling))}")
     if found.advice:
         said.append(f"- next: {markdown_text(found.advice)}")
     return "\n".join(said)

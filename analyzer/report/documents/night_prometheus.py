@@ -6,7 +6,8 @@ from itertools import product
 
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
-from analyzer.analysis.nightly.findings import SEVERITIES, STATES
+from analyzer.analysis.kinds.severity import SEVERITIES
+from analyzer.analysis.nightly.findings import STATES
 from analyzer.analysis.nightly.night import Night
 
 MAX_FINDINGS = 100

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from analyzer.analysis.nightly.findings import RESOLUTIONS, Finding
 from analyzer.report.escape import terminal_safe
+from analyzer.report.overview_words import handled
 from analyzer.report.terminal.monospace import columns, fit, fold, indented
-from analyzer.report.terminal.night import NARROWEST, handled
+from analyzer.report.terminal.night import NARROWEST
 
 _ID = 8
 """Characters of an id in a list: enough to name one with."""

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from analyzer.analysis.nightly.findings import RESOLUTIONS, Finding, Handling
+from analyzer.analysis.nightly.findings import RESOLUTIONS, Finding
 from analyzer.analysis.nightly.night import Night
 from analyzer.phrases import counted
 from analyzer.report.escape import terminal_safe
+from analyzer.report.overview_words import handled
 from analyzer.report.terminal.colour import painted
 from analyzer.report.terminal.monospace import columns, fit, fold, indented
 
@@ -73,13 +74,6 @@ def ground(night: Night) -> str:
     if night.false_alarms_per_thousand is not None:
         rests += f"; false alarms of these settings on this history: {night.false_alarms_per_thousand:.1f} per 1,000"
     return f"{rests}."
-
-
-def handled(decision: Handling) -> str:
-    """What somebody decided of a finding, in words."""
-    until = f" until {decision.snoozed_until:%Y-%m-%d %H:%M} UTC" if decision.snoozed_until else ""
-    note = f": {decision.note}" if decision.note else ""
-    return f"{decision.act}{until} on {decision.at:%Y-%m-%d}{note}"
 
 
 def _finding(found: Finding, size: int, colour: bool) -> list[str]:

@@ -13,7 +13,7 @@ from analyzer.analysis import Overview
 from analyzer.phrases import counted
 from analyzer.report.cells import NOTHING, count, minute, percent
 from analyzer.report.escape import terminal_safe
-from analyzer.report.overview_words import completeness, sessions_words, verdict_word, window_words
+from analyzer.report.overview_words import completeness, handled, sessions_words, verdict_word, window_words
 from analyzer.report.terminal.colour import painted
 from analyzer.report.terminal.monospace import columns, fit, fit_middle, fold, indented, width_of
 
@@ -59,6 +59,7 @@ def _verdict(overview: Overview, size: int, colour: bool) -> list[str]:
     for one in overview.findings[:_MAX_SENTENCES]:
         over = f"over since {one.resolved_on}: " if one.state == "resolved" else ""
         lines += indented(over + _short(_masked(one.explanation, hidden)), size)
+        lines += indented(_short(_masked(handled(one.handling), hidden)), size, 4) if one.handling else []
     for advice in dict.fromkeys(one.advice for one in overview.findings[:_MAX_SENTENCES] if one.advice):
         lines += indented(f"→ {terminal_safe(advice)}", size)
     for detail in verdict.details[len(overview.cases) :]:

@@ -1,0 +1,103 @@
+"""Two incidents end to end: logs are ingested, every night is checked, and what an operator reads of them is held."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from analyzer.events import Event, encode
+from tests.cli.conftest import Run
+from tests.cli.nightly import after, day_of
+
+CHANGE = 24
+"""The day of the incident."""
+DAYS = 32
+CALLERS = {"deploy-bot": ("openai", 20), "planner": ("anthropic", 8), "coder": ("anthropic", 10)}
+"""Provider, and sessions a day."""
+MORE = {f"{name}-{number}": ("anthropic", 6) for name in ("lint", "docs") for number in range(2)}
+REFUSED = {"status": 401, "message": "invalid x-api-key"}
+OVERLOADED = {"status": 529, "message": "Overloaded"}
+LIMITED = {"status": 429, "message": "Too Many Requests, slow down"}
+
+
+def session(caller: str, number: int, place: int, errors: list[dict[str, Any]], hour: float) -> Iterator[bytes]:
+    """The lines of one session: that it was, and its errors."""
+    name, day = f"{caller}-{number}-{place}", day_of(number)
+    begin = datetime(day.year, day.month, day.day) + timedelta(hours=hour)
+    known = {"caller": caller, "retry_visibility": "full", "requests": 9}
+    yield encode(Event("session.observed", begin, name, known, f"{name}-s"))
+    reasons = {401: "auth_error", 529: "network_transient", 429: "rate_limited"}
+    for at, facts in enumerate(errors):
+        payload = {"caller": caller, "provider": CALLERS.get(caller, ("anthropic",))[0], "facts": facts}
+        payload["reason"] = reasons[facts["status"]]
+        yield encode(Event("error.classified", begin + timedelta(seconds=at + 1), name, payload, f"{name}-{at}"))
+
+
+def days(incident: str) -> Iterator[bytes]:
+    """Logs in which every fourth session meets a limit or an overload, but for the incident."""
+    for number in range(DAYS):
+        for caller, (provider, sessions) in {**CALLERS, **MORE}.items():
+            for place in range(sessions):
+                hour = 2 + 10 / 60 + 0.5 * place
+                errors = [(OVERLOADED, LIMITED)[(number + place) % 2]] if (number + place) % 4 == 0 else []
+                if incident == "refused" and caller == "deploy-bot" and number == CHANGE:
+                    errors = [REFUSED]
+                if incident == "outage" and provider == "anthropic" and number == CHANGE:
+                    errors = [OVERLOADED] * 3
+                yield from session(caller, number, place, errors, hour)
+
+
+def nights(run: Run, folder: Path, incident: str) -> tuple[int, list[dict[str, Any]], str]:
+    """The exit code of all nights from the incident on, what each told, and the terminal's account of them."""
+    (folder / "logs").mkdir()
+    (folder / "logs" / "events.jsonl").write_bytes(b"".join(days(incident)))
+    assert run("ingest", "logs", "--store", "x.duckdb").returncode == 0
+    window = ("--each-day", "--since", after(CHANGE - 4), "--until", after(DAYS - 1), "--store", "x.duckdb")
+    done = run("check", *window, "--json")
+    return done.returncode, json.loads(done.stdout)["nights"], run("check", *window).stdout
+
+
+def told(every: list[dict[str, Any]], number: int) -> list[dict[str, Any]]:
+    """What the night of a day told."""
+    (night,) = (night for night in every if night["window"]["since"] == day_of(number).isoformat())
+    return list(night["findings"])
+
+
+def test_a_day_of_refusals_is_told_first_and_in_plain_words(run: Run, tmp_path: Path) -> None:
+    """20 of 20 sessions are refused: critical, with the time of the first; over after three days without."""
+    code, every, text = nights(run, tmp_path, "refused")
+    assert code == 1
+    (one,) = told(every, CHANGE)
+    assert (one["finding"], one["severity"], one["state"]) == ("volume", "critical", "new")
+    assert one["explanation"].startswith("every session of deploy-bot has failed with auth_error since 02:10 UTC: 20 ")
+    assert "20 of 20 sessions of 2026-10-01 failed" in one["explanation"]
+    cost = {"error_sessions": 20, "sessions_failed": 20, "sessions_seen": 20, "waited_seconds": 0.0}
+    since = {"reason": "auth_error", "failed_since": "2026-10-01T02:10:01.000Z", "every_session": True}
+    assert one["cost"] == {**cost, **since}
+    states = [[(each["id"] == one["id"], each["state"]) for each in told(every, CHANGE + later)] for later in range(5)]
+    assert states == [[(True, "new")], [(True, "ongoing")], [(True, "ongoing")], [(True, "resolved")], []]
+    (over,) = told(every, CHANGE + 3)
+    assert (over["resolution"], over["severity"]) == ("quiet", "critical")
+    assert over["explanation"].startswith("every session of deploy-bot failed with auth_error from 02:10 UTC on")
+    assert text.startswith("1 finding in 11 nights, 0 still open on the last.")
+    once = run("check", "--store", "x.duckdb", "--until", after(CHANGE), "--fail-on", "critical")
+    assert once.returncode == 1
+    first, said = once.stdout.splitlines()[2:4]
+    assert first == "CRITICAL  new  More errors than usual: deploy-bot"
+    assert said.strip().startswith("every session of deploy-bot has failed with auth_error since 02:10 UTC")
+
+
+def test_an_outage_of_a_provider_is_one_finding(run: Run, tmp_path: Path) -> None:
+    """Six callers fail on one day: what is told is the provider, critical, and nothing of a caller."""
+    code, every, _ = nights(run, tmp_path, "outage")
+    assert code == 1
+    (one,) = told(every, CHANGE)
+    assert (one["finding"], one["scope"]["provider"], one["severity"]) == ("outage", "anthropic", "critical")
+    assert one["explanation"].startswith("every session of the callers of anthropic has failed with network_transient")
+    assert one["cost"]["sessions_failed"] == one["cost"]["sessions_seen"] == 42
+    opened = {each["id"] for night in every for each in night["findings"]}
+    assert opened == {one["id"]}
+    assert told(every, CHANGE + 3)[0]["resolution"] == "quiet"
