@@ -1,6 +1,7 @@
 """Answers → findings. Runs catalogue queries and returns frozen results; prints and renders nothing."""
 
 from analyzer.analysis.detection.detection import Detection
+from analyzer.analysis.kinds.cost import Cost
 from analyzer.analysis.kinds.table import Kind
 from analyzer.analysis.nightly.check import check, each_night
 from analyzer.analysis.nightly.findings import Finding, Handling, Scope
@@ -25,6 +26,7 @@ __all__ = [
     "ChangedShare",
     "Churn",
     "Completeness",
+    "Cost",
     "Detection",
     "Drift",
     "Drifts",
