@@ -10,7 +10,9 @@ from analyzer.analysis.detection import burst, crowd, relays, retries, settings,
 from analyzer.analysis.detection.detect import FLEET
 from analyzer.analysis.detection.detection import Detection
 from analyzer.analysis.detection.settings import Settings
-from analyzer.analysis.detection.statistics import baseline, noise
+from analyzer.analysis.detection.statistics import baseline, noise, rates
+from analyzer.analysis.detection.volume import units
+from analyzer.analysis.hourly import check_hours
 from analyzer.analysis.kinds import cost, severity
 from analyzer.analysis.nightly import calibration, detections, evidence, incidents
 from analyzer.analysis.rules import nearest, template_merging, unknowns
@@ -64,6 +66,10 @@ STATED = {
         f"{severity.LONG_WAIT_SECONDS / 3_600:g} hours spent waiting",
         f"{severity.WAIT_SECONDS / 3_600:g} hour spent waiting",
         f"fewer than {severity.MANY_SESSIONS} failed",
+        f"are judged, {check_hours.MAX_HOURS} at most",
+        f"of the {check_hours.COMPARED_DAYS} days before; weekends",
+        f"p at most {DEFAULT.hour_alpha:.5f}, as who",
+        f"too quiet ({units.LEAST_MORE} sessions with an error, {WORDS[rates.MIN_DAYS]} days with sessions before)",
         f"warning from a divergence of {severity.GREAT_DIVERGENCE:g} bits",
         f"repeats one message {burst.MIN_REPEATS} times or more",
         f"at {detections.FALSE_DISCOVERY_RATE:.0%} (shares and messages: {DEFAULT.false_discovery_rate:.1%})",

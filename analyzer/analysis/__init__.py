@@ -1,6 +1,7 @@
 """Answers → findings. Runs catalogue queries and returns frozen results; prints and renders nothing."""
 
 from analyzer.analysis.detection.detection import Detection
+from analyzer.analysis.hourly.check_hours import check_hours
 from analyzer.analysis.kinds.cost import Cost
 from analyzer.analysis.kinds.table import Kind
 from analyzer.analysis.nightly.check import check, each_night
@@ -50,6 +51,7 @@ __all__ = [
     "alarm_changes",
     "as_window",
     "check",
+    "check_hours",
     "churn",
     "each_night",
     "findings",

@@ -15,11 +15,14 @@ _LEAST_WAIT = 60.0
 """Seconds of waiting that are worth a word."""
 
 
-def sentence(found: Finding, messages: tuple[str, ...] = (), timezone: str = "UTC") -> str:
-    """What happened, what it cost before all else. `messages` are samples of it, the most frequent one first."""
+def sentence(found: Finding, messages: tuple[str, ...] = (), timezone: str = "UTC", when: str = "") -> str:
+    """What happened, what it cost before all else. `messages` are samples of it, the most frequent one first.
+
+    `when` names what was looked at, if it is not its last day.
+    """
     every = found.cost is not None and found.cost.every_session
     said = f"{_every_session(found, timezone) if every else found.scope.who}: {found.kind.sentence(found)}"
-    said += _lost(found, timezone)
+    said += _lost(found, timezone, when or f"of {found.last_on}")
     if messages and found.kind.quotes:
         said += f"; most often “{_short(messages[0])}”"
     return f"{said}."
@@ -99,14 +102,14 @@ def _every_session(found: Finding, timezone: str) -> str:
     return f"every session of {whose} failed with {errors} from {moment} on"
 
 
-def _lost(found: Finding, timezone: str) -> str:
-    """Sessions that failed, and time spent waiting, of the last day."""
+def _lost(found: Finding, timezone: str, when: str) -> str:
+    """Sessions that failed, and time spent waiting."""
     cost = found.cost
     if cost is None:
         return ""
     said = ""
     if cost.sessions_failed and cost.sessions_seen is not None:
-        said = f"; {cost.sessions_failed:,} of {cost.sessions_seen:,} sessions of {found.last_on} failed"
+        said = f"; {cost.sessions_failed:,} of {cost.sessions_seen:,} sessions {when} failed"
         if cost.failed_since is not None and not cost.every_session:
             said += f", more of them from {_moment(found, timezone)} on"
     if cost.waited_seconds >= _LEAST_WAIT:

@@ -29,10 +29,10 @@ _RISES = _SHARES | {"volume", "unknown_rate"}
 def detections(seen: Observations, settings: Settings | None = None) -> list[Detection]:
     """Everything that any test has to say of any day, in the order of the days."""
     shares = detections_in(detect(seen.counts, seen.templates, settings or Settings()))
-    mixes = _corrected(mix_changes(seen), _tested(seen.counts, "caller"))
+    mixes = corrected(mix_changes(seen), _tested(seen.counts, "caller"))
     work = exposures(seen.work, seen.counts, seen.versions)
     chosen = settings or Settings()
-    rises = [*_corrected(detections_in(volumes(seen.volumes, work, chosen)), _tested(work, "caller"))]
+    rises = [*corrected(detections_in(volumes(seen.volumes, work, chosen)), _tested(work, "caller"))]
     shared = detections_in(shared_templates(seen.templates, work, chosen))
     found = [
         *_told_once(shares, shared),
@@ -40,8 +40,8 @@ def detections(seen: Observations, settings: Settings | None = None) -> list[Det
         *_own(rises, shares),
         *_bursts(seen),
         *_beside(mixes, [*shares, *rises]),
-        *_corrected(detections_in(relay_frequency(exposed(seen))), _tested(seen.relays, "caller", "step")),
-        *_corrected(retry_changes(seen.chains), _tested(seen.chains, "caller", "reason")),
+        *corrected(detections_in(relay_frequency(exposed(seen))), _tested(seen.relays, "caller", "step")),
+        *corrected(retry_changes(seen.chains), _tested(seen.chains, "caller", "reason")),
     ]
     return sorted(found, key=lambda one: one.day)
 
@@ -90,7 +90,7 @@ def _tested(frame: pl.DataFrame, *unit: str) -> dict[date, int]:
     return dict(frame.group_by("day").agg(pl.struct(unit).n_unique()).iter_rows())
 
 
-def _corrected(found: Iterable[Detection], tested: dict[date, int]) -> Iterable[Detection]:
+def corrected(found: Iterable[Detection], tested: dict[date, int]) -> Iterable[Detection]:
     """The detections that are left by a correction for all units tested on their day; those without a p-value stay."""
     nights: dict[date, list[Detection]] = {}
     for one in found:

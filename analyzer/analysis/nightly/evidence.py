@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, Protocol
 
 import polars as pl
 
@@ -28,27 +28,57 @@ MAX_SAMPLE_CHARS = 1_000
 """So much of a message stands in a finding; the whole one is an event."""
 
 
+Span = tuple[datetime, datetime]
+"""From the first moment to the second one, which is no part of it; naive UTC."""
+
+
+class Counted(Protocol):
+    """What findings were counted from."""
+
+    @property
+    def timezone(self) -> str:
+        """The zone of its days."""
+
+    @property
+    def ruleset(self) -> str | None:
+        """Digest of the ruleset that judged."""
+
+    @property
+    def volumes(self) -> pl.DataFrame:
+        """The rows of `detection-volume`."""
+
+
 _Behind = Mapping[int, tuple[tuple[str, ...], tuple[str, ...]]]
 """Samples and evidence by the place of a finding among those that were asked for."""
 
 
-def told(store: Store, findings: Sequence[Finding], timezone: str, ruleset: str | None) -> tuple[Finding, ...]:
+def told(
+    store: Store, findings: Sequence[Finding], timezone: str, ruleset: str | None, within: Span | None = None
+) -> tuple[Finding, ...]:
     """The findings with their explanations, advice, samples and evidence; what was told and cannot change stays.
+
+    `within` bounds what is looked at, else it is the days of each.
 
     Raises:
         QueryError: the store cannot be asked.
     """
-    behind = _behind(store, list(_to_tell(findings)), timezone, ruleset)
+    behind = _behind(store, list(_to_tell(findings)), timezone, ruleset, within)
     places = iter(range(len(behind)))
-    return tuple(_told(one, behind, places, timezone) for one in findings)
+    when = "of these hours" if within else ""
+    return tuple(_told(one, behind, places, timezone, when) for one in findings)
 
 
 def costed(
-    store: Store, findings: Iterable[Finding], seen: Observations, known: Iterable[Finding] = ()
+    store: Store,
+    findings: Iterable[Finding],
+    seen: Counted,
+    known: Iterable[Finding] = (),
+    within: Span | None = None,
 ) -> tuple[Finding, ...]:
     """The findings, the gravest first, with what their last days cost and the severity that follows from it.
 
-    Those with the same last day as one that is `known` cost what that one did.
+    Those with the same last day as one that is `known` cost what that one did. `within` bounds what counts, else it is
+    the last day of each.
 
     Raises:
         QueryError: the store cannot be asked.
@@ -61,7 +91,7 @@ def costed(
         one = found[place]
         scope = {name: getattr(one.scope, name) for name in ("template", "provider", "model")}
         reason, callers = one.kind.evidence(one), _callers(one, seen)
-        asked.append({**_when(place, one, seen.timezone, 1), **scope, "reason": reason, "callers": callers})
+        asked.append({**_when(place, one, seen.timezone, 1, within), **scope, "reason": reason, "callers": callers})
     if asked:
         rows = store.query("detection-cost", asked=json.dumps(asked), ruleset=seen.ruleset)
         costs |= {place: cost_of(own) for (place,), own in rows.group_by("place", maintain_order=True)}
@@ -72,7 +102,7 @@ def costed(
     return gravest_first(found)
 
 
-def _callers(one: Finding, seen: Observations) -> list[str] | None:
+def _callers(one: Finding, seen: Counted) -> list[str] | None:
     """The callers of a finding of a provider or model: those with errors of it in its baseline or since."""
     for what in ("provider", "model"):
         if (name := getattr(one.scope, what)) is not None:
@@ -82,24 +112,24 @@ def _callers(one: Finding, seen: Observations) -> list[str] | None:
     return None
 
 
-def _when(place: int, one: Finding, timezone: str, days: int) -> dict[str, Any]:
-    """What to ask of a finding: its caller, and so many days up to its last one."""
-    since = one.last_on - timedelta(days=days - 1)
-    span = {"since": start_of(since, timezone).isoformat(), "until": end_of(one.last_on, timezone).isoformat()}
-    return {"place": place, "caller": one.scope.caller, **span}
+def _when(place: int, one: Finding, timezone: str, days: int, within: Span | None) -> dict[str, Any]:
+    """What to ask of a finding: its caller, and so many days up to its last one, or what bounds it."""
+    first = one.last_on - timedelta(days=days - 1)
+    since, until = within or (start_of(first, timezone), end_of(one.last_on, timezone))
+    return {"place": place, "caller": one.scope.caller, "since": since.isoformat(), "until": until.isoformat()}
 
 
-def _told(one: Finding, behind: _Behind, places: Iterator[int], timezone: str) -> Finding:
+def _told(one: Finding, behind: _Behind, places: Iterator[int], timezone: str, when: str) -> Finding:
     if _stays(one):
         return one
     samples, evidence = behind[next(places)]
     return replace(
         one,
-        explanation=sentence(one, samples, timezone),
+        explanation=sentence(one, samples, timezone, when),
         advice=one.kind.advice if one.is_open else "",
         samples=samples,
         evidence=evidence,
-        parts=tuple(_told(part, behind, places, timezone) for part in one.parts),
+        parts=tuple(_told(part, behind, places, timezone, when) for part in one.parts),
     )
 
 
@@ -115,10 +145,12 @@ def _to_tell(findings: Iterable[Finding]) -> Iterator[Finding]:
             yield from _to_tell(one.parts)
 
 
-def _behind(store: Store, findings: Sequence[Finding], timezone: str, ruleset: str | None) -> _Behind:
+def _behind(
+    store: Store, findings: Sequence[Finding], timezone: str, ruleset: str | None, within: Span | None
+) -> _Behind:
     errors, hand_offs = [], []
     for place, one in enumerate(findings):
-        asked = _when(place, one, timezone, one.kind.evidence_days)
+        asked = _when(place, one, timezone, one.kind.evidence_days, within)
         if one.kind.behind is HAND_OFFS:
             hand_offs.append({**asked, "step": one.scope.step})
         else:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import polars as pl
 
@@ -50,6 +51,8 @@ class Night(ShownRows):
     """Of a recorded night: events of that day or before that came after it was judged."""
     ruleset_in_force: str | None = None
     """Digest of the ruleset that judges today; another one than `ruleset` where the rules changed since."""
+    hours: tuple[datetime, datetime] | None = None
+    """Of single hours that were judged instead of a day, the first moment and the end, naive UTC."""
 
     def worst(self) -> str | None:
         """The highest severity among open findings; None without any."""
@@ -93,9 +96,17 @@ class Night(ShownRows):
         """The verdict in one line."""
         parts = [f"{len(found)} {state}" for state in STATES if (found := self.of(state))]
         if not parts:
-            return f"Nothing to report for {self.day}."
+            return f"Nothing to report for {self.span}."
         kinds = "finding" if len(self.findings) == 1 else "findings"
-        return f"{', '.join(parts)} {kinds} for {self.day}."
+        return f"{', '.join(parts)} {kinds} for {self.span}."
+
+    @property
+    def span(self) -> str:
+        """What was judged: the day, or its hours."""
+        if self.hours is None:
+            return f"{self.day}"
+        since, until = (moment.replace(tzinfo=UTC).astimezone(ZoneInfo(self.timezone)) for moment in self.hours)
+        return f"{since:%Y-%m-%d %H:%M} to {until:%H:%M} {self.timezone}"
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -120,9 +131,10 @@ class Night(ShownRows):
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready."""
+        since, until = map(format_time, self.hours) if self.hours else [self.day.isoformat()] * 2
         return {
             "schema": SCHEMA,
-            "window": {"since": self.day.isoformat(), "until": self.day.isoformat(), "timezone": self.timezone},
+            "window": {"since": since, "until": until, "timezone": self.timezone},
             "baseline": {"since": self.since.isoformat() if self.since else None, "caller_days": self.caller_days},
             "judged_at": format_time(self.judged_at),
             "recorded": self.recorded,

@@ -60,29 +60,35 @@ def command(
 
     Says nothing when there is nothing to say. The night is written down in the store and its journal: the same night
     asked for again gives the same answer, and says how many events came late. A finding keeps its id until it is
-    resolved; what you acknowledge (analyzer findings) fails no night. With $GITHUB_STEP_SUMMARY set, the result is
+    resolved; what you acknowledge (analyzer findings) fails no night. With --since or --last and without --each-day the
+    last whole hours are judged instead, 23 at most, against the same hours of the four weeks before; nothing is kept of
+    that. With $GITHUB_STEP_SUMMARY set, the result is
     added to the job's summary.
 
     \b
       analyzer check --store fleet.duckdb
       analyzer check --until 2026-11-10 --json
       analyzer check --each-day --last 30d
+      analyzer check --last 1h
       analyzer check --prometheus /var/lib/node/analyzer.prom --webhook "$HOOK"
     """
-    from analyzer.analysis import check, each_night
+    from analyzer.analysis import check, check_hours, each_night
     from analyzer.classifier.rules.loading import ruleset_for
     from analyzer.cli.settings import rules_in_use
 
     if each_day and (again or prometheus or webhook):
         raise AnalyzerError("--each-day writes nothing down", "leave out --again, --prometheus and --webhook")
-    if not each_day and (since or last):
-        raise AnalyzerError("one night has no beginning to choose", "add --each-day, or name its end with --until")
+    hours = not each_day and bool(since or last)
+    if hours and again:
+        raise AnalyzerError("hours are not written down", "leave out --again, or --since and --last")
     chosen = chosen_window(since, until, last, timezone)
     with _opened(store_path or DEFAULT_STORE) as store:
         rules = rules_in_use(rules_path)
         named = ruleset_for(rules_path).digest if rules_path else None
         if each_day:
             nights = each_night(store, chosen, rules=rules)
+        elif hours:
+            nights = [check_hours(store, chosen, rules=rules)]
         else:
             nights = [check(store, until=chosen.until, timezone=timezone, rules=rules, again=again)]
     if named and nights and nights[0].ruleset_in_force != named:

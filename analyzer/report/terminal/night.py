@@ -68,7 +68,8 @@ def ground(night: Night) -> str:
     """What the judgement rests on, in one sentence."""
     if night.since is None:
         return "There is no history to judge."
-    rests = f"Judged from {night.caller_days:,} caller-days since {night.since}"
+    same = "the same hours of " if night.hours else ""
+    rests = f"Judged from {same}{night.caller_days:,} caller-days since {night.since}"
     if night.ruleset:
         rests += f" under ruleset {night.ruleset}"
     if night.false_alarms_per_thousand is not None:

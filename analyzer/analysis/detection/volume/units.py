@@ -62,14 +62,14 @@ class Unit:
     last: int = 0
     """Last day with evidence of it."""
 
-    def look(self, day: int, alpha: float) -> Rise | None:
-        """The clearest evidence of a rise on this day, or on a span that ends with it."""
+    def look(self, day: int, alpha: float, *, alone: bool = False) -> Rise | None:
+        """The clearest evidence of a rise on this day, or (not `alone`) on a span that ends with it."""
         if day not in self.days or not (day in self.near or self.onset is not None):
             return None
         best: Rise | None = None
         before = range(max(day - _DAYS_BACK, self._since(day)), day)
         history = [self.days[each] for each in before if each in self.days and each not in self.excluded]
-        for length, part in SPANS.items():
+        for length, part in {1: 1.0}.items() if alone else SPANS.items():
             rise = self._span(day, length, history)
             if rise is not None and rise.tail.p_value <= alpha * part:
                 best = rise if best is None or rise.tail.p_value < best.tail.p_value else best

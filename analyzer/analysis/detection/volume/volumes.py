@@ -31,7 +31,9 @@ _Explained = set[tuple[int, str, str]]
 """Days, callers and reasons whose errors an outage explains."""
 
 
-def volumes(volume: pl.DataFrame, work: pl.DataFrame, settings: Settings | None = None) -> pl.DataFrame:
+def volumes(
+    volume: pl.DataFrame, work: pl.DataFrame, settings: Settings | None = None, *, over: str = ""
+) -> pl.DataFrame:
     """Findings `volume` and `unknown_rate` of callers, `outage` of providers, `model_outage`: one a day and scope.
 
     `volume`: columns `day`, `caller`, `provider`, `model` (empty where unknown), `reason`, `sessions`, `groups`
@@ -39,17 +41,20 @@ def volumes(volume: pl.DataFrame, work: pl.DataFrame, settings: Settings | None 
     `exposure` (above 0: sessions, or 1 where logs show none without errors), whether it is sessions that were `seen`,
     and of all its errors together `error_sessions` and `groups`. `observed` and `expected` are groups of the span that
     ends with `day`; `scope` is the provider or model.
-    `p_value` has no correction for the number of callers.
+    `p_value` has no correction for the number of callers. `over` names the hours of a day that all counts are of, in
+    words; each day is then judged alone.
     """
     alpha = (settings or Settings()).volume_alpha
     counts = volume.select(_VOLUME)
     at_work = work.select(_WORK).filter(pl.col("exposure") > 0)
     explained: _Explained = set()
-    found = [one for what in ("provider", "model") for one in _outages(counts, at_work, what, alpha, explained)]
-    return frame([*found, *_callers(counts, at_work, alpha, explained)])
+    found = [one for what in ("provider", "model") for one in _outages(counts, at_work, what, alpha, explained, over)]
+    return frame([*found, *_callers(counts, at_work, alpha, explained, over)])
 
 
-def _callers(counts: pl.DataFrame, work: pl.DataFrame, alpha: float, explained: _Explained) -> Iterator[Detection]:
+def _callers(
+    counts: pl.DataFrame, work: pl.DataFrame, alpha: float, explained: _Explained, over: str
+) -> Iterator[Detection]:
     """The rises of callers. Of a day that an outage explains, its errors are nobody's own."""
     by_one = counts.group_by("day", "reason", pl.col("caller").alias("name")).agg(pl.sum("sessions", "groups"))
     by_any = work.filter(pl.col("groups") > 0).select(
@@ -69,13 +74,14 @@ def _callers(counts: pl.DataFrame, work: pl.DataFrame, alpha: float, explained: 
                 if (day, caller, reason) in away:
                     unit.excluded.add(day)
                     continue
-                rise = unit.look(day, _budget(alpha, reason))
+                rise = unit.look(day, _budget(alpha, reason), alone=bool(over))
                 state = unit.settle(day, rise)
                 if rise is not None:
                     rises.append((rise.tail.p_value * alpha / _budget(alpha, reason), reason, rise, state))
             for kind, told in _told(rises):
                 p_value, _, rise, state = min(told, key=lambda each: each[:2])
-                said = _said(rise, day, seen=unit.begins > 0 and day >= unit.begins)
+                seen = any(unit.begins > 0 and day >= unit.begins for unit in by_reason.values())
+                said = _said(rise, day, over, seen=seen)
                 said += _most(rise, day, by_reason) if kind == "volume" else ""
                 yield _detection(kind, day, rise, state, min(1.0, p_value), caller=caller, note=said)
 
@@ -93,7 +99,7 @@ def _told(rises: list[_Found]) -> Iterator[tuple[str, list[_Found]]]:
 
 
 def _outages(
-    counts: pl.DataFrame, work: pl.DataFrame, what: str, alpha: float, explained: _Explained
+    counts: pl.DataFrame, work: pl.DataFrame, what: str, alpha: float, explained: _Explained, over: str
 ) -> Iterator[Detection]:
     """The rises of providers or models that many of their callers show; what they explain is added to `explained`."""
     models = counts.group_by("day", "provider", "model", "reason").agg(pl.sum("groups"))
@@ -117,7 +123,7 @@ def _outages(
         for day in sorted({day for unit in by_reason.values() for day in unit.days}):
             rises, hits = [], {}
             for reason, unit in by_reason.items():
-                rise = unit.look(day, alpha / _REASONS)
+                rise = unit.look(day, alpha / _REASONS, alone=bool(over))
                 hit, active = ([], 0) if rise is None else _hit(of_name, workers, reason, rise.first, day)
                 if rise is not None and what == "provider" and _of_one_model(models, name, reason, rise.first, day):
                     unit.excluded.add(day)  # the model is told instead
@@ -134,7 +140,7 @@ def _outages(
                     hits[reason] = f"{len(hit)} of its {active} callers"
             if rises:
                 p_value, reason, rise, state = min(rises, key=lambda each: each[:2])
-                said = f"{_said(rise, day, seen=seen)}, most are {reason}, at {hits[reason]}"
+                said = f"{_said(rise, day, over, seen=seen)}, most are {reason}, at {hits[reason]}"
                 kind = "outage" if what == "provider" else "model_outage"
                 yield _detection(kind, day, rise, state, min(1.0, p_value), scope=name, note=said)
 
@@ -175,10 +181,10 @@ def _budget(alpha: float, reason: str) -> float:
     return alpha if reason == ANY else alpha / _REASONS
 
 
-def _said(rise: Rise, day: int, *, seen: bool) -> str:
+def _said(rise: Rise, day: int, over: str, *, seen: bool) -> str:
     """The figures of a rise in words."""
     days = day - rise.first + 1
-    over = "on one day" if days == 1 else f"within {days} days"
+    over = over or ("on one day" if days == 1 else f"within {days} days")
     sessions = f"{min(rise.sessions, rise.exposure):,.0f} of {rise.exposure:,.0f}" if seen else f"{rise.sessions:,}"
     usual = f"{rise.tail.expected:,.1f} expected" + ("" if seen else " of so many days")
     return f"{rise.count:,} errors in {sessions} sessions {over}, {usual}"

@@ -1,0 +1,1 @@
+"""The check of single hours: what they bring, held against the same hours of the days before."""
