@@ -11,6 +11,7 @@ from analyzer.analysis.nightly.night import Night
 from analyzer.analysis.rules.alarms import Alarm, AlarmChanges, alarm_changes
 from analyzer.analysis.rules.churn import ChangedShare, Churn, Rejudged, churn
 from analyzer.analysis.rules.drafts import RuleDraft, Taken
+from analyzer.analysis.rules.rewording import Wording
 from analyzer.analysis.rules.template_merging import group
 from analyzer.analysis.rules.unknowns import Neighbour, UnknownGroup, Unknowns, unknowns
 from analyzer.analysis.summary.cases import Case
@@ -48,6 +49,7 @@ __all__ = [
     "Unknowns",
     "Verdict",
     "Window",
+    "Wording",
     "alarm_changes",
     "as_window",
     "check",

@@ -41,6 +41,8 @@ class Observations:
     """One row a day, caller and unknown template, as `detection-templates`."""
     mixes: pl.DataFrame
     """One row a day, caller and reason: the sessions that show it; what was unknown when it came takes no part."""
+    rules: pl.DataFrame
+    """One row a day, caller, rule and its reason: the sessions in which it matched."""
     repeats: pl.DataFrame
     """One row a day, caller and number of events: how many messages of sessions came so often."""
     loud: pl.DataFrame
@@ -100,7 +102,7 @@ class Observations:
         return replace(self, night=day, **dated, versions=self.versions.filter(pl.col("first_on") <= day))
 
 
-_DATED = ("counts", "templates", "mixes", "repeats", "loud", "relays", "volumes", "work", "chains")
+_DATED = ("counts", "templates", "mixes", "rules", "repeats", "loud", "relays", "volumes", "work", "chains")
 
 
 @dataclass(frozen=True, slots=True)

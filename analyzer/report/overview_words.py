@@ -38,6 +38,12 @@ def title_of(found: Finding) -> str:
     return f"{found.kind.title}: {found.scope.who}"
 
 
+def draft_words(found: Finding) -> str:
+    """The draft of a rule that a finding comes with, in words; empty without one."""
+    wording = found.wording
+    return f"draft of a rule: {wording.reason}, text '{wording.pattern}'" if wording and wording.pattern else ""
+
+
 def course(found: Finding) -> str:
     """Since when it is open, or from when to when it was."""
     if found.state == "resolved":

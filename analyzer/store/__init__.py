@@ -16,7 +16,7 @@ from analyzer.store.query.adhoc import Answer
 from analyzer.store.query.catalogue import Query, catalogue, find
 from analyzer.store.query.human_times import moment, span
 from analyzer.store.store import Store, open_store
-from analyzer.store.sums.counting import LOUD, counts_of, mixes_of, repeats_of, templates_of
+from analyzer.store.sums.counting import LOUD, counts_of, mixes_of, repeats_of, rules_of, templates_of
 from analyzer.store.sums.daily import CallerDays, DailySums
 from analyzer.store.upkeep.prune import Prune
 from analyzer.store.upkeep.quarantine import QuarantineRetry
@@ -56,6 +56,7 @@ __all__ = [
     "open_store",
     "rebuild",
     "repeats_of",
+    "rules_of",
     "span",
     "templates_of",
     "views",

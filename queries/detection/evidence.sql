@@ -1,6 +1,6 @@
 -- title: Errors behind findings
 -- description: The errors that each of some findings is about, one row a message template, the one that most sessions show first.
--- param asked VARCHAR = null : what to look for, as a JSON array of objects with place, caller, template, session, provider, model, reason (of unknown errors those that count), since and until; what is null or absent narrows nothing, and null alone asks for everything
+-- param asked VARCHAR = null : what to look for, as a JSON array of objects with place, caller, template, session, provider, model, rule, reason (of unknown errors those that count), since and until; what is null or absent narrows nothing, and null alone asks for everything
 -- param ruleset VARCHAR = null : digest of the ruleset whose verdicts count; null for the active one
 -- param limit BIGINT = 5 : templates at most, for each that was asked for
 -- column place BIGINT: which of those that were asked for
@@ -17,13 +17,14 @@ with asked as materialized (
     one.session,
     one.provider,
     one.model,
+    one.rule,
     one.reason,
     coalesce(one.since, timestamp '0001-01-01') as since,
     coalesce(one.until, timestamp '9999-01-01') as until
   from (
     select unnest(from_json(
       coalesce($asked, '[{}]'),
-      '[{"place":"BIGINT","caller":"VARCHAR","template":"VARCHAR","session":"VARCHAR","provider":"VARCHAR","model":"VARCHAR","reason":"VARCHAR","since":"TIMESTAMP","until":"TIMESTAMP"}]'
+      '[{"place":"BIGINT","caller":"VARCHAR","template":"VARCHAR","session":"VARCHAR","provider":"VARCHAR","model":"VARCHAR","rule":"VARCHAR","reason":"VARCHAR","since":"TIMESTAMP","until":"TIMESTAMP"}]'
     )) as one
   )
 ),
@@ -37,6 +38,7 @@ error as materialized (
     session,
     template,
     message,
+    rule,
     reason,
     counted,
     provider,
@@ -52,6 +54,7 @@ found as (
     a.session as asked_session,
     a.provider as asked_provider,
     a.model as asked_model,
+    a.rule as asked_rule,
     a.reason as asked_reason,
     e.*
   from asked as a
@@ -66,6 +69,7 @@ found as (
     a.session as asked_session,
     a.provider as asked_provider,
     a.model as asked_model,
+    a.rule as asked_rule,
     a.reason as asked_reason,
     e.*
   from (from asked where template is null) as a
@@ -79,6 +83,7 @@ found as (
     a.session as asked_session,
     a.provider as asked_provider,
     a.model as asked_model,
+    a.rule as asked_rule,
     a.reason as asked_reason,
     e.*
   from (from asked where caller is null) as a
@@ -99,6 +104,7 @@ from found
 where (asked_session is null or session = asked_session)
   and (asked_provider is null or provider = asked_provider)
   and (asked_model is null or model = asked_model)
+  and (asked_rule is null or rule = asked_rule)
   and (asked_reason is null or (reason = asked_reason and (counted or reason <> 'unknown')))
 group by
   place,

@@ -130,6 +130,12 @@ def _shared_template(number: int) -> Iterator[bytes]:
             yield line(f"{here}-n", at=at(number, caller, 1), session=here, **name, **new)
 
 
+def _wording_changed(number: int) -> Iterator[bytes]:
+    for session in range(12):
+        limited = {"message": "the quota heron is asleep"} if number >= CHANGE else RATE_LIMITED
+        yield _error("wording_changed", number, session, limited if session < 8 else INVALID)
+
+
 def _relays(number: int) -> Iterator[bytes]:
     yield from _known("relays", number)
     for session in range(9 if number == DAYS - 1 else 1 + number % 2):
@@ -183,6 +189,7 @@ _STORIES = (
     _outage,
     _model_outage,
     _shared_template,
+    _wording_changed,
     _relays,
     _recovery_fell,
     _retry_in_vain,

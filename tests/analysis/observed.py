@@ -9,7 +9,7 @@ from datetime import date
 import polars as pl
 
 from analyzer.analysis.observations import Observations
-from analyzer.store import CallerDays, counts_of, mixes_of, repeats_of, templates_of
+from analyzer.store import CallerDays, counts_of, mixes_of, repeats_of, rules_of, templates_of
 from analyzer.store.sums.tables import empty
 
 
@@ -58,6 +58,7 @@ def observations(
         counts=counts_of(groups),
         templates=templates_of(groups),
         mixes=mixes_of(groups),
+        rules=rules_of(groups),
         repeats=repeats,
         loud=loud,
         relays=by_step.join(at_work, on=["day", "caller"]).sort("day", "caller", "step"),

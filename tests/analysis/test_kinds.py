@@ -80,7 +80,8 @@ def test_findings_of_a_week_are_looked_up_in_its_days() -> None:
 def test_causes_are_told_with_another_finding() -> None:
     """They have no chart and nothing behind them, and are asked for by kinds that are told alone."""
     causes = {name for name, kind in KINDS.items() if kind.cause}
-    assert causes == {"wording_changed", "classifier_changed", "traffic_changed"}
+    assert causes == {"classifier_changed", "traffic_changed"}
+    assert {name for name, kind in KINDS.items() if kind.explains} == {*causes, "wording_changed"}
     assert all(KINDS[name].chart is None and KINDS[name].behind is NOTHING for name in causes)
     assert {name for name, kind in KINDS.items() if kind.asked} == {"spike", "drift", "reasons"}
 
@@ -93,9 +94,10 @@ def test_a_kind_of_another_version_goes_by_its_name() -> None:
 
 
 def test_a_sudden_and_a_slow_rise_are_one_family() -> None:
-    """Every other kind is alone in its own."""
+    """And so are new messages, whether they took the place of others or not; every other kind is alone in its own."""
     assert family_of("spike") == family_of("drift")
-    assert len({family_of(name) for name in NAMES}) == len(NAMES) - 1
+    assert family_of("template") == family_of("shared_template") == family_of("wording_changed")
+    assert len({family_of(name) for name in NAMES}) == len(NAMES) - 3
 
 
 @pytest.mark.parametrize("resolution", sorted(RESOLUTIONS))

@@ -21,6 +21,7 @@ from analyzer.analysis.charts.finding_panels import (
     share_line,
     shares_axis,
 )
+from analyzer.analysis.detection.detection import Detection
 from analyzer.analysis.detection.settings import BASELINE_DAYS, RECENT_DAYS
 from analyzer.analysis.summary.cases import Case
 
@@ -51,12 +52,7 @@ def message_chart(case: Case) -> go.Figure:
     figure = go.Figure()
     figure.add_trace(bars(rows, "message_sessions", "sessions that show the message", MARKED, "y"))
     figure.add_trace(bars(rows, "sessions", "all sessions with an error", USUAL, "y2"))
-    note = ""
-    if latest.observed is not None and latest.expected is not None and latest.high is not None:
-        note = (
-            f"{latest.observed:,.0f} sessions up to {latest.day}; had nothing changed, {latest.expected:.2g} expected, "
-            f"and in 39 of 40 cases {latest.high:,.0f} at most."
-        )
+    note = _counted(latest, "sessions", ".2g")
     title = "Sessions by day that show the new message, and all sessions of its caller"
     upper = counts_axis("sessions", max(rows["message_sessions"], default=0))
     return panels(figure, case, title, upper, "all sessions", note=note, marked="first sight")
@@ -68,15 +64,33 @@ def volume_chart(case: Case) -> go.Figure:
     figure = go.Figure()
     figure.add_trace(bars(rows, "errors", "distinct errors", MARKED, "y"))
     figure.add_trace(bars(rows, "sessions", "sessions in the logs", USUAL, "y2"))
-    note = ""
-    if latest.observed is not None and latest.expected is not None and latest.high is not None:
-        note = (
-            f"{latest.observed:,.0f} errors up to {latest.day}; had nothing changed, {latest.expected:,.1f} expected, "
-            f"and in 39 of 40 cases {latest.high:,.0f} at most."
-        )
+    note = _counted(latest, "errors", ",.1f")
     title = "Distinct errors by day, and the sessions behind them"
     upper = counts_axis("errors", max(rows["errors"], default=0))
     return panels(figure, case, title, upper, "sessions", note=note)
+
+
+def wording_chart(case: Case) -> go.Figure:
+    """The sessions by day in which the rule matched, those that show the new text, and all at work."""
+    rows, latest = case.numbers, case.finding.latest
+    figure = go.Figure()
+    figure.add_trace(bars(rows, "rule_sessions", "sessions in which the rule matched", _OTHER, "y"))
+    figure.add_trace(bars(rows, "message_sessions", "sessions that show the new text", MARKED, "y"))
+    figure.add_trace(bars(rows, "sessions", "sessions in the logs", USUAL, "y2"))
+    title = "Sessions by day in which the rule matched, and those that show the new text"
+    highest = max((rows["rule_sessions"] + rows["message_sessions"]).to_list(), default=0)
+    note = "" if latest.expected is None else f"The rule would have matched in {latest.expected:,.1f} since the onset."
+    return panels(figure, case, title, counts_axis("sessions", highest), "sessions", note=note)
+
+
+def _counted(latest: Detection, what: str, form: str) -> str:
+    """A count beside what was expected of it, in words; empty where nothing was."""
+    if latest.observed is None or latest.expected is None or latest.high is None:
+        return ""
+    return (
+        f"{latest.observed:,.0f} {what} up to {latest.day}; had nothing changed, {latest.expected:{form}} expected, "
+        f"and in 39 of 40 cases {latest.high:,.0f} at most."
+    )
 
 
 def hand_offs_chart(case: Case) -> go.Figure:
@@ -136,6 +150,7 @@ FORMS: dict[str, Callable[[Case], go.Figure]] = {
     "mix": mix_chart,
     "hand_offs": hand_offs_chart,
     "volume": volume_chart,
+    "wording": wording_chart,
     "recovery": recovery_chart,
 }
 """By the form that a kind of finding names."""

@@ -13,12 +13,12 @@ import polars as pl
 
 from analyzer.analysis.detection.crowd import Crowd, split_crowd
 from analyzer.analysis.detection.detection import Detection, frame
+from analyzer.analysis.detection.messages.templates import NewTemplates
 from analyzer.analysis.detection.settings import BASELINE_DAYS, Settings
 from analyzer.analysis.detection.share import Evidence, Watch
 from analyzer.analysis.detection.statistics.baseline import Counts, Prior, fleet_prior
 from analyzer.analysis.detection.statistics.noise import DAY_NOISES, day_noise
 from analyzer.analysis.detection.statistics.tails import false_discovery
-from analyzer.analysis.detection.templates import NewTemplates
 from analyzer.errors import AnalyzerError
 
 COUNT_COLUMNS = ("groups", "unknown_groups_replayed", "sessions", "unknown_sessions_replayed")

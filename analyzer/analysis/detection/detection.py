@@ -45,6 +45,8 @@ class Detection:
     """What else narrows it: a reason, a step, a session."""
     note: str | None = None
     """One sentence for a person."""
+    rule: str | None = None
+    """The rule that fell silent, of a change of wording."""
 
 
 _TYPES = {"date": pl.Date(), "str": pl.String(), "float": pl.Float64(), "int": pl.Int64()}

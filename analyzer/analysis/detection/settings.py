@@ -33,6 +33,8 @@ class Settings:
     """Of a single day's count of errors; a span of several has its part of it."""
     hour_alpha: float = 0.00001
     """Of the count of errors of some hours: who looks every hour looks 24 times a day."""
+    wording_alpha: float = 0.01
+    """Of the silence of a rule, over all rules that matched at the callers of a new text."""
     witness_alpha: float = 0.02
     """Sessions and groups must each be so improbable at least; the alphas hold for the geometric mean of the two."""
     false_discovery_rate: float = 0.003
@@ -55,6 +57,7 @@ def widened(settings: Settings, times: int) -> Settings:
         template_alpha=settings.template_alpha / divisor,
         volume_alpha=settings.volume_alpha / divisor,
         hour_alpha=settings.hour_alpha / divisor,
+        wording_alpha=settings.wording_alpha / divisor,
         min_ratio=settings.min_ratio + 0.25 * times,
     )
 

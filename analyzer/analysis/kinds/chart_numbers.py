@@ -116,6 +116,27 @@ def volume(one: Finding, basis: Basis) -> pl.DataFrame:
     return rows.with_columns(pl.col("errors", "sessions").fill_null(0))
 
 
+def wording(one: Finding, basis: Basis) -> pl.DataFrame:
+    """The rows of `WORDING`, a day each."""
+    seen, scope = basis.seen, one.scope
+    begin = one.onset - timedelta(days=BASELINE_DAYS)
+    shown = seen.templates.filter((pl.col("template") == scope.template) & (pl.col("day") >= one.onset))
+    if scope.caller is not None:
+        shown = shown.filter(pl.col("caller") == scope.caller)
+    own = pl.col("caller").is_in(shown["caller"].unique().to_list()) & pl.col("day").is_between(begin, basis.last)
+    matched = seen.rules.filter(own & (pl.col("rule") == scope.rule))
+    parts = {
+        "rule_sessions": matched,
+        "message_sessions": shown.filter(own),
+        "sessions": seen.work.filter(own),
+    }
+    days = pl.concat([rows.select("day") for rows in parts.values()]).unique()
+    for name, rows in parts.items():
+        daily = rows.group_by("day").agg(pl.col("sessions").sum().alias(name))
+        days = days.join(daily, on="day", how="left").with_columns(pl.col(name).fill_null(0))
+    return days.sort("day")
+
+
 def hand_offs(one: Finding, basis: Basis) -> pl.DataFrame:
     """The rows of `HAND_OFFS`, a day each; `expected` and `high` are null where history is too short."""
     own, seen = pl.col("caller") == one.scope.caller, basis.seen
@@ -251,6 +272,18 @@ SHARED_MESSAGE = Chart(
         "sessions": "distinct sessions with an error",
     },
     shared_sightings,
+)
+WORDING = Chart(
+    "wording",
+    "Days of the old and the new text",
+    f"{_FROM} Of the callers that show the new text.",
+    {
+        **_DAY,
+        "rule_sessions": "distinct sessions in which the rule matched",
+        "message_sessions": "distinct sessions that show the new text",
+        "sessions": "distinct sessions that the logs show, with errors or without",
+    },
+    wording,
 )
 BURST = Chart(
     "burst",

@@ -23,7 +23,11 @@ def sentence(found: Finding, messages: tuple[str, ...] = (), timezone: str = "UT
     every = found.cost is not None and found.cost.every_session
     said = f"{_every_session(found, timezone) if every else found.scope.who}: {found.kind.sentence(found)}"
     said += _lost(found, timezone, when or f"of {found.last_on}")
-    if messages and found.kind.quotes:
+    if found.wording:
+        old = f"; what it matched: “{_short(found.wording.old)}”" if found.wording.old else ""
+        new = f"; the new text: “{_short(found.wording.new)}”" if found.wording.new else ""
+        said += old + new
+    elif messages and found.kind.quotes:
         said += f"; most often “{_short(messages[0])}”"
     return f"{said}."
 
@@ -44,6 +48,12 @@ def shared_message(found: Finding) -> str:
     """A message that is new to the whole fleet."""
     said = (found.latest.note or "").rstrip(".")
     return f"an unknown message that nobody had before: {said}"
+
+
+def reworded(found: Finding) -> str:
+    """A new text in the place of what a rule matched."""
+    said = (found.latest.note or "").rstrip(".")
+    return said if found.wording else f"{said}, {_since(found)}"
 
 
 def more_errors(found: Finding) -> str:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 SHARE = "share"
 """The family of rises of the unknown share."""
+MESSAGE = "message"
+"""The family of new messages, and of those that took the place of what a rule matched."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +45,8 @@ class Kind:
     """The field of `Scope` that a detection's `scope` is; None where it has none."""
     cause: bool = False
     """Whether it is never told alone: it says why another finding opened."""
+    explains: bool = False
+    """Whether it may be the cause that another finding tells with it, from the night on that opens this one."""
     asked: bool = False
     """Whether a new one is asked for its causes."""
     part_of_rise: bool = False
@@ -95,33 +99,45 @@ _VOLUME = Kind(
     chart=chart_numbers.VOLUME,
 )
 
+_MESSAGE = Kind(
+    title="",
+    metric="sessions that show the message",
+    severity=severity.warning,
+    quotes=True,
+    advice=_RISE.advice,
+    family=MESSAGE,
+    priced=True,
+    evidence=errors_behind.unknown,
+    behind=errors_behind.UNKNOWN,
+)
+
 KINDS = {
     "spike": replace(_RISE, title="Unknown errors spiked"),
     "drift": replace(_RISE, title="Unknown errors drift upwards"),
-    "template": Kind(
+    "template": replace(
+        _MESSAGE,
         title="A new unknown message",
-        metric="sessions that show the message",
         severity=severity.of_message,
         sentence=sentences.new_message,
-        quotes=True,
-        advice=_RISE.advice,
         part_of_rise=True,
-        priced=True,
-        evidence=errors_behind.unknown,
-        behind=errors_behind.UNKNOWN,
         chart=chart_numbers.MESSAGE,
     ),
-    "shared_template": Kind(
+    "shared_template": replace(
+        _MESSAGE,
         title="A new unknown message at several callers",
-        metric="sessions that show the message",
-        severity=severity.warning,
         sentence=sentences.shared_message,
-        quotes=True,
-        advice=_RISE.advice,
-        priced=True,
-        evidence=errors_behind.unknown,
-        behind=errors_behind.UNKNOWN,
         chart=chart_numbers.SHARED_MESSAGE,
+    ),
+    "wording_changed": replace(
+        _MESSAGE,
+        title="The provider's wording changed",
+        metric="sessions in which the rule matched since the new text came",
+        sentence=sentences.reworded,
+        scope="reason",
+        explains=True,
+        part_of_rise=True,
+        evidence=errors_behind.reworded,
+        chart=chart_numbers.WORDING,
     ),
     "volume": replace(_VOLUME, title="More errors than usual"),
     "unknown_rate": replace(
@@ -191,23 +207,16 @@ KINDS = {
         sentence=sentences.retry_would_pay,
         advice="let it be retried; the recovery table allows it",
     ),
-    "wording_changed": Kind(
-        title="The provider's wording changed",
-        quotes=True,
-        advice=_RISE.advice,
-        scope="reason",
-        cause=True,
-        evidence=errors_behind.reworded,
-    ),
     "classifier_changed": Kind(
         title="The classifier changed",
         metric="share of distinct errors that are judged otherwise than they were recorded, 0..1",
         advice="analyzer query ruleset-drift",
         scope="reason",
         cause=True,
+        explains=True,
         evidence=errors_behind.judged_otherwise,
     ),
-    "traffic_changed": Kind(title="The traffic changed", cause=True),
+    "traffic_changed": Kind(title="The traffic changed", cause=True, explains=True),
 }
 """By name; causes in the order in which they are told."""
 

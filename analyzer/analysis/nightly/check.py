@@ -64,7 +64,7 @@ def check(
     before = night_before(store, day, timezone)
     calibration = _known(before, day, ruleset) or calibrate(seen, monday_of(day))
     found = detections(seen, calibration.settings)
-    night = _finished(store, without_closed(_judged(store, seen, found, before, calibration), before, decisions))
+    night = _finished(store, without_closed(_judged(store, seen, found, before, calibration), before, decisions), rules)
     if store.writable:
         write_down(store, night)
     return with_handling(night, decisions)
@@ -117,7 +117,7 @@ def each_night(
             nothing = _judged(store, as_of, [], None, weeks[monday])
             before = replace(nothing, day=day - timedelta(days=1), findings=costed(store, open_ones, as_of))
         night = _judged(store, as_of, found, before, weeks[monday], before.findings)
-        before = _finished(store, night)
+        before = _finished(store, night, rules)
         nights.append(before)
     return nights
 
@@ -174,6 +174,6 @@ def _judged(
     )
 
 
-def _finished(store: Store, night: Night) -> Night:
+def _finished(store: Store, night: Night, rules: Rules) -> Night:
     """The night with words and evidence."""
-    return replace(night, findings=told(store, night.findings, night.timezone, night.ruleset))
+    return replace(night, findings=told(store, night.findings, night.timezone, night.ruleset, rules=rules))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 
@@ -10,9 +10,10 @@ import polars as pl
 
 from analyzer.analysis.detection import Detection, Settings, bursts, detect, relay_frequency
 from analyzer.analysis.detection.detection import detections_in
+from analyzer.analysis.detection.messages.silent_rules import reworded
+from analyzer.analysis.detection.messages.templates import shared_templates
 from analyzer.analysis.detection.settings import RECENT_DAYS
 from analyzer.analysis.detection.statistics.tails import false_discovery
-from analyzer.analysis.detection.templates import shared_templates
 from analyzer.analysis.detection.volume.exposure import exposures
 from analyzer.analysis.detection.volume.volumes import volumes
 from analyzer.analysis.kinds.table import KINDS, SHARE
@@ -24,6 +25,10 @@ FALSE_DISCOVERY_RATE = 0.01
 """Over what one test says of all callers on the same day."""
 _SHARES = {name for name, kind in KINDS.items() if kind.family == SHARE}
 _RISES = _SHARES | {"volume", "unknown_rate"}
+_OF_WORDING = _SHARES | {"unknown_rate", "reasons"}
+"""What a change of wording does to the caller of the errors."""
+_MOST = 0.5
+"""Part of a caller's sessions with unknown errors from which on one text is what its rise is made of."""
 
 
 def detections(seen: Observations, settings: Settings | None = None) -> list[Detection]:
@@ -34,12 +39,17 @@ def detections(seen: Observations, settings: Settings | None = None) -> list[Det
     chosen = settings or Settings()
     rises = [*corrected(detections_in(volumes(seen.volumes, work, chosen)), _tested(work, "caller"))]
     shared = detections_in(shared_templates(seen.templates, work, chosen))
+    wordings = detections_in(reworded(seen.templates, seen.rules, work, seen.volumes, chosen))
     found = [
         *_told_once(shares, shared),
         *shared,
         *_own(rises, shares),
         *_bursts(seen),
         *_beside(mixes, [*shares, *rises]),
+    ]
+    found = [
+        *_not_reworded(found, wordings, seen),
+        *wordings,
         *corrected(detections_in(relay_frequency(exposed(seen))), _tested(seen.relays, "caller", "step")),
         *corrected(retry_changes(seen.chains), _tested(seen.chains, "caller", "reason")),
     ]
@@ -68,6 +78,44 @@ def _told_once(shares: Iterable[Detection], shared: Iterable[Detection]) -> Iter
     """All but the new messages of single callers that are new to the whole fleet on that day."""
     known = {(one.template, one.day) for one in shared}
     return (one for one in shares if one.finding != "template" or (one.template, one.day) not in known)
+
+
+def _not_reworded(found: Sequence[Detection], wordings: Sequence[Detection], seen: Observations) -> Iterator[Detection]:
+    """What a change of wording does not tell: it speaks for what it does to its callers, unless they were told first.
+
+    Its texts are new messages no longer; the shares and mixes of callers that it makes most of the unknown errors of
+    are not told from its first day up to a week after its last.
+    """
+    told: dict[tuple[str | None, str | None], list[date]] = {}
+    for one in wordings:
+        told.setdefault((one.template, one.caller), []).append(one.day)
+    rises: dict[str | None, list[date]] = {}
+    for one in found:
+        if one.finding in _OF_WORDING:
+            rises.setdefault(one.caller, []).append(one.day)
+    spans: dict[str | None, list[tuple[date, date]]] = {}
+    for (template, _), days in told.items():
+        onset = min(one.onset or one.day for one in wordings if one.template == template)
+        for caller in _mostly(seen, template, onset, max(days)):
+            if not any(onset <= day < min(days) for day in rises.get(caller, ())):
+                spans.setdefault(caller, []).append((min(days), max(days) + timedelta(days=RECENT_DAYS)))
+    of_caller = {template: min(days) for (template, _), days in told.items()}
+    for one in found:
+        if one.finding in {"template", "shared_template"}:
+            if one.template in of_caller and one.day >= of_caller[one.template]:
+                continue
+        elif one.finding in _OF_WORDING and any(a <= one.day <= b for a, b in spans.get(one.caller, ())):
+            continue
+        yield one
+
+
+def _mostly(seen: Observations, template: str | None, first: date, last: date) -> list[str]:
+    """The callers of whose sessions with unknown errors most show a message."""
+    between = pl.col("day").is_between(first, last)
+    own = seen.templates.filter(between & (pl.col("template") == template)).group_by("caller").agg(pl.sum("sessions"))
+    every = seen.counts.filter(between).group_by("caller").agg(pl.sum("unknown_sessions_replayed"))
+    most = pl.col("sessions") >= _MOST * pl.col("unknown_sessions_replayed")
+    return own.join(every, on="caller").filter(most)["caller"].to_list()
 
 
 def _bursts(seen: Observations) -> Iterable[Detection]:

@@ -22,6 +22,9 @@ from analyzer.analysis.kinds.table import SHARE
 from analyzer.analysis.nightly.findings import Finding
 from analyzer.analysis.nightly.incidents import gravest_first
 from analyzer.analysis.observations import Observations, end_of, start_of
+from analyzer.analysis.rules.rewording import Wording, draft_instead
+from analyzer.analysis.window import Window
+from analyzer.classifier import Rules
 from analyzer.store import Store
 
 MAX_SAMPLE_CHARS = 1_000
@@ -48,21 +51,34 @@ class Counted(Protocol):
         """The rows of `detection-volume`."""
 
 
-_Behind = Mapping[int, tuple[tuple[str, ...], tuple[str, ...]]]
-"""Samples and evidence by the place of a finding among those that were asked for."""
+_Behind = dict[int, tuple[tuple[str, ...], tuple[str, ...], Wording | None]]
+"""Samples, evidence and texts of a change of wording, by the place of a finding among those that were asked for."""
 
 
 def told(
-    store: Store, findings: Sequence[Finding], timezone: str, ruleset: str | None, within: Span | None = None
+    store: Store,
+    findings: Sequence[Finding],
+    timezone: str,
+    ruleset: str | None,
+    within: Span | None = None,
+    rules: Rules = None,
 ) -> tuple[Finding, ...]:
     """The findings with their explanations, advice, samples and evidence; what was told and cannot change stays.
 
-    `within` bounds what is looked at, else it is the days of each.
+    `within` bounds what is looked at, else it is the days of each. Drafts of rules are made beside `rules`.
 
     Raises:
         QueryError: the store cannot be asked.
+        RulesError: the rules cannot be used.
     """
-    behind = _behind(store, list(_to_tell(findings)), timezone, ruleset, within)
+    asked = list(_to_tell(findings))
+    behind = _behind(store, asked, timezone, ruleset, within)
+    reworded = [place for place, one in enumerate(asked) if one.latest.rule is not None and one.wording is None]
+    old = _old_texts(store, [asked[place] for place in reworded], timezone, ruleset)
+    for place, text in zip(reworded, old, strict=True):
+        samples, evidence, _ = behind[place]
+        wording = _wording(store, asked[place], text, next(iter(samples), None), timezone, rules)
+        behind[place] = samples, evidence, wording
     places = iter(range(len(behind)))
     when = "of these hours" if within else ""
     return tuple(_told(one, behind, places, timezone, when) for one in findings)
@@ -122,7 +138,8 @@ def _when(place: int, one: Finding, timezone: str, days: int, within: Span | Non
 def _told(one: Finding, behind: _Behind, places: Iterator[int], timezone: str, when: str) -> Finding:
     if _stays(one):
         return one
-    samples, evidence = behind[next(places)]
+    samples, evidence, wording = behind[next(places)]
+    one = replace(one, wording=one.wording or wording)
     return replace(
         one,
         explanation=sentence(one, samples, timezone, when),
@@ -134,7 +151,7 @@ def _told(one: Finding, behind: _Behind, places: Iterator[int], timezone: str, w
 
 
 def _stays(one: Finding) -> bool:
-    return bool(one.explanation) and (one.resolution in {"explained", "rejudged"} or one.kind.cause)
+    return bool(one.explanation) and (one.resolution in {"explained", "rejudged"} or one.kind.explains)
 
 
 def _to_tell(findings: Iterable[Finding]) -> Iterator[Finding]:
@@ -168,7 +185,34 @@ def _behind(
         rows = store.query("detection-hand-offs", asked=json.dumps(hand_offs))
         for place, event_id in rows.select("place", "event_id").iter_rows():
             evidence[place].append(event_id)
-    return {place: (tuple(samples[place]), tuple(evidence[place])) for place in range(len(findings))}
+    return {place: (tuple(samples[place]), tuple(evidence[place]), None) for place in range(len(findings))}
+
+
+def _old_texts(store: Store, findings: Sequence[Finding], timezone: str, ruleset: str | None) -> list[str | None]:
+    """What the rule of each change of wording matched in most sessions of the weeks before it."""
+    if not findings:
+        return []
+    asked = [
+        {
+            "place": place,
+            "caller": one.scope.caller,
+            "rule": one.scope.rule,
+            "since": start_of(one.onset - timedelta(days=BASELINE_DAYS), timezone).isoformat(),
+            "until": start_of(one.onset, timezone).isoformat(),
+        }
+        for place, one in enumerate(findings)
+    ]
+    rows = store.query("detection-evidence", asked=json.dumps(asked), ruleset=ruleset, limit=1)
+    texts = dict(rows.select("place", "message").iter_rows())
+    return [shortened(texts[place]) if texts.get(place) else None for place in range(len(findings))]
+
+
+def _wording(store: Store, one: Finding, old: str | None, new: str | None, timezone: str, rules: Rules) -> Wording:
+    """The texts of a change of wording, with the draft of a rule."""
+    rule, reason = one.scope.rule or "", one.scope.reason or ""
+    window = Window(start_of(one.onset, timezone), end_of(one.last_on, timezone), timezone)
+    draft = draft_instead(store, window, one.scope.template or "", rule, reason, rules)
+    return Wording(rule, reason, old, new, None if draft is None else draft.to_dict())
 
 
 def of_the_day(findings: Iterable[Finding], seen: Observations) -> Iterator[Finding]:

@@ -15,7 +15,8 @@ import msgspec
 from analyzer.analysis.detection.detection import Detection
 from analyzer.analysis.kinds.cost import Cost
 from analyzer.analysis.kinds.severity import SEVERITIES
-from analyzer.analysis.kinds.table import Kind, family_of, kind_of
+from analyzer.analysis.kinds.table import MESSAGE, Kind, family_of, kind_of
+from analyzer.analysis.rules.rewording import Wording
 from analyzer.errors import AnalyzerError
 from analyzer.events.ids import derived_id
 from analyzer.events.times import format_time
@@ -56,6 +57,8 @@ class Scope:
         if detection.finding == "wording_changed" and detection.template is None:
             name = "rule"  # One that fell silent; a new text is told with its reason.
         named = {} if name is None else {name: detection.scope}
+        if detection.rule is not None:
+            named["rule"] = detection.rule
         return cls(caller=detection.caller, template=detection.template, **named)
 
     @property
@@ -80,7 +83,11 @@ class Identity(NamedTuple):
     @classmethod
     def of(cls, detection: Detection) -> Identity:
         """The incident that a detection belongs to, whenever it opened."""
-        return cls(family_of(detection.finding), Scope.of(detection))
+        family, scope = family_of(detection.finding), Scope.of(detection)
+        if family == MESSAGE:
+            # Whichever rule it stands in the place of, if any: that may be known only later.
+            scope = Scope(caller=scope.caller, template=scope.template)
+        return cls(family, scope)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +154,8 @@ class Finding(Shown):
     """Whether it is graver than on the night before."""
     handling: Handling | None = None
     """What somebody decided of it; no part of what a night writes down."""
+    wording: Wording | None = None
+    """The texts of a change of wording that is told alone."""
 
     def _shown(self) -> tuple[str, Mapping[str, str]]:
         facts = {"finding": self.finding, "severity": self.severity, "state": self.state}
@@ -186,7 +195,8 @@ class Finding(Shown):
         """The same with what an earlier night knew of it: it is as grave as at its worst, and began when it began."""
         cost = self.cost.after(before.cost) if self.cost and before.cost else self.cost
         severity = max(self.severity, before.severity, key=SEVERITIES.index)
-        return replace(self, severity=severity, cost=cost)
+        wording = before.wording if before.scope.rule == self.scope.rule else None
+        return replace(self, severity=severity, cost=cost, wording=wording)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready; days as ISO dates."""
@@ -210,6 +220,7 @@ class Finding(Shown):
             "cost": self.cost.to_dict() if self.cost else None,
             "worse": self.worse,
             "handling": self.handling.to_dict() if self.handling else None,
+            "wording": self.wording.to_dict() if self.wording else None,
         }
 
     @classmethod
@@ -221,6 +232,8 @@ class Finding(Shown):
             None,
         )
         about = {"caller": scope.get("caller"), "template": scope.get("template"), "scope": named}
+        if scope.get("reason") and scope.get("rule"):
+            about["rule"] = scope["rule"]
         latest = {**{name: data[name] for name in ("finding", "onset", *_FIGURES)}, **about, "day": until}
         parts = [cls.from_dict(part) for part in data["parts"]]
         cost = Cost.from_dict(data["cost"]) if data.get("cost") else None

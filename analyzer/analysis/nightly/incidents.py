@@ -67,7 +67,9 @@ def _told(key: Identity, run: Sequence[Detection], traffic: Mapping[str, Sequenc
     ended = accepted or over
     state = "resolved" if ended else "new" if opened == night else "ongoing"
     # Of a day the figures of its strongest test; of the whole incident the name that its beginning gives it.
-    latest = min((row for row in run if row.day == last), key=lambda row: row.p_value if row.p_value else 0.0)
+    name = _name(run)
+    own = run if key.family == SHARE else [row for row in run if row.finding == name]
+    latest = min((row for row in own if row.day == own[-1].day), key=lambda row: row.p_value if row.p_value else 0.0)
     return Finding(
         id=finding_id(key, opened),
         state=state,
@@ -76,7 +78,7 @@ def _told(key: Identity, run: Sequence[Detection], traffic: Mapping[str, Sequenc
         last_on=last,
         resolved_on=ended,
         resolution=("accepted" if accepted else why) if ended else None,
-        latest=replace(latest, finding=_name(run[0]), onset=run[0].onset or opened),
+        latest=replace(latest, finding=name, onset=run[0].onset or opened),
     )
 
 
@@ -93,10 +95,14 @@ def _starts_anew(key: Identity, run: Sequence[Detection], row: Detection) -> boo
     return accepted is not None and row.day > accepted
 
 
-def _name(first: Detection) -> str:
-    """A share that rose on the very day is a spike, one that had been rising a drift, whichever test saw it first."""
+def _name(run: Sequence[Detection]) -> str:
+    """A share that rose on the very day is a spike, one that had been rising a drift, whichever test saw it first.
+
+    A new message is a change of wording as soon as one knows which rule it stands in the place of.
+    """
+    first = run[0]
     if family_of(first.finding) != SHARE:
-        return first.finding
+        return next((row.finding for row in run if row.rule is not None), first.finding)
     return "spike" if first.onset in {None, first.day} else "drift"
 
 

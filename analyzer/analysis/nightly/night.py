@@ -205,7 +205,10 @@ def carried_on(
                 carried.append(replace(one, state="new"))
             continue
         state = "ongoing" if one.state == "new" else one.state
-        why = tuple(part for part in known.parts if part.kind.cause)
+        reworded = any(part.finding == "wording_changed" for part in one.parts)
+        why = tuple(
+            part for part in known.parts if part.kind.explains and not (reworded and part.finding == "wording_changed")
+        )
         worse = one.is_open and SEVERITIES.index(one.severity) > SEVERITIES.index(known.severity)
         parts = (*one.parts, *why)
         own = replace(one, id=known.id, opened_on=known.opened_on, state=state, parts=parts, worse=worse)

@@ -184,7 +184,7 @@ def unknowns(
     ruleset = ruleset_for(rules)
     known = [*known_templates(store), *_examples(ruleset)]
     neighbours = Neighbours(known)
-    members = {str(key[0]): rows for key, rows in seen.partition_by("group", as_dict=True).items()}
+    members = _members(seen)
     facts = _latest_facts(store, [members[name] for name in shown["group"]])
     drafts = _drafts(shown["group"], members, known, neighbours, ruleset) if suggest else {}
     groups = tuple(
@@ -192,6 +192,24 @@ def unknowns(
         for row in shown.iter_rows(named=True)
     )
     return Unknowns(groups, int(seen["errors"].sum()), seen["session_id"].n_unique(), sizes.height, chosen)
+
+
+def drafted(store: Store, window: Window, fingerprint: str, rules: Rules = None) -> RuleDraft | None:
+    """The draft of a rule for the group that a template of single messages is in; None where none can be made.
+
+    Raises:
+        AnalyzerError: rules that cannot be used.
+    """
+    members = _members(sightings(store, window))
+    names = [name for name, rows in members.items() if fingerprint in map(fingerprint_of, rows["template"].unique())]
+    ruleset = ruleset_for(rules)
+    known = [*known_templates(store), *_examples(ruleset)]
+    return next(iter(_drafts(names, members, known, Neighbours(known), ruleset).values()), None)
+
+
+def _members(seen: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """The rows of each group."""
+    return {str(key[0]): rows for key, rows in seen.partition_by("group", as_dict=True).items()}
 
 
 def sightings(store: Store, window: Window, caller: str | None = None) -> pl.DataFrame:

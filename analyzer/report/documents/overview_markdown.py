@@ -8,7 +8,7 @@ from __future__ import annotations
 from analyzer.analysis import Case, Overview
 from analyzer.report.cells import heading
 from analyzer.report.escape import markdown_text
-from analyzer.report.overview_words import course, handled, title_of, verdict_word, window_words
+from analyzer.report.overview_words import course, draft_words, handled, title_of, verdict_word, window_words
 from analyzer.report.sections.finding_parts import drift_part, sessions_part, templates_part
 from analyzer.report.sections.overview_sections import sections
 from analyzer.report.sections.part import Part, Section
@@ -34,6 +34,7 @@ def _finding(case: Case) -> list[str]:
     word = one.severity if case.is_open else "over"
     said = [f"- {course(one)}", *(f"- part of it: {markdown_text(part.explanation)}" for part in one.parts)]
     said += [f"- decided: {markdown_text(handled(one.handling))}"] if one.handling else []
+    said += [f"- {markdown_text(draft)}"] if (draft := draft_words(one)) else []
     said += [f"- next: {markdown_text(one.advice)}"] if one.advice else []
     blocks = [f"### {word.upper()}: {markdown_text(title_of(one))}", markdown_text(one.explanation), "\n".join(said)]
     for part in (templates_part(case), sessions_part(case), drift_part(case)):

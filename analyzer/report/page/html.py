@@ -23,6 +23,7 @@ from analyzer.report.escape import terminal_safe
 from analyzer.report.overview_words import (
     completeness,
     course,
+    draft_words,
     ended_chains,
     handled,
     sessions_words,
@@ -94,7 +95,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     filters: tuple[Callable[..., Any], ...] = (
-        *(completeness, counted, course, handled, heading, minute, title_of, verdict_word, window_words),
+        *(completeness, counted, course, draft_words, handled, heading, minute, title_of, verdict_word, window_words),
         *(drift_part, numbers_part, sessions_part, templates_part),
     )
     made.filters.update({each.__name__: each for each in filters}, digest=_digest, figure=count)

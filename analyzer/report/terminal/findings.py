@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from analyzer.analysis.nightly.findings import RESOLUTIONS, Finding
 from analyzer.report.escape import terminal_safe
-from analyzer.report.overview_words import handled
+from analyzer.report.overview_words import draft_words, handled
 from analyzer.report.terminal.monospace import columns, fit, fold, indented
 from analyzer.report.terminal.night import NARROWEST
 
@@ -53,6 +53,8 @@ def render_known_finding(one: Finding, width: int = 80) -> str:
         facts.append(("over", f"{one.resolved_on}: {RESOLUTIONS.get(one.resolution, one.resolution)}"))
     if one.handling:
         facts.append(("decided", handled(one.handling)))
+    if draft := draft_words(one):
+        facts.append(("draft", draft.removeprefix("draft of a rule: ")))
     if one.advice:
         facts.append(("next", one.advice))
     title = f"{one.kind.title}: {terminal_safe(one.scope.who)}"

@@ -11,7 +11,7 @@ from analyzer.analysis.nightly.findings import RESOLUTIONS, Finding
 from analyzer.analysis.nightly.night import Night
 from analyzer.phrases import counted
 from analyzer.report.escape import terminal_safe
-from analyzer.report.overview_words import handled
+from analyzer.report.overview_words import draft_words, handled
 from analyzer.report.terminal.colour import painted
 from analyzer.report.terminal.monospace import columns, fit, fold, indented
 
@@ -88,6 +88,8 @@ def _finding(found: Finding, size: int, colour: bool) -> list[str]:
     if found.resolution:
         said.append(f"Over on {found.resolved_on}: {RESOLUTIONS.get(found.resolution, found.resolution)}.")
     said += [f"part of it: {part.explanation}" for part in found.parts]
+    if draft := draft_words(found):
+        said.append(draft)
     if found.handling:
         said.append(handled(found.handling))
     if found.advice:

@@ -96,6 +96,20 @@ def mixes_of(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def rules_of(rows: pl.DataFrame) -> pl.DataFrame:
+    """The sessions in which each rule matched, by day and caller, with its reason."""
+    names = _names(rows).with_row_index("row")
+    return (
+        _numbered(rows)
+        .filter(pl.col("rule").is_not_null())
+        .group_by("row", "rule", "reason")
+        .agg(pl.col("session").n_unique().cast(pl.Int64).alias("sessions"))
+        .sort("row", "rule", "reason")
+        .join(names, on="row", maintain_order="left")
+        .select("day", "caller", "rule", "reason", "sessions")
+    )
+
+
 def repeats_of(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """How often groups repeat: how many groups have so many events, by day and caller; and the loud ones themselves."""
     numbered = _numbered(rows).group_by("group", maintain_order=True).agg(pl.first("row"), pl.sum("events"))
@@ -125,7 +139,7 @@ def _numbered(rows: pl.DataFrame) -> pl.DataFrame:
     numbers = (begins.cum_sum().cast(pl.UInt32) - 1 for begins in (row, session, group))
     return rows.select(
         *(number.alias(name) for name, number in zip(("row", "session", "group"), numbers, strict=True)),
-        *("template", "reason", "was_unknown", "judged", "events"),
+        *("template", "reason", "rule", "was_unknown", "judged", "events"),
     )
 
 

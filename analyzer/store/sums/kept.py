@@ -10,7 +10,7 @@ import polars as pl
 
 from analyzer.store.db.connection import store_errors, transaction
 from analyzer.store.db.frames import register, to_frame
-from analyzer.store.sums.tables import CUT, SCHEMAS, Frames, empty
+from analyzer.store.sums.tables import CUT, SCHEMAS, Frames, complete, empty, table_of
 
 
 class Kept:
@@ -18,14 +18,9 @@ class Kept:
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, timezone: str, ruleset: str | None) -> None:
         self._connection, self._timezone, self._ruleset = connection, timezone, ruleset
-        self._there = bool(
-            connection.execute(
-                "from duckdb_tables() where table_name = 'sum_day_v1'"
-            ).fetchall()  # absent in older ones
-        )
         self.days: frozenset[date] = frozenset()
         self.cut = pl.DataFrame(schema=CUT)
-        if self._there and ruleset is not None:
+        if ruleset is not None and complete(connection):
             asked = [timezone, ruleset]
             rows = connection.execute(
                 "select day from internal.sum_day_v1 where timezone = $1 and ruleset = $2", asked
@@ -47,7 +42,7 @@ class Kept:
         columns = ", ".join(("day", "caller", *SCHEMAS[name]))
         return to_frame(
             self._connection.sql(
-                f"select {columns} from internal.{_table(name)}"  # noqa: S608 - names from this file alone
+                f"select {columns} from internal.{table_of(name)}"  # noqa: S608 - names from this file alone
                 " where timezone = $1 and day between $2 and $3 and day in (select day from summed_day)",
                 params=[self._timezone, min(days), max(days)],
             )
@@ -70,7 +65,7 @@ class Kept:
         register(self._connection, "made_cut", cut)
         with store_errors(), transaction(self._connection):
             for name, frame in made.items():
-                table, gone = _table(name), chain_days if name == "chains" else days
+                table, gone = table_of(name), chain_days if name == "chains" else days
                 register(self._connection, "made_day", pl.DataFrame({"day": sorted(gone)}, {"day": pl.Date}))
                 register(self._connection, "made_sum", frame)
                 columns = ", ".join(frame.columns)
@@ -84,7 +79,3 @@ class Kept:
             run("insert into internal.sum_day_v1 select $1, day, $2 from made_day", [zone, self._ruleset]).fetchall()
             run("delete from internal.sum_cut_v1 where timezone = $1", [zone]).fetchall()
             run("insert into internal.sum_cut_v1 select $1, * from made_cut", [zone]).fetchall()
-
-
-def _table(name: str) -> str:
-    return f"sum_{name.removesuffix('s') if name != 'mixes' else 'mix'}_v1"

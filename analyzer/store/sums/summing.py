@@ -13,7 +13,7 @@ import polars as pl
 from analyzer.store.db.frames import register, to_frame
 from analyzer.store.db.freed_memory import MANY_ROWS, give_back
 from analyzer.store.sums import statements
-from analyzer.store.sums.counting import counts_of, mixes_of, repeats_of, templates_of
+from analyzer.store.sums.counting import counts_of, mixes_of, repeats_of, rules_of, templates_of
 from analyzer.store.sums.tables import CUT, Frames, empty
 
 _AT_ONCE = 1_000_000
@@ -60,7 +60,7 @@ class Summing:
 
     def by_session(self, days: Collection[date], cut: pl.DataFrame) -> Frames:
         """Every frame that is counted by session."""
-        names = ("counts", "templates", "mixes", "repeats", "loud", "relays", "volumes", "work")
+        names = ("counts", "templates", "mixes", "rules", "repeats", "loud", "relays", "volumes", "work")
         parts: dict[str, list[pl.DataFrame]] = {name: [empty(name)] for name in names}
         for some in self._chunks(days):
             rows = self.groups(some, cut)
@@ -76,6 +76,7 @@ class Summing:
                 "counts": counts_of(rows),
                 "templates": templates_of(rows),
                 "mixes": mixes_of(rows),
+                "rules": rules_of(rows),
                 "repeats": repeats,
                 "loud": loud,
                 "relays": _by_step(relays).join(at_work, on=["day", "caller"]),

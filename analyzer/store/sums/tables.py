@@ -24,6 +24,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
     ),
     "templates": {"template": pl.String, "sessions": pl.Int64, "events": pl.Int64},
     "mixes": {"reason": pl.String, "sessions": pl.Int64},
+    "rules": {"rule": pl.String, "reason": pl.String, "sessions": pl.Int64},
     "repeats": {"events": pl.Int64, "groups": pl.Int64},
     "loud": {**_NAMES, "events": pl.Int64},
     "relays": {"step": pl.String, **dict.fromkeys(("relays", "sessions", "most", "at_work"), pl.Int64)},
@@ -52,11 +53,26 @@ def empty(name: str) -> pl.DataFrame:
     return pl.DataFrame(schema={"day": pl.Date, "caller": pl.String, **SCHEMAS[name]})
 
 
+def table_of(name: str) -> str:
+    """The table of a frame."""
+    return f"sum_{name.removesuffix('s') if name != 'mixes' else 'mix'}_v1"
+
+
+def complete(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Whether all tables are there: another version of this program may have made a store."""
+    wanted = ["sum_day_v1", "sum_cut_v1", *map(table_of, SCHEMAS)]
+    found = connection.execute("select count(*) from duckdb_tables() where list_contains($1, table_name)", [wanted])
+    return bool(found.fetchall()[0][0] == len(wanted))
+
+
 def create_sums(connection: duckdb.DuckDBPyConnection) -> None:
-    """Make the tables, where a store has none."""
+    """Make the tables, where a store has none; days that were kept without one of them are forgotten."""
+    if complete(connection):
+        return
     text = resources.files("analyzer.store.sums").joinpath("tables.sql").read_text("utf-8")
     for statement in filter(str.strip, text.split(";\n")):
         connection.execute(statement)
+    connection.execute("delete from internal.sum_day_v1").fetchall()
 
 
 def forget_staged(connection: duckdb.DuckDBPyConnection) -> None:

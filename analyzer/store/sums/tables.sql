@@ -115,3 +115,12 @@ create table if not exists internal.sum_work_v1 (
   sessions bigint not null,
   observed bigint not null
 );
+
+create table if not exists internal.sum_rule_v1 (
+  timezone varchar not null,
+  day date not null,
+  caller varchar not null,
+  rule varchar not null,
+  reason varchar not null,
+  sessions bigint not null
+);

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from analyzer.analysis.detection.detection import Detection, detections_in
-from analyzer.analysis.detection.templates import shared_templates
+from analyzer.analysis.detection.messages.templates import shared_templates
 from analyzer.analysis.detection.volume.exposure import exposures
 from analyzer.analysis.detection.volume.volumes import volumes
 

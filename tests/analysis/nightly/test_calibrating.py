@@ -16,7 +16,9 @@ from tests.analysis.observed import MadeRows
 def seen(counts: pl.DataFrame) -> Observations:
     """A history of counts alone."""
     empty = pl.DataFrame()
-    others = dict.fromkeys(("mixes", "repeats", "loud", "relays", "volumes", "work", "chains", "versions"), empty)
+    others = dict.fromkeys(
+        ("mixes", "rules", "repeats", "loud", "relays", "volumes", "work", "chains", "versions"), empty
+    )
     return Observations(
         FIRST + timedelta(days=83), "UTC", None, counts, templates(), **others, rows=MadeRows(empty, empty)
     )

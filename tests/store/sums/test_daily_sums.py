@@ -32,7 +32,7 @@ source = "made up"
 examples = ["lattice gate 4 closed", "lattice gate 5 closed"]
 counter_examples = ["the lattice is fine"]
 """
-FRAMES = ("counts", "templates", "mixes", "repeats", "loud", "relays", "volumes", "work", "chains", "versions")
+FRAMES = ("counts", "templates", "mixes", "rules", "repeats", "loud", "relays", "volumes", "work", "chains", "versions")
 
 
 def assert_as_told(store: Store, night: date, timezone: str, ruleset: str) -> None:
@@ -179,8 +179,8 @@ def test_a_run_that_breaks_off_leaves_no_sums(store: Store, log: Log, monkeypatc
             raise KeyboardInterrupt
         return real(name)
 
-    real = __import__("analyzer.store.sums.kept", fromlist=["_table"])._table
-    monkeypatch.setattr("analyzer.store.sums.kept._table", broken)
+    real = __import__("analyzer.store.sums.kept", fromlist=["table_of"]).table_of
+    monkeypatch.setattr("analyzer.store.sums.kept.table_of", broken)
     with pytest.raises(KeyboardInterrupt):
         observe(store, day(4), "UTC", ruleset)
     monkeypatch.undo()

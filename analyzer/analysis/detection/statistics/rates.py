@@ -12,7 +12,11 @@ from typing import NamedTuple
 
 from analyzer.analysis.detection.settings import BASELINE_DAYS
 from analyzer.analysis.detection.statistics.baseline import is_weekend
-from analyzer.analysis.detection.statistics.tails import negative_binomial_tail, negative_binomial_upper
+from analyzer.analysis.detection.statistics.tails import (
+    negative_binomial_lower,
+    negative_binomial_tail,
+    negative_binomial_upper,
+)
 
 MIN_DAYS = 7
 """Days of baseline below which nothing is said."""
@@ -43,6 +47,15 @@ class RateTail(NamedTuple):
     """The count that is exceeded in 2.5 % of cases."""
 
 
+class _Baseline(NamedTuple):
+    """The days before a span, and what they lead one to expect of it."""
+
+    days: list[CountedDay]
+    total: int
+    rate: float
+    expected: float
+
+
 def rate_tail(
     history: Sequence[CountedDay], span: Sequence[CountedDay], gap: int = 1, prior: float = 0.5, ratio: float = 0.0
 ) -> RateTail | None:
@@ -53,6 +66,27 @@ def rate_tail(
     The baseline is what `history` holds of the days up to `gap` days before the last one of the span. `prior` is
     added to its number: days without any do not prove that there are none.
     """
+    base = _baseline(history, span, gap, prior)
+    count = sum(each.number for each in span)
+    if base is None or count < ratio * base.expected:
+        return None
+    shape = _shape(base, span, prior)
+    success = shape / (shape + base.expected)
+    high = float(negative_binomial_upper(shape, success))
+    return RateTail(negative_binomial_tail(count, shape, success), base.expected, high)
+
+
+def rate_fall(history: Sequence[CountedDay], span: Sequence[CountedDay], gap: int = 1) -> tuple[float, float] | None:
+    """P(as many or fewer) of the counts of a span, and what is expected of it; else as `rate_tail`."""
+    base = _baseline(history, span, gap, 0.5)
+    if base is None:
+        return None
+    shape = _shape(base, span, 0.5)
+    count = sum(each.number for each in span)
+    return negative_binomial_lower(count, shape, shape / (shape + base.expected)), base.expected
+
+
+def _baseline(history: Sequence[CountedDay], span: Sequence[CountedDay], gap: int, prior: float) -> _Baseline | None:
     last = span[-1].day
     first = last - BASELINE_DAYS - gap + 1
     days = [each for each in history if first <= each.day <= last - gap and each.exposure > 0]
@@ -69,9 +103,12 @@ def rate_tail(
             alike = [each for each in days if is_weekend(each.day) == weekend]
             share = sum(each.number for each in alike) + weight * rate
             expected += own * share / (sum(each.exposure for each in alike) + weight)
-    count = sum(each.number for each in span)
-    if count < ratio * expected:
-        return None
+    return _Baseline(days, total, rate, expected)
+
+
+def _shape(base: _Baseline, span: Sequence[CountedDay], prior: float) -> float:
+    """The shape of the negative binomial around what is expected."""
+    days, total, rate, _ = base
     means = [rate * each.exposure for each in days]
     excess = sum((each.number - mean) ** 2 - mean for each, mean in zip(days, means, strict=True))
     spread = max(0.0, excess / sum(mean * mean for mean in means)) * len(days) / max(1, len(days) - 1)
@@ -79,9 +116,5 @@ def rate_tail(
     # The baseline is an estimate, too.
     estimate = (1 + dispersion * total / len(days)) / (total + prior)
     # Days of a span that differ by themselves level each other out.
-    evenness = sum(each.exposure**2 for each in span) / exposure**2
-    shape = 1 / (dispersion * evenness + estimate)
-    success = shape / (shape + expected)
-    return RateTail(
-        negative_binomial_tail(count, shape, success), expected, float(negative_binomial_upper(shape, success))
-    )
+    evenness = sum(each.exposure**2 for each in span) / sum(each.exposure for each in span) ** 2
+    return 1 / (dispersion * evenness + estimate)

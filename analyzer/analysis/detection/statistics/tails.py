@@ -77,6 +77,11 @@ def negative_binomial_tail(k: int, shape: float, success: float) -> float:
     return min(1.0, total)
 
 
+def negative_binomial_lower(k: int, shape: float, success: float) -> float:
+    """P(X <= k) of the same variable."""
+    return min(1.0, sum(_negative_binomial(j, shape, success) for j in range(k + 1)))
+
+
 def negative_binomial_upper(shape: float, success: float, exceeded: float = 0.025) -> int:
     """The least count that is exceeded with a probability of at most `exceeded`; of large counts nearly that."""
     mean = shape * (1 - success) / success

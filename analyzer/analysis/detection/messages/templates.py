@@ -6,7 +6,7 @@ share by chance is gone the next day: what is new to a fleet has to come back on
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 
@@ -16,10 +16,60 @@ from analyzer.analysis.detection.detection import Detection, frame
 from analyzer.analysis.detection.settings import TEMPLATE_DAYS, TEMPLATE_MEMORY_DAYS, Settings
 from analyzer.analysis.detection.statistics.tails import negative_binomial_tail, negative_binomial_upper
 
-_LEAST_DAYS = 14
+LEAST_HISTORY = 14
 """A template is new only to a caller, or a fleet, whose days before its first sight are so many at least."""
 LEAST_CALLERS, LEAST_DAYS = 2, 2
 """Callers, and days, that a text is seen at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Novelty:
+    """How surprising it is that a text is seen, after it was not."""
+
+    day: int
+    """Proleptic ordinal, as is `first`."""
+    first: int
+    sessions: int
+    """With the text, since its first sight."""
+    since: float
+    """Sessions that may have shown it since then."""
+    expected: float
+    high: float
+    p_value: float
+
+    def detection(self, finding: str, caller: str | None, template: str, note: str) -> Detection:
+        """What a night is told of it."""
+        return Detection(
+            day=date.fromordinal(self.day),
+            caller=caller,
+            finding=finding,
+            onset=date.fromordinal(self.first),
+            observed=float(self.sessions),
+            expected=self.expected,
+            low=0.0,
+            high=self.high,
+            p_value=self.p_value,
+            statistic=self.sessions / self.expected,
+            sessions=self.sessions,
+            template=template,
+            note=note,
+        )
+
+
+def novelty(day: int, first: int, sessions: int, exposure: Mapping[int, float]) -> Novelty | None:
+    """The test of a text that so many sessions showed from its `first` day to this `day`, and none before.
+
+    `exposure` has the sessions of each day (proleptic ordinal); None where they know too few days before.
+    """
+    before = [exposure[each] for each in range(first - TEMPLATE_MEMORY_DAYS, first) if each in exposure]
+    if len(before) < LEAST_HISTORY:
+        return None
+    whole, since = sum(before), sum(exposure.get(each, 0) for each in range(first, day + 1))
+    # Jeffreys' prior Gamma(1/2) and no sight in those before leave a negative binomial for those since.
+    success = whole / (whole + since)
+    p_value = negative_binomial_tail(sessions - 1, 0.5, success)
+    high = float(negative_binomial_upper(0.5, success))
+    return Novelty(day, first, sessions, since, 0.5 * since / whole, high, p_value)
 
 
 @dataclass(slots=True)
@@ -60,31 +110,11 @@ class NewTemplates:
         first, seen = self._first[template], self._seen[template]
         if template in self._known or day - first >= TEMPLATE_DAYS or seen < settings.min_sessions:
             return None
-        before = [self._sessions[each] for each in range(first - TEMPLATE_MEMORY_DAYS, first) if each in self._sessions]
-        if len(before) < _LEAST_DAYS:
+        found = novelty(day, first, seen, self._sessions)
+        if found is None or found.p_value > settings.template_alpha:
             return None
-        exposure = sum(before)
-        since = sum(self._sessions.get(each, 0) for each in range(first, day + 1))
-        # Jeffreys' prior Gamma(1/2) and no sight in `exposure` sessions leave a negative binomial for those since.
-        p_value = negative_binomial_tail(seen - 1, 0.5, exposure / (exposure + since))
-        if p_value > settings.template_alpha:
-            return None
-        expected = 0.5 * since / exposure
-        return Detection(
-            day=date.fromordinal(day),
-            caller=self.caller,
-            finding="template",
-            onset=date.fromordinal(first),
-            observed=float(seen),
-            expected=expected,
-            low=0.0,
-            high=float(negative_binomial_upper(0.5, exposure / (exposure + since))),
-            p_value=p_value,
-            statistic=seen / expected,
-            sessions=seen,
-            template=template,
-            note=f"first seen {date.fromordinal(first)}, in {seen} of {since} sessions since",
-        )
+        note = f"first seen {date.fromordinal(first)}, in {seen} of {found.since:.0f} sessions since"
+        return found.detection("template", self.caller, template, note)
 
 
 @dataclass(slots=True)
@@ -132,30 +162,10 @@ def _judged(
     old = seen.told or day - seen.first >= TEMPLATE_DAYS
     if old or seen.sessions < settings.min_sessions or len(seen.callers) < LEAST_CALLERS or seen.days < LEAST_DAYS:
         return
-    before = [exposure[each] for each in range(seen.first - TEMPLATE_MEMORY_DAYS, seen.first) if each in exposure]
-    if len(before) < _LEAST_DAYS:
-        return
-    since = sum(exposure.get(each, 0.0) for each in range(seen.first, day + 1))
-    success = sum(before) / (sum(before) + since)
-    # As for one caller: the first sight began the clock, and no sight before it leaves Jeffreys' prior.
-    p_value = negative_binomial_tail(seen.sessions - 1, 0.5, success)
-    if p_value > settings.template_alpha:
+    found = novelty(day, seen.first, seen.sessions, exposure)
+    if found is None or found.p_value > settings.template_alpha:
         return
     seen.told = True
-    expected = 0.5 * since / sum(before)
     callers = len(seen.callers)
-    yield Detection(
-        day=date.fromordinal(day),
-        caller=None,
-        finding="shared_template",
-        onset=date.fromordinal(seen.first),
-        observed=float(seen.sessions),
-        expected=expected,
-        low=0.0,
-        high=float(negative_binomial_upper(0.5, success)),
-        p_value=p_value,
-        statistic=seen.sessions / expected,
-        sessions=seen.sessions,
-        template=template,
-        note=f"first seen {date.fromordinal(seen.first)}, in {seen.sessions} sessions of {callers} callers since",
-    )
+    note = f"first seen {date.fromordinal(seen.first)}, in {seen.sessions} sessions of {callers} callers since"
+    yield found.detection("shared_template", None, template, note)
