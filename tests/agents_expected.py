@@ -55,9 +55,11 @@ def main(folder: str) -> int:
     wrong = 0
     for name, figures in expected.items():
         found, kind = read(root / name)
+        if "tool failure" in figures["not_counted"]:
+            figures["tool_failures"] = figures["not_counted"]["tool failure"]
         differences = {
             key: (figures[key], found.get(key, 0))
-            for key in (*COMPARED, "sessions", "aborted")
+            for key in (*COMPARED, "sessions", "aborted", *(["tool_failures"] if "tool_failures" in figures else []))
             if abs(figures[key] - found.get(key, 0)) > 0.05
         }
         wrong += any((kind, key) not in EXPLAINED for key in differences)
@@ -93,6 +95,8 @@ def read(path: Path) -> tuple[Mapping[str, Any], str]:
                 tokens = payload.get(f"{key}_tokens")
                 found[key] += tokens or 0
                 found[f"{key}_known"] += tokens is not None
+        elif kind == "tool.failed":
+            found["tool_failures"] += payload["kind"] != "cancelled"
         elif kind == "session.observed":
             sessions[session] = payload.get("aborted", 0)
     found["sessions"], found["aborted"] = len(sessions), sum(sessions.values())

@@ -30,6 +30,10 @@ def _codex(second: int, kind: str, **payload: Any) -> dict[str, Any]:
     return {"timestamp": _AT.format(second), "type": "event_msg", "payload": {"type": kind, **payload}}
 
 
+def _codex_item(second: int, kind: str, **payload: Any) -> dict[str, Any]:
+    return {"timestamp": _AT.format(second), "type": "response_item", "payload": {"type": kind, **payload}}
+
+
 def _usage(second: int, used: int, spent: int) -> dict[str, Any]:
     info = {
         "total_token_usage": {"total_tokens": 9},
@@ -86,6 +90,7 @@ _OPENCODE: list[object] = [
     _part(4, "compaction", auto=True),
     _opencode(5),
     _opencode(6, error={"name": "MessageAbortedError", "data": {}}),
+    _part(7, "tool", tool="bash", state={"status": "error", "error": "not found", "time": {"end": _MS}}),
 ]
 
 
@@ -159,6 +164,8 @@ LOGS: dict[str, list[object]] = {
         _usage(3, 90, 0),
         _codex(4, "error", message="Limit", codex_error_info="usage_limit_exceeded"),
         _codex(5, "turn_aborted", reason="interrupted"),
+        _codex_item(6, "function_call", name="shell", arguments="{}", call_id="c1"),
+        _codex_item(7, "function_call_output", call_id="c1", output="Exit code: 2\nOutput:"),
     ],
     "codex_exec": [
         {"type": "thread.started", "thread_id": "s"},
@@ -170,6 +177,7 @@ LOGS: dict[str, list[object]] = {
         _qwen_event(1, "api_error", error_message="busy", status_code=503),
         _qwen_event(2, "api_retry", attempt_number=1, retry_delay_ms=5),
         _qwen_event(3, "api_cancel"),
+        _qwen_event(5, "tool_call", function_name="edit", success=False, error="0 occurrences found"),
         _qwen(
             4,
             "system",
@@ -184,36 +192,48 @@ LOGS: dict[str, list[object]] = {
         {"type": "compaction", "id": "c", "timestamp": _AT.format(3), "tokensBefore": 900},
         _pi(4, "stop"),
         _pi(5, "aborted"),
+        {
+            "type": "message",
+            "id": "e6",
+            "timestamp": _AT.format(6),
+            "message": {"role": "toolResult", "toolName": "bash", "isError": True, "content": [{"text": "ENOENT"}]},
+        },
     ],
     "copilot": [
         _copilot(0, "session.start", sessionId="s", context={"cwd": "/x"}),
         _copilot(1, "session.error", errorType="quota", message="402", statusCode=402),
         _copilot(2, "session.compaction_complete", success=True, preCompactionTokens=9, postCompactionTokens=2),
         _copilot(3, "abort", reason="user_initiated"),
+        _copilot(4, "tool.execution_start", toolCallId="c", toolName="bash"),
+        _copilot(5, "tool.execution_complete", toolCallId="c", success=False, error={"message": "timed out"}),
     ],
     "opencode": [*_OPENCODE],
     "opencode_db": [{"sqlite": {"tables": ["session", "message", "part"]}}, *_OPENCODE],
     "openhands": [
         _hands(1, kind="ConversationErrorEvent", code="x", detail="status: 500"),
         _hands(2, kind="Condensation"),
+        _hands(3, kind="AgentErrorEvent", tool_name="terminal", error="no such file"),
     ],
     "otlp": [
         _otlp(event__name="gemini_cli.api_error", error="busy", status_code=503),
         _otlp(event__name="gemini_cli.network_retry_attempt", attempt=1, delay_ms=5),
         _otlp(event__name="qwen-code.api_cancel"),
         _otlp(event__name="gemini_cli.chat_compression", tokens_before=9, tokens_after=1),
+        _otlp(event__name="gemini_cli.tool_call", function_name="edit", success=False, error="hunk"),
     ],
     "gemini_telemetry": [
         _sdk(event__name="gemini_cli.api_error", error="busy", status_code=503),
         _sdk(event__name="gemini_cli.network_retry_attempt", attempt=1, delay_ms=5),
         _sdk(event__name="gemini_cli.api_response"),
         _sdk(event__name="gemini_cli.chat_compression", tokens_before=9, tokens_after=1),
+        _sdk(event__name="gemini_cli.tool_call", function_name="edit", success=False, decision="reject"),
     ],
     "gemini_chat": [
         {"sessionId": "s", "projectHash": "h", "startTime": _AT.format(0)},
         _gemini(1, "error", '[API Error: {"code": 429}]'),
         _gemini(2, "info", "Chat history compressed from 9 to 1 tokens."),
         _gemini(3, "info", "Request cancelled."),
+        {**_gemini(4, "gemini", ""), "toolCalls": [{"id": "c", "name": "edit", "status": "cancelled", "result": []}]},
     ],
     "crush": [
         _crush("Provider request failed, retrying", status_code=529, retry_delay="1s"),
@@ -223,11 +243,20 @@ LOGS: dict[str, list[object]] = {
         {"sqlite": {"tables": ["files", "goose_db_version", "messages", "sessions"]}},
         _row("messages", role="assistant", finished=[{"reason": "error", "details": "500"}, {"reason": "canceled"}]),
         _row("sessions", summary_message_id="m"),
+        _row(
+            "messages",
+            role="tool",
+            finished=[{}],
+            called=[{"name": "bash", "call": "c"}],
+            failed=[{"call": "c", "said": "ENOENT"}],
+        ),
     ],
     "cline": [
         _cline(1, "error_retry", attempt=1, maxAttempts=3, delaySeconds=2),
         _cline(2, "api_req_started", cancelReason="user_cancelled"),
         _cline(3, "compaction", status="completed", tokensBefore=9, tokensAfter=1),
+        _cline(4, "tool", tool="readFile"),
+        _cline(5, "error"),
     ],
     "aider": [
         "# aider chat started at 2026-03-05 10:00:00",

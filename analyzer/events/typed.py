@@ -111,6 +111,10 @@ class TypedEvents(ABC):
         """`session.observed`."""
         return self.append("session.observed", payload, session=session)
 
+    def tool_failed(self, *, session: str | None = None, **payload: Unpack[payloads.ToolFailed]) -> str | None:
+        """`tool.failed`."""
+        return self.append("tool.failed", payload, session=session)
+
 
 def error_payload(
     classification: Classification, **known: Unpack[payloads.ErrorClassified]

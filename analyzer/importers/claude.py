@@ -23,6 +23,7 @@ from analyzer.importers.claude_records import INTERRUPTED, ClaudeRecords
 from analyzer.importers.lines import Block, LineFinder, malformed_lines, objects_in
 from analyzer.importers.records import dressed
 from analyzer.importers.work.places import place_of
+from analyzer.importers.work.tools import MOST_TOOLS
 
 # Inside a JSON string these quotes would be escaped, so an unescaped match is structure, never somebody's prose.
 TELLING = re2.compile(
@@ -48,8 +49,6 @@ _FIRST_RECORD = re.compile(rb"^[ \t]*\{", re.MULTILINE)
 _RECENT = 64
 _IN_HAND = 16
 """Calls of tools whose results may stand in the next block."""
-MOST_TOOLS = 200
-"""Tools that are counted one by one; calls of others are left out."""
 
 
 class ClaudeReader(Reader):
@@ -114,7 +113,8 @@ class ClaudeReader(Reader):
             "part": self._part,
             "tools": dict(self._tools) or None,
         }
-        identity = derived_id("claude", "session", self._session, self._part, self._requests, self._ended)
+        calls = [self._tools.total()] if self._tools else []
+        identity = derived_id("claude", "session", self._session, self._part, self._requests, self._ended, *calls)
         ended = _moment(self._ended)
         if ended is None:
             return ()

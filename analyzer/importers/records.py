@@ -22,6 +22,7 @@ from analyzer.importers.base import MOST_OPEN, Hit, Reader, Source
 from analyzer.importers.chains import Chains
 from analyzer.importers.lines import Block, Line, LineFinder, all_lines, malformed_lines, objects_in
 from analyzer.importers.work.places import DIMENSIONS, caller_of, place_of
+from analyzer.importers.work.tools import MOST_TOOLS, failure
 
 
 def moment_of(value: object) -> datetime | None:
@@ -165,6 +166,25 @@ class RecordReader(Reader):
         seen["caller"] = self.caller
         seen["new"] = True
 
+    def see_calls(self, *tools: str | None) -> None:
+        """Count calls of tools for the session of the record in hand."""
+        self.see()
+        seen = self._seen.get(self.session or "")
+        if seen is None:
+            return
+        counts = seen.setdefault("tools", {})
+        for tool in tools:
+            if tool and (tool in counts or len(counts) < MOST_TOOLS):
+                counts[tool] = counts.get(tool, 0) + 1
+
+    def tool_failed(
+        self, tool: str | None, said: object, *identity: object, kind: str | None = None, hint: str | None = None
+    ) -> Event:
+        """A failed call of a tool: what it said, and what the log tells of the kind of failure, if anything."""
+        self.see()
+        payload = {"caller": self.caller, "tool": tool, **failure(said, kind=kind, hint=hint)}
+        return self.event("tool.failed", payload, *identity)
+
     def event(self, kind: str, payload: Mapping[str, Any], *identity: object) -> Event:
         """An event of the record in hand, with what is known of its session."""
         return Event(
@@ -202,14 +222,18 @@ class RecordReader(Reader):
             "ended_at": ended,
             "retry_visibility": self.visibility,
             "part": seen["part"],
+            "tools": seen.get("tools"),
         }
         at = moment_of(ended)
+        calls = [sum(seen["tools"].values())] if seen.get("tools") else []
         return Event(
             type="session.observed",
             occurred_at=at or self.source.file_time,
             session_id=session,
             payload=dressed("session.observed", payload, mapping(seen.get("known"))),
-            id=derived_id(self.name, "session", session, seen["part"], ended, seen["requests"], seen["aborted"]),
+            id=derived_id(
+                self.name, "session", session, seen["part"], ended, seen["requests"], seen["aborted"], *calls
+            ),
             time_source="event" if at else "file",
         )
 

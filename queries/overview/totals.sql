@@ -18,6 +18,9 @@
 -- column relays BIGINT: hand-offs that began in the window
 -- column exhaustions BIGINT: times that an agent ran into its usage limit
 -- column requests BIGINT: model requests of the sessions seen in the window, where their logs count them
+-- column tool_failures BIGINT: calls of tools that failed
+-- column tool_sessions BIGINT: distinct sessions with a failed tool
+-- column tool_calls BIGINT: calls of tools of the sessions seen in the window, where their logs count them
 with event as (
   select
     count(*) as events,
@@ -61,10 +64,21 @@ relay as (
 ),
 
 session as (
-  select cast(sum(requests) as bigint) as requests
+  select
+    cast(sum(requests) as bigint) as requests,
+    cast(sum(tool_calls) as bigint) as tool_calls
   from sessions
   where ($since is null or ended_at >= $since)
     and ($until is null or started_at < $until)
+),
+
+tool as (
+  select
+    count(*) as tool_failures,
+    count(distinct session_id) as tool_sessions
+  from tool_failures
+  where ($since is null or occurred_at >= $since)
+    and ($until is null or occurred_at < $until)
 )
 
 select
@@ -83,6 +97,9 @@ select
   retry.recovered_chains,
   relay.relays,
   event.exhaustions,
-  session.requests
-from event, error, retry, relay, session
+  session.requests,
+  tool.tool_failures,
+  tool.tool_sessions,
+  session.tool_calls
+from event, error, retry, relay, session, tool
 order by event.first_at

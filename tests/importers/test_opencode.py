@@ -70,7 +70,9 @@ def test_other_names_say_what_failed(read: Read, name: str) -> None:
 def test_failed_tools_are_no_errors(read: Read) -> None:
     """A tool's failure is the model's to read."""
     tool = part(1, "tool", tool="bash", state={"status": "error", "error": "Error: 500"})
-    assert read(tool)[0] == []
+    events, _ = read(tool)
+    assert {event.type for event in events} == {"tool.failed", "session.observed"}
+    assert of(events, "tool.failed")[0].payload["message"] == "Error: 500"
 
 
 def test_a_compaction_has_the_tokens_of_the_replies_round_it(read: Read) -> None:

@@ -11,6 +11,7 @@ from analyzer.events import Event
 from analyzer.importers.work.places import caller_of, place_of, without_home
 from analyzer.importers.work.tools import KINDS, failure
 from tests.importers.test_claude import record, reply
+from tests.shown_formats import events_of
 
 Read = Callable[..., tuple[list[Event], Any]]
 
@@ -89,6 +90,9 @@ def test_of_a_failed_tool_one_line_is_kept() -> None:
     assert len(failure("x" * 10_000)["message"] or "") == 300
     assert failure(None, hint="tool_not_registered") == {"kind": "not_found", "message": "tool_not_registered"}
     assert failure("x", kind="refused")["kind"] == "refused"
+    assert failure('the tool failed for function call: {"sql": "private"}')["message"] == (
+        "the tool failed for function call:"
+    )
 
 
 def _used(call: str, tool: str) -> dict[str, Any]:
@@ -139,3 +143,77 @@ def test_sessions_say_whose_they_are(read: Read) -> None:
     events, _ = read(_used("toolu_1", "Read"), reply(cwd="/elsewhere", gitBranch="later"))
     assert events[-1].payload["caller"] == "claude-code@shop"
     assert (events[-1].payload["branch"], events[-1].payload["model"]) == ("later", "claude-x")
+
+
+@pytest.mark.parametrize(
+    ("name", "tool", "kind", "calls"),
+    [
+        ("codex", "shell", "exit_code", {"shell": 1}),
+        ("otlp", "edit", "edit_mismatch", {"edit": 1}),
+        ("gemini_telemetry", "edit", "refused", {"edit": 1}),
+        ("gemini_chat", "edit", "cancelled", {"edit": 1}),
+        ("qwen", "edit", "edit_mismatch", {"edit": 1}),
+        ("opencode", "bash", "not_found", {"bash": 1}),
+        ("opencode_db", "bash", "not_found", {"bash": 1}),
+        ("crush_db", "bash", "not_found", {"bash": 1}),
+        ("cline", "readFile", "other", {"readFile": 1}),
+        ("pi", "bash", "not_found", {"bash": 1}),
+        ("copilot", "bash", "timeout", {"bash": 1}),
+        ("openhands", "terminal", "not_found", None),
+    ],
+)
+def test_every_format_that_shows_failed_tools_tells_them(
+    name: str, tool: str, kind: str, calls: dict[str, int] | None
+) -> None:
+    """Once each, with the tool and its calls; none of them is an error."""
+    events = events_of(name)
+    (failed,) = [event for event in events if event.type == "tool.failed"]
+    assert (failed.payload["tool"], failed.payload["kind"]) == (tool, kind)
+    counted = [event.payload["tools"] for event in events if "tools" in event.payload]
+    assert counted == ([calls] if calls else [])
+
+
+def _called(call: str, **keys: Any) -> dict[str, Any]:
+    return _item("function_call", name="exec", arguments="{}", call_id=call, **keys)
+
+
+def _item(kind: str, **keys: Any) -> dict[str, Any]:
+    return {"timestamp": "2026-03-05T10:00:00.000Z", "type": "response_item", "payload": {"type": kind, **keys}}
+
+
+@pytest.mark.parametrize(
+    ("output", "kind", "message"),
+    [
+        ("Exit code: 0\nOutput:\nError: in a file that was read", None, None),
+        ("Plan updated", None, None),
+        ('{"output":"private","metadata":{"exit_code":0}}', None, None),
+        ('{"output":"private","metadata":{"exit_code":127}}', "exit_code", "Exit code 127"),
+        ("Chunk ID: 1\nWall time: 0.1\nProcess exited with code 1\nOutput:\nprivate", "exit_code", "Exit code 1"),
+        ("Exit code: 124\nOutput:\ncommand timed out", "timeout", "Exit code 124"),
+        ("exec command rejected by user", "refused", "exec command rejected by user"),
+        ("apply_patch verification failed: no such hunk", "edit_mismatch", None),
+        ([{"type": "input_text", "text": "Script failed\nprivate"}], "other", "Script failed"),
+    ],
+)
+def test_results_of_codex_tell_failures_by_their_structure(
+    read: Read, output: object, kind: str | None, message: str | None
+) -> None:
+    """By exit codes and Codex's own words; what a tool printed is neither read nor kept."""
+    begun = {"timestamp": "2026-03-05T10:00:00.000Z", "type": "session_meta", "payload": {"id": "s", "cwd": "/x"}}
+    events, rejects = read(begun, _called("c1"), _item("function_call_output", call_id="c1", output=output))
+    assert not rejects
+    failed = [event.payload for event in events if event.type == "tool.failed"]
+    assert [told["kind"] for told in failed] == ([kind] if kind else [])
+    assert "private" not in str(events)
+    assert not message or failed[0]["message"] == message
+    assert not failed or failed[0]["tool"] == "exec"
+
+
+def test_a_command_of_pi_is_told_by_its_end(read: Read) -> None:
+    """What it printed stands first, and is not kept."""
+    begun = {"type": "session", "id": "s", "timestamp": "2026-03-05T10:00:00.000Z", "cwd": "/x"}
+    content = [{"type": "text", "text": "private\n\nCommand exited with code 3"}]
+    message = {"role": "toolResult", "toolName": "bash", "isError": True, "content": content}
+    events, _ = read(begun, {"type": "message", "id": "e", "timestamp": "2026-03-05T10:00:01.000Z", "message": message})
+    (failed,) = [event.payload for event in events if event.type == "tool.failed"]
+    assert (failed["kind"], failed["message"]) == ("exit_code", "Command exited with code 3")

@@ -36,6 +36,11 @@ TABLES = (
     "relays-by-day",
     "relays-utilization",
     "exhaustions-list",
+    "tools-by-tool",
+    "tools-by-kind",
+    "tools-by-project",
+    "tools-by-day",
+    "tools-messages",
     "ruleset-applied",
     "quarantine-lines",
     "sources-completeness",
@@ -67,6 +72,21 @@ class Totals:
     exhaustions: int
     requests: int | None
     """Model requests, where logs count them."""
+    tool_failures: int
+    """Calls of tools that failed; they are no errors."""
+    tool_sessions: int
+    """Sessions with a failed tool."""
+    tool_calls: int | None
+    """Calls of tools, where logs count them."""
+
+    @property
+    def tools_said(self) -> str:
+        """One sentence on failed tools; empty where none failed."""
+        if not self.tool_failures:
+            return ""
+        failed, sessions = counted(self.tool_failures, "tool call"), counted(self.sessions, "session")
+        within = f" in {self.tool_sessions:,} of {sessions}" if self.tool_sessions else ""
+        return f"{failed} failed{within}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,15 +276,16 @@ def _verdict(report: Overview) -> Verdict:
         first, last = (f"{moment:%Y-%m-%d %H:%M}" for moment in report.elsewhere)
         return Verdict("empty", "There is nothing in this window.", (f"The logs go from {first} to {last} UTC.",))
     details = tuple(one.explanation for one in report.findings)
+    tools = (totals.tools_said,) if totals.tool_failures else ()
     if open_ones := [case.finding for case in report.cases if case.is_open]:
-        return Verdict(open_ones[0].severity, _headline(open_ones), details)
+        return Verdict(open_ones[0].severity, _headline(open_ones), (*details, *tools))
     if unjudged:
         days = "1 day" if unjudged == 1 else f"{unjudged:,} days"
         said = f"{days} of callers with many unknown errors have too little history before them to call that unusual."
-        return Verdict("unjudged", "Too little history to tell.", (*details, said))
+        return Verdict("unjudged", "Too little history to tell.", (*details, said, *tools))
     if details:
-        return Verdict("quiet", "Nothing is open; what was found is over.", details)
-    return Verdict("quiet", "No findings.", (_error_sentence(totals),))
+        return Verdict("quiet", "Nothing is open; what was found is over.", (*details, *tools))
+    return Verdict("quiet", "No findings.", (_error_sentence(totals), *tools))
 
 
 def _headline(found: list[Finding]) -> str:

@@ -44,10 +44,12 @@ class ClineReader(RecordReader):
         self._request: dict[str, Any] = dict(mapping(state.get("request")))
         """Why the last request failed, and whether a row behind it has told that: its message stands there alone."""
         self.known |= {"agent": self.program}
+        self._tool: str | None = state.get("tool")
+        """The tool that was asked for last."""
 
     def remembered(self) -> dict[str, Any]:
         """The failure that the next rows may tell again."""
-        return {**super().remembered(), "request": self._request}
+        return {**super().remembered(), "request": self._request, "tool": self._tool}
 
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
         """The events of one row."""
@@ -136,6 +138,19 @@ class ClineReader(RecordReader):
         """The question whether to go on: it repeats the failure before it."""
         return self._alone()
 
+    def _called(self, row: Mapping[str, Any], said: str | None, _unique: object) -> list[Event]:
+        """A tool that is asked for; the row names it, or its kind does."""
+        kind = text(row.get("say")) or text(row.get("ask"))
+        self._tool = text(_parsed(said).get("tool")) if kind == "tool" else kind
+        self.see_calls(self._tool)
+        return []
+
+    def _tool_error(self, _row: Mapping[str, Any], said: str | None, unique: object) -> list[Event]:
+        return [self.tool_failed(self._tool, said, unique)]
+
+    def _diff_error(self, _row: Mapping[str, Any], said: str | None, unique: object) -> list[Event]:
+        return [self.tool_failed(self._tool, said, unique, kind="edit_mismatch")]
+
     def _compaction(self, _row: Mapping[str, Any], said: str | None, unique: object) -> list[Event]:
         told = _parsed(said)
         if told.get("status") not in ("completed", "failed"):
@@ -180,4 +195,10 @@ _ROWS: dict[str, Callable[[ClineReader, Mapping[str, Any], str | None, object], 
     "api_req_retry_delayed": ClineReader._delayed,
     "condense_context": ClineReader._condensed,
     "sliding_window_truncation": ClineReader._condensed,
+    "tool": ClineReader._called,
+    "command": ClineReader._called,
+    "use_mcp_server": ClineReader._called,
+    "browser_action_launch": ClineReader._called,
+    "error": ClineReader._tool_error,
+    "diff_error": ClineReader._diff_error,
 }

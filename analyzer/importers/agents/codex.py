@@ -7,22 +7,36 @@ there are neither errors nor tokens.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
+import msgspec
 import re2
 
 from analyzer.agent_stream.values import count, mapping, text
 from analyzer.events import Event
 from analyzer.events.model import present
 from analyzer.events.times import format_time
-from analyzer.importers.base import Source
+from analyzer.importers.base import Hit, Source
 from analyzer.importers.foreign import classify_foreign, number, quantity
+from analyzer.importers.lines import Block
 from analyzer.importers.records import RecordReader, identity_of, moment_of
 
 _STATUS = re.compile(r"\b(?:unexpected|last) status:? (\d{3})\b")
+_OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output"})
 _NO_FAILURE = frozenset({"thread_rollback_failed", "active_turn_not_steerable"})
 """What Codex itself does not count against the turn."""
+_CALLED = re.compile(
+    rb'"type": ?"(?:function_call|custom_tool_call)", ?(?:"(?:id|status|call_id)": ?"[^"\\]*", ?){0,3}'
+    rb'"name": ?"([^"\\]{1,100})"'
+)
+_EXIT = re.compile(r"^(?:Exit code: |(?:.{0,200}\n){0,4}Process exited with code )(-?\d{1,10})")
+_REFUSED = re.compile(
+    r"(?:apply_patch verification failed|exec command rejected|unsupported call|Script failed|failed to |"
+    r"(?:execution )?error\b|tool call (?:error|failed)|aborted by user|sandbox)",
+    re.IGNORECASE,
+)
+_TIMED_OUT = 124
 _CLOCK_ONLY = re.compile(r"try again at ", re.IGNORECASE)
 
 
@@ -35,6 +49,21 @@ def error_facts(message: str | None, info: object) -> dict[str, Any]:
     return present({"status": status, "type": kind if kind != "other" else None, "message": message, "is_error": True})
 
 
+def _said_by(output: object) -> str:
+    """What a tool answered: a text, texts, or JSON, of which the exit code is told as newer versions tell it."""
+    if isinstance(output, list):
+        output = "\n".join(found for part in output if (found := text(mapping(part).get("text"))))
+    if not isinstance(output, str):
+        output = text(mapping(output).get("content")) or ""
+    if output.startswith("{"):
+        try:
+            code = number(mapping(mapping(msgspec.json.decode(output)).get("metadata")).get("exit_code"))
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            code = None
+        return output if code is None else f"Exit code: {code}"
+    return output
+
+
 class CodexReader(RecordReader):
     """Reads a rollout; remembers the context in use, for the compaction to come."""
 
@@ -44,6 +73,10 @@ class CodexReader(RecordReader):
     telling: ClassVar[Any] = re2.compile(
         rb'"type": ?"(?:session_meta|turn_context|thread_settings_applied|compacted|context_compacted|token_count'
         rb'|error|task_complete|turn_aborted)"|"instructions": ?|"role": ?"assistant"'
+        # Results of tools are most of a rollout: those that tell a failure alone are looked at.
+        rb'|"(?:output|text)": ?"(?:Exit code: -?[1-9]|apply_patch verification failed|exec command rejected'
+        rb"|unsupported call|Script failed|(?i:failed to |error|execution error|tool call |aborted by user|sandbox))"
+        rb'|Process exited with code -?[1-9]|\\"exit_code\\": ?-?[1-9]'
     )
     openings: ClassVar[tuple[bytes, ...]] = (b'{"timestamp"', b'{"type"', b'{"id"')
 
@@ -59,6 +92,7 @@ class CodexReader(RecordReader):
         self._error: str | None = state.get("error")
         """The failure of the turn in hand, which the end of the turn tells again."""
         self._resets: dict[str, Any] = dict(mapping(state.get("resets")))
+        self._data = b""
 
     def remembered(self) -> dict[str, Any]:
         """What the next records refer to."""
@@ -71,6 +105,13 @@ class CodexReader(RecordReader):
             "resets": self._resets,
         }
         return {**super().remembered(), **own}
+
+    def read(self, block: Block) -> Iterator[Hit]:
+        """Hits of the block, in order; calls of tools are counted without a look into their records."""
+        self._data = block.data
+        yield from super().read(block)
+        if called := _CALLED.findall(block.data):
+            self.see_calls(*(name.decode("utf-8", "replace") for name in called))
 
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
         """The events of one record."""
@@ -86,6 +127,8 @@ class CodexReader(RecordReader):
             return self._compacted("compacted", payload)
         elif kind == "event_msg":
             return self._told(payload)
+        elif (item := payload if kind == "response_item" else record).get("type") in _OUTPUTS:
+            return self._answered(item)
         elif record.get("role") == "assistant":
             self.see(requests=1)  # the first generation counts no tokens
         return ()
@@ -169,6 +212,26 @@ class CodexReader(RecordReader):
             if (quantity(limit.get("used_percent")) or 0) >= 100 and (moment := moment_of(limit.get("resets_at")))
         ]
         return format_time(max(full)) if full else None
+
+    def _answered(self, item: Mapping[str, Any]) -> list[Event]:
+        """A result of a tool, where it says that the call failed."""
+        said = _said_by(item.get("output"))
+        exited = _EXIT.match(said)
+        code = int(exited[1]) if exited else None
+        if code == 0 or (code is None and not _REFUSED.match(said)):
+            return []
+        call = text(item.get("call_id"))
+        shown = said if code is None else f"Exit code {code}"
+        kind = None if code is None else "timeout" if code == _TIMED_OUT else "exit_code"
+        return [self.tool_failed(self._tool_of(call), shown, call, format_time(self.at), kind=kind)]
+
+    def _tool_of(self, call: str | None) -> str | None:
+        """The tool that a call of the block in hand asked for."""
+        if call is None or (at := self._data.find(b'"' + call.encode() + b'"')) < 0:
+            return None
+        begins, ends = self._data.rfind(b"\n", 0, at) + 1, self._data.find(b"\n", at)
+        called = _CALLED.search(self._data, begins, ends)
+        return called[1].decode("utf-8", "replace") if called else None
 
     # Tokens and compactions ------------------------------------------------------------------------------------------
 

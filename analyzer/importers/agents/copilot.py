@@ -8,8 +8,12 @@ from typing import Any, ClassVar
 from analyzer.agent_stream.values import count, mapping, text
 from analyzer.events import Event
 from analyzer.events.model import present
+from analyzer.importers.base import Source
 from analyzer.importers.foreign import classify_foreign, number
 from analyzer.importers.records import RecordReader, identity_of
+
+_IN_HAND = 63
+"""Calls of tools that are remembered until they end."""
 
 
 class CopilotReader(RecordReader):
@@ -18,6 +22,15 @@ class CopilotReader(RecordReader):
     name: ClassVar[str] = "copilot"
     agent: ClassVar[str] = "copilot"
     visibility: ClassVar[str] = "terminal"
+
+    def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
+        super().__init__(source, state)
+        self._calls: dict[str, str] = dict(mapping(state.get("calls")))
+        """Tools by calls that have not ended."""
+
+    def remembered(self) -> dict[str, Any]:
+        """Calls of tools that have not ended."""
+        return {**super().remembered(), "calls": self._calls}
 
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
         """The events of one record."""
@@ -38,6 +51,10 @@ class CopilotReader(RecordReader):
             return self._compacted("truncate", data.get("preTruncationTokensInMessages"), after, {}, unique)
         elif kind == "assistant.message":
             self.see(requests=1)
+        elif kind == "tool.execution_start":
+            return self._tool_began(data)
+        elif kind == "tool.execution_complete":
+            return self._tool_ended(data, unique)
         elif kind == "abort":
             self.see(aborted=1)
         return ()
@@ -55,6 +72,24 @@ class CopilotReader(RecordReader):
         )
         self.work_in(context.get("cwd"))
         self.see()
+
+    def _tool_began(self, data: Mapping[str, Any]) -> list[Event]:
+        tool, call = text(data.get("toolName")), text(data.get("toolCallId"))
+        self.see_calls(tool)
+        if tool and call:
+            self._calls = {**dict(list(self._calls.items())[-_IN_HAND:]), call: tool}
+        return []
+
+    def _tool_ended(self, data: Mapping[str, Any], unique: object) -> list[Event]:
+        """The end of a call, which names the tool by its beginning."""
+        tool = self._calls.pop(text(data.get("toolCallId")) or "", None) or text(
+            mapping(mapping(data.get("toolTelemetry")).get("properties")).get("tool")
+        )
+        if data.get("success") is not False:
+            return []
+        error = mapping(data.get("error"))
+        said, hint = text(error.get("message")), text(error.get("code"))
+        return [self.tool_failed(tool, said, unique, hint=hint)]
 
     def _failed(self, data: Mapping[str, Any], unique: object) -> list[Event]:
         self.see()

@@ -24,12 +24,18 @@ _STATUS = re.compile(r'": (\d{3}) [A-Z]|^Error (\d{3}),|"code\\?": ?(\d{3})\b')
 _DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(ms|h|m|s)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _ONE = "main"
+_IN_HAND = 63
+"""Calls of tools that are remembered until their results come."""
 
 
 def duration_seconds(said: object) -> float | None:
     """A Go duration, as `1m2.5s`, in seconds."""
     found = _DURATION.findall(said) if isinstance(said, str) and len(said) < 40 else []
     return sum(float(amount) * _SECONDS[unit] for amount, unit in found) if found else None
+
+
+def _texts(found: object) -> list[Any]:
+    return found if isinstance(found, list) else []
 
 
 class _CrushReader(RecordReader):
@@ -161,10 +167,12 @@ class CrushStoreReader(_CrushReader):
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
         super().__init__(source, state)
         self._cursor: dict[str, Any] = dict(mapping(state.get("cursor")))
+        self._calls: dict[str, str] = dict(mapping(state.get("calls")))
+        """Tools by the last calls: a result of older versions names its call alone."""
 
     def remembered(self) -> dict[str, Any]:
-        """Up to where the rows were read."""
-        return {**super().remembered(), "cursor": self._cursor}
+        """Up to where the rows were read, and the last calls of tools."""
+        return {**super().remembered(), "cursor": self._cursor, "calls": self._calls}
 
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
         """The events of one row."""
@@ -188,7 +196,15 @@ class CrushStoreReader(_CrushReader):
             requests=int(bool(finished) and record.get("role") == "assistant"),
             aborted=sum(part.get("reason") == "canceled" for part in finished),
         )
+        for call in map(mapping, _texts(record.get("called"))):
+            tool, name = text(call.get("name")), text(call.get("call"))
+            self.see_calls(*([tool] if finished else []))
+            if tool and name:
+                self._calls = {**dict(list(self._calls.items())[-_IN_HAND:]), name: tool}
         events = self._summarised(text(record.get("id")) or "") if record.get("is_summary_message") == 1 else []
+        for index, failed in enumerate(map(mapping, _texts(record.get("failed")))):
+            tool = text(failed.get("name")) or self._calls.get(text(failed.get("call")) or "")
+            events.append(self.tool_failed(tool, failed.get("said"), self.session, text(record.get("id")), index))
         for part in finished:
             if part.get("reason") == "error":
                 self.clock(moment_of(part.get("time")) or moment_of(record.get("updated_at")))

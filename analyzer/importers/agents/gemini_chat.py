@@ -21,6 +21,8 @@ _STATUS = re.compile(r'"status": ?"([A-Z_]{2,40})"|\(Status: ([A-Za-z_]{2,40})\)
 _TOKENS = re.compile(r"^Chat history compressed from (\d+) to (\d+) tokens")
 _PERCENT = re.compile(r"^Context compressed from (\d{1,3})% to (\d{1,3})%")
 _CANCELLED = "Request cancelled."
+_KINDS = {"error": "other", "cancelled": "cancelled"}
+"""Where a tool says nothing."""
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
@@ -29,6 +31,15 @@ def said_by(content: object) -> str:
     if isinstance(content, list):
         return "\n".join(found for part in content if (found := text(mapping(part).get("text"))))
     return content if isinstance(content, str) else ""
+
+
+def _answer_of(result: object) -> str | None:
+    """What a tool answered: the error of its response."""
+    for part in map(mapping, result if isinstance(result, list) else ()):
+        response = mapping(mapping(part.get("functionResponse")).get("response"))
+        if said := text(response.get("error")) or text(response.get("output")):
+            return said
+    return None
 
 
 def _project_of(path: str) -> dict[str, str]:
@@ -77,11 +88,25 @@ class GeminiChatReader(RecordReader):
         if kind == "gemini":
             self.known |= present({"model": text(message.get("model"))})
             self.see(requests=int(self._new(unique)))
-        elif kind == "error" and said.startswith(_ERROR):
+            return self._tools(message.get("toolCalls"))
+        if kind == "error" and said.startswith(_ERROR):
             return self._failed(said, unique)
-        elif kind == "info":
+        if kind == "info":
             return self._informed(said, unique)
         return []
+
+    def _tools(self, calls: object) -> list[Event]:
+        """Calls of tools, each with its result; the message grows with them, and comes again."""
+        events = []
+        for call in map(mapping, calls if isinstance(calls, list) else ()):
+            unique, tool, status = text(call.get("id")) or identity_of(call), text(call.get("name")), call.get("status")
+            if status not in ("success", "error", "cancelled") or not self._new(unique):
+                continue
+            self.see_calls(tool)
+            if status != "success":
+                said = _answer_of(call.get("result")) or text(call.get("resultDisplay"))
+                events.append(self.tool_failed(tool, said, unique, kind=None if said else _KINDS[status]))
+        return events
 
     def _new(self, unique: str) -> bool:
         if unique in self._last:

@@ -142,6 +142,8 @@ class OpencodeReader(RecordReader):
             automatic = part.get("auto")
             trigger = ("auto" if automatic else "manual") if isinstance(automatic, bool) else None
             return self._compacted(text(part.get("messageID")) or unique, known, trigger)
+        if part.get("type") == "tool":
+            return self._tool(part, unique)
         if part.get("type") != "retry":
             return []
         key = self.session or ""
@@ -155,6 +157,27 @@ class OpencodeReader(RecordReader):
         self.chains.note(key, verdict.reason, self.caller)
         scheduled = self.chains.scheduled(key, delay_seconds=None)
         return [self.event("error.classified", payload, unique), self.event("retry.scheduled", scheduled, unique)]
+
+    def _tool(self, part: Mapping[str, Any], unique: str) -> list[Event]:
+        """A call of a tool; its part is written again until it has ended."""
+        state = mapping(part.get("state"))
+        if state.get("status") not in ("completed", "error"):
+            return []
+        self.clock(moment_of(mapping(state.get("time")).get("end")) or (self.at if self.timed else None))
+        tool, at = text(part.get("tool")), format_time(self.at) if self.timed else None
+        payload = {
+            "caller": self.caller,
+            "requests": 0,
+            "started_at": at,
+            "ended_at": at,
+            "retry_visibility": self.visibility,
+            "part": unique,
+            "tools": {tool: 1} if tool else None,
+        }
+        events = [self.event("session.observed", present(payload), unique, at)]
+        if state.get("status") == "error":
+            events.append(self.tool_failed(tool, text(state.get("error")), unique))
+        return events
 
     def _compacted(self, unique: str, known: dict[str, Any], trigger: str | None) -> list[Event]:
         """A compaction, told by its part, by its summary, or by both: either names the message that asked for it."""

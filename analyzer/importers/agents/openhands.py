@@ -13,7 +13,7 @@ from analyzer.agent_stream.values import mapping, text
 from analyzer.events import Event
 from analyzer.events.model import present
 from analyzer.importers.base import Source
-from analyzer.importers.foreign import classify_foreign
+from analyzer.importers.foreign import classify_foreign, number
 from analyzer.importers.records import RecordReader, moment_here
 
 _STATUS = re.compile(r'"code": ?(\d{3})\b|\b(?:status|code):? (\d{3})\b')
@@ -47,9 +47,30 @@ class OpenHandsReader(RecordReader):
         if record.get("observation") == "agent_state_changed" and extras.get("agent_state") in _FAILED_STATES:
             state = text(extras.get("agent_state"))
             return self._failed(state if state != "error" else None, text(extras.get("reason")), unique)
+        if failed := self._tool_failed(record, extras, unique):
+            return failed
         if record.get("source") == "agent" and (kind == "ActionEvent" or isinstance(record.get("action"), str)):
             self.see(requests=1)
         return ()
+
+    def _tool_failed(self, record: Mapping[str, Any], extras: Mapping[str, Any], unique: object) -> list[Event]:
+        """A failed tool, as newer and as older versions tell it."""
+        kind, seen = record.get("kind"), record.get("observation")
+        tool = text(record.get("tool_name")) or text(mapping(record.get("tool_call_metadata")).get("function_name"))
+        if kind == "AgentErrorEvent":
+            return [self.tool_failed(tool, text(record.get("error")), unique)]
+        if kind == "UserRejectObservation" or seen == "user_rejected":
+            return [self.tool_failed(tool, text(record.get("rejection_reason")), unique, kind="refused")]
+        if kind == "ObservationEvent":
+            told = mapping(seen)
+            code = number(told.get("exit_code")) or number(mapping(told.get("metadata")).get("exit_code"))
+            failed = told.get("is_error") is True or told.get("error") is True or bool(code)
+            said = f"Exit code {code}" if code else text(told.get("error"))
+            return [self.tool_failed(tool, said, unique)] if failed else []
+        if seen == "error":
+            return [self.tool_failed(tool, text(record.get("message")) or text(record.get("content")), unique)]
+        code = number(mapping(extras.get("metadata")).get("exit_code")) if seen == "run" else None
+        return [self.tool_failed(tool, f"Exit code {code}", unique)] if code else []
 
     def _failed(self, kind: str | None, said: str | None, unique: object) -> list[Event]:
         found = _STATUS.search(said or "")

@@ -12,11 +12,13 @@ from typing import Any, ClassVar
 from analyzer.agent_stream.values import count, mapping, text
 from analyzer.events import Event
 from analyzer.events.model import present
+from analyzer.importers.agents.gemini_chat import said_by
 from analyzer.importers.base import Source
 from analyzer.importers.foreign import classify_foreign
 from analyzer.importers.records import RecordReader, identity_of
 
 _STATUS = re.compile(r"^(\d{3})\b")
+_ENDED = re.compile(r"(?:^|\n)(Command (?:exited with code|aborted|timed out)[^\n]{0,100})\s*$")
 _ONE = "main"
 
 
@@ -57,6 +59,13 @@ class PiReader(RecordReader):
             message = mapping(record.get("message"))
             if message.get("role") == "assistant":
                 return self._reply(message, (self.session, unique))
+            if message.get("role") == "toolResult":
+                tool, said = text(message.get("toolName")), said_by(message.get("content"))
+                self.see_calls(tool)
+                # A command's own output stands before what became of it.
+                ended = _ENDED.search(said)
+                shown = ended[1] if ended else said
+                return [self.tool_failed(tool, shown, self.session, unique)] if message.get("isError") is True else ()
             if message.get("role") == "user":
                 return self._settled("exhausted")
         return ()

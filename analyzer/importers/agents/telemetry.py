@@ -263,6 +263,9 @@ class TelemetryReader(RecordReader):
             if attributes.get("event.kind") == "response.completed":
                 self.see(requests=1)
             return []
+        if kind == "tool_result":
+            # Its output is the tool's own, and may be a file: of a failure its words are not taken.
+            return self._tool({**attributes, "error": None}, unique)
         if kind in ("websocket_connect", "websocket_request"):
             failed = refused(attributes.get("success"))
             return [self._failure(attributes, unique, outcome="surfaced")] if failed else []
@@ -278,6 +281,18 @@ class TelemetryReader(RecordReader):
         if said is not None or (status or 0) >= 400:
             return [*events, *self._call_failed(attributes, unique)]
         return [*events, *self._settled("recovered", made=1)]
+
+    def _tool(self, attributes: Attributes, unique: object) -> list[Event]:
+        """A call of a tool and its end."""
+        tool = _first(attributes, "function_name", "tool_name", "name")
+        self.see_calls(tool)
+        if not refused(attributes.get("success")):
+            return []
+        decision = _first(attributes, "decision", "status")
+        kind = {"reject": "refused", "cancelled": "cancelled"}.get(decision or "")
+        said = _first(attributes, "error", "error.message", "error_message")
+        hint = _first(attributes, "error_type", "error.type")
+        return [self.tool_failed(tool, said, unique, kind=kind, hint=hint)]
 
     # Spans -----------------------------------------------------------------------------------------------------------
 
@@ -319,5 +334,7 @@ _KINDS: dict[str, Callable[[TelemetryReader, Attributes, object], Iterable[Event
     "api_cancel": TelemetryReader._cancelled,
     "api_request": TelemetryReader._requested,
     "api_response": TelemetryReader._replied,
+    "tool_call": TelemetryReader._tool,
+    "tool_result": TelemetryReader._tool,
 }
 """Events of Claude Code, Gemini CLI and Qwen Code, without their producer's name."""

@@ -52,6 +52,10 @@ def _parsed(value: object) -> Any:
         return None
 
 
+def _first_words(said: object) -> str | None:
+    return said.strip().split("\n", 1)[0][:2_000] if isinstance(said, str) else None
+
+
 _MESSAGE_KEYS = frozenset(
     {"role", "time", "error", "modelID", "providerID", "agent", "mode", "tokens", "parentID", "finish", "path"}
 )
@@ -72,6 +76,10 @@ def _opencode_part(row: Row) -> Row:
     data = mapping(_parsed(row["data"]))
     kind = data.get("type")
     kept = {key: value for key, value in data.items() if key in _PART_KEYS.get(str(kind), ())}
+    if kind == "tool":
+        state = mapping(data.get("state"))
+        shown = {"status": state.get("status"), "time": state.get("time"), "error": _first_words(state.get("error"))}
+        kept = {"tool": data.get("tool"), "state": shown}
     named = {"id": row["id"], "sessionID": row["session_id"], "messageID": row["message_id"], "type": kind}
     return {**kept, **named, "time": {"created": row["time_created"]}}
 
@@ -82,12 +90,22 @@ def _opencode_session(row: Row) -> Row:
 
 def _crush_message(row: Row) -> Row:
     parts = _parsed(row.pop("parts"))
-    finished = [
-        {key: mapping(part.get("data")).get(key) for key in ("reason", "time", "message", "details")}
-        for part in map(mapping, parts if isinstance(parts, list) else ())
-        if part.get("type") == "finish"
+    listed = [
+        (part.get("type"), mapping(part.get("data"))) for part in map(mapping, parts if isinstance(parts, list) else ())
     ]
-    return {**row, "finished": finished}
+    finished = [
+        {key: data.get(key) for key in ("reason", "time", "message", "details")}
+        for kind, data in listed
+        if kind == "finish"
+    ]
+    # Of tools their names, and of those that failed what they said first.
+    called = [{"name": data.get("name"), "call": data.get("id")} for kind, data in listed if kind == "tool_call"]
+    failed = [
+        {"name": data.get("name"), "call": data.get("tool_call_id"), "said": _first_words(data.get("content"))}
+        for kind, data in listed
+        if kind == "tool_result" and data.get("is_error") is True
+    ]
+    return {**row, "finished": finished, "called": called, "failed": failed}
 
 
 _OPENCODE = (

@@ -21,6 +21,8 @@ KINDS = (
     "cancelled",
     "other",
 )
+MOST_TOOLS = 200
+"""Tools of a session that are counted one by one; calls of others are left out."""
 _LOOKED_AT = 2_000
 """Characters of what a tool says that are looked at."""
 _KEPT = 300
@@ -91,6 +93,8 @@ def failure(said: object, *, kind: str | None = None, hint: str | None = None) -
     for tag in _TAGS:
         heard = heard.replace(tag, "")
     first = next((line.strip() for line in heard.splitlines() if line.strip()), "")
+    # Behind a brace stands what the tool was called with, as a rule.
+    first = first.partition('{"')[0].rstrip() or first[:1]
     looked = f"{hint}: {first}" if hint else first
     return {"kind": kind or _kind(looked), "message": redact(first)[:_KEPT] or hint}
 

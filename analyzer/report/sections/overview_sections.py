@@ -53,6 +53,18 @@ def sections(overview: Overview) -> tuple[Section, ...]:
         Section(
             "exhaustions", "Usage-limit exhaustions", _exhaustions(overview), (part_of(overview, "exhaustions-list"),)
         ),
+        Section(
+            "tools",
+            "Failed tools",
+            _tools(overview),
+            (
+                part_of(overview, "tools-by-tool"),
+                part_of(overview, "tools-by-kind"),
+                part_of(overview, "tools-by-project"),
+                part_of(overview, "tools-by-day"),
+                part_of(overview, "tools-messages"),
+            ),
+        ),
         rules_section(overview),
         Section(
             "completeness",
@@ -115,3 +127,13 @@ def _exhaustions(overview: Overview) -> str:
         if number
         else "No agent ran into its usage limit."
     )
+
+
+def _tools(overview: Overview) -> str:
+    totals = overview.totals
+    if not totals.tool_failures:
+        return "No tool failed."
+    said = f"{totals.tools_said} Agents read what tools say, and go on: no error, share or finding rests on these."
+    if totals.tool_calls:
+        said += f" The logs that count them show {counted(totals.tool_calls, 'call')} of tools."
+    return said
