@@ -13,6 +13,18 @@ _COUNTS = (
 )
 """Of events: whether any sum rests on its type."""
 
+# Of errors: those that count, of the summed days, and of a caller's with several rulesets those of the newest.
+_COUNTED_ERRORS = f"""
+from errors_under($ruleset) as e
+left join summing_cut as c
+  on e.caller = c.caller
+where e.counted
+  and e.occurred_at >= $since
+  and e.occurred_at < $until
+  and {_OCCURRED} in (select day from summing_day)
+  and (c.caller is null or e.has_facts or e.occurred_at >= c.first_at or e.recorded_ruleset = c.ruleset)
+"""  # noqa: S608 - constants of this file
+
 # The same rows, in the same order, as the catalogue's `detection-groups`; a test holds the two together.
 _GROUPS = f"""
 select
@@ -26,18 +38,11 @@ select
   e.recorded_as_unknown as was_unknown,
   e.judged,
   count(*) as events
-from errors_under($ruleset) as e
-left join summing_cut as c
-  on e.caller = c.caller
-where e.counted
-  and e.occurred_at >= $since
-  and e.occurred_at < $until
-  and {_OCCURRED} in (select day from summing_day)
-  and (c.caller is null or e.has_facts or e.occurred_at >= c.first_at or e.recorded_ruleset = c.ruleset)
+{_COUNTED_ERRORS}
   {{asked}}
 group by all
 order by all
-"""  # noqa: S608 - constants of this file
+"""
 GROUPS = _GROUPS.format(asked="")
 GROUPS_OF_CALLERS = _GROUPS.format(
     asked=f"and (e.caller, {_OCCURRED}) in (select (caller, day) from summing_caller)"  # noqa: S608 - as above
@@ -54,14 +59,7 @@ with error as (
     e.reason,
     e.session,
     e.template
-  from errors_under($ruleset) as e
-  left join summing_cut as c
-    on e.caller = c.caller
-  where e.counted
-    and e.occurred_at >= $since
-    and e.occurred_at < $until
-    and {_OCCURRED} in (select day from summing_day)
-    and (c.caller is null or e.has_facts or e.occurred_at >= c.first_at or e.recorded_ruleset = c.ruleset)
+  {_COUNTED_ERRORS}
 )
 
 select
