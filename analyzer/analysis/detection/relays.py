@@ -5,9 +5,12 @@ Hand-offs are counted against exposure, the sessions (or hours) that the caller 
 
 from __future__ import annotations
 
+from collections import deque
+
 import polars as pl
 
 from analyzer.analysis.detection.detection import Detection, frame
+from analyzer.analysis.detection.settings import BASELINE_DAYS
 from analyzer.analysis.detection.statistics.rates import CountedDay, rate_tail
 
 MIN_RELAYS = 3
@@ -21,7 +24,7 @@ def relay_frequency(relays: pl.DataFrame, alpha: float = 0.001) -> pl.DataFrame:
     `most` (hand-offs of one session), `exposure` (above 0; the same unit throughout, such as sessions at work).
     `observed` and `expected` are hand-offs of the day; `scope` is the step.
     """
-    found = relay_days(relays, alpha).filter(pl.col("found"))
+    found = relay_days(relays, alpha, every=False).filter(pl.col("found"))
     return frame(
         Detection(
             day=row["day"],
@@ -43,23 +46,26 @@ def relay_frequency(relays: pl.DataFrame, alpha: float = 0.001) -> pl.DataFrame:
     )
 
 
-def relay_days(relays: pl.DataFrame, alpha: float = 0.001) -> pl.DataFrame:
+def relay_days(relays: pl.DataFrame, alpha: float = 0.001, *, every: bool = True) -> pl.DataFrame:
     """Every day of each caller and step, with what the days before it lead one to expect; columns as `relay_frequency`.
 
     Beside them `p_value`, `expected` and `high` (all three null with too little history; see `rate_tail`), and `found`:
-    whether the day is a finding.
+    whether the day is a finding. Without `every`, days that cannot be one have none of the three.
     """
     judged: list[tuple[float | None, float | None, float | None, bool]] = []
     daily = relays.sort("caller", "step", "day")
     for _, rows in daily.group_by(["caller", "step"], maintain_order=True):
-        history: list[CountedDay] = []
+        history: deque[CountedDay] = deque()
         for day, count, exposure, sessions in rows.select("day", "relays", "exposure", "sessions").iter_rows():
             today = CountedDay(day.toordinal(), count, exposure)
-            tail = rate_tail(history, [today])
+            while history and history[0].day < today.day - BASELINE_DAYS:
+                history.popleft()
+            may_be = count >= MIN_RELAYS and sessions >= 2
+            tail = rate_tail(history, [today], ratio=0.0 if every else MIN_RATIO) if every or may_be else None
             found = False
             if tail is not None:
                 p_value, expected, _ = tail
-                found = p_value <= alpha and count >= max(MIN_RELAYS, MIN_RATIO * expected) and sessions >= 2
+                found = may_be and p_value <= alpha and count >= MIN_RATIO * expected
             judged.append((*(tail or (None, None, None)), found))
             if not found:  # A day out of the ordinary does not become the ordinary.
                 history.append(today)

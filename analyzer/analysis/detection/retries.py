@@ -33,8 +33,13 @@ def retry_payoff(chains: pl.DataFrame, *, day: date, alpha: float = 0.001) -> pl
     were not retried at all. `observed` and `expected` are recovery rates, `low` and `high` the Wilson interval of
     what is known of the rate.
     """
-    found = [each for row in chains.select(_COLUMNS).iter_rows() for each in _judge(*row, day=day, alpha=alpha)]
-    return frame(found)
+    return retry_days(chains.with_columns(day=pl.lit(day)), alpha)
+
+
+def retry_days(chains: pl.DataFrame, alpha: float = 0.001) -> pl.DataFrame:
+    """The findings of `retry_payoff` of many days, each row with its `day`."""
+    rows = chains.select("day", *_COLUMNS).iter_rows()
+    return frame(each for day, *row in rows for each in _judge(*row, day=day, alpha=alpha))
 
 
 def _judge(

@@ -9,12 +9,14 @@ from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
+from math import log
 
 import polars as pl
 
 from analyzer.analysis.detection import Detection, jensen_shannon, reason_drift
 from analyzer.analysis.detection.reasons import most_changed, shares, table_test
 from analyzer.analysis.detection.settings import BASELINE_DAYS, RECENT_DAYS
+from analyzer.analysis.detection.statistics.stretches import every_day, running, spans_of, stretch
 from analyzer.analysis.observations import Observations, drawn
 from analyzer.store import CallerDays
 
@@ -22,6 +24,8 @@ ALPHA = 0.001
 MIN_DIVERGENCE = 0.03
 """Least divergence beyond that of chance, in bits: days differ by themselves, and many sessions see all of it."""
 MIN_SESSIONS = 10
+_NEARLY = 0.999
+"""Part of the least divergence from which on it is worked out with care: sums end differently with their order."""
 MAX_SESSIONS = (600, 300)
 """Of the baseline and of the week: of more, so many take part, drawn by their names. A shuffle costs by the session."""
 
@@ -53,8 +57,9 @@ def mix_changes(seen: Observations) -> list[Detection]:
         sessions.group_by("caller").agg(pl.col("known_sessions").sum()).filter(pl.col("known_sessions") >= MIN_SESSIONS)
     )
     mixes = seen.mixes.join(enough, on="caller", how="semi").join(sessions, on=["caller", "day"])
+    rows_of = mixes.join(_differing(mixes), on=["caller", "day"], how="left").sort("caller", "day", "reason")
     looks: dict[str, list[_Look]] = {}
-    for (caller,), rows in mixes.sort("caller", "day", "reason").group_by(["caller"], maintain_order=True):
+    for (caller,), rows in rows_of.group_by(["caller"], maintain_order=True):
         if worth := list(_looks(rows)):
             looks[str(caller)] = worth
     held = seen.holding(
@@ -63,8 +68,31 @@ def mix_changes(seen: Observations) -> list[Detection]:
     return [found for caller, own in looks.items() for found in _of_caller(caller, own, held)]
 
 
+def _differing(mixes: pl.DataFrame) -> pl.DataFrame:
+    """The days of callers (`caller`, `day`, `differs`: true) whose divergences may be large enough for `_screen`."""
+    spans = mixes.select("caller", "reason").unique().join(spans_of(mixes, ["caller"]), on="caller")
+    days = every_day(mixes.select("caller", "reason", "day", "sessions"), spans, RECENT_DAYS + BASELINE_DAYS)
+    days = days.with_columns(pl.col("sessions").fill_null(0)).with_columns(running("sessions"))
+    sides = {"after": stretch("sessions", RECENT_DAYS - 1, 0)}
+    sides["before"] = stretch("sessions", RECENT_DAYS + BASELINE_DAYS - 1, RECENT_DAYS)
+    days = days.with_columns(**sides).filter((pl.col("after") > 0) | (pl.col("before") > 0))
+    # One share after another: a sum within a sum over each group would take long.
+    totals = days.group_by("caller", "day").agg(pl.sum(*sides).name.suffix("_total"))
+    both = days.join(totals, on=["caller", "day"])
+    parts = [pl.col(side) / pl.col(f"{side}_total") for side in sides]
+    terms = [pl.when(part > 0).then(part * (2 * part / (parts[0] + parts[1])).log(2)).otherwise(0.0) for part in parts]
+    divergence = pl.col("term").sum() / 2
+    # As `table_test` has it.
+    chance = (pl.len() - 1) / (8 * log(2)) * (1 / pl.col("after").sum() + 1 / pl.col("before").sum())
+    told = both.with_columns(term=terms[0] + terms[1]).group_by("caller", "day").agg(beyond=divergence - chance)
+    return told.filter(pl.col("beyond") >= _NEARLY * MIN_DIVERGENCE).select("caller", "day", differs=pl.lit(True))
+
+
 def _looks(rows: pl.DataFrame) -> Iterator[_Look]:
-    """The days of a caller that pass the first test, in order; `rows` are those of its mixes."""
+    """The days of a caller that pass the first test, in order. `rows` are those of its mixes; `differs`: see above."""
+    if not rows["differs"].any():
+        return
+    differing = set(rows.filter("differs")["day"])
     daily: dict[date, dict[str, int]] = {}
     sessions: dict[date, int] = {}
     for day, reason, shown, every in rows.select("day", "reason", "sessions", "known_sessions").iter_rows():
@@ -72,6 +100,8 @@ def _looks(rows: pl.DataFrame) -> Iterator[_Look]:
         sessions[day] = every
     before, after = _Sum(daily), _Sum(daily)
     for day in daily:
+        if day not in differing:
+            continue
         after.move(day - timedelta(days=RECENT_DAYS), day)
         before.move(day - timedelta(days=RECENT_DAYS + BASELINE_DAYS), day - timedelta(days=RECENT_DAYS))
         screened = _screen(before.total, after.total)

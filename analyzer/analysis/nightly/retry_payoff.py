@@ -9,8 +9,9 @@ from datetime import timedelta
 
 import polars as pl
 
-from analyzer.analysis.detection import Detection, retry_payoff
+from analyzer.analysis.detection import Detection
 from analyzer.analysis.detection.detection import detections_in
+from analyzer.analysis.detection.retries import retry_days
 from analyzer.analysis.detection.settings import BASELINE_DAYS, RECENT_DAYS
 
 
@@ -21,10 +22,7 @@ def retry_changes(chains: pl.DataFrame) -> list[Detection]:
     """
     if chains.is_empty():
         return []
-    found: list[Detection] = []
-    for (day,), rows in _windows(chains).group_by(["day"], maintain_order=True):
-        found += detections_in(retry_payoff(rows, day=day))
-    return found
+    return detections_in(retry_days(_windows(chains)))
 
 
 def _windows(chains: pl.DataFrame) -> pl.DataFrame:

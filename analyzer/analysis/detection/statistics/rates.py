@@ -23,7 +23,7 @@ MIN_DAYS = 7
 _SHRINK_DAYS = 10.0
 _PRIOR_DISPERSION = 0.1
 """Squared coefficient of variation that a daily rate has where the days are too few to tell."""
-_STRATUM_DAYS = 5
+STRATUM_DAYS = 5
 """Days of the whole week that weigh as much as what is known of weekdays, or of weekends, alone."""
 
 
@@ -95,7 +95,7 @@ def _baseline(history: Sequence[CountedDay], span: Sequence[CountedDay], gap: in
         return None
     total, whole = sum(each.number for each in days), sum(each.exposure for each in days)
     rate = (total + prior) / whole
-    weight = _STRATUM_DAYS * whole / len(days)
+    weight = STRATUM_DAYS * whole / len(days)
     expected = 0.0
     for weekend in (False, True):
         own = sum(each.exposure for each in span if is_weekend(each.day) == weekend)

@@ -5,12 +5,14 @@ Most of them never have a day with many errors. Those are told by sums over all 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 import polars as pl
 
 from analyzer.analysis.detection.settings import ACCEPT_DAYS, BASELINE_DAYS, DRIFT_GAP
-from analyzer.analysis.detection.statistics.rates import CountedDay, RateTail, rate_tail
+from analyzer.analysis.detection.statistics.rates import STRATUM_DAYS, CountedDay, RateTail, rate_tail
+from analyzer.analysis.detection.statistics.stretches import every_day, running, spans_of, stretch
 
 SPANS = {1: 1.0, 3: 1 / 3, 7: 1 / 3, 14: 2 / 3}
 """Lengths in days of the spans that are judged, each with its part of the budget; the longer ones see a slow rise."""
@@ -24,6 +26,9 @@ _QUIET_DAYS = 3
 """Days without evidence after which a rise is over."""
 _NEAR = 0.4
 """Part of the least count from which on a span is looked at closely: of a weekend less than half may be expected."""
+_NEARLY = 0.999
+"""Part of it from which on that is so where the baseline leaves out no day: sums of fractions end
+differently with the order of their terms."""
 _PRIOR = 1.0
 """Errors that a baseline without any is worth: half a one makes a handful of the first ones look impossible."""
 _DAYS_BACK = BASELINE_DAYS + max(SPANS)
@@ -51,6 +56,8 @@ class Unit:
     """Sessions with one of the errors, of days that have any."""
     near: set[int] = field(default_factory=set)
     """Days that may show a rise."""
+    clear: set[int] = field(default_factory=set)
+    """Those of them that may show one if the baseline leaves out no day."""
     excluded: set[int] = field(default_factory=set)
     """Days of rises, which are no part of any baseline."""
     since: int = 0
@@ -64,7 +71,7 @@ class Unit:
 
     def look(self, day: int, alpha: float, *, alone: bool = False) -> Rise | None:
         """The clearest evidence of a rise on this day, or (not `alone`) on a span that ends with it."""
-        if day not in self.days or not (day in self.near or self.onset is not None):
+        if day not in self.days or not (self.onset is not None or self._may_rise(day)):
             return None
         best: Rise | None = None
         before = range(max(day - _DAYS_BACK, self._since(day)), day)
@@ -91,6 +98,12 @@ class Unit:
             return None  # what one day alone shows is no slow rise
         return Rise(tail, span[0].day, count, sessions, exposure)
 
+    def _may_rise(self, day: int) -> bool:
+        first = day - _DAYS_BACK
+        if self.since > first or max(self.excluded, default=0) >= first:
+            return day in self.near
+        return day in self.clear
+
     def _since(self, day: int) -> int:
         return max(self.since, self.begins) if day >= self.begins else self.since
 
@@ -111,18 +124,24 @@ class Unit:
         return "accepted"
 
 
-def units(counts: pl.DataFrame, work: pl.DataFrame) -> dict[str, dict[str, Unit]]:
-    """The units that may have a rise, by name and reason.
+def units(counts: pl.DataFrame, work: pl.DataFrame, touched: Collection[str] = ()) -> dict[str, dict[str, Unit]]:
+    """The units that may have a rise, by name and reason: those of names of which any may, or that are `touched`.
 
     `counts`: columns `day`, `name`, `reason` (or `ANY`), `sessions`, `groups`, one row each. `work`: columns `day`,
-    `name`, `exposure`, `seen` (whether that is sessions), one row for each day at work.
+    `name`, `exposure`, `seen` (whether that is sessions), one row for each day at work. Touched are names of which
+    others take days out of the baseline.
     """
-    rows = counts.select("day", "name", "reason", "sessions", "groups").sort("name", "reason", "day")
-    near = _near(rows, work.sort("name", "day"))
+    rows = counts.select("day", "name", "reason", "sessions", "groups")
+    near = _near(rows, work)
+    names = pl.concat([near.filter("clear")["name"], pl.Series("name", list(touched), pl.String)]).unique().to_frame()
+    near = near.join(names, on="name", how="semi")
     chosen = near.select("name", "reason").unique()
     found: dict[str, dict[str, Unit]] = {}
-    for name, reason, day in near.select("name", "reason", "day").iter_rows():
-        found.setdefault(name, {}).setdefault(reason, Unit()).near.add(day.toordinal())
+    for name, reason, day, clear in near.select("name", "reason", "day", "clear").iter_rows():
+        unit = found.setdefault(name, {}).setdefault(reason, Unit())
+        unit.near.add(day.toordinal())
+        if clear:
+            unit.clear.add(day.toordinal())
     shown: dict[tuple[str, str], dict[int, tuple[int, int]]] = {}
     for day, name, reason, sessions, groups in rows.join(chosen, on=["name", "reason"], how="semi").iter_rows():
         shown.setdefault((name, reason), {})[day.toordinal()] = sessions, groups
@@ -140,35 +159,66 @@ def units(counts: pl.DataFrame, work: pl.DataFrame) -> dict[str, dict[str, Unit]
 
 
 def _near(rows: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
-    """The rows on which any span has nearly as many as a rise takes."""
+    """The rows on which any span has nearly as many as a rise takes, whatever days the baseline leaves out.
+
+    `clear` are those of them that may have as many if it leaves out none.
+    """
+    unit = ["name", "reason"]
+    enough = rows.group_by(unit).agg(pl.sum("groups", "sessions"))
+    enough = enough.filter((pl.col("groups") >= LEAST_MORE) & (pl.col("sessions") >= LEAST_MORE))
+    weekend = pl.col("day").dt.weekday() > 5
+    own = rows.join(enough.select(unit), on=unit, how="semi", maintain_order="left").with_columns(there=pl.lit(True))
+    days = (
+        every_day(own, spans_of(own, unit), _DAYS_BACK)
+        .join(work.select("name", "day", "exposure"), on=["name", "day"], how="left", maintain_order="left")
+        .with_columns(
+            there=pl.col("there") & pl.col("exposure").is_not_null(),
+            days=pl.col("exposure").is_not_null().cast(pl.Int64),
+        )
+        .with_columns(pl.col("groups", "sessions", "exposure").fill_null(0))
+        .with_columns(weekend_groups=pl.col("groups") * weekend, weekend_exposure=pl.col("exposure") * weekend)
+    )
+    days = days.with_columns(running(*_SUMMED))
     near = pl.lit(False)
+    # Where exposure begins to be sessions, the days before are no part of the baseline.
+    begins = work.group_by("name").agg(
+        pl.col("day").min().alias("first"), pl.col("day").filter("seen").min().alias("begins")
+    )
+    after = (pl.col("day") - pl.col("begins")).dt.total_days()
+    clear = ((pl.col("begins") > pl.col("first")) & after.is_between(0, _DAYS_BACK)).fill_null(False)
     for length in SPANS:
         gap = 1 if length == 1 else max(length, DRIFT_GAP)
-        for part, days, back in (("span", length, length), ("base", BASELINE_DAYS, BASELINE_DAYS + gap - 1)):
-            sums = _sums(rows, ["name", "reason"], ("groups", "sessions"), days, back)
-            exposure = _sums(work, ["name"], ("exposure",), days, back)
-            rows = rows.join(sums, on=["name", "reason", "day"], how="left").join(
-                exposure, on=["name", "day"], how="left"
-            )
-            rows = rows.rename(
-                {f"{each}_sum": f"{part}_{each}_{length}" for each in ("exposure", "groups", "sessions")}
-            )
-        groups, base = pl.col(f"span_groups_{length}"), pl.col(f"base_groups_{length}")
-        least = _NEAR * _ratio(length) * pl.col(f"span_exposure_{length}") / pl.col(f"base_exposure_{length}")
-        near |= (
-            (groups >= LEAST_MORE)
-            & (pl.col(f"span_sessions_{length}") >= LEAST_MORE)
-            & (pl.col(f"base_exposure_{length}") > 0)
-            & (groups >= least * base)
-        )
-    return rows.filter(near)
+        span = {name: stretch(name, length - 1, 0) for name in _SUMMED}
+        base = {name: stretch(name, gap + BASELINE_DAYS - 1, gap) for name in _SUMMED}
+        possible = (span["groups"] >= LEAST_MORE) & (span["sessions"] >= LEAST_MORE) & (base["exposure"] > 0)
+        least = _NEAR * _ratio(length) * span["exposure"] / base["exposure"]
+        near |= possible & (span["groups"] >= least * base["groups"])
+        expected = _expected(span, base)
+        more = span["groups"] >= _NEARLY * _ratio(length) * expected
+        clear |= possible & more & (span["groups"] - expected >= _NEARLY * LEAST_MORE)
+    found = days.join(begins, on="name", how="left", maintain_order="left").with_columns(near=near, clear=clear)
+    return found.filter(pl.col("there") & pl.col("near")).select("name", "reason", "day", "clear")
+
+
+_SUMMED = ("groups", "weekend_groups", "sessions", "exposure", "weekend_exposure", "days")
+
+
+def _expected(span: dict[str, pl.Expr], base: dict[str, pl.Expr]) -> pl.Expr:
+    """The count that `rate_tail` expects of a span with this baseline."""
+    rate = (base["groups"] + _PRIOR) / base["exposure"]
+    weight = STRATUM_DAYS * base["exposure"] / base["days"]
+    expected = pl.lit(0.0)
+    for of_span, of_base, number in (
+        (span["weekend_exposure"], base["weekend_exposure"], base["weekend_groups"]),
+        (
+            span["exposure"] - span["weekend_exposure"],
+            base["exposure"] - base["weekend_exposure"],
+            base["groups"] - base["weekend_groups"],
+        ),
+    ):
+        expected += of_span * (number + weight * rate) / (of_base + weight)
+    return expected
 
 
 def _ratio(length: int) -> float:
     return DAY_RATIO if length == 1 else SPAN_RATIO
-
-
-def _sums(rows: pl.DataFrame, by: list[str], columns: tuple[str, ...], days: int, back: int) -> pl.DataFrame:
-    """The sums over so many days, the first of them `back` - 1 days before that of the row."""
-    within = rows.rolling("day", period=f"{days}d", offset=f"-{back}d", closed="right", group_by=by)
-    return within.agg(pl.sum(*columns).name.suffix("_sum"))

@@ -67,7 +67,7 @@ def _callers(
     own = pl.concat([by_one, by_any])
     at_work = work.rename({"caller": "name"})
     away = {*explained, *((day, caller, ANY) for day, caller, _ in explained)}
-    for caller, by_reason in sorted(units(own, at_work).items()):
+    for caller, by_reason in sorted(units(own, at_work, {caller for _, caller, _ in explained}).items()):
         for day in sorted({day for unit in by_reason.values() for day in unit.days}):
             rises: list[_Found] = []
             for reason, unit in by_reason.items():
