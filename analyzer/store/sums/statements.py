@@ -6,6 +6,8 @@ caller's newest recorded ruleset begins, of callers with several), `summing_call
 
 from __future__ import annotations
 
+from analyzer.store.db.tables.schema import views
+
 _DAY = "cast(timezone($timezone, timezone('UTC', {moment})) as date)"
 _OCCURRED = _DAY.format(moment="e.occurred_at")
 _COUNTS = (
@@ -105,7 +107,7 @@ group by all
 """  # noqa: S608 - as above
 
 # The same as `detection-chains`. Ids of chains begin with their time as a rule: most others lie outside of the bounds.
-CHAIN_BOUNDS = """
+SETTLED_CHAINS = """
 select
   min(operation),
   max(operation)
@@ -154,7 +156,16 @@ where c.day in (select day from summing_day)
 group by all
 """  # noqa: S608 - as above
 
-# What happened on a day says more of chains that were settled on others.
+# What happened on a day says more of chains that were settled on others. Their bounds: see above.
+TOUCHED_CHAINS = f"""
+select
+  min(operation),
+  max(operation)
+from internal.event_v1
+where {_COUNTS}
+  and occurred_at >= $since
+  and occurred_at < $until
+"""  # noqa: S608 - as above
 CHAIN_DAYS = f"""
 with touched as (
   select distinct operation
@@ -169,16 +180,40 @@ from internal.event_v1 as e
 semi join (from touched where operation is not null) as t
   on e.operation = t.operation
 where e.type = 'retry.settled'
+  and e.operation between $first and $last
 """  # noqa: S608 - as above
 
+# What the view would say were these all the relay events there are: those of hand-offs that the days have any event of,
+# and, as hand-offs without a name are counted within their session, all of the sessions of such.
 RELAYS = f"""
+with touched as materialized (
+  select
+    relay,
+    coalesce(session_id, '') as session
+  from internal.event_v1
+  where starts_with(type, 'relay.')
+    and occurred_at >= $since
+    and occurred_at < $until
+),
+
+near as (
+  from internal.event_v1
+  where starts_with(type, 'relay.')
+    and (
+      relay in (select relay from touched where relay is not null)
+      or coalesce(session_id, '') in (select session from touched where relay is null)
+    )
+),
+
+hand_off as ({views()["relays"].body.replace("internal.event_v1", "near")})
+
 select
   {_OCCURRED} as day,
   e.caller,
   coalesce(e.step_id, '') as step,
   coalesce(e.session_id, '') as session,
   count(*) as relays
-from relays as e
+from hand_off as e
 where e.outcome <> 'skipped'
   and e.occurred_at >= $since
   and e.occurred_at < $until

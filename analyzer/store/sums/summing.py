@@ -104,17 +104,21 @@ class Summing:
 
     def chains(self, days: Collection[date]) -> pl.DataFrame:
         """Retry chains by the day on which they were settled, caller and reason."""
-        parts = [empty("chains")]
-        for some in self._chunks(days):
-            bounds = self._ask(statements.CHAIN_BOUNDS, some, zoned=False).row(0)
-            if bounds[0] is not None:
-                first, last = bounds
-                parts.append(self._ask(statements.CHAINS, some, ruleset=self._ruleset, first=first, last=last))
-        return pl.concat(parts)
+        parts = (
+            self._bounded(statements.SETTLED_CHAINS, statements.CHAINS, some, ruleset=self._ruleset)
+            for some in self._chunks(days)
+        )
+        return pl.concat([empty("chains"), *(part for part in parts if part is not None)])
 
     def chain_days(self, days: Collection[date]) -> set[date]:
         """The days on which chains were settled that events of these days belong to."""
-        return {day for some in _runs(days) for day in self._ask(statements.CHAIN_DAYS, some)["day"]}
+        parts = (self._bounded(statements.TOUCHED_CHAINS, statements.CHAIN_DAYS, some) for some in _runs(days))
+        return {day for part in parts if part is not None for day in part["day"]}
+
+    def _bounded(self, bounds: str, statement: str, days: Collection[date], **more: Any) -> pl.DataFrame | None:
+        """The answer of a statement that is told the first and the last chain there are; None where there is none."""
+        first, last = self._ask(bounds, days, zoned=False).row(0)
+        return None if first is None else self._ask(statement, days, first=first, last=last, **more)
 
     def _chunks(self, days: Collection[date]) -> Iterator[list[date]]:
         """The days with anything to sum, so many together as do not take too much room."""
