@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from hashlib import sha256
@@ -24,6 +24,23 @@ class SessionRows(Protocol):
 
     def hand_offs(self, asked: Iterable[CallerDays]) -> pl.DataFrame:
         """The rows of `detection-relays` of some callers' days."""
+
+
+class WalkStates(Protocol):
+    """How far walks over the days got, under some settings: see `analyzer.store.sums.walks`."""
+
+    @property
+    def keeps(self) -> bool:
+        """Whether any more of them are kept."""
+
+    def days(self, settings: str, last: date) -> list[tuple[date, str]]:
+        """The days up to one at whose end a walk was kept, with what it was made of; newest first."""
+
+    def state(self, settings: str, day: date) -> bytes:
+        """The state at the end of one of those days."""
+
+    def keep(self, settings: str, day: date, made_of: str, state: bytes, *, beside: Collection[date]) -> None:
+        """Keep a state, beside those of later and of some other days."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +77,8 @@ class Observations:
     """One row a caller and ruleset that its errors without facts were recorded under, as `detection-versions`."""
     rows: SessionRows
     """What the sums were made of."""
+    walks: WalkStates | None = None
+    """How far the tests over these days got; None where nothing is kept of it."""
 
     @property
     def days(self) -> list[date]:
@@ -145,7 +164,8 @@ def observe(store: Store, night: date, timezone: str = "UTC", ruleset: str | Non
     """
     sums = store.daily_sums(night, timezone, ruleset)
     frames = {name: sums.frames[name] for name in _DATED}
-    return Observations(night, timezone, ruleset, **frames, versions=_versions(sums.frames["versions"]), rows=sums)
+    versions = _versions(sums.frames["versions"])
+    return Observations(night, timezone, ruleset, **frames, versions=versions, rows=sums, walks=sums.walks)
 
 
 def _versions(daily: pl.DataFrame) -> pl.DataFrame:

@@ -1,20 +1,22 @@
 """`detect`: the tests of unknown shares and new messages over all callers, night after night.
 
-Each day is judged from that day and the days before it alone, so a night judged again says the same.
+Each day is judged from that day and the days before it alone, so a night judged again says the same, and a `Walk` over
+the days so far can go on where it stopped.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from datetime import date
 
 import polars as pl
 
 from analyzer.analysis.detection.crowd import Crowd, split_crowd
 from analyzer.analysis.detection.detection import Detection, frame
 from analyzer.analysis.detection.messages.templates import NewTemplates
-from analyzer.analysis.detection.settings import BASELINE_DAYS, Settings
+from analyzer.analysis.detection.settings import BASELINE_DAYS, TEMPLATE_DAYS, TEMPLATE_MEMORY_DAYS, Settings
 from analyzer.analysis.detection.share import Evidence, Watch
 from analyzer.analysis.detection.statistics.baseline import Counts, Prior, fleet_prior
 from analyzer.analysis.detection.statistics.noise import DAY_NOISES, day_noise
@@ -27,6 +29,8 @@ FLEET = 3
 _LEAVE_ONE_OUT = 8
 """With fewer callers each is left out of the fleet that it is measured against; with more it makes no difference."""
 _NO_FLEET = Prior((0.5, 0.5), (0.5, 0.5))
+_REACH = TEMPLATE_MEMORY_DAYS + TEMPLATE_DAYS
+"""Days back that any test looks at, at most."""
 
 DEFAULT = Settings()
 
@@ -43,12 +47,56 @@ def detect(counts: pl.DataFrame, templates: pl.DataFrame, settings: Settings = D
     `unknown_groups_replayed`. `templates` has one row a day, caller and unknown template: `sessions` that showed it.
     Raises `DetectionError` for columns that are missing and counts that cannot be.
     """
-    days, crowd = _days(counts, settings)
-    return frame([*_shares(days, crowd, settings), *_new_templates(days, crowd, templates, settings)])
+    walk = Walk()
+    walk.go_on(counts, templates, settings)
+    return frame(walk.found)
 
 
-def _days(counts: pl.DataFrame, settings: Settings) -> tuple[dict[int, dict[str, Counts]], Crowd]:
-    """Counts by day (proleptic ordinal), then caller, both in order, and the callers that are only counted."""
+@dataclass(slots=True)
+class Walk:
+    """The days of a history so far: what was found, and what the tests know of each caller."""
+
+    day: int = 0
+    """The last of them, as a proleptic ordinal."""
+    found: list[Detection] = field(default_factory=list)
+    watches: dict[str, Watch] = field(default_factory=dict)
+    """By caller, in their order."""
+    messages: dict[str, NewTemplates] = field(default_factory=dict)
+    """By caller."""
+    crowded: bool = False
+    """Whether some callers of the history were only counted. No later day can be judged from such a walk."""
+
+    def go_on(self, counts: pl.DataFrame, templates: pl.DataFrame, settings: Settings = DEFAULT) -> None:
+        """Judge the days behind the last one. `counts` and `templates` have the whole history, as for `detect`.
+
+        Which callers are a crowd is known of a whole history alone: with one, all days are walked again.
+
+        Raises:
+            DetectionError: as for `detect`.
+        """
+        watched, passing = _callers(counts, settings)
+        self.crowded = not passing.is_empty()
+        if self.crowded:
+            self.day, self.found, self.watches, self.messages = 0, [], {}, {}
+        if self.day:
+            watched = watched.filter(pl.col("day") > date.fromordinal(self.day))
+        days, crowd = _days(watched, passing)
+        self.found += [
+            *_shares(days, crowd, self.watches, settings),
+            *_new_templates(days, crowd, templates, self.messages, settings),
+        ]
+        self.day = max(days, default=self.day)
+
+    def forget(self) -> None:
+        """Let go of what no test looks at any more: nothing that is found later depends on it."""
+        for watch in self.watches.values():
+            watch.history.forget(self.day - _REACH)
+        for messages in self.messages.values():
+            messages.forget(self.day - _REACH)
+
+
+def _callers(counts: pl.DataFrame, settings: Settings) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The counts of callers that are watched, and of those that are only counted, by day and caller, in that order."""
     wanted = ("day", "caller", *COUNT_COLUMNS)
     if missing := [name for name in wanted if name not in counts.columns]:
         raise DetectionError(f"counts without column {', '.join(missing)}", f"needed: {', '.join(wanted)}")
@@ -59,9 +107,13 @@ def _days(counts: pl.DataFrame, settings: Settings) -> tuple[dict[int, dict[str,
     for day, caller, *values in totals.filter(~possible).head(1).iter_rows():
         said = f"impossible counts of {caller} on {day}: {Counts(*values)}"
         raise DetectionError(said, "unknown ones are part of all")
-    there = totals.filter((pl.col("sessions") > 0) & (pl.col("groups") > 0))
-    watched, passing = split_crowd(there, settings.min_sessions)
-    days: dict[int, dict[str, Counts]] = {day.toordinal(): {} for day in there["day"].unique().sort()}
+    return split_crowd(totals.filter((pl.col("sessions") > 0) & (pl.col("groups") > 0)), settings.min_sessions)
+
+
+def _days(watched: pl.DataFrame, passing: pl.DataFrame) -> tuple[dict[int, dict[str, Counts]], Crowd]:
+    """Counts by day (proleptic ordinal), then caller, both in order, and the callers that are only counted."""
+    there = pl.concat([watched["day"], passing["day"]]).unique().sort()
+    days: dict[int, dict[str, Counts]] = {day.toordinal(): {} for day in there}
     for day, caller, *values in watched.iter_rows():
         days[day.toordinal()][caller] = Counts(*values)
     crowd = Crowd()
@@ -70,9 +122,10 @@ def _days(counts: pl.DataFrame, settings: Settings) -> tuple[dict[int, dict[str,
     return days, crowd
 
 
-def _shares(days: dict[int, dict[str, Counts]], crowd: Crowd, settings: Settings) -> list[Detection]:
+def _shares(
+    days: dict[int, dict[str, Counts]], crowd: Crowd, watches: dict[str, Watch], settings: Settings
+) -> list[Detection]:
     found: list[Detection] = []
-    watches: dict[str, Watch] = {}
     for day, of_day in days.items():
         for watch in watches.values():
             watch.history.hear_noise(day)
@@ -99,8 +152,10 @@ def _shares(days: dict[int, dict[str, Counts]], crowd: Crowd, settings: Settings
             prior = everyone if known >= _LEAVE_ONE_OUT else _prior(caller, totals, everyone)
             tonight.append((watch, watch.look(day, prior, noise, known >= FLEET, settings)))
         crowd.settle(day, everyone, fleet=known >= FLEET)
-        watches.update((watch.caller, watch) for watch, _ in tonight)
-        watches = dict(sorted(watches.items()))
+        if any(watch.caller not in watches for watch, _ in tonight):
+            known_ones = {**watches, **{watch.caller: watch for watch, _ in tonight}}
+            watches.clear()
+            watches.update(sorted(known_ones.items()))
         best = [min((each.p_value for each in evidence), default=1.0) for _, evidence in tonight]
         q_values = false_discovery([*best, *[1.0] * crowd.today(day)])
         for (watch, evidence), q_value in zip(tonight, q_values, strict=False):
@@ -126,7 +181,11 @@ def _prior(caller: str, totals: dict[str, Counts], everyone: Prior) -> Prior:
 
 
 def _new_templates(
-    days: dict[int, dict[str, Counts]], crowd: Crowd, templates: pl.DataFrame, settings: Settings
+    days: dict[int, dict[str, Counts]],
+    crowd: Crowd,
+    templates: pl.DataFrame,
+    callers: dict[str, NewTemplates],
+    settings: Settings,
 ) -> list[Detection]:
     wanted = ("day", "caller", "template", "sessions")
     if missing := [name for name in wanted if name not in templates.columns]:
@@ -134,11 +193,12 @@ def _new_templates(
     shown: dict[tuple[int, str], dict[str, int]] = {}
     watched = pl.Series("caller", list({caller for of_day in days.values() for caller in of_day}), pl.String)
     rows = templates.select(wanted).join(watched.to_frame(), on="caller", how="semi")
+    if days:
+        rows = rows.filter(pl.col("day") >= date.fromordinal(min(days)))
     for day, caller, template, sessions in rows.iter_rows():
         texts = shown.setdefault((day.toordinal(), caller), {})
         texts[template] = texts.get(template, 0) + sessions
     found: list[Detection] = []
-    callers: dict[str, NewTemplates] = {}
     for day, of_day in days.items():
         tonight = [
             _together(

@@ -8,7 +8,7 @@ from datetime import date, timedelta
 
 import polars as pl
 
-from analyzer.analysis.detection import Detection, Settings, bursts, detect, relay_frequency
+from analyzer.analysis.detection import Detection, Settings, bursts, relay_frequency
 from analyzer.analysis.detection.detection import detections_in
 from analyzer.analysis.detection.messages.silent_rules import reworded
 from analyzer.analysis.detection.messages.templates import shared_templates
@@ -20,6 +20,7 @@ from analyzer.analysis.kinds.table import KINDS, SHARE
 from analyzer.analysis.nightly.reason_mixes import mix_changes
 from analyzer.analysis.nightly.retry_payoff import retry_changes
 from analyzer.analysis.observations import Observations, exposed
+from analyzer.analysis.walks import walked
 
 FALSE_DISCOVERY_RATE = 0.01
 """Over what one test says of all callers on the same day."""
@@ -33,10 +34,10 @@ _MOST = 0.5
 
 def detections(seen: Observations, settings: Settings | None = None) -> list[Detection]:
     """Everything that any test has to say of any day, in the order of the days."""
-    shares = detections_in(detect(seen.counts, seen.templates, settings or Settings()))
+    chosen = settings or Settings()
+    shares = walked(seen, chosen)
     mixes = corrected(mix_changes(seen), _tested(seen.counts, "caller"))
     work = exposures(seen.work, seen.counts, seen.versions)
-    chosen = settings or Settings()
     rises = [*corrected(detections_in(volumes(seen.volumes, work, chosen)), _tested(work, "caller"))]
     shared = detections_in(shared_templates(seen.templates, work, chosen))
     wordings = detections_in(reworded(seen.templates, seen.rules, work, seen.volumes, chosen))

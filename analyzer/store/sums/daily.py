@@ -18,6 +18,7 @@ from analyzer.store.db.connection import query_errors
 from analyzer.store.sums.kept import Kept
 from analyzer.store.sums.summing import Summing, cut_of
 from analyzer.store.sums.tables import GROUPS, SCHEMAS
+from analyzer.store.sums.walks import Walks
 
 _CALLER_DAYS = {"caller": pl.String, "day": pl.Date}
 _DAILY_RELAYS = ("day", "caller", "step", "relays", "sessions", "most")
@@ -42,6 +43,8 @@ class DailySums:
 
     frames: Mapping[str, pl.DataFrame]
     """By the names of `SCHEMAS`, each sorted by its columns in their order."""
+    walks: Walks
+    """How far the tests over these days got."""
     _summing: Summing
     _cut: pl.DataFrame
 
@@ -94,7 +97,7 @@ class _Days:
     def __init__(self, connection: duckdb.DuckDBPyConnection, night: date, timezone: str, ruleset: str | None) -> None:
         self._summing = Summing(connection, timezone, ruleset)
         self._kept = Kept(connection, timezone, ruleset)
-        self._night = night
+        self._connection, self._night, self._timezone = connection, night, timezone
         self._clean = {day for day in self._kept.days if day <= night}
         # Events of later days tell what became of the chains and hand-offs of earlier ones.
         self._open = set(self._summing.span()) - self._kept.days
@@ -113,7 +116,7 @@ class _Days:
         latest = self._night >= max(self._kept.days, default=self._night)
         if keep and self._wanted and (latest or self._kept.cut.equals(cut)) and self._summing.all_judged():
             self._kept.replace(self._wanted, chain_days, made, cut)
-        return DailySums(frames, self._summing, cut)
+        return DailySums(frames, Walks(self._connection, self._timezone, keep=keep), self._summing, cut)
 
     def _cut(self) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Versions by day, and where the newest begin; days that were kept under another cut are no longer clean."""

@@ -13,6 +13,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from analyzer.analysis import Night, check, each_night
+from analyzer.analysis.detection.detect import Walk
 from analyzer.analysis.observations import observe
 from analyzer.analysis.window import window
 from analyzer.errors import AnalyzerError
@@ -184,6 +185,33 @@ def test_every_night_replayed_is_what_each_night_said(fleet: Store) -> None:
     alone = [night(fleet, number) for number in range(28, 36)]
     assert [item.day for item in replayed] == [item.day for item in alone]
     assert [item.findings for item in replayed] == [item.findings for item in alone]
+
+
+def test_a_night_goes_on_where_the_one_before_stopped(
+    fleet: Store, tmp_path: Path, native: Native, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unless days before it have changed: then from the last one on of which nothing has. It says the same as ever."""
+    begun: list[int] = []
+    go_on = Walk.go_on
+
+    def recording(walk: Walk, *asked: Any) -> None:
+        begun.append(walk.day - START.toordinal() if walk.day else -1)
+        go_on(walk, *asked)
+
+    night(fleet, 35)
+    monkeypatch.setattr("analyzer.analysis.walks.Walk.go_on", recording)
+    night(fleet, 36)
+    assert begun == [35]
+    late = tmp_path / "late.jsonl"
+    late.write_bytes(line(native, START + timedelta(days=33), 0, "late", facts={"message": WORDING}, reason="unknown"))
+    fleet.ingest([str(late)])
+    begun.clear()
+    told = night(fleet, 37)
+    assert begun == [28, 35]
+    fleet._connection.execute("delete from internal.walk_v1")
+    begun.clear()
+    assert night(fleet, 37, again=True).findings == told.findings
+    assert begun == [-1, 28, 35]
 
 
 def test_a_rules_change_alone_never_alarms(tmp_path: Path, native: Native) -> None:

@@ -102,6 +102,14 @@ class NewTemplates:
             if found is not None:
                 yield found
 
+    def forget(self, before: int) -> None:
+        """Lets go of the days before one, and of what was seen on these alone: forgotten is as good as never seen."""
+        self._sessions = {day: sessions for day, sessions in self._sessions.items() if day >= before}
+        gone = [template for template, last in self._last.items() if last < before]
+        for template in gone:
+            del self._first[template], self._last[template], self._seen[template]
+        self._known.difference_update(gone)
+
     def report(self, template: str) -> None:
         """Marks a template as reported, so that it is not found again."""
         self._known.add(template)

@@ -138,6 +138,13 @@ class History:
     def _forget_sums(self, day: int) -> None:
         del self._running[bisect_left(self._order, day) + 1 :]
 
+    def forget(self, before: int) -> None:
+        """Lets go of what is known of the days before one, but for their evidence of noise, which is counted."""
+        self.days = {day: counts for day, counts in self.days.items() if day >= before}
+        self.noise_evidence = {day: known for day, known in self.noise_evidence.items() if day >= before}
+        self.excluded = {day for day in self.excluded if day >= before}
+        self._order, self._running = list(self.days), [_NOTHING]
+
     def hear_noise(self, day: int) -> None:
         """Counts the evidence of days that are old enough today: the first days of a drift must not pass for noise."""
         while self._unheard and self._unheard[0] <= day - NOISE_GAP:
