@@ -9,7 +9,11 @@
 -- column errors BIGINT: classified errors
 -- column sessions BIGINT: distinct sessions
 select
-  cast(timezone($timezone, timezone('UTC', occurred_at)) as date) as day,
+  -- Zones take their time, and most ask for the one that is stored.
+  case
+    when $timezone = 'UTC' then cast(occurred_at as date)
+    else cast(timezone($timezone, timezone('UTC', occurred_at)) as date)
+  end as day,
   reason,
   count(*) as errors,
   count(distinct session_id) as sessions

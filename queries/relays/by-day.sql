@@ -11,7 +11,11 @@
 -- column sessions BIGINT: distinct sessions with one
 -- column mean_pre_tokens DOUBLE: tokens in the context before, on average; null where no log says
 select
-  cast(timezone($timezone, timezone('UTC', occurred_at)) as date) as day,
+  -- Zones take their time, and most ask for the one that is stored.
+  case
+    when $timezone = 'UTC' then cast(occurred_at as date)
+    else cast(timezone($timezone, timezone('UTC', occurred_at)) as date)
+  end as day,
   count(*) as relays,
   count(*) filter (where trigger = 'auto') as auto_relays,
   count(*) filter (where trigger = 'manual') as manual_relays,

@@ -12,7 +12,11 @@
 -- column sessions BIGINT: distinct sessions with an error that counts
 -- column unknown_sessions BIGINT: distinct sessions with an unknown error
 select
-  cast(timezone($timezone, timezone('UTC', occurred_at)) as date) as day,
+  -- Zones take their time, and most ask for the one that is stored.
+  case
+    when $timezone = 'UTC' then cast(occurred_at as date)
+    else cast(timezone($timezone, timezone('UTC', occurred_at)) as date)
+  end as day,
   caller,
   count(*) as errors,
   count(*) filter (where counts_as_unknown) as unknown_errors,

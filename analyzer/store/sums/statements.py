@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from analyzer.store.db.tables.schema import views
 
-_DAY = "cast(timezone($timezone, timezone('UTC', {moment})) as date)"
+# Zones take their time, and most ask for the one that is stored.
+_DAY = (
+    "case when $timezone = 'UTC' then cast({moment} as date)"
+    " else cast(timezone($timezone, timezone('UTC', {moment})) as date) end"
+)
 _OCCURRED = _DAY.format(moment="e.occurred_at")
 _COUNTS = (
     "(type in ('error.classified', 'session.observed') or starts_with(type, 'retry.') or starts_with(type, 'relay.'))"
