@@ -60,7 +60,7 @@ def table_of(name: str) -> str:
 
 def complete(connection: duckdb.DuckDBPyConnection) -> bool:
     """Whether all tables are there: another version of this program may have made a store."""
-    wanted = ["sum_day_v1", "sum_cut_v1", *map(table_of, SCHEMAS)]
+    wanted = ["sum_day_v1", "sum_cut_v1", "walk_v1", *map(table_of, SCHEMAS)]
     found = connection.execute("select count(*) from duckdb_tables() where list_contains($1, table_name)", [wanted])
     return bool(found.fetchall()[0][0] == len(wanted))
 

@@ -11,6 +11,7 @@ from datetime import date
 import duckdb
 
 from analyzer.store.db.connection import query_errors, store_errors, transaction
+from analyzer.store.sums.tables import complete
 
 
 class Walks:
@@ -28,10 +29,9 @@ class Walks:
             QueryError: the database refuses.
         """
         with query_errors():
-            run = self._connection.execute
-            if not run("from duckdb_tables() where table_name = 'walk_v1'").fetchall():  # absent in older stores
+            if not complete(self._connection):
                 return []
-            return run(
+            return self._connection.execute(
                 "select day, made_of from internal.walk_v1"
                 " where timezone = $1 and settings = $2 and day <= $3 order by day desc",
                 [self._timezone, settings, last],
