@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from hashlib import sha256
@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from analyzer.analysis.detection.settings import BASELINE_DAYS
-from analyzer.store import CallerDays, Store
+from analyzer.store import CallerDays, Store, Walks
 
 
 class SessionRows(Protocol):
@@ -24,23 +24,6 @@ class SessionRows(Protocol):
 
     def hand_offs(self, asked: Iterable[CallerDays]) -> pl.DataFrame:
         """The rows of `detection-relays` of some callers' days."""
-
-
-class WalkStates(Protocol):
-    """How far walks over the days got, under some settings: see `analyzer.store.sums.walks`."""
-
-    @property
-    def keeps(self) -> bool:
-        """Whether any more of them are kept."""
-
-    def days(self, settings: str, last: date) -> list[tuple[date, str]]:
-        """The days up to one at whose end a walk was kept, with what it was made of; newest first."""
-
-    def state(self, settings: str, day: date) -> bytes:
-        """The state at the end of one of those days."""
-
-    def keep(self, settings: str, day: date, made_of: str, state: bytes, *, beside: Collection[date]) -> None:
-        """Keep a state, beside those of later and of some other days."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +60,7 @@ class Observations:
     """One row a caller and ruleset that its errors without facts were recorded under, as `detection-versions`."""
     rows: SessionRows
     """What the sums were made of."""
-    walks: WalkStates | None = None
+    walks: Walks | None = None
     """How far the tests over these days got; None where nothing is kept of it."""
 
     @property

@@ -20,7 +20,8 @@ from analyzer.analysis import detection
 from analyzer.analysis.detection import Detection, Settings
 from analyzer.analysis.detection.detect import COUNT_COLUMNS, Walk, detect
 from analyzer.analysis.detection.detection import detections_in, frame
-from analyzer.analysis.observations import Observations, WalkStates
+from analyzer.analysis.observations import Observations
+from analyzer.store import Walks
 
 _WEEK = timedelta(days=7)
 
@@ -72,7 +73,7 @@ class _History(NamedTuple):
         return told.hexdigest()
 
 
-def _begun(history: _History, walks: WalkStates, name: str, last: date) -> tuple[Walk, date]:
+def _begun(history: _History, walks: Walks, name: str, last: date) -> tuple[Walk, date]:
     """The walk to go on with, and the last day that it is through with; a new one where none fits this history."""
     for day, made_of in walks.days(name, last):
         if made_of == history.up_to(day).digest:

@@ -18,6 +18,7 @@ from analyzer.store.query.human_times import moment, span
 from analyzer.store.store import Store, open_store
 from analyzer.store.sums.counting import LOUD, counts_of, mixes_of, repeats_of, rules_of, templates_of
 from analyzer.store.sums.daily import CallerDays, DailySums
+from analyzer.store.sums.walks import Walks
 from analyzer.store.upkeep.prune import Prune
 from analyzer.store.upkeep.quarantine import QuarantineRetry
 from analyzer.store.upkeep.rebuild import Rebuild, rebuild
@@ -46,6 +47,7 @@ __all__ = [
     "Reclassification",
     "Store",
     "Tally",
+    "Walks",
     "catalogue",
     "counts_of",
     "examine",
