@@ -100,11 +100,12 @@ class Observations:
 
     def up_to(self, day: date) -> Observations:
         """The same history as it was at the end of an earlier day."""
-        dated = {name: getattr(self, name).filter(pl.col("day") <= day) for name in _DATED}
+        dated = {name: getattr(self, name).filter(pl.col("day") <= day) for name in DATED}
         return replace(self, night=day, **dated, versions=self.versions.filter(pl.col("first_on") <= day))
 
 
-_DATED = ("counts", "templates", "mixes", "rules", "repeats", "loud", "relays", "volumes", "work", "chains")
+DATED = ("counts", "templates", "mixes", "rules", "repeats", "loud", "relays", "volumes", "work", "chains")
+"""The frames with a row a day and more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +147,7 @@ def observe(store: Store, night: date, timezone: str = "UTC", ruleset: str | Non
         StoreError: it cannot keep what it was asked for.
     """
     sums = store.daily_sums(night, timezone, ruleset)
-    frames = {name: sums.frames[name] for name in _DATED}
+    frames = {name: sums.frames[name] for name in DATED}
     versions = _versions(sums.frames["versions"])
     return Observations(night, timezone, ruleset, **frames, versions=versions, rows=sums, walks=sums.walks)
 

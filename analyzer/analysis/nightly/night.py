@@ -40,7 +40,7 @@ class Night(ShownRows):
     false_alarms_per_thousand: float | None = None
     """False alarms per 1,000 caller-days that these settings would have had on this history; None: too little of it."""
     rung: int = 0
-    """Steps by which the tests of shares and messages are stricter than by default, because this history is noisy."""
+    """Steps by which the tests are stricter than by default, because this history is noisy."""
     calibrated_on: date | None = None
     """The day before which history was looked at for the two figures above."""
     notes: tuple[str, ...] = ()
