@@ -20,6 +20,8 @@ from analyzer.classifier import Ruleset
 from analyzer.classifier.reading.reset_times import TIME_PATTERNS
 from analyzer.classifier.rules import loading
 from analyzer.classifier.rules.built_in import READ_BEFORE, text_number
+from analyzer.classifier.suggestion.model import WEIGHTS
+from analyzer.classifier.suggestion.training import trained
 from analyzer.cli import COMMANDS, cli
 from analyzer.redaction import engine
 from analyzer.redaction.commands import NAMES
@@ -29,6 +31,7 @@ from analyzer.redaction.trace_words import KEPT, traces_number
 from analyzer.store import catalogue, views
 from analyzer.store.db.sql_header import Column, Param
 from tests import REPOSITORY, shown_formats
+from tests.labelled_texts import labelled_texts
 from tests.needed_words import needed_words
 
 DOCS, PACKAGE = REPOSITORY / "docs", REPOSITORY / "analyzer"
@@ -380,6 +383,11 @@ def trace_words() -> str:
     return f'{{\n"traces": {json.dumps(traces_number(traces))},\n"words": [\n{words}\n]\n}}\n'
 
 
+def suggestion_weights() -> str:
+    """The model that proposes reasons, trained anew."""
+    return trained(labelled_texts()).dumped()
+
+
 def main() -> int:
     """Write every page."""
     for name, text in pages().items():
@@ -392,7 +400,7 @@ def main() -> int:
             text = before + part + rest.partition(END)[2]
         (REPOSITORY / name).write_text(text, "utf-8")
         print(name)
-    for place, made in ((READ_BEFORE, built_in_rules()), (KEPT, trace_words())):
+    for place, made in ((READ_BEFORE, built_in_rules()), (KEPT, trace_words()), (WEIGHTS, suggestion_weights())):
         Path(place).write_text(made, "utf-8")
         print(Path(place).relative_to(REPOSITORY))
     return 0

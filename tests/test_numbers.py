@@ -19,6 +19,7 @@ from analyzer.analysis.rules import nearest, template_merging, unknowns
 from analyzer.classifier import RECOVERY, fingerprint
 from analyzer.classifier.reading import facts
 from analyzer.classifier.rules import lint, text_evidence
+from analyzer.classifier.suggestion import model as suggestion
 from analyzer.cli import webhook as posting
 from analyzer.cli.commands import sql
 from analyzer.events import sanitize
@@ -38,6 +39,7 @@ from analyzer.report.terminal import unknowns as terminal
 from analyzer.store.db import lock
 from analyzer.store.ingest import blocks, discovery, identity, inputs
 from tests import REPOSITORY
+from tests.labelled_texts import NO_API_ERRORS
 
 WORDS = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 DEFAULT, backoff, context, limits, relay = Settings(), Backoff(), ContextSettings(), Limits(), RelaySettings()
@@ -133,6 +135,8 @@ STATED = {
         f"cut: messages at {facts.MESSAGE_CHARS:,} characters, streams at {facts.STREAM_CHARS:,}",
         f"at most {facts.MAX_CAUSES} deep",
         f"In a message of more than {text_evidence.LOOSE_CHARS} characters",
+        f"Below {suggestion.LEAST_PROBABILITY:g} nothing is proposed",
+        f"{len(NO_API_ERRORS.read_text('utf-8').splitlines())} texts of compilers, shells and tests",
     ),
     "explanation/security.md": (
         f"after {engine.MAX_SECRETS} secrets",

@@ -19,6 +19,7 @@ from analyzer.classifier import Ruleset, classify
 from analyzer.classifier.fingerprint import SLOT
 from analyzer.classifier.reading.extract import extract
 from analyzer.classifier.rules.ruleset import Rule, make
+from analyzer.classifier.suggestion import Suggestion
 
 MAX_PATTERN_CHARS = 160
 """Of constant words; a rule needs no more to mean only this."""
@@ -105,6 +106,7 @@ def draft(
     others: Callable[[Sequence[str]], Iterable[Group]],
     known: Callable[[Sequence[str]], Iterable[tuple[str, Taken]]],
     near: Sequence[Near],
+    opinion: Suggestion | None,
     source: str,
     rules: Ruleset,
     taken_ids: set[str],
@@ -112,7 +114,8 @@ def draft(
     """A draft for one group; None where its texts share no words that a pattern could hold on to.
 
     `others` and `known` give the other groups, and the known texts with what they are, that may have the constant parts
-    of a pattern; they need not look closely. The id of the draft is added to `taken_ids`.
+    of a pattern; they need not look closely. The reason is that of the second `opinion`, else of the nearest known
+    texts. The id of the draft is added to `taken_ids`.
     """
     # As the classifier will see them: opened, and without what steers a terminal.
     texts = [text for text in (extract(each).message for each in group.texts) if text]
@@ -133,15 +136,15 @@ def draft(
     examples = _examples(texts, regex, alone)
     if len(examples) < 2:
         return None
-    found = proposed(near)
+    reason, evidence = _reason(near, opinion)
     return RuleDraft(
         id=name,
-        reason=found[0] if found else None,
+        reason=reason,
         text=pattern,
         source=source,
         examples=examples,
         counter_examples=_counter_examples(near, examples, alone),
-        evidence=_evidence(near, found),
+        evidence=evidence,
         groups=1 + len(also),
         errors=group.errors + sum(each.errors for each in also),
         also=also,
@@ -276,15 +279,21 @@ def _spared(text: str, alone: Ruleset) -> bool:
     return bool(text) and classify(text, rules=alone).rule == "none"
 
 
-def _evidence(near: Sequence[Near], found: tuple[str, float] | None) -> tuple[str, ...]:
+def _reason(near: Sequence[Near], opinion: Suggestion | None) -> tuple[str | None, tuple[str, ...]]:
+    """The reason of a draft, and the sentences that speak for it."""
     lines = [
         f"{each.known.reason}, likeness {each.likeness:.2f}: {each.known.text}"
         + (f" (rule {each.known.rule}, {each.known.errors:,} errors)" if each.known.errors else f" ({each.known.rule})")
         for each in near[:3]
     ]
+    if opinion is not None:
+        words = ", ".join(map(repr, opinion.words)) or "parts of its words"
+        said = f"the second opinion is {opinion.reason}, right in {opinion.probability:.0%} of such cases: {words}"
+        return opinion.reason, (said, *lines)
+    found = proposed(near)
     if found is None:
-        return ("nothing known is near enough to speak for a reason", *lines)
-    return (f"{found[1]:.0%} of the likeness of the nearest known texts is with {found[0]}", *lines)
+        return None, ("nothing known is near enough to speak for a reason", *lines)
+    return found[0], (f"{found[1]:.0%} of the likeness of the nearest known texts is with {found[0]}", *lines)
 
 
 def _name(template: str, taken: set[str]) -> str:

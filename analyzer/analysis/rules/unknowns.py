@@ -25,6 +25,8 @@ from analyzer.classifier.fingerprint import fingerprint_of, template
 from analyzer.classifier.reading.extract import extract
 from analyzer.classifier.reading.facts import Facts
 from analyzer.classifier.rules.explain import explain
+from analyzer.classifier.suggestion import Suggestion
+from analyzer.classifier.suggestion import suggest as second_opinion
 from analyzer.phrases import counted
 from analyzer.store import Store
 from analyzer.store.shown import ShownRows
@@ -73,6 +75,10 @@ class UnknownGroup:
     """Ids of the templates of single messages in it, as in the view `errors`."""
     nearest: Neighbour | None
     """None where nothing known is near."""
+    suggested_reason: str | None
+    """The second opinion on its latest error; None where there is none. It decides nothing."""
+    suggested_probability: float | None
+    """Share of such opinions that are right, 0..1."""
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready."""
@@ -186,9 +192,10 @@ def unknowns(
     neighbours = Neighbours(known)
     members = _members(seen)
     facts = _latest_facts(store, [members[name] for name in shown["group"]])
-    drafts = _drafts(shown["group"], members, known, neighbours, ruleset) if suggest else {}
+    opinions = _opinions(shown["group"], members, facts)
+    drafts = _drafts(opinions, members, known, neighbours, ruleset) if suggest else {}
     groups = tuple(
-        _group(row, members[row["group"]], neighbours, ruleset, facts, drafts.get(row["group"]))
+        _group(row, members[row["group"]], neighbours, ruleset, facts, opinions[row["group"]], drafts.get(row["group"]))
         for row in shown.iter_rows(named=True)
     )
     return Unknowns(groups, int(seen["errors"].sum()), seen["session_id"].n_unique(), sizes.height, chosen)
@@ -204,7 +211,8 @@ def drafted(store: Store, window: Window, fingerprint: str, rules: Rules = None)
     names = [name for name, rows in members.items() if fingerprint in map(fingerprint_of, rows["template"].unique())]
     ruleset = ruleset_for(rules)
     known = [*known_templates(store), *_examples(ruleset)]
-    return next(iter(_drafts(names, members, known, Neighbours(known), ruleset).values()), None)
+    opinions = _opinions(names, members, _latest_facts(store, [members[name] for name in names]))
+    return next(iter(_drafts(opinions, members, known, Neighbours(known), ruleset).values()), None)
 
 
 def _members(seen: pl.DataFrame) -> dict[str, pl.DataFrame]:
@@ -242,8 +250,15 @@ def _examples(rules: Ruleset) -> Iterable[KnownTemplate]:
                 yield KnownTemplate(template(text), text, rule.reason, rule.id, 0)
 
 
+def _opinions(
+    names: Iterable[str], members: Mapping[str, pl.DataFrame], facts: Mapping[str, Facts]
+) -> dict[str, Suggestion | None]:
+    """The second opinion on the latest error of each group."""
+    return {name: second_opinion(facts[_latest(members[name])]) for name in names}
+
+
 def _drafts(
-    names: Iterable[str],
+    opinions: Mapping[str, Suggestion | None],
     members: dict[str, pl.DataFrame],
     known: Sequence[KnownTemplate],
     neighbours: Neighbours,
@@ -261,7 +276,7 @@ def _drafts(
         return (group for group in found if group.template != name)
 
     found: dict[str, RuleDraft] = {}
-    for name in names:
+    for name, opinion in opinions.items():
         rows = members[name]
         first, last = min(rows["day"]), max(rows["day"])
         made = draft(
@@ -269,6 +284,7 @@ def _drafts(
             others=partial(others_of, name),
             known=lambda constants: (texts[number] for number in in_known.may_match(constants)),
             near=neighbours.near(name, MAX_NEAR),
+            opinion=opinion,
             source=(
                 f"drafted from the unknown errors of {first} to {last}: errors {every[name].errors:,},"
                 f" sessions {rows['session_id'].n_unique():,}"
@@ -314,6 +330,7 @@ def _group(
     neighbours: Neighbours,
     rules: Ruleset,
     facts: dict[str, Facts],
+    opinion: Suggestion | None,
     suggestion: RuleDraft | None,
 ) -> UnknownGroup:
     days = rows.group_by("day").agg(pl.col("errors").sum()).sort("day")
@@ -332,6 +349,8 @@ def _group(
         fingerprints=tuple(sorted(fingerprint_of(each) for each in rows["template"].unique())),
         nearest=_nearest(facts[_latest(rows)], neighbours.near(row["group"], 1), rules),
         suggestion=suggestion,
+        suggested_reason=opinion.reason if opinion else None,
+        suggested_probability=round(opinion.probability, 3) if opinion else None,
     )
 
 

@@ -18,6 +18,7 @@ from analyzer.classifier.rules.index import Index, index_of
 from analyzer.classifier.rules.loading import Rules, ruleset_for
 from analyzer.classifier.rules.ruleset import Rule, Ruleset, make
 from analyzer.classifier.rules.text_evidence import LOOSE_CHARS, Passage, succeeded
+from analyzer.classifier.suggestion import Suggestion, suggest
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,8 @@ class Explanation:
     """In the order in which they were asked."""
     why: tuple[str, ...]
     """Sentences."""
+    suggestion: Suggestion | None = None
+    """A second opinion where no rule knows the error."""
 
 
 def explain(error: object, *, at: datetime | None = None, rules: Rules = None) -> Explanation:
@@ -64,12 +67,14 @@ def explain(error: object, *, at: datetime | None = None, rules: Rules = None) -
     for depth, level in enumerate(levels):
         winner = decision.number if level is deciding else -1
         matches += _matches(index, level, depth, winner)
+    verdict = classify_facts(facts, at=at, rules=ruleset)
     return Explanation(
-        classify_facts(facts, at=at, rules=ruleset),
+        verdict,
         tuple(levels),
         tuple(holding(level, index)[2] for level in levels),
         tuple(matches),
         tuple(_why(index, levels, matches)),
+        suggest(facts) if verdict.reason == "unknown" else None,
     )
 
 

@@ -40,6 +40,7 @@ def explained(found: Explanation) -> dict[str, Any]:
         "matched": verdict.matched,
         "why": list(found.why),
         "matches": [asdict(match) for match in found.matches],
+        "suggestion": found.suggestion.to_dict() if found.suggestion else None,
         "facts": verdict.facts.to_dict(),
     }
 

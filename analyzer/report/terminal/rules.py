@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from analyzer.classifier.rules.explain import Explanation
     from analyzer.classifier.rules.lint import Lint
     from analyzer.classifier.rules.ruleset import Rule, Ruleset
+    from analyzer.classifier.suggestion import Suggestion
 
 WIDTH = 80
 INPUT_WIDTH = 60
@@ -74,6 +75,9 @@ def render_explanation(found: Explanation) -> str:
     rows += [(key, str(known[key])) for key in optional if known[key] is not None]
     lines += ["", *_pairs(rows), "", "Why"]
     lines += [line for sentence in found.why for line in indented(terminal_safe(sentence), WIDTH)]
+    if found.suggestion:
+        opinion = indented(terminal_safe(_opinion(found.suggestion)), WIDTH)
+        lines += ["", "A second opinion, which decides nothing", *opinion]
     if found.matches:
         lines += ["", "Rules with evidence, in order"]
         table = [["", "  rule", "reason", "matched on", "held back by"]]
@@ -90,6 +94,11 @@ def render_explanation(found: Explanation) -> str:
         lines += ["", "Facts" if depth == 0 else f"Facts of cause {depth}"]
         lines += _pairs(shown) if shown else ["  none"]
     return "\n".join(lines)
+
+
+def _opinion(found: Suggestion) -> str:
+    words = ", ".join(map(repr, found.words)) or "parts of its words"
+    return f"{found.reason}, as {found.probability:.0%} of such opinions are right; {words} speak for it."
 
 
 def render_backtest(result: Backtest) -> str:

@@ -72,6 +72,9 @@ def _body(group: UnknownGroup, size: int) -> list[str]:
     begin, end = minute(group.first_seen_at), minute(group.last_seen_at)
     when = begin if begin == end else f"{begin} to {end}"
     lines.append(fit(f"    {when}, by {names}{more}", size))
+    if group.suggested_reason is not None:
+        right = f"{group.suggested_probability:.0%} of such opinions are right"
+        lines.append(f"    perhaps {group.suggested_reason}: {right}")
     near = group.nearest
     if near is not None:
         lines += [fit(f"    near {near.reason}: {one_line(near.text)}", size), fit(f"      {one_line(near.why)}", size)]

@@ -19,6 +19,7 @@ from analyzer.classifier import default_ruleset
 from analyzer.classifier.fingerprint import fingerprint
 from analyzer.classifier.rules.lint import lint
 from analyzer.classifier.rules.loading import ruleset_for
+from analyzer.classifier.suggestion import Suggestion
 from analyzer.report.documents.drafted_rules import render_rules
 from analyzer.store import Store
 
@@ -145,13 +146,16 @@ def test_a_pattern_has_slots_of_the_narrowest_shape(template: str, texts: list[s
     assert pattern_for(template, texts) == pattern
 
 
-def _draft(known: list[tuple[str, Taken]], others: list[Group], near: Neighbours) -> Any:
+def _draft(
+    known: list[tuple[str, Taken]], others: list[Group], near: Neighbours, opinion: Suggestion | None = None
+) -> Any:
     texts = [f"Canvas shard {n} is parked" for n in range(3)]
     return draft(
         Group("Canvas shard <*> is parked", texts, 3),
         others=lambda constants: others,
         known=lambda constants: known,
         near=near.near("Canvas shard <*> is parked", 5),
+        opinion=opinion,
         source="a test",
         rules=default_ruleset(),
         taken_ids={"canvas_shard_parked"},
@@ -210,6 +214,10 @@ def test_a_reason_is_proposed_only_with_evidence() -> None:
     assert "overloaded" in near.evidence[1]
     far = _draft([], [], Neighbours([KnownTemplate("The moon is full", "The moon is full", "validation", "x", 1)]))
     assert far.reason is None
+    opinion = Suggestion("rate_limited", 0.81, ("parked",))
+    asked = _draft([], [], Neighbours([OVERLOADED]), opinion)
+    assert asked.reason == "rate_limited"
+    assert asked.evidence[0] == "the second opinion is rate_limited, right in 81% of such cases: 'parked'"
     torn = [
         KnownTemplate(f"Canvas shard parked {n}", "x", reason, "x", 1)
         for n, reason in enumerate(("validation", "auth_error"))

@@ -1,0 +1,8 @@
+"""A second opinion on errors that no rule knows: it proposes a reason and never decides.
+
+Nothing here is loaded by `classify`; the command line and the analysis ask for it.
+"""
+
+from analyzer.classifier.suggestion.model import Model, Suggestion, suggest
+
+__all__ = ["Model", "Suggestion", "suggest"]

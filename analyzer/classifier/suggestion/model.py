@@ -1,0 +1,121 @@
+"""A naive Bayes model over features: each one speaks for or against each reason, by as much as labelled texts let it.
+
+Invariant: the model is data that was made before (`weights.json`); the same facts give the same answer everywhere.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from analyzer.classifier.reading.facts import Facts
+from analyzer.classifier.rules.text_evidence import succeeded
+from analyzer.classifier.suggestion.features import features
+
+WEIGHTS = os.path.join(os.path.dirname(__file__), "weights.json")
+NONE = "unknown"
+"""The answer that proposes nothing."""
+LEAST_PROBABILITY = 0.6
+"""Below it, nothing is proposed: junk seldom comes above it."""
+UNIT = 40
+"""Steps of a weight in one nat: weights are kept as whole numbers of -127..127."""
+LENGTH_POWER = 0.8
+"""Pieces of one text say the same many times over: their sum is divided by their number to this power."""
+_SAID = 3
+"""Words that are shown for a suggestion."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A reason for an error that no rule knows."""
+
+    reason: str
+    probability: float
+    """Share of such suggestions that are right, 0..1, as measured on labelled texts whose rule was withheld."""
+    words: tuple[str, ...]
+    """Those that speak most for it, the heaviest first."""
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the fields by name, ready for JSON."""
+        return {"reason": self.reason, "probability": round(self.probability, 3), "words": list(self.words)}
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """Weights of features for reasons, and the curve from a lead to a probability."""
+
+    reasons: tuple[str, ...]
+    weights: Mapping[str, bytes]
+    """One byte a reason: 128 is none, and 40 more are one nat."""
+    slope: float
+    intercept: float
+
+    def suggest(self, facts: Facts) -> Suggestion | None:
+        """Return the likeliest reason; None where none is likely enough, or where it is likely no failure of an API."""
+        own = frozenset[str]() if succeeded(facts) else features(facts)
+        reason, ahead = self.leading(own)
+        likely = probability(ahead, self.slope, self.intercept)
+        if reason == NONE or likely < LEAST_PROBABILITY:
+            return None
+        return Suggestion(reason, likely, self._words(own, reason))
+
+    def leading(self, own: frozenset[str]) -> tuple[str, float]:
+        """Return the reason with the highest score, and its lead over the next one in nats a feature to the power."""
+        known = [self.weights[each] for each in own if each in self.weights]
+        return lead([sum(column) - 128 * len(known) for column in zip(*known, strict=True)], self.reasons, len(own))
+
+    def _words(self, own: frozenset[str], reason: str) -> tuple[str, ...]:
+        place = self.reasons.index(reason)
+        heavy = sorted(
+            (-weight[place], each)
+            for each in own
+            if each[:2] in ("w:", "b:") and (weight := self.weights.get(each)) and weight[place] > 128
+        )
+        return tuple(each[2:] for _, each in heavy[:_SAID])
+
+    def dumped(self) -> str:
+        """Return the model as the text of `weights.json`."""
+        rows = (
+            f"{json.dumps(each, ensure_ascii=False)}: {json.dumps(base64.b85encode(self.weights[each]).decode())}"
+            for each in sorted(self.weights)
+        )
+        head = json.dumps(
+            {"reasons": self.reasons, "slope": round(self.slope, 4), "intercept": round(self.intercept, 4)}
+        )
+        return head[:-1] + ', "weights": {\n' + ",\n".join(rows) + "\n}}\n"
+
+    @classmethod
+    def loaded(cls, text: str) -> Model:
+        """Return the model of such a text."""
+        kept = json.loads(text)
+        weights = {each: base64.b85decode(weight) for each, weight in kept["weights"].items()}
+        return cls(tuple(kept["reasons"]), weights, kept["slope"], kept["intercept"])
+
+
+def lead(scores: list[int], reasons: tuple[str, ...], size: int) -> tuple[str, float]:
+    """Return the reason of the highest score, and its lead over the second for a text of so many features."""
+    if not scores:
+        return NONE, 0.0
+    ranked = sorted(zip(scores, reasons, strict=True), key=lambda pair: (-pair[0], pair[1]))
+    return ranked[0][1], (ranked[0][0] - ranked[1][0]) / UNIT / size**LENGTH_POWER
+
+
+def probability(ahead: float, slope: float, intercept: float) -> float:
+    """Return the probability, 0..1, that a reason with this lead is right: Platt's logistic curve."""
+    return 1 / (1 + math.exp(-(intercept + slope * ahead)))
+
+
+def suggest(facts: Facts) -> Suggestion | None:
+    """Return what the built-in model proposes for facts that no rule knows; None where it is not sure enough."""
+    return _built_in().suggest(facts)
+
+
+@cache
+def _built_in() -> Model:
+    with open(WEIGHTS, encoding="utf-8") as handle:
+        return Model.loaded(handle.read())
