@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
+from analyzer.errors import AnalyzerError
+
 if TYPE_CHECKING:
     from analyzer.analysis import Window
 
@@ -63,6 +65,35 @@ def window_options(function: F) -> F:
 
 
 json_option = click.option("--json", "-j", "as_json", is_flag=True, help="One JSON object instead of text.")
+
+
+def selection_options(command: F) -> F:
+    """`--project`, `--agent`, `--caller`, `--reason`, `--model`; the command gets what they ask for as `only`."""
+
+    @functools.wraps(command)
+    def function(**given: Any) -> Any:
+        from analyzer.classifier import REASONS
+        from analyzer.store import Selection
+
+        asked = {name: given.pop(name) for name in _SELECTED}
+        if asked["reason"] is not None and asked["reason"] not in REASONS:
+            raise AnalyzerError.unknown_value("reason", asked["reason"], REASONS)
+        return command(only=Selection(**asked), **given)
+
+    for name, said in reversed(_SELECTED.items()):
+        function = click.option(f"--{name}", metavar="NAME", help=f"Only {said}.")(function)
+    return cast("F", function)
+
+
+_SELECTED = {
+    "project": "this project, the last name of a working directory",
+    "agent": "this agent, as claude-code or codex",
+    "caller": "this caller",
+    "reason": "this reason",
+    "model": "this model",
+}
+
+
 quiet_option = click.option("--quiet", "-q", is_flag=True, help="Say nothing on stderr but errors.")
 
 

@@ -22,7 +22,9 @@ def window_words(overview: Overview) -> str:
     said = f"{minute(begin)} to {minute(end)} UTC" if begin else f"up to {minute(end)} UTC"
     if window.since is None and window.until is None:
         said = f"All time: {said}"
-    return said if window.timezone == "UTC" else f"{said}; days begin in {window.timezone}"
+    if window.timezone != "UTC":
+        said += f"; days begin in {window.timezone}"
+    return f"{said}; only {overview.only}" if overview.only else said
 
 
 def sessions_words(overview: Overview) -> str:

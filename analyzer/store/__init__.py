@@ -15,6 +15,7 @@ from analyzer.store.journal import journal_of
 from analyzer.store.query.adhoc import Answer
 from analyzer.store.query.catalogue import Query, catalogue, find
 from analyzer.store.query.human_times import moment, span
+from analyzer.store.query.selection import Selection, narrows
 from analyzer.store.store import Store, open_store
 from analyzer.store.sums.counting import LOUD, counts_of, mixes_of, repeats_of, rules_of, templates_of
 from analyzer.store.sums.daily import CallerDays, DailySums
@@ -45,6 +46,7 @@ __all__ = [
     "Query",
     "Rebuild",
     "Reclassification",
+    "Selection",
     "Store",
     "Tally",
     "Walks",
@@ -55,6 +57,7 @@ __all__ = [
     "journal_of",
     "mixes_of",
     "moment",
+    "narrows",
     "open_store",
     "rebuild",
     "repeats_of",

@@ -33,6 +33,7 @@ from analyzer.store.journal import left_behind, open_journal
 from analyzer.store.query import adhoc
 from analyzer.store.query.catalogue import run as run_query
 from analyzer.store.query.own_frames import checked_name, copied, visible
+from analyzer.store.query.selection import Selection, selected
 from analyzer.store.shown import Shown, store_facts, views_frame
 from analyzer.store.sums.daily import DailySums, daily_sums
 from analyzer.store.upkeep.catching_up import catch_up
@@ -97,6 +98,14 @@ class Store(Shown):
         What is written meanwhile does not show in them.
         """
         return pinned(self._connection, since, until)
+
+    def selecting(self, only: Selection) -> AbstractContextManager[None]:
+        """Within the block `query` and `sql` see that part of the store alone: its errors, chains, sessions and so on.
+
+        Raises:
+            QueryError: the store cannot be asked.
+        """
+        return selected(self._connection, only)
 
     def ingest(self, paths: Iterable[str], progress: Callable[[str, int, int], None] | None = None) -> IngestResult:
         """Read what is new below the paths. The store must be open for writing.

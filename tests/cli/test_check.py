@@ -331,3 +331,18 @@ counter_examples = ["lattice gate four is open"]
 """,
         "utf-8",
     )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("query", "sources-completeness", "--project", "shop"), "is about the whole store"),
+        (("check", "--agent", "codex", "--prometheus", "x.prom"), "those of the whole fleet"),
+        (("report", "--reason", "rate_limitd"), "did you mean 'rate_limited'?"),
+    ],
+)
+def test_what_cannot_be_narrowed_says_so(run: Run, arguments: tuple[str, ...], said: str) -> None:
+    """Before any store is opened."""
+    done = run(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr

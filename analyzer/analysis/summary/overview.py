@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any
 
 from analyzer.analysis.nightly.findings import Finding
+from analyzer.analysis.selecting import select_judged
 from analyzer.analysis.summary.cases import Case
 from analyzer.analysis.summary.drifts import Drifts, drifts
 from analyzer.analysis.summary.spikes import Spikes, spikes_of
@@ -19,7 +20,7 @@ from analyzer.analysis.window import Window, as_window
 from analyzer.classifier import Rules
 from analyzer.events.times import format_time, now
 from analyzer.phrases import counted
-from analyzer.store import NOT_LOGS, Store
+from analyzer.store import NOT_LOGS, Selection, Store
 from analyzer.store.shown import Shown
 
 TABLES = (
@@ -145,6 +146,8 @@ class Overview(Shown):
     """False alarms per 1,000 caller-days of the settings on this history, as the last nightly check measured them."""
     tables: dict[str, Table]
     """By catalogue name."""
+    only: Selection | None = None
+    """The part of the store that it is about; None for all of it."""
     elsewhere: tuple[datetime, datetime] | None = None
     """The first and the last event of the store, naive UTC, where the window has none; None where it has."""
 
@@ -179,6 +182,7 @@ class Overview(Shown):
             "schema": "analyzer.report/1",
             "generated_at": format_time(self.generated_at),
             "window": self.window.to_dict(),
+            **({"only": self.only.given} if self.only else {}),
             "verdict": json_ready(self.verdict),
             "findings": [_case_dict(case) for case in self.cases],
             "judged_until": self.judged_until.isoformat() if self.judged_until else None,
@@ -197,8 +201,12 @@ class Overview(Shown):
         }
 
 
-def overview(store: Store, window: str | Window | None = None, *, rules: Rules = None) -> Overview:
+def overview(
+    store: Store, window: str | Window | None = None, *, rules: Rules = None, only: Selection | None = None
+) -> Overview:
     """Everything a report says about a window of a store; history is judged by the rules that `check` goes by.
+
+    Of a part of the store (`only`) the report has its tables and the findings about it; drifts are those of the fleet.
 
     Raises:
         AnalyzerError: a window that cannot be read, rules that cannot be used.
@@ -206,6 +214,10 @@ def overview(store: Store, window: str | Window | None = None, *, rules: Rules =
     chosen = as_window(window)
     judged = judge_under(store, chosen, store.judge_history(rules))
     drift = drifts(store, judged.seen, judged.first, judged.last, chosen)
+    if only:
+        judged = select_judged(store, judged, only)
+        with store.selecting(only):
+            return replace(_overview(store, chosen, judged, drift), only=only)
     with store.pinned(chosen.since, chosen.until):
         return _overview(store, chosen, judged, drift)
 

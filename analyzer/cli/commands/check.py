@@ -12,15 +12,17 @@ from analyzer.cli.options import (
     chosen_window,
     result_options,
     rules_option,
+    selection_options,
     store_option,
     window_options,
 )
 from analyzer.cli.output import append, narrate, text_layout, write
 from analyzer.errors import FINDINGS, AnalyzerError
+from analyzer.phrases import counted
 
 if TYPE_CHECKING:
     from analyzer.analysis import Night
-    from analyzer.store import Store
+    from analyzer.store import Selection, Store
 
 FORMATS = ("table", "json", "jsonl", "markdown")
 
@@ -29,6 +31,7 @@ FORMATS = ("table", "json", "jsonl", "markdown")
 @store_option()
 @window_options
 @rules_option
+@selection_options
 @click.option(
     "--fail-on",
     type=click.Choice(("info", "warning", "critical")),
@@ -47,6 +50,7 @@ def command(
     last: str | None,
     timezone: str,
     rules_path: str | None,
+    only: Selection,
     fail_on: str,
     each_day: bool,
     again: bool,
@@ -63,21 +67,26 @@ def command(
     resolved; what you acknowledge (analyzer findings) fails no night. With --since or --last and without --each-day the
     last whole hours are judged instead, 23 at most, against the same hours of the four weeks before; nothing is kept of
     that. With $GITHUB_STEP_SUMMARY set, the result is
-    added to the job's summary.
+    added to the job's summary. With --project and its like the whole fleet is judged and written down all the same, and
+    the findings about that part alone are told, posted, and fail the command.
 
     \b
       analyzer check --store fleet.duckdb
       analyzer check --until 2026-11-10 --json
       analyzer check --each-day --last 30d
       analyzer check --last 1h
+      analyzer check --project shop --fail-on critical
       analyzer check --prometheus /var/lib/node/analyzer.prom --webhook "$HOOK"
     """
     from analyzer.analysis import check, check_hours, each_night
+    from analyzer.analysis.selecting import select_nights
     from analyzer.classifier.rules.loading import ruleset_for
     from analyzer.cli.settings import rules_in_use
 
     if each_day and (again or prometheus or webhook):
         raise AnalyzerError("--each-day writes nothing down", "leave out --again, --prometheus and --webhook")
+    if only and prometheus:
+        raise AnalyzerError("gauges are those of the whole fleet", f"leave out --prometheus, or {only}")
     hours = not each_day and bool(since or last)
     if hours and again:
         raise AnalyzerError("hours are not written down", "leave out --again, or --since and --last")
@@ -91,6 +100,9 @@ def command(
             nights = [check_hours(store, chosen, rules=rules)]
         else:
             nights = [check(store, until=chosen.until, timezone=timezone, rules=rules, again=again)]
+        judged, nights = nights, select_nights(store, nights, only)
+    if others := sum(len(night.findings) for night in judged) - sum(len(night.findings) for night in nights):
+        narrate(f"only {only}: {counted(others, 'finding')} about others not told", quiet=quiet)
     if named and nights and nights[0].ruleset_in_force != named:
         narrate(
             f"{rules_path} has no say: ruleset {nights[0].ruleset_in_force} was applied to this store; "

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from analyzer.cli.options import DEFAULT_STORE, chosen_window, result_options, store_option, window_options
+from analyzer.cli.options import (
+    DEFAULT_STORE,
+    chosen_window,
+    result_options,
+    selection_options,
+    store_option,
+    window_options,
+)
 from analyzer.cli.output import write, write_rows
 from analyzer.errors import AnalyzerError
 from analyzer.report import FORMATS
+
+if TYPE_CHECKING:
+    from analyzer.store import Selection
 
 
 @click.command("query")
@@ -19,6 +31,7 @@ from analyzer.report import FORMATS
 @click.option("--sql", "show_sql", is_flag=True, help="Print the query's SQL instead of running it.")
 @store_option()
 @window_options
+@selection_options
 @result_options(*FORMATS)
 def command(
     name: str | None,
@@ -30,6 +43,7 @@ def command(
     until: str | None,
     last: str | None,
     timezone: str,
+    only: Selection,
     row_format: str,
     output: str | None,
     quiet: bool,
@@ -39,9 +53,10 @@ def command(
     \b
       analyzer query --list
       analyzer query errors-by-reason --last 7d
+      analyzer query tools-by-tool --project shop
       analyzer query unknown-messages -p caller=figma-probe -p limit=5 --json
     """
-    from analyzer.store import find, open_store
+    from analyzer.store import find, narrows, open_store
 
     if listing or name is None:
         if name is None and not listing:
@@ -60,6 +75,8 @@ def command(
         if not separator:
             raise AnalyzerError(f"not KEY=VALUE: {item!r}", "write -p caller=figma-probe")
         given[key] = text
+    if only and not narrows(query.header.body):
+        raise AnalyzerError(f"query {name} is about the whole store", f"leave out {only}")
     known = {param.name for param in query.header.params}
     chosen = chosen_window(since, until, last, timezone)
     window = {**chosen.params, "timezone": timezone if timezone != "UTC" else None}
@@ -68,6 +85,6 @@ def command(
             if key not in known:
                 raise AnalyzerError(f"query {name} has no {key}", "leave the option out")
             given.setdefault(key, value)
-    with open_store(store_path or DEFAULT_STORE) as store:
+    with open_store(store_path or DEFAULT_STORE) as store, store.selecting(only):
         frame = store.query(name, **given)
     write_rows(frame, row_format, output, schema="analyzer.query/1", quiet=quiet)

@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import os
 import shlex
+from typing import TYPE_CHECKING
 
 import click
 from click.core import ParameterSource
 
-from analyzer.cli.options import DEFAULT_STORE, chosen_window, quiet_option, store_option, window_options
+from analyzer.cli.options import (
+    DEFAULT_STORE,
+    chosen_window,
+    quiet_option,
+    selection_options,
+    store_option,
+    window_options,
+)
 from analyzer.cli.output import narrate, report_problems, text_layout, write
 from analyzer.cli.progress import progress
 from analyzer.errors import UNREADABLE
+
+if TYPE_CHECKING:
+    from analyzer.store import Selection
 
 FORMATS = ("summary", "html", "markdown", "json")
 
@@ -20,6 +31,7 @@ FORMATS = ("summary", "html", "markdown", "json")
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
 @store_option(" With PATHs they are read into it first, if it is named here.")
 @window_options
+@selection_options
 @click.option(
     "--format",
     "-f",
@@ -43,6 +55,7 @@ def command(
     until: str | None,
     last: str | None,
     timezone: str,
+    only: Selection,
     report_format: str,
     as_json: bool,
     output: str | None,
@@ -51,7 +64,8 @@ def command(
     """Read logs and report on them: what broke or drifted, errors by reason and outcome, retries, relays.
 
     PATHs are files, folders, patterns, or - for standard input, of any format this program knows; compressed ones too.
-    Without --store they are read into a throw-away store. Without PATHs the report is on the store.
+    Without --store they are read into a throw-away store. Without PATHs the report is on the store. --project and its
+    like narrow the tables, and the findings to those about that part; drifts are those of the whole fleet.
 
     \b
       analyzer report sample_events/
@@ -76,7 +90,7 @@ def command(
             problems = len(result.problems)
             if not result.sources and name == MEMORY:
                 return UNREADABLE
-        content = overview(store, chosen, rules=rules_in_use(None))
+        content = overview(store, chosen, rules=rules_in_use(None), only=only)
     kind = "json" if as_json else report_format
     if kind == "json":
         write(report.render_json(content), output)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from analyzer.cli.options import (
@@ -9,11 +11,15 @@ from analyzer.cli.options import (
     chosen_window,
     result_options,
     rules_option,
+    selection_options,
     store_option,
     window_options,
 )
 from analyzer.cli.output import narrate, text_layout, write
 from analyzer.errors import USAGE, AnalyzerError
+
+if TYPE_CHECKING:
+    from analyzer.store import Selection
 
 
 @click.command("unknowns")
@@ -21,7 +27,7 @@ from analyzer.errors import USAGE, AnalyzerError
 @store_option()
 @rules_option
 @window_options
-@click.option("--caller", metavar="NAME", help="Only errors of this caller.")
+@selection_options
 @click.option("--limit", type=click.IntRange(min=0), default=20, help="Groups at most; 0: all. Default 20.")
 @click.option("--suggest", is_flag=True, help="Draft a rule for each group, as the text of a rules file.")
 @result_options("table", "json")
@@ -33,7 +39,7 @@ def command(
     until: str | None,
     last: str | None,
     timezone: str,
-    caller: str | None,
+    only: Selection,
     limit: int,
     suggest: bool,
     row_format: str,
@@ -59,11 +65,10 @@ def command(
 
     rules = ruleset_for(rules_in_use(rules_path))
     chosen = chosen_window(since, until, last, timezone)
-    with open_store(store_path or DEFAULT_STORE) as store:
+    with open_store(store_path or DEFAULT_STORE) as store, store.selecting(only):
         found = unknowns(
             store,
             chosen,
-            caller=caller,
             limit=None if fingerprints or not limit else limit,
             suggest=suggest,
             rules=rules,

@@ -1,0 +1,136 @@
+"""A part of a store: what has one project, agent, caller, reason or model. Questions see its rows alone.
+
+Invariant: a row that does not say what is asked for is not in the part; the analyzer's own decisions are in every one.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+import duckdb
+
+from analyzer.store.db.connection import query_errors
+from analyzer.store.db.tables.schema import views
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What is asked for; None is anything."""
+
+    project: str | None = None
+    """The last name of the working directory."""
+    agent: str | None = None
+    """The program that was at work, such as `claude-code`."""
+    caller: str | None = None
+    reason: str | None = None
+    model: str | None = None
+
+    @property
+    def given(self) -> dict[str, str]:
+        """What is asked for, by name; empty for the whole store."""
+        return {name: value for name in Selection.__slots__ if (value := getattr(self, name)) is not None}
+
+    def __bool__(self) -> bool:
+        """Whether anything is asked for."""
+        return bool(self.given)
+
+    def __str__(self) -> str:
+        """For a person: `project shop, model x`."""
+        return ", ".join(f"{name} {value}" for name, value in self.given.items())
+
+
+_OF_EVENTS = {
+    "project": "work[1].project",
+    "agent": "work[1].agent",
+    "caller": "coalesce(caller, '(none)')",
+    "reason": "reason",
+    "model": "model",
+}
+"""What stands for each name in the table of events."""
+_OF_ERRORS = {**_OF_EVENTS, "reason": "shown_reason", "model": "coalesce(model, seen_model)"}
+_ROWS = ("errors", "relays", "exhaustions", "context_recoveries", "tool_failures", "tool_calls")
+"""Views whose rows say for themselves what they are."""
+_ERRORS = "selected_errors"
+_JOINED = ("retries", "sessions", "events", "verdicts")
+"""Views that are chosen by their errors, too."""
+_MACROS = {"errors_under": "digest", "comparable_errors": "digest, until"}
+"""Views with parameters, and these."""
+_NARROWED = frozenset({*_ROWS, *_JOINED, *_MACROS})
+
+
+def narrows(sql: str) -> bool:
+    """Whether a query asks any view that a selection makes smaller."""
+    words = sql.replace("(", " ( ").split()
+    return any(word in ("from", "join") and behind in _NARROWED for word, behind in itertools.pairwise(words))
+
+
+@contextmanager
+def selected(connection: duckdb.DuckDBPyConnection, only: Selection) -> Iterator[None]:
+    """Within the block the views of this connection show that part alone.
+
+    Chains are those with such an error, and sessions those with such an error or such a log. Sources, quarantine,
+    writers, nights and findings are shown whole.
+    """
+    if not only:
+        yield
+        return
+    try:
+        with query_errors():
+            # `main` alone is the schema of temporary views, too.
+            (name,) = connection.execute("select current_database()").fetchall()[0]
+            for statement in _statements(only, f'"{name.replace(chr(34), chr(34) * 2)}".main'):
+                connection.execute(statement)
+        yield
+    finally:
+        for name in (*_ROWS, *_JOINED, _ERRORS):
+            with suppress(duckdb.Error):
+                connection.execute(f"drop view if exists temp.{name}").fetchall()
+        for name in _MACROS:
+            with suppress(duckdb.Error):
+                connection.execute(f"drop macro table if exists temp.{name}").fetchall()
+
+
+def _statements(only: Selection, main: str) -> Iterator[str]:
+    """Names of temporary views come before those of the store's own."""
+    given = only.given
+    own = _all(_OF_EVENTS, given)
+    yield _view(_ERRORS, f"select event_id, operation, session_id from internal.error where {_all(_OF_ERRORS, given)}")  # noqa: S608 - values are quoted
+    for name in _ROWS:
+        columns = {column.name: column.name for column in views()[name].columns}
+        yield _view(name, f"select * from {main}.{name} where {_all(columns, given)}")  # noqa: S608 - as above
+    errors = f"select event_id from {_ERRORS}"  # noqa: S608 - a name of ours
+    yield _view("verdicts", f"select * from {main}.verdicts where event_id in ({errors})")  # noqa: S608 - as above
+    yield _view(
+        "retries",
+        f"select * from {main}.retries where operation in (select operation from {_ERRORS})",  # noqa: S608 - as above
+    )
+    columns = {column.name: column.name for column in views()["sessions"].columns}
+    yield _view(
+        "sessions",
+        f"select * from {main}.sessions where {_all(columns, given)}"  # noqa: S608 - as above
+        f" or session_id in (select session_id from {_ERRORS})",
+    )
+    yield _view(
+        "events",
+        f"select * from {main}.events where is_decision(type) or event_id in ("  # noqa: S608 - as above
+        f"{errors} union all select event_id from internal.event_v1 where type <> 'error.classified' and {own})",
+    )
+    for name, parameters in _MACROS.items():
+        query = f"select * from {main}.{name}({parameters}) where event_id in ({errors})"  # noqa: S608 - as above
+        yield f"create or replace temp macro {name}({parameters}) as table {query}"
+
+
+def _view(name: str, query: str) -> str:
+    return f"create or replace temp view {name} as {query}"
+
+
+def _all(columns: dict[str, str], given: dict[str, str]) -> str:
+    parts = [f"{columns[name]} = {_quoted(value)}" if name in columns else "false" for name, value in given.items()]
+    return f"({' and '.join(parts)})"
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
