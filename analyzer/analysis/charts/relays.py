@@ -61,8 +61,10 @@ def utilization_chart(given: Table | pl.DataFrame) -> go.Figure:
 
     Of `relays-utilization`.
     """
-    drawn = rows_of(given, "relays-utilization", "token_usage_percent", "pre_tokens", "trigger", "threshold_percent")
-    rows = list(drawn.iter_rows(named=True))
+    names = ("token_usage_percent", "pre_tokens", "trigger", "threshold_percent")
+    drawn = rows_of(given, "relays-utilization", *names)
+    # Many are alike, and a row of a frame costs more as a dictionary.
+    rows = list(drawn.group_by(names, maintain_order=True).agg(hand_offs=pl.len()).iter_rows(named=True))
     by_percent = any(row["token_usage_percent"] is not None for row in rows)
     measure = "token_usage_percent" if by_percent else "pre_tokens"
     known = [row for row in rows if row[measure] is not None]
@@ -72,7 +74,7 @@ def utilization_chart(given: Table | pl.DataFrame) -> go.Figure:
     bins: dict[str, Counter[float]] = defaultdict(Counter)
     for row in known:
         place = min(max(float(row[measure]), 0.0), last) // size * size
-        bins[row["trigger"] if row["trigger"] in _TRIGGER_STYLES else "not said"][place] += 1
+        bins[row["trigger"] if row["trigger"] in _TRIGGER_STYLES else "not said"][place] += row["hand_offs"]
     figure = go.Figure()
     for name in (name for name in _TRIGGER_STYLES if name in bins):
         starts = sorted(bins[name])
@@ -88,7 +90,10 @@ def utilization_chart(given: Table | pl.DataFrame) -> go.Figure:
             )
         )
     if by_percent:
-        thresholds = Counter(row["threshold_percent"] for row in known if row["threshold_percent"] is not None)
+        thresholds: Counter[float] = Counter()
+        for row in known:
+            if row["threshold_percent"] is not None:
+                thresholds[row["threshold_percent"]] += row["hand_offs"]
         for threshold, _ in thresholds.most_common(3):
             figure.add_vline(
                 x=threshold,
@@ -96,7 +101,8 @@ def utilization_chart(given: Table | pl.DataFrame) -> go.Figure:
                 annotation={"text": f"threshold {threshold:g}%", "font": {"color": "#d55e00", "size": 12}},
                 annotation_position="top left",
             )
-    note = f"{len(known):,} of {len(rows):,} hand-offs whose logs say it" if len(known) < len(rows) else ""
+    told = sum(row["hand_offs"] for row in known)
+    note = f"{told:,} of {drawn.height:,} hand-offs whose logs say it" if told < drawn.height else ""
     axis = "context in use at hand-off (%)" if by_percent else "tokens in the context before the hand-off"
     finish(figure, "How full the context was at hand-off", note, axis, "hand-offs", stacked=True)
     if by_percent:

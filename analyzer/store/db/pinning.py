@@ -12,7 +12,7 @@ from analyzer.store.db.freed_memory import MANY_ROWS, give_back
 
 _TEXTS = ("status", "code", "error_type", "message", "fingerprint")
 PINNED = {
-    "retries": "*",
+    "retries": "operation, caller, reason, outcome, attempts, waited_seconds, started_at",
     # Texts take most room by far, and a report quotes those of unknown errors alone.
     "errors": (
         "occurred_at, caller, session_id, operation, outcome, reason, retryable, counts_as_unknown, has_facts,"
