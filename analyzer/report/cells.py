@@ -7,8 +7,12 @@ from __future__ import annotations
 
 from datetime import date, datetime
 
+from analyzer.redaction.homes import without_home
+
 NOTHING = "–"
 """What stands for a value that the log does not say."""
+_PATHS = frozenset({"source_path", "session", "cwd"})
+"""Columns that hold paths, all or some of them."""
 
 
 def heading(column: str) -> str:
@@ -35,7 +39,7 @@ def shown(column: str, value: object) -> str:
         return value.isoformat()
     if isinstance(value, int | float):
         return _number(column, value)
-    return str(value)
+    return without_home(str(value)) if column in _PATHS else str(value)
 
 
 def count(number: int) -> str:

@@ -8,31 +8,12 @@ from typing import Any
 import pytest
 
 from analyzer.events import Event
-from analyzer.importers.work.places import caller_of, place_of, without_home
+from analyzer.importers.work.places import caller_of, place_of
 from analyzer.importers.work.tools import KINDS, failure
 from tests.importers.test_claude import record, reply
 from tests.shown_formats import events_of
 
 Read = Callable[..., tuple[list[Event], Any]]
-
-
-@pytest.mark.parametrize(
-    ("path", "shown"),
-    [
-        ("/home/mira/code/shop", "~/code/shop"),
-        ("/Users/mira", "~"),
-        ("/var/home/mira/shop", "~/shop"),
-        ("/root/shop", "~/shop"),
-        (r"C:\Users\Mira\code\shop", r"~\code\shop"),
-        ("/mnt/c/Users/mira/shop", "~/shop"),
-        ("/srv/home/shop", "/srv/home/shop"),
-        ("/rooted/shop", "/rooted/shop"),
-        ("/homeless", "/homeless"),
-    ],
-)
-def test_no_path_names_a_home(path: str, shown: str) -> None:
-    """Whatever machine it was written on."""
-    assert without_home(path) == shown
 
 
 def test_the_project_is_the_last_name_of_the_folder() -> None:

@@ -73,7 +73,7 @@ def _alarms(verdicts: pl.DataFrame, reason: str, detail: str) -> list[Alarm]:
         verdicts.filter((pl.col(reason) != "unknown") | takes_part(detail))
         .group_by("day", "caller", pl.col("session_id").alias("session"), "template", pl.col(reason).alias("reason"))
         .agg(pl.len().cast(pl.Int64).alias("events"))
-        .with_columns(was_unknown=pl.lit(False), judged=pl.lit(True))
+        .with_columns(was_unknown=pl.lit(False), judged=pl.lit(True), rule=pl.lit(None, dtype=pl.String))
         .sort("day", "caller", "session", "template")
     )
     if groups.is_empty():

@@ -9,20 +9,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from analyzer.redaction.homes import without_home
+
 DIMENSIONS = ("agent", "agent_version", "provider", "model", "project", "cwd", "branch")
 """What a record may know of its session, and what an event says where its payload has a field for it."""
-_HOME = re.compile(
-    r"(?:/mnt/[a-z](?=/))?(?:/(?:var/)?home/[^/]+|/Users/[^/]+|/root|[A-Za-z]:[/\\]+Users[/\\]+[^/\\]+)(?=[/\\]|$)"
-)
 _SEPARATORS = re.compile(r"[/\\]+")
 _LONGEST = 1_000
 """Characters of a path; longer ones are cut."""
-
-
-def without_home(path: str) -> str:
-    """The path with `~` for the home directory that it begins with, on whatever machine it was written."""
-    home = _HOME.match(path)
-    return f"~{path[home.end() :]}" if home else path
 
 
 def place_of(folder: object) -> dict[str, str]:

@@ -1,0 +1,15 @@
+"""Home directories out of paths: whose they are is nobody's business but their owner's."""
+
+from __future__ import annotations
+
+import re
+
+_HOME = re.compile(
+    r"(?:/mnt/[a-z](?=/))?(?:/(?:var/)?home/[^/]+|/Users/[^/]+|/root|[A-Za-z]:[/\\]+Users[/\\]+[^/\\]+)(?=[/\\]|$)"
+)
+
+
+def without_home(path: str) -> str:
+    """The path with `~` for the home directory that it begins with, on whatever machine it was written."""
+    home = _HOME.match(path)
+    return f"~{path[home.end() :]}" if home else path
