@@ -12,25 +12,33 @@ from typing import cast
 
 from analyzer.classifier.reading.facts import Facts
 from analyzer.classifier.rules.deciding import judge
-from analyzer.classifier.rules.index import Answer, index_of
+from analyzer.classifier.rules.index import Index, index_of
 from analyzer.classifier.rules.loading import Rules, ruleset_for
 from analyzer.classifier.rules.ruleset import Ruleset
 
-__all__ = ["Answer", "classify_batch", "judge_json"]
+__all__ = ["Verdict", "classify_batch", "judge_json"]
+
+Verdict = tuple[str, str | None, bool, str, str, str | None]
+"""`(reason, detail, retryable, action, rule, confidence)`."""
 
 
-def classify_batch(facts: Iterable[Facts] | Iterable[Mapping[str, object]], *, rules: Rules = None) -> list[Answer]:
-    """`(reason, detail, retryable, action, rule)` of each, in order; a mapping is what `Facts.to_dict` gives."""
+def classify_batch(facts: Iterable[Facts] | Iterable[Mapping[str, object]], *, rules: Rules = None) -> list[Verdict]:
+    """The verdict of each, in order; a mapping is what `Facts.to_dict` gives."""
     index = index_of(ruleset_for(rules))
     read = (each if isinstance(each, Facts) else Facts.from_dict(each) for each in facts)
-    return [judge(each, index)[0].answer for each in read]
+    return [_verdict(each, index) for each in read]
 
 
-def judge_json(chunk: Sequence[str], ruleset: Ruleset) -> list[Answer]:
+def judge_json(chunk: Sequence[str], ruleset: Ruleset) -> list[Verdict]:
     """Judge facts that are given as JSON texts, in order."""
     index = index_of(ruleset)
     decode = _decoder()
-    return [judge(decode(text), index)[0].answer for text in chunk]
+    return [_verdict(decode(text), index) for text in chunk]
+
+
+def _verdict(facts: Facts, index: Index) -> Verdict:
+    decision, _, _, confidence = judge(facts, index)
+    return (*decision.answer, confidence)
 
 
 @cache

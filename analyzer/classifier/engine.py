@@ -45,6 +45,8 @@ class Classification:
     facts: Facts
     remediation: str
     """The recovery table's line."""
+    confidence: str | None = None
+    """`strong`, or `weak` where a bare status, an exit code or weak words decided; None where no rule held."""
     basis: Basis | str | None = field(default=None, repr=False, compare=False)
     """Where the decision fell; in copies, what it was based on. It follows from facts and ruleset."""
 
@@ -52,6 +54,11 @@ class Classification:
     def matched(self) -> str | None:
         """What the rule matched on, short. Found when it is asked for: few who classify want to know."""
         return evidence(*self.basis) if isinstance(self.basis, tuple) else self.basis
+
+    @property
+    def evidence(self) -> str | None:
+        """The kind of evidence that decided: `code`, `type`, `name`, `text`, `status` and the like."""
+        return None if self.matched is None else self.matched.split(" ", 1)[0]
 
     def __getstate__(self) -> list[object]:
         """Copies and pickles carry what was matched, not the ruleset that it was matched by."""
@@ -66,6 +73,7 @@ class Classification:
             "action": self.action,
             "rule": self.rule,
             "ruleset": self.ruleset,
+            "confidence": self.confidence,
             "retry_after_seconds": self.retry_after_seconds,
             "reset_at": _iso(self.reset_at),
             "current_tokens": self.current_tokens,
@@ -92,7 +100,7 @@ def classify(error: object, *, at: datetime | None = None, rules: Rules = None) 
 def classify_facts(facts: Facts, *, at: datetime | None = None, rules: Rules = None) -> Classification:
     """Classifies facts, as live or as stored in an event; `at` is the event's own time."""
     index = index_of(ruleset_for(rules))
-    decision, level, timely = judge(facts, index)
+    decision, level, timely, confidence = judge(facts, index)
     reason, detail, retryable, action, rule = decision.answer
     seconds = reset_at = current = most = None
     if decision.timed and (timely or facts.headers):
@@ -119,6 +127,7 @@ def classify_facts(facts: Facts, *, at: datetime | None = None, rules: Rules = N
         facts.model,
         facts,
         decision.remediation,
+        confidence,
         None if decision.rule is None else (index, decision, level),
     )
 

@@ -12,7 +12,7 @@ from contextlib import ExitStack, suppress
 from queue import SimpleQueue
 from typing import Self
 
-from analyzer.classifier.batch import Answer, judge_json
+from analyzer.classifier.batch import Verdict, judge_json
 from analyzer.classifier.rules.loading import parse_ruleset
 from analyzer.classifier.rules.ruleset import Ruleset
 from analyzer.classifier.rules.toml_text import ruleset_text
@@ -30,7 +30,7 @@ class Judge:
         self._process = start("-c", served, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self._send(json.dumps([ruleset.digest, ruleset_text(ruleset)]))
 
-    def answers(self, chunk: Sequence[str]) -> list[Answer]:
+    def answers(self, chunk: Sequence[str]) -> list[Verdict]:
         """The verdicts of facts as JSON texts, in order.
 
         Raises:
@@ -61,7 +61,7 @@ class Judge:
         self._process.stdin.flush()
 
 
-def judge_in_parallel(chunks: Iterable[Sequence[str]], ruleset: Ruleset, processes: int) -> Iterator[list[Answer]]:
+def judge_in_parallel(chunks: Iterable[Sequence[str]], ruleset: Ruleset, processes: int) -> Iterator[list[Verdict]]:
     """The answers of each chunk, in order, by so many processes. Chunks are asked for as they are needed.
 
     Raises:
@@ -73,14 +73,14 @@ def judge_in_parallel(chunks: Iterable[Sequence[str]], ruleset: Ruleset, process
             idle.put(stack.enter_context(Judge(ruleset)))
         threads = stack.enter_context(ThreadPoolExecutor(processes))
 
-        def work(chunk: Sequence[str]) -> list[Answer]:
+        def work(chunk: Sequence[str]) -> list[Verdict]:
             judge = idle.get()
             try:
                 return judge.answers(chunk)
             finally:
                 idle.put(judge)
 
-        waiting: deque[Future[list[Answer]]] = deque()
+        waiting: deque[Future[list[Verdict]]] = deque()
         for chunk in chunks:
             waiting.append(threads.submit(work, chunk))
             if len(waiting) > _AHEAD * processes:

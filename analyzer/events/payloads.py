@@ -39,6 +39,8 @@ class ErrorClassified(WorkPayload, total=False):
     """The rule that matched."""
     ruleset: str
     """Digest of the rules in force."""
+    confidence: str | None
+    """`strong`, or `weak` where a bare status or exit code or weak words decided; None where no rule held."""
     operation: str | None
     """One retry chain; the key to `retry.settled`."""
     attempt: int | None

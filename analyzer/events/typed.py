@@ -124,6 +124,7 @@ def error_payload(
 
     verdict = {
         **classification.to_dict(),
+        "confidence": classification.confidence,
         "remediation": classification.remediation,
         "facts": classification.facts.to_dict(),
     }

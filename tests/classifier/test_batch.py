@@ -60,7 +60,7 @@ RELAXED = settings(max_examples=300, deadline=None, suppress_health_check=[Healt
 def answer(facts):
     """What a batch says, from a single classification."""
     found = classify_facts(facts)
-    return (found.reason, found.detail, found.retryable, found.action, found.rule)
+    return (found.reason, found.detail, found.retryable, found.action, found.rule, found.confidence)
 
 
 @RELAXED
@@ -128,7 +128,7 @@ def test_a_batch_follows_the_rules_of_a_file(tmp_path):
         encoding="utf-8",
     )
     [found] = judge_json(['{"message": "snapshot 4 is being rehydrated"}'], ruleset_for(str(path)))
-    assert found == ("network_transient", None, True, "retry", "rehydrating")
+    assert found == ("network_transient", None, True, "retry", "rehydrating", "strong")
     assert classify_batch([Facts(message="snapshot 4 is being rehydrated")], rules=ruleset_for(path)) == [found]
 
 
@@ -159,9 +159,9 @@ def test_characters_beyond_ascii_mean_the_same_to_both_automata():
 def test_a_decision_is_the_first_rule_that_its_mask_holds(facts):
     """Judging is a pure function: the same facts come to the same decision on the same level again."""
     index = index_of(RULES)
-    decision, level, timely = judge(facts, index)
+    decision, level, timely, confidence = judge(facts, index)
     again = judge(Facts.from_dict(facts.to_dict()), index)
-    assert (again[0], again[1] == level, again[2]) == (decision, True, timely)
+    assert (again[0], again[1] == level, *again[2:]) == (decision, True, timely, confidence)
 
 
 @pytest.mark.parametrize("sample", SAMPLES[::5], ids=repr)

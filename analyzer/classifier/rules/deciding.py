@@ -12,6 +12,9 @@ from analyzer.classifier.rules.text_evidence import Passage, leading_name, liste
 
 _MAX_LEVELS = 8
 _WORDS = (LINE, SIGNAL, TEXT)
+STRONG, WEAK = "strong", "weak"
+"""What the verdict of a rule rests on: its own codes, types, names and texts; or weak evidence: a bare status or exit
+code, which says that something failed and hardly what, or weak words."""
 _SAYING_NOTHING = (None, "general_error", "unknown")
 """Failure reasons that no rule could be made of."""
 
@@ -28,39 +31,44 @@ def chain(facts: Facts) -> list[Facts]:
     return levels
 
 
-def judge(facts: Facts, index: Index) -> tuple[Decision, Facts, bool]:
-    """The decision, the level of the chain of causes that it fell on, and whether any text may name a time.
+def judge(facts: Facts, index: Index) -> tuple[Decision, Facts, bool, str | None]:
+    """The decision, the level of the chain of causes that it fell on, whether any text may name a time, and confidence.
+
+    The confidence is `strong`, `weak`, or None where no rule held.
 
     It is the outermost level that a rule explains; a symptom gives way to what lies beneath it, but not to an abort: a
     timeout cancels what it waits for, so a cancellation beneath it is its own doing.
     """
-    left, heard, _ = holding(facts, index)
+    left, heard, _, strong = holding(facts, index)
     found = index.decisions[(left & -left).bit_length() - 1] if left else None
     level = facts
     if facts.cause is not None:
         heard |= index.timely
         if found is None or found.symptom:
-            found, level = _beneath(facts, index, found)
+            found, level, strong = _beneath(facts, index, found, strong)
     if found is None:
-        found = index.silent if _says_nothing(facts) else index.nothing
-    return found, level, heard & index.timely != 0
+        return index.silent if _says_nothing(facts) else index.nothing, level, heard & index.timely != 0, None
+    return found, level, heard & index.timely != 0, STRONG if strong >> found.number & 1 else WEAK
 
 
-def _beneath(facts: Facts, index: Index, found: Decision | None) -> tuple[Decision | None, Facts]:
+def _beneath(facts: Facts, index: Index, found: Decision | None, strong: int) -> tuple[Decision | None, Facts, int]:
     level = facts
     for beneath in chain(facts)[1:]:
-        left = holding(beneath, index)[0]
+        left, _, _, own = holding(beneath, index)
         if left:
             deeper = index.decisions[(left & -left).bit_length() - 1]
             if found is None or deeper.answer[0] != "unknown":
-                found, level = deeper, beneath
+                found, level, strong = deeper, beneath, own
                 if not deeper.symptom:
                     break
-    return found, level
+    return found, level, strong
 
 
-def holding(facts: Facts, index: Index, passages: list[Passage] | None = None) -> tuple[int, int, int | None]:
-    """One level, causes aside: mask of the rules that hold, what its texts say, and the status that the rules saw."""
+def holding(facts: Facts, index: Index, passages: list[Passage] | None = None) -> tuple[int, int, int | None, int]:
+    """One level, causes aside: mask of the rules that hold, what its texts say, and the status that the rules saw.
+
+    The last is the mask of the rules that more than a status or an exit code speaks for.
+    """
     message, code, kind = facts.message, facts.code, facts.type
     if succeeded(facts):
         heard, status, speaking = index.timely, facts.status, 0
@@ -77,14 +85,15 @@ def holding(facts: Facts, index: Index, passages: list[Passage] | None = None) -
         speaking |= index.by_machine_name.get(normal_name(kind), 0)
     if facts.exception_class:
         speaking |= index.by_name.get(normal_name(facts.exception_class), 0)
-    if status is not None:
-        speaking |= index.by_status.get(status, 0)
     if facts.subtype is not None:
         speaking |= index.by_subtype.get(facts.subtype, 0)
     if facts.terminal_reason is not None:
         speaking |= index.by_terminal_reason.get(facts.terminal_reason, 0)
     if facts.failure_reason is not None:
         speaking |= index.by_failure_reason.get(facts.failure_reason, 0)
+    strong = speaking & ~index.unsure
+    if status is not None:
+        speaking |= index.by_status.get(status, 0)
     if facts.exit_code is not None:
         speaking |= index.by_exit_code.get(facts.exit_code, 0)
     speaking &= index.full
@@ -93,7 +102,7 @@ def holding(facts: Facts, index: Index, passages: list[Passage] | None = None) -
         speaking &= ~(index.ruled_out(status) | missing | heard >> 4 * width)
         if speaking & index.provided:
             speaking &= ~index.provided | index.by_provider.get((facts.provider or "").lower(), 0)
-    return speaking, heard, status
+    return speaking, heard, status, strong
 
 
 def evidence(index: Index, decision: Decision, facts: Facts) -> str:
@@ -120,11 +129,11 @@ def evidence(index: Index, decision: Decision, facts: Facts) -> str:
                 match = pattern.regex.search(passage.text)
                 words = match.group().decode("utf-8", "replace").strip() if match is not None else ""
                 return f"text {words[:80]!r}"
+    if facts.message and leading_name(facts.message) in wanted:
+        return f"name {facts.message[:80].split(':', 1)[0]!r}"
     if status in rule.statuses:
         return f"status {status}"
-    if facts.exit_code in rule.exit_codes:
-        return f"exit_code {facts.exit_code}"
-    return f"name {(facts.message or '')[:80].split(':', 1)[0]!r}"
+    return f"exit_code {facts.exit_code}"
 
 
 def _says_nothing(facts: Facts) -> bool:

@@ -61,7 +61,7 @@ def explain(error: object, *, at: datetime | None = None, rules: Rules = None) -
     facts = extract(error)
     ruleset = ruleset_for(rules)
     index = index_of(ruleset)
-    decision, deciding, _ = judge(facts, index)
+    decision, deciding, _, _ = judge(facts, index)
     levels = chain(facts)
     matches: list[Match] = []
     for depth, level in enumerate(levels):
@@ -79,7 +79,7 @@ def explain(error: object, *, at: datetime | None = None, rules: Rules = None) -
 
 
 def _matches(index: Index, level: Facts, depth: int, winner: int) -> Iterator[Match]:
-    holds, heard, status = holding(level, index)
+    holds, heard, status, _ = holding(level, index)
     unguarded = _unguarded(index.ruleset)
     speaks = holding(level, unguarded)[0]
     for number, rule in enumerate(index.ruleset.rules):

@@ -83,6 +83,7 @@ class Index:
         "stream_failed",
         "strict",
         "timely",
+        "unsure",
         "weights",
         "width",
         "words",
@@ -165,6 +166,8 @@ class Index:
     def _guard(self) -> None:
         rules = list(enumerate(self.ruleset.rules))
         self.only_text = _mask(number for number, rule in rules if rule.only_text)
+        self.unsure = _mask(number for number, rule in rules if rule.weak)
+        """Rules whose words are weak evidence."""
         self.provided = _mask(number for number, rule in rules if rule.only_providers)
         self.by_provider = _by_member((number, rule.only_providers) for number, rule in rules)
         wanting = _mask(number for number, rule in rules if rule.only_status)

@@ -26,7 +26,7 @@ Rules = str | os.PathLike[str] | Ruleset | None
 BUILT_IN = os.path.join(os.path.dirname(__file__), "rules.toml")
 _LARGEST_BYTES = 16 * 1024 * 1024
 
-_FLAGS = ("symptom", "strict_streams")
+_FLAGS = ("symptom", "strict_streams", "weak")
 _SAMPLES = ("examples", "counter_examples")
 _NUMBERS = ("statuses", "only_status", "not_status", "exit_codes")
 _PATTERNS = ("line", "text", "only_text", "not_text")

@@ -48,6 +48,8 @@ class Rule:
     """A wrapper's complaint: it gives way to what the cause says."""
     strict_streams: bool = False
     """Output of a command counts only as a whole line, and only with a non-zero exit code."""
+    weak: bool = False
+    """Its words are weak evidence: a subject and a complaint, which may mean something else."""
     names: tuple[str, ...] = ()
     """Code, type or exception class; case and separators do not matter."""
     types: tuple[str, ...] = ()
@@ -218,7 +220,12 @@ def _digest(rules: tuple[Rule, ...], status_patterns: tuple[str, ...], prose_pat
     from hashlib import sha256  # 3 ms that only who loads rules should pay
 
     decides = [
-        [rule.id, rule.reason, rule.detail, rule.symptom, rule.strict_streams, *(getattr(rule, key) for key in LISTS)]
+        [
+            *(rule.id, rule.reason, rule.detail, rule.symptom, rule.strict_streams),
+            *(getattr(rule, key) for key in LISTS),
+            # Only where it says so: other rules keep the name that their content gave them.
+            *(["weak"] if rule.weak else []),
+        ]
         for rule in rules
     ]
     # Stored verdicts hold what the recovery table advises, so a change of the table makes another ruleset.

@@ -23,6 +23,7 @@ def listed(ruleset: Ruleset, chosen: Sequence[Rule]) -> dict[str, Any]:
             "guards": {key: list(getattr(rule, key)) for key in GUARDS if getattr(rule, key)},
             "symptom": rule.symptom,
             "strict_streams": rule.strict_streams,
+            "weak": rule.weak,
             "source": rule.source,
             "place": ruleset.places.get(rule.id),
         }
@@ -38,6 +39,7 @@ def explained(found: Explanation) -> dict[str, Any]:
         **verdict.to_dict(),
         "remediation": verdict.remediation,
         "matched": verdict.matched,
+        "evidence": verdict.evidence,
         "why": list(found.why),
         "matches": [asdict(match) for match in found.matches],
         "suggestion": found.suggestion.to_dict() if found.suggestion else None,

@@ -66,6 +66,7 @@ def render_explanation(found: Explanation) -> str:
     lines = [f"{name}, by rule {result.rule} of ruleset {result.ruleset}."]
     rows = [
         ("matched on", result.matched or "nothing"),
+        ("confidence", f"{result.confidence}, by its {result.evidence}" if result.confidence else "none"),
         ("retryable", "yes" if result.retryable else "no"),
         ("action", result.action),
         ("what to do", advice(result.reason, result.detail)),

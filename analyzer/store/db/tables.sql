@@ -59,7 +59,8 @@ create table if not exists internal.verdict_v1 (
   retryable boolean not null,
   action varchar not null,
   rule varchar not null,
-  judged_at timestamp not null
+  judged_at timestamp not null,
+  confidence varchar
 );
 
 create table if not exists internal.source_v1 (
@@ -140,6 +141,7 @@ select
   v.retryable as judged_retryable,
   v.action as judged_action,
   v.rule as judged_rule,
+  v.confidence as judged_confidence,
   v.ruleset as judged_ruleset,
   coalesce(v.reason, e.reason, 'unknown') as shown_reason,
   case

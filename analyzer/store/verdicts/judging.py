@@ -15,7 +15,7 @@ import duckdb
 import polars as pl
 
 from analyzer.classifier import Ruleset
-from analyzer.classifier.batch import judge_json
+from analyzer.classifier.batch import Verdict, judge_json
 from analyzer.classifier.parallel import judge_in_parallel
 from analyzer.errors import StoreError
 from analyzer.events.times import now
@@ -51,13 +51,19 @@ def add_verdicts(
                 {
                     "facts_id": ids,
                     "ruleset": [ruleset.digest] * len(ids),
-                    **dict(zip(("reason", "detail", "retryable", "action", "rule"), map(list, columns), strict=True)),
+                    **dict(
+                        zip(
+                            ("reason", "detail", "retryable", "action", "rule", "confidence"),
+                            map(list, columns),
+                            strict=True,
+                        )
+                    ),
                     "judged_at": [moment] * len(ids),
                 },
                 schema=_SCHEMA,
             )
             register(connection, "staged_verdict", frame)
-            connection.execute(f"insert into {target} from staged_verdict").fetchall()
+            connection.execute(f"insert into {target} by name from staged_verdict").fetchall()
             done += len(ids)
             if progress is not None:
                 progress(done, total)
@@ -96,9 +102,7 @@ def _chunks(connection: duckdb.DuckDBPyConnection) -> Iterator[_Chunk]:
             yield [facts_id for _, facts_id, _ in chunk], [facts for _, _, facts in chunk]
 
 
-def _verdicts(
-    chunks: Iterator[_Chunk], ruleset: Ruleset, waiting: int
-) -> Iterator[tuple[list[str], list[tuple[str, str | None, bool, str, str]]]]:
+def _verdicts(chunks: Iterator[_Chunk], ruleset: Ruleset, waiting: int) -> Iterator[tuple[list[str], list[Verdict]]]:
     """Judge chunk by chunk; gives ids and verdicts. Where that pays, there is a process for each core."""
     if waiting <= ALONE:
         for ids, texts in chunks:
@@ -126,5 +130,6 @@ _SCHEMA: dict[str, Any] = {
     "retryable": pl.Boolean,
     "action": pl.String,
     "rule": pl.String,
+    "confidence": pl.String,
     "judged_at": pl.Datetime("us"),
 }

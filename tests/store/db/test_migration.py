@@ -23,7 +23,8 @@ from tests.store.killing import Victims
 KEPT = Path(__file__).with_name("store-4.duckdb.xz")
 WORK = ("agent", "agent_version", "project", "cwd", "branch")
 NEW = {
-    "errors": WORK,
+    "errors": (*WORK, "confidence"),
+    "verdicts": ("confidence",),
     **dict.fromkeys(("retries", "relays"), (*WORK, "provider", "model")),
     "exhaustions": ("caller", *WORK[1:], "provider", "model"),
     "sessions": ("caller", *WORK, "provider", "model", "tool_calls", "tool_failures"),
@@ -71,6 +72,14 @@ def test_all_rows_of_all_views_stay(old: Path, writable: bool) -> None:
     with open_store(old) as store:
         assert after(store) == rows
     assert old.read_bytes() == content
+
+
+def test_verdicts_of_an_earlier_version_have_no_confidence(old: Path) -> None:
+    """It was not asked for then."""
+    with open_store(old) as store:
+        ((judged, sure),) = store.sql("select count(*), count(confidence) from verdicts where not recorded").rows()
+        assert judged > 0
+        assert sure == 0
 
 
 def test_its_tables_are_those_of_a_new_store(old: Path, memory: Store) -> None:

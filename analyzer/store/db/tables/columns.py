@@ -74,7 +74,7 @@ _GROUPS: dict[str, tuple[_Group, ...]] = {
         _Group(
             _columns(
                 text="caller operation reason detail outcome action rule ruleset message provider model"
-                " failure_reason remediation relay step_id",
+                " failure_reason remediation relay step_id confidence",
                 flag="retryable",
                 whole="attempt attempts max_attempts current_tokens max_tokens input_tokens output_tokens tokens_used",
                 amount="delay_seconds waited_seconds retry_after_seconds",

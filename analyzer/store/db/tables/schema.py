@@ -16,9 +16,10 @@ from analyzer.store.db.tables.classifier_macros import macros
 from analyzer.store.db.tables.columns import TYPED, definitions, filled
 from analyzer.store.decisions import DECISIONS
 
-SCHEMA_VERSION = "7"
-MIGRATED = frozenset({"4", "6"})
-"""The earlier versions that a store is brought up to date from: 4 had no typed columns, 6 none of the work."""
+SCHEMA_VERSION = "8"
+MIGRATED = frozenset({"4", "6", "7"})
+"""The earlier versions that a store is brought up to date from: 4 had no typed columns, 6 none of the work, 7 no
+confidence."""
 
 
 def version_of(connection: duckdb.DuckDBPyConnection) -> str | None:
@@ -45,6 +46,7 @@ def migrate(connection: duckdb.DuckDBPyConnection) -> None:
     """
     for table in TYPED:
         connection.execute(f"alter table internal.{table} rename to former_{table}")
+    connection.execute("alter table internal.verdict_v1 add column if not exists confidence varchar")
     for statement in (*_tables(), *_definitions()):
         connection.execute(statement)
     for table, typed in TYPED.items():

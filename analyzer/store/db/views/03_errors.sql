@@ -12,6 +12,7 @@
 -- column outcome VARCHAR: What became of it: its retry chain's outcome, or its own where it had none; unresolved where the log does not say.
 -- column rule VARCHAR: The rule that matched.
 -- column ruleset VARCHAR: Digest of the rules that gave the verdict.
+-- column confidence VARCHAR: strong, or weak where a bare status or exit code or weak words decided; null where no rule matched, or nobody said.
 -- column counts_as_unknown BOOLEAN: Whether it counts in the unknown share: reason unknown, neither aborted nor without any detail.
 -- column status INTEGER: HTTP status.
 -- column code VARCHAR: Provider's, system's or protocol's error code.
@@ -62,6 +63,10 @@ select
   coalesce(r.outcome, e.outcome, 'unresolved') as outcome,
   coalesce(e.judged_rule, e.rule) as rule,
   coalesce(e.judged_ruleset, e.ruleset) as ruleset,
+  case
+    when e.judged_reason is null then e.confidence
+    else e.judged_confidence
+  end as confidence,
   is_unknown(e.shown_reason, e.shown_detail) as counts_as_unknown,
   e.status,
   e.code,

@@ -6,6 +6,7 @@
 -- column retryable BOOLEAN: Whether a retry makes sense.
 -- column action VARCHAR: What the recovery table advises.
 -- column rule VARCHAR: The rule that matched.
+-- column confidence VARCHAR: strong, or weak where a bare status or exit code or weak words decided; null where no rule matched, or nobody said.
 -- column recorded BOOLEAN: Whether it is the producer's own verdict.
 -- column active BOOLEAN: Whether its ruleset is the active one; false for the producer's own.
 -- column judged_at TIMESTAMP: When it was given, UTC; for the producer's own the time of the error.
@@ -17,6 +18,7 @@ select
   retryable,
   action,
   rule,
+  confidence,
   true as recorded,
   false as active,
   occurred_at as judged_at
@@ -31,6 +33,7 @@ select
   v.retryable,
   v.action,
   v.rule,
+  v.confidence,
   false as recorded,
   coalesce(v.ruleset = (select s.value from internal.store_v1 as s where s.key = 'active_ruleset'), false) as active,
   v.judged_at

@@ -17,6 +17,8 @@
 -- column recorded_ruleset VARCHAR: Digest of the rules that the producer judged by; empty where the log does not say.
 -- column provider VARCHAR: Whose API failed; null where the log does not say.
 -- column model VARCHAR: The model that was asked; null where the log does not say.
+-- column confidence VARCHAR: strong, or weak where a bare status or exit code or weak words decided; null where no rule matched, or nobody said.
+-- column status INTEGER: HTTP status.
 with judged as (
   select
     e.event_id,
@@ -42,7 +44,13 @@ with judged as (
     e.has_facts,
     coalesce(e.judged_ruleset, e.ruleset, '') as recorded_ruleset,
     coalesce(e.provider, e.seen_provider) as provider,
-    coalesce(e.model, e.seen_model) as model
+    coalesce(e.model, e.seen_model) as model,
+    case
+      when digest is null and e.judged_reason is not null then e.judged_confidence
+      when digest is null or v.reason is null then e.confidence
+      else v.confidence
+    end as confidence,
+    e.status
   from internal.error as e
   -- By what the rules saw, of which there is much less than there are errors.
   left join internal.verdict_v1 as v
@@ -68,5 +76,7 @@ select
   has_facts,
   recorded_ruleset,
   provider,
-  model
+  model,
+  confidence,
+  status
 from judged

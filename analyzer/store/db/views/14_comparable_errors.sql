@@ -17,6 +17,8 @@
 -- column recorded_ruleset VARCHAR: Digest of the rules that the producer judged by; empty where the log does not say.
 -- column provider VARCHAR: Whose API failed; null where the log does not say.
 -- column model VARCHAR: The model that was asked; null where the log does not say.
+-- column confidence VARCHAR: strong, or weak where a bare status or exit code or weak words decided; null where no rule matched, or nobody said.
+-- column status INTEGER: HTTP status.
 with version as (
   -- Verdicts of different rules are not comparable, and without facts they cannot be made so.
   select
