@@ -73,10 +73,11 @@ class CodexReader(RecordReader):
     telling: ClassVar[Any] = re2.compile(
         rb'"type": ?"(?:session_meta|turn_context|thread_settings_applied|compacted|context_compacted|token_count'
         rb'|error|task_complete|turn_aborted)"|"instructions": ?|"role": ?"assistant"'
-        # Results of tools are most of a rollout: those that tell a failure alone are looked at.
-        rb'|"(?:output|text)": ?"(?:Exit code: -?[1-9]|apply_patch verification failed|exec command rejected'
-        rb"|unsupported call|Script failed|(?i:failed to |error|execution error|tool call |aborted by user|sandbox))"
-        rb'|Process exited with code -?[1-9]|\\"exit_code\\": ?-?[1-9]'
+        # Results of tools are most of a rollout: those that tell a failure alone are looked at. All alternatives begin
+        # with a quotation mark, which is what the search can skip to.
+        rb'|"exit_code\\": ?-?[1-9]|"(?:output|text)": ?"(?:Exit code: -?[1-9]|apply_patch verification failed'
+        rb"|exec command rejected|unsupported call|Script failed|[Ff]ailed to |[Ee]rror|[Ee]xecution error"
+        rb'|[Tt]ool call |[Aa]borted by user|[Ss]andbox|(?:Chunk|Wall) (?:[^"\\]|\\n)*exited with code -?[1-9])'
     )
     openings: ClassVar[tuple[bytes, ...]] = (b'{"timestamp"', b'{"type"', b'{"id"')
 
