@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import starts, table
+from benchmarks import alarms, starts, table
 from benchmarks.table import BENCHES, Bench, Row, Size
 from tests import REPOSITORY
 
@@ -61,3 +61,12 @@ def test_the_page_names_every_benchmark():
     """What can be asked for stands in the README of the benchmarks."""
     page = (REPOSITORY / "benchmarks" / "README.md").read_text("utf-8")
     assert ", ".join(BENCHES) in page
+
+
+def test_an_alarm_is_held_against_what_changed():
+    """A story's changes are found, in no time, by one finding; and the line says so."""
+    tally = alarms.Tally()
+    tally.add(alarms.story("refused", alarms.Random("refused/0")), alarms.Random("log"))
+    assert (tally.hits, tally.delays, tally.told, tally.false) == ([True], [0], 1, [])
+    assert tally.line.split() == ["1.00", "0.0", "1.0", "0.00"]
+    assert alarms.Tally(caller_days=10).line.split() == ["-", "-", "-", "0.00"]

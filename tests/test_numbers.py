@@ -14,7 +14,7 @@ from analyzer.analysis.detection.statistics import baseline, noise, rates
 from analyzer.analysis.detection.volume import units
 from analyzer.analysis.hourly import check_hours
 from analyzer.analysis.kinds import cost, severity
-from analyzer.analysis.nightly import calibration, detections, evidence, incidents
+from analyzer.analysis.nightly import calibration, detections, evidence
 from analyzer.analysis.rules import nearest, template_merging, unknowns
 from analyzer.classifier import RECOVERY, fingerprint
 from analyzer.classifier.reading import facts
@@ -59,7 +59,7 @@ HALF = {0.5: "half"}
 STATED = {
     "reference/check.md": (
         f"{settings.RECENT_DAYS} days against {settings.BASELINE_DAYS}",
-        f"{WORDS[incidents.QUIET_DAYS]} days the caller had errors and this was not among them",
+        f"{WORDS[settings.QUIET_DAYS]} days the caller had errors and this was not among them",
         f"it is {WORDS[settings.ACCEPT_DAYS // 7]} weeks old, and from now on the normal",
         f"critical where {FIRST_CRITICAL} sessions or more show it and the share is 25%",
         f"warning from {FIRST_WARNING} sessions",

@@ -6,9 +6,15 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from analyzer.events import Event, encode
+from analyzer.store import open_store
+from tests.cli.nightly import write_nights
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -42,3 +48,18 @@ def store(run: Run, samples: Path, tmp_path: Path) -> str:
     path = str(tmp_path / "s.duckdb")
     run("ingest", str(samples), "--store", path)
     return path
+
+
+@pytest.fixture(scope="session")
+def fed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a store of 38 days, whose history was judged once; tests copy it."""
+
+    def native(event_id: str, at: str, session: str, **payload: Any) -> bytes:
+        return encode(Event("error.classified", datetime.fromisoformat(at), session, payload, event_id))
+
+    folder = tmp_path_factory.mktemp("fed")
+    write_nights(folder / "logs", native, 38)
+    with open_store(folder / "x.duckdb", writable=True) as store:
+        store.ingest([str(folder / "logs")])
+        store.judge_history()
+    return folder

@@ -26,24 +26,6 @@ NO_HTTP = 0
 QUIET = ("check", "--store", "x.duckdb", "--until", after(NEW_ON - 1))
 
 
-@pytest.fixture(scope="module")
-def fed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a store of 34 days, whose history was judged once."""
-    from datetime import datetime
-
-    from analyzer.events import Event, encode
-
-    def native(event_id: str, at: str, session: str, **payload: Any) -> bytes:
-        return encode(Event("error.classified", datetime.fromisoformat(at), session, payload, event_id))
-
-    folder = tmp_path_factory.mktemp("fed")
-    write_nights(folder / "logs", native, 34)
-    with open_store(folder / "x.duckdb", writable=True) as store:
-        store.ingest([str(folder / "logs")])
-        store.judge_history()
-    return folder
-
-
 @pytest.fixture
 def store(fed: Path, tmp_path: Path) -> Path:
     """A copy of it in the folder that commands run in."""

@@ -11,29 +11,13 @@ from typing import Any
 
 import pytest
 
-from analyzer.events import Event, encode
 from analyzer.store import open_store
 from tests.cli.conftest import Run
-from tests.cli.nightly import NEW_ON, after, write_nights
+from tests.cli.nightly import NEW_ON, after
 
 STORE = ("--store", "x.duckdb")
 REPORT = (*STORE, "--until", after(NEW_ON + 1), "--format")
 Night = Callable[[int], Any]
-
-
-@pytest.fixture(scope="module")
-def fed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a store of 38 days, whose history was judged once."""
-
-    def native(event_id: str, at: str, session: str, **payload: Any) -> bytes:
-        return encode(Event("error.classified", datetime.fromisoformat(at), session, payload, event_id))
-
-    folder = tmp_path_factory.mktemp("fed")
-    write_nights(folder / "logs", native, 38)
-    with open_store(folder / "x.duckdb", writable=True) as store:
-        store.ingest([str(folder / "logs")])
-        store.judge_history()
-    return folder
 
 
 @pytest.fixture

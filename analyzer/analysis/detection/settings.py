@@ -15,6 +15,8 @@ DRIFT_GAP = 3
 """Least days between the judged day and the baseline of a span: the first days of a drift must not hide the next."""
 ACCEPT_DAYS = 28
 """Days after which a level that lasts is the new baseline."""
+QUIET_DAYS = 3
+"""Days at work and without evidence that end a rise, and an incident: one good day is no end."""
 TEMPLATE_MEMORY_DAYS = 84
 """Days without a template after which it is new again; shorter, and rare ones would be."""
 TEMPLATE_DAYS = 14

@@ -11,13 +11,11 @@ from dataclasses import replace
 from datetime import date, timedelta
 
 from analyzer.analysis.detection.detection import Detection
-from analyzer.analysis.detection.settings import ACCEPT_DAYS
+from analyzer.analysis.detection.settings import ACCEPT_DAYS, QUIET_DAYS
 from analyzer.analysis.kinds.severity import SEVERITIES
 from analyzer.analysis.kinds.table import SHARE, family_of, kind_of
 from analyzer.analysis.nightly.findings import STATES, Finding, Identity, finding_id
 
-QUIET_DAYS = 3
-"""Days with traffic and without a detection that end an incident: one good day is no end."""
 SILENT_DAYS = 14
 """Days after the last detection that end an incident whose caller is no longer heard of."""
 

@@ -151,6 +151,15 @@ def test_one_of_many_callers_is_no_outage() -> None:
     assert "outage" not in {one.finding for one in rises}
 
 
+def test_the_refusals_of_one_caller_are_its_own_though_others_have_one_by_chance() -> None:
+    """Where a reason is rare, a single error is many times what is expected of a caller."""
+    extra = {"a": {"auth_error": 23}, "b": {"auth_error": 1}, "c": {"auth_error": 1}}
+    rises = found(fleet(dict.fromkeys("abcd", 15.0), lambda day, who: extra.get(who, {}) if day == CHANGE else {}))
+    on_it = [one for one in rises if one.day == START + timedelta(days=CHANGE)]
+    assert about(on_it) == {("volume", "a", None)}
+    assert "auth_error" in str(on_it[0].note)
+
+
 def test_a_model_may_fail_alone() -> None:
     """Where the other models of its provider go on as before, the provider as a whole does not show it."""
     callers = dict.fromkeys(("a", "b", "c", "d", "e", "f", "g", "h"), 15.0)

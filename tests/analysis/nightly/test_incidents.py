@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analyzer.analysis.detection.detection import Detection
+from analyzer.analysis.detection.settings import QUIET_DAYS
 from analyzer.analysis.nightly.findings import Finding, Scope
-from analyzer.analysis.nightly.incidents import QUIET_DAYS, SILENT_DAYS, incidents
+from analyzer.analysis.nightly.incidents import SILENT_DAYS, incidents
 from analyzer.analysis.nightly.night import carried_on
 
 START = date(2026, 11, 2)

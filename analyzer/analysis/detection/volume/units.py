@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from analyzer.analysis.detection.settings import ACCEPT_DAYS, BASELINE_DAYS, DRIFT_GAP
+from analyzer.analysis.detection.settings import ACCEPT_DAYS, BASELINE_DAYS, DRIFT_GAP, QUIET_DAYS
 from analyzer.analysis.detection.statistics.rates import STRATUM_DAYS, CountedDay, RateTail, rate_tail
 from analyzer.analysis.detection.statistics.stretches import every_day, running, spans_of, stretch
 
@@ -22,8 +22,6 @@ LEAST_MORE = 6
 """Errors above the expected ones, and sessions that meet them: fewer are no change of the world."""
 ANY = ""
 """In place of a reason: all of them together."""
-_QUIET_DAYS = 3
-"""Days without evidence after which a rise is over."""
 _NEAR = 0.4
 """Part of the least count from which on a span is looked at closely: of a weekend less than half may be expected."""
 _NEARLY = 0.999
@@ -110,7 +108,7 @@ class Unit:
     def settle(self, day: int, rise: Rise | None) -> str:
         """Take the day into the baseline or out of it, and give the state of the rise."""
         if rise is None:
-            if self.onset is not None and day - self.last >= _QUIET_DAYS:
+            if self.onset is not None and day - self.last >= QUIET_DAYS:
                 self.onset = None
             return "new"
         state = "new" if self.onset is None else "ongoing"

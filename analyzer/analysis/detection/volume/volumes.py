@@ -20,8 +20,8 @@ LEAST_CALLERS = 3
 _UNKNOWN = "unknown"
 _REASONS = 9
 """Tests of single reasons that share a budget, beside that of all errors together."""
-_ONE_MODEL = 0.8
-"""Part of a provider's errors from which on they are one model's."""
+_ONES_OWN = 0.8
+"""Part of a provider's errors from which on they are one model's, or one caller's."""
 _VOLUME = ("day", "caller", "provider", "model", "reason", "sessions", "groups")
 _WORK = ("day", "caller", "exposure", "seen", "error_sessions", "groups")
 
@@ -125,8 +125,11 @@ def _outages(
             for reason, unit in by_reason.items():
                 rise = unit.look(day, alpha / _REASONS, alone=bool(over))
                 hit, active = ([], 0) if rise is None else _hit(of_name, workers, reason, rise.first, day)
-                if rise is not None and what == "provider" and _of_one_model(models, name, reason, rise.first, day):
-                    unit.excluded.add(day)  # the model is told instead
+                if rise is not None and (
+                    _of_one_caller(of_name, reason, rise.first, day)
+                    or (what == "provider" and _of_one_model(models, name, reason, rise.first, day))
+                ):
+                    unit.excluded.add(day)  # the caller or the model is told instead
                     rise = None
                 if len(hit) < LEAST_CALLERS or 2 * len(hit) < active:
                     rise = None
@@ -167,13 +170,20 @@ def _hit(counts: pl.DataFrame, work: pl.DataFrame, reason: str, first: int, last
     return sorted(hit["caller"]), at_work.height
 
 
+def _of_one_caller(counts: pl.DataFrame, reason: str, first: int, last: int) -> bool:
+    """Whether nearly all errors of a span are one caller's: others may have one by chance."""
+    span = pl.col("day").is_between(date.fromordinal(first), date.fromordinal(last)) & (pl.col("reason") == reason)
+    sums = counts.filter(span).group_by("caller").agg(pl.sum("groups"))["groups"]
+    return bool(sums.max() >= _ONES_OWN * sums.sum())  # type: ignore[operator]
+
+
 def _of_one_model(models: pl.DataFrame, provider: str, reason: str, first: int, last: int) -> bool:
     """Whether nearly all errors of a span are those of one of a provider's several models."""
     own = models.filter(pl.col("provider") == provider)
     span = pl.col("day").is_between(date.fromordinal(first), date.fromordinal(last)) & (pl.col("reason") == reason)
     counts = own.filter(span).group_by("model").agg(pl.sum("groups")).sort("groups", descending=True)
     named = own.filter((pl.col("model") != "") & (pl.col("day") <= date.fromordinal(last)))["model"].n_unique()
-    most = counts["groups"][0] >= _ONE_MODEL * int(counts["groups"].sum())
+    most = counts["groups"][0] >= _ONES_OWN * int(counts["groups"].sum())
     return bool(named > 1 and counts["model"][0] != "" and most)
 
 
