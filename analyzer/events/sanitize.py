@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -16,6 +17,7 @@ import msgspec
 from analyzer.events.times import format_time
 from analyzer.redaction import (
     command_in,
+    is_secret_name,
     item_name,
     may_hold_secret,
     member_names,
@@ -37,9 +39,12 @@ SMALL = 64 * 1024
 _LOOKAHEAD = 4_096
 """Characters behind the cut that redaction sees: more than a secret needs to be recognised by."""
 _CUT_NOTE = 48
+_SHORT_KEY = 64
+"""Characters of a key that is looked up before it is looked at."""
 # What the encoder takes for an integer.
 _LEAST, _LARGEST = -(2**63), 2**64 - 1
 _SCALARS = frozenset({bool, type(None), float})
+_CONTAINERS = (Mapping, list, tuple, set, frozenset)
 _encode = msgspec.json.Encoder().encode
 
 
@@ -118,7 +123,10 @@ class _Walk:
         `name` is the key above it, `argument` the text before it in a list, `command` the command before that.
         """
         self.left -= _NODE
+        kind = value.__class__
         try:
+            if kind is dict and level < MAX_LEVELS:  # here, too: to ask whether something is a mapping takes its time
+                return self._object(value, level + 1, name)
             if isinstance(value, str):
                 return self._text(value, 0, name, argument, command)
             if value is None or isinstance(value, bool):
@@ -130,7 +138,7 @@ class _Walk:
                 return redact_number(name, number) if name else number
             if isinstance(value, float):
                 return float.__add__(value, -0.0) if math.isfinite(value) else None
-            if isinstance(value, Mapping | list | tuple | set | frozenset):
+            if isinstance(value, _CONTAINERS):
                 if level >= MAX_LEVELS:
                     return self._text("[nested too deeply]", 0, name, argument)
                 if isinstance(value, Mapping):
@@ -160,7 +168,11 @@ class _Walk:
             if self.left <= 0:
                 break
             word = _word(key)
-            kept[self._text(word, 0)] = self.clean(item, level, name(word))
+            if len(word) <= _SHORT_KEY and _is_plain_key(word):
+                self.left -= len(word)
+                kept[word] = self.clean(item, level, name(word))
+            else:
+                kept[self._text(word, 0)] = self.clean(item, level, name(word))
         return kept
 
     def _array(self, value: Iterable[Any], level: int, own: str) -> list[Any]:
@@ -192,24 +204,30 @@ class _Walk:
 
 
 def _needless(members: list[tuple[str, Any]], level: int) -> set[str]:
-    """The keys of the members that `sanitize` leaves as they are; those that it may change are found by halving."""
+    """The keys of the members that `sanitize` leaves as they are."""
     found: set[str] = set()
-    waiting = [[member for member in members if _is_plain(member[1], level)]]
-    while waiting:
-        some = waiting.pop()
-        encoded = _encode(dict(some))
-        if len(encoded) <= MAX_TEXT and not may_hold_secret(encoded):
-            found.update(key for key, _ in some)
-        elif len(some) > 1:
-            half = len(some) // 2
-            waiting += (some[:half], some[half:])
+    for key, item in members:
+        if len(key) > _SHORT_KEY or not _is_plain_key(key):
+            continue
+        kind = item.__class__
+        if kind is str:
+            kept = len(item) <= MAX_TEXT and not may_hold_secret(item.encode())
+        elif kind is dict or kind is list:
+            kept = _plain_items(item, level) <= MAX_ITEMS
+            if kept:
+                encoded = _encode(item)
+                kept = len(encoded) <= MAX_TEXT and not may_hold_secret(encoded)
+        else:
+            kept = kind is not int or _LEAST <= item <= _LARGEST
+        if kept:
+            found.add(key)
     return found
 
 
-def _is_plain(value: Any, level: int) -> bool:
-    if value.__class__ is dict or value.__class__ is list:
-        return _plain_items(value, level) <= MAX_ITEMS
-    return value.__class__ is not int or _LEAST <= value <= _LARGEST
+@lru_cache(maxsize=1_024)
+def _is_plain_key(key: str) -> bool:
+    """Whether a key is kept as it is, and nothing under it is a secret for its sake; the same few come again."""
+    return redact(key) == key and not is_secret_name(key)
 
 
 def _word(key: object) -> str:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any, NamedTuple
 
 from analyzer.forking import kept_until_fork
-from analyzer.redaction.automata import regex, set_of
+from analyzer.redaction.automata import Spans, matches, regex, set_of
 from analyzer.redaction.families import FAMILIES
 from analyzer.redaction.places import PLACES, Found
 from analyzer.redaction.trace_words import words_of_traces
@@ -37,17 +38,16 @@ class _Rule(NamedTuple):
     """What a text has that the rule may change."""
     pattern: str
     trace: str
-    spans: Callable[[bytes, Any], Iterator[Found]]
+    spans: Callable[[bytes, Spans], Iterator[Found]]
 
 
-def _shaped(name: str, guard: str) -> Callable[[bytes, Any], Iterator[Found]]:
+def _shaped(name: str, guard: str) -> Callable[[bytes, Spans], Iterator[Found]]:
     counts = GUARDS[guard]
 
-    def spans(data: bytes, match: Any) -> Iterator[Found]:
-        group = 1 if match.re.groups else 0
-        start, stop = match.span(group)
+    def spans(data: bytes, match: Spans) -> Iterator[Found]:
+        start, stop = match[1 if len(match) > 1 else 0]
         # A mark is no secret, and the name inside one (`github_token:`) is no key.
-        if not data.startswith(MARK, start) and not data.endswith(MARK, 0, match.start()) and counts(data[start:stop]):
+        if not data.startswith(MARK, start) and not data.endswith(MARK, 0, match[0][0]) and counts(data[start:stop]):
             yield start, stop, name
 
     return spans
@@ -147,11 +147,12 @@ def redact(text: str) -> str:
 def _replace(raw: bytes, rule: _Rule) -> bytes:
     found: list[Found] = []
     covered = 0
-    for looks, match in enumerate(regex(rule.pattern).finditer(raw)):
+    for looks, match in enumerate(matches(rule.pattern, raw)):
+        start = match[0][0]
         if looks >= MAX_LOOKS or len(found) >= MAX_SECRETS:
-            found.append((match.start(), len(raw), "rest"))
+            found.append((start, len(raw), "rest"))
             break
-        if covered and match.start() < covered:
+        if start < covered:
             continue
         for span in rule.spans(raw, match):
             found.append(span)
@@ -173,6 +174,11 @@ def _replace(raw: bytes, rule: _Rule) -> bytes:
 
 def mark(name: str, secret: bytes) -> bytes:
     """What stands in a secret's place."""
+    return b"%s%s:%s]" % (MARK, name.encode(), _digest()(secret, digest_size=4).hexdigest().encode())
+
+
+@cache
+def _digest() -> Callable[..., Any]:
     from hashlib import blake2b  # 3 ms that only a text with a secret costs
 
-    return b"%s%s:%s]" % (MARK, name.encode(), blake2b(secret, digest_size=4).hexdigest().encode())
+    return blake2b

@@ -144,7 +144,11 @@ def _ending() -> object:
 
 def guard_of(name: bytes) -> str:
     """What a value under this name has to be to count as a secret: a name of `values.GUARDS`; empty for all values."""
-    name = name[-_MOST:]
+    return _guard_of(name[-_MOST:])
+
+
+@lru_cache(maxsize=1_024)
+def _guard_of(name: bytes) -> str:
     found = _ending().search(name)  # type: ignore[attr-defined]
     return guard_of_words(found.group(1), name[: found.start(1)]) if found else ""
 

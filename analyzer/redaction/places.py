@@ -6,10 +6,10 @@ Whether a name is secret is for `keys` to say, and where its value ends for `val
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from analyzer.redaction import keys
-from analyzer.redaction.automata import Late, regex
+from analyzer.redaction.automata import Late, Spans, matches
 from analyzer.redaction.commands import COMMANDS, FLAG_TRACE, command_spans
 from analyzer.redaction.values import (
     ENCODED_QUOTE,
@@ -35,7 +35,7 @@ class Place(NamedTuple):
     pattern: str
     trace: str
     """As of a `Family`."""
-    spans: Callable[[bytes, Any], Iterator[Found]]
+    spans: Callable[[bytes, Spans], Iterator[Found]]
     """The secrets at one match."""
     example: str
     check: str = ""
@@ -60,8 +60,8 @@ _SOME = r"[0-9.]*(?:[^0-9.,\s\"';&)}\]\\\[{]|\\[bu/])"
 """The first character of a value that is more than a number."""
 
 
-def _guard(data: bytes, match: Any) -> str:
-    start, stop = match.span(1)
+def _guard(data: bytes, match: Spans) -> str:
+    start, stop = match[1]
     return keys.guard_of_words(data[start:stop], data[max(0, start - 24) : start])
 
 
@@ -74,11 +74,11 @@ def _counts(data: bytes, span: Span, guard: str) -> bool:
     return not data.startswith(MARK, span.start) and GUARDS[guard](data[span.start : span.stop])
 
 
-def _assigned(data: bytes, match: Any) -> Iterator[Found]:
+def _assigned(data: bytes, match: Spans) -> Iterator[Found]:
     """`password = x`, `"api_key": "x"`, `X-Api-Key: x`, `?token=x`, `DB_PASS=x`, `<password>x</password>`."""
-    at = match.end()
-    start = match.start(1)
-    if data.startswith(MARK, at) and regex(MARKED).match(data, at) is not None:
+    at = match[0][1]
+    start = match[1][0]
+    if data.startswith(MARK, at) and MARKED.match(data, at) is not None:
         return  # as in every second round
     if nothing_at(data, at) and data[start] not in b"aA":  # `Authorization: Key x`
         return
@@ -88,7 +88,7 @@ def _assigned(data: bytes, match: Any) -> Iterator[Found]:
     around = data[max(0, start - 64) : start].rstrip(_NAME_BYTES)
     if around.endswith(MARK):
         return
-    separator = match.group(2).strip()
+    separator = data[slice(*match[2])].strip()
     if separator[:1] == b">" and not around.rstrip(b":").endswith((b"<", b"</")) and b"<" not in around[-16:]:
         return
     query = around[-1:] in (b"?", b"&") and not around.endswith(b"&&")
@@ -119,12 +119,13 @@ def _assigned(data: bytes, match: Any) -> Iterator[Found]:
 _NAME_BYTES = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 
 
-def _prose(data: bytes, span: Span, guard: str, match: Any, around: bytes) -> bool:
+def _prose(data: bytes, span: Span, guard: str, match: Spans, around: bytes) -> bool:
     """Whether this is a sentence about a name: "Invalid token: use another", "/data/token: Permission denied"."""
-    if match.group(2).strip() != b":" or not match.group(2)[-1:].isspace():
+    separator = data[slice(*match[2])]
+    if separator.strip() != b":" or not separator[-1:].isspace():
         return False
     value = data[span.start : span.stop]
-    if (around[-1:] in (b"/", b"\\") or match.group(1).lower() == b"pass") and not is_mixed(value):
+    if (around[-1:] in (b"/", b"\\") or data[slice(*match[1])].lower() == b"pass") and not is_mixed(value):
         return True
     return guard != "password" and _SENTENCE.match(data, span.start) is not None
 
@@ -143,13 +144,13 @@ def _authorized(data: bytes, at: int) -> Iterator[Found]:
         yield at, at + end, "authorization"
 
 
-def _paired(data: bytes, match: Any) -> Iterator[Found]:
+def _paired(data: bytes, match: Spans) -> Iterator[Found]:
     """`["authorization", "x"]`, `(b"x-api-key", b"x")`; in a list of names and values by turns, what looks like one."""
     guard = _guard(data, match)
-    span = value_at(data, match.end()) if guard else None
+    span = value_at(data, match[0][1]) if guard else None
     if span is None or not span.quoted:
         return
-    pair = data[match.start() : match.start() + 1] in (b"[", b"(")
+    pair = data[match[0][0] : match[0][0] + 1] in (b"[", b"(")
     pair = pair and _PAIR_END.match(data, span.end) is not None
     if not pair and guard not in ("authorization", "cookie"):
         guard = "mixed"
@@ -163,15 +164,16 @@ _ASIDE = 400
 """Bytes between a name and its value in one object."""
 
 
-def _named(data: bytes, match: Any) -> Iterator[Found]:
+def _named(data: bytes, match: Spans) -> Iterator[Found]:
     """`{"name": "DB_PASSWORD", "value": "x"}`, in any order; `- name: DB_PASSWORD` and `value: x` in the next line."""
     guard = _guard(data, match)
     if not guard:
         return
-    stop = _first(data, b"}>", match.end(), match.end() + _ASIDE)
-    start = max(0, match.start() - _ASIDE)
-    start = max(data.rfind(mark, start, match.start()) for mark in (b"{", b"<", b"}", b"\n")) + 1 or start
-    for begin, end in ((match.end(), stop), (start, match.start() + 1)):
+    at, behind = match[0]
+    stop = _first(data, b"}>", behind, behind + _ASIDE)
+    start = max(0, at - _ASIDE)
+    start = max(data.rfind(mark, start, at) for mark in (b"{", b"<", b"}", b"\n")) + 1 or start
+    for begin, end in ((behind, stop), (start, at + 1)):
         found = [*_beside(data, begin, end, guard)]
         if found:
             yield from found
@@ -180,8 +182,8 @@ def _named(data: bytes, match: Any) -> Iterator[Found]:
 
 def _beside(data: bytes, start: int, stop: int, guard: str) -> Iterator[Found]:
     """The value in an object, as far as it lies here."""
-    for beside in regex(_BESIDE).finditer(data[start:stop]):
-        span = value_at(data, start + beside.end())
+    for beside in matches(_BESIDE, data[start:stop]):
+        span = value_at(data, start + beside[0][1])
         if span is not None and _counts(data, span, guard):
             yield span.start, span.stop, mark_of(guard)
             return
@@ -192,10 +194,10 @@ def _first(data: bytes, marks: bytes, start: int, stop: int) -> int:
     return min(found, default=min(stop, len(data)))
 
 
-def _flagged(data: bytes, match: Any) -> Iterator[Found]:
+def _flagged(data: bytes, match: Spans) -> Iterator[Found]:
     """`--password x`, `--api-key=x`, `["--token", "x"]`."""
     guard = _guard(data, match)
-    span = value_at(data, match.end()) if guard else None
+    span = value_at(data, match[0][1]) if guard else None
     if span is None or data.startswith(b"-", span.start):
         return
     value = data[span.start : span.stop]
@@ -205,22 +207,22 @@ def _flagged(data: bytes, match: Any) -> Iterator[Found]:
         yield span.start, span.stop, "argument"
 
 
-def _spoken(data: bytes, match: Any) -> Iterator[Found]:
+def _spoken(data: bytes, match: Spans) -> Iterator[Found]:
     """`the password is "x"`, `ALTER ROLE app PASSWORD 'x'`."""
-    span = value_at(data, match.end())
+    span = value_at(data, match[0][1])
     if span is None or data.startswith(MARK, span.start):
         return
     value = data[span.start : span.stop]
-    verb = match.group(2).strip()
-    if not verb and (not span.quoted or not match.group(1).lower().startswith((b"pass", b"pwd"))):
+    verb = data[slice(*match[2])].strip()
+    if not verb and (not span.quoted or not data[slice(*match[1])].lower().startswith((b"pass", b"pwd"))):
         return
     if (is_plain if span.quoted else is_mixed)(value):
         yield span.start, span.stop, "assignment"
 
 
-def _commanded(data: bytes, match: Any) -> Iterator[Found]:
+def _commanded(data: bytes, match: Spans) -> Iterator[Found]:
     """`curl -u app:x`, `sshpass -p x`."""
-    for start, stop in command_spans(data, match.end(), match.group(1)):
+    for start, stop in command_spans(data, match[0][1], data[slice(*match[1])]):
         if not data.startswith(MARK, start):
             yield start, stop, "argument"
 

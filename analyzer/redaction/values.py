@@ -14,7 +14,7 @@ from typing import NamedTuple
 from analyzer.redaction.automata import Late, regex
 
 MARK = b"[REDACTED:"
-MARKED = r"\[REDACTED:[a-z_]+:[0-9a-f]{8}\]"
+MARKED = Late(rb"\[REDACTED:[a-z_]+:[0-9a-f]{8}\]")
 _LONGEST = 8_192
 """Bytes that are searched for the end of a value."""
 _MOST_CLOSERS = 16
@@ -135,10 +135,10 @@ _WORDS = frozenset(
     b"credentials key keys api_key apikey confirm_password new_password old_password cookie".split()
 )
 # References to where a secret is kept, and what others have masked.
-_REFERENCE = (
-    r"\*+|[xX]{4,}|\.{3,}|\$\{[^{}]*\}|\$[A-Z_][A-Z0-9_]*|\$\{?\{[^{}]*\}\}?\}?|%[A-Z_][A-Z0-9_]*%|<[A-Za-z_ \-]+>|"
-    r"(?:process\.env|os\.environ|os\.getenv|getenv|env|secrets|vars|var|config|settings|self)[.(\[].*|"
-    r"SecretStr\(\W*\)?|\[(?i:hidden|masked|filtered|removed|secret|redacted)\]|\(?(?i:hidden|masked|filtered)\)?"
+_REFERENCE = Late(
+    rb"\*+|[xX]{4,}|\.{3,}|\$\{[^{}]*\}|\$[A-Z_][A-Z0-9_]*|\$\{?\{[^{}]*\}\}?\}?|%[A-Z_][A-Z0-9_]*%|<[A-Za-z_ \-]+>|"
+    rb"(?:process\.env|os\.environ|os\.getenv|getenv|env|secrets|vars|var|config|settings|self)[.(\[].*|"
+    rb"SecretStr\(\W*\)?|\[(?i:hidden|masked|filtered|removed|secret|redacted)\]|\(?(?i:hidden|masked|filtered)\)?"
 )
 # A complaint about a field, as forms and schemas give it: "This field is required."
 _COMPLAINT = (
@@ -165,7 +165,7 @@ def is_password(value: bytes) -> bool:
     bare = value.strip(b".,:;!?()[]{}<>*` ").lower()
     if len(bare) < 4 or bare in _WORDS or (_is_number(value) and not bare.isdigit()):
         return False
-    if regex(_REFERENCE).fullmatch(value.strip()) is not None:
+    if _REFERENCE.fullmatch(value.strip()) is not None:
         return False
     return b" " not in bare or value.count(b" ") < 2 or regex(_COMPLAINT).search(value) is None
 

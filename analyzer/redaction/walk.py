@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from analyzer.redaction import keys
-from analyzer.redaction.automata import regex
 from analyzer.redaction.commands import attached_to, flag_of, secret_in
 from analyzer.redaction.engine import mark, may_hold_secret, redact
 from analyzer.redaction.keys import guard_of
@@ -39,7 +38,7 @@ def redact_member(name: str, value: str) -> str:
     if not guard:
         return clean
     raw = clean.encode("utf-8", "replace")
-    if regex(MARKED).match(raw) is not None or not GUARDS[guard](raw):
+    if MARKED.match(raw) is not None or not GUARDS[guard](raw):
         return clean
     return mark(mark_of(guard), value.encode("utf-8", "replace")).decode()
 
@@ -59,7 +58,7 @@ def redact_argument(before: str, value: str, command: str = "") -> str:
     raw = clean.encode("utf-8", "replace")
     if command and (start := attached_to(command, raw)) is not None:
         return raw[:start].decode("utf-8", "replace") + mark("argument", raw[start:]).decode()
-    if not before.startswith("-") or clean.startswith("-") or regex(MARKED).fullmatch(raw) is not None:
+    if not before.startswith("-") or clean.startswith("-") or MARKED.fullmatch(raw) is not None:
         return clean
     behind = flag_of(command, before) if command else None
     if behind is not None:
