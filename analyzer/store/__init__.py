@@ -1,12 +1,16 @@
-"""The DuckDB projection of the logs. Derived: it can be thrown away and read again."""
+"""The DuckDB projection of the logs. Derived: it can be thrown away and read again.
+
+What few need is loaded on first use: an ingest with nothing new wants neither frames nor the checks of `doctor`.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from analyzer.importers import NOT_LOGS
 from analyzer.store.db.arrow import ArrowStream
 from analyzer.store.db.lock import MEMORY
 from analyzer.store.db.sql_header import Column, Header, Param
 from analyzer.store.db.tables.schema import views
-from analyzer.store.doctor.checks import Check
-from analyzer.store.doctor.examine import examine
 from analyzer.store.ingest.accounting import Tally
 from analyzer.store.ingest.batch import Progress
 from analyzer.store.ingest.discovery import Problem
@@ -17,13 +21,28 @@ from analyzer.store.query.catalogue import Query, catalogue, find
 from analyzer.store.query.human_times import moment, span
 from analyzer.store.query.selection import Selection, narrows
 from analyzer.store.store import Store, open_store
-from analyzer.store.sums.counting import LOUD, counts_of, mixes_of, repeats_of, rules_of, templates_of
-from analyzer.store.sums.daily import CallerDays, DailySums
-from analyzer.store.sums.walks import Walks
 from analyzer.store.upkeep.prune import Prune
 from analyzer.store.upkeep.quarantine import QuarantineRetry
 from analyzer.store.upkeep.rebuild import Rebuild, rebuild
-from analyzer.store.verdicts.reclassify import Change, Reclassification
+
+if TYPE_CHECKING:
+    from analyzer.store.doctor.checks import Check
+    from analyzer.store.doctor.examine import examine
+    from analyzer.store.sums.counting import LOUD, counts_of, mixes_of, repeats_of, rules_of, templates_of
+    from analyzer.store.sums.daily import CallerDays, DailySums
+    from analyzer.store.sums.walks import Walks
+    from analyzer.store.verdicts.reclassify import Change, Reclassification
+
+_HOMES = {
+    "Check": "analyzer.store.doctor.checks",
+    "examine": "analyzer.store.doctor.examine",
+    **dict.fromkeys(
+        ("LOUD", "counts_of", "mixes_of", "repeats_of", "rules_of", "templates_of"), "analyzer.store.sums.counting"
+    ),
+    **dict.fromkeys(("CallerDays", "DailySums"), "analyzer.store.sums.daily"),
+    "Walks": "analyzer.store.sums.walks",
+    **dict.fromkeys(("Change", "Reclassification"), "analyzer.store.verdicts.reclassify"),
+}
 
 __all__ = [
     "LOUD",
@@ -66,3 +85,9 @@ __all__ = [
     "templates_of",
     "views",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -13,14 +13,13 @@ from typing import Any
 
 import duckdb
 import msgspec
-import polars as pl
 
 from analyzer.errors import StoreError
 from analyzer.events import Event, EventLog
 from analyzer.events.ids import new_id
 from analyzer.events.recorded import Recorded, recorded
 from analyzer.events.times import now
-from analyzer.store.db.frames import register
+from analyzer.store.db.frames import frame_of, register
 from analyzer.store.db.tables.columns import filled
 from analyzer.store.journal import record_all
 
@@ -73,7 +72,7 @@ def decide_all(
 def keep_decided(connection: duckdb.DuckDBPyConnection, decisions: Iterable[Recorded]) -> None:
     """Insert decisions that are in the journal into the store."""
     rows = [(one.event.id, one.event.type, one.event.occurred_at, one.payload.decode()) for one in decisions]
-    register(connection, "staged_decision", pl.DataFrame(rows, schema=_STAGED, orient="row"))
+    register(connection, "staged_decision", frame_of(_STAGED, rows))
     connection.execute(
         filled(
             "event_v1",
@@ -83,11 +82,11 @@ def keep_decided(connection: duckdb.DuckDBPyConnection, decisions: Iterable[Reco
     ).fetchall()
 
 
-_STAGED: dict[str, Any] = {
-    "event_id": pl.String,
-    "type": pl.String,
-    "occurred_at": pl.Datetime("us"),
-    "payload": pl.String,
+_STAGED = {
+    "event_id": "String",
+    "type": "String",
+    "occurred_at": "Datetime",
+    "payload": "String",
 }
 
 

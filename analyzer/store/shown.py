@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 import duckdb
-import polars as pl
 
 from analyzer.store.db.tables.schema import views
+
+if TYPE_CHECKING:
+    import polars as pl
 
 _FACTS = """
 select count(*), min(occurred_at), max(occurred_at), (select count(*) from internal.source_v1) from internal.event_v1
@@ -60,6 +63,8 @@ def store_facts(connection: duckdb.DuckDBPyConnection, mode: str, frames: Iterab
 
 def views_frame() -> pl.DataFrame:
     """A row a view: `view`, as it is written behind `from`, `description`, and the names of its `columns`."""
+    import polars as pl
+
     rows = [
         {
             "view": f"{name}({', '.join(each.name for each in header.params)})" if header.params else name,

@@ -6,12 +6,10 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from datetime import date, datetime
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import duckdb
-import polars as pl
 
-from analyzer.classifier import Rules
 from analyzer.errors import StoreError
 from analyzer.store.db.arrow import ArrowStream
 from analyzer.store.db.connection import (
@@ -32,15 +30,19 @@ from analyzer.store.ingest.run import IngestResult, ingest
 from analyzer.store.journal import left_behind, open_journal
 from analyzer.store.query import adhoc
 from analyzer.store.query.catalogue import run as run_query
-from analyzer.store.query.own_frames import checked_name, copied, visible
 from analyzer.store.query.selection import Selection, selected
 from analyzer.store.shown import Shown, store_facts, views_frame
-from analyzer.store.sums.daily import DailySums, daily_sums
 from analyzer.store.upkeep.catching_up import catch_up
 from analyzer.store.upkeep.prune import Prune, apply_horizon, prune
 from analyzer.store.upkeep.quarantine import QuarantineRetry, retry
-from analyzer.store.verdicts.reclassify import Reclassification, reclassify, verdicts
 from analyzer.store.verdicts.rulesets import judge_history, keep_up
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from analyzer.classifier import Rules
+    from analyzer.store.sums.daily import DailySums
+    from analyzer.store.verdicts.reclassify import Reclassification
 
 
 class Store(Shown):
@@ -68,6 +70,8 @@ class Store(Shown):
         Raises:
             QueryError: it is more than one statement, or writes, or the database refuses it.
         """
+        from analyzer.store.query.own_frames import visible
+
         with visible(self._connection, self._frames):
             return adhoc.run(self._connection, statement, None, parameters).frame
 
@@ -79,6 +83,8 @@ class Store(Shown):
         Raises:
             QueryError: a name that SQL would want in quotes or that a view has, or something that is no frame.
         """
+        from analyzer.store.query.own_frames import checked_name, copied
+
         known = checked_name(self._connection, name)
         self._frames[known] = copied(self._connection, known, frame)
 
@@ -159,6 +165,8 @@ class Store(Shown):
             RulesError: the rules cannot be used.
             StoreError: the store or its journal cannot be written.
         """
+        from analyzer.store.verdicts.reclassify import reclassify
+
         with private_files(), store_errors(), open_journal(self.path if apply else MEMORY) as journal:
             return reclassify(
                 self._connection,
@@ -189,6 +197,8 @@ class Store(Shown):
             QueryError: the store cannot be asked.
             StoreError: it cannot be written.
         """
+        from analyzer.store.sums.daily import daily_sums
+
         return daily_sums(self._connection, night, timezone, ruleset, keep=self.writable)
 
     def decide(self, decisions: Iterable[tuple[str, Mapping[str, Any]]], at: datetime | None = None) -> None:
@@ -215,6 +225,8 @@ class Store(Shown):
         Raises:
             RulesError: the rules cannot be used.
         """
+        from analyzer.store.verdicts.reclassify import verdicts
+
         with store_errors():
             return verdicts(self._connection, rules, progress)
 

@@ -435,6 +435,20 @@ def test_help_is_quick(tmp_path: Path) -> None:
         subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, cwd=tmp_path)
 
 
+def test_an_ingest_with_nothing_new_loads_no_frames(run: Run, samples: Path, tmp_path: Path) -> None:
+    """Whoever ingests every minute pays for the database alone: frames take longer to load than all that it does."""
+    words = ["ingest", str(samples), "--store", "s.duckdb", "--json"]
+    run(*words)
+    script = (
+        f"import sys\nfrom analyzer.cli import call\ncall({words!r})\n"
+        "print([name for name in ('polars', 'numpy', 'pandas', 'pyarrow', 'plotly', 'rich') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True, cwd=tmp_path)
+    said, _, loaded = done.stdout.rstrip().rpartition("\n")
+    assert json.loads(said)["unchanged"] == json.loads(said)["files"] > 0
+    assert loaded == "[]"
+
+
 def test_the_package_is_the_command(tmp_path: Path) -> None:
     """`python -m analyzer` does what `analyzer` does, with its name and its exit codes."""
 

@@ -1,16 +1,24 @@
-"""DuckDB and polars, both ways over the Arrow C stream and without pyarrow. The only place that knows how."""
+"""DuckDB and polars, both ways over the Arrow C stream and without pyarrow. The only place that knows how.
+
+Polars is imported where a frame is made: it takes longer than all that an ingest with nothing new does.
+"""
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, cast
 
 import duckdb
-import polars as pl
 
 from analyzer.errors import LimitError, QueryError
 from analyzer.store.db.arrow import ArrowStream, OnlyStream
 from analyzer.store.db.failures import unusable
 
+if TYPE_CHECKING:
+    import polars as pl
+
+Schema = Mapping[str, str]
+"""Columns → the names of their types in polars; a `Datetime` is in microseconds."""
 OUT_OF_MEMORY_HINT = "ask for fewer columns, rows or groups"
 
 
@@ -22,6 +30,8 @@ def to_frame(relation: duckdb.DuckDBPyRelation) -> pl.DataFrame:
         StoreError: the store is damaged where it was read.
         LimitError: memory ends.
     """
+    import polars as pl
+
     try:
         return pl.DataFrame(OnlyStream(cast("ArrowStream", relation)))
     except duckdb.Error:
@@ -37,6 +47,22 @@ def to_frame(relation: duckdb.DuckDBPyRelation) -> pl.DataFrame:
         if isinstance(error, KeyboardInterrupt | SystemExit | MemoryError):
             raise
         raise QueryError("the answer holds a value that cannot be shown", "cast it to varchar") from None
+
+
+def _types(schema: Schema) -> dict[str, Any]:
+    """The columns of a schema with their types as polars has them."""
+    import polars as pl
+
+    return {name: pl.Datetime("us") if kind == "Datetime" else getattr(pl, kind) for name, kind in schema.items()}
+
+
+def frame_of(schema: Schema, rows: Mapping[str, Any] | Iterable[Any] = ()) -> pl.DataFrame:
+    """A frame of these columns: of columns by name, or of rows as mappings or tuples."""
+    import polars as pl
+
+    if isinstance(rows, Mapping):
+        return pl.DataFrame(rows, _types(schema))
+    return pl.DataFrame(list(rows), _types(schema), orient="row")
 
 
 def register(connection: duckdb.DuckDBPyConnection, name: str, frame: pl.DataFrame) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import msgspec
-import polars as pl
 
 from analyzer.events import Event
 from analyzer.events.ids import new_id
@@ -14,7 +14,10 @@ from analyzer.events.recorded import Recorded, recorded
 from analyzer.events.rows import Rows
 from analyzer.store.ingest.accounting import Tally
 from analyzer.store.ingest.identity import SourceCheckpoint
-from analyzer.store.ingest.staging import SMALL, STAGED, Heap, placed, staged
+from analyzer.store.ingest.staging import SMALL, Heap, joined, placed, staged
+
+if TYPE_CHECKING:
+    import polars as pl
 
 MAX_EVENTS = 240_000
 """A little less than two of DuckDB's row groups."""
@@ -237,8 +240,7 @@ class Batch:
         if not self._touched:
             return None
         self._frame_heap()
-        # Not made into one piece: DuckDB reads pieces side by side.
-        events = pl.concat(self._frames or [pl.DataFrame(schema=STAGED)], rechunk=False).with_row_index("place")
+        events = joined(self._frames)
         sources: list[SourceChange] = []
         for progress in self._touched.values():
             progress.checkpoint.pending_bytes = progress.pending_bytes

@@ -16,10 +16,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from io import BytesIO
 from threading import Condition, Thread
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import msgspec
-import polars as pl
 
 from analyzer.errors import InputError
 from analyzer.events.rows import Decoded, RowDecoder, Rows
@@ -27,6 +26,9 @@ from analyzer.interpreter import start
 from analyzer.store.ingest.blocks import BOM, Blocks, Stretch
 from analyzer.store.ingest.inputs import CHUNK, Input
 from analyzer.store.ingest.staging import SMALL, staged
+
+if TYPE_CHECKING:
+    import polars as pl
 
 WORTH_IT = 32 * 1024 * 1024
 """Bytes of one log, or of all that are to come; less is decoded in this process alone.
@@ -107,6 +109,8 @@ class Helper:
 
     def ask(self, data: bytes, file_time: datetime, journal: bool) -> Told | None:
         """The block as the process decodes it; None where that fails, and then it always will."""
+        import polars as pl
+
         try:
             process = self._process = self._process or _started()
             assert process.stdin is not None

@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import duckdb
-import polars as pl
 
 from analyzer.errors import FREE_SPACE, StoreError
 from analyzer.events import EventLog
 from analyzer.store.db.connection import first_line
 from analyzer.store.ingest.batch import Rejected, Sealed
 from analyzer.store.ingest.writing import Writer
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
+
+    import polars as pl
 
 Reopen = Callable[[], duckdb.DuckDBPyConnection]
 MOST_POISON = 100
@@ -37,7 +40,7 @@ class Pipeline:
     ) -> None:
         self._connection, self._reopen, self._journal, self._now = connection, reopen, journal, now
         self._writer = Writer(connection, journal, now)
-        self._background = ThreadPoolExecutor(1, "store")
+        self._background: ThreadPoolExecutor | None = None
         self._running: Future[None] | None = None
 
     def submit(self, batch: Sealed | None) -> None:
@@ -49,6 +52,10 @@ class Pipeline:
         """
         self.wait()
         if batch is not None:
+            if self._background is None:
+                from concurrent.futures import ThreadPoolExecutor  # here: mostly there is nothing to commit
+
+                self._background = ThreadPoolExecutor(1, "store")
             self._running = self._background.submit(self._commit, batch)
 
     def wait(self) -> None:
@@ -62,7 +69,8 @@ class Pipeline:
 
     def __exit__(self, *_: object) -> None:
         # Also after an error: nobody may use the connection while a batch is on its way.
-        self._background.shutdown(wait=True)
+        if self._background is not None:
+            self._background.shutdown(wait=True)
 
     def _commit(self, batch: Sealed) -> None:
         error: duckdb.Error | None = None
@@ -138,7 +146,8 @@ class Pipeline:
 
 def _without(batch: Sealed, places: list[int]) -> Sealed:
     """The batch without these rows; their lines go to quarantine."""
-    poison = batch.events.filter(pl.col("place").is_in(places))
+    lost = batch.events["place"].is_in(places)
+    poison = batch.events.filter(lost)
     paths = {change.checkpoint.source_id: change.checkpoint.path for change in batch.sources}
     rejected = list(batch.rejected)
     bad_lines = set(batch.bad_lines)
@@ -157,7 +166,7 @@ def _without(batch: Sealed, places: list[int]) -> Sealed:
             gained[source].quarantined_bytes += length + row["newline_bytes"]
     return replace(
         batch,
-        events=batch.events.filter(~pl.col("place").is_in(places)),
+        events=batch.events.filter(~lost),
         derived={place: event for place, event in batch.derived.items() if place not in places},
         rejected=rejected,
         bad_lines=bad_lines,

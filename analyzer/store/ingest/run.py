@@ -258,7 +258,7 @@ def _is_native(data: bytes) -> bool:
 
 def _readable(name: str) -> bool:
     known = BY_NAME.get(name)
-    return known is not None and known.reader is not None
+    return known is not None and known.readable
 
 
 def _still(checkpoint: SourceCheckpoint) -> bool:

@@ -2,34 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import Any
-
-import polars as pl
+from typing import TYPE_CHECKING, Any
 
 from analyzer.events.rows import Rows
+from analyzer.store.db.frames import frame_of
 
-STAGED: dict[str, Any] = {
-    "source_id": pl.Int64,
-    "line": pl.Int64,
-    "byte_offset": pl.Int64,
-    "byte_length": pl.Int64,
-    "newline_bytes": pl.Int64,
-    "event_id": pl.String,
-    "type": pl.String,
-    "moment": pl.String,
-    "session_id": pl.String,
-    "schema_version": pl.Int32,
-    "writer": pl.String,
-    "seq": pl.Int64,
-    "dropped_before": pl.Int64,
-    "host": pl.String,
-    "time_source": pl.String,
-    "payload": pl.String,
-    "facts": pl.String,
-    "source_format": pl.String,
-    "source_path": pl.String,
-    "source_line": pl.Int64,
+if TYPE_CHECKING:
+    import polars as pl
+
+STAGED = {
+    "source_id": "Int64",
+    "line": "Int64",
+    "byte_offset": "Int64",
+    "byte_length": "Int64",
+    "newline_bytes": "Int64",
+    "event_id": "String",
+    "type": "String",
+    "moment": "String",
+    "session_id": "String",
+    "schema_version": "Int32",
+    "writer": "String",
+    "seq": "Int64",
+    "dropped_before": "Int64",
+    "host": "String",
+    "time_source": "String",
+    "payload": "String",
+    "facts": "String",
+    "source_format": "String",
+    "source_path": "String",
+    "source_line": "Int64",
 }
 """`line`, `byte_offset` and `byte_length` are where an event stands in the source; `source_*` is what the store shows,
 which for an event out of a journal is the place in the foreign file."""
@@ -40,6 +43,8 @@ def staged(rows: Rows) -> pl.DataFrame:
 
     Its places count from the start of the block; `placed` adds the other columns.
     """
+    import polars as pl
+
     writers, seqs, dropped = rows.writers, rows.seqs, rows.dropped
     if rows.origins:
         # Writer and number of a derived event belong to the journal that it was read from.
@@ -72,7 +77,7 @@ def staged(rows: Rows) -> pl.DataFrame:
         columns["source_format"] = [one.format if one else None for one in origins]
         columns["source_path"] = [one.path if one else None for one in origins]
         columns["source_line"] = [one.line if one else None for one in origins]
-    return pl.DataFrame(columns, schema={key: STAGED[key] for key in columns})
+    return frame_of({key: STAGED[key] for key in columns}, columns)
 
 
 def placed(
@@ -82,6 +87,8 @@ def placed(
 
     It begins after `line` lines and `offset` bytes of its source and ends at byte `end`.
     """
+    import polars as pl
+
     shown: dict[str, Any] = {"source_format": pl.lit(name), "source_path": pl.lit(path), "source_line": pl.col("line")}
     if "source_format" in block.columns:
         own = pl.col("source_format").is_null()
@@ -123,6 +130,8 @@ class Heap:
 
     def frame(self) -> pl.DataFrame:
         """One frame of all blocks, with the columns that `placed` gives."""
+        import polars as pl
+
         sources, newlines, names, paths = zip(*self._places, strict=True)
         own = {
             "source_format": pl.Series(names, dtype=pl.String),
@@ -140,6 +149,8 @@ class Heap:
 
 def _column(values: list[Any], dtype: Any) -> pl.Series:
     """A column; where one value stands in every row, as it mostly does, it is converted once."""
+    import polars as pl
+
     distinct = set(values)
     if len(distinct) == 1:
         return pl.repeat(distinct.pop(), len(values), dtype=dtype, eager=True)
@@ -148,3 +159,19 @@ def _column(values: list[Any], dtype: Any) -> pl.Series:
 
 def _host(writer: str | None) -> str | None:
     return writer.split(":", 1)[0] if writer and ":" in writer else None
+
+
+def joined(frames: list[pl.DataFrame]) -> pl.DataFrame:
+    """The frames of a batch as one, with `place`: 0, 1, 2, ... in their order."""
+    import polars as pl
+
+    # Not made into one piece: DuckDB reads pieces side by side.
+    return pl.concat(frames or [frame_of(STAGED)], rechunk=False).with_row_index("place")
+
+
+def renamed_at(events: pl.DataFrame, places: Collection[int], prefix: str) -> pl.DataFrame:
+    """The events with this before the ids of those at some places."""
+    import polars as pl
+
+    named = pl.when(pl.col("place").is_in(places)).then(prefix + pl.col("event_id")).otherwise("event_id")
+    return events.with_columns(event_id=named)

@@ -7,10 +7,6 @@ where they are staged, without one where they are stored.
 
 from __future__ import annotations
 
-from typing import Any
-
-import polars as pl
-
 from analyzer.events.model import SCHEMA_VERSION
 from analyzer.events.payloads import EVENT_TYPES
 from analyzer.store.db.tables.columns import filled
@@ -19,32 +15,32 @@ from analyzer.store.ingest.accounting import Tally
 _KNOWN_TYPES = ", ".join(f"'{name}'" for name in sorted(EVENT_TYPES))
 _FACTS_ID = "case when facts is not null then md5(facts) end"
 _SUMMED = tuple(Tally.__slots__)
-SOURCE_SCHEMA: dict[str, Any] = {
-    "source_id": pl.Int64,
-    **dict.fromkeys(("path", "format", "status", "detail", "codec"), pl.String),
-    "generation": pl.Int32,
-    "fingerprint": pl.String,
-    "fingerprint_length": pl.Int64,
-    "mark": pl.String,
-    **dict.fromkeys(("mark_length", "read_bytes", "read_lines"), pl.Int64),
-    "line_open": pl.Boolean,
-    **dict.fromkeys(("torn_bytes", "size", "mtime_ns", "ctime_ns"), pl.Int64),
-    "state": pl.String,
-    **dict.fromkeys((*_SUMMED, "pending_bytes"), pl.Int64),
-    "incident": pl.String,
-    **dict.fromkeys(("incident_at", "first_ingested_at", "last_ingested_at"), pl.Datetime("us")),
-    "batch_id": pl.String,
+SOURCE_SCHEMA = {
+    "source_id": "Int64",
+    **dict.fromkeys(("path", "format", "status", "detail", "codec"), "String"),
+    "generation": "Int32",
+    "fingerprint": "String",
+    "fingerprint_length": "Int64",
+    "mark": "String",
+    **dict.fromkeys(("mark_length", "read_bytes", "read_lines"), "Int64"),
+    "line_open": "Boolean",
+    **dict.fromkeys(("torn_bytes", "size", "mtime_ns", "ctime_ns"), "Int64"),
+    "state": "String",
+    **dict.fromkeys((*_SUMMED, "pending_bytes"), "Int64"),
+    "incident": "String",
+    **dict.fromkeys(("incident_at", "first_ingested_at", "last_ingested_at"), "Datetime"),
+    "batch_id": "String",
 }
-QUARANTINE_SCHEMA: dict[str, Any] = {
-    "source_id": pl.Int64,
-    "source_path": pl.String,
-    "line": pl.Int64,
-    "byte_offset": pl.Int64,
-    "byte_length": pl.Int64,
-    "why": pl.String,
-    "detail": pl.String,
-    "text": pl.String,
-    "ingested_at": pl.Datetime("us"),
+QUARANTINE_SCHEMA = {
+    "source_id": "Int64",
+    "source_path": "String",
+    "line": "Int64",
+    "byte_offset": "Int64",
+    "byte_length": "Int64",
+    "why": "String",
+    "detail": "String",
+    "text": "String",
+    "ingested_at": "Datetime",
 }
 _KEPT = {"source_id", "first_ingested_at", "incident", "incident_at"}
 UPDATE_SOURCES = (

@@ -12,7 +12,6 @@ from typing import Any
 
 import duckdb
 import msgspec
-import polars as pl
 
 from analyzer.errors import StoreError
 from analyzer.events import EventLog
@@ -20,9 +19,10 @@ from analyzer.events.recorded import Recorded
 from analyzer.events.sanitize import sanitize
 from analyzer.redaction import may_hold_secret
 from analyzer.store.db.connection import transaction
-from analyzer.store.db.frames import register
+from analyzer.store.db.frames import frame_of, register
 from analyzer.store.ingest.accounting import Tally
 from analyzer.store.ingest.batch import KEPT_TEXT, Rejected, Sealed, SourceChange
+from analyzer.store.ingest.staging import renamed_at
 from analyzer.store.ingest.statements import (
     CHECK_SOURCES,
     CLAIMED,
@@ -42,7 +42,7 @@ from analyzer.store.journal import record_all
 from analyzer.store.sums.tables import forget_staged
 
 _json = msgspec.json.Encoder()
-_BAD_LINE: dict[str, Any] = {"source_id": pl.Int64, "line": pl.Int64}
+_BAD_LINE = {"source_id": "Int64", "line": "Int64"}
 _SEARCHED = 500
 """Texts that are searched for secrets at once."""
 
@@ -136,7 +136,7 @@ class Writer:
 
         DuckDB's COMMIT can return without an error and without having committed, and fail after it has: look.
         """
-        register(self._connection, "staged_source", pl.DataFrame(_source_rows(batch, {}, self._now), SOURCE_SCHEMA))
+        register(self._connection, "staged_source", frame_of(SOURCE_SCHEMA, _source_rows(batch, {}, self._now)))
         rows = self._connection.execute(CHECK_SOURCES).fetchall()
         return rows == [(len(batch.sources), True)]
 
@@ -158,8 +158,7 @@ class Writer:
             int(row[0]) for row in connection.execute("select place from claimed where place is not null").fetchall()
         }
         if renamed:
-            new_id = pl.when(pl.col("place").is_in(renamed)).then(CLAIMED + pl.col("event_id")).otherwise("event_id")
-            events = batch.events.with_columns(event_id=new_id)
+            events = renamed_at(batch.events, renamed, CLAIMED)
             register(connection, "staged_event", events)
             bounds = [events["event_id"].min() or "", events["event_id"].max() or ""]
         connection.execute(FILL_REPEATED, bounds).fetchall()
@@ -179,16 +178,11 @@ class Writer:
         Raises:
             AccountingError: they do not add up.
         """
-        bad = list(batch.bad_lines)
         tallies: dict[int, Tally] = {}
         for change in batch.sources:
             tallies[change.checkpoint.source_id] = tally = Tally()
             tally.add(change.gained)
-        register(
-            self._connection,
-            "bad_line",
-            pl.DataFrame({"source_id": [key[0] for key in bad], "line": [key[1] for key in bad]}, schema=_BAD_LINE),
-        )
+        register(self._connection, "bad_line", frame_of(_BAD_LINE, batch.bad_lines))
         for row in self._connection.execute(COUNT_LINES).fetchall():
             tally = tallies[row[0]]
             tally.events += row[1]
@@ -235,14 +229,14 @@ class Writer:
             "why": [bad.why for bad in rejected],
             "detail": [details[bad.detail] for bad in rejected],
             "text": _shown([bad.text for bad in rejected]),
-            "ingested_at": pl.repeat(self._now, len(rejected), dtype=pl.Datetime("us"), eager=True),
+            "ingested_at": [self._now] * len(rejected),
         }
-        register(self._connection, "staged_reject", pl.DataFrame(columns, schema=QUARANTINE_SCHEMA))
+        register(self._connection, "staged_reject", frame_of(QUARANTINE_SCHEMA, columns))
         self._connection.execute("insert into internal.quarantine_v1 select * from staged_reject").fetchall()
 
     def _save_sources(self, batch: Sealed, tallies: dict[int, Tally]) -> None:
         """Save the sources: a checkpoint replaces the one before, figures are added to the ones before."""
-        frame = pl.DataFrame(_source_rows(batch, tallies, self._now), schema=SOURCE_SCHEMA)
+        frame = frame_of(SOURCE_SCHEMA, _source_rows(batch, tallies, self._now))
         register(self._connection, "staged_source", frame)
         self._connection.execute(UPDATE_SOURCES).fetchall()
         self._connection.execute(INSERT_SOURCES).fetchall()

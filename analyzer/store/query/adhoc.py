@@ -7,15 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import duckdb
-import polars as pl
 
 from analyzer.errors import QueryError
 from analyzer.store.db.connection import PARAMETERS_HINT, query_errors
 from analyzer.store.db.frames import to_frame
 from analyzer.store.query.classify_function import offer_classify
 from analyzer.store.query.readonly import only_reading, reading
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 @dataclass(frozen=True, slots=True)

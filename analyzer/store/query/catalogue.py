@@ -9,10 +9,9 @@ from datetime import datetime
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
-import polars as pl
 
 from analyzer.errors import QueryError
 from analyzer.events.times import now
@@ -21,6 +20,9 @@ from analyzer.store.db.frames import to_frame
 from analyzer.store.db.freed_memory import MANY_ROWS, give_back
 from analyzer.store.db.sql_header import Header, Param, parse_header
 from analyzer.store.query.human_times import moment
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ from importlib.util import find_spec
 import duckdb
 from duckdb.func import FunctionNullHandling
 
-from analyzer.classifier import classify
 from analyzer.errors import QueryError
 
 _NAMED = re.compile(r"\bclassify\s*\(", re.IGNORECASE)
@@ -53,12 +52,14 @@ def load_classify(sql: str) -> bool:
             "the installation is not whole: pip install numpy",
         )
     import_module("numpy")
-    classify("")
+    _reason("", None)
     return True
 
 
 def _reason(message: str | None, status: int | None) -> str | None:
     if message is None and status is None:
         return None
+    from analyzer.classifier import classify
+
     known = {"message": message, "status": status}
     return classify({key: value for key, value in known.items() if value is not None}).reason

@@ -15,6 +15,7 @@ import duckdb
 import polars as pl
 
 from analyzer.store.db.connection import query_errors
+from analyzer.store.db.frames import frame_of
 from analyzer.store.sums.kept import Kept
 from analyzer.store.sums.summing import Summing, cut_of
 from analyzer.store.sums.tables import GROUPS, SCHEMAS
@@ -56,7 +57,7 @@ class DailySums:
         """
         wanted = {(one.caller, day) for one in asked for day in one.days}
         if not wanted:
-            return pl.DataFrame(schema=GROUPS)
+            return frame_of(GROUPS)
         everybody = {day for caller, day in wanted if caller is None}
         callers = pl.DataFrame(list(wanted), _CALLER_DAYS, orient="row")
         with query_errors():

@@ -9,8 +9,8 @@ import duckdb
 import polars as pl
 
 from analyzer.store.db.connection import store_errors, transaction
-from analyzer.store.db.frames import register, to_frame
-from analyzer.store.sums.tables import CUT, SCHEMAS, Frames, complete, empty, table_of
+from analyzer.store.db.frames import frame_of, register, to_frame
+from analyzer.store.sums.tables import CUT, SCHEMAS, complete, empty, table_of
 
 
 class Kept:
@@ -19,7 +19,7 @@ class Kept:
     def __init__(self, connection: duckdb.DuckDBPyConnection, timezone: str, ruleset: str | None) -> None:
         self._connection, self._timezone, self._ruleset = connection, timezone, ruleset
         self.days: frozenset[date] = frozenset()
-        self.cut = pl.DataFrame(schema=CUT)
+        self.cut = frame_of(CUT)
         if ruleset is not None and complete(connection):
             asked = [timezone, ruleset]
             rows = connection.execute(
@@ -48,7 +48,7 @@ class Kept:
             )
         )
 
-    def frames(self, days: Collection[date]) -> Frames:
+    def frames(self, days: Collection[date]) -> dict[str, pl.DataFrame]:
         """All frames of these days."""
         return {name: self.frame(name, days) for name in SCHEMAS}
 

@@ -14,7 +14,7 @@ from analyzer.store.db.frames import register, to_frame
 from analyzer.store.db.freed_memory import MANY_ROWS, give_back
 from analyzer.store.sums import statements
 from analyzer.store.sums.counting import counts_of, mixes_of, repeats_of, rules_of, templates_of
-from analyzer.store.sums.tables import CUT, Frames, empty
+from analyzer.store.sums.tables import CUT, empty
 
 _AT_ONCE = 1_000_000
 """Events whose days are summed together, unless a single day has more."""
@@ -58,7 +58,7 @@ class Summing:
         """The rulesets that errors without facts were recorded under, by day and caller."""
         return pl.concat([empty("versions"), *(self._ask(statements.VERSIONS, some) for some in _runs(days))])
 
-    def by_session(self, days: Collection[date], cut: pl.DataFrame) -> Frames:
+    def by_session(self, days: Collection[date], cut: pl.DataFrame) -> dict[str, pl.DataFrame]:
         """Every frame that is counted by session."""
         names = ("counts", "templates", "mixes", "rules", "repeats", "loud", "relays", "volumes", "work")
         parts: dict[str, list[pl.DataFrame]] = {name: [empty(name)] for name in names}

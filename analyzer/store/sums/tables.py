@@ -4,53 +4,55 @@ from __future__ import annotations
 
 from datetime import datetime
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING
 
 import duckdb
-import polars as pl
 
+from analyzer.store.db.frames import frame_of
 from analyzer.store.sums.statements import FORGET_LINKED, FORGET_STAGED
 
-Frames = dict[str, pl.DataFrame]
-_NAMES = {"session": pl.String, "template": pl.String}
-SCHEMAS: dict[str, dict[str, Any]] = {
+if TYPE_CHECKING:
+    import polars as pl
+
+_NAMES = {"session": "String", "template": "String"}
+SCHEMAS: dict[str, dict[str, str]] = {
     "counts": dict.fromkeys(
         (
             *("sessions", "groups", "events", "unknown_sessions", "unknown_groups", "unknown_events"),
             *("unknown_sessions_replayed", "unknown_groups_replayed", "unknown_events_replayed", "not_replayed"),
             *("known_sessions", "verdicts", "unknown_verdicts", "unknown_verdicts_replayed"),
         ),
-        pl.Int64,
+        "Int64",
     ),
-    "templates": {"template": pl.String, "sessions": pl.Int64, "events": pl.Int64},
-    "mixes": {"reason": pl.String, "sessions": pl.Int64},
-    "rules": {"rule": pl.String, "reason": pl.String, "sessions": pl.Int64},
-    "repeats": {"events": pl.Int64, "groups": pl.Int64},
-    "loud": {**_NAMES, "events": pl.Int64},
-    "relays": {"step": pl.String, **dict.fromkeys(("relays", "sessions", "most", "at_work"), pl.Int64)},
+    "templates": {"template": "String", "sessions": "Int64", "events": "Int64"},
+    "mixes": {"reason": "String", "sessions": "Int64"},
+    "rules": {"rule": "String", "reason": "String", "sessions": "Int64"},
+    "repeats": {"events": "Int64", "groups": "Int64"},
+    "loud": {**_NAMES, "events": "Int64"},
+    "relays": {"step": "String", **dict.fromkeys(("relays", "sessions", "most", "at_work"), "Int64")},
     "volumes": {
-        **dict.fromkeys(("provider", "model", "reason"), pl.String),
-        **dict.fromkeys(("sessions", "groups"), pl.Int64),
+        **dict.fromkeys(("provider", "model", "reason"), "String"),
+        **dict.fromkeys(("sessions", "groups"), "Int64"),
     },
-    "work": dict.fromkeys(("sessions", "observed"), pl.Int64),
-    "chains": {"reason": pl.String, **dict.fromkeys(("chains", "recovered", "untried"), pl.Int64)},
-    "versions": {"ruleset": pl.String, "first_at": pl.Datetime("us"), "errors": pl.Int64},
+    "work": dict.fromkeys(("sessions", "observed"), "Int64"),
+    "chains": {"reason": "String", **dict.fromkeys(("chains", "recovered", "untried"), "Int64")},
+    "versions": {"ruleset": "String", "first_at": "Datetime", "errors": "Int64"},
 }
 """The columns of each frame behind `day` and `caller`."""
-GROUPS: dict[str, Any] = {
-    "day": pl.Date,
-    **dict.fromkeys(("caller", "session", "template", "reason", "rule", "old_reason"), pl.String),
-    **dict.fromkeys(("was_unknown", "judged"), pl.Boolean),
-    "events": pl.Int64,
+GROUPS = {
+    "day": "Date",
+    **dict.fromkeys(("caller", "session", "template", "reason", "rule", "old_reason"), "String"),
+    **dict.fromkeys(("was_unknown", "judged"), "Boolean"),
+    "events": "Int64",
 }
 """The columns of `detection-groups`."""
-CUT: dict[str, Any] = {"caller": pl.String, "ruleset": pl.String, "first_at": pl.Datetime("us")}
+CUT = {"caller": "String", "ruleset": "String", "first_at": "Datetime"}
 """Where the newest recorded ruleset of a caller begins, of callers whose errors without facts have several."""
 
 
 def empty(name: str) -> pl.DataFrame:
     """The frame of this name without any rows."""
-    return pl.DataFrame(schema={"day": pl.Date, "caller": pl.String, **SCHEMAS[name]})
+    return frame_of({"day": "Date", "caller": "String", **SCHEMAS[name]})
 
 
 def table_of(name: str) -> str:

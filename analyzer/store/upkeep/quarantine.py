@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import msgspec
-import polars as pl
 
 from analyzer.errors import InputError
 from analyzer.events import Event, EventLog, Origin
@@ -29,6 +28,9 @@ from analyzer.store.ingest.run import checkpoints, ingest
 from analyzer.store.ingest.statements import OTHER_CONTENT
 from analyzer.store.journal import open_journal, record_all
 from analyzer.store.upkeep.prune import horizon_of
+
+if TYPE_CHECKING:
+    import polars as pl
 
 _FATES = (
     ("quarantined", "event_lines", "skipped", "duplicates"),
@@ -119,11 +121,8 @@ class _Source:
         )
         broken = to_frame(self._trial.sql("select distinct byte_offset from internal.quarantine_v1"))
         result.tried += rejects.height
-        mended = (
-            rejects.join(broken, on="byte_offset", how="anti")
-            .join(self._taken_lines(), on="line", how="anti")
-            .filter(pl.col("byte_offset") + pl.col("byte_length") <= read[0][1])
-        )
+        whole = rejects.filter(rejects["byte_offset"] + rejects["byte_length"] <= read[0][1])
+        mended = whole.join(broken, on="byte_offset", how="anti").join(self._taken_lines(), on="line", how="anti")
         if mended.is_empty():
             return
         events = self._new_events()
@@ -153,9 +152,9 @@ class _Source:
         rows = self._connection.execute(
             "select event_id from staged_event anti join internal.event_v1 using (event_id)"
         ).fetchall()
-        new = found.filter(pl.col("event_id").is_in([row[0] for row in rows]))
+        new = found.filter(found["event_id"].is_in([row[0] for row in rows]))
         horizon = horizon_of(self._connection)
-        return new if horizon is None else new.filter(pl.col("occurred_at") >= horizon)
+        return new if horizon is None else new.filter(new["occurred_at"] >= horizon)
 
     def _write_journal(self, ids: list[str]) -> None:
         if self._journal is None or not ids or BY_NAME[self._checkpoint.format].native:
@@ -184,8 +183,9 @@ class _Source:
 
     def _insert(self, events: pl.DataFrame) -> None:
         run = self._connection.execute
-        register(self._connection, "staged_event", events.with_columns(ingested_at=pl.lit(now(), pl.Datetime("us"))))
-        run("insert into internal.event_v1 by name from staged_event").fetchall()
+        register(self._connection, "staged_event", events)
+        rows = "select * replace ($1::timestamp as ingested_at) from staged_event"
+        run(f"insert into internal.event_v1 by name {rows}", [now()]).fetchall()
         register(self._connection, "staged_facts", to_frame(self._trial.sql("from internal.facts_v1")))
         run(
             "insert into internal.facts_v1 by name from staged_facts as s"

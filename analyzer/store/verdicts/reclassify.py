@@ -10,10 +10,9 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
-import polars as pl
 
 from analyzer.classifier import Rules, Ruleset, ruleset_for
 from analyzer.events import EventLog
@@ -23,6 +22,9 @@ from analyzer.store.db.lock import MEMORY
 from analyzer.store.decisions import decide
 from analyzer.store.verdicts.judging import add_verdicts
 from analyzer.store.verdicts.rulesets import activate, keep_rules
+
+if TYPE_CHECKING:
+    import polars as pl
 
 SAMPLES = 3
 """Messages shown for each changed cell."""

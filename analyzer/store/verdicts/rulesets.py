@@ -6,17 +6,17 @@ import os
 import tempfile
 from collections.abc import Iterable
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import duckdb
 
-from analyzer.classifier import Rules, Ruleset
-from analyzer.classifier.rules.loading import ruleset_for
-from analyzer.classifier.rules.toml_text import ruleset_text
 from analyzer.errors import RulesError, StoreError
 from analyzer.store.db.replacement import sync
 from analyzer.store.decisions import DECIDED
 from analyzer.store.journal import journal_of
-from analyzer.store.verdicts.judging import add_verdicts
+
+if TYPE_CHECKING:
+    from analyzer.classifier import Rules, Ruleset
 
 
 def keep_up(connection: duckdb.DuckDBPyConnection, store_path: str) -> int:
@@ -28,14 +28,12 @@ def keep_up(connection: duckdb.DuckDBPyConnection, store_path: str) -> int:
     if not rows:
         return 0
     digest, rules_path = rows[0]
-    judge_with(connection, digest, (kept_rules(store_path, digest), rules_path))
-    return int(
-        connection.execute(
-            "select count(*) from internal.facts_v1"
-            " anti join (from internal.verdict_v1 where ruleset = $1) using (facts_id)",
-            [digest],
-        ).fetchall()[0][0]
-    )
+    unjudged = "select count(*) from internal.facts_v1 anti join (from internal.verdict_v1 where ruleset = $1)"
+    unjudged += " using (facts_id)"
+    waiting = int(connection.execute(unjudged, [digest]).fetchall()[0][0])
+    if waiting and judge_with(connection, digest, (kept_rules(store_path, digest), rules_path)):
+        waiting = int(connection.execute(unjudged, [digest]).fetchall()[0][0])
+    return waiting
 
 
 def judge_history(connection: duckdb.DuckDBPyConnection, store_path: str, rules: Rules, *, judging: bool) -> str:
@@ -51,6 +49,9 @@ def judge_history(connection: duckdb.DuckDBPyConnection, store_path: str, rules:
         if judging:
             keep_up(connection, store_path)
         return str(active[0][0])
+    from analyzer.classifier import ruleset_for
+    from analyzer.store.verdicts.judging import add_verdicts
+
     ruleset = ruleset_for(rules)
     if judging:
         add_verdicts(connection, ruleset, "internal.verdict_v1", None)
@@ -63,6 +64,9 @@ def judge_with(
     """Verdicts of this ruleset for the facts that lack one, of errors before a moment or of all; whether one of the
     places still gives these rules.
     """
+    from analyzer.classifier import ruleset_for
+    from analyzer.store.verdicts.judging import add_verdicts
+
     for path in places:
         try:
             ruleset = ruleset_for(path)
@@ -109,6 +113,8 @@ def restore_active(connection: duckdb.DuckDBPyConnection) -> str | None:
 
 def keep_rules(store_path: str, ruleset: Ruleset) -> None:
     """Put the rules beside the journal, complete, so that history can be judged with them for good."""
+    from analyzer.classifier.rules.toml_text import ruleset_text
+
     path = kept_rules(store_path, ruleset.digest)
     if path is None or os.path.exists(path):
         return

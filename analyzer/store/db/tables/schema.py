@@ -12,7 +12,6 @@ from importlib import resources
 import duckdb
 
 from analyzer.store.db.sql_header import Header, parse_header
-from analyzer.store.db.tables.classifier_macros import macros
 from analyzer.store.db.tables.columns import TYPED, definitions, filled
 from analyzer.store.decisions import DECISIONS
 
@@ -66,6 +65,8 @@ def _tables() -> Iterator[str]:
 
 def _definitions() -> Iterator[str]:
     """The statements that make macros and views, in place of those that are there."""
+    from analyzer.store.db.tables.classifier_macros import macros  # and the classifier, which few connections need
+
     yield from macros()
     decisions = ", ".join(map(_quoted, DECISIONS))
     yield f"create or replace macro is_decision(type) as (type in ({decisions}))"
