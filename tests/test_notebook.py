@@ -73,7 +73,7 @@ def test_the_notebook_runs_and_names_the_spiking_caller(executed: Any) -> None:
     """The table of rises shows figma-probe and nobody else."""
     by_id = {cell.id: cell for cell in executed.cells}
     assert "figma-probe" in _outputs(by_id["spikes"])
-    assert "shape: (1, 17)" in _outputs(by_id["spikes"])
+    assert "shape: (1, 18)" in _outputs(by_id["spikes"])
 
 
 @pytest.mark.slow

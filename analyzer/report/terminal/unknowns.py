@@ -74,7 +74,7 @@ def _body(group: UnknownGroup, size: int) -> list[str]:
     lines.append(fit(f"    {when}, by {names}{more}", size))
     if group.suggested_reason is not None:
         right = f"{group.suggested_probability:.0%} of such opinions are right"
-        lines.append(f"    perhaps {group.suggested_reason}: {right}")
+        lines.append(fit(f"    perhaps {group.suggested_reason}: {right}", size))
     near = group.nearest
     if near is not None:
         lines += [fit(f"    near {near.reason}: {one_line(near.text)}", size), fit(f"      {one_line(near.why)}", size)]

@@ -193,6 +193,7 @@ def test_classification_prints_the_documented_keys():
         "action",
         "rule",
         "ruleset",
+        "confidence",
         "retry_after_seconds",
         "reset_at",
         "current_tokens",
