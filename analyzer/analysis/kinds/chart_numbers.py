@@ -81,9 +81,8 @@ def shared_sightings(one: Finding, basis: Basis) -> pl.DataFrame:
     """The rows of `SHARED_MESSAGE`, a day each."""
     shown = basis.seen.templates.filter(pl.col("template") == one.scope.template).group_by("day")
     own = shown.agg(pl.col("sessions").sum().alias("message_sessions"), pl.col("events").sum().alias("message_events"))
-    begin = one.onset - timedelta(days=BASELINE_DAYS)
     return (
-        basis.seen.counts.filter(pl.col("day").is_between(begin, basis.last))
+        basis.seen.counts.filter(_around(one, basis.last))
         .group_by("day")
         .agg(pl.col("sessions").sum())
         .join(own, on="day", how="left")
@@ -106,12 +105,7 @@ def volume(one: Finding, basis: Basis) -> pl.DataFrame:
         errors = errors.filter(pl.col("reason") == "unknown")
     daily = errors.group_by("day").agg(pl.col("groups").sum().alias("errors"))
     work = seen.work.filter(own).group_by("day").agg(pl.sum("sessions"))
-    begin = one.onset - timedelta(days=BASELINE_DAYS)
-    days = (
-        pl.concat([daily.select("day"), work.select("day")])
-        .unique()
-        .filter(pl.col("day").is_between(begin, basis.last))
-    )
+    days = pl.concat([daily.select("day"), work.select("day")]).unique().filter(_around(one, basis.last))
     rows = days.join(daily, on="day", how="left").join(work, on="day", how="left").sort("day")
     return rows.with_columns(pl.col("errors", "sessions").fill_null(0))
 
@@ -119,11 +113,10 @@ def volume(one: Finding, basis: Basis) -> pl.DataFrame:
 def wording(one: Finding, basis: Basis) -> pl.DataFrame:
     """The rows of `WORDING`, a day each."""
     seen, scope = basis.seen, one.scope
-    begin = one.onset - timedelta(days=BASELINE_DAYS)
     shown = seen.templates.filter((pl.col("template") == scope.template) & (pl.col("day") >= one.onset))
     if scope.caller is not None:
         shown = shown.filter(pl.col("caller") == scope.caller)
-    own = pl.col("caller").is_in(shown["caller"].unique().to_list()) & pl.col("day").is_between(begin, basis.last)
+    own = pl.col("caller").is_in(shown["caller"].unique().to_list()) & _around(one, basis.last)
     matched = seen.rules.filter(own & (pl.col("rule") == scope.rule))
     parts = {
         "rule_sessions": matched,
@@ -212,8 +205,12 @@ def moments(one: Finding, basis: Basis) -> pl.DataFrame:
 
 def _since_before(days: pl.DataFrame, one: Finding, last: date) -> pl.DataFrame:
     """The rows of a caller from the baseline of the onset to the last day."""
-    begin = one.onset - timedelta(days=BASELINE_DAYS)
-    return days.filter((pl.col("caller") == one.scope.caller) & pl.col("day").is_between(begin, last))
+    return days.filter((pl.col("caller") == one.scope.caller) & _around(one, last))
+
+
+def _around(one: Finding, last: date) -> pl.Expr:
+    """Whether a day lies between the beginning of the baseline of the onset and the last day."""
+    return pl.col("day").is_between(one.onset - timedelta(days=BASELINE_DAYS), last)
 
 
 _MOMENTS: dict[str, pl.DataType | type[pl.DataType]] = {

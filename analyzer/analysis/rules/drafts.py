@@ -287,9 +287,8 @@ def _reason(near: Sequence[Near], opinion: Suggestion | None) -> tuple[str | Non
         for each in near[:3]
     ]
     if opinion is not None:
-        words = ", ".join(map(repr, opinion.words)) or "parts of its words"
-        said = f"the second opinion is {opinion.reason}, right in {opinion.probability:.0%} of such cases: {words}"
-        return opinion.reason, (said, *lines)
+        right = f"right in {opinion.probability:.0%} of such cases"
+        return opinion.reason, (f"the second opinion is {opinion.reason}, {right}: {opinion.because}", *lines)
     found = proposed(near)
     if found is None:
         return None, ("nothing known is near enough to speak for a reason", *lines)

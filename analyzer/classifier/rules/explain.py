@@ -52,8 +52,11 @@ class Explanation:
     """In the order in which they were asked."""
     why: tuple[str, ...]
     """Sentences."""
-    suggestion: Suggestion | None = None
-    """A second opinion where no rule knows the error."""
+
+    @property
+    def suggestion(self) -> Suggestion | None:
+        """A second opinion where no rule knows the error."""
+        return suggest(self.levels[0]) if self.classification.reason == "unknown" else None
 
 
 def explain(error: object, *, at: datetime | None = None, rules: Rules = None) -> Explanation:
@@ -67,14 +70,12 @@ def explain(error: object, *, at: datetime | None = None, rules: Rules = None) -
     for depth, level in enumerate(levels):
         winner = decision.number if level is deciding else -1
         matches += _matches(index, level, depth, winner)
-    verdict = classify_facts(facts, at=at, rules=ruleset)
     return Explanation(
-        verdict,
+        classify_facts(facts, at=at, rules=ruleset),
         tuple(levels),
         tuple(holding(level, index)[2] for level in levels),
         tuple(matches),
         tuple(_why(index, levels, matches)),
-        suggest(facts) if verdict.reason == "unknown" else None,
     )
 
 

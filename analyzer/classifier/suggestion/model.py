@@ -40,6 +40,11 @@ class Suggestion:
     words: tuple[str, ...]
     """Those that speak most for it, the heaviest first."""
 
+    @property
+    def because(self) -> str:
+        """What speaks for it, for people: the words between quotation marks."""
+        return ", ".join(map(repr, self.words)) or "parts of its words"
+
     def to_dict(self) -> dict[str, object]:
         """Return the fields by name, ready for JSON."""
         return {"reason": self.reason, "probability": round(self.probability, 3), "words": list(self.words)}

@@ -42,7 +42,7 @@ def explained(found: Explanation) -> dict[str, Any]:
         "evidence": verdict.evidence,
         "why": list(found.why),
         "matches": [asdict(match) for match in found.matches],
-        "suggestion": found.suggestion.to_dict() if found.suggestion else None,
+        "suggestion": suggestion.to_dict() if (suggestion := found.suggestion) else None,
         "facts": verdict.facts.to_dict(),
     }
 

@@ -76,8 +76,8 @@ def render_explanation(found: Explanation) -> str:
     rows += [(key, str(known[key])) for key in optional if known[key] is not None]
     lines += ["", *_pairs(rows), "", "Why"]
     lines += [line for sentence in found.why for line in indented(terminal_safe(sentence), WIDTH)]
-    if found.suggestion:
-        opinion = indented(terminal_safe(_opinion(found.suggestion)), WIDTH)
+    if suggestion := found.suggestion:
+        opinion = indented(terminal_safe(_opinion(suggestion)), WIDTH)
         lines += ["", "A second opinion, which decides nothing", *opinion]
     if found.matches:
         lines += ["", "Rules with evidence, in order"]
@@ -98,8 +98,7 @@ def render_explanation(found: Explanation) -> str:
 
 
 def _opinion(found: Suggestion) -> str:
-    words = ", ".join(map(repr, found.words)) or "parts of its words"
-    return f"{found.reason}, as {found.probability:.0%} of such opinions are right; {words} speak for it."
+    return f"{found.reason}, as {found.probability:.0%} of such opinions are right; {found.because} speak for it."
 
 
 def render_backtest(result: Backtest) -> str:
