@@ -34,7 +34,6 @@ EXPLAINED = {
     ("opencode_db", "records"): "the line that names a database and the rows of sessions are lines, too",
     ("crush_db", "records"): "the same",
     ("goose_db", "records"): "the same",
-    ("goose_db", "sessions"): "not read yet",
     ("opencode", "sessions"): "only a reply says anything of its session, and each file is a log of its own",
     ("crush", "sessions"): "the log names a session where the user stops it",
     ("codex", "sessions"): "the first line names the session; a fork goes on with its parent's",

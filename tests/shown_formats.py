@@ -12,6 +12,7 @@ from typing import Any
 
 from analyzer.events import Event
 from analyzer.importers import FORMATS, HEAD_BYTES, Source, block_of, detect, head_of
+from analyzer.importers.shapes.rows import slim_goose
 from tests import REPOSITORY
 
 FILES = {
@@ -22,6 +23,7 @@ FILES = {
 }
 """Formats with a sample among the sample logs; `LOGS` has what that lacks."""
 
+_STOPPED = "Interrupted by the user to make a correction"
 _AT = "2026-03-05T10:00:0{}.000Z"
 _MS = 1_772_704_800_000
 
@@ -124,6 +126,34 @@ def _claude(number: int, kind: str, **keys: Any) -> dict[str, Any]:
     return {"type": kind, "uuid": f"v{number}", "sessionId": "s", "timestamp": _AT.format(number), **keys}
 
 
+def _stream(number: int, kind: str, **keys: Any) -> dict[str, Any]:
+    return {"type": kind, "timestamp": _AT.format(number), **keys}
+
+
+def _goose(number: int, role: str, *parts: dict[str, Any]) -> dict[str, Any]:
+    return {"role": role, "created": _MS // 1000 + number, "content": list(parts)}
+
+
+def _notice(said: str, kind: str = "inlineMessage") -> dict[str, Any]:
+    return {"type": "systemNotification", "notificationType": kind, "msg": said}
+
+
+_GOOSE: list[dict[str, Any]] = [
+    _goose(1, "assistant", {"type": "text", "text": "Ran into this error: Server error: status: 503."}),
+    _goose(2, "assistant", _notice("No credits are left", "creditsExhausted")),
+    _goose(3, "assistant", _notice("Exceeded auto-compact threshold of 80%. Performing auto-compaction...")),
+    _goose(4, "assistant", _notice("Compaction complete")),
+    _goose(5, "assistant", {"type": "toolRequest", "id": "c", "toolCall": {"value": {"name": "shell"}}}),
+    _goose(6, "user", {"type": "toolResponse", "id": "c", "toolResult": {"status": "error", "error": _STOPPED}}),
+]
+
+
+def _litellm(began: float, status: str, **keys: Any) -> dict[str, Any]:
+    at = _MS // 1000 + began
+    named = {"id": f"call-{began}", "trace_id": "t", "call_type": "acompletion", "custom_llm_provider": "openai"}
+    return {**named, "model": "m", "status": status, "startTime": at, "endTime": at + 1, **keys}
+
+
 _LIMIT = "Claude AI usage limit reached|1772712000"
 _NO_TOOL = {
     "type": "tool_result",
@@ -220,6 +250,26 @@ LOGS: dict[str, list[object]] = {
         _otlp(event__name="qwen-code.api_cancel"),
         _otlp(event__name="gemini_cli.chat_compression", tokens_before=9, tokens_after=1),
         _otlp(event__name="gemini_cli.tool_call", function_name="edit", success=False, error="hunk"),
+    ],
+    "gemini_stream": [
+        _stream(0, "init", session_id="s", model="m"),
+        _stream(1, "tool_use", tool_name="read_file", tool_id="c", parameters={}),
+        _stream(2, "tool_result", tool_id="c", status="error", error={"type": "file_not_found", "message": "ENOENT"}),
+        _stream(3, "result", status="error", error={"type": "Error", "message": '[API Error: {"code": 503}]'}),
+        _stream(4, "result", status="error", error={"type": "FatalCancellationError", "message": "Cancelled."}),
+    ],
+    "goose": [{"working_dir": "/x", "description": "", "message_count": 6}, *_GOOSE],
+    "goose_db": [
+        {"sqlite": {"tables": ["messages", "schema_version", "sessions"]}},
+        {"id": "log", "working_dir": "/x", "updated": "2026-03-05 10:00:00", "$row": ["sessions", 1, "log"]},
+        *(
+            {**slim_goose(row["role"], row["created"], row["content"]), "session": "log", "$row": ["messages", 1, "m"]}
+            for row in _GOOSE
+        ),
+    ],
+    "litellm": [
+        _litellm(1, "failure", error_information={"error_code": "503", "error_message": "busy"}),
+        _litellm(3, "success"),
     ],
     "gemini_telemetry": [
         _sdk(event__name="gemini_cli.api_error", error="busy", status_code=503),

@@ -55,7 +55,7 @@ def _is_text(data: bytes) -> bool:
 FORMATS: tuple[Format, ...] = (
     Format("empty", "an empty file", lambda head: not head.data.strip()),
     Format("opencode_db", "opencode's database", tables("session", "message", "part"), readable=True),
-    Format("goose_db", "goose's database", tables("sessions", "messages", "schema_version")),
+    Format("goose_db", "goose's database", tables("sessions", "messages", "schema_version"), readable=True),
     Format("analyzer", "this project's event log", lines(known.ours), readable=True, native=True),
     Format("qwen", "a Qwen Code chat", lines(known.qwen), readable=True),
     Format("claude_code", "a Claude Code transcript", lines(known.claude_code), readable=True),
@@ -68,7 +68,7 @@ FORMATS: tuple[Format, ...] = (
     Format("copilot", "a Copilot CLI session", lines(known.copilot), readable=True),
     Format("opencode", "opencode's storage or output", records(known.opencode), readable=True),
     Format("openhands", "OpenHands events", records(known.openhands), readable=True),
-    Format("gemini_stream", "a Gemini CLI stream", lines(known.gemini_stream)),
+    Format("gemini_stream", "a Gemini CLI stream", lines(known.gemini_stream), readable=True),
     Format("otlp", "OpenTelemetry JSON", records(known.otlp, b'"resource', b'"scope'), readable=True),
     Format("gemini_telemetry", "Gemini CLI's telemetry outfile", records(known.sdk_telemetry), readable=True),
     Format(
@@ -80,8 +80,8 @@ FORMATS: tuple[Format, ...] = (
     Format("crush", "a Crush log", lines(known.crush), readable=True),
     Format("crush_db", "Crush's database", tables("sessions", "messages", "files", "goose_db_version"), readable=True),
     Format("cline", "a Cline or Roo Code task", records(known.cline), readable=True),
-    Format("goose", "a goose session", lines(known.goose)),
-    Format("litellm", "LiteLLM's logging payloads", records(known.litellm)),
+    Format("goose", "a goose session", lines(known.goose), readable=True),
+    Format("litellm", "LiteLLM's logging payloads", records(known.litellm), readable=True),
     Format("aider", "an aider chat history", lambda head: b"# aider chat started at " in head.data, readable=True),
     Format("sqlite", "an SQLite database of no known kind", lambda head: head.data.startswith((SQLITE, b'{"sqlite":'))),
     Format("binary", "a binary file", _binary),
@@ -106,18 +106,22 @@ def _readers() -> dict[str, ReaderFactory]:
     from analyzer.importers.agents.copilot import CopilotReader
     from analyzer.importers.agents.crush import CrushLogReader, CrushStoreReader
     from analyzer.importers.agents.gemini_chat import GeminiChatReader
+    from analyzer.importers.agents.gemini_stream import GeminiStreamReader
+    from analyzer.importers.agents.goose import GooseReader
     from analyzer.importers.agents.opencode import OpencodeReader
     from analyzer.importers.agents.openhands import OpenHandsReader
-    from analyzer.importers.agents.otlp import OtlpReader, SdkReader
     from analyzer.importers.agents.pi import PiReader
     from analyzer.importers.agents.qwen import QwenReader
     from analyzer.importers.claude import stream_reader, transcript_reader
     from analyzer.importers.eventlog import EventLogReader
     from analyzer.importers.gdd import GddReader
+    from analyzer.importers.telemetry.litellm import LitellmReader
+    from analyzer.importers.telemetry.otlp import OtlpReader, SdkReader
     from analyzer.importers.wave import WaveReader
 
     return {
         "opencode_db": OpencodeReader,
+        "goose_db": GooseReader,
         "analyzer": EventLogReader,
         "qwen": QwenReader,
         "claude_code": transcript_reader,
@@ -130,11 +134,14 @@ def _readers() -> dict[str, ReaderFactory]:
         "copilot": CopilotReader,
         "opencode": OpencodeReader,
         "openhands": OpenHandsReader,
+        "gemini_stream": GeminiStreamReader,
         "otlp": OtlpReader,
         "gemini_telemetry": SdkReader,
         "gemini_chat": GeminiChatReader,
         "crush": CrushLogReader,
         "crush_db": CrushStoreReader,
         "cline": ClineReader,
+        "goose": GooseReader,
+        "litellm": LitellmReader,
         "aider": AiderReader,
     }

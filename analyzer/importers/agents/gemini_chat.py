@@ -33,6 +33,18 @@ def said_by(content: object) -> str:
     return content if isinstance(content, str) else ""
 
 
+def api_error_facts(said: str) -> dict[str, Any]:
+    """The facts of an error as Gemini CLI shows it: code and status stand in its text, where it is one of the API."""
+    code, status = _CODE.search(said), _STATUS.search(said)
+    facts = {
+        "status": digits(code[1]) if code else None,
+        "type": (status[1] or status[2]) if status else None,
+        "message": said,
+        "is_error": True,
+    }
+    return present(facts)
+
+
 def _answer_of(result: object) -> str | None:
     """What a tool answered: the error of its response."""
     for part in map(mapping, result if isinstance(result, list) else ()):
@@ -116,14 +128,7 @@ class GeminiChatReader(RecordReader):
 
     def _failed(self, said: str, unique: str) -> list[Event]:
         self.see()
-        code, status = _CODE.search(said), _STATUS.search(said)
-        facts = {
-            "status": digits(code[1]) if code else None,
-            "type": (status[1] or status[2]) if status else None,
-            "message": said,
-            "is_error": True,
-        }
-        _, payload = classify_foreign(present(facts), self.at, caller=self.caller, outcome="surfaced")
+        _, payload = classify_foreign(api_error_facts(said), self.at, caller=self.caller, outcome="surfaced")
         return [self.event("error.classified", payload, unique)]
 
     def _informed(self, said: str, unique: str) -> list[Event]:

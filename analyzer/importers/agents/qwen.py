@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 from analyzer.agent_stream.values import count, mapping, text
 from analyzer.events import Event
 from analyzer.events.model import present
-from analyzer.importers.agents.telemetry import TelemetryReader
 from analyzer.importers.records import identity_of
+from analyzer.importers.telemetry.model_calls import TelemetryReader
 
 _DONE = 1
 _FAILED = (2, 3)

@@ -166,3 +166,51 @@ def test_rows_that_are_no_json_give_nothing(
     writer.execute("update message set data = 'no json'")
     result = memory.ingest([str(path)])
     assert (result.problems, result.total.lines, result.total.skipped) == ([], 3, 3)
+
+
+GOOSE = """
+create table schema_version (version integer primary key);
+create table sessions (id text primary key, name text, working_dir text, updated_at timestamp, provider_name text,
+  model_config_json text);
+create table messages (id integer primary key autoincrement, session_id text, role text, content_json text,
+  created_timestamp integer);
+insert into sessions values
+  ('20260305_1', 'a name', '/home/ada/engine', '2026-03-05 10:00:09', 'openai', '{"model_name": "m"}');
+"""
+
+
+def test_a_conversation_of_goose_that_is_written_anew_counts_once(memory: Store, tmp_path: Path) -> None:
+    """A compaction deletes all messages and writes them again; older versions kept them in a file."""
+    path, began = tmp_path / "sessions.db", BEGAN // 1000
+    contents = [
+        [{"type": "text", "text": "Ran into this error: Server error: status: 503."}],
+        [{"type": "toolRequest", "id": "c", "toolCall": {"status": "success", "value": {"name": "shell"}}}],
+        [{"type": "toolResponse", "id": "c", "toolResult": {"status": "error", "error": "ENOENT"}}],
+    ]
+    rows = [
+        ("20260305_1", role, msgspec.json.encode(parts).decode(), began + number)
+        for number, (role, parts) in enumerate(zip(("assistant", "assistant", "user"), contents, strict=True))
+    ]
+    insert = "insert into messages (session_id, role, content_json, created_timestamp) values (?, ?, ?, ?)"
+    with sqlite3.connect(path) as goose:
+        goose.executescript(GOOSE)
+        goose.executemany(insert, rows)
+    first = memory.ingest([str(path)])
+    assert (first.sources[0].checkpoint.format, first.total.event_lines, first.total.lines) == ("goose_db", 4, 5)
+    with sqlite3.connect(path) as goose:
+        goose.execute("delete from messages")
+        goose.executemany(insert, rows)
+        goose.execute(insert, ("20260305_1", "assistant", '[{"type": "text", "text": "done"}]', began + 60))
+    again = memory.ingest([str(path)])
+    assert (again.total.lines, again.total.duplicates, again.total.event_lines) == (4, 3, 1)
+    lines = [{"working_dir": "/home/ada/engine", "message_count": 3}]
+    lines += [
+        {"role": role, "created": at, "content": parts} for (_, role, _, at), parts in zip(rows, contents, strict=True)
+    ]
+    older = tmp_path / "20260305_1.jsonl"
+    older.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
+    memory.ingest([str(older)])
+    shown = "select caller, provider, model, status from errors"
+    assert memory.sql(shown).rows() == [("goose@engine", "openai", "m", 503)]
+    assert memory.sql("select tool, message from tool_failures").rows() == [("shell", "ENOENT")]
+    assert memory.sql("select requests, tool_calls from sessions").rows() == [(2, 1)]

@@ -10,6 +10,7 @@ import random
 import shutil
 import stat
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,10 @@ from hypothesis import strategies as st
 from analyzer.events import recorded
 from analyzer.events.rows import Rows
 from analyzer.events.sanitize import payload_json
+from analyzer.importers import formats
 from analyzer.store import IngestResult, Store, Tally, journal_of, open_store, rebuild
 from analyzer.store.ingest import blocks
+from analyzer.store.ingest import run as ingest_run
 
 Native = Callable[..., bytes]
 
@@ -417,13 +420,19 @@ def test_an_unreadable_folder_is_one_problem(memory: Store, tmp_path: Path, monk
 
 
 def test_a_format_not_read_yet_is_named_and_read_once_it_is_known(
-    memory: Store, tmp_path: Path, jsonl: Callable[..., Path]
+    memory: Store, monkeypatch: pytest.MonkeyPatch, jsonl: Callable[..., Path]
 ) -> None:
     """Its lines are skipped, not bad, and nothing of it is marked as read for good."""
     path = jsonl("stream.jsonl", {"type": "init", "session_id": "s", "model": "m"})
-    first, second = memory.ingest([str(path)]), memory.ingest([str(path)])
+    unread = tuple(replace(kind, readable=kind.readable and kind.name != "gemini_stream") for kind in formats.FORMATS)
+    with monkeypatch.context() as earlier:
+        earlier.setattr(formats, "FORMATS", unread)
+        earlier.setattr(ingest_run, "BY_NAME", {kind.name: kind for kind in unread})
+        first, second = memory.ingest([str(path)]), memory.ingest([str(path)])
     assert first.unsupported() == second.unsupported() == {"gemini_stream": 1}
     assert (first.total.skipped, first.total.quarantined, second.total.lines) == (1, 0, 0)
+    assert memory.ingest([str(path)]).unsupported() == {}
+    assert memory.sql("select session_id from sessions").rows() == [("s",)]
 
 
 def test_hidden_folders_of_tools_are_walked_and_version_control_is_not(

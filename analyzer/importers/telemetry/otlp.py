@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 from analyzer.agent_stream.values import mapping, text
 from analyzer.events import Event
-from analyzer.importers.agents.telemetry import Attributes, TelemetryReader, nanoseconds
 from analyzer.importers.records import identity_of, moment_of
+from analyzer.importers.telemetry.model_calls import Attributes, TelemetryReader, nanoseconds
 
 _DEEPEST = 8
 _LISTS = ("resourceLogs", "resourceSpans")

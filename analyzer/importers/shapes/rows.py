@@ -1,0 +1,176 @@
+"""What is read of the rows of agents' databases: nothing that was said, but the first line of a failure.
+
+Only the tables and columns named here are read: never accounts or tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from analyzer.agent_stream.values import mapping, text
+from analyzer.events.ids import derived_id
+
+GOOSE_FAILURES = ("Ran into this error", "Network error: ", "Error: Context length exceeds limits")
+"""How a message of goose begins that stands for a reply which failed."""
+GOOSE_NOTICES = frozenset({"systemNotification", "conversationCompacted", "contextLengthExceeded"})
+"""Parts of messages that goose itself writes."""
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class RowTable:
+    """A table that is read."""
+
+    name: str
+    changed: str
+    """The column, or the expression, that grows with each change of a row."""
+    columns: tuple[str, ...]
+    """Those that the table may have; others, and those of other versions, are left out."""
+    record: Callable[[Row], Row]
+    """What of a row is a record."""
+    ahead: bool = False
+    """Whether its rows are read before those of other tables, which refer to them."""
+
+
+def _parsed(value: object) -> Any:
+    try:
+        return msgspec.json.decode(value) if isinstance(value, str | bytes) else None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def _first_words(said: object) -> str | None:
+    return said.strip().split("\n", 1)[0][:2_000] if isinstance(said, str) else None
+
+
+_MESSAGE_KEYS = frozenset(
+    {"role", "time", "error", "modelID", "providerID", "agent", "mode", "tokens", "parentID", "finish", "path"}
+)
+_PART_KEYS = {"compaction": frozenset({"auto", "overflow"}), "retry": frozenset({"attempt", "error", "time"})}
+
+
+def slim_message(message: Mapping[str, Any]) -> Row:
+    """What is read of a message of opencode: nothing that was said."""
+    kept = {key: value for key, value in message.items() if key in _MESSAGE_KEYS}
+    return {**kept, "summary": message.get("summary") is True}
+
+
+def _opencode_message(row: Row) -> Row:
+    return {**slim_message(mapping(_parsed(row["data"]))), "id": row["id"], "sessionID": row["session_id"]}
+
+
+def _opencode_part(row: Row) -> Row:
+    data = mapping(_parsed(row["data"]))
+    kind = data.get("type")
+    kept = {key: value for key, value in data.items() if key in _PART_KEYS.get(str(kind), ())}
+    if kind == "tool":
+        state = mapping(data.get("state"))
+        shown = {"status": state.get("status"), "time": state.get("time"), "error": _first_words(state.get("error"))}
+        kept = {"tool": data.get("tool"), "state": shown}
+    named = {"id": row["id"], "sessionID": row["session_id"], "messageID": row["message_id"], "type": kind}
+    return {**kept, **named, "time": {"created": row["time_created"]}}
+
+
+def _opencode_session(row: Row) -> Row:
+    return {"id": row["id"], "directory": row["directory"], "version": row["version"], "time": {}}
+
+
+def _crush_message(row: Row) -> Row:
+    parts = _parsed(row.pop("parts"))
+    listed = [
+        (part.get("type"), mapping(part.get("data"))) for part in map(mapping, parts if isinstance(parts, list) else ())
+    ]
+    finished = [
+        {key: data.get(key) for key in ("reason", "time", "message", "details")}
+        for kind, data in listed
+        if kind == "finish"
+    ]
+    # Of tools their names, and of those that failed what they said first.
+    called = [{"name": data.get("name"), "call": data.get("id")} for kind, data in listed if kind == "tool_call"]
+    failed = [
+        {"name": data.get("name"), "call": data.get("tool_call_id"), "said": _first_words(data.get("content"))}
+        for kind, data in listed
+        if kind == "tool_result" and data.get("is_error") is True
+    ]
+    return {**row, "finished": finished, "called": called, "failed": failed}
+
+
+def slim_goose(role: object, created: object, content: object) -> Row:
+    """What is read of a message of goose: its failures, and of tools their names and what those that failed said."""
+    parts = list(map(mapping, content if isinstance(content, list) else ()))
+    called, failed, told = [], [], []
+    for part in parts:
+        kind, call = part.get("type"), text(part.get("id"))
+        if kind in ("toolRequest", "frontendToolRequest"):
+            asked = mapping(mapping(part.get("toolCall")).get("value"))
+            called.append({"name": text(asked.get("name")), "call": call})
+        elif kind == "toolResponse":
+            result = mapping(part.get("toolResult"))
+            value = mapping(result.get("value"))
+            if result.get("status") == "error":
+                failed.append({"call": call, "said": _first_words(result.get("error"))})
+            elif value.get("isError") is True:
+                said = (mapping(item).get("text") for item in value.get("content") or ())
+                failed.append({"call": call, "said": _first_words(next(filter(None, said), None))})
+        elif kind in GOOSE_NOTICES:
+            told.append({"type": text(part.get("notificationType")) or kind, "said": _first_words(part.get("msg"))})
+        elif kind == "text" and role == "assistant" and len(parts) == 1:
+            words = _first_words(part.get("text")) or ""
+            told += [{"type": "text", "said": words}] if words.startswith(GOOSE_FAILURES) else []
+    sizes = [len(part.get("text") or "") if isinstance(part.get("text"), str) else 0 for part in parts]
+    shape = derived_id(role, created, [part.get("type") for part in parts], [part.get("id") for part in parts], sizes)
+    return {"role": role, "created": created, "called": called, "failed": failed, "told": told, "shape": shape}
+
+
+def _goose_session(row: Row) -> Row:
+    model = mapping(_parsed(row["model_config_json"])).get("model_name")
+    kept = {key: row[key] for key in ("id", "working_dir", "session_type", "provider_name")}
+    return {**kept, "model": model, "updated": row["updated_at"]}
+
+
+def _goose_message(row: Row) -> Row:
+    slim = slim_goose(row["role"], row["created_timestamp"], _parsed(row["content_json"]))
+    return {**slim, "session": row["session_id"]}
+
+
+_OPENCODE = (
+    RowTable("session", "time_updated", ("id", "directory", "version", "time_updated"), _opencode_session),
+    RowTable("message", "time_updated", ("id", "session_id", "time_updated", "data"), _opencode_message),
+    RowTable(
+        "part",
+        "time_updated",
+        ("id", "message_id", "session_id", "time_created", "time_updated", "data"),
+        _opencode_part,
+    ),
+)
+_CRUSH = (
+    RowTable("sessions", "updated_at", ("id", "parent_session_id", "summary_message_id", "updated_at"), dict),
+    RowTable(
+        "messages",
+        "updated_at",
+        ("id", "session_id", "role", "parts", "model", "provider", "is_summary_message", "created_at", "updated_at"),
+        _crush_message,
+    ),
+)
+_GOOSE = (
+    RowTable(
+        "sessions",
+        "cast(strftime('%s', updated_at) as integer)",
+        ("id", "working_dir", "session_type", "provider_name", "model_config_json", "updated_at"),
+        _goose_session,
+        ahead=True,
+    ),
+    # Its numbers grow, also where a compaction writes the whole conversation anew.
+    RowTable("messages", "id", ("id", "session_id", "role", "content_json", "created_timestamp"), _goose_message),
+)
+SHAPES: tuple[tuple[frozenset[str], tuple[RowTable, ...]], ...] = (
+    (frozenset({"session", "message", "part"}), _OPENCODE),
+    (frozenset({"sessions", "messages", "files", "goose_db_version"}), _CRUSH),
+    (frozenset({"sessions", "messages", "schema_version"}), _GOOSE),
+)
+"""The tables that each database is known by, and those that are read of it."""

@@ -1,0 +1,98 @@
+"""LiteLLM's standard logging payloads: one record a call that its callbacks saw, failed or answered.
+
+Calls of one trace are tries of one request, so a failed one with another one behind it was tried again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+from analyzer.agent_stream.values import count, mapping, text
+from analyzer.events import Event
+from analyzer.events.model import present
+from analyzer.importers.base import Source, forget_oldest
+from analyzer.importers.foreign import classify_foreign, quantity
+from analyzer.importers.records import RecordReader, moment_of
+from analyzer.importers.telemetry.model_calls import whole
+
+
+class LitellmReader(RecordReader):
+    """Reads payloads; a trace stands for a session."""
+
+    name: ClassVar[str] = "litellm"
+    agent: ClassVar[str] = "litellm"
+    visibility: ClassVar[str] = "full"
+
+    def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
+        super().__init__(source, state)
+        self._ended: dict[str, float] = dict(mapping(state.get("ended")))
+        """When the failed call of each open chain ended, in seconds since 1970: the wait begins there."""
+
+    def remembered(self) -> dict[str, Any]:
+        """When the last failed calls ended."""
+        forget_oldest(self._ended)
+        return {**super().remembered(), "ended": self._ended}
+
+    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
+        """The events of one payload, or of one inside the arguments of a callback."""
+        call = mapping(record.get("standard_logging_object")) or record
+        status, trace = call.get("status"), text(call.get("trace_id"))
+        began, ended = quantity(call.get("startTime")), quantity(call.get("endTime"))
+        if status not in ("success", "failure"):
+            return ()
+        self.clock(moment_of(ended) or moment_of(began))
+        details = mapping(call.get("metadata"))
+        self.session = trace
+        self.role = text(details.get("user_api_key_alias"))
+        self.known = present(
+            {
+                "agent": self.agent,
+                "provider": text(call.get("custom_llm_provider")),
+                "model": text(call.get("model")),
+            }
+        )
+        unique = text(call.get("id")), trace, began, ended, status
+        key = f"{trace}/{call.get('call_type')}"
+        again = self._again(key, began, unique) if trace is not None and key in self.chains else []
+        if status == "failure":
+            return [*again, self._failed(call, key if trace is not None else None, ended, unique)]
+        if call.get("cache_hit") is not True:
+            self.see(requests=1)
+        self._ended.pop(key, None)
+        settled = self.chains.settled(key, "recovered", made=1)
+        return [*again, *([self.event("retry.settled", settled, settled["operation"])] if settled else [])]
+
+    def _again(self, key: str, began: float | None, unique: object) -> list[Event]:
+        """The failed call before this one was tried again, after the time between them."""
+        before = self._ended.get(key)
+        delay = max(0.0, began - before) if began is not None and before is not None else None
+        return [self.event("retry.scheduled", self.chains.scheduled(key, delay_seconds=delay), unique)]
+
+    def _failed(self, call: Mapping[str, Any], key: str | None, ended: float | None, unique: object) -> Event:
+        self.see(requests=1)
+        error = mapping(call.get("error_information"))
+        facts = {
+            "status": whole(error.get("error_code")),
+            "type": text(error.get("error_class")),
+            "message": text(error.get("error_message")) or text(call.get("error_str")),
+            "is_error": True,
+        }
+        operation, attempt = (
+            self.chains.failed(key, self.event("error.classified", {}, unique).id) if key else (None, None)
+        )
+        verdict, payload = classify_foreign(
+            present(facts),
+            self.at,
+            caller=self.caller,
+            operation=operation,
+            attempt=attempt,
+            outcome=None if operation else "surfaced",
+            input_tokens=count(call.get("prompt_tokens")) or None,
+            output_tokens=count(call.get("completion_tokens")) or None,
+        )
+        if key is not None:
+            self.chains.note(key, verdict.reason, self.caller)
+            if ended is not None:
+                self._ended[key] = ended
+        return self.event("error.classified", payload, unique)
