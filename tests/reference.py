@@ -23,6 +23,7 @@ from analyzer.classifier.rules.built_in import READ_BEFORE, text_number
 from analyzer.classifier.suggestion.model import WEIGHTS
 from analyzer.classifier.suggestion.training import trained
 from analyzer.cli import COMMANDS, cli
+from analyzer.importers.machine.places import HOMES
 from analyzer.redaction import engine
 from analyzer.redaction.commands import NAMES
 from analyzer.redaction.families import FAMILIES
@@ -43,16 +44,22 @@ EXIT_CODES: dict[str, tuple[tuple[int, str], ...]] = {
     "report": (
         (0, "the report was made, whatever it says"),
         (2, "an option, a time, a time zone or rules that cannot be used"),
-        (3, "no store, or a path that could not be read; the report covers what could be"),
+        (3, "no store, no logs of agents, or a path that could not be read; the report covers what could be"),
         (75, "another process is writing to the store"),
     ),
     "ingest": (
         (0, "everything there was to read is in the store"),
         (2, "an option that cannot be read"),
-        (3, "a path or the store could not be read; the other paths are in the store"),
+        (3, "a path or the store could not be read, the other paths are in the store; or no logs of agents"),
         (4, "with `--strict`: this run put lines into quarantine, or met damaged compressed data"),
         (75, "another process has the store open"),
         (130, "interrupted, as `--follow` is meant to be"),
+    ),
+    "sources": (
+        (0, "the places were listed, perhaps all of them empty"),
+        (2, "an option that cannot be read"),
+        (3, "a place or the store could not be read"),
+        (75, "another process is writing to the store"),
     ),
     "check": (
         (0, "no open finding is so severe as `--fail-on`"),
@@ -161,7 +168,10 @@ def commands_page() -> str:
         "# Commands",
         "",
         "stdout carries data, stderr everything else. Nothing is cut without saying so. `--store` falls back to",
-        "`$ANALYZER_STORE`, then to `analyzer.duckdb` in the working directory. `$NO_COLOR` takes the colours away.",
+        "`$ANALYZER_STORE`, then to `analyzer.duckdb` in the working directory, then, where that is not there, to this",
+        "machine's: `$XDG_DATA_HOME/analyzer/analyzer.duckdb`, with no variable below `~/.local/share`. `analyzer`,",
+        "`report` and `ingest` make that one without PATHs; with PATHs `ingest` makes one in the working directory.",
+        "`$NO_COLOR` takes the colours away.",
         "The JSON of each command is described [on a page of its own](json.md).",
         "The words of the program, such as caller and ruleset, stand in the [glossary](glossary.md).",
         "",
@@ -264,6 +274,7 @@ END = "<!-- Until here. -->"
 SECRETS_BEGIN = NOTE.format(source="`analyzer/redaction/families.py`, `keys.py`, `commands.py`")
 LAYERS_BEGIN = NOTE.format(source="`[tool.importlinter]` in `pyproject.toml` or the docstring")
 FOLDERS_BEGIN = NOTE.format(source="the docstring of the folder's `__init__.py`")
+PLACES_BEGIN = NOTE.format(source="`analyzer/importers/machine/places.py`")
 READ_BEGIN = NOTE.format(source="an importer, or its log in `tests/shown_formats.py`,")
 SCANNERS = ("gitleaks", "detect-secrets", "trufflehog")
 
@@ -273,7 +284,7 @@ def parts() -> dict[str, tuple[str, ...]]:
     return {
         "CONTRIBUTING.md": (layers(), folders()),
         "docs/explanation/security.md": (known_secrets(),),
-        "docs/reference/formats.md": (what_is_read(),),
+        "docs/reference/formats.md": (what_is_read(), where_logs_lie()),
     }
 
 
@@ -308,6 +319,15 @@ def _purpose(source: Path) -> str:
 def what_is_read() -> str:
     """What the importers read of a log of each format that has everything such a log can show."""
     return "\n".join([READ_BEGIN, "", *shown_formats.table(), "", END])
+
+
+def where_logs_lie() -> str:
+    """The places in which agents keep their logs, and which files of them are read."""
+    lines = [PLACES_BEGIN, "", "| agent | formats | where | what is read there |", "| --- | --- | --- | --- |"]
+    for row in HOMES:
+        cells = (", ".join(f"`{name}`" for name in names) for names in (row.formats, row.roots, row.files))
+        lines.append(f"| {row.agent} | {' | '.join(cells)} |".replace("|  |", "| |"))
+    return "\n".join([*lines, "", END])
 
 
 def known_secrets() -> str:

@@ -20,6 +20,7 @@ from analyzer.errors import FINDINGS, FREE_SPACE, INTERRUPTED, LIMIT, OK, UNREAD
 COMMANDS = {
     "report": "Read logs and report: findings, reasons, outcomes, retries, relays.",
     "ingest": "Read logs into a store, only what is new.",
+    "sources": "List where agents keep logs on this machine, and what is new.",
     "check": "Judge the last day against the days before it; exit 1 on findings.",
     "findings": "List what check found; acknowledge, snooze or close it.",
     "unknowns": "Group the unknown errors by what they say, and draft rules for them.",
@@ -38,9 +39,9 @@ COMMANDS = {
 """Every command and its short help, in the order in which a newcomer needs them."""
 
 EPILOG = """\b
-Begin with a look at the logs you have:
-  analyzer report ~/.claude/projects
-Then keep a store, and read only what is new each night:
+Begin with a look at the logs that agents keep on this machine:
+  analyzer
+Of your own programs, keep a store, and read only what is new each night:
   analyzer ingest ~/.claude/projects telemetry/ --store fleet.duckdb
   analyzer report --store fleet.duckdb --last 7d
 
@@ -83,15 +84,30 @@ def _version(context: click.Context, _: click.Parameter, asked: bool) -> None:
         context.exit()
 
 
-@click.command(cls=_Commands, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(
+    cls=_Commands, epilog=EPILOG, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]}
+)
 @click.option(
     "--version", is_flag=True, expose_value=False, is_eager=True, callback=_version, help="Show the version and exit."
 )
-def cli() -> None:
+@click.option("--open", "open_it", is_flag=True, help="Without a COMMAND: open the page in the browser.")
+@click.pass_context
+def cli(context: click.Context, open_it: bool) -> int | None:
     """Why do your agents fail, what did the retries buy, and where do unknown errors grow?
 
     Reads event logs and the logs that agents leave behind, and answers in the terminal, in one HTML file, or in SQL.
+    Without a COMMAND, at a terminal, it is analyzer report: on all agents of this machine.
     """
+    if context.invoked_subcommand is not None:
+        if open_it:
+            raise click.UsageError("--open goes behind the command, as in: analyzer report --open", context)
+        return None
+    if not open_it and not sys.stdout.isatty():
+        raise click.exceptions.NoArgsIsHelpError(context)
+    report: click.Command = import_module("analyzer.cli.commands.report").command
+    with report.make_context("report", ["--open"] if open_it else [], parent=context) as own:
+        code: int = report.invoke(own)
+        return code
 
 
 def main() -> None:
@@ -151,6 +167,10 @@ def call(arguments: list[str]) -> int:
         return error.exit_code
     except click.exceptions.Exit as stop:
         return stop.exit_code
+    except click.exceptions.NoArgsIsHelpError as error:
+        if error.ctx is not None:
+            click.echo(error.ctx.get_help(), err=True)
+        return error.exit_code
     except click.ClickException as error:
         complain(error.format_message(), _usage_hint(error))
         return error.exit_code

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
+from analyzer.cli.machine import HERE, default_store
 from analyzer.errors import AnalyzerError
 
 if TYPE_CHECKING:
     from analyzer.analysis import Window
 
 F = TypeVar("F", bound=Callable[..., Any])
-DEFAULT_STORE = "analyzer.duckdb"
 DEFAULT_LOG = "telemetry"
 
 
@@ -28,15 +28,19 @@ class Seconds(click.FloatRange):
         return seconds if math.isfinite(seconds) else self.fail(f"{value!r} is no number of seconds.", param, ctx)
 
 
-def store_option(required_note: str = "") -> Callable[[F], F]:
-    """`--store FILE`, else $ANALYZER_STORE, else analyzer.duckdb here."""
+def store_option(note: str = "", default: Callable[[], str] | None = default_store) -> Callable[[F], F]:
+    """`--store FILE`, else $ANALYZER_STORE, else the default; None for a command that decides by its paths."""
+
+    def chosen(_: click.Context, __: click.Parameter, named: str | None) -> str | None:
+        return named or (default() if default else None)
+
     return click.option(
         "--store",
         "store_path",
         metavar="FILE",
         envvar="ANALYZER_STORE",
-        default=None,
-        help=f"The store; default $ANALYZER_STORE, else {DEFAULT_STORE}.{required_note}",
+        callback=chosen,
+        help=f"The store; default $ANALYZER_STORE, else {HERE} here, else this machine's.{note}",
     )
 
 

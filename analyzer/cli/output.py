@@ -73,6 +73,14 @@ def copy(content: IO[bytes], output: str | None) -> None:
         raise _unwritable(f"{output}: cannot be written: {error.strerror}") from None
 
 
+def open_page(path: str) -> bool:
+    """Show a file in the user's browser; whether there is one."""
+    import webbrowser
+    from pathlib import Path
+
+    return webbrowser.open(Path(path).resolve().as_uri())
+
+
 def append(content: str, output: str) -> None:
     """To the end of a file; one that is made by it is its owner's alone, one that is there keeps its mode.
 

@@ -9,7 +9,13 @@ _HOME = re.compile(
 )
 
 
-def without_home(path: str) -> str:
-    """The path with `~` for the home directory that it begins with, on whatever machine it was written."""
-    home = _HOME.match(path)
-    return f"~{path[home.end() :]}" if home else path
+def without_home(path: str, home: str | None = None) -> str:
+    """The path with `~` for the home directory that it begins with, on whatever machine it was written.
+
+    `home` is one more, wherever it lies.
+    """
+    home = home and home.rstrip("/")
+    if home and f"{path}/".startswith(f"{home}/"):
+        return f"~{path[len(home) :]}"
+    known = _HOME.match(path)
+    return f"~{path[known.end() :]}" if known else path

@@ -21,6 +21,7 @@ from analyzer.store.query.catalogue import Query, catalogue, find
 from analyzer.store.query.human_times import moment, span
 from analyzer.store.query.selection import Selection, narrows
 from analyzer.store.store import Store, open_store
+from analyzer.store.survey import Stock, Survey, survey
 from analyzer.store.upkeep.prune import Prune
 from analyzer.store.upkeep.quarantine import QuarantineRetry
 from analyzer.store.upkeep.rebuild import Rebuild, rebuild
@@ -66,7 +67,9 @@ __all__ = [
     "Rebuild",
     "Reclassification",
     "Selection",
+    "Stock",
     "Store",
+    "Survey",
     "Tally",
     "Walks",
     "catalogue",
@@ -82,6 +85,7 @@ __all__ = [
     "repeats_of",
     "rules_of",
     "span",
+    "survey",
     "templates_of",
     "views",
 ]

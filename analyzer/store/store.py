@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import duckdb
 
 from analyzer.errors import StoreError
+from analyzer.importers.machine.places import LogPlace
 from analyzer.store.db.arrow import ArrowStream
 from analyzer.store.db.connection import (
     EarlierStoreError,
@@ -32,6 +33,7 @@ from analyzer.store.query import adhoc
 from analyzer.store.query.catalogue import run as run_query
 from analyzer.store.query.selection import Selection, selected
 from analyzer.store.shown import Shown, store_facts, views_frame
+from analyzer.store.survey import Survey, sizes_read, survey
 from analyzer.store.upkeep.catching_up import catch_up
 from analyzer.store.upkeep.prune import Prune, apply_horizon, prune
 from analyzer.store.upkeep.quarantine import QuarantineRetry, retry
@@ -113,8 +115,10 @@ class Store(Shown):
         """
         return selected(self._connection, only)
 
-    def ingest(self, paths: Iterable[str], progress: Callable[[str, int, int], None] | None = None) -> IngestResult:
-        """Read what is new below the paths. The store must be open for writing.
+    def ingest(
+        self, paths: Iterable[str | LogPlace], progress: Callable[[str, int, int], None] | None = None
+    ) -> IngestResult:
+        """Read what is new below the paths, or in places of agents. The store must be open for writing.
 
         Raises:
             StoreError: the store refused a batch.
@@ -123,6 +127,10 @@ class Store(Shown):
             result = ingest(self._connection, paths, store_path=self.path, progress=progress, reopen=self._reopen())
             self._settle(result)
         return result
+
+    def survey(self, places: Iterable[LogPlace]) -> Survey:
+        """What lies in places of agents, and what of it is not in the store yet."""
+        return survey(places, sizes_read(self._connection))
 
     def retry_quarantine(self) -> QuarantineRetry:
         """Read again what is in quarantine. The store must be open for writing.

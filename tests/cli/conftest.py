@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from analyzer.events import Event, encode
+from analyzer.importers.machine.places import VARIABLES
 from analyzer.store import open_store
 from tests.cli.nightly import write_nights
 
@@ -21,11 +22,12 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    """`run("report", "x", stdin="", env={})`, in an empty folder."""
+    """`run("report", "x", stdin="", env={})`, in an empty folder that is the home directory, too."""
 
     def call(*arguments: str, stdin: str = "", env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-        environment = {**os.environ, "PYTHONWARNINGS": "error", **(env or {})}
-        environment.pop("ANALYZER_STORE", None)
+        environment = {**os.environ, "PYTHONWARNINGS": "error", "HOME": str(tmp_path)}
+        for name in ("ANALYZER_STORE", *VARIABLES):
+            environment.pop(name, None)
         environment.update(env or {})
         command = [sys.executable, "-c", "from analyzer.cli import main; main()", *arguments]
         return subprocess.run(

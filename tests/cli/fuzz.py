@@ -256,7 +256,7 @@ def line_of(seed: int, number: int, folder: str) -> Line:
         [_argument(each) for each in arguments],
         folder,
         stdin=os.path.join(folder, dice.choice(readable)) if dice.random() < 0.4 else None,
-        environment={name: _argument(value) for name, value in environment.items()},
+        environment={"HOME": folder, "BROWSER": "true"} | {name: _argument(at) for name, at in environment.items()},
         signals=signals,
         file_limit=dice.choice([0, 1000, 100_000, 1_000_000]) if dice.random() < 0.05 else None,
         seconds=SECONDS,

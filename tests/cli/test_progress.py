@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import pty
 
@@ -10,6 +9,7 @@ import pytest
 
 from analyzer.cli import progress as bar
 from analyzer.cli.progress import progress
+from tests.cli.terminal import all_of
 
 
 def test_work_of_more_than_a_second_shows_a_bar_that_goes_away(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -25,7 +25,7 @@ def test_work_of_more_than_a_second_shows_a_bar_that_goes_away(monkeypatch: pyte
             assert shown is not None
             shown("first.jsonl", 0, 9)
             shown("logs/[red]x.jsonl", 3, 9)
-    said = _all_of(ours)
+    said = all_of(ours)
     assert "first" not in said
     assert "3/9" in said
     assert "logs/[red]x.jsonl" in said
@@ -36,12 +36,3 @@ def test_nothing_is_shown_where_stderr_is_no_terminal() -> None:
     """A job's log holds no bars."""
     with progress(quiet=False) as shown:
         assert shown is None
-
-
-def _all_of(terminal: int) -> str:
-    """Everything that was written to a terminal whose other end is closed; it comes in parts."""
-    parts = []
-    with contextlib.suppress(OSError), os.fdopen(terminal, "rb", buffering=0) as reader:
-        while part := reader.read(65_536):
-            parts.append(part)
-    return b"".join(parts).decode()

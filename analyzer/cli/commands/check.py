@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import click
 
 from analyzer.cli.options import (
-    DEFAULT_STORE,
     chosen_window,
     result_options,
     rules_option,
@@ -44,7 +43,7 @@ FORMATS = ("table", "json", "jsonl", "markdown")
 @click.option("--webhook", metavar="URL", help="Post there what is new, worse or over; chats read its `text`.")
 @result_options(*FORMATS)
 def command(
-    store_path: str | None,
+    store_path: str,
     since: str | None,
     until: str | None,
     last: str | None,
@@ -91,7 +90,7 @@ def command(
     if hours and again:
         raise AnalyzerError("hours are not written down", "leave out --again, or --since and --last")
     chosen = chosen_window(since, until, last, timezone)
-    with _opened(store_path or DEFAULT_STORE) as store:
+    with _opened(store_path) as store:
         rules = rules_in_use(rules_path)
         named = ruleset_for(rules_path).digest if rules_path else None
         if each_day:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from analyzer.cli.options import DEFAULT_STORE, result_options, store_option
+from analyzer.cli.options import result_options, store_option
 from analyzer.cli.output import write
 from analyzer.errors import FINDINGS
 
@@ -13,7 +13,7 @@ from analyzer.errors import FINDINGS
 @click.argument("folders", nargs=-1, metavar="[FOLDER]...")
 @store_option()
 @result_options("table", "json")
-def command(folders: tuple[str, ...], store_path: str | None, row_format: str, output: str | None, quiet: bool) -> int:
+def command(folders: tuple[str, ...], store_path: str, row_format: str, output: str | None, quiet: bool) -> int:
     """Check a store, its journal, and FOLDERs that programs log events to.
 
     One line a check: ok, note (worth a word) or problem, with what to do about it. It looks for a store that does not
@@ -27,7 +27,7 @@ def command(folders: tuple[str, ...], store_path: str | None, row_format: str, o
     """
     from analyzer.store import examine
 
-    checks = examine(store_path or DEFAULT_STORE, folders)
+    checks = examine(store_path, folders)
     problems = sum(check.state == "problem" for check in checks)
     if row_format == "json":
         from analyzer.report.escape import json_text

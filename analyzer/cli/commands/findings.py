@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from analyzer.cli.options import DEFAULT_STORE, json_option, store_option
+from analyzer.cli.options import json_option, store_option
 from analyzer.cli.output import narrate, terminal_width, write
 
 identifier = click.argument("finding", metavar="ID")
@@ -42,7 +42,7 @@ def command() -> None:
 @store_option()
 @click.option("--all", "every", is_flag=True, help="Those that are over, too.")
 @json_option
-def list_command(store_path: str | None, every: bool, as_json: bool) -> None:
+def list_command(store_path: str, every: bool, as_json: bool) -> None:
     """List the open findings, the gravest first, with what was decided of them.
 
     \b
@@ -52,7 +52,7 @@ def list_command(store_path: str | None, every: bool, as_json: bool) -> None:
     from analyzer.report.terminal.findings import render_findings
     from analyzer.store import open_store
 
-    with open_store(store_path or DEFAULT_STORE) as store:
+    with open_store(store_path) as store:
         known = findings(store, every=every)
     content = {"schema": "analyzer.findings/1", "findings": [one.to_dict() for one in known]}
     _print(content if as_json else render_findings(known, terminal_width()))
@@ -62,7 +62,7 @@ def list_command(store_path: str | None, every: bool, as_json: bool) -> None:
 @identifier
 @store_option()
 @json_option
-def show_command(finding: str, store_path: str | None, as_json: bool) -> None:
+def show_command(finding: str, store_path: str, as_json: bool) -> None:
     """Show one finding as the last night reported it: its sentence, messages, events, and what was decided of it.
 
     \b
@@ -73,7 +73,7 @@ def show_command(finding: str, store_path: str | None, as_json: bool) -> None:
     from analyzer.report.terminal.findings import render_known_finding
     from analyzer.store import open_store
 
-    with open_store(store_path or DEFAULT_STORE) as store:
+    with open_store(store_path) as store:
         name = identified(store, finding)
         one = next(each for each in findings(store, every=True) if each.id == name)
     content = {"schema": "analyzer.finding/1", **one.to_dict()}
@@ -92,7 +92,7 @@ def _plain(name: str, act: str, short: str, said: str) -> None:
     @command.command(name, short_help=short, help=said)
     @identifier
     @decision_options
-    def decide(finding: str, store_path: str | None, note: str, by: str | None) -> None:
+    def decide(finding: str, store_path: str, note: str, by: str | None) -> None:
         _decide(store_path, finding, act, note, by)
 
 
@@ -112,7 +112,7 @@ _plain(
 @identifier
 @click.argument("length", metavar="SPAN")
 @decision_options
-def snooze_command(finding: str, length: str, store_path: str | None, note: str, by: str | None) -> None:
+def snooze_command(finding: str, length: str, store_path: str, note: str, by: str | None) -> None:
     """Let a finding be silent for a while (36h, 7d, 2w), as if it were acknowledged.
 
     \b
@@ -146,13 +146,13 @@ _plain(
 
 
 def _decide(
-    store_path: str | None, finding: str, act: str, note: str, by: str | None, snoozed_for: timedelta | None = None
+    store_path: str, finding: str, act: str, note: str, by: str | None, snoozed_for: timedelta | None = None
 ) -> None:
     from analyzer.analysis import handle
     from analyzer.store import open_store
 
     who = _account() if by is None else by
-    with open_store(store_path or DEFAULT_STORE, writable=True, create=False) as store:
+    with open_store(store_path, writable=True, create=False) as store:
         name, decision = handle(store, finding, act, snoozed_for=snoozed_for, note=note, by=who)
     until = f" until {decision.snoozed_until:%Y-%m-%d %H:%M} UTC" if decision.snoozed_until else ""
     narrate(f"finding {name}: {decision.act}{until}", quiet=False)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from analyzer.cli.options import DEFAULT_STORE, result_options, store_option
+from analyzer.cli.machine import HERE, make_room, read_into, store_to_fill, tell_found
+from analyzer.cli.options import result_options, store_option
 from analyzer.cli.output import report_problems, write
 from analyzer.cli.progress import progress
 from analyzer.errors import PARTIAL, UNREADABLE, AnalyzerError, StoreBusyError
@@ -19,8 +20,8 @@ POLL_SECONDS = 2.0
 
 
 @click.command("ingest")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@store_option()
+@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@store_option(default=None)
 @click.option("--follow", is_flag=True, help="Keep looking for new lines until interrupted.")
 @click.option("--strict", is_flag=True, help="Exit with 4 when lines went to quarantine.")
 @result_options("table", "json")
@@ -35,12 +36,16 @@ def command(
 ) -> int:
     """Read what is new in PATHs into a store: files, folders, patterns, or - for standard input.
 
+    Without PATHs the logs of all agents on this machine are read (see analyzer sources); where no store is named, and
+    none is here, into one for the whole machine.
+
     The format is told by the content. Reading the same logs again changes nothing: each event has an id, and each file
     is continued where reading stopped, under whatever name it has by then. Lines that cannot be read are kept in
     quarantine. Events derived from other tools' logs are kept in a journal beside the store, as those logs are
     deleted after weeks.
 
     \b
+      analyzer ingest
       analyzer ingest ~/.claude/projects --store fleet.duckdb
       analyzer ingest 'logs/*.jsonl.gz' telemetry/ --json
     """
@@ -50,12 +55,19 @@ def command(
 
     if follow and (strict or "-" in paths):
         raise AnalyzerError("--follow goes with neither --strict nor -", "follow files or folders")
-    name = store_path or DEFAULT_STORE
+    name = store_path or (HERE if paths else store_to_fill())
+    if not paths:
+        tell_found(name, quiet=quiet)
+        make_room(name)
     told: list[Problem] = []
     while True:
         try:
-            with open_store(name, writable=True) as store, progress(quiet=quiet or follow) as shown:
-                result = store.ingest(paths, shown)
+            with open_store(name, writable=True) as store:
+                if paths:
+                    with progress(quiet=quiet or follow) as shown:
+                        result = store.ingest(paths, shown)
+                else:
+                    result = read_into(store, quiet=quiet or follow)
         except StoreBusyError:
             if not follow:
                 raise

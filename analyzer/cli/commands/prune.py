@@ -6,7 +6,7 @@ from datetime import datetime
 
 import click
 
-from analyzer.cli.options import DEFAULT_STORE, result_options, store_option
+from analyzer.cli.options import result_options, store_option
 from analyzer.cli.output import narrate, write
 
 
@@ -24,7 +24,7 @@ def command(
     older_than: str,
     files: bool,
     dry_run: bool,
-    store_path: str | None,
+    store_path: str,
     row_format: str,
     output: str | None,
     quiet: bool,
@@ -44,7 +44,7 @@ def command(
     from analyzer.store import open_store, span
 
     before = _midnight(now() - span(older_than))
-    with open_store(store_path or DEFAULT_STORE, writable=not dry_run, create=False) as store:
+    with open_store(store_path, writable=not dry_run, create=False) as store:
         result = store.prune(before, files=files, dry_run=dry_run)
     if row_format == "json":
         from analyzer.report.escape import json_text

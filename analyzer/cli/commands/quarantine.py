@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from analyzer.cli.options import DEFAULT_STORE, result_options, store_option
+from analyzer.cli.options import result_options, store_option
 from analyzer.cli.output import write, write_rows
 from analyzer.errors import USAGE, AnalyzerError
 from analyzer.report import FORMATS
@@ -14,7 +14,7 @@ from analyzer.report import FORMATS
 @click.argument("act", type=click.Choice(("list", "retry")), default="list", metavar="[list|retry]")
 @store_option()
 @result_options(*FORMATS)
-def command(act: str, store_path: str | None, row_format: str, output: str | None, quiet: bool) -> None:
+def command(act: str, store_path: str, row_format: str, output: str | None, quiet: bool) -> None:
     """List the lines that could not be read, by reason and file; or retry them.
 
     After an upgrade that reads more, or a repair of a file that kept every byte in its place, `retry` reads the same
@@ -28,7 +28,7 @@ def command(act: str, store_path: str | None, row_format: str, output: str | Non
     from analyzer.store import open_store
 
     if act == "list":
-        with open_store(store_path or DEFAULT_STORE) as store:
+        with open_store(store_path) as store:
             frame = store.query("quarantine-reasons")
         write_rows(frame, row_format, output, schema="analyzer.query/1", quiet=quiet)
         return
@@ -36,7 +36,7 @@ def command(act: str, store_path: str | None, row_format: str, output: str | Non
         error = AnalyzerError(f"retry has no rows to write as {row_format}", "write --format table or --json")
         error.exit_code = USAGE
         raise error
-    with open_store(store_path or DEFAULT_STORE, writable=True, create=False) as store:
+    with open_store(store_path, writable=True, create=False) as store:
         result = store.retry_quarantine()
     if row_format == "json":
         from analyzer.report.escape import json_text

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import click
 
 from analyzer.cli.options import (
-    DEFAULT_STORE,
     chosen_window,
     result_options,
     selection_options,
@@ -38,7 +37,7 @@ def command(
     params: tuple[str, ...],
     listing: bool,
     show_sql: bool,
-    store_path: str | None,
+    store_path: str,
     since: str | None,
     until: str | None,
     last: str | None,
@@ -85,6 +84,6 @@ def command(
             if key not in known:
                 raise AnalyzerError(f"query {name} has no {key}", "leave the option out")
             given.setdefault(key, value)
-    with open_store(store_path or DEFAULT_STORE) as store, store.selecting(only):
+    with open_store(store_path) as store, store.selecting(only):
         frame = store.query(name, **given)
     write_rows(frame, row_format, output, schema="analyzer.query/1", quiet=quiet)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from analyzer.cli.options import DEFAULT_STORE, result_options, store_option
+from analyzer.cli.options import result_options, store_option
 from analyzer.cli.output import report_problems, write
 from analyzer.cli.progress import progress
 from analyzer.errors import UNREADABLE
@@ -16,7 +16,7 @@ from analyzer.errors import UNREADABLE
 @result_options("table", "json")
 def command(
     paths: tuple[str, ...],
-    store_path: str | None,
+    store_path: str,
     row_format: str,
     output: str | None,
     quiet: bool,
@@ -34,9 +34,8 @@ def command(
     """
     from analyzer.store import rebuild
 
-    name = store_path or DEFAULT_STORE
     with progress(quiet=quiet) as shown:
-        result = rebuild(name, paths, shown)
+        result = rebuild(store_path, paths, shown)
     report_problems(result.problems)
     if row_format == "json":
         from analyzer.report.escape import json_text
@@ -45,5 +44,5 @@ def command(
     else:
         from analyzer.report.terminal.store_work import render_rebuild
 
-        write(render_rebuild(result, name), output)
+        write(render_rebuild(result, store_path), output)
     return UNREADABLE if result.problems else 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from analyzer.cli.options import DEFAULT_STORE, result_options, rules_option, store_option
+from analyzer.cli.options import result_options, rules_option, store_option
 from analyzer.cli.output import write
 from analyzer.cli.progress import counting
 from analyzer.errors import FINDINGS
@@ -22,7 +22,7 @@ from analyzer.errors import FINDINGS
 )
 @result_options("table", "json")
 def command(
-    store_path: str | None,
+    store_path: str,
     rules_path: str | None,
     apply: bool,
     fail_on_change: int | None,
@@ -45,7 +45,7 @@ def command(
 
     rules_path = rules_in_use(rules_path)
     with (
-        open_store(store_path or DEFAULT_STORE, writable=apply, create=False) as store,
+        open_store(store_path, writable=apply, create=False) as store,
         counting("facts", quiet=quiet) as shown,
     ):
         result = store.reclassify(rules_path, apply=apply, progress=shown)

@@ -9,27 +9,27 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
+from analyzer.cli.machine import REPORTED, default_store, is_here, make_room, read_into, store_to_fill, tell_found
 from analyzer.cli.options import (
-    DEFAULT_STORE,
     chosen_window,
     quiet_option,
     selection_options,
     store_option,
     window_options,
 )
-from analyzer.cli.output import narrate, report_problems, text_layout, write
+from analyzer.cli.output import narrate, open_page, report_problems, text_layout, write
 from analyzer.cli.progress import progress
-from analyzer.errors import UNREADABLE
+from analyzer.errors import UNREADABLE, AnalyzerError
 
 if TYPE_CHECKING:
-    from analyzer.store import Selection
+    from analyzer.store import Problem, Selection
 
 FORMATS = ("summary", "html", "markdown", "json")
 
 
 @click.command("report")
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
-@store_option(" With PATHs they are read into it first, if it is named here.")
+@store_option(" With PATHs they are read into it first, if it is named here.", None)
 @window_options
 @selection_options
 @click.option(
@@ -47,6 +47,7 @@ FORMATS = ("summary", "html", "markdown", "json")
     metavar="FILE",
     help="Where the report goes; default report.html, or stdout for markdown and json.",
 )
+@click.option("--open", "open_it", is_flag=True, help="Open the page in the browser.")
 @quiet_option
 def command(
     paths: tuple[str, ...],
@@ -59,15 +60,19 @@ def command(
     report_format: str,
     as_json: bool,
     output: str | None,
+    open_it: bool,
     quiet: bool,
 ) -> int:
     """Read logs and report on them: what broke or drifted, errors by reason and outcome, retries, relays.
 
     PATHs are files, folders, patterns, or - for standard input, of any format this program knows; compressed ones too.
-    Without --store they are read into a throw-away store. Without PATHs the report is on the store. --project and its
-    like narrow the tables, and the findings to those about that part; drifts are those of the whole fleet.
+    Without --store they are read into a throw-away store. Without PATHs the report is on the store. Where none is named
+    either, and none is here, it is on all agents of this machine: what is new of their logs (see analyzer sources) is
+    read into one store for the whole machine, and the last 30 days are shown. --project and its like narrow the tables,
+    and the findings to those about that part; drifts are those of the whole fleet.
 
     \b
+      analyzer report --open
       analyzer report sample_events/
       analyzer report ~/.claude/projects --last 7d
       analyzer report --store fleet.duckdb --since 2026-11-01 --format markdown
@@ -77,36 +82,51 @@ def command(
     from analyzer.cli.settings import rules_in_use
     from analyzer.store import MEMORY, open_store
 
+    kind = "json" if as_json else report_format
+    if open_it and (kind not in ("summary", "html") or output == "-"):
+        raise AnalyzerError("--open wants a page in a file", "leave out --json, --format and --output -")
+    everywhere = not paths and store_path is None and not is_here()
+    if everywhere and not (since or until or last):
+        last = REPORTED
     chosen = chosen_window(since, until, last, timezone)
-    problems = 0
+    problems: list[Problem] = []
     named = click.get_current_context().get_parameter_source("store_path") is ParameterSource.COMMANDLINE
     # Only who names a store here wants logs read into it: $ANALYZER_STORE says which one to ask.
-    name = MEMORY if paths and not named else store_path or DEFAULT_STORE
-    with open_store(name, writable=bool(paths)) as store:
-        if paths:
+    name = MEMORY if paths and not named else store_path or store_to_fill()
+    if everywhere:
+        tell_found(name, quiet=quiet)
+        make_room(name)
+    with open_store(name, writable=bool(paths) or everywhere) as store:
+        if everywhere:
+            problems = read_into(store, quiet=quiet).problems
+            report_problems(problems)
+        elif paths:
             with progress(quiet=quiet) as shown:
                 result = store.ingest(paths, shown)
-            report_problems(result.problems)
-            problems = len(result.problems)
+            problems = result.problems
+            report_problems(problems)
             if not result.sources and name == MEMORY:
                 return UNREADABLE
         content = overview(store, chosen, rules=rules_in_use(None), only=only)
-    kind = "json" if as_json else report_format
+    target = output or "report.html"
     if kind == "json":
         write(report.render_json(content), output)
     elif kind == "markdown":
         write(report.render_markdown(content), output)
     elif kind == "html":
-        write(report.render_html(content), output or "report.html")
+        write(report.render_html(content), target)
     else:
         width, colour = text_layout(None)
         write(report.render_text(content, width=width, colour=colour), None)
-        target = output or "report.html"
         write(report.render_html(content), target)
         narrate(f"report written to {target}", quiet=quiet)
         if content.totals.events and name == MEMORY:
             again = "PATH" if "-" in paths else shlex.join(paths)
             narrate(f"for the commands above, keep a store: analyzer ingest {again}", quiet=quiet)
-        elif content.totals.events and name != os.environ.get("ANALYZER_STORE", DEFAULT_STORE):
+        elif content.totals.events and name != (os.environ.get("ANALYZER_STORE") or default_store()):
             narrate(f"for the commands above: export ANALYZER_STORE={shlex.quote(name)}", quiet=quiet)
+    if everywhere and not content.totals.events and last == REPORTED:
+        narrate(f"nothing in the last {REPORTED[:-1]} days; more: analyzer report --last 365d", quiet=quiet)
+    if open_it and not open_page(target):
+        narrate(f"no browser could be started; the page is {target}", quiet=quiet)
     return UNREADABLE if problems else 0

@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from analyzer.cli.options import DEFAULT_STORE, Seconds, result_options, store_option
+from analyzer.cli.options import Seconds, result_options, store_option
 from analyzer.cli.output import copy, rows_width, tell_cut
 from analyzer.report import FORMATS
 
@@ -54,7 +54,7 @@ def command(
     limit: int,
     seconds: float,
     memory: int,
-    store_path: str | None,
+    store_path: str,
     row_format: str,
     output: str | None,
     quiet: bool,
@@ -75,7 +75,7 @@ def command(
     from analyzer.cli.sandbox.parent import Request, answer
 
     request = Request(
-        store=store_path or DEFAULT_STORE,
+        store=store_path,
         sql=sys.stdin.read() if statement == "-" else statement,
         rows=limit or None,
         row_format=row_format,

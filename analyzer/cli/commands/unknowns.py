@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import click
 
 from analyzer.cli.options import (
-    DEFAULT_STORE,
     chosen_window,
     result_options,
     rules_option,
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 @result_options("table", "json")
 def command(
     fingerprints: tuple[str, ...],
-    store_path: str | None,
+    store_path: str,
     rules_path: str | None,
     since: str | None,
     until: str | None,
@@ -65,7 +64,7 @@ def command(
 
     rules = ruleset_for(rules_in_use(rules_path))
     chosen = chosen_window(since, until, last, timezone)
-    with open_store(store_path or DEFAULT_STORE) as store, store.selecting(only):
+    with open_store(store_path) as store, store.selecting(only):
         found = unknowns(
             store,
             chosen,

@@ -7,8 +7,10 @@ import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
+from analyzer.importers.machine.places import LogPlace
 from analyzer.store.db.paths import kept, on_disk
 from analyzer.store.journal import ENDING, is_journal
 
@@ -19,6 +21,8 @@ _SKIPPED_FOLDERS = frozenset({".git", "node_modules", "__pycache__", ".venv", SE
 """Folders that hold no agent's log and may hold very many files."""
 DEEPEST = 200
 """Folders inside of each other; a path of more costs more with each of them, and soon no system call takes it."""
+MOST_FILES = 250_000
+"""Files of one place of an agent; who keeps more names the folders that matter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +47,10 @@ class Found:
     """Of a file that was found inside a folder: the folder that was named."""
 
 
-def discover(paths: Iterable[str], *, own: Sequence[str] = (), journals: bool = False) -> Found:
+def discover(paths: Iterable[str | LogPlace], *, own: Sequence[str] = (), journals: bool = False) -> Found:
     """Files in the order given, folders walked in name order, each file once.
+
+    A place of an agent gives the files that it names, and nothing where it is not there.
 
     `own` are files and folders that belong to the store itself. The files are never opened, not even by name: closing
     any handle on a database makes its process lose the lock on it. The folders are left out of other folders. A
@@ -55,8 +61,11 @@ def discover(paths: Iterable[str], *, own: Sequence[str] = (), journals: bool = 
     excluded = {os.path.realpath(path) for path in own}
     candidates: Sequence[tuple[str, str]]
     for given in paths:
-        path = on_disk(given)
-        if path == STDIN:
+        path = given.folder if isinstance(given, LogPlace) else on_disk(given)
+        if isinstance(given, LogPlace):
+            candidates = _in_place(given, excluded, found) if os.path.isdir(path) else []
+            found.below.update((name, path) for name, _ in candidates)
+        elif path == STDIN:
             candidates = [(STDIN, STDIN)]
         elif os.path.isdir(path):
             if not journals and (os.path.realpath(path) in excluded or is_journal(path)):
@@ -100,20 +109,32 @@ def discover(paths: Iterable[str], *, own: Sequence[str] = (), journals: bool = 
     return found
 
 
-def _walk(folder: str, excluded: set[str], found: Found, *, journals: bool) -> Iterator[tuple[str, str]]:
-    """The files below a folder, in name order, each with its real path.
+def _in_place(place: LogPlace, excluded: set[str], found: Found) -> list[tuple[str, str]]:
+    """The files that a place names, as `_walk` gives them: no more than `MOST_FILES`."""
+    files = list(islice(_walk(place.folder, excluded, found, journals=False, place=place), MOST_FILES + 1))
+    if len(files) > MOST_FILES:
+        del files[MOST_FILES:]
+        said = f"more than {MOST_FILES:,} files: the first of them are read"
+        found.problems.append(Problem(place.folder, said, "name the folders further down that matter"))
+    return files
+
+
+def _walk(
+    folder: str, excluded: set[str], found: Found, *, journals: bool, place: LogPlace | None = None
+) -> Iterator[tuple[str, str]]:
+    """The files below a folder, in name order, each with its real path; of a place, what it names.
 
     Links are not followed: a loop of them has no end, and a planted one leads out of the folder.
     """
     # Below the folder itself there are no links on the way, so that its real path tells those of all others.
-    waiting = [(folder, os.path.realpath(folder), 0)]
+    waiting = [(folder, os.path.realpath(folder), "", 0)]
     while waiting:
-        base, real, depth = waiting.pop()
-        below: list[tuple[str, str, int]] = []
-        for name, kind in _entries(base, found):
-            path, inside = os.path.join(base, name), os.path.join(real, name)
+        base, real, inner, depth = waiting.pop()
+        below: list[tuple[str, str, str, int]] = []
+        for name, kind in _entries(base, found, None if place is None else place.names_in(inner)):
+            path, inside, here = os.path.join(base, name), os.path.join(real, name), os.path.join(inner, name)
             if stat.S_ISDIR(kind):
-                if name in _SKIPPED_FOLDERS or inside in excluded:
+                if name in _SKIPPED_FOLDERS or inside in excluded or (place is not None and not place.leads_on(here)):
                     continue
                 if not journals and name.endswith(ENDING) and is_journal(inside):
                     found.problems.append(_journal_problem(path))
@@ -121,7 +142,9 @@ def _walk(folder: str, excluded: set[str], found: Found, *, journals: bool) -> I
                     said = f"nested deeper than {DEEPEST} folders: not read from here on"
                     found.problems.append(Problem(path, said, "name a folder further down"))
                 else:
-                    below.append((path, inside, depth + 1))
+                    below.append((path, inside, here, depth + 1))
+            elif place is not None and not place.holds(here):
+                continue
             elif stat.S_ISLNK(kind):
                 if not os.path.isdir(path):
                     found.problems.append(
@@ -132,9 +155,18 @@ def _walk(folder: str, excluded: set[str], found: Found, *, journals: bool) -> I
         waiting += reversed(below)
 
 
-def _entries(folder: str, found: Found) -> list[tuple[str, int]]:
-    """Names and modes of what is in a folder, by name; what cannot be read is a problem."""
+def _entries(folder: str, found: Found, names: Iterable[str] | None = None) -> list[tuple[str, int]]:
+    """Names and modes of what is in a folder, by name: all, or these; what cannot be read is a problem."""
     entries: list[tuple[str, int]] = []
+    if names is not None:
+        for name in names:
+            try:
+                entries.append((name, os.lstat(os.path.join(folder, name)).st_mode))
+            except (FileNotFoundError, NotADirectoryError):
+                pass
+            except OSError as error:
+                found.problems.append(_unreadable(os.path.join(folder, name), error))
+        return sorted(entries)
     try:
         with os.scandir(folder) as scan:
             for entry in scan:

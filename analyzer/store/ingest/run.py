@@ -16,6 +16,7 @@ import msgspec
 from analyzer.errors import InputError, StoreError
 from analyzer.events.times import now
 from analyzer.importers import BY_NAME, HEAD_BYTES, detect, head_of
+from analyzer.importers.machine.places import LogPlace
 from analyzer.store.db.lock import MEMORY
 from analyzer.store.db.paths import kept
 from analyzer.store.db.replacement import files_of
@@ -96,7 +97,7 @@ class IngestResult(Shown):
 
 def ingest(
     connection: duckdb.DuckDBPyConnection,
-    paths: Iterable[str],
+    paths: Iterable[str | LogPlace],
     *,
     store_path: str = MEMORY,
     limits: Mapping[str, int] | None = None,
