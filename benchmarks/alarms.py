@@ -11,6 +11,11 @@ holiday          a Monday without anybody and a Tuesday with twice the work: not
 refused          every session of one caller is refused for a day
 two_outages      a provider fails twice in one week, for a day each
 outage_in_drift  a provider fails for a day while the unknown share of one of its callers drifts upwards
+shared_message   a new unknown text comes in a twelfth of all sessions of thirty small callers, from one day on
+shared_one_offs  every day two unknown texts that any session of any caller may show, and nobody ever again: nothing
+weak_message     a new text that a rule knows by its bare status comes in a twelfth of these sessions; its errors are
+                 no more than before
+weak_one_offs    the same as shared_one_offs, with texts that a rule knows by their bare status: nothing to report
 half_seen        only half of the callers have logs of sessions without errors; known errors of one of each half come
                  five times as often for three days
 """
@@ -29,6 +34,7 @@ import polars as pl
 from analyzer.analysis.detection import detect
 from analyzer.analysis.detection.detection import Detection, detections_in
 from analyzer.analysis.detection.messages.templates import shared_templates
+from analyzer.analysis.detection.messages.weak_templates import weak_templates
 from analyzer.analysis.detection.volume.exposure import exposures
 from analyzer.analysis.detection.volume.volumes import volumes
 from analyzer.analysis.nightly.incidents import incidents
@@ -55,6 +61,10 @@ class Caller:
     unknown: Callable[[int], float] = lambda _: 0.03
     outages: set[int] = field(default_factory=set)
     refused: set[int] = field(default_factory=set)
+    said: Callable[[int, Random], str | None] = lambda _day, _random: None
+    """What a session shows beside its usual errors."""
+    weak: bool = False
+    """Whether a rule knows that by weak evidence; else none does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +75,10 @@ class Story:
     truth: list[tuple[int, int, set[str]]]
 
 
-def story(name: str, random: Random) -> Story:
+def story(name: str, random: Random) -> Story:  # noqa: C901 - one case a story
     """The fleet of a story."""
-    number, low, high = (10, 20.0, 60.0) if name == "doubled" else (8, 8.0, 24.0)
+    many = name in {"shared_message", "weak_message"}
+    number, low, high = (10, 20.0, 60.0) if name == "doubled" else (30, 1.0, 2.0) if many else (8, 8.0, 24.0)
     callers = [Caller(f"c{i}", ("north", "south")[i % 2], random.uniform(low, high)) for i in range(number)]
     change = 42 + random.randrange(3)  # a Monday to a Wednesday
     north = [one for one in callers if one.provider == "north"]
@@ -94,6 +105,15 @@ def story(name: str, random: Random) -> Story:
         for one in north:
             one.outages = {change}
         truth = [(change, change, names), (change - 6, change + 9, {drifting.name})]
+    elif many:
+        for one in callers:
+            one.weak = name == "weak_message"
+            one.said = lambda day, random: "new" if day >= change and random.random() < 1 / 12 else None
+        truth = [(change, change + 9, {"", *(one.name for one in callers)})]
+    elif name in {"shared_one_offs", "weak_one_offs"}:
+        for one in callers:
+            one.weak = name == "weak_one_offs"
+            one.said = lambda day, random: f"{day}-{random.randrange(2)}" if random.random() < 0.04 else None
     elif name == "half_seen":
         for one in callers[::2]:
             one.seen = False
@@ -114,9 +134,11 @@ def found(callers: list[Caller], random: Random) -> Iterator[Detection]:
     work = exposures(_frame(rows["work"], "sessions", "observed"), counts)
     volume = _frame(rows["volume"], "sessions", "groups", names=("provider", "model", "reason"))
     templates = _frame(rows["templates"], "sessions", names=("template",))
+    known = _frame(rows["known"], "sessions", "weak_sessions", names=("template", "reason"))
     yield from detections_in(detect(counts, templates))
     yield from detections_in(volumes(volume, work))
     yield from detections_in(shared_templates(templates, work))
+    yield from detections_in(weak_templates(known, templates, counts, work))
 
 
 def _live(one: Caller, number: int, day: date, random: Random, rows: dict[str, list[tuple[object, ...]]]) -> None:
@@ -126,6 +148,7 @@ def _live(one: Caller, number: int, day: date, random: Random, rows: dict[str, l
     reasons, weights = list(KNOWN[one.provider]), list(KNOWN[one.provider].values())
     met: dict[str, int] = defaultdict(int)
     texts: dict[str, int] = defaultdict(int)
+    weak: dict[str, int] = defaultdict(int)
     failed = unknown = 0
     mood = random.lognormvariate(-0.03, 0.25)
     for _ in range(sessions):
@@ -137,6 +160,10 @@ def _live(one: Caller, number: int, day: date, random: Random, rows: dict[str, l
             texts[f"{one.name}-{random.randrange(5)}"] += 1
         if number in one.outages:
             own.add("network_transient")
+        said = one.said(number, random)
+        if said is not None:
+            own.add("network_transient" if one.weak else "unknown")
+            (weak if one.weak else texts)[said] += 1
         for reason in own:
             met[reason] += 1
         failed, unknown = failed + bool(own), unknown + ("unknown" in own)
@@ -149,6 +176,8 @@ def _live(one: Caller, number: int, day: date, random: Random, rows: dict[str, l
     for reason, count in met.items():
         if count:
             rows["volume"].append((day, one.name, one.provider, "", reason, count, count))
+    rows["known"] += [(day, one.name, text, "network_transient", count, count) for text, count in weak.items()]
+    rows["known"] += [(day, one.name, f"usual {why}", why, count, 0) for why, count in met.items() if why != "unknown"]
     rows["templates"] += [(day, one.name, text, count) for text, count in texts.items()]
 
 
@@ -214,7 +243,10 @@ def _columns(*cells: str) -> str:
     return "".join(f"{each:>12}" for each in cells)
 
 
-STORIES = ("quiet", "doubled", "holiday", "refused", "two_outages", "outage_in_drift", "half_seen")
+STORIES = (
+    *("quiet", "doubled", "holiday", "refused", "two_outages", "outage_in_drift", "half_seen"),
+    *("shared_message", "shared_one_offs", "weak_message", "weak_one_offs"),
+)
 
 
 def tallies(seeds: range) -> Iterator[tuple[str, Tally]]:

@@ -39,6 +39,9 @@ class Observations:
     """One row a day and caller, as `detection-counts` and more of the kind."""
     templates: pl.DataFrame
     """One row a day, caller and unknown template, as `detection-templates`."""
+    known_templates: pl.DataFrame
+    """One row a day, caller, template that has a reason, its rule and reason: the sessions that show it, and those of
+    them where weak evidence decided."""
     mixes: pl.DataFrame
     """One row a day, caller and reason: the sessions that show it; what was unknown when it came takes no part."""
     rules: pl.DataFrame
@@ -104,7 +107,10 @@ class Observations:
         return replace(self, night=day, **dated, versions=self.versions.filter(pl.col("first_on") <= day))
 
 
-DATED = ("counts", "templates", "mixes", "rules", "repeats", "loud", "relays", "volumes", "work", "chains")
+DATED = (
+    *("counts", "templates", "known_templates", "mixes", "rules", "repeats", "loud", "relays", "volumes"),
+    *("work", "chains"),
+)
 """The frames with a row a day and more."""
 
 

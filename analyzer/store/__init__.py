@@ -29,7 +29,15 @@ from analyzer.store.upkeep.rebuild import Rebuild, rebuild
 if TYPE_CHECKING:
     from analyzer.store.doctor.checks import Check
     from analyzer.store.doctor.examine import examine
-    from analyzer.store.sums.counting import LOUD, counts_of, mixes_of, repeats_of, rules_of, templates_of
+    from analyzer.store.sums.counting import (
+        LOUD,
+        counts_of,
+        known_templates_of,
+        mixes_of,
+        repeats_of,
+        rules_of,
+        templates_of,
+    )
     from analyzer.store.sums.daily import CallerDays, DailySums
     from analyzer.store.sums.walks import Walks
     from analyzer.store.verdicts.reclassify import Change, Reclassification
@@ -38,7 +46,8 @@ _HOMES = {
     "Check": "analyzer.store.doctor.checks",
     "examine": "analyzer.store.doctor.examine",
     **dict.fromkeys(
-        ("LOUD", "counts_of", "mixes_of", "repeats_of", "rules_of", "templates_of"), "analyzer.store.sums.counting"
+        ("LOUD", "counts_of", "known_templates_of", "mixes_of", "repeats_of", "rules_of", "templates_of"),
+        "analyzer.store.sums.counting",
     ),
     **dict.fromkeys(("CallerDays", "DailySums"), "analyzer.store.sums.daily"),
     "Walks": "analyzer.store.sums.walks",
@@ -77,6 +86,7 @@ __all__ = [
     "examine",
     "find",
     "journal_of",
+    "known_templates_of",
     "mixes_of",
     "moment",
     "narrows",

@@ -13,6 +13,7 @@
 -- column old_reason VARCHAR: the reason that the producer wrote
 -- column was_unknown BOOLEAN: whether it was recorded as an unknown error that counts
 -- column judged BOOLEAN: whether the ruleset gave the verdict; false where what was recorded is kept
+-- column confidence VARCHAR: weak where a bare status or exit code or weak words decided over any of them, else strong; null where no rule matched, or nobody said
 -- column events BIGINT: errors
 select
   cast(timezone($timezone, timezone('UTC', occurred_at)) as date) as day,
@@ -24,6 +25,7 @@ select
   recorded_reason as old_reason,
   recorded_as_unknown as was_unknown,
   judged,
+  max(confidence) as confidence,
   count(*) as events
 from comparable_errors($ruleset, $until)
 where counted

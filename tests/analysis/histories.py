@@ -19,7 +19,13 @@ RATE_LIMITED = {"status": 429, "message": "Too Many Requests, slow down"}
 OVERLOADED = {"status": 529, "message": "Overloaded"}
 INVALID = {"status": 400, "message": "messages: at least one message is required"}
 REFUSED = {"status": 401, "message": "invalid x-api-key"}
-_REASONS = {429: "rate_limited", 529: "network_transient", 400: "validation", 401: "auth_error"}
+_REASONS = {
+    429: "rate_limited",
+    529: "network_transient",
+    503: "network_transient",
+    400: "validation",
+    401: "auth_error",
+}
 
 
 def every_finding() -> list[bytes]:
@@ -130,6 +136,13 @@ def _shared_template(number: int) -> Iterator[bytes]:
             yield line(f"{here}-n", at=at(number, caller, 1), session=here, **name, **new)
 
 
+def _weak_template(number: int) -> Iterator[bytes]:
+    yield from _known("weak_template", number, 40)
+    for session in range(2 if number >= CHANGE else 0):
+        facts = {"status": 503, "message": "orrery bearing ran dry"}
+        yield _error("weak_template", number, session + 9, facts, "n")
+
+
 def _wording_changed(number: int) -> Iterator[bytes]:
     for session in range(12):
         limited = {"message": "the quota heron is asleep"} if number >= CHANGE else RATE_LIMITED
@@ -189,6 +202,7 @@ _STORIES = (
     _outage,
     _model_outage,
     _shared_template,
+    _weak_template,
     _wording_changed,
     _relays,
     _recovery_fell,

@@ -9,7 +9,7 @@ from datetime import date
 import polars as pl
 
 from analyzer.analysis.observations import Observations
-from analyzer.store import CallerDays, counts_of, mixes_of, repeats_of, rules_of, templates_of
+from analyzer.store import CallerDays, counts_of, known_templates_of, mixes_of, repeats_of, rules_of, templates_of
 from analyzer.store.sums.tables import empty
 
 
@@ -57,6 +57,7 @@ def observations(
         "abc",
         counts=counts_of(groups),
         templates=templates_of(groups),
+        known_templates=known_templates_of(groups),
         mixes=mixes_of(groups),
         rules=rules_of(groups),
         repeats=repeats,

@@ -65,24 +65,16 @@ def shares(one: Finding, basis: Basis) -> pl.DataFrame:
 
 
 def sightings(one: Finding, basis: Basis) -> pl.DataFrame:
-    """The rows of `MESSAGE`, a day each."""
-    shown = basis.seen.templates.filter(
-        (pl.col("caller") == one.scope.caller) & (pl.col("template") == one.scope.template)
-    ).select("day", pl.col("sessions").alias("message_sessions"), pl.col("events").alias("message_events"))
-    return (
-        _since_before(basis.seen.counts, one, basis.last)
-        .join(shown, on="day", how="left")
-        .select("day", pl.col("message_sessions", "message_events").fill_null(0), "sessions")
-        .sort("day")
+    """The rows of `MESSAGE`, a day each; without a caller those of all."""
+    shown = basis.seen.known_templates if one.finding == "weak_template" else basis.seen.templates
+    shown, days = shown.filter(pl.col("template") == one.scope.template), basis.seen.counts
+    if one.scope.caller is not None:
+        shown, days = (rows.filter(pl.col("caller") == one.scope.caller) for rows in (shown, days))
+    own = shown.group_by("day").agg(
+        pl.col("sessions").sum().alias("message_sessions"), pl.col("events").sum().alias("message_events")
     )
-
-
-def shared_sightings(one: Finding, basis: Basis) -> pl.DataFrame:
-    """The rows of `SHARED_MESSAGE`, a day each."""
-    shown = basis.seen.templates.filter(pl.col("template") == one.scope.template).group_by("day")
-    own = shown.agg(pl.col("sessions").sum().alias("message_sessions"), pl.col("events").sum().alias("message_events"))
     return (
-        basis.seen.counts.filter(_around(one, basis.last))
+        days.filter(_around(one, basis.last))
         .group_by("day")
         .agg(pl.col("sessions").sum())
         .join(own, on="day", how="left")
@@ -268,7 +260,14 @@ SHARED_MESSAGE = Chart(
         "message_events": "errors with the message",
         "sessions": "distinct sessions with an error",
     },
-    shared_sightings,
+    sightings,
+)
+WEAK_MESSAGE = replace(
+    SHARED_MESSAGE,
+    columns={
+        **SHARED_MESSAGE.columns,
+        "message_sessions": "distinct sessions that show the message, of the caller or at any",
+    },
 )
 WORDING = Chart(
     "wording",

@@ -50,6 +50,14 @@ def shared_message(found: Finding) -> str:
     return f"an unknown message that nobody had before: {said}"
 
 
+def weak_message(found: Finding) -> str:
+    """A new message whose reason rests on weak evidence."""
+    said = f"judged {found.scope.reason} by weak evidence alone, a bare status or weak words"
+    if found.scope.caller is None:
+        return f"a message that nobody had before, {said}: {(found.latest.note or '').rstrip('.')}"
+    return f"a message that it did not have before, {said}, in {_sessions(found)}, {_since(found)}"
+
+
 def reworded(found: Finding) -> str:
     """A new text in the place of what a rule matched."""
     said = (found.latest.note or "").rstrip(".")

@@ -51,6 +51,8 @@ class Kind:
     """Whether a new one is asked for its causes."""
     part_of_rise: bool = False
     """Whether a rise of the same caller's share speaks for it."""
+    part_of_wave: bool = False
+    """Whether a rise of the same caller's errors speaks for it, or of the fleet an outage: these bring texts."""
     priced: bool = False
     """Whether sessions fail by it: then it has a cost, which its severity follows."""
     evidence: Callable[[Finding], str | None] = errors_behind.own_reason
@@ -127,6 +129,20 @@ KINDS = {
         title="A new unknown message at several callers",
         sentence=sentences.shared_message,
         chart=chart_numbers.SHARED_MESSAGE,
+    ),
+    "weak_template": replace(
+        _MESSAGE,
+        title="A new message that a rule knows by weak evidence",
+        severity=severity.of_message,
+        sentence=sentences.weak_message,
+        advice="analyzer explain MESSAGE; write a rule for it where the reason is wrong",
+        family=None,
+        scope="reason",
+        part_of_rise=True,
+        part_of_wave=True,
+        evidence=errors_behind.own_reason,
+        behind=errors_behind.MESSAGE,
+        chart=chart_numbers.WEAK_MESSAGE,
     ),
     "wording_changed": replace(
         _MESSAGE,

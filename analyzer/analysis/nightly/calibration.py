@@ -143,8 +143,9 @@ def _without(seen: Observations, found: Iterable[Detection]) -> Observations:
     }
     everywhere = [template for caller, template in texts if caller is None]
     new = pl.DataFrame(list(texts), {"caller": pl.String, "template": pl.String}, orient="row")
-    known = dated["templates"].filter(~pl.col("template").is_in(everywhere))
-    dated["templates"] = known.join(new, on=["caller", "template"], how="anti")
+    for name in ("templates", "known_templates"):
+        known = dated[name].filter(~pl.col("template").is_in(everywhere))
+        dated[name] = known.join(new, on=["caller", "template"], how="anti")
     return replace(seen, **dated)
 
 

@@ -12,6 +12,7 @@ from analyzer.analysis.detection import Detection, Settings, bursts, relay_frequ
 from analyzer.analysis.detection.detection import detections_in
 from analyzer.analysis.detection.messages.silent_rules import reworded
 from analyzer.analysis.detection.messages.templates import shared_templates
+from analyzer.analysis.detection.messages.weak_templates import weak_templates
 from analyzer.analysis.detection.settings import RECENT_DAYS
 from analyzer.analysis.detection.statistics.tails import false_discovery
 from analyzer.analysis.detection.volume.exposure import exposures
@@ -28,6 +29,7 @@ _SHARES = {name for name, kind in KINDS.items() if kind.family == SHARE}
 _RISES = _SHARES | {"volume", "unknown_rate"}
 _OF_WORDING = _SHARES | {"unknown_rate", "reasons"}
 """What a change of wording does to the caller of the errors."""
+_OUTAGES = {"outage": "provider", "model_outage": "model"}
 _MOST = 0.5
 """Part of a caller's sessions with unknown errors from which on one text is what its rise is made of."""
 
@@ -40,10 +42,12 @@ def detections(seen: Observations, settings: Settings | None = None) -> list[Det
     work = exposures(seen.work, seen.counts, seen.versions)
     rises = [*corrected(detections_in(volumes(seen.volumes, work, chosen)), _tested(work, "caller"))]
     shared = detections_in(shared_templates(seen.templates, work, chosen))
+    weak = detections_in(weak_templates(seen.known_templates, seen.templates, seen.counts, work, chosen))
     wordings = detections_in(reworded(seen.templates, seen.rules, work, seen.volumes, chosen))
     found = [
         *_told_once(shares, shared),
         *shared,
+        *_outside_outages(weak, rises, seen.volumes),
         *_own(rises, shares),
         *_bursts(seen),
         *_beside(mixes, [*shares, *rises]),
@@ -73,6 +77,21 @@ def _own(rises: Iterable[Detection], shares: Iterable[Detection]) -> Iterable[De
         for one in rises
         if one.finding != "unknown_rate" or not any((one.caller, one.day - back) in known for back in week)
     )
+
+
+def _outside_outages(
+    weak: Sequence[Detection], rises: Iterable[Detection], volumes: pl.DataFrame
+) -> Iterable[Detection]:
+    """The messages without those of single callers whose provider or model failed within a week: it brings texts."""
+    named = {(one.caller, one.scope) for one in weak}
+    hit: set[tuple[str, str | None, date]] = set()
+    for one in rises if named else ():
+        if (what := _OUTAGES.get(one.finding)) is not None:
+            own = volumes.filter((pl.col("day") == one.day) & (pl.col(what) == one.scope)).select("caller", "reason")
+            hit.update(
+                (*each, one.day + timedelta(days=n)) for each in own.unique().iter_rows() for n in range(RECENT_DAYS)
+            )
+    return (one for one in weak if (one.caller, one.scope, one.day) not in hit)
 
 
 def _told_once(shares: Iterable[Detection], shared: Iterable[Detection]) -> Iterable[Detection]:

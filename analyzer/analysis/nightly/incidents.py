@@ -16,6 +16,7 @@ from analyzer.analysis.kinds.severity import SEVERITIES
 from analyzer.analysis.kinds.table import SHARE, family_of, kind_of
 from analyzer.analysis.nightly.findings import STATES, Finding, Identity, finding_id
 
+_WAVES = ("volume", "outage", "model_outage")
 SILENT_DAYS = 14
 """Days after the last detection that end an incident whose caller is no longer heard of."""
 
@@ -125,10 +126,13 @@ def gravest_first(found: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 def _merged(found: list[Finding]) -> tuple[Finding, ...]:
-    """Findings with one cause as one: a new message or a change of the mix inside a rise of the same caller's share."""
+    """Findings with one cause as one: a new message or a change of the mix inside a rise of the same caller's share.
+
+    A message that weak evidence decides is also a part of a rise of the caller's errors, one of the fleet of an outage.
+    """
     heads: dict[str | None, list[Finding]] = {}
     for one in found:
-        if one.kind.family == SHARE:
+        if one.kind.family == SHARE or one.finding in _WAVES:
             heads.setdefault(one.scope.caller, []).append(one)
     parts: dict[str, list[Finding]] = {}
     rest = []
@@ -142,8 +146,8 @@ def _merged(found: list[Finding]) -> tuple[Finding, ...]:
 
 
 def _is_part(one: Finding, head: Finding) -> bool:
-    """Whether a rise of the share speaks for another finding of its caller: one that was there at the same time."""
-    if not one.kind.part_of_rise:
+    """Whether a rise speaks for another finding: one that was there at the same time."""
+    if not (one.kind.part_of_rise if head.kind.family == SHARE else one.kind.part_of_wave):
         return False
     if not head.is_open and one.is_open:
         return False

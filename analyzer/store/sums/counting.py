@@ -82,6 +82,29 @@ def templates_of(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def known_templates_of(rows: pl.DataFrame) -> pl.DataFrame:
+    """The sessions that show each message with a reason, by day and caller, and those where weak evidence decided.
+
+    Errors without a message have none to count; an empty rule is that of a reason that was recorded without one.
+    """
+    weak = pl.col("confidence").eq_missing("weak")
+    names = _names(rows).with_row_index("row")
+    return (
+        _numbered(rows)
+        .with_columns(rows["confidence"])
+        .filter((pl.col("reason") != "unknown") & (pl.col("template") != ""))
+        .group_by("row", "template", pl.col("rule").fill_null(""), "reason")
+        .agg(
+            pl.col("session").n_unique().cast(pl.Int64).alias("sessions"),
+            pl.col("session").filter(weak).n_unique().cast(pl.Int64).alias("weak_sessions"),
+            pl.col("events").sum(),
+        )
+        .sort("row", "template", "rule", "reason")
+        .join(names, on="row", maintain_order="left")
+        .select("day", "caller", "template", "rule", "reason", "sessions", "weak_sessions", "events")
+    )
+
+
 def mixes_of(rows: pl.DataFrame) -> pl.DataFrame:
     """The sessions with each reason, by day and caller; errors that were unknown when they came take no part."""
     names = _names(rows).with_row_index("row")

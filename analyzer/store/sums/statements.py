@@ -43,6 +43,7 @@ select
   e.recorded_reason as old_reason,
   e.recorded_as_unknown as was_unknown,
   e.judged,
+  max(e.confidence) as confidence,
   count(*) as events
 {_COUNTED_ERRORS}
   {{asked}}

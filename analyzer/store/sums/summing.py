@@ -13,8 +13,8 @@ import polars as pl
 from analyzer.store.db.frames import register, to_frame
 from analyzer.store.db.freed_memory import MANY_ROWS, give_back
 from analyzer.store.sums import statements
-from analyzer.store.sums.counting import counts_of, mixes_of, repeats_of, rules_of, templates_of
-from analyzer.store.sums.tables import CUT, empty
+from analyzer.store.sums.counting import counts_of, known_templates_of, mixes_of, repeats_of, rules_of, templates_of
+from analyzer.store.sums.tables import CUT, SCHEMAS, empty
 
 _AT_ONCE = 1_000_000
 """Events whose days are summed together, unless a single day has more."""
@@ -60,7 +60,7 @@ class Summing:
 
     def by_session(self, days: Collection[date], cut: pl.DataFrame) -> dict[str, pl.DataFrame]:
         """Every frame that is counted by session."""
-        names = ("counts", "templates", "mixes", "rules", "repeats", "loud", "relays", "volumes", "work")
+        names = [name for name in SCHEMAS if name not in {"chains", "versions"}]
         parts: dict[str, list[pl.DataFrame]] = {name: [empty(name)] for name in names}
         for some in self._chunks(days):
             rows = self.groups(some, cut)
@@ -75,6 +75,7 @@ class Summing:
             made = {
                 "counts": counts_of(rows),
                 "templates": templates_of(rows),
+                "known_templates": known_templates_of(rows),
                 "mixes": mixes_of(rows),
                 "rules": rules_of(rows),
                 "repeats": repeats,

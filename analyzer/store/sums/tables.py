@@ -25,6 +25,10 @@ SCHEMAS: dict[str, dict[str, str]] = {
         "Int64",
     ),
     "templates": {"template": "String", "sessions": "Int64", "events": "Int64"},
+    "known_templates": {
+        **dict.fromkeys(("template", "rule", "reason"), "String"),
+        **dict.fromkeys(("sessions", "weak_sessions", "events"), "Int64"),
+    },
     "mixes": {"reason": "String", "sessions": "Int64"},
     "rules": {"rule": "String", "reason": "String", "sessions": "Int64"},
     "repeats": {"events": "Int64", "groups": "Int64"},
@@ -43,6 +47,7 @@ GROUPS = {
     "day": "Date",
     **dict.fromkeys(("caller", "session", "template", "reason", "rule", "old_reason"), "String"),
     **dict.fromkeys(("was_unknown", "judged"), "Boolean"),
+    "confidence": "String",
     "events": "Int64",
 }
 """The columns of `detection-groups`."""

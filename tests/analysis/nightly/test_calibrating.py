@@ -21,7 +21,8 @@ from tests.analysis.observed import MadeRows
 def seen(counts: pl.DataFrame) -> Observations:
     """A history of counts alone."""
     others = {
-        name: empty(name) for name in ("mixes", "rules", "repeats", "loud", "relays", "volumes", "work", "chains")
+        name: empty(name)
+        for name in ("known_templates", "mixes", "rules", "repeats", "loud", "relays", "volumes", "work", "chains")
     }
     others["versions"] = pl.DataFrame(schema={"caller": pl.String, "ruleset": pl.String, "first_on": pl.Date})
     nothing = pl.DataFrame(schema={"day": pl.Date, "caller": pl.String})

@@ -35,6 +35,7 @@ GROUPS = {
     "old_reason": pl.String,
     "was_unknown": pl.Boolean,
     "judged": pl.Boolean,
+    "confidence": pl.String,
     "events": pl.Int64,
 }
 RELAYS = {"day": pl.Date, "caller": pl.String, "step": pl.String, "session": pl.String, "relays": pl.Int64}
@@ -63,7 +64,7 @@ def day(number: int) -> date:
 def group(
     number: int, session: int, reason: str, *, template: str = "", events: int = 1, **known: Any
 ) -> tuple[Any, ...]:
-    """One message of one session, with `caller`, `rule` or `old_reason`."""
+    """One message of one session, with `caller`, `rule`, `old_reason` or `confidence`."""
     old = known.get("old_reason", reason)
     caller = known.get("caller", "probe")
     name = f"{caller}-{number}-{session}"
@@ -77,6 +78,7 @@ def group(
         old,
         old == "unknown",
         True,
+        known.get("confidence"),
         events,
     )
 

@@ -9,11 +9,12 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import duckdb
 import pytest
 from polars.testing import assert_frame_equal
 
 from analyzer.analysis.detection.burst import MIN_REPEATS
-from analyzer.analysis.observations import Observations, end_of, observe, start_of
+from analyzer.analysis.observations import DATED, Observations, end_of, observe, start_of
 from analyzer.store import LOUD, CallerDays, Store, open_store, rebuild
 from tests.analysis.observed import observations
 
@@ -32,7 +33,7 @@ source = "made up"
 examples = ["lattice gate 4 closed", "lattice gate 5 closed"]
 counter_examples = ["the lattice is fine"]
 """
-FRAMES = ("counts", "templates", "mixes", "rules", "repeats", "loud", "relays", "volumes", "work", "chains", "versions")
+FRAMES = (*DATED, "versions")
 
 
 def assert_as_told(store: Store, night: date, timezone: str, ruleset: str) -> None:
@@ -96,9 +97,14 @@ class Log:
             known |= {"reason": choose(("unknown", "rate_limited", "validation")), "attempt": choose((1, 2))}
             known |= {"detail": "aborted"} if self.random.random() < 0.1 else {}
             if caller == "b" and self.random.random() < 0.7:
-                known |= {"ruleset": choose(("old", "new")), "message": message}
+                known |= {
+                    "ruleset": choose(("old", "new")),
+                    "message": message,
+                    "confidence": choose(("strong", "weak")),
+                }
             else:
-                known |= {"facts": {"message": message}}
+                # A status that no text speaks for is weak evidence.
+                known |= {"facts": {"message": message, **({"status": 503} if choose((True, False)) else {})}}
         if kind == "retry.settled":
             known |= {"outcome": choose(("recovered", "exhausted", "aborted")), "attempts": choose((1, 2, 3))}
         return self._native(f"e{self._number}", kind=kind, at=at.isoformat(), session=session, **known)
@@ -247,6 +253,21 @@ def test_a_store_made_again_is_summed_anew(store: Store, log: Log, tmp_path: Pat
     with open_store(tmp_path / "s.duckdb", writable=True) as again:
         assert kept(again) == []
         assert_as_told(again, day(DAYS), "UTC", again.judge_history())
+
+
+def test_a_store_whose_program_kept_fewer_sums_is_summed_anew(tmp_path: Path, store: Store, log: Log) -> None:
+    """Opened for writing it gets the table that it lacks, and its days are forgotten; until then nothing is kept."""
+    store.ingest([log.some(60)])
+    digest = store.judge_history()
+    observe(store, day(DAYS), "UTC", digest)
+    store.close()
+    with duckdb.connect(str(tmp_path / "s.duckdb")) as connection:
+        connection.execute("drop table internal.sum_known_template_v1")
+    for writable in (False, True):
+        with open_store(tmp_path / "s.duckdb", writable=writable) as opened:
+            assert_as_told(opened, day(DAYS), "UTC", digest)
+            kept = opened.sql("select count(*) from duckdb_tables() where table_name = 'sum_known_template_v1'").row(0)
+            assert kept == (int(writable),)
 
 
 def test_groups_are_kept_by_name_from_where_a_burst_begins() -> None:

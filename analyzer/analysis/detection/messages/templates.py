@@ -6,14 +6,20 @@ share by chance is gone the next day: what is new to a fleet has to come back on
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import date
 
 import polars as pl
 
 from analyzer.analysis.detection.detection import Detection, frame
-from analyzer.analysis.detection.settings import TEMPLATE_DAYS, TEMPLATE_MEMORY_DAYS, Settings
+from analyzer.analysis.detection.settings import (
+    ACCEPT_DAYS,
+    QUIET_DAYS,
+    TEMPLATE_DAYS,
+    TEMPLATE_MEMORY_DAYS,
+    Settings,
+)
 from analyzer.analysis.detection.statistics.tails import negative_binomial_tail, negative_binomial_upper
 
 LEAST_HISTORY = 14
@@ -70,6 +76,14 @@ def novelty(day: int, first: int, sessions: int, exposure: Mapping[int, float]) 
     p_value = negative_binomial_tail(sessions - 1, 0.5, success)
     high = float(negative_binomial_upper(0.5, success))
     return Novelty(day, first, sessions, since, 0.5 * since / whole, high, p_value)
+
+
+def goes_on(last: int, day: int, at_work: Collection[int]) -> bool:
+    """Whether a message that was shown on a day goes on: no stretch of quiet days at work lies before it.
+
+    After such a stretch its finding is over, and a rare message would be another one each time that it comes.
+    """
+    return sum(each in at_work for each in range(last + 1, day)) < QUIET_DAYS
 
 
 @dataclass(slots=True)
@@ -135,10 +149,14 @@ class _Appearance:
     callers: set[str] = field(default_factory=set)
     days: int = 0
     told: bool = False
+    over: bool = False
+    """Whether it was told and then quiet, or for four weeks: nothing is told of it until it has been forgotten."""
 
 
 def shared_templates(templates: pl.DataFrame, work: pl.DataFrame, settings: Settings | None = None) -> pl.DataFrame:
-    """Findings `shared_template`, each text once: unknown messages that are new to the fleet and come back.
+    """Findings `shared_template`: unknown messages that are new to the fleet and come back, on days that show them.
+
+    A message that goes on is told for four weeks at most, until it is quiet.
 
     `templates`: columns `day`, `caller`, `template`, `sessions`. `work`: columns `day`, `caller`, `exposure`, the
     sessions in which a text may have been seen. `observed` and `expected` are sessions since the first sight (`onset`).
@@ -156,10 +174,11 @@ def shared_templates(templates: pl.DataFrame, work: pl.DataFrame, settings: Sett
         seen = known.get(template)
         if seen is None or seen.last < at - TEMPLATE_MEMORY_DAYS:
             seen = known[template] = _Appearance(at, at)
-        seen.last = at
+        last, seen.last = seen.last, at
         seen.days += 1
         seen.sessions += sessions
         seen.callers.update(callers)
+        seen.over |= seen.told and not goes_on(last, at, exposure)
         found += _judged(at, template, seen, exposure, chosen)
     return frame(found)
 
@@ -167,13 +186,16 @@ def shared_templates(templates: pl.DataFrame, work: pl.DataFrame, settings: Sett
 def _judged(
     day: int, template: str, seen: _Appearance, exposure: dict[int, float], settings: Settings
 ) -> Iterator[Detection]:
-    old = seen.told or day - seen.first >= TEMPLATE_DAYS
-    if old or seen.sessions < settings.min_sessions or len(seen.callers) < LEAST_CALLERS or seen.days < LEAST_DAYS:
+    age = day - seen.first
+    if seen.over or age >= TEMPLATE_DAYS + (ACCEPT_DAYS if seen.told else 0):
+        return
+    if seen.sessions < settings.min_sessions or len(seen.callers) < LEAST_CALLERS or seen.days < LEAST_DAYS:
         return
     found = novelty(day, seen.first, seen.sessions, exposure)
-    if found is None or found.p_value > settings.template_alpha:
+    if found is None or (not seen.told and found.p_value > settings.template_alpha):
         return
-    seen.told = True
     callers = len(seen.callers)
     note = f"first seen {date.fromordinal(seen.first)}, in {seen.sessions} sessions of {callers} callers since"
-    yield found.detection("shared_template", None, template, note)
+    one = found.detection("shared_template", None, template, note)
+    yield replace(one, state="ongoing" if seen.told else "new")
+    seen.told = True
