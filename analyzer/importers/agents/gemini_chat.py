@@ -13,7 +13,7 @@ from analyzer.agent_stream.values import mapping, text
 from analyzer.events import Event
 from analyzer.events.model import present
 from analyzer.importers.foreign import classify_foreign, digits
-from analyzer.importers.records import RecordReader, identity_of
+from analyzer.importers.records import RecordReader, identity_of, moment_of
 
 _ERROR = "[API Error"
 _CODE = re.compile(r'"code": ?(\d{3})\b')
@@ -116,6 +116,7 @@ class GeminiChatReader(RecordReader):
                 continue
             self.see_calls(tool)
             if status != "success":
+                self.clock(moment_of(call.get("timestamp")) or (self.at if self.timed else None))
                 said = _answer_of(call.get("result")) or text(call.get("resultDisplay"))
                 events.append(self.tool_failed(tool, said, unique, kind=None if said else _KINDS[status]))
         return events

@@ -116,6 +116,29 @@ create table if not exists internal.quarantine_v1 (
   ingested_at timestamp not null
 );
 
+-- Failures of a session that both the agent's own log and its telemetry tell: the ids of the events that say less. Of
+-- logs that keep every retry these are the telemetry's, of others their own.
+create or replace view internal.told_twice as
+select
+  case
+    when own.source_format in ('claude_code', 'claude_print', 'qwen') then seen.event_id
+    else own.event_id
+  end as event_id
+from internal.event_v1 as seen
+inner join internal.event_v1 as own
+  on own.session_id = seen.session_id
+  and own.type = seen.type
+  and own.occurred_at between seen.occurred_at - interval 5 second and seen.occurred_at + interval 5 second
+left join internal.facts_v1 as here
+  on own.facts_id = here.facts_id
+left join internal.facts_v1 as there
+  on seen.facts_id = there.facts_id
+where seen.source_format in ('otlp', 'gemini_telemetry')
+  and own.source_format not in ('otlp', 'gemini_telemetry')
+  and seen.type in ('error.classified', 'tool.failed')
+  and coalesce(here.status = there.status, true)
+  and coalesce(own.seen[1].tool = seen.seen[1].tool, true);
+
 -- Errors with their facts and the active verdict, without what became of them.
 create or replace view internal.error as
 with active as (
@@ -149,6 +172,8 @@ select
     else v.detail
   end as shown_detail
 from internal.event_v1 as e
+anti join internal.told_twice as w
+  on e.event_id = w.event_id
 left join internal.facts_v1 as f
   on e.facts_id = f.facts_id
 left join active as v

@@ -15,10 +15,10 @@ from analyzer.store.db.sql_header import Header, parse_header
 from analyzer.store.db.tables.columns import TYPED, definitions, filled
 from analyzer.store.decisions import DECISIONS
 
-SCHEMA_VERSION = "8"
-MIGRATED = frozenset({"4", "6", "7"})
+SCHEMA_VERSION = "9"
+MIGRATED = frozenset({"4", "6", "7", "8"})
 """The earlier versions that a store is brought up to date from: 4 had no typed columns, 6 none of the work, 7 no
-confidence."""
+confidence; 8 counted what an agent's log and its telemetry both tell twice."""
 
 
 def version_of(connection: duckdb.DuckDBPyConnection) -> str | None:

@@ -33,7 +33,10 @@ with part as (
     work[1] as work,
     provider,
     model
-  from internal.event_v1
+  from internal.event_v1 as e
+  -- A chain is named by its first failure.
+  anti join internal.told_twice as w
+    on e.operation = w.event_id
   where type in ('error.classified', 'retry.scheduled', 'retry.settled')
     and operation is not null
 )

@@ -22,6 +22,7 @@ with observed as (
   select
     session_id,
     seen[1].part as part,
+    bool_or(source_format in ('otlp', 'gemini_telemetry')) as watched,
     max(seen[1].requests) as requests,
     min(seen[1].started_at) as started_at,
     max(seen[1].ended_at) as ended_at,
@@ -40,14 +41,31 @@ with observed as (
   group by session_id, seen[1].part
 ),
 
+counts as (
+  -- An agent's own logs and its telemetry count the same calls.
+  select
+    session_id,
+    max(requests) as requests,
+    max(tool_calls) as tool_calls
+  from (
+    select
+      session_id,
+      sum(requests) as requests,
+      sum(tool_calls) as tool_calls
+    from observed
+    group by
+      session_id,
+      watched
+  )
+  group by session_id
+),
+
 seen as (
   select
     session_id,
-    sum(requests) as requests,
     min(started_at) as started_at,
     max(ended_at) as ended_at,
     min(retry_visibility) as retry_visibility,
-    sum(tool_calls) as tool_calls,
     min(caller) as caller,
     min(agent) as agent,
     min(agent_version) as agent_version,
@@ -68,7 +86,9 @@ counted as (
     count(*) filter (where type = 'error.classified') as errors,
     count(*) filter (where type = 'relay.triggered') as relays,
     count(*) filter (where type = 'tool.failed') as tool_failures
-  from internal.event_v1
+  from internal.event_v1 as e
+  anti join internal.told_twice as w
+    on e.event_id = w.event_id
   where session_id is not null
   group by session_id
 ),
@@ -86,7 +106,7 @@ select
   c.session_id,
   least(c.first_at, s.started_at) as started_at,
   greatest(c.last_at, s.ended_at) as ended_at,
-  cast(s.requests as bigint) as requests,
+  cast(n.requests as bigint) as requests,
   c.errors,
   coalesce(u.unknown_errors, 0) as unknown_errors,
   c.relays,
@@ -99,10 +119,12 @@ select
   s.branch,
   s.provider,
   s.model,
-  cast(s.tool_calls as bigint) as tool_calls,
+  cast(n.tool_calls as bigint) as tool_calls,
   c.tool_failures
 from counted as c
 left join seen as s
   on c.session_id = s.session_id
+left join counts as n
+  on c.session_id = n.session_id
 left join unknown as u
   on c.session_id = u.session_id

@@ -19,7 +19,7 @@
 -- column provider VARCHAR: Who serves the model.
 -- column model VARCHAR: The model.
 select
-  event_id,
+  e.event_id,
   occurred_at,
   session_id,
   coalesce(caller, '(none)') as caller,
@@ -38,5 +38,7 @@ select
   work[1].branch as branch,
   provider,
   model
-from internal.event_v1
+from internal.event_v1 as e
+anti join internal.told_twice as w
+  on e.event_id = w.event_id
 where type = 'tool.failed'

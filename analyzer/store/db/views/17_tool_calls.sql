@@ -12,6 +12,7 @@ with observed as (
   -- The last report of a log replaces the ones before it.
   select
     session_id,
+    bool_or(source_format in ('otlp', 'gemini_telemetry')) as watched,
     arg_max(seen[1].tools, (seen[1].ended_at, list_sum(map_values(seen[1].tools)))) as tools,
     min(seen[1].started_at) as started_at,
     max(seen[1].ended_at) as ended_at,
@@ -32,10 +33,14 @@ called as (
   from observed
 )
 
+-- An agent's own logs and its telemetry count the same calls.
 select
   session_id,
   entry.key as tool,
-  sum(entry.value)::bigint as calls,
+  greatest(
+    sum(entry.value) filter (where watched),
+    sum(entry.value) filter (where not watched)
+  )::bigint as calls,
   min(started_at) as started_at,
   max(ended_at) as ended_at,
   coalesce(max(caller), '(none)') as caller,
