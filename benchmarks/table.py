@@ -12,7 +12,7 @@ from pathlib import Path
 from time import process_time
 from typing import NamedTuple
 
-from benchmarks import append, ingest, nights, replay, rivals, scale, starts, workload
+from benchmarks import append, ingest, nights, replay, rivals, scale, starts, transcripts, workload
 from benchmarks.measure import Cost
 
 
@@ -87,6 +87,24 @@ def repeating(size: Size) -> Iterator[Row]:
         ingest.write_log(Path(folder, "crc.jsonl"), 20_000)
         files, seconds = ingest.repeat(Path(folder), size.runs)
     yield Row(f"ingest of {files:,} unchanged files", f"{seconds:.2f} s", "", "", "<= 0.25 s", seconds <= 0.25)
+
+
+def transcribing(size: Size) -> Iterator[Row]:
+    """Transcripts of agents, beside ccusage on the same files; a row says so where npm cannot fetch it."""
+    megabytes = max(1, 540 * size.events // WHOLE.events)
+    taken, without = transcripts.measured(megabytes, size.runs)
+    own, peer = taken[transcripts.OURS], taken.get(transcripts.CCUSAGE)
+    read = f"on {transcripts.cores()} cores: {{:.2f}} s, {{:.1f}} CPU"
+    yield Row(
+        f"{megabytes} MB of transcripts",
+        read.format(*own),
+        f"{transcripts.CCUSAGE} {peer.wall:.2f} s, {peer.cpu:.1f} CPU" if peer else without,
+        *(_at_most(own.wall / peer.wall, 1.0) if peer else ("", "", None)),
+    )
+    again, codex = taken[transcripts.AGAIN], taken[transcripts.CODEX]
+    yield Row("transcripts with nothing new", f"{again.wall:.2f} s", "", "", "<= 0.4 s", again.wall <= 0.4)
+    most = 4 * megabytes / 1_000
+    yield Row(f"{megabytes} MB of Codex rollouts", read.format(*codex), "", "", f"<= {most:.1f} s", codex.wall <= most)
 
 
 def appending(size: Size) -> Iterator[Row]:
@@ -201,6 +219,7 @@ BENCHES: dict[str, Bench] = {
     "ingest": Bench(reading, "logs into a store"),
     "hostile": Bench(repairing, "lines that all need repair"),
     "unchanged": Bench(repeating, "a thousand files with nothing new"),
+    "transcripts": Bench(transcribing, "transcripts of agents into a store, beside ccusage"),
     "replay": Bench(replaying, "all errors of a store judged again"),
     "nights": Bench(growing, "checks of a night as history grows"),
     "scale": Bench(scaling, "reports and checks of large stores"),

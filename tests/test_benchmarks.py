@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import alarms, starts, table
+from benchmarks import alarms, starts, table, transcripts
 from benchmarks.table import BENCHES, Bench, Row, Size
 from tests import REPOSITORY
 
@@ -61,6 +61,30 @@ def test_the_page_names_every_benchmark():
     """What can be asked for stands in the README of the benchmarks."""
     page = (REPOSITORY / "benchmarks" / "README.md").read_text("utf-8")
     assert ", ".join(BENCHES) in page
+
+
+def test_without_npm_the_comparison_says_that_it_was_skipped(monkeypatch, tmp_path):
+    """Ours are measured all the same, with the number of cores; nothing is claimed about the other one."""
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    without = transcripts._fetched(tmp_path)
+    assert without == ((), "SKIPPED: no npm, so no ccusage to compare with")
+    taken = dict.fromkeys((transcripts.OURS, transcripts.AGAIN, transcripts.CODEX), transcripts.Taken(0.3, 0.2))
+    monkeypatch.setattr(transcripts, "measured", lambda *_: (taken, without[1]))
+    cold, again, codex = BENCHES["transcripts"].rows(TINY)
+    assert (cold.peer, cold.met, again.met, codex.met) == (without[1], None, True, False)
+    assert cold.ours == f"on {transcripts.cores()} cores: 0.30 s, 0.2 CPU"
+
+
+@pytest.mark.parametrize(("make", "format_"), [(transcripts.transcript, "claude_code"), (transcripts.rollout, "codex")])
+def test_made_up_transcripts_are_read_as_what_they_stand_for(memory, tmp_path, monkeypatch, make, format_):
+    """As many megabytes as asked for, some failed tools among them, every line understood."""
+    monkeypatch.setattr(transcripts, "_FAILED", 0.1)
+    transcripts.write(tmp_path / "logs", 1, make)
+    result = memory.ingest([str(tmp_path / "logs")])
+    assert 1_000_000 <= result.total.bytes < 1_050_000
+    assert {source.checkpoint.format for source in result.sources} == {format_}
+    assert result.total.quarantined == 0
+    assert memory.sql("from tool_failures").height > 0
 
 
 def test_an_alarm_is_held_against_what_changed():

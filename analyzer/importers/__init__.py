@@ -3,7 +3,7 @@
 from analyzer.importers.base import Hit, Reader, RowReader, Source
 from analyzer.importers.detection import HEAD_BYTES, head_of
 from analyzer.importers.formats import BY_NAME, FORMATS, NOT_LOGS, Format, detect
-from analyzer.importers.lines import Block, blank_lines, block_of
+from analyzer.importers.lines import Block, blank_lines, block_of, newlines
 
 __all__ = [
     "BY_NAME",
@@ -20,4 +20,5 @@ __all__ = [
     "block_of",
     "detect",
     "head_of",
+    "newlines",
 ]

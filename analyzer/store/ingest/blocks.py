@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from analyzer.importers import newlines
 from analyzer.store.ingest.inputs import Input
 
 MAX_LINE = 64 * 1024 * 1024
@@ -82,7 +83,7 @@ def _pieces(data: bytes) -> Iterator[bytes]:
     waiting = [data]
     while waiting:
         piece = waiting.pop()
-        if len(piece) > MOST_LINES and piece.count(b"\n") > MOST_LINES:
+        if len(piece) > MOST_LINES and newlines(piece, 0, len(piece)) > MOST_LINES:
             middle = piece.rfind(b"\n", 0, len(piece) // 2) + 1 or piece.index(b"\n") + 1
             waiting += (piece[middle:], piece[:middle])
         else:

@@ -37,6 +37,8 @@ Starting another one takes as long as decoding a third of them.
 """
 _LEAST = 64 * 1024
 """Bytes; a smaller log is not looked into before its turn."""
+_GLANCE = 16 * 1024
+"""Bytes of a log in which one of its records stands, as a rule."""
 _AHEAD = 3
 """Blocks for each helper that are held in memory until the blocks before them are done: they are taken in order."""
 _LARGE = 4 * CHUNK
@@ -175,8 +177,9 @@ class Decoders:
             if _size(name) < _LEAST:
                 continue
             with suppress(InputError), Input(name, below=below) as source:
-                # What cannot be read is told of when it is its turn.
-                stretch = next(iter(Blocks(source, 0)), None) if source.codec == "plain" else None
+                # What cannot be read is told of when it is its turn. Most logs are not ours: that shows soon.
+                ours = source.codec == "plain" and is_native(source.between(0, _GLANCE))
+                stretch = next(iter(Blocks(source, 0)), None) if ours else None
                 if stretch is None or stretch.overlong or len(stretch.data) > _LARGE:
                     continue
                 if not stretch.data.startswith(BOM) and is_native(stretch.data):

@@ -8,7 +8,7 @@ from dataclasses import replace
 from analyzer.events import Event, Origin, Reject
 from analyzer.events.codec import decode_object
 from analyzer.events.sanitize import sanitize
-from analyzer.importers import Block, Format, Hit, Reader, RowReader, Source, blank_lines, block_of
+from analyzer.importers import Block, Format, Hit, Reader, RowReader, Source, blank_lines, block_of, newlines
 from analyzer.store.ingest.batch import KEPT_BYTES, Batch, Progress, Rejected
 from analyzer.store.ingest.blocks import BOM, Blocks, Stretch
 from analyzer.store.ingest.decoding import Decoders, Told, tell
@@ -194,6 +194,6 @@ def _numbered(hits: Iterable[Hit], block: Block) -> Iterator[tuple[Hit, int]]:
     """Hits, each with the 1-based number of its line in the block."""
     line, counted = 1, 0
     for hit in hits:
-        line += block.data.count(b"\n", counted, hit.offset)
+        line += newlines(block.data, counted, hit.offset)
         counted = hit.offset
         yield hit, line
