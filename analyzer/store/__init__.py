@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from analyzer.importers import NOT_LOGS
 from analyzer.store.db.arrow import ArrowStream
+from analyzer.store.db.freed_memory import load_frugal_polars
 from analyzer.store.db.lock import MEMORY
 from analyzer.store.db.sql_header import Column, Header, Param
 from analyzer.store.db.tables.schema import views
@@ -87,6 +88,7 @@ __all__ = [
     "find",
     "journal_of",
     "known_templates_of",
+    "load_frugal_polars",
     "mixes_of",
     "moment",
     "narrows",

@@ -100,8 +100,11 @@ def _traffic(errors: pl.DataFrame, day: date, caller: str | None, alpha: float) 
 
 
 def _sessions(errors: pl.DataFrame, period: str) -> list[frozenset[str]]:
-    rows = errors.filter(pl.col("period") == period).group_by("session").agg(pl.col("reason").unique()).sort("session")
-    return [frozenset(reasons) for reasons in rows["reason"].to_list()]
+    """The reasons of each session of a period. Sessions can be a million, but those with the same share one set."""
+    rows = errors.filter(pl.col("period") == period).group_by("session").agg(pl.col("reason").unique().sort())
+    said = rows.sort("session")["reason"].list.join("\n")
+    sets = {reasons: frozenset(reasons.split("\n")) for reasons in said.unique()}
+    return [sets[reasons] for reasons in said]
 
 
 def _wording(errors: pl.DataFrame, day: date, caller: str | None, alpha: float) -> list[Detection]:

@@ -21,15 +21,11 @@ LEAST_CROWD = 20_000
 
 def split_crowd(totals: pl.DataFrame, min_sessions: int) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The rows of callers to watch, and of those that are a crowd, from the columns of `detect`'s counts."""
-    alone = (
-        totals.group_by("caller")
-        .agg(pl.len().alias("days"), pl.col("unknown_sessions_replayed").max().alias("most"))
-        .filter((pl.col("days") == 1) & (pl.col("most") < min_sessions))
-        .select("caller")
-    )
-    if alone.height < LEAST_CROWD:
+    # One row stands for a day of a caller.
+    alone = ~totals["caller"].is_duplicated() & (totals["unknown_sessions_replayed"] < min_sessions)
+    if alone.sum() < LEAST_CROWD:
         return totals, totals.clear()
-    return totals.join(alone, on="caller", how="anti"), totals.join(alone, on="caller", how="semi")
+    return totals.filter(~alone), totals.filter(alone)
 
 
 @dataclass(slots=True)

@@ -38,9 +38,9 @@ def detections(seen: Observations, settings: Settings | None = None) -> list[Det
     """Everything that any test has to say of any day, in the order of the days."""
     chosen = settings or Settings()
     shares = walked(seen, chosen)
-    mixes = corrected(mix_changes(seen), _tested(seen.counts, "caller"))
+    mixes = corrected(mix_changes(seen), _tested(seen.counts))
     work = exposures(seen.work, seen.counts, seen.versions)
-    rises = [*corrected(detections_in(volumes(seen.volumes, work, chosen)), _tested(work, "caller"))]
+    rises = [*corrected(detections_in(volumes(seen.volumes, work, chosen)), _tested(work))]
     shared = detections_in(shared_templates(seen.templates, work, chosen))
     weak = detections_in(weak_templates(seen.known_templates, seen.templates, seen.counts, work, chosen))
     wordings = detections_in(reworded(seen.templates, seen.rules, work, seen.volumes, chosen))
@@ -55,8 +55,8 @@ def detections(seen: Observations, settings: Settings | None = None) -> list[Det
     found = [
         *_not_reworded(found, wordings, seen),
         *wordings,
-        *corrected(detections_in(relay_frequency(exposed(seen))), _tested(seen.relays, "caller", "step")),
-        *corrected(retry_changes(seen.chains), _tested(seen.chains, "caller", "reason")),
+        *corrected(detections_in(relay_frequency(exposed(seen))), _tested(seen.relays)),
+        *corrected(retry_changes(seen.chains), _tested(seen.chains)),
     ]
     return sorted(found, key=lambda one: one.day)
 
@@ -153,9 +153,9 @@ def _bursts(seen: Observations) -> Iterable[Detection]:
         yield replace(one, note=f"{one.note}, and {others} more do so too") if others else one
 
 
-def _tested(frame: pl.DataFrame, *unit: str) -> dict[date, int]:
-    """The number of units, such as callers, that had anything to test on each day."""
-    return dict(frame.group_by("day").agg(pl.struct(unit).n_unique()).iter_rows())
+def _tested(frame: pl.DataFrame) -> dict[date, int]:
+    """The number of units, such as callers, that had anything to test on each day: there is a row for each."""
+    return dict(frame.group_by("day").len().iter_rows())
 
 
 def corrected(found: Iterable[Detection], tested: dict[date, int]) -> Iterable[Detection]:

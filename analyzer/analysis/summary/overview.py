@@ -14,7 +14,7 @@ from analyzer.analysis.selecting import select_judged
 from analyzer.analysis.summary.cases import Case
 from analyzer.analysis.summary.drifts import Drifts, drifts
 from analyzer.analysis.summary.spikes import Spikes, spikes_of
-from analyzer.analysis.summary.window_findings import Judged, judge_under
+from analyzer.analysis.summary.window_findings import Judged, judge_seen, observe_window
 from analyzer.analysis.tables import Table, json_ready, json_rows, json_value, table
 from analyzer.analysis.window import Window, as_window
 from analyzer.classifier import Rules
@@ -212,14 +212,20 @@ def overview(
         AnalyzerError: a window that cannot be read, rules that cannot be used.
     """
     chosen = as_window(window)
-    judged = judge_under(store, chosen, store.judge_history(rules))
-    drift = drifts(store, judged.seen, judged.first, judged.last, chosen)
+    judged, drift = _judge(store, chosen, store.judge_history(rules))
     if only:
         judged = select_judged(store, judged, only)
         with store.selecting(only):
             return replace(_overview(store, chosen, judged, drift), only=only)
     with store.pinned(chosen.since, chosen.until):
         return _overview(store, chosen, judged, drift)
+
+
+def _judge(store: Store, window: Window, ruleset: str) -> tuple[Judged, Drifts]:
+    """What the sums of history say; these are let go of before the tables, as both can be of a million callers."""
+    seen = observe_window(store, window, ruleset)
+    judged = judge_seen(store, window, seen)
+    return judged, drifts(store, seen, judged.first, judged.last, window)
 
 
 def _overview(store: Store, window: Window, judged: Judged, drift: Drifts) -> Overview:

@@ -27,10 +27,8 @@ _NO_LATER = date(9000, 1, 1)
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The findings of a window, and what they were judged from."""
+    """The findings of a window."""
 
-    seen: Observations
-    """All of history up to the window's last day."""
     first: date
     """The window's first day."""
     last: date | None
@@ -51,15 +49,19 @@ def judge_window(store: Store, window: Window, rules: Rules = None) -> Judged:
     Raises:
         RulesError: the rules cannot be used.
     """
-    return judge_under(store, window, store.judge_history(rules))
+    return judge_seen(store, window, observe_window(store, window, store.judge_history(rules)))
 
 
-def judge_under(store: Store, window: Window, ruleset: str) -> Judged:
-    """The findings of a window under the ruleset of this digest, which has judged all of history."""
-    seen = observe(store, _last_day(window), window.timezone, ruleset)
+def observe_window(store: Store, window: Window, ruleset: str) -> Observations:
+    """All of history up to the window's last day, under the ruleset of this digest, which has judged it."""
+    return observe(store, _last_day(window), window.timezone, ruleset)
+
+
+def judge_seen(store: Store, window: Window, seen: Observations) -> Judged:
+    """The findings of a window by its `observe_window`."""
     counts = seen.counts
     if counts.is_empty():
-        return Judged(seen, _NO_LATER, None, (), (), (), 0)
+        return Judged(_NO_LATER, None, (), (), (), 0)
     days = counts["day"].unique().sort().to_list()
     first, last = max(window.first_day or days[0], days[0]), days[-1]
     found = detections(seen)
@@ -67,7 +69,6 @@ def judge_under(store: Store, window: Window, ruleset: str) -> Judged:
     priced = as_known(store, costed(store, of_the_day(between, seen), seen))
     incidents = told(store, priced, seen.timezone, seen.ruleset)
     return Judged(
-        seen=seen,
         first=first,
         last=last,
         cases=cases(store, incidents, seen, last),

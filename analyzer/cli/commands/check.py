@@ -77,6 +77,9 @@ def command(
       analyzer check --project shop --fail-on critical
       analyzer check --prometheus /var/lib/node/analyzer.prom --webhook "$HOOK"
     """
+    from analyzer.store import load_frugal_polars
+
+    load_frugal_polars()
     from analyzer.analysis import check, check_hours, each_night
     from analyzer.analysis.selecting import select_nights
     from analyzer.classifier.rules.loading import ruleset_for

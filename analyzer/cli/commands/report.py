@@ -77,10 +77,12 @@ def command(
       analyzer report ~/.claude/projects --last 7d
       analyzer report --store fleet.duckdb --since 2026-11-01 --format markdown
     """
+    from analyzer.store import MEMORY, load_frugal_polars, open_store
+
+    load_frugal_polars()
     from analyzer import report
     from analyzer.analysis import overview
     from analyzer.cli.settings import rules_in_use
-    from analyzer.store import MEMORY, open_store
 
     kind = "json" if as_json else report_format
     if open_it and (kind not in ("summary", "html") or output == "-"):

@@ -49,6 +49,13 @@ def to_frame(relation: duckdb.DuckDBPyRelation) -> pl.DataFrame:
         raise QueryError("the answer holds a value that cannot be shown", "cast it to varchar") from None
 
 
+def alone(frame: pl.DataFrame) -> pl.DataFrame:
+    """The same with texts of its own: one that came from DuckDB keeps all rows and columns of its answer in memory."""
+    import polars as pl
+
+    return frame.with_columns(pl.col(pl.String) + "")
+
+
 def _types(schema: Schema) -> dict[str, Any]:
     """The columns of a schema with their types as polars has them."""
     import polars as pl

@@ -159,7 +159,7 @@ def _numbered(rows: pl.DataFrame) -> pl.DataFrame:
     row = _begins("day") | _begins("caller")
     session = row | _begins("session")
     group = session | _begins("template")
-    numbers = (begins.cum_sum().cast(pl.UInt32) - 1 for begins in (row, session, group))
+    numbers = (begins.cum_sum().cast(pl.UInt32).sub(1).set_sorted() for begins in (row, session, group))
     return rows.select(
         *(number.alias(name) for name, number in zip(("row", "session", "group"), numbers, strict=True)),
         *("template", "reason", "rule", "was_unknown", "judged", "events"),

@@ -18,7 +18,7 @@ from analyzer.store.db.connection import query_errors
 from analyzer.store.db.frames import frame_of
 from analyzer.store.sums.kept import Kept
 from analyzer.store.sums.summing import Summing, cut_of
-from analyzer.store.sums.tables import GROUPS, SCHEMAS
+from analyzer.store.sums.tables import GROUPS, SCHEMAS, sorted_sums
 from analyzer.store.sums.walks import Walks
 
 _CALLER_DAYS = {"caller": pl.String, "day": pl.Date}
@@ -109,14 +109,15 @@ class _Days:
         self._add_hand_offs()
         chain_days = self._chain_days()
         made = {**self._summing.by_session(self._wanted, cut), "chains": self._summing.chains(chain_days)}
-        made["versions"] = versions.filter(pl.col("day").is_in(list(self._wanted)))
+        made["versions"] = sorted_sums("versions", versions.filter(pl.col("day").is_in(list(self._wanted))))
         known = self._kept.frames(self._clean)
         known["chains"] = known["chains"].filter(~pl.col("day").is_in(list(chain_days)))
-        frames = {name: pl.concat([known[name], made[name]]).sort(_sorted_by(name)) for name in SCHEMAS}
         # A past night may cut history otherwise than the last one that was kept: it has no say over that.
         latest = self._night >= max(self._kept.days, default=self._night)
         if keep and self._wanted and (latest or self._kept.cut.equals(cut)) and self._summing.all_judged():
             self._kept.replace(self._wanted, chain_days, made, cut)
+        # A day can have a million callers: no frame stays in two forms.
+        frames = {name: _together(name, known.pop(name), made.pop(name)) for name in SCHEMAS}
         return DailySums(frames, Walks(self._connection, self._timezone, keep=keep), self._summing, cut)
 
     def _cut(self) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -149,5 +150,9 @@ class _Days:
         self._clean -= set(days)
 
 
-def _sorted_by(name: str) -> list[str]:
-    return ["day", "caller", *SCHEMAS[name]]
+def _together(name: str, known: pl.DataFrame, made: pl.DataFrame) -> pl.DataFrame:
+    """Sums of different days as one frame, sorted."""
+    if known.is_empty():
+        return made
+    known = sorted_sums(name, known)
+    return known if made.is_empty() else known.merge_sorted(made, key="day")

@@ -19,6 +19,9 @@ _COUNTS = (
 )
 """Of events: whether any sum rests on its type."""
 
+# A part of the callers: every sum is of one caller's, so that those of a large day can be made part by part.
+_OF_PART = "({caller} >= $from_caller and ($to_caller is null or {caller} < $to_caller))"
+
 # Of errors: those that count, of the summed days, and of a caller's with several rulesets those of the newest.
 _COUNTED_ERRORS = f"""
 from errors_under($ruleset) as e
@@ -29,6 +32,7 @@ where e.counted
   and e.occurred_at < $until
   and {_OCCURRED} in (select day from summing_day)
   and (c.caller is null or e.has_facts or e.occurred_at >= c.first_at or e.recorded_ruleset = c.ruleset)
+  and {_OF_PART.format(caller="e.caller")}
 """  # noqa: S608 - constants of this file
 
 # The same rows, in the same order, as the catalogue's `detection-groups`; a test holds the two together.
@@ -92,6 +96,7 @@ where {_COUNTS}
   and e.occurred_at >= $since
   and e.occurred_at < $until
   and {_OCCURRED} in (select day from summing_day)
+  and {_OF_PART.format(caller="coalesce(e.caller, '(none)')")}
 group by all
 """  # noqa: S608 - as above
 
@@ -223,6 +228,7 @@ where e.outcome <> 'skipped'
   and e.occurred_at >= $since
   and e.occurred_at < $until
   and {_OCCURRED} in (select day from summing_day)
+  and {_OF_PART.format(caller="e.caller")}
 group by all
 """  # noqa: S608 - as above
 # A hand-off counts on the day of its first event. Those that have no name are told apart within their session.
@@ -273,6 +279,33 @@ where {_COUNTS}
   and e.occurred_at < $until
   and {_OCCURRED} in (select day from summing_day)
 group by all
+order by all
+"""  # noqa: S608 - as above
+
+# The first callers of parts that have so many events each, in order.
+PARTS = f"""
+with caller as (
+  select
+    coalesce(e.caller, '(none)') as caller,
+    count(*) as events
+  from internal.event_v1 as e
+  where {_COUNTS}
+    and e.occurred_at >= $since
+    and e.occurred_at < $until
+    and {_OCCURRED} in (select day from summing_day)
+  group by all
+),
+
+running as (
+  select
+    caller,
+    sum(events) over (order by caller) - events as before
+  from caller
+)
+
+select min(caller) as caller
+from running
+group by before // $events
 order by all
 """  # noqa: S608 - as above
 

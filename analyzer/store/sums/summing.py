@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, date, datetime, time, timedelta
+from itertools import pairwise
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import duckdb
 import polars as pl
 
-from analyzer.store.db.frames import register, to_frame
+from analyzer.store.db.frames import alone, register, to_frame
 from analyzer.store.db.freed_memory import MANY_ROWS, give_back
 from analyzer.store.sums import statements
 from analyzer.store.sums.counting import counts_of, known_templates_of, mixes_of, repeats_of, rules_of, templates_of
-from analyzer.store.sums.tables import CUT, SCHEMAS, empty
+from analyzer.store.sums.tables import CUT, SCHEMAS, empty, sorted_sums
 
-_AT_ONCE = 1_000_000
-"""Events whose days are summed together, unless a single day has more."""
+_AT_ONCE = 250_000
+"""Events that are summed together: those of several days, or of a part of the callers of a larger one."""
+_Part = Mapping[str, str | None]
+"""Its first caller, and the first one behind it, as parameters."""
+_WHOLE: _Part = {"from_caller": "", "to_caller": None}
 _A_DAY = timedelta(days=1)
 _MARGIN = timedelta(hours=1)
 """Where clocks are put back over midnight, days overlap."""
@@ -50,22 +54,23 @@ class Summing:
         """
         register(self._connection, "summing_cut", cut)
         if caller_days is None:
-            return self._ask(statements.GROUPS, days, ruleset=self._ruleset)
+            return self._ask(statements.GROUPS, days, _WHOLE, ruleset=self._ruleset)
         register(self._connection, "summing_caller", caller_days.select("caller", "day"))
-        return self._ask(statements.GROUPS_OF_CALLERS, days, ruleset=self._ruleset)
+        return self._ask(statements.GROUPS_OF_CALLERS, days, _WHOLE, ruleset=self._ruleset)
 
     def versions(self, days: Collection[date]) -> pl.DataFrame:
         """The rulesets that errors without facts were recorded under, by day and caller."""
         return pl.concat([empty("versions"), *(self._ask(statements.VERSIONS, some) for some in _runs(days))])
 
     def by_session(self, days: Collection[date], cut: pl.DataFrame) -> dict[str, pl.DataFrame]:
-        """Every frame that is counted by session."""
+        """Every frame that is counted by session, in the order of `sorted_sums`."""
         names = [name for name in SCHEMAS if name not in {"chains", "versions"}]
         parts: dict[str, list[pl.DataFrame]] = {name: [empty(name)] for name in names}
-        for some in self._chunks(days):
-            rows = self.groups(some, cut)
+        register(self._connection, "summing_cut", cut)
+        for some, part in self._parts(days):
+            rows = self._ask(statements.GROUPS, some, part, ruleset=self._ruleset)
             repeats, loud = repeats_of(rows)
-            relays = self.hand_offs(some)
+            relays = self._ask(statements.RELAYS, some, part)
             busy = rows.select("day", "caller", "session").join(relays, on=["day", "caller"], how="semi")
             at_work = (
                 pl.concat([busy, relays.select(busy.columns)])
@@ -81,11 +86,11 @@ class Summing:
                 "repeats": repeats,
                 "loud": loud,
                 "relays": _by_step(relays).join(at_work, on=["day", "caller"]),
-                "volumes": self._ask(statements.VOLUMES, some, ruleset=self._ruleset),
-                "work": self._ask(statements.WORK, some),
+                "volumes": self._ask(statements.VOLUMES, some, part, ruleset=self._ruleset),
+                "work": self._ask(statements.WORK, some, part),
             }
             for name, frame in made.items():
-                parts[name].append(frame.select(parts[name][0].columns))
+                parts[name].append(alone(sorted_sums(name, frame)))
             if rows.height >= MANY_ROWS:
                 del rows, busy
                 give_back()
@@ -93,7 +98,7 @@ class Summing:
 
     def hand_offs(self, days: Collection[date]) -> pl.DataFrame:
         """The rows of `detection-relays` of these days."""
-        return self._ask(statements.RELAYS, days)
+        return self._ask(statements.RELAYS, days, _WHOLE)
 
     def relays(self, days: Collection[date]) -> pl.DataFrame:
         """Hand-offs by day, caller and step: their number, that of their sessions, and the most of one session."""
@@ -107,9 +112,9 @@ class Summing:
         """Retry chains by the day on which they were settled, caller and reason."""
         parts = (
             self._bounded(statements.SETTLED_CHAINS, statements.CHAINS, some, ruleset=self._ruleset)
-            for some in self._chunks(days)
+            for some, _ in self._chunks(days)
         )
-        return pl.concat([empty("chains"), *(part for part in parts if part is not None)])
+        return sorted_sums("chains", pl.concat([empty("chains"), *(part for part in parts if part is not None)]))
 
     def chain_days(self, days: Collection[date]) -> set[date]:
         """The days on which chains were settled that events of these days belong to."""
@@ -121,25 +126,42 @@ class Summing:
         first, last = self._ask(bounds, days, zoned=False).row(0)
         return None if first is None else self._ask(statement, days, first=first, last=last, **more)
 
-    def _chunks(self, days: Collection[date]) -> Iterator[list[date]]:
-        """The days with anything to sum, so many together as do not take too much room."""
+    def _parts(self, days: Collection[date]) -> Iterator[tuple[list[date], _Part]]:
+        """The same in their order, the callers of a large day in parts."""
+        for some, events in self._chunks(days):
+            if events <= _AT_ONCE:
+                yield some, _WHOLE
+                continue
+            firsts = self._ask(statements.PARTS, some, events=_AT_ONCE)["caller"].to_list()
+            for first, end in pairwise([*firsts, None]):
+                yield some, {"from_caller": first, "to_caller": end}
+
+    def _chunks(self, days: Collection[date]) -> Iterator[tuple[list[date], int]]:
+        """The days with anything to sum, so many together as do not take too much room, with their events."""
         for run in _runs(days):
             some: list[date] = []
             total = 0
             for day, events in self._ask(statements.WEIGHT, run).iter_rows():
                 if some and total + events > _AT_ONCE:
-                    yield some
+                    yield some, total
                     some, total = [], 0
                 some.append(day)
                 total += events
             if some:
-                yield some
+                yield some, total
 
     def _ask(
-        self, statement: str, days: Collection[date], *, bounded: bool = True, zoned: bool = True, **more: Any
+        self,
+        statement: str,
+        days: Collection[date],
+        part: _Part | None = None,
+        *,
+        bounded: bool = True,
+        zoned: bool = True,
+        **more: Any,
     ) -> pl.DataFrame:
         register(self._connection, "summing_day", pl.DataFrame({"day": sorted(days)}, {"day": pl.Date}))
-        given: dict[str, Any] = {**more, **({"timezone": self._timezone} if zoned else {})}
+        given: dict[str, Any] = {**more, **(part or {}), **({"timezone": self._timezone} if zoned else {})}
         if bounded:
             zone = ZoneInfo(self._timezone)
             given["since"] = _start_of(min(days, default=date.max), zone) - _MARGIN

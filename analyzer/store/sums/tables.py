@@ -60,6 +60,12 @@ def empty(name: str) -> pl.DataFrame:
     return frame_of({"day": "Date", "caller": "String", **SCHEMAS[name]})
 
 
+def sorted_sums(name: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """The columns of this name, sorted by all of them in their order."""
+    columns = ["day", "caller", *SCHEMAS[name]]
+    return frame.select(columns).sort(columns)
+
+
 def table_of(name: str) -> str:
     """The table of a frame."""
     return f"sum_{name.removesuffix('s') if name != 'mixes' else 'mix'}_v1"

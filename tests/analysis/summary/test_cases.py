@@ -22,7 +22,7 @@ from analyzer.analysis.nightly.incidents import incidents
 from analyzer.analysis.observations import exposed
 from analyzer.analysis.summary.cases import MAX_CASES
 from analyzer.analysis.summary.cases import cases as look_behind
-from analyzer.analysis.summary.window_findings import judge_window
+from analyzer.analysis.summary.window_findings import judge_seen, observe_window
 from analyzer.store import Store, open_store
 from tests.analysis.histories import CHANGE, DAYS, START, every_finding
 from tests.analysis.nightly.test_nightly_tests import day, group, mixed, observed
@@ -237,8 +237,9 @@ def test_what_is_behind_a_finding_is_capped(cases: dict[str, Case]) -> None:
 
 def test_a_report_of_very_many_findings_looks_behind_the_gravest(store: Store) -> None:
     """Of more than thirty findings the others are told with frames that have no rows."""
-    judged = judge_window(store, Window())
-    many = look_behind(store, [judged.cases[0].finding] * (MAX_CASES + 5), judged.seen, judged.seen.days[-1])
+    seen = observe_window(store, Window(), store.judge_history())
+    judged = judge_seen(store, Window(), seen)
+    many = look_behind(store, [judged.cases[0].finding] * (MAX_CASES + 5), seen, seen.days[-1])
     assert len(many) == MAX_CASES + 5
     assert not many[MAX_CASES - 1].sessions.is_empty()
     left = many[MAX_CASES]

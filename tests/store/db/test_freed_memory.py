@@ -38,6 +38,41 @@ def test_what_a_large_query_took_is_given_back() -> None:
     assert given - before < (after - before) / 5
 
 
+FRAME = """
+import os, sys, time
+from analyzer.store import load_frugal_polars
+
+def resident():
+    with open("/proc/self/statm") as said:
+        return int(said.read().split()[1]) * 4096 // 1_000_000
+
+assert "polars" not in sys.modules
+variables = dict(os.environ)
+load_frugal_polars()
+import polars as pl
+assert dict(os.environ) == variables
+before = resident()
+frame = pl.select(a=pl.int_range(10_000_000)).with_columns(b=pl.col("a") + 1)
+after = resident()
+del frame
+for _ in range(100):
+    time.sleep(0.02)
+    pl.select(a=pl.int_range(1000))
+    if resident() - before < 30:
+        break
+print(before, after, resident())
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_what_frames_took_is_given_back_as_well() -> None:
+    """By polars as `report` and `check` load it; and the variable that says so is gone for their children."""
+    done = subprocess.run([sys.executable, "-c", FRAME], capture_output=True, text=True, check=True)
+    before, after, given = map(int, done.stdout.split())
+    assert after - before > 100
+    assert given - before < 30
+
+
 def test_an_answer_of_many_rows_is_no_reason_to_hold_more(memory: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """After it, and not after small ones."""
     given: list[bool] = []

@@ -16,6 +16,8 @@ from polars.testing import assert_frame_equal
 from analyzer.analysis.detection.burst import MIN_REPEATS
 from analyzer.analysis.observations import DATED, Observations, end_of, observe, start_of
 from analyzer.store import LOUD, CallerDays, Store, open_store, rebuild
+from analyzer.store.sums.statements import GROUPS
+from analyzer.store.sums.summing import Summing
 from tests.analysis.observed import observations
 
 Native = Callable[..., bytes]
@@ -151,6 +153,29 @@ def test_sums_are_what_the_events_say_whatever_happens(store: Store, log: Log, t
                 pass
         zone = log.random.choice(ZONES)
         assert_as_told(store, day(log.random.choice((2, 4, DAYS, DAYS + 3))), zone, store.judge_history())
+
+
+def test_large_days_are_summed_in_parts_of_their_callers(
+    store: Store, log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The parts come to the same, in the same order, beside days that are kept already."""
+    store.ingest([log.some(200)])
+    ruleset = store.judge_history()
+    observe(store, day(2), "UTC", ruleset)
+    monkeypatch.setattr("analyzer.store.sums.summing._AT_ONCE", 7)
+    parts: list[object] = []
+    real = Summing._ask
+
+    def asked(self: Summing, statement: str, *given: Any, **more: Any) -> Any:
+        if statement == GROUPS:
+            parts.append(given[1])
+        return real(self, statement, *given, **more)
+
+    monkeypatch.setattr(Summing, "_ask", asked)
+    observe(store, day(DAYS), "UTC", ruleset)
+    assert len(parts) > DAYS
+    monkeypatch.undo()
+    assert_as_told(store, day(DAYS), "UTC", ruleset)
 
 
 def kept(store: Store, zone: str = "UTC") -> list[date]:

@@ -56,6 +56,8 @@ def _callers(
     counts: pl.DataFrame, work: pl.DataFrame, alpha: float, explained: _Explained, over: str
 ) -> Iterator[Detection]:
     """The rises of callers. Of a day that an outage explains, its errors are nobody's own."""
+    # Those with next to no errors are not at work.
+    counts = counts.join(work.select("caller").unique(), on="caller", how="semi")
     by_one = counts.group_by("day", "reason", pl.col("caller").alias("name")).agg(pl.sum("sessions", "groups"))
     by_any = work.filter(pl.col("groups") > 0).select(
         "day",
