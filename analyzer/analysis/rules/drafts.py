@@ -8,12 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
-import re2
-
 from analyzer.analysis.rules.nearest import Near, proposed
+from analyzer.analysis.rules.wordings import compiled, has
 from analyzer.analysis.tables import json_ready
 from analyzer.classifier import Ruleset, classify
 from analyzer.classifier.fingerprint import SLOT
@@ -59,7 +57,9 @@ class RuleDraft:
     reason: str | None
     """None without evidence for one: somebody has to choose."""
     text: str
-    """RE2 pattern."""
+    """RE2 pattern of its group's texts."""
+    wordings: tuple[str, ...]
+    """RE2 patterns of the fewest words that mean the reason alone, for when the error is worded anew."""
     source: str
     examples: tuple[str, ...]
     counter_examples: tuple[str, ...]
@@ -80,7 +80,7 @@ class RuleDraft:
             "rule": {
                 "id": self.id,
                 "reason": self.reason,
-                "text": [self.text],
+                "text": [self.text, *self.wordings],
                 "source": self.source,
                 "examples": list(self.examples),
                 "counter_examples": list(self.counter_examples),
@@ -105,17 +105,21 @@ def draft(
     *,
     others: Callable[[Sequence[str]], Iterable[Group]],
     known: Callable[[Sequence[str]], Iterable[tuple[str, Taken]]],
+    shortest: Callable[[Sequence[str], str], Iterable[tuple[str, Iterable[Group]]]],
     near: Sequence[Near],
     opinion: Suggestion | None,
     source: str,
     rules: Ruleset,
     taken_ids: set[str],
+    reason: str | None = None,
 ) -> RuleDraft | None:
     """A draft for one group; None where its texts share no words that a pattern could hold on to.
 
     `others` and `known` give the other groups, and the known texts with what they are, that may have the constant parts
-    of a pattern; they need not look closely. The reason is that of the second `opinion`, else of the nearest known
-    texts. The id of the draft is added to `taken_ids`.
+    of a pattern; they need not look closely. `shortest` gives the patterns of the fewest words of texts that mean a
+    reason, each with the other groups that have it. The `reason`, where none is given, is that of the second
+    `opinion`, else of the nearest known texts; none where the draft would take known errors of another one.
+    The id of the draft is added to `taken_ids`.
     """
     # As the classifier will see them: opened, and without what steers a terminal.
     texts = [text for text in (extract(each).message for each in group.texts) if text]
@@ -124,23 +128,28 @@ def draft(
         return None
     pattern, constants = found_pattern
     name = _name(group.template, taken_ids)
-    regex = _compiled(pattern)
-    also = tuple(
-        Taken(each.template, "unknown", "none", each.errors)
-        for each in others(constants)
-        if any(_matches(regex, text) for text in each.texts)
-    )
-    collisions = tuple(dict.fromkeys(what for text, what in known(constants) if _matches(regex, text)))
-    rule = Rule(id=name, reason="validation", source=source, text=(pattern,))
+    regex = compiled(pattern)
+    collisions = tuple(dict.fromkeys(what for text, what in known(constants) if has(regex, text)))
+    proposal, evidence = _reason(near, opinion)
+    others_reasons = sorted({each.reason for each in collisions} - {proposal})
+    if reason is None and proposal is not None and others_reasons:
+        evidence = (f"no reason is proposed: it would take known errors of {', '.join(others_reasons)}", *evidence)
+    elif reason is None:
+        reason = proposal
+    short = dict(shortest(texts, reason)) if reason is not None else {}
+    taken = [each for each in others(constants) if any(has(regex, text) for text in each.texts)]
+    taken += [each for of_one in short.values() for each in of_one]
+    also = tuple(dict.fromkeys(Taken(each.template, "unknown", "none", each.errors) for each in taken))
+    rule = Rule(id=name, reason="validation", source=source, text=(pattern, *short))
     alone = make((rule,), rules.status_patterns, rules.prose_patterns)
     examples = _examples(texts, regex, alone)
     if len(examples) < 2:
         return None
-    reason, evidence = _reason(near, opinion)
     return RuleDraft(
         id=name,
         reason=reason,
         text=pattern,
+        wordings=tuple(short),
         source=source,
         examples=examples,
         counter_examples=_counter_examples(near, examples, alone),
@@ -198,7 +207,7 @@ def _gaps(constants: Sequence[str], texts: Sequence[str], space: str) -> list[st
     """The narrowest pattern for the values of each slot; None where not all texts have these parts in their order."""
     if len(constants) < 2:
         return []
-    pattern = _compiled(r"([^\n]*?)".join(_spelled(part, space) for part in constants))
+    pattern = compiled(r"([^\n]*?)".join(_spelled(part, space) for part in constants))
     found = [pattern.search(text.encode("utf-8", "replace")) for text in texts]
     if not all(found):
         return None
@@ -208,7 +217,7 @@ def _gaps(constants: Sequence[str], texts: Sequence[str], space: str) -> list[st
 
 def _shape(values: Sequence[str]) -> str:
     for shape, pattern in _SHAPES:
-        if all(_compiled(shape).fullmatch(value.encode("utf-8", "replace")) for value in values):
+        if all(compiled(shape).fullmatch(value.encode("utf-8", "replace")) for value in values):
             return pattern
     return _ANYTHING
 
@@ -233,20 +242,8 @@ def _spelled(part: str, space: str) -> str:
 
 
 def _holds(pattern: str, texts: Iterable[str]) -> bool:
-    regex = _compiled(pattern)
-    return all(_matches(regex, text) for text in texts)
-
-
-def _matches(regex: Any, text: str) -> bool:
-    return regex.search(text.encode("utf-8", "replace")) is not None
-
-
-@cache
-def _compiled(pattern: str) -> Any:
-    options = re2.Options()
-    options.case_sensitive = False
-    options.log_errors = False
-    return re2.compile(pattern.encode(), options)
+    regex = compiled(pattern)
+    return all(has(regex, text) for text in texts)
 
 
 def _examples(texts: Iterable[str], regex: Any, alone: Ruleset) -> tuple[str, ...]:
@@ -264,7 +261,7 @@ def _examples(texts: Iterable[str], regex: Any, alone: Ruleset) -> tuple[str, ..
 
 def _line(text: str, regex: Any) -> str:
     """The line of a long text that the pattern is in; the beginning where it spans lines."""
-    return next((line for line in text.split("\n") if _matches(regex, line)), text)[:EXAMPLE_CHARS]
+    return next((line for line in text.split("\n") if has(regex, line)), text)[:EXAMPLE_CHARS]
 
 
 def _counter_examples(near: Sequence[Near], examples: Sequence[str], alone: Ruleset) -> tuple[str, ...]:

@@ -46,8 +46,8 @@ def draft_instead(
     Raises:
         AnalyzerError: rules that cannot be used, a store that cannot be asked.
     """
-    made = drafted(store, window, fingerprint, rules)
+    made = drafted(store, window, fingerprint, rules, reason)
     if made is None:
         return None
     said = f"rule {rule} ({reason}) fell silent as it came, at the same callers"
-    return replace(made, reason=reason, evidence=(said, *made.evidence))
+    return replace(made, evidence=(said, *made.evidence))

@@ -18,6 +18,7 @@ from analyzer.analysis.rules.drafts import Group, RuleDraft, Taken, draft
 from analyzer.analysis.rules.nearest import KnownTemplate, Near, Neighbours
 from analyzer.analysis.rules.template_merging import merge
 from analyzer.analysis.rules.word_index import WordIndex
+from analyzer.analysis.rules.wordings import SaidWords, shortest
 from analyzer.analysis.tables import json_ready, json_value, table
 from analyzer.analysis.window import Window, as_window
 from analyzer.classifier import Rules, Ruleset, ruleset_for
@@ -201,8 +202,12 @@ def unknowns(
     return Unknowns(groups, int(seen["errors"].sum()), seen["session_id"].n_unique(), sizes.height, chosen)
 
 
-def drafted(store: Store, window: Window, fingerprint: str, rules: Rules = None) -> RuleDraft | None:
+def drafted(
+    store: Store, window: Window, fingerprint: str, rules: Rules = None, reason: str | None = None
+) -> RuleDraft | None:
     """The draft of a rule for the group that a template of single messages is in; None where none can be made.
+
+    With a `reason`, that is the reason of the draft, whatever speaks for another one.
 
     Raises:
         AnalyzerError: rules that cannot be used.
@@ -212,7 +217,7 @@ def drafted(store: Store, window: Window, fingerprint: str, rules: Rules = None)
     ruleset = ruleset_for(rules)
     known = [*known_templates(store), *_examples(ruleset)]
     opinions = _opinions(names, members, _latest_facts(store, [members[name] for name in names]))
-    return next(iter(_drafts(opinions, members, known, Neighbours(known), ruleset).values()), None)
+    return next(iter(_drafts(opinions, members, known, Neighbours(known), ruleset, reason).values()), None)
 
 
 def _members(seen: pl.DataFrame) -> dict[str, pl.DataFrame]:
@@ -263,6 +268,7 @@ def _drafts(
     known: Sequence[KnownTemplate],
     neighbours: Neighbours,
     rules: Ruleset,
+    reason: str | None = None,
 ) -> dict[str, RuleDraft]:
     every = _groups(members)
     groups = list(every.values())
@@ -271,9 +277,17 @@ def _drafts(
     # A draft is tried on those texts alone that have its words: all on all would be the square of them.
     in_groups, in_known = WordIndex(group.texts for group in groups), WordIndex([text] for text, _ in texts)
 
+    said, said_unknown = SaidWords([text] for text, _ in texts), SaidWords(group.texts for group in groups)
+    reasons = [taken.reason for _, taken in texts]
+
     def others_of(name: str, constants: Sequence[str]) -> Iterable[Group]:
         found = (groups[number] for number in in_groups.may_match(constants))
         return (group for group in found if group.template != name)
+
+    def shortest_of(name: str, own: Sequence[str], meant: str) -> Iterable[tuple[str, list[Group]]]:
+        for wording in shortest(own, meant, said, reasons):
+            taken = (groups[number] for number in said_unknown.owners(wording))
+            yield wording.pattern, [group for group in taken if group.template != name]
 
     found: dict[str, RuleDraft] = {}
     for name, opinion in opinions.items():
@@ -283,6 +297,7 @@ def _drafts(
             every[name],
             others=partial(others_of, name),
             known=lambda constants: (texts[number] for number in in_known.may_match(constants)),
+            shortest=partial(shortest_of, name),
             near=neighbours.near(name, MAX_NEAR),
             opinion=opinion,
             source=(
@@ -291,6 +306,7 @@ def _drafts(
             ),
             rules=rules,
             taken_ids=ids,
+            reason=reason,
         )
         if made is not None:
             found[name] = made

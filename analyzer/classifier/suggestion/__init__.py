@@ -3,6 +3,6 @@
 Nothing here is loaded by `classify`; the command line and the analysis ask for it.
 """
 
-from analyzer.classifier.suggestion.model import Model, Suggestion, suggest
+from analyzer.classifier.suggestion.model import Model, Suggestion, leaning, suggest
 
-__all__ = ["Model", "Suggestion", "suggest"]
+__all__ = ["Model", "Suggestion", "leaning", "suggest"]

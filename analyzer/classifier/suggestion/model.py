@@ -120,6 +120,11 @@ def suggest(facts: Facts) -> Suggestion | None:
     return _built_in().suggest(facts)
 
 
+def leaning(facts: Facts) -> str:
+    """Return the reason that the words of facts lean to, however little; `unknown` where they lean to none."""
+    return _built_in().leading(features(facts))[0]
+
+
 @cache
 def _built_in() -> Model:
     with open(WEIGHTS, encoding="utf-8") as handle:

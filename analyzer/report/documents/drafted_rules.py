@@ -77,11 +77,17 @@ def entry(draft: RuleDraft, reason: str) -> list[str]:
         "[[rule]]",
         f"id = {_string(draft.id)}",
         f"reason = {_string(reason)}",
-        f"text = ['{draft.text}']",
+        *_patterns(draft),
         f"source = {_string(draft.source)}",
         *_list("examples", draft.examples),
         *_list("counter_examples", draft.counter_examples),
     ]
+
+
+def _patterns(draft: RuleDraft) -> list[str]:
+    if not draft.wordings:
+        return [f"text = ['{draft.text}']"]
+    return ["text = [", *(f"  '{each}'," for each in (draft.text, *draft.wordings)), "]"]
 
 
 def _list(name: str, texts: Iterable[str]) -> list[str]:

@@ -154,6 +154,7 @@ def _draft(
         Group("Canvas shard <*> is parked", texts, 3),
         others=lambda constants: others,
         known=lambda constants: known,
+        shortest=lambda texts, reason: [],
         near=near.near("Canvas shard <*> is parked", 5),
         opinion=opinion,
         source="a test",
