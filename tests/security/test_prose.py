@@ -1,0 +1,352 @@
+"""Nothing that was said is stored: no prompt, no reply, no content of a file, nothing that a tool was called with.
+
+Each format gets a log with a mark wherever it keeps such texts, and the store and its journal are searched for it.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from analyzer.importers import FORMATS
+from analyzer.importers.shapes.rows import SHAPES
+from analyzer.store import journal_of, open_store
+from tests import shown_formats
+
+MARK = "zebra quill 77"
+_AT = "2026-03-05T10:01:00.000Z"
+_MS = 1_772_704_860_000
+Record = dict[str, Any]
+
+
+def _otel(wrapped: Callable[..., Record]) -> list[Record]:
+    return [
+        wrapped(event__name="claude_code.user_prompt", prompt=MARK),
+        wrapped(event__name="gemini_cli.api_request", request_text=MARK),
+        wrapped(event__name="gemini_cli.tool_call", function_name="read", success=False, function_args=MARK, error="x"),
+        wrapped(event__name="codex.tool_result", tool_name="shell", success="false", arguments=MARK, output=MARK),
+        wrapped(event__name="gemini_cli.api_error", error="busy", request_text=MARK),
+    ]
+
+
+def _claude(number: int, kind: str, content: object, **keys: Any) -> Record:
+    named = {"type": kind, "uuid": f"p{number}", "sessionId": "s", "timestamp": _AT}
+    return {**named, "message": {"role": kind, "content": content}, **keys}
+
+
+_RESULT = {"type": "tool_result", "tool_use_id": "t", "content": f"Exit code 1\n{MARK}", "is_error": True}
+_SPAN = {
+    "traceId": "a",
+    "spanId": "b",
+    "status": {"code": 2, "message": "busy"},
+    "attributes": [
+        {"key": name, "value": {"stringValue": value}}
+        for name, value in (("gen_ai.operation.name", "chat"), ("gen_ai.prompt", MARK), ("gen_ai.completion", MARK))
+    ],
+    "events": [{"name": "gen_ai.content.prompt", "attributes": [{"key": "p", "value": {"stringValue": MARK}}]}],
+}
+_GOOSE: list[Record] = [
+    {"role": "user", "created": _MS // 1000, "content": [{"type": "text", "text": MARK}]},
+    {"role": "assistant", "created": _MS // 1000, "content": [{"type": "text", "text": f"Well: {MARK}"}]},
+    {
+        "role": "assistant",
+        "created": _MS // 1000,
+        "content": [
+            {"type": "thinking", "thinking": MARK},
+            {"type": "toolRequest", "id": "g", "toolCall": {"value": {"name": "shell", "arguments": {"c": MARK}}}},
+        ],
+    },
+    {
+        "role": "user",
+        "created": _MS // 1000,
+        "content": [
+            {"type": "toolResponse", "id": "g", "toolResult": {"status": "error", "error": f"ENOENT\n{MARK}"}},
+            {"type": "toolResponse", "id": "h", "toolResult": {"value": {"content": [{"text": MARK}]}}},
+        ],
+    },
+]
+_OPENCODE: list[Record] = [
+    {"id": "prt_p", "messageID": "msg_1", "sessionID": "ses_1", "type": "text", "text": MARK},
+    {
+        "id": "prt_q",
+        "messageID": "msg_1",
+        "sessionID": "ses_1",
+        "type": "tool",
+        "tool": "bash",
+        "state": {"status": "completed", "input": {"command": MARK}, "output": MARK, "time": {"end": _MS}},
+    },
+    {
+        "id": "prt_r",
+        "messageID": "msg_1",
+        "sessionID": "ses_1",
+        "type": "tool",
+        "tool": "bash",
+        "state": {"status": "error", "input": {"command": MARK}, "error": f"ENOENT\n{MARK}", "time": {"end": _MS}},
+    },
+    {"id": "msg_p", "sessionID": "ses_1", "role": "user", "time": {"created": _MS}, "summary": {"title": MARK}},
+    {"id": "msg_q", "sessionID": "ses_1", "role": "assistant", "time": {"created": _MS}, "system": [MARK]},
+]
+_CRUSH: list[Record] = [
+    {"type": "text", "data": {"text": MARK}},
+    {"type": "reasoning", "data": {"thinking": MARK}},
+    {"type": "tool_call", "data": {"id": "c", "name": "bash", "input": MARK}},
+    {"type": "tool_result", "data": {"tool_call_id": "c", "name": "bash", "content": MARK}},
+    {"type": "tool_result", "data": {"tool_call_id": "c", "content": f"ENOENT\n{MARK}", "is_error": True}},
+    {"type": "finish", "data": {"reason": "end_turn", "time": _MS // 1000}},
+]
+
+PROSE: dict[str, list[object]] = {
+    "claude_code": [
+        _claude(1, "user", MARK),
+        _claude(2, "assistant", [{"type": "text", "text": MARK}, {"type": "thinking", "thinking": MARK}]),
+        _claude(3, "assistant", [{"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": MARK}}]),
+        _claude(4, "user", [_RESULT], toolUseResult={"stdout": MARK, "file": {"content": MARK}}),
+        _claude(5, "system", MARK, subtype="informational"),
+        {"type": "summary", "leafUuid": "x", "summary": MARK},
+    ],
+    "claude_print": [
+        {"type": "user", "session_id": "s", "message": {"content": MARK}},
+        {"type": "assistant", "session_id": "s", "message": {"content": [{"type": "text", "text": MARK}]}},
+        {"type": "user", "session_id": "s", "message": {"content": [_RESULT]}},
+        {"type": "result", "subtype": "success", "is_error": False, "session_id": "s", "result": MARK},
+    ],
+    "gdd": [{"type": "message", "timestamp": _AT, "sessionId": "s", "payload": {"text": MARK, "prompt": MARK}}],
+    "wave": [
+        {"timestamp": _AT, "step_id": "plan", "state": "running", "message": MARK, "pipeline_id": "p"},
+        {"timestamp": _AT, "step_id": "plan", "state": "retrying", "pipeline_id": "p"},
+    ],
+    "codex": [
+        {"timestamp": _AT, "type": "session_meta", "payload": {"id": "s", "instructions": MARK}},
+        {"timestamp": _AT, "type": "event_msg", "payload": {"type": "user_message", "message": MARK}},
+        {"timestamp": _AT, "type": "event_msg", "payload": {"type": "task_complete", "last_agent_message": MARK}},
+        {"timestamp": _AT, "type": "compacted", "payload": {"message": MARK, "replacement_history": [MARK]}},
+        *(
+            {"timestamp": _AT, "type": "response_item", "payload": item}
+            for item in (
+                {"type": "message", "role": "assistant", "content": [{"text": MARK}]},
+                {"type": "function_call", "name": "shell", "arguments": MARK, "call_id": "q"},
+                {"type": "function_call_output", "call_id": "q", "output": f"Exit code: 1\nOutput:\n{MARK}"},
+            )
+        ),
+    ],
+    "codex_exec": [
+        {"type": "item.completed", "item": {"type": "agent_message", "text": MARK}},
+        {"type": "item.completed", "item": {"type": "command_execution", "command": MARK, "aggregated_output": MARK}},
+        {"id": "0", "msg": {"type": "agent_message", "message": MARK}},
+    ],
+    "qwen": [
+        {
+            "uuid": f"q{role}",
+            "sessionId": "s",
+            "timestamp": _AT,
+            "type": role,
+            "cwd": "/x",
+            "message": {"role": "model", "parts": [{"text": MARK}, {"functionCall": {"args": {"c": MARK}}}]},
+        }
+        for role in ("user", "assistant", "tool_result")
+    ],
+    "pi": [
+        {
+            "type": "message",
+            "id": f"x{role}",
+            "timestamp": _AT,
+            "message": {"role": role, "toolName": "bash", "isError": True, "content": [{"text": said}]},
+        }
+        for role, said in (
+            ("user", MARK),
+            ("assistant", MARK),
+            ("toolResult", f"{MARK}\n\nCommand exited with code 1"),
+        )
+    ],
+    "copilot": [
+        {"type": kind, "data": data, "id": f"x{kind}", "timestamp": _AT, "parentId": None}
+        for kind, data in (
+            ("user.message", {"content": MARK}),
+            ("assistant.message", {"content": MARK}),
+            ("tool.execution_start", {"toolCallId": "q", "toolName": "bash", "arguments": {"command": MARK}}),
+            ("tool.execution_complete", {"toolCallId": "q", "success": True, "result": {"content": MARK}}),
+        )
+    ],
+    "opencode": [*_OPENCODE],
+    "openhands": [
+        {"id": 91, "timestamp": _AT, "source": "user", "message": MARK, "action": "message", "args": {"content": MARK}},
+        {
+            "id": 92,
+            "timestamp": _AT,
+            "source": "agent",
+            "message": "",
+            "observation": "run",
+            "content": MARK,
+            "extras": {"command": MARK, "metadata": {"exit_code": 1}},
+        },
+        {
+            "id": 93,
+            "timestamp": _AT,
+            "source": "agent",
+            "kind": "ObservationEvent",
+            "tool_name": "terminal",
+            "observation": {"exit_code": 1, "content": [{"text": MARK}]},
+        },
+    ],
+    "gemini_stream": [
+        {"type": "message", "timestamp": _AT, "role": "user", "content": MARK},
+        {"type": "message", "timestamp": _AT, "role": "assistant", "content": MARK, "delta": True},
+        {"type": "tool_use", "timestamp": _AT, "tool_name": "x", "tool_id": "p", "parameters": {"content": MARK}},
+        {"type": "tool_result", "timestamp": _AT, "tool_id": "p", "status": "error", "output": MARK},
+    ],
+    "otlp": [
+        *_otel(shown_formats._otlp),
+        {"resourceSpans": [{"resource": {"attributes": []}, "scopeSpans": [{"spans": [_SPAN]}]}]},
+    ],
+    "gemini_telemetry": [*_otel(shown_formats._sdk)],
+    "gemini_chat": [
+        {"id": "p", "timestamp": _AT, "type": "user", "content": [{"text": MARK}]},
+        {
+            "id": "q",
+            "timestamp": _AT,
+            "type": "gemini",
+            "content": MARK,
+            "thoughts": [{"description": MARK}],
+            "toolCalls": [
+                {"id": "x", "name": "read", "args": {"a": MARK}, "status": "success", "resultDisplay": MARK},
+                {"id": "y", "name": "read", "args": {"a": MARK}, "status": "error", "resultDisplay": f"x\n{MARK}"},
+            ],
+        },
+        {"id": "r", "timestamp": _AT, "type": "info", "content": MARK},
+    ],
+    "crush": [
+        {
+            "time": _AT,
+            "level": "INFO",
+            "source": {"function": "a/crush/b"},
+            "msg": f"Prompt: {MARK}",
+            "prompt": MARK,
+        },
+    ],
+    "cline": [
+        {"ts": _MS + number, "type": "say", "say": kind, "text": said}
+        for number, (kind, said) in enumerate(
+            (
+                ("text", MARK),
+                ("user_feedback", MARK),
+                ("api_req_started", json.dumps({"request": MARK, "tokensIn": 5})),
+                ("tool", json.dumps({"tool": "editedExistingFile", "path": "a", "content": MARK})),
+                ("error", f"x\n{MARK}"),
+            )
+        )
+    ],
+    "goose": [*_GOOSE],
+    "litellm": [
+        {
+            **shown_formats._litellm(number, status, messages=[{"content": MARK}], response={"content": MARK}),
+            "error_information": {"error_code": "500", "error_message": "x", "traceback": MARK},
+            "metadata": {"requester_metadata": {"text": MARK}},
+            "model_parameters": {"tools": MARK},
+        }
+        for number, status in ((21, "failure"), (22, "success"))
+    ],
+    "aider": [f"#### {MARK}", MARK, f"> {MARK}", "> Applied edit to x"],
+}
+
+_ROWS: dict[str, tuple[str, list[tuple[str, list[object]]]]] = {
+    "opencode_db": (
+        (
+            "create table session (id, directory, version, title, time_updated);"
+            "create table message (id, session_id, time_updated, data);"
+            "create table part (id, message_id, session_id, time_created, time_updated, data);"
+        ),
+        [
+            ("session", ["ses_1", "/x", "1", MARK, _MS]),
+            *(("message", [one["id"], "ses_1", _MS, json.dumps(one)]) for one in _OPENCODE if "role" in one),
+            *(("part", [one["id"], "msg_1", "ses_1", _MS, _MS, json.dumps(one)]) for one in _OPENCODE if "type" in one),
+        ],
+    ),
+    "crush_db": (
+        (
+            "create table sessions (id, title, updated_at); create table files (id, content);"
+            "create table goose_db_version (id); create table messages (id, session_id, role, parts, updated_at);"
+        ),
+        [
+            ("sessions", ["s", MARK, _MS // 1000]),
+            ("files", ["f", MARK]),
+            ("messages", ["m", "s", "assistant", json.dumps(_CRUSH), _MS // 1000]),
+        ],
+    ),
+    "goose_db": (
+        (
+            "create table schema_version (version); create table sessions (id, description, working_dir, updated_at);"
+            "create table messages (id, session_id, role, content_json, created_timestamp, metadata_json);"
+        ),
+        [
+            ("sessions", ["s", MARK, "/x", "2026-03-05 10:00:00"]),
+            *(
+                ("messages", [number, "s", one["role"], json.dumps(one["content"]), one["created"], MARK])
+                for number, one in enumerate(_GOOSE)
+            ),
+        ],
+    ),
+}
+
+
+def _log_of(name: str, folder: Path) -> str:
+    """A log of the format with everything that it can show, and the mark wherever it keeps what was said."""
+    path = folder / f"{name}.log"
+    if name in _ROWS:
+        schema, rows = _ROWS[name]
+        with sqlite3.connect(path) as database:
+            database.executescript(schema)
+            for table, values in rows:
+                database.execute(f"insert into {table} values ({', '.join('?' * len(values))})", values)
+        return str(path)
+    records = [*shown_formats.LOGS.get(name, ()), *PROSE[name]]
+    path.write_text("".join(f"{one if isinstance(one, str) else json.dumps(one)}\n" for one in records), "utf-8")
+    return str(path)
+
+
+def _whole(store: Path) -> str:
+    """Everything that a store and its journal hold, as text."""
+    said = []
+    with duckdb.connect(str(store), read_only=True) as connection:
+        tables = connection.execute(
+            "select schema_name, table_name from duckdb_tables() where not temporary"
+        ).fetchall()
+        assert len(tables) > 4
+        for schema, table in tables:
+            said += connection.execute(f"from {schema}.{table}").fetchall()
+    parts = [part.read_text("utf-8") for part in Path(journal_of(store)).rglob("*") if part.is_file()]
+    assert any(parts)
+    return repr(said) + "".join(parts)
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, tuple[str, int]]]:
+    """Everything that a store of all these logs holds, and of each log its format and the lines that gave events."""
+    folder = tmp_path_factory.mktemp("prose")
+    names = [kind.name for kind in FORMATS if kind.reader is not None and not kind.native]
+    with open_store(folder / "a.duckdb", writable=True) as store:
+        result = store.ingest([_log_of(name, folder) for name in names])
+    read = {Path(one.checkpoint.path).stem: (one.checkpoint.format, one.tally.event_lines) for one in result.sources}
+    return _whole(folder / "a.duckdb"), read
+
+
+def test_each_format_has_a_log_with_the_mark(stored: tuple[str, dict[str, tuple[str, int]]]) -> None:
+    """It is read as that format, and gives events: what is not read cannot leak."""
+    _, read = stored
+    assert {name: kind for name, (kind, _) in read.items()} == {name: name for name in read}
+    assert {kind.name for kind in FORMATS if kind.reader is not None and not kind.native} == set(read)
+    assert [name for name, (_, lines) in read.items() if not lines] == []
+    assert len(_ROWS) == len(SHAPES)
+
+
+def test_nothing_that_was_said_is_stored(stored: tuple[str, dict[str, tuple[str, int]]]) -> None:
+    """Neither in a table nor in the journal; what a failed tool said first is there."""
+    whole, _ = stored
+    assert "ENOENT" in whole
+    at = whole.find(MARK)
+    assert whole[max(0, at - 500) : at + 100] * (at >= 0) == ""
