@@ -49,7 +49,7 @@ def rows_as_lines(path: str, after: Mapping[str, Any]) -> Iterator[bytes]:
             if table.ahead:
                 yield from (line for *_, line in stream)
         together = [stream for table, stream in streams.items() if not table.ahead]
-        for *_, line in heapq.merge(*together, key=lambda item: item[:3]):
+        for *_, line in heapq.merge(*together, key=lambda item: item[:2]):
             yield line
 
 
@@ -103,15 +103,15 @@ def _first_line(
 
 def _changed(
     connection: sqlite3.Connection, table: RowTable, there: tuple[str, ...], cursor: object
-) -> Iterator[tuple[float, str, str, bytes]]:
-    """Rows of a table behind the cursor, each with its change, its name and its line."""
+) -> Iterator[tuple[float, str, bytes]]:
+    """Rows of a table behind the cursor, each with its change, table and line; of one change as they came."""
     since, seen = cursor if isinstance(cursor, list) and len(cursor) == 2 else (-1, [])
     columns = [name for name in table.columns if name in there]
     missing = {name: None for name in table.columns if name not in there}
     listed = ", ".join(f'"{name}"' for name in columns)
     query = (
         f'select {listed}, {table.changed} as "$changed" from "{table.name}"'  # noqa: S608 - names out of the tables of `rows`
-        f" where {table.changed} >= ? order by {table.changed}, id"
+        f" where {table.changed} >= ? order by {table.changed}, rowid"
     )
     for *values, changed in connection.execute(query, (since,)):
         row: Row = {**missing, **dict(zip(columns, values, strict=True))}
@@ -119,4 +119,4 @@ def _changed(
         if not isinstance(changed, int | float) or (changed == since and name in seen):
             continue
         line = _encode({**table.record(row), "$row": [table.name, changed, name]}) + b"\n"
-        yield float(changed), table.name, name, line
+        yield float(changed), table.name, line

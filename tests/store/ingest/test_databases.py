@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
@@ -214,3 +215,25 @@ def test_a_conversation_of_goose_that_is_written_anew_counts_once(memory: Store,
     assert memory.sql(shown).rows() == [("goose@engine", "openai", "m", 503)]
     assert memory.sql("select tool, message from tool_failures").rows() == [("shell", "ENOENT")]
     assert memory.sql("select requests, tool_calls from sessions").rows() == [(2, 1)]
+
+
+CRUSH = """
+create table sessions (id text primary key, updated_at integer);
+create table files (id text);
+create table goose_db_version (id integer);
+create table messages (id text primary key, session_id text, role text, parts text, updated_at integer);
+"""
+
+
+def test_rows_of_one_moment_are_read_as_they_came(memory: Store, tmp_path: Path) -> None:
+    """Crush's times are whole seconds, and its ids are random: a result follows the call that names its tool."""
+    path, at = tmp_path / "crush.db", BEGAN // 1000
+    call = [{"type": "tool_call", "data": {"id": "c", "name": "edit"}}, {"type": "finish", "data": {"reason": "x"}}]
+    result = [{"type": "tool_result", "data": {"tool_call_id": "c", "content": "no changes made", "is_error": True}}]
+    rows = [("z", "s", "assistant", call, at), ("a", "s", "tool", result, at)]
+    with sqlite3.connect(path) as crush:
+        crush.executescript(CRUSH)
+        for *named, parts, moment in rows:
+            crush.execute("insert into messages values (?, ?, ?, ?, ?)", (*named, json.dumps(parts), moment))
+    memory.ingest([str(path)])
+    assert memory.sql("select tool, message from tool_failures").rows() == [("edit", "no changes made")]
