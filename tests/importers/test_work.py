@@ -190,6 +190,16 @@ def test_results_of_codex_tell_failures_by_their_structure(
     assert not failed or failed[0]["tool"] == "exec"
 
 
+def test_calls_of_codex_that_end_in_another_order_keep_their_tools(read: Read) -> None:
+    """Parallel calls are answered as they end."""
+    begun = {"timestamp": "2026-03-05T10:00:00.000Z", "type": "session_meta", "payload": {"id": "s", "cwd": "/x"}}
+    calls = [_item("function_call", name=f"tool-{call}", arguments="{}", call_id=call) for call in ("a", "b", "c")]
+    ends = [_item("function_call_output", call_id=call, output="Exit code: 2") for call in ("b", "a", "c", "d")]
+    events, _ = read(begun, *calls, *ends)
+    told = [event.payload.get("tool") for event in events if event.type == "tool.failed"]
+    assert told == ["tool-b", "tool-a", "tool-c", None]
+
+
 def test_a_command_of_pi_is_told_by_its_end(read: Read) -> None:
     """What it printed stands first, and is not kept."""
     begun = {"type": "session", "id": "s", "timestamp": "2026-03-05T10:00:00.000Z", "cwd": "/x"}

@@ -93,7 +93,7 @@ class CodexReader(RecordReader):
         self._error: str | None = state.get("error")
         """The failure of the turn in hand, which the end of the turn tells again."""
         self._resets: dict[str, Any] = dict(mapping(state.get("resets")))
-        self._data = b""
+        self._data, self._near = b"", 0
 
     def remembered(self) -> dict[str, Any]:
         """What the next records refer to."""
@@ -109,7 +109,7 @@ class CodexReader(RecordReader):
 
     def read(self, block: Block) -> Iterator[Hit]:
         """Hits of the block, in order; calls of tools are counted without a look into their records."""
-        self._data = block.data
+        self._data, self._near = block.data, 0
         yield from super().read(block)
         if called := _CALLED.findall(block.data):
             self.see_calls(*(name.decode("utf-8", "replace") for name in called))
@@ -227,12 +227,17 @@ class CodexReader(RecordReader):
         return [self.tool_failed(self._tool_of(call), shown, call, format_time(self.at), kind=kind)]
 
     def _tool_of(self, call: str | None) -> str | None:
-        """The tool that a call of the block in hand asked for."""
-        if call is None or (at := self._data.find(b'"' + call.encode() + b'"')) < 0:
+        """The tool that a call of the block in hand asked for; most stand behind the one that was looked for last."""
+        if call is None:
             return None
-        begins, ends = self._data.rfind(b"\n", 0, at) + 1, self._data.find(b"\n", at)
-        called = _CALLED.search(self._data, begins, ends)
-        return called[1].decode("utf-8", "replace") if called else None
+        wanted = b'"' + call.encode() + b'"'
+        for start in (self._near, 0):
+            if (at := self._data.find(wanted, start)) >= 0:
+                begins, ends = self._data.rfind(b"\n", 0, at) + 1, self._data.find(b"\n", at)
+                if called := _CALLED.search(self._data, begins, ends):
+                    self._near = at
+                    return called[1].decode("utf-8", "replace")
+        return None
 
     # Tokens and compactions ------------------------------------------------------------------------------------------
 
