@@ -38,6 +38,7 @@ from analyzer.store.upkeep.catching_up import catch_up
 from analyzer.store.upkeep.prune import Prune, apply_horizon, prune
 from analyzer.store.upkeep.quarantine import QuarantineRetry, retry
 from analyzer.store.verdicts.rulesets import judge_history, keep_up
+from analyzer.store.verdicts.suggesting import add_suggestions
 
 if TYPE_CHECKING:
     import polars as pl
@@ -149,6 +150,7 @@ class Store(Shown):
             with transaction(self._connection):
                 result.pruned = apply_horizon(self._connection)
             result.unjudged = keep_up(self._connection, self.path)
+            add_suggestions(self._connection)
         except duckdb.Error as error:
             said = f"the events are stored, and not yet judged: {first_line(error)}"
             raise StoreError(said, "free space if there is none, then run the same command again") from None

@@ -48,6 +48,9 @@ create table if not exists internal.event_v1 (
 create table if not exists internal.facts_v1 (
   facts_id varchar not null,
   facts varchar not null using compression zstd,
+  -- Of unknown errors: the second opinion, whose probability is 0 where it proposes nothing.
+  suggested_reason varchar,
+  suggested_probability double,
   {typed columns of facts_v1}
 );
 
@@ -166,6 +169,8 @@ select
   v.rule as judged_rule,
   v.confidence as judged_confidence,
   v.ruleset as judged_ruleset,
+  f.suggested_reason,
+  f.suggested_probability,
   coalesce(v.reason, e.reason, 'unknown') as shown_reason,
   case
     when v.reason is null then e.detail

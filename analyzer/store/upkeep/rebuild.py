@@ -29,6 +29,7 @@ from analyzer.store.journal import journal_of, parts_of
 from analyzer.store.upkeep.carry_over import FormerStore, split_by_events, unreadable
 from analyzer.store.upkeep.prune import restore_horizon
 from analyzer.store.verdicts.rulesets import applied, judge_with, keep_up, kept_rules, restore_active
+from analyzer.store.verdicts.suggesting import add_suggestions
 
 Shown = Callable[[str, int, int], None]
 _MAGIC, _MAGIC_OFFSET = b"DUCK", 8
@@ -175,6 +176,7 @@ class _Work:
         if former is not None:
             former.detach()
         self._result.unjudged = keep_up(self._connection, self._path)
+        add_suggestions(self._connection)
         self._result.sources = self._count("source_v1")
         self._result.events = self._count("event_v1")
         self._connection.execute("checkpoint").fetchall()

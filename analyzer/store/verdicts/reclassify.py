@@ -22,6 +22,7 @@ from analyzer.store.db.lock import MEMORY
 from analyzer.store.decisions import decide
 from analyzer.store.verdicts.judging import add_verdicts
 from analyzer.store.verdicts.rulesets import activate, keep_rules
+from analyzer.store.verdicts.suggesting import add_suggestions
 
 if TYPE_CHECKING:
     import polars as pl
@@ -119,6 +120,7 @@ def reclassify(
         judged = add_verdicts(connection, ruleset, target, progress)
         if apply:
             _activate(connection, ruleset, rules, store_path, journal)
+            add_suggestions(connection)
         before = active[0][0] if active else None
         return _compare(connection, ruleset.digest, target, judged, active=before, applied=apply)
 

@@ -83,7 +83,8 @@ def test_its_draft_has_the_reason_of_the_rule(store: Store) -> None:
         rf"\bquota{ending}{gap}heron{ending}{gap}of{gap}lane{ending}\b",
     ]
     assert f"rule {found.wording.rule} (rate_limited) fell silent" in found.wording.draft["evidence"][0]
-    entry = f"[[rule]]\nid = '{rule['id']}'\ntext = ['{rule['text'][0]}']"
+    patterns = "', '".join(rule["text"])
+    entry = f"[[rule]]\nid = '{rule['id']}'\ntext = ['{patterns}']"
     assert tomllib.loads(entry)["rule"][0]["text"] == rule["text"]
 
 

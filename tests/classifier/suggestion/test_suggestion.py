@@ -11,6 +11,7 @@ from analyzer.classifier.suggestion import Model, suggest
 from analyzer.classifier.suggestion.features import features
 from analyzer.classifier.suggestion.model import LEAST_PROBABILITY, NONE, WEIGHTS, probability
 from analyzer.classifier.suggestion.training import FeatureCounts, Scored, fitted, scored_apart
+from benchmarks.suggestion import Asked, ablation, calibration_error, table
 from tests.labelled_texts import labelled_texts
 
 
@@ -102,3 +103,24 @@ def test_numbers_ids_and_addresses_make_no_difference() -> None:
     assert features(one) == features(other)
     assert {"w:shard", "b:gave up", " gav"} <= features(one)
     assert {"s:429", "s:4xx", "w:limit"} <= features(Facts(status=429, code="RateLimit"))
+
+
+def test_the_calibration_error_is_the_mean_distance_of_bins() -> None:
+    """Weighed by their answers; who proposes nothing is in none."""
+    right, wrong = frozenset({"validation"}), frozenset({"auth_error"})
+    sure = [Asked(right, "validation", 0.95)] * 3 + [Asked(wrong, "validation", 0.95)]
+    torn = [Asked(right, "validation", 0.65)] * 4
+    assert calibration_error([*sure, *torn, Asked(right, NONE, 0.9)]) == pytest.approx((0.2 * 4 + 0.35 * 4) / 8)
+    assert "expected calibration error 27.5%" in table([*sure, *torn])
+    assert calibration_error([]) == 0
+
+
+def test_an_ablation_counts_each_text_once() -> None:
+    """What a rule decides, weakly and wrongly so, and what the second opinion proposes for the rest."""
+    texts = [
+        (extract({"status": 500, "message": "x"}), frozenset({"auth_error"})),
+        (extract("the heron is late"), frozenset({"validation"})),
+        (extract({"code": "rate_limit_exceeded"}), frozenset({"rate_limited"})),
+    ]
+    rows = [line.rsplit(maxsplit=6)[1:] for line in ablation(texts).splitlines()[1:]]
+    assert rows == [["1", "1", "0", "1", "0", "0"], ["1", "1", "1", "0", "0", "0"], ["1", "1", "1", "0", "0", "0"]]

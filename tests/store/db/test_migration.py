@@ -23,7 +23,7 @@ from tests.store.killing import Victims
 KEPT = Path(__file__).with_name("store-4.duckdb.xz")
 WORK = ("agent", "agent_version", "project", "cwd", "branch")
 NEW = {
-    "errors": (*WORK, "confidence"),
+    "errors": (*WORK, "confidence", "suggested_reason", "suggested_probability"),
     "verdicts": ("confidence",),
     **dict.fromkeys(("retries", "relays"), (*WORK, "provider", "model")),
     "exhaustions": ("caller", *WORK[1:], "provider", "model"),

@@ -13,6 +13,8 @@
 -- column rule VARCHAR: The rule that matched.
 -- column ruleset VARCHAR: Digest of the rules that gave the verdict.
 -- column confidence VARCHAR: strong, or weak where a bare status or exit code or weak words decided; null where no rule matched, or nobody said.
+-- column suggested_reason VARCHAR: What the second opinion proposes for an unknown error, and never decides; null where it proposes nothing.
+-- column suggested_probability DOUBLE: Share of such proposals that are right, 0..1.
 -- column counts_as_unknown BOOLEAN: Whether it counts in the unknown share: reason unknown, neither aborted nor without any detail.
 -- column status INTEGER: HTTP status.
 -- column code VARCHAR: Provider's, system's or protocol's error code.
@@ -67,6 +69,12 @@ select
     when e.judged_reason is null then e.confidence
     else e.judged_confidence
   end as confidence,
+  case
+    when e.shown_reason = 'unknown' then e.suggested_reason
+  end as suggested_reason,
+  case
+    when e.shown_reason = 'unknown' and e.suggested_reason is not null then e.suggested_probability
+  end as suggested_probability,
   is_unknown(e.shown_reason, e.shown_detail) as counts_as_unknown,
   e.status,
   e.code,
