@@ -128,7 +128,7 @@ class CodexReader(RecordReader):
             return self._compacted("compacted", payload)
         elif kind == "event_msg":
             return self._told(payload)
-        elif (item := payload if kind == "response_item" else record).get("type") in _OUTPUTS:
+        elif text((item := payload if kind == "response_item" else record).get("type")) in _OUTPUTS:
             return self._answered(item)
         elif record.get("role") == "assistant":
             self.see(requests=1)  # the first generation counts no tokens

@@ -18,7 +18,7 @@ from analyzer.importers.base import Source, forget_oldest
 from analyzer.importers.foreign import classify_foreign
 from analyzer.importers.records import RecordReader, moment_of
 from analyzer.importers.shapes.databases import moved_on
-from analyzer.importers.shapes.rows import slim_goose
+from analyzer.importers.shapes.rows import listed, slim_goose
 
 _FAILED = re.compile(r"^Ran into this error(?: trying to compact)?: ")
 _COMPACTING = "Ran into this error trying to compact"
@@ -57,7 +57,7 @@ class GooseReader(RecordReader):
         moved_on(self._cursor, record)
         place = record.get("$row")
         if isinstance(place, list):
-            return self._session(record, text(record.get("id"))) if place[0] == "sessions" else self._message(record)
+            return self._session(record, text(record.get("id"))) if place[:1] == ["sessions"] else self._message(record)
         named = PurePath(self.source.path).stem
         if "working_dir" in record:
             return self._session(record, named)
@@ -115,18 +115,18 @@ class GooseReader(RecordReader):
         self.clock(moment_of(message.get("created")))
         shape = text(message.get("shape")) or ""
         tools: dict[str, int] = {}
-        for call in map(mapping, message.get("called") or ()):
+        for call in listed(message.get("called")):
             tool, name = text(call.get("name")), text(call.get("call"))
             if tool:
                 tools[tool] = tools.get(tool, 0) + 1
             if tool and name:
                 self._calls = {**dict(list(self._calls.items())[-_IN_HAND:]), name: tool}
         events = []
-        failed = list(map(mapping, message.get("failed") or ()))
+        failed = list(listed(message.get("failed")))
         for call in failed:
             name = text(call.get("call"))
             events.append(self.tool_failed(self._calls.get(name or ""), call.get("said"), session, name or shape))
-        told = list(map(mapping, message.get("told") or ()))
+        told = list(listed(message.get("told")))
         for index, notice in enumerate(told):
             events += self._told(notice, (session, shape, index), found)
         stopped = any((text(call.get("said")) or "").startswith(_STOPPED) for call in failed)

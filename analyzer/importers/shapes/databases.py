@@ -56,7 +56,7 @@ def rows_as_lines(path: str, after: Mapping[str, Any]) -> Iterator[bytes]:
 def moved_on(cursor: dict[str, Any], record: Mapping[str, Any]) -> None:
     """Move a cursor behind the row that a record was made of."""
     place = record.get("$row")
-    if isinstance(place, list) and len(place) == 3:
+    if isinstance(place, list) and len(place) == 3 and isinstance(place[0], str):
         table, changed, name = place
         before = cursor.get(table)
         cursor[table] = [changed, [*before[1], name]] if before and before[0] == changed else [changed, [name]]

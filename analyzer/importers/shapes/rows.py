@@ -5,7 +5,7 @@ Only the tables and columns named here are read: never accounts or tokens.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,12 +100,17 @@ def _crush_message(row: Row) -> Row:
     return {**row, "finished": finished, "called": called, "failed": failed}
 
 
+def listed(found: object) -> Iterator[Mapping[str, Any]]:
+    """The objects of a list; none where there is no list."""
+    return map(mapping, found if isinstance(found, list) else ())
+
+
 def slim_goose(role: object, created: object, content: object) -> Row:
     """What is read of a message of goose: its failures, and of tools their names and what those that failed said."""
-    parts = list(map(mapping, content if isinstance(content, list) else ()))
+    parts = list(listed(content))
     called, failed, told = [], [], []
     for part in parts:
-        kind, call = part.get("type"), text(part.get("id"))
+        kind, call = text(part.get("type")), text(part.get("id"))
         if kind in ("toolRequest", "frontendToolRequest"):
             asked = mapping(mapping(part.get("toolCall")).get("value"))
             called.append({"name": text(asked.get("name")), "call": call})
@@ -115,7 +120,7 @@ def slim_goose(role: object, created: object, content: object) -> Row:
             if result.get("status") == "error":
                 failed.append({"call": call, "said": _first_words(result.get("error"))})
             elif value.get("isError") is True:
-                said = (mapping(item).get("text") for item in value.get("content") or ())
+                said = (item.get("text") for item in listed(value.get("content")))
                 failed.append({"call": call, "said": _first_words(next(filter(None, said), None))})
         elif kind in GOOSE_NOTICES:
             told.append({"type": text(part.get("notificationType")) or kind, "said": _first_words(part.get("msg"))})
