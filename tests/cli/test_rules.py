@@ -112,6 +112,64 @@ def test_corpus_names_rules_that_nothing_hits(run: Run, mine: Path, tmp_path: Pa
     assert unhit.isdisjoint({"house_quota", "overloaded_text", "server_status"})
 
 
+def test_list_by_age_begins_with_what_has_no_date(run: Run, mine: Path) -> None:
+    """Undated rules lead, then the oldest source; a date that is none is refused with its line."""
+    data = json.loads(run("rules", "list", "--by-age", "--json").stdout)["rules"]
+    dates = [rule["dated"] or "" for rule in data]
+    assert dates == sorted(dates)
+    assert dates[0] == "" and dates[-1] > "2026"
+    shown = run("rules", "list", "--by-age").stdout
+    assert "oldest source first" in shown
+    assert shown.index(next(filter(None, dates))) < shown.index(dates[-1])
+    mine.write_text(MINE.replace("source =", 'dated = "2026-02-30"\nsource =', 1), "utf-8")
+    done = run("rules", "list", "--rules", "mine.toml")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "dated of rule 'house_quota' is no date: '2026-02-30'" in done.stderr
+
+
+STREAM = (
+    {"date": "2025-12-31", "status": 429, "message": "slow down", "expected": "rate_limited"},
+    {"date": "2026-01-01", "input": {"status": 500}, "reason": "network_transient"},
+    {"date": "2026-06-30", "message": "the heron sat", "expected": "auth_error", "acceptable": ["unknown"]},
+    {"date": "2026-07-01", "message": "the heron sat", "expected": "auth_error"},
+    {"date": "2026-07-02", "status": 401, "expected": "validation"},
+    {"date": "2026-07-03", "code": "ECONNRESET", "expected": "validation"},
+    {"date": "soon", "status": 401, "expected": "auth_error"},
+    {"status": 401, "expected": "auth_error"},
+    {"date": "2026-07-03", "expected": "auth_error"},
+)
+
+
+def test_a_stream_is_scored_by_half_year(run: Run, tmp_path: Path) -> None:
+    """Right, acceptable, unknown, weak and wrong are told apart; lines that are no dated errors are counted."""
+    (tmp_path / "dated.jsonl").write_text("".join(json.dumps(row) + "\n" for row in STREAM), "utf-8")
+    done = run("rules", "test", "--stream", "dated.jsonl", "--json")
+    data = json.loads(done.stdout)
+    assert (done.returncode, data["schema"], data["skipped"]) == (0, "analyzer.rules-stream/1", 3)
+    assert "3 lines are no labelled, dated errors, the first one is line 7" in done.stderr
+    kinds = ("right", "acceptable", "unknown", "weak", "wrong")
+    assert {each["half"]: [each[kind] for kind in kinds] for each in data["halves"]} == {
+        "2025-2": [1, 0, 0, 0, 0],
+        "2026-1": [1, 1, 0, 0, 0],
+        "2026-2": [0, 0, 1, 1, 1],
+        "all": [2, 1, 1, 1, 1],
+    }
+    shown = run("rules", "test", "--stream", "dated.jsonl").stdout.splitlines()
+    assert shown[0].startswith("3 of 6 labelled errors right or acceptable, by ruleset ")
+    assert shown[-1].split() == ["all", "6", "50.0%", "2", "1", "1", "1", "1"]
+
+
+def test_a_stream_without_dated_errors_is_an_input_error(run: Run, tmp_path: Path) -> None:
+    """Exit code 3 with the shape of a line; beside --corpus it is a mistake of usage."""
+    (tmp_path / "none.jsonl").write_text('{"status": 1}\n', "utf-8")
+    done = run("rules", "test", "--stream", "none.jsonl")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "no labelled, dated errors" in done.stderr
+    assert '"expected": "rate_limited"' in done.stderr
+    assert run("rules", "test", "--stream", "missing.jsonl").returncode == 3
+    assert run("rules", "test", "--stream", "none.jsonl", "--corpus", "none.jsonl").returncode == 2
+
+
 def test_unreadable_corpus_exits_with_3(run: Run) -> None:
     """A corpus or labels that cannot be read are an input error."""
     for arguments in (("test", "--corpus", "none.jsonl"), ("backtest", "--labels", "none.jsonl")):

@@ -30,7 +30,7 @@ _FLAGS = ("symptom", "strict_streams", "weak")
 _SAMPLES = ("examples", "counter_examples")
 _NUMBERS = ("statuses", "only_status", "not_status", "exit_codes")
 _PATTERNS = ("line", "text", "only_text", "not_text")
-_KEYS = frozenset((*LISTS, *_FLAGS, *_SAMPLES, "id", "reason", "detail", "source", "disabled"))
+_KEYS = frozenset((*LISTS, *_FLAGS, *_SAMPLES, "id", "reason", "detail", "source", "dated", "disabled"))
 _SHARED = ("status_patterns", "prose_patterns")
 _ALONE = "alone"
 """A file that says so is complete: the built-in rules do not stand below it."""
@@ -287,6 +287,13 @@ def _check(file: _File, number: int, values: Mapping[str, Any]) -> None:
         raise file.refuse(f"rule {name!r} looks at nothing", f"give it one of {', '.join(EVIDENCE)}", number)
     if not values.get("source"):
         raise file.refuse(f"rule {name!r} names no source", "say whose behaviour it knows", number)
+    if "dated" in values and not _is_date(values["dated"]):
+        raise file.refuse(
+            f"dated of rule {name!r} is no date: {values['dated']!r}",
+            'write "2026-05-04", "2026-05" or "2026"',
+            number,
+            "dated",
+        )
     if len(values.get("examples", ())) < 2 or not values.get("counter_examples"):
         raise file.refuse(
             f"rule {name!r} has too few examples", "give two examples and one counter-example", number, "examples"
@@ -294,6 +301,19 @@ def _check(file: _File, number: int, values: Mapping[str, Any]) -> None:
     for key in _PATTERNS:
         for pattern in values.get(key, ()):
             _compiles(file, f"rule {name!r}", pattern, number)
+
+
+def _is_date(text: str) -> bool:
+    """Whether this is a day, a month or a year of the calendar."""
+    from datetime import date  # for files with dates that were not read before
+
+    if not re.fullmatch(r"\d{4}(?:-\d\d){0,2}", text, re.ASCII):
+        return False
+    try:
+        date.fromisoformat(f"{text}-01-01"[:10])
+    except ValueError:
+        return False
+    return True
 
 
 def _expanded(file: _File, number: int, key: str, values: list[Any]) -> Iterable[object]:

@@ -44,6 +44,8 @@ class Rule:
     detail: str | None = None
     source: str = ""
     """Whose documented or observed behaviour this is."""
+    dated: str = ""
+    """When its newest source was seen or written: `2026-05-04`, `2026-05` or `2026`; empty where no source says."""
     symptom: bool = False
     """A wrapper's complaint: it gives way to what the cause says."""
     strict_streams: bool = False

@@ -36,12 +36,14 @@ def command() -> None:
 @command.command("list")
 @rules_option
 @click.option("--reason", metavar="REASON", help="Only rules of this reason.")
+@click.option("--by-age", is_flag=True, help="Oldest first, with the date of the newest source; undated ones lead.")
 @json_option
-def list_command(rules_path: str | None, reason: str | None, as_json: bool) -> int:
+def list_command(rules_path: str | None, reason: str | None, by_age: bool, as_json: bool) -> int:
     """List the rules in the order in which they are tried: id, reason, detail, what they look at, source.
 
     \b
       analyzer rules list --reason rate_limited
+      analyzer rules list --by-age
     """
     from analyzer.classifier.recovery_table import REASONS
 
@@ -49,29 +51,41 @@ def list_command(rules_path: str | None, reason: str | None, as_json: bool) -> i
         raise AnalyzerError.unknown_value("reason", reason, REASONS)
     ruleset = _ruleset(rules_path)
     chosen = [rule for rule in ruleset.rules if reason in (None, rule.reason)]
+    if by_age:
+        chosen.sort(key=lambda rule: rule.dated)
     if as_json:
         from analyzer.report.documents.rules_json import listed
 
         _write_json("rules-list", listed(ruleset, chosen))
     else:
-        from analyzer.report.terminal.rules import render_listing
+        from analyzer.report.terminal.rules import render_ages, render_listing
 
-        write(render_listing(ruleset, chosen), None)
+        write(render_ages(ruleset, chosen) if by_age and chosen else render_listing(ruleset, chosen), None)
     return 0
 
 
 @command.command("test")
 @rules_option
 @click.option("--corpus", metavar="FILE", help="JSON lines of errors or labelled cases: report rules that none hits.")
+@click.option(
+    "--stream", metavar="FILE", help="JSON lines with date and expected: score the verdicts by half-year instead."
+)
 @json_option
-def test_command(rules_path: str | None, corpus: str | None, as_json: bool) -> int:
+def test_command(rules_path: str | None, corpus: str | None, stream: str | None, as_json: bool) -> int:
     """Run the examples of every rule, and look for rules that are hidden, cost too much or never hit anything.
 
     Exits with 1 for findings, with 2 for a rules file that is broken. Overlaps are no findings: order decides them.
+    With --stream it scores the rules on labelled, dated errors, and exits with 0 whatever the figures say.
 
     \b
       analyzer rules test --rules my-rules.toml --corpus errors.jsonl
+      analyzer rules test --stream dated.jsonl
     """
+    if stream is not None:
+        if corpus is not None:
+            raise click.UsageError("give either --corpus FILE or --stream FILE")
+        _score_stream(rules_path, stream, as_json)
+        return 0
     from dataclasses import asdict
 
     from analyzer.classifier.rules.lint import lint
@@ -147,6 +161,30 @@ def backtest_command(rules_path: str | None, labels: str | None, store_path: str
     else:
         _try(rules_path, str(store_path), as_json)
     return 0
+
+
+def _score_stream(rules_path: str | None, stream: str, as_json: bool) -> None:
+    """Rules against labelled, dated errors."""
+    from analyzer.classifier.rules.stream import dated, score_stream
+
+    ruleset = _ruleset(rules_path)
+    read = [(number, dated(record)) for number, record in _lines(stream)]
+    rows = [row for _, row in read if row is not None]
+    shape = 'each line is {"date": "2026-05-04", "status": 429, "message": "…", "expected": "rate_limited"}'
+    if not rows:
+        raise InputError(f"{stream}: no labelled, dated errors", shape)
+    bad = [number for number, row in read if row is None]
+    if bad:
+        narrate(f"{stream}: {len(bad)} lines are no labelled, dated errors, the first one is line {bad[0]}")
+    halves = score_stream(rows, ruleset)
+    if as_json:
+        from analyzer.report.documents.rules_json import streamed
+
+        _write_json("rules-stream", streamed(ruleset, halves, len(bad)))
+    else:
+        from analyzer.report.terminal.rules import render_stream
+
+        write(render_stream(ruleset, halves), None)
 
 
 def _score(rules_path: str | None, labels: str, as_json: bool) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from analyzer.classifier.rules.backtest import Backtest
 from analyzer.classifier.rules.explain import Explanation
 from analyzer.classifier.rules.ruleset import EVIDENCE, GUARDS, Rule, Ruleset
+from analyzer.classifier.rules.stream import HalfYear
 
 
 def listed(ruleset: Ruleset, chosen: Sequence[Rule]) -> dict[str, Any]:
@@ -25,11 +26,18 @@ def listed(ruleset: Ruleset, chosen: Sequence[Rule]) -> dict[str, Any]:
             "strict_streams": rule.strict_streams,
             "weak": rule.weak,
             "source": rule.source,
+            "dated": rule.dated or None,
             "place": ruleset.places.get(rule.id),
         }
         for rule in chosen
     ]
     return {"ruleset": ruleset.digest, "rules": rules}
+
+
+def streamed(ruleset: Ruleset, halves: Sequence[HalfYear], skipped: int) -> dict[str, Any]:
+    """The half-years of a stream, `all` last; `skipped` lines were no labelled, dated errors."""
+    rows = [{"half": each.half, "rows": each.rows, **each.counts, "good_share": each.good_share} for each in halves]
+    return {"ruleset": ruleset.digest, "halves": rows, "skipped": skipped}
 
 
 def explained(found: Explanation) -> dict[str, Any]:

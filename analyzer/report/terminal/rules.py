@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from analyzer.classifier.rules.explain import Explanation
     from analyzer.classifier.rules.lint import Lint
     from analyzer.classifier.rules.ruleset import Rule, Ruleset
+    from analyzer.classifier.rules.stream import HalfYear
     from analyzer.classifier.suggestion import Suggestion
 
 WIDTH = 80
@@ -39,6 +40,29 @@ def render_listing(ruleset: Ruleset, chosen: Sequence[Rule]) -> str:
         rows.append([rule.id, rule.reason, rule.detail or "-", evidence, terminal_safe(rule.source)])
     head = f"Ruleset {ruleset.digest}: {len(ruleset.rules)} rules, the first that holds decides{shown}."
     return "\n".join([head, "", *columns(rows, [False] * 5)])
+
+
+def render_ages(ruleset: Ruleset, chosen: Sequence[Rule]) -> str:
+    """One line a rule with the date of its newest source, in the order given."""
+    undated = sum(not rule.dated for rule in chosen)
+    rows = [["dated", "rule", "reason", "source"]]
+    rows += [[rule.dated or "-", rule.id, rule.reason, terminal_safe(rule.source)] for rule in chosen]
+    head = f"Ruleset {ruleset.digest}: {counted(len(chosen), 'rule')}, oldest source first, {undated} without a date."
+    return "\n".join([head, "", *columns(rows, [False] * 4)])
+
+
+def render_stream(ruleset: Ruleset, halves: Sequence[HalfYear]) -> str:
+    """One line a half-year, the whole stream below."""
+    from analyzer.classifier.rules.stream import KINDS
+
+    rows = [["half-year", "rows", "right or acceptable", *KINDS]]
+    for each in halves:
+        found = [str(each.counts[kind]) for kind in KINDS]
+        rows += [[each.half, str(each.rows), percent(each.good_share), *found]]
+    total = halves[-1]
+    good = total.counts["right"] + total.counts["acceptable"]
+    said = f"{good} of {counted(total.rows, 'labelled error')} right or acceptable, by ruleset {ruleset.digest}."
+    return "\n".join([said, "", *columns(rows, [False] + [True] * 7)])
 
 
 def render_lint(report: Lint, own: Collection[str] = ()) -> str:
