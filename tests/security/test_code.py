@@ -125,6 +125,8 @@ MACHINE = 8
 """Of processor time; a slow machine may take so many times longer; what is not linear takes a thousand times longer."""
 ELSEWHERE = {
     "analyzer.classifier.reading.reset_times._PARTS": "reads what RE2 has matched, a few words",
+    "analyzer.classifier.reading.waits_abroad._PARTS": "reads what RE2 has matched, a few words",
+    "analyzer.classifier.reading.waits_abroad._UNTRUSTED": "reads the 200 bytes behind such a match",
     "analyzer.cli.commands.sql._SIZE": "reads an option",
 }
 """Patterns that no text of a log reaches."""

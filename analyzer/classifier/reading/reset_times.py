@@ -15,6 +15,7 @@ import re2
 
 from analyzer.classifier.reading.ending import last_line
 from analyzer.classifier.reading.facts import MESSAGE_CHARS, STREAM_CHARS, Facts
+from analyzer.classifier.reading.waits_abroad import EAST, WEST, seconds_abroad
 from analyzer.forking import kept_until_fork
 from analyzer.redaction.automata import Late
 
@@ -43,8 +44,10 @@ _PATTERNS = {
         r"(?:,|\s+at)?\s+(?:at\s+)?)?(?:(\d{1,2})(?::(\d\d))?\s*([ap])\.?m\b\.?|(\d{1,2}):(\d\d)|(midnight|noon))"
         r"(?:\s*\(([A-Za-z][A-Za-z0-9_+\-/]{1,40})\)|\s+(UTC|GMT)\b)?"
     ),
+    "east": EAST,
+    "west": WEST,
 }
-_DURATION, _MILLIS, _SECONDS, _EPOCH, _DATE, _CLOCK = range(6)
+_DURATION, _MILLIS, _SECONDS, _EPOCH, _DATE, _CLOCK, _EAST, _WEST = range(8)
 TIME_PATTERNS = tuple(_PATTERNS.values())
 """A text that none of these finds names no time; none of them sees case."""
 
@@ -154,7 +157,16 @@ def _seconds(found: Mapping[int, Any]) -> float | None:
         return duration_seconds(found[_DURATION][1].decode("utf-8", "replace"))
     if _MILLIS in found:
         return _sane(float(found[_MILLIS][1]) / 1000)
-    return _sane(float(found[_SECONDS][1])) if _SECONDS in found else None
+    if _SECONDS in found:
+        return _sane(float(found[_SECONDS][1]))
+    return _abroad(found[_EAST if _EAST in found else _WEST]) if _EAST in found or _WEST in found else None
+
+
+def _abroad(match: Any) -> float | None:
+    number = 1 if match[1] is not None else 2
+    behind = match.string[match.end(number) :][:200].decode("utf-8", "replace")
+    seconds = seconds_abroad(match[number].decode("utf-8", "replace"), behind)
+    return None if seconds is None else _sane(seconds)
 
 
 def _moment(found: Mapping[int, Any]) -> datetime | None:
