@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import argparse
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from random import Random
@@ -228,6 +228,18 @@ class Tally:
                 self.false.append(f"{kind} of {whom or 'the fleet'} on day {day}")
         self.caller_days += len(made.callers) * (DAYS - WARM_UP)
 
+    @classmethod
+    def of(cls, tallies: Iterable[Tally]) -> Tally:
+        """All stories together."""
+        whole = cls()
+        for one in tallies:
+            whole.hits += one.hits
+            whole.delays += one.delays
+            whole.told += one.told
+            whole.false += one.false
+            whole.caller_days += one.caller_days
+        return whole
+
     @property
     def line(self) -> str:
         """Recall, delay in days, findings a change, and false alarms per 1,000 caller-days; `-` without a change."""
@@ -260,17 +272,20 @@ def tallies(seeds: range) -> Iterator[tuple[str, Tally]]:
 
 
 def main() -> None:
-    """Prints one line a story."""
+    """Prints one line a story, and one for all of them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=6)
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--verbose", action="store_true", help="name the false alarms")
     options = parser.parse_args()
     print(f"{'':16}{_columns('recall', 'delay d', 'a change', 'false/1,000')}")
+    every = []
     for name, tally in tallies(range(options.first_seed, options.first_seed + options.seeds)):
+        every.append(tally)
         print(f"{name:16}{tally.line}")
         for each in tally.false if options.verbose else ():
             print(f"    {each}")
+    print(f"{'all':16}{Tally.of(every).line}")
 
 
 if __name__ == "__main__":

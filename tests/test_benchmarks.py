@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import alarms, starts, table, transcripts
+from benchmarks import alarms, hours, starts, table, transcripts
 from benchmarks.table import BENCHES, Bench, Row, Size
 from tests import REPOSITORY
 
@@ -93,4 +93,14 @@ def test_an_alarm_is_held_against_what_changed():
     tally.add(alarms.story("refused", alarms.Random("refused/0")), alarms.Random("log"))
     assert (tally.hits, tally.delays, tally.told, tally.false) == ([True], [0], 1, [])
     assert tally.line.split() == ["1.00", "0.0", "1.0", "0.00"]
+    assert alarms.Tally.of([tally, tally]).line == tally.line
     assert alarms.Tally(caller_days=10).line.split() == ["-", "-", "-", "0.00"]
+
+
+def test_an_hour_is_held_against_what_changed():
+    """A provider that fails is told of in that hour, by one finding, and nothing else is."""
+    tally = hours.Tally()
+    tally.add("outage", hours.Random("outage/0"), range(7, 11))
+    assert (tally.changes, tally.delays, tally.told, tally.false) == (1, [0], 1, [])
+    assert tally.line.split()[:3] == ["1.00", "0.0", "1.0"]
+    assert hours.Tally(caller_hours=10).line.split() == ["-", "-", "-", "0.000", "0.00"]

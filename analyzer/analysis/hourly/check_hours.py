@@ -67,9 +67,9 @@ def check_hours(store: Store, chosen: Window, *, rules: Rules = None) -> Night:
     own = _observed(store, since, until, chosen.timezone, ruleset)
     earlier = _observed(store, since - (until - since), since, chosen.timezone, ruleset)
     open_ones = {one.identity: one for one in before.findings if one.is_open} if before else {}
-    known = {one.identity for one in _found(earlier, settings, "before")}
+    known = {one.identity for one in found_in_hours(earlier, settings, "before")}
     over = f"from {_clock(since, chosen.timezone)} to {_clock(until, chosen.timezone)}"
-    priced = costed(store, _found(own, settings, over), own, within=(since, until))
+    priced = costed(store, found_in_hours(own, settings, over), own, within=(since, until))
     findings = gravest_first(_continued(one, open_ones.get(one.identity), one.identity in known) for one in priced)
     night = Night(
         day=day,
@@ -125,7 +125,7 @@ def _observed(store: Store, since: datetime, until: datetime, timezone: str, rul
     )
 
 
-def _found(seen: HourCounts, settings: Settings, over: str) -> tuple[Finding, ...]:
+def found_in_hours(seen: HourCounts, settings: Settings, over: str) -> tuple[Finding, ...]:
     """What the last day's hours show, by the tests of numbers of errors."""
     if seen.counts.is_empty():
         return ()
