@@ -40,8 +40,8 @@ class Observations:
     templates: pl.DataFrame
     """One row a day, caller and unknown template, as `detection-templates`."""
     known_templates: pl.DataFrame
-    """One row a day, caller, template that has a reason, its rule and reason: the sessions that show it, and those of
-    them where weak evidence decided."""
+    """One row a day, caller, template and reason, of messages that weak evidence decided at least once: the sessions
+    that show it, and those of them where weak evidence decided."""
     mixes: pl.DataFrame
     """One row a day, caller and reason: the sessions that show it; what was unknown when it came takes no part."""
     rules: pl.DataFrame

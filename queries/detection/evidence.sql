@@ -6,6 +6,7 @@
 -- column place BIGINT: which of those that were asked for
 -- column template VARCHAR: fingerprint of the message
 -- column message VARCHAR: the latest text of it, redacted and capped
+-- column confidence VARCHAR: how sure the verdicts are: weak where a bare status or exit code or weak words decided over any of them, else strong; null where no rule matched, or nobody said
 -- column sessions BIGINT: distinct sessions
 -- column events BIGINT: errors
 -- column event_ids VARCHAR: the first of its events, three at most, a space between them
@@ -40,6 +41,7 @@ error as materialized (
     message,
     rule,
     reason,
+    confidence,
     counted,
     provider,
     model
@@ -97,6 +99,7 @@ select
   place,
   template,
   arg_max(message, (occurred_at, event_id)) as message,
+  max(confidence) as confidence,
   count(distinct session) as sessions,
   count(*) as events,
   array_to_string(arg_min(event_id, (occurred_at, event_id), 3), ' ') as event_ids

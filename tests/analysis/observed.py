@@ -10,6 +10,7 @@ import polars as pl
 
 from analyzer.analysis.observations import Observations
 from analyzer.store import CallerDays, counts_of, known_templates_of, mixes_of, repeats_of, rules_of, templates_of
+from analyzer.store.sums.counting import weakly_known
 from analyzer.store.sums.tables import empty
 
 
@@ -57,7 +58,7 @@ def observations(
         "abc",
         counts=counts_of(groups),
         templates=templates_of(groups),
-        known_templates=known_templates_of(groups),
+        known_templates=weakly_known(known_templates_of(groups)),
         mixes=mixes_of(groups),
         rules=rules_of(groups),
         repeats=repeats,

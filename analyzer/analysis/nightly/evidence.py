@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
@@ -51,8 +51,18 @@ class Counted(Protocol):
         """The rows of `detection-volume`."""
 
 
-_Behind = dict[int, tuple[tuple[str, ...], tuple[str, ...], Wording | None]]
-"""Samples, evidence and texts of a change of wording, by the place of a finding among those that were asked for."""
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """What a finding shows of its errors."""
+
+    samples: tuple[str, ...] = ()
+    evidence: tuple[str, ...] = ()
+    confidence: str | None = None
+    wording: Wording | None = None
+
+
+_Behind = dict[int, _Shown]
+"""By the place of a finding among those that were asked for."""
 
 
 def told(
@@ -76,9 +86,9 @@ def told(
     reworded = [place for place, one in enumerate(asked) if one.latest.rule is not None and one.wording is None]
     old = _old_texts(store, [asked[place] for place in reworded], timezone, ruleset)
     for place, text in zip(reworded, old, strict=True):
-        samples, evidence, _ = behind[place]
-        wording = _wording(store, asked[place], text, next(iter(samples), None), timezone, rules)
-        behind[place] = samples, evidence, wording
+        new = next(iter(behind[place].samples), None)
+        wording = _wording(store, asked[place], text, new, timezone, rules)
+        behind[place] = replace(behind[place], wording=wording)
     places = iter(range(len(behind)))
     when = "of these hours" if within else ""
     return tuple(_told(one, behind, places, timezone, when) for one in findings)
@@ -138,14 +148,15 @@ def _when(place: int, one: Finding, timezone: str, days: int, within: Span | Non
 def _told(one: Finding, behind: _Behind, places: Iterator[int], timezone: str, when: str) -> Finding:
     if _stays(one):
         return one
-    samples, evidence, wording = behind[next(places)]
-    one = replace(one, wording=one.wording or wording)
+    shown = behind[next(places)]
+    one = replace(one, wording=one.wording or shown.wording)
     return replace(
         one,
-        explanation=sentence(one, samples, timezone, when),
+        explanation=sentence(one, shown.samples, timezone, when),
         advice=one.kind.advice if one.is_open else "",
-        samples=samples,
-        evidence=evidence,
+        samples=shown.samples,
+        evidence=shown.evidence,
+        confidence=shown.confidence,
         parts=tuple(_told(part, behind, places, timezone, when) for part in one.parts),
     )
 
@@ -175,9 +186,12 @@ def _behind(
             errors.append({**asked, **scope, "reason": one.kind.evidence(one)})
     samples: list[list[str]] = [[] for _ in findings]
     evidence: list[list[str]] = [[] for _ in findings]
+    sure: dict[int, str | None] = {}
     if errors:
         rows = store.query("detection-evidence", asked=json.dumps(errors), ruleset=ruleset)
-        for place, message, ids in rows.select("place", "message", "event_ids").iter_rows():
+        columns = ("place", "message", "confidence", "event_ids")
+        for place, message, confidence, ids in rows.select(columns).iter_rows():
+            sure.setdefault(place, confidence)
             if message:
                 samples[place].append(shortened(message))
             evidence[place] += (ids or "").split()
@@ -185,7 +199,9 @@ def _behind(
         rows = store.query("detection-hand-offs", asked=json.dumps(hand_offs))
         for place, event_id in rows.select("place", "event_id").iter_rows():
             evidence[place].append(event_id)
-    return {place: (tuple(samples[place]), tuple(evidence[place]), None) for place in range(len(findings))}
+    return {
+        place: _Shown(tuple(samples[place]), tuple(evidence[place]), sure.get(place)) for place in range(len(findings))
+    }
 
 
 def _old_texts(store: Store, findings: Sequence[Finding], timezone: str, ruleset: str | None) -> list[str | None]:

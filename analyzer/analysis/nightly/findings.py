@@ -146,6 +146,8 @@ class Finding(Shown):
     """Ids of some of its events."""
     samples: tuple[str, ...] = ()
     """Some of its messages, redacted."""
+    confidence: str | None = None
+    """How sure the verdict on the first of these is: `weak`, `strong`; None where no rule knows it or nobody said."""
     parts: tuple[Finding, ...] = ()
     """Findings with the same cause, which this one speaks for."""
     cost: Cost | None = None
@@ -216,6 +218,7 @@ class Finding(Shown):
             "advice": self.advice,
             "evidence": list(self.evidence),
             "samples": list(self.samples),
+            "confidence": self.confidence,
             "parts": [part.to_dict() for part in self.parts],
             "cost": self.cost.to_dict() if self.cost else None,
             "worse": self.worse,

@@ -85,7 +85,7 @@ def templates_of(rows: pl.DataFrame) -> pl.DataFrame:
 def known_templates_of(rows: pl.DataFrame) -> pl.DataFrame:
     """The sessions that show each message with a reason, by day and caller, and those where weak evidence decided.
 
-    Errors without a message have none to count; an empty rule is that of a reason that was recorded without one.
+    Errors without a message have none to count.
     """
     weak = pl.col("confidence").eq_missing("weak")
     names = _names(rows).with_row_index("row")
@@ -93,16 +93,22 @@ def known_templates_of(rows: pl.DataFrame) -> pl.DataFrame:
         _numbered(rows)
         .with_columns(rows["confidence"])
         .filter((pl.col("reason") != "unknown") & (pl.col("template") != ""))
-        .group_by("row", "template", pl.col("rule").fill_null(""), "reason")
+        .group_by("row", "template", "reason")
         .agg(
             pl.col("session").n_unique().cast(pl.Int64).alias("sessions"),
             pl.col("session").filter(weak).n_unique().cast(pl.Int64).alias("weak_sessions"),
             pl.col("events").sum(),
         )
-        .sort("row", "template", "rule", "reason")
+        .sort("row", "template", "reason")
         .join(names, on="row", maintain_order="left")
-        .select("day", "caller", "template", "rule", "reason", "sessions", "weak_sessions", "events")
+        .select("day", "caller", "template", "reason", "sessions", "weak_sessions", "events")
     )
+
+
+def weakly_known(templates: pl.DataFrame) -> pl.DataFrame:
+    """Of the rows of `known_templates_of` those of messages that weak evidence decided at least once: most are none."""
+    weak = templates.filter(pl.col("weak_sessions") > 0).select("template").unique()
+    return templates.join(weak, on="template", how="semi", maintain_order="left")
 
 
 def mixes_of(rows: pl.DataFrame) -> pl.DataFrame:

@@ -16,6 +16,7 @@ import polars as pl
 
 from analyzer.store.db.connection import query_errors
 from analyzer.store.db.frames import frame_of
+from analyzer.store.sums.counting import weakly_known
 from analyzer.store.sums.kept import Kept
 from analyzer.store.sums.summing import Summing, cut_of
 from analyzer.store.sums.tables import GROUPS, SCHEMAS, sorted_sums
@@ -110,7 +111,7 @@ class _Days:
         chain_days = self._chain_days()
         made = {**self._summing.by_session(self._wanted, cut), "chains": self._summing.chains(chain_days)}
         made["versions"] = sorted_sums("versions", versions.filter(pl.col("day").is_in(list(self._wanted))))
-        known = self._kept.frames(self._clean)
+        known = self._kept.frames(self._clean, weakly_known(made["known_templates"])["template"])
         known["chains"] = known["chains"].filter(~pl.col("day").is_in(list(chain_days)))
         # A past night may cut history otherwise than the last one that was kept: it has no say over that.
         latest = self._night >= max(self._kept.days, default=self._night)
@@ -118,6 +119,7 @@ class _Days:
             self._kept.replace(self._wanted, chain_days, made, cut)
         # A day can have a million callers: no frame stays in two forms.
         frames = {name: _together(name, known.pop(name), made.pop(name)) for name in SCHEMAS}
+        frames["known_templates"] = weakly_known(frames["known_templates"])
         return DailySums(frames, Walks(self._connection, self._timezone, keep=keep), self._summing, cut)
 
     def _cut(self) -> tuple[pl.DataFrame, pl.DataFrame]:

@@ -12,6 +12,12 @@ from analyzer.store.db.connection import store_errors, transaction
 from analyzer.store.db.frames import frame_of, register, to_frame
 from analyzer.store.sums.tables import CUT, SCHEMAS, complete, empty, table_of
 
+# Few messages were ever decided by weak evidence, and there are many others.
+_WEAK = (
+    "select template from weak_template union all"
+    " select template from internal.sum_known_template_v1 where timezone = $1 and weak_sessions > 0"
+)
+
 
 class Kept:
     """The days of a zone that the store keeps under a ruleset."""
@@ -34,23 +40,27 @@ class Kept:
                 )
             )
 
-    def frame(self, name: str, days: Collection[date]) -> pl.DataFrame:
-        """The rows of these days."""
+    def frame(self, name: str, days: Collection[date], weak: pl.Series | None = None) -> pl.DataFrame:
+        """The rows of these days; with `weak` those of these templates, and of what was weak on any day, alone."""
         if not days:
             return empty(name)
         register(self._connection, "summed_day", pl.DataFrame({"day": sorted(days)}, {"day": pl.Date}))
         columns = ", ".join(("day", "caller", *SCHEMAS[name]))
+        only = ""
+        if weak is not None:
+            register(self._connection, "weak_template", pl.DataFrame({"template": weak}))
+            only = f" and template in ({_WEAK})"
         return to_frame(
             self._connection.sql(
                 f"select {columns} from internal.{table_of(name)}"  # noqa: S608 - names from this file alone
-                " where timezone = $1 and day between $2 and $3 and day in (select day from summed_day)",
+                " where timezone = $1 and day between $2 and $3 and day in (select day from summed_day)" + only,
                 params=[self._timezone, min(days), max(days)],
             )
         )
 
-    def frames(self, days: Collection[date]) -> dict[str, pl.DataFrame]:
-        """All frames of these days."""
-        return {name: self.frame(name, days) for name in SCHEMAS}
+    def frames(self, days: Collection[date], weak: pl.Series) -> dict[str, pl.DataFrame]:
+        """All frames of these days, known templates as `frame` with `weak`."""
+        return {name: self.frame(name, days, weak if name == "known_templates" else None) for name in SCHEMAS}
 
     def replace(
         self, days: Collection[date], chain_days: Collection[date], made: Mapping[str, pl.DataFrame], cut: pl.DataFrame

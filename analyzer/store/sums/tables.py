@@ -26,7 +26,7 @@ SCHEMAS: dict[str, dict[str, str]] = {
     ),
     "templates": {"template": "String", "sessions": "Int64", "events": "Int64"},
     "known_templates": {
-        **dict.fromkeys(("template", "rule", "reason"), "String"),
+        **dict.fromkeys(("template", "reason"), "String"),
         **dict.fromkeys(("sessions", "weak_sessions", "events"), "Int64"),
     },
     "mixes": {"reason": "String", "sessions": "Int64"},

@@ -42,13 +42,12 @@ create table if not exists internal.sum_template_v1 (
   events bigint not null
 );
 
--- Texts that a rule knows, or that were known when they came; weak are sessions where weak evidence decided.
+-- Messages with a reason; weak are the sessions where weak evidence decided.
 create table if not exists internal.sum_known_template_v1 (
   timezone varchar not null,
   day date not null,
   caller varchar not null,
   template varchar not null,
-  rule varchar not null,
   reason varchar not null,
   sessions bigint not null,
   weak_sessions bigint not null,
