@@ -150,7 +150,7 @@ class Tally:
         for number in judged:
             day = FIRST_DAY + timedelta(days=number)
             for clock in clocks:
-                found = found_in_hours(hours[clock].up_to(day), Settings(), "")
+                found = found_in_hours(hours[clock].up_to(day), Settings(), "in that hour")
                 now = {(one.finding, one.scope.who) for one in found if one.severity != "info"}
                 self.caller_hours += CALLERS
                 for kind, who in sorted(now - before):
