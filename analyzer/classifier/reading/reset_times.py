@@ -15,7 +15,7 @@ import re2
 
 from analyzer.classifier.reading.ending import last_line
 from analyzer.classifier.reading.facts import MESSAGE_CHARS, STREAM_CHARS, Facts
-from analyzer.classifier.reading.waits_abroad import EAST, WEST, seconds_abroad
+from analyzer.classifier.reading.waits_abroad import EAST, EAST_HINT, WEST, WEST_HINT, seconds_abroad
 from analyzer.forking import kept_until_fork
 from analyzer.redaction.automata import Late
 
@@ -48,7 +48,7 @@ _PATTERNS = {
     "west": WEST,
 }
 _DURATION, _MILLIS, _SECONDS, _EPOCH, _DATE, _CLOCK, _EAST, _WEST = range(8)
-TIME_PATTERNS = tuple(_PATTERNS.values())
+TIME_PATTERNS = (*tuple(_PATTERNS.values())[:_EAST], EAST_HINT, WEST_HINT)
 """A text that none of these finds names no time; none of them sees case."""
 
 # For short texts only, such as group 1 of a duration; `(?a)` because RE2 knows ASCII digits and blanks only.
@@ -86,10 +86,10 @@ class _Compiled(NamedTuple):
 @kept_until_fork
 def _compiled() -> _Compiled:
     check = re2.Set.SearchSet()
-    for pattern in TIME_PATTERNS:
+    for pattern in _PATTERNS.values():
         check.Add(pattern)
     check.Compile()
-    return _Compiled(check, tuple(re2.compile(pattern.encode()) for pattern in TIME_PATTERNS))
+    return _Compiled(check, tuple(re2.compile(pattern.encode()) for pattern in _PATTERNS.values()))
 
 
 def read(levels: Sequence[Facts], *, limited: bool) -> Reset:

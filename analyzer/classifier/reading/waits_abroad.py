@@ -28,6 +28,14 @@ WEST = (
 )
 """`Bitte in 30 Sekunden erneut versuchen`, `Inténtelo de nuevo en 5 minutos`, `Réessayez dans 2 heures`."""
 
+EAST_HINT = r"后|後|후"
+WEST_HINT = (
+    r"(?i)\b(?:erneut|wieder|zurückgesetzt|intént|intent|reintente|restablece|réessaye|réinitialis|tente |tentar )"
+    r"|повторите|попробуйте|сброс"
+)
+"""Without these words neither is found. They stand among the patterns of all rules, where the long ones cost a quarter
+of the speed."""
+
 _PARTS = Late(r"(?ai)(\d+(?:[.,]\d+)?)\s*([^\d\s,]+)")
 _UNTRUSTED = Late(
     r"(?i)[\s\w]{0,14}(?:しない|ません|ないで|지 ?마|할 수 없)|\s*(?:et demi|y medi|e mei|und eine? halb|с половин)"
