@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -15,31 +14,44 @@ import pytest
 from analyzer.events import Event, encode
 from analyzer.importers.machine.places import VARIABLES
 from analyzer.store import open_store
+from tests.cli.forking import Forks, Line
 from tests.cli.nightly import write_nights
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
+UNSET = ("ANALYZER_STORE", *VARIABLES)
+STARTED_WITH = tuple(os.environ)
+
+
+@pytest.fixture(scope="session")
+def forks() -> Iterator[Forks]:
+    """Runs command lines, each in a fork: what they all import is imported once."""
+    with Forks() as process:
+        yield process
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
+def run(tmp_path: Path, forks: Forks, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """`run("report", "x", stdin="", env={})`, in an empty folder that is the home directory, too."""
 
     def call(*arguments: str, stdin: str = "", env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-        environment = {**os.environ, "PYTHONWARNINGS": "error", "HOME": str(tmp_path)}
-        for name in ("ANALYZER_STORE", *VARIABLES):
+        given = None
+        if stdin:
+            given = tmp_path_factory.mktemp("stdin") / "text"
+            given.write_text(stdin, "utf-8")
+        environment = {**os.environ, "HOME": str(tmp_path)}
+        for name in UNSET:
             environment.pop(name, None)
-        environment.update(env or {})
-        command = [sys.executable, "-c", "from analyzer.cli import main; main()", *arguments]
-        return subprocess.run(
-            command,
-            cwd=tmp_path,
-            input=stdin,
-            capture_output=True,
-            text=True,
-            env=environment,
-            timeout=120,
-            check=False,
+        line = Line(
+            list(arguments),
+            str(tmp_path),
+            stdin=str(given) if given else None,
+            environment={**environment, **(env or {})},
+            unset=[*UNSET, *(name for name in STARTED_WITH if name not in os.environ)],
+            seconds=120,
         )
+        done = forks.run(line)
+        assert isinstance(done.code, int), f"{done.code}: {arguments}"
+        return subprocess.CompletedProcess(["analyzer", *arguments], done.code, done.stdout, done.stderr)
 
     return call
 

@@ -30,6 +30,9 @@ class Line:
     stdout: str | None = None
     """The file that it writes to, instead of one that is read here."""
     environment: Mapping[str, str] = field(default_factory=dict)
+    """Variables beside those of the process that forks."""
+    unset: Sequence[str] = ()
+    """Variables of that process that are taken away."""
     signals: Sequence[tuple[float, int]] = ()
     """Seconds after its start, and numbers."""
     file_limit: int | None = None
@@ -55,7 +58,7 @@ class Forks:
 
     def __enter__(self) -> Self:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.cli.forking"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [sys.executable, "-W", "error", "-m", "tests.cli.forking"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
         return self
 
@@ -102,7 +105,7 @@ def _run(line: Line) -> Done:
 
 def _content(output: Any) -> str:
     output.seek(0)
-    return str(output.read(1 << 20).decode("utf-8", "surrogateescape").encode("utf-8", "backslashreplace").decode())
+    return str(output.read(1 << 28).decode("utf-8", "surrogateescape").encode("utf-8", "backslashreplace").decode())
 
 
 def _wait(child: int, line: Line) -> int | str:
@@ -132,7 +135,10 @@ def _become(line: Line, stdout: int, stderr: int) -> None:
     """The command line, in this process."""
     try:
         os.setpgid(0, 0)
+        for name in line.unset:
+            os.environ.pop(name, None)
         os.environ.update(line.environment)
+        time.tzset()
         os.chdir(line.cwd)
         reading = os.open(line.stdin or os.devnull, os.O_RDONLY | os.O_NONBLOCK)
         os.set_blocking(reading, True)

@@ -6,7 +6,6 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
@@ -44,13 +43,6 @@ source = "seen in our own logs"
 examples = ["Canvas shard 4 is parked, 5 readers ahead of you", "the shard is parked"]
 counter_examples = ["the design file is missing"]
 """
-
-
-@pytest.fixture(scope="module")
-def forks() -> Iterator[Forks]:
-    """Runs command lines."""
-    with Forks() as process:
-        yield process
 
 
 @pytest.fixture(scope="module")
