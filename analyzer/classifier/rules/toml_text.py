@@ -17,7 +17,7 @@ def ruleset_text(ruleset: Ruleset) -> str:
         lines += ["", "[[rule]]"]
         for field in dataclasses.fields(Rule):
             value = getattr(rule, field.name)
-            if value is not None and value != () and value is not False:
+            if value != field.default:
                 lines.append(f"{field.name} = {_value(list(value) if isinstance(value, tuple) else value)}")
     return "\n".join(lines) + "\n"
 

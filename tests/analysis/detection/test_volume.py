@@ -209,9 +209,10 @@ def work() -> pl.DataFrame:
 
 
 def test_a_message_that_is_new_to_many_callers_is_found_on_its_second_day(work: pl.DataFrame) -> None:
-    """Although no caller shows it twice."""
+    """Although no caller shows it twice; on later days that show it, it goes on."""
     seen = sightings(*((CHANGE + number // 3, f"c{number}", "t", 1) for number in range(9)))
-    (one,) = detections_in(shared_templates(seen, work))
+    one, after = detections_in(shared_templates(seen, work))
+    assert (after.day, after.onset) == (START + timedelta(days=CHANGE + 2), one.onset)
     assert (one.day, one.caller, one.template) == (START + timedelta(days=CHANGE + 1), None, "t")
     assert one.onset == START + timedelta(days=CHANGE)
 
