@@ -12,7 +12,7 @@ from tests.cli.forking import HUNG, Done, Line
 from tests.cli.fuzz import fault_of, line_of, run_lines
 
 SEED = 20261102
-LINES = 30
+LINES = 20
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="forks are watched by pidfd")

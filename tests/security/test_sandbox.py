@@ -198,7 +198,7 @@ def test_time_ends_a_query(sql: Sql, store: Path, statement: str) -> None:
 def test_memory_ends_a_query(store: Path, statement: str) -> None:
     """No process grows much beyond --memory, and the store is as it was: by error, by signal or by time."""
     before = content(store.parent)
-    options = ["--memory", "300MB", "--timeout", "20", "--limit", "0", "--format", "jsonl"]
+    options = ["--memory", "300MB", "--timeout", "8", "--limit", "0", "--format", "jsonl"]
     command = [*COMMAND, statement, "--store", str(store), *options]
     measured = subprocess.run(
         [sys.executable, "-c", MEASURED, json.dumps(command)], capture_output=True, text=True, check=True

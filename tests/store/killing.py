@@ -19,7 +19,7 @@ import duckdb
 
 from tests import LONG_RUNS, REPOSITORY
 
-EVERY = 15
+EVERY = 30
 """Each so manieth statement is a moment, in long runs each one; what makes others last always is one."""
 TURNING = ("commit", "checkpoint")
 PRELUDE = "from analyzer.store import open_store, rebuild\n"

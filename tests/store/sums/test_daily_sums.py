@@ -130,7 +130,7 @@ def day(number: int) -> date:
     return START.date() + timedelta(days=number)
 
 
-SEEDS = range(3 * int(os.environ.get("ANALYZER_LONG_RUNS", "1")))
+SEEDS = range(2 * int(os.environ.get("ANALYZER_LONG_RUNS", "1")))
 
 
 @pytest.mark.parametrize("log", SEEDS, indirect=True)
