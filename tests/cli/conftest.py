@@ -25,7 +25,7 @@ STARTED_WITH = tuple(os.environ)
 @pytest.fixture(scope="session")
 def forks() -> Iterator[Forks]:
     """Runs command lines, each in a fork: what they all import is imported once."""
-    with Forks() as process:
+    with Forks("-W", "error") as process:
         yield process
 
 

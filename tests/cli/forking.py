@@ -56,10 +56,13 @@ class Done:
 class Forks:
     """The process that forks. Use as a context manager."""
 
+    def __init__(self, *options: str) -> None:
+        self._options = options
+        """Of the interpreter."""
+
     def __enter__(self) -> Self:
-        self._process = subprocess.Popen(
-            [sys.executable, "-W", "error", "-m", "tests.cli.forking"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        )
+        command = [sys.executable, *self._options, "-m", "tests.cli.forking"]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:

@@ -12,13 +12,18 @@ from dataclasses import dataclass
 
 import duckdb
 
+from analyzer.errors import AnalyzerError
 from analyzer.store.db.connection import query_errors
 from analyzer.store.db.tables.schema import views
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What is asked for; None is anything."""
+    """What is asked for; None is anything.
+
+    Raises:
+        AnalyzerError: a value is no text that a store can hold.
+    """
 
     project: str | None = None
     """The last name of the working directory."""
@@ -27,6 +32,14 @@ class Selection:
     caller: str | None = None
     reason: str | None = None
     model: str | None = None
+
+    def __post_init__(self) -> None:
+        """DuckDB fails in words of its own at what is no UTF-8."""
+        for name, value in self.given.items():
+            try:
+                value.encode()
+            except UnicodeEncodeError:
+                raise AnalyzerError(f"{name} {value!r} is not UTF-8", "no log has it under such a name") from None
 
     @property
     def given(self) -> dict[str, str]:

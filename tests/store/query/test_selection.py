@@ -11,6 +11,7 @@ import pytest
 
 from analyzer.analysis import check, overview
 from analyzer.analysis.selecting import select_nights
+from analyzer.errors import AnalyzerError
 from analyzer.store import Selection, Store, narrows, open_store
 
 VIEWS = ("errors", "retries", "relays", "exhaustions", "sessions", "tool_failures", "tool_calls", "events", "verdicts")
@@ -129,3 +130,10 @@ def test_a_query_about_the_whole_store_has_no_parts() -> None:
     assert not narrows("select * from sources")
     assert not Selection()
     assert str(Selection(project="shop", model="m")) == "project shop, model m"
+
+
+@pytest.mark.parametrize("name", ["project", "agent", "caller", "reason", "model"])
+def test_what_is_no_text_is_refused(name: str) -> None:
+    """Half of a UTF-16 pair, which stands in Python for a byte that is no UTF-8."""
+    with pytest.raises(AnalyzerError, match=rf"{name} '\\udcff' is not UTF-8"):
+        Selection(**{name: "\udcff"})
