@@ -19,6 +19,11 @@ _COUNTS = (
 )
 """Of events: whether any sum rests on its type."""
 
+_OF_DAYS = f"""e.occurred_at >= $since
+  and e.occurred_at < $until
+  and {_OCCURRED} in (select day from summing_day)"""  # noqa: S608 - constants of this file
+"""Of rows `e`: whether their moment lies in the days to sum, within bounds that leave most of the others unread."""
+
 # A part of the callers: every sum is of one caller's, so that those of a large day can be made part by part.
 _OF_PART = "({caller} >= $from_caller and ($to_caller is null or {caller} < $to_caller))"
 
@@ -28,12 +33,10 @@ from errors_under($ruleset) as e
 left join summing_cut as c
   on e.caller = c.caller
 where e.counted
-  and e.occurred_at >= $since
-  and e.occurred_at < $until
-  and {_OCCURRED} in (select day from summing_day)
+  and {_OF_DAYS}
   and (c.caller is null or e.has_facts or e.occurred_at >= c.first_at or e.recorded_ruleset = c.ruleset)
   and {_OF_PART.format(caller="e.caller")}
-"""  # noqa: S608 - constants of this file
+"""
 
 # The same rows, in the same order, as the catalogue's `detection-groups`; a test holds the two together.
 _GROUPS = f"""
@@ -93,9 +96,7 @@ select
   count(distinct e.session_id) filter (where e.type = 'session.observed') as observed
 from internal.event_v1 as e
 where {_COUNTS}
-  and e.occurred_at >= $since
-  and e.occurred_at < $until
-  and {_OCCURRED} in (select day from summing_day)
+  and {_OF_DAYS}
   and {_OF_PART.format(caller="coalesce(e.caller, '(none)')")}
 group by all
 """  # noqa: S608 - as above
@@ -110,9 +111,7 @@ select
 from internal.event_v1 as e
 where e.type = 'error.classified'
   and e.facts_id is null
-  and e.occurred_at >= $since
-  and e.occurred_at < $until
-  and {_OCCURRED} in (select day from summing_day)
+  and {_OF_DAYS}
 group by all
 """  # noqa: S608 - as above
 
@@ -181,9 +180,7 @@ with touched as (
   select distinct operation
   from internal.event_v1 as e
   where {_COUNTS}
-    and e.occurred_at >= $since
-    and e.occurred_at < $until
-    and {_OCCURRED} in (select day from summing_day)
+    and {_OF_DAYS}
 )
 select distinct {_OCCURRED} as day
 from internal.event_v1 as e
@@ -225,9 +222,7 @@ select
   count(*) as relays
 from hand_off as e
 where e.outcome <> 'skipped'
-  and e.occurred_at >= $since
-  and e.occurred_at < $until
-  and {_OCCURRED} in (select day from summing_day)
+  and {_OF_DAYS}
   and {_OF_PART.format(caller="e.caller")}
 group by all
 """  # noqa: S608 - as above
@@ -275,9 +270,7 @@ select
   count(*) as events
 from internal.event_v1 as e
 where {_COUNTS}
-  and e.occurred_at >= $since
-  and e.occurred_at < $until
-  and {_OCCURRED} in (select day from summing_day)
+  and {_OF_DAYS}
 group by all
 order by all
 """  # noqa: S608 - as above
@@ -290,9 +283,7 @@ with caller as (
     count(*) as events
   from internal.event_v1 as e
   where {_COUNTS}
-    and e.occurred_at >= $since
-    and e.occurred_at < $until
-    and {_OCCURRED} in (select day from summing_day)
+    and {_OF_DAYS}
   group by all
 ),
 
