@@ -246,12 +246,24 @@ class Tally:
         changes = sum(self.hits)
         rate = f"{1000 * len(self.false) / self.caller_days:.2f}"
         if not changes:
-            return _columns(f"{0:.2f}" if self.hits else "-", "-", "-", rate)
+            return columns(f"{0:.2f}" if self.hits else "-", "-", "-", rate)
         late, told = sum(self.delays) / changes, self.told / changes
-        return _columns(f"{changes / len(self.hits):.2f}", f"{late:.1f}", f"{told:.1f}", rate)
+        return columns(f"{changes / len(self.hits):.2f}", f"{late:.1f}", f"{told:.1f}", rate)
 
 
-def _columns(*cells: str) -> str:
+def asked(description: str | None) -> argparse.Namespace:
+    """The options of a command that tells stories: `chosen`, a range of seeds, and `verbose`."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=6)
+    parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--verbose", action="store_true", help="name the false alarms")
+    options = parser.parse_args()
+    options.chosen = range(options.first_seed, options.first_seed + options.seeds)
+    return options
+
+
+def columns(*cells: str) -> str:
+    """Cells of one line of the table, each as wide as the others."""
     return "".join(f"{each:>12}" for each in cells)
 
 
@@ -273,14 +285,10 @@ def tallies(seeds: range) -> Iterator[tuple[str, Tally]]:
 
 def main() -> None:
     """Prints one line a story, and one for all of them."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=6)
-    parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("--verbose", action="store_true", help="name the false alarms")
-    options = parser.parse_args()
-    print(f"{'':16}{_columns('recall', 'delay d', 'a change', 'false/1,000')}")
+    options = asked(__doc__)
+    print(f"{'':16}{columns('recall', 'delay d', 'a change', 'false/1,000')}")
     every = []
-    for name, tally in tallies(range(options.first_seed, options.first_seed + options.seeds)):
+    for name, tally in tallies(options.chosen):
         every.append(tally)
         print(f"{name:16}{tally.line}")
         for each in tally.false if options.verbose else ():

@@ -14,7 +14,6 @@ refused  every session of one busy caller is refused for three hours of a workin
 
 from __future__ import annotations
 
-import argparse
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -25,6 +24,7 @@ import polars as pl
 
 from analyzer.analysis.detection import Settings
 from analyzer.analysis.hourly.check_hours import COMPARED_DAYS, HourCounts, found_in_hours
+from benchmarks.alarms import asked, columns
 
 FIRST_DAY = date(2027, 2, 1)  # a Monday
 JUDGED_DAYS = 7
@@ -173,11 +173,7 @@ class Tally:
             late, told = (f"{each / max(1, found):.1f}" for each in (sum(self.delays), self.told))
             of_changes = (f"{found / self.changes:.2f}", late, told)
         wrong = len(self.false) / self.caller_hours
-        return _columns(*of_changes, f"{1000 * wrong:.3f}", f"{CALLERS * 24 * 7 * wrong:.2f}")
-
-
-def _columns(*cells: str) -> str:
-    return "".join(f"{each:>12}" for each in cells)
+        return columns(*of_changes, f"{1000 * wrong:.3f}", f"{CALLERS * 24 * 7 * wrong:.2f}")
 
 
 def tallies(seeds: range) -> Iterator[tuple[str, Tally]]:
@@ -191,13 +187,9 @@ def tallies(seeds: range) -> Iterator[tuple[str, Tally]]:
 
 def main() -> None:
     """Prints one line a story."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=6)
-    parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("--verbose", action="store_true", help="name the false alarms")
-    options = parser.parse_args()
-    print(f"{'':10}{_columns('recall', 'delay h', 'a change', 'false/1,000', 'a week')}")
-    for name, tally in tallies(range(options.first_seed, options.first_seed + options.seeds)):
+    options = asked(__doc__)
+    print(f"{'':10}{columns('recall', 'delay h', 'a change', 'false/1,000', 'a week')}")
+    for name, tally in tallies(options.chosen):
         print(f"{name:10}{tally.line}")
         for each in tally.false if options.verbose else ():
             print(f"    {each}")
