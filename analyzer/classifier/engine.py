@@ -13,7 +13,7 @@ from analyzer.classifier.reading.extract import extract
 from analyzer.classifier.reading.facts import Facts
 from analyzer.classifier.reading.reset_times import NOTHING, read, resolve
 from analyzer.classifier.reading.tokens import token_counts
-from analyzer.classifier.rules.deciding import Basis, chain, evidence, judge
+from analyzer.classifier.rules.deciding import Basis, chain, doubts, evidence, judge
 from analyzer.classifier.rules.index import NO_RULE, index_of
 from analyzer.classifier.rules.loading import Rules, ruleset_for
 
@@ -59,6 +59,14 @@ class Classification:
     def evidence(self) -> str | None:
         """The kind of evidence that decided: `code`, `type`, `name`, `text`, `status` and the like."""
         return None if self.matched is None else self.matched.split(" ", 1)[0]
+
+    @property
+    def objections(self) -> tuple[str | None, bool]:
+        """What speaks against another try beside what decided: the id of a rule, and whether weak words do.
+
+        The rule is one of strong evidence. Copies do not carry what they could be asked by, and have none.
+        """
+        return doubts(*self.basis) if isinstance(self.basis, tuple) else (None, False)
 
     def __getstate__(self) -> list[object]:
         """Copies and pickles carry what was matched, not the ruleset that it was matched by."""

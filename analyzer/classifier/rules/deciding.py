@@ -105,6 +105,21 @@ def holding(facts: Facts, index: Index, passages: list[Passage] | None = None) -
     return speaking, heard, status, strong
 
 
+def doubts(index: Index, decision: Decision, facts: Facts) -> tuple[str | None, bool]:
+    """What speaks against another try beside what decided: a rule by strong evidence, and whether weak words do.
+
+    The rule (its id, or None) is one whose own words, code or type are there and whose errors are not tried again, and
+    which only its place or the status kept from deciding.
+    """
+    left, heard, _, strong = holding(facts, index)
+    unguarded = heard >> 3 * index.width | ~index.only_text
+    against = strong & index.final_errors & unguarded & ~(heard >> 4 * index.width) & index.full
+    against &= ~(1 << decision.number)
+    worded = heard | heard >> index.width | heard >> 2 * index.width
+    name = index.ruleset.rules[(against & -against).bit_length() - 1].id if against else None
+    return name, bool(left & worded & index.unsure & index.final_errors)
+
+
 def evidence(index: Index, decision: Decision, facts: Facts) -> str:
     """The strongest evidence of a rule that held, for people: `type overloaded_error`, `status 429`, `text …`."""
     number = decision.number

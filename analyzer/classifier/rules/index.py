@@ -65,6 +65,7 @@ class Index:
         "by_terminal_reason",
         "decisions",
         "final",
+        "final_errors",
         "full",
         "lines",
         "match",
@@ -168,6 +169,8 @@ class Index:
         self.only_text = _mask(number for number, rule in rules if rule.only_text)
         self.unsure = _mask(number for number, rule in rules if rule.weak)
         """Rules whose words are weak evidence."""
+        self.final_errors = _mask(each.number for each in self.decisions if not each.answer[2])
+        """Rules whose errors are not tried again."""
         self.provided = _mask(number for number, rule in rules if rule.only_providers)
         self.by_provider = _by_member((number, rule.only_providers) for number, rule in rules)
         wanting = _mask(number for number, rule in rules if rule.only_status)

@@ -17,6 +17,7 @@ from analyzer.recovery.limits.headers import response_headers
 from analyzer.recovery.limits.state_file import StateError
 from analyzer.recovery.retry.advice import Credential, advice, calls, said
 from analyzer.recovery.retry.budget import IterationBudget, IterationBudgetExhaustedError
+from analyzer.recovery.retry.care import Care, care_of
 from analyzer.recovery.retry.chain import Chain
 from analyzer.recovery.retry.policy import Policy
 from analyzer.recovery.retry.step import Step, asked_seconds, limit_step
@@ -96,9 +97,10 @@ class CallChain(Chain):
         failures = self.count(verdict.reason)
         needed = _HELP.get(verdict.reason)
         helped = needed in self._helps
-        retried = helped if needed is not None else verdict.retryable
-        left = policy.attempts_for(verdict.reason, helped=helped) - failures if retried else 0
-        step = self._step(error, verdict, needed)
+        care = care_of(verdict)
+        retried = helped if needed is not None else verdict.retryable and care.most_calls != 1
+        left = policy.attempts_for(verdict.reason, helped=helped, most=care.most_calls) - failures if retried else 0
+        step = self._step(error, verdict, needed, care)
         outcome = self.ends_as(retried=retried, left=left, waits=step.seconds <= policy.max_wait_seconds)
         if verdict.detail == "aborted":
             outcome = "aborted"
@@ -162,21 +164,22 @@ class CallChain(Chain):
             return "surface"
         return verdict.action if verdict.retryable else "retry"
 
-    def _step(self, error: BaseException, verdict: Classification, needed: str | None) -> Step:
+    def _step(self, error: BaseException, verdict: Classification, needed: str | None, care: Care) -> Step:
         if needed is not None:
             return Step(help=needed)
         setting = self._setting
         now = setting.clock.now()
         if verdict.reason != "rate_limited":
-            return Step(delay_seconds=max(self._backoff(), asked_seconds(verdict, now) or 0.0))
+            return Step(delay_seconds=max(self._backoff(care), asked_seconds(verdict, now) or 0.0))
         # The guard holds the wait; behind it the jitter starts anew.
         self._backoffs = 0
         headers = response_headers(error) or verdict.facts.headers
-        return limit_step(setting.guard, setting.guarded, verdict, headers, now, self._backoff())
+        return limit_step(setting.guard, setting.guarded, verdict, headers, now, self._backoff(care))
 
-    def _backoff(self) -> float:
+    def _backoff(self, care: Care) -> float:
         self._backoffs += 1
-        return self._setting.policy.backoff.delay_seconds(self._backoffs - 1, self._setting.rng)
+        step = self._backoffs - 1 + care.skipped_steps
+        return self._setting.policy.backoff.delay_seconds(step, self._setting.rng)
 
     def _spend(self, error: BaseException) -> None:
         budget = self._setting.budget

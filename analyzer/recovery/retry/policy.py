@@ -42,10 +42,14 @@ class Policy:
                     f"{reason} is not tried again", "A retry fails the same way; see the recovery table."
                 )
 
-    def attempts_for(self, reason: str, *, helped: bool = False) -> int:
-        """Failures with this reason that end a chain; `helped` says that the caller mends the cause in between."""
-        standard = _CALLS_WITH_HELP.get(reason, 1) if helped else 1
-        return self.max_attempts.get(reason, max(standard, RECOVERY[reason].max_attempts))
+    def attempts_for(self, reason: str, *, helped: bool = False, most: int | None = None) -> int:
+        """Failures with this reason that end a chain.
+
+        `helped` says that the caller mends the cause in between; `most` bounds what the table allows, though not what
+        the caller set.
+        """
+        standard = max(_CALLS_WITH_HELP.get(reason, 1) if helped else 1, RECOVERY[reason].max_attempts)
+        return self.max_attempts.get(reason, standard if most is None else min(standard, most))
 
 
 PROFILES: Mapping[str, Policy] = MappingProxyType(

@@ -39,21 +39,24 @@ class CommandChain(Chain):
         `compressible`: the next try can begin with a smaller context. `now` is aware, UTC.
         """
         from analyzer.classifier import RECOVERY
+        from analyzer.recovery.retry.care import care_of
 
         verdict = error.classification
+        care = care_of(verdict)
         # A relay is the compression, and was asked for: it counts as no retry.
-        left = RECOVERY[verdict.reason].max_attempts - self.count(verdict.reason)
+        most = RECOVERY[verdict.reason].max_attempts
+        left = min(most, care.most_calls or most) - self.count(verdict.reason)
         if verdict.action != "compress_then_retry":
             left = min(left, 1 + self._limits.retries - self.attempt)
         elif not compressible:
             left = 0
-        step = self._step(error, gone, now)
+        step = self._step(error, gone, now, care.skipped_steps)
         waits = (step.block_seconds or step.delay_seconds) <= self._limits.max_wait_seconds
-        outcome = self.ends_as(retried=verdict.retryable and waits, left=left)
+        outcome = self.ends_as(retried=verdict.retryable and waits and care.most_calls != 1, left=left)
         self._gives_up_as = outcome or self.spent_as
         self.error_classified(
             verdict,
-            action=verdict.action,
+            action="surface" if care.most_calls == 1 else verdict.action,
             left=max(0, left),
             again=outcome is None,
             outcome="surfaced",
@@ -85,7 +88,7 @@ class CommandChain(Chain):
         self.settle(outcome)
         return outcome
 
-    def _step(self, error: StepError, gone: Exhaustion | None, now: datetime) -> Step:
+    def _step(self, error: StepError, gone: Exhaustion | None, now: datetime, skipped: int) -> Step:
         from analyzer.recovery.retry.step import Step, asked_seconds, limit_step
 
         verdict = error.classification
@@ -98,4 +101,6 @@ class CommandChain(Chain):
         if verdict.reason == "rate_limited":
             return limit_step(self._guard(), self._provider, verdict, verdict.facts.headers, now, jitter)
         asked = asked_seconds(verdict, now)
-        return Step(delay_seconds=BACKOFF.delay_seconds(self.attempt - 1) if asked is None else asked + jitter)
+        return Step(
+            delay_seconds=BACKOFF.delay_seconds(self.attempt - 1 + skipped) if asked is None else asked + jitter
+        )

@@ -278,6 +278,22 @@ def test_retries_end_where_the_recovery_table_says(bench: Bench, tmp_path: Path)
     assert len({event["payload"]["operation"] for event in bench.events("error.classified")}) == 1
 
 
+def test_a_command_that_fails_on_weak_words_is_started_once_more(bench: Bench) -> None:
+    """Two starts instead of three, with eight times the first wait between them."""
+    done = bench.run("sh", "-c", "echo 'the gateway crashed' >&2; exit 1", limits=Limits(retries=9))
+    assert (done.outcome, done.attempts) == ("exhausted", 2)
+    assert 6.4 <= sum(bench.clock.slept) <= 9.6
+
+
+def test_a_command_that_a_strong_rule_objects_to_is_not_started_again(bench: Bench) -> None:
+    """The status says that it would be; the key that it names says that it fails the same way."""
+    say = "echo 'API Error: 500 Invalid API key provided' >&2; exit 1"
+    done = bench.run("sh", "-c", say, limits=Limits(retries=2))
+    assert (done.outcome, done.attempts, bench.clock.slept) == ("surfaced", 1, [])
+    (event,) = bench.events("error.classified")
+    assert (event["payload"]["reason"], event["payload"]["action"]) == ("network_transient", "surface")
+
+
 def test_what_no_retry_mends_is_not_tried_again(bench: Bench) -> None:
     """A failure that is not retryable is shown at once, and carries its own outcome."""
     done = bench.run("sh", "-c", "echo 'invalid x-api-key' >&2; exit 1", limits=Limits(retries=2))

@@ -1,0 +1,79 @@
+"""Retries on weak evidence: fewer calls, a longer first wait, none where a strong rule objects."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from analyzer.classifier import classify
+from analyzer.recovery import Policy, Retry
+from analyzer.recovery.retry.care import Care, care_of
+from tests.recovery.simulated import STEADY, FakeClock, Flaky, HttpError, Log, settled
+
+WEAK_WORDS = "the gateway crashed"
+REFUSED = "Invalid API key provided"
+
+
+@pytest.mark.parametrize(
+    ("error", "care"),
+    [
+        ({"status": 500}, Care()),
+        ({"status": 503, "message": "the heron sat on the mains"}, Care()),
+        ({"status": 429}, Care()),
+        ({"code": "ECONNRESET"}, Care()),
+        ({"status": 401}, Care()),
+        (WEAK_WORDS, Care(2, 3)),
+        ("sent too many of them", Care(2, 3)),
+        ({"status": 500, "message": REFUSED}, Care(1, 0, "auth_text")),
+        ({"status": 402, "message": "HTTP 402 Payment Required: rate limit exceeded"}, Care(2, 3)),
+        ({"status": 429, "message": "Daily calls for this heron: invalid API key"}, Care(2, 3, "auth_text")),
+    ],
+    ids=str,
+)
+def test_care_follows_from_the_evidence(error: object, care: Care) -> None:
+    """A bare status keeps its three calls; weak words leave two, and a strong objection to a repeated call none."""
+    assert care_of(classify(error)) == care
+
+
+def test_a_copy_of_a_verdict_knows_no_objection() -> None:
+    """It has left behind the rules that it could ask."""
+    assert copy.copy(classify({"status": 500, "message": REFUSED})).objections == (None, False)
+
+
+@pytest.mark.parametrize("status", [500, 502, 503, 504, 529])
+def test_a_bare_server_error_is_called_three_times(settings: dict[str, Any], status: int, log: Log) -> None:
+    """Weak as a bare status is: nothing else speaks against another try."""
+    call = Flaky(HttpError(status), HttpError(status), HttpError(status), "never")
+    with pytest.raises(HttpError):
+        Retry("planner", **settings).call(call)
+    assert (len(call.calls), settled(log)["outcome"]) == (3, "exhausted")
+
+
+def test_weak_words_are_tried_once_more_after_a_longer_wait(
+    settings: dict[str, Any], clock: FakeClock, log: Log
+) -> None:
+    """Eight times the first wait of a strong verdict, and two calls in all."""
+    call = Flaky(RuntimeError(WEAK_WORDS), RuntimeError(WEAK_WORDS), "never")
+    with pytest.raises(RuntimeError):
+        Retry("planner", **settings).call(call)
+    assert clock.slept == pytest.approx([0.8])
+    assert [each["max_attempts"] for each in log.payloads("error.classified")] == [2, 2]
+    assert (settled(log)["attempts"], settled(log)["outcome"]) == (2, "exhausted")
+
+
+def test_a_strong_objection_is_not_retried(settings: dict[str, Any], clock: FakeClock, log: Log) -> None:
+    """A 500 that names an invalid key surfaces at once, as what its status says."""
+    with pytest.raises(HttpError):
+        Retry("planner", **settings).call(Flaky(HttpError(500, REFUSED), "never"))
+    (event,) = log.payloads("error.classified")
+    assert (event["reason"], event["action"], event["outcome"]) == ("network_transient", "surface", "surfaced")
+    assert clock.slept == []
+
+
+def test_what_a_caller_allows_stands(settings: dict[str, Any]) -> None:
+    """Care bounds the table, not the number of calls that somebody set."""
+    settings["policy"] = Policy(backoff=STEADY.backoff, max_attempts={"network_transient": 4})
+    call = Flaky(*[RuntimeError(WEAK_WORDS)] * 3, "fine")
+    assert Retry("planner", **settings).call(call) == "fine"
