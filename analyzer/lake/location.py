@@ -1,0 +1,84 @@
+"""What `delta:/lake/fleet` means: where the tables of a lake are, and how it is told from a DuckDB file.
+
+Invariant: what is no lake is said to be none before Spark starts, which takes its time.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from analyzer.errors import AnalyzerError, StoreError
+
+PREFIX = "delta:"
+LOCAL = "local[*]"
+_HINT = "write delta:/path/of/lake, or delta:s3://bucket/path"
+_REMOTE = ("s3://", "s3a://", "gs://", "abfs://", "abfss://", "az://", "hdfs://")
+
+
+@dataclass(frozen=True, slots=True)
+class Lake:
+    """A lake, and the Spark that answers for it."""
+
+    path: str
+    """The folder of its tables: an absolute path, or an address such as `s3://bucket/path`."""
+    master: str = LOCAL
+    """`local[*]`, `spark://host:port`, or `sc://host:port` for Connect."""
+    storage: Mapping[str, str] = field(default_factory=dict)
+    """Settings of the object store, as delta-rs names them; what is not given comes from the environment."""
+
+    @property
+    def remote(self) -> bool:
+        """Whether it is in an object store."""
+        return self.path.startswith(_REMOTE)
+
+    def table(self, name: str) -> str:
+        """The address of a table."""
+        return f"{self.path}/{name}"
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is a lake of this program; an object store is asked through the table that every lake has."""
+        if not self.remote:
+            return os.path.isdir(f"{self.table('store_v1')}/_delta_log")
+        from deltalake import DeltaTable
+
+        return bool(DeltaTable.is_deltatable(self.table("store_v1"), dict(self.storage)))
+
+    def check(self) -> None:
+        """Say so where there is no lake.
+
+        Raises:
+            StoreError: there is nothing at this path, or something else than a lake.
+        """
+        if self.exists:
+            return
+        if not self.remote and os.path.exists(self.path) and not os.path.isdir(self.path):
+            raise StoreError(f"{self.path} is a file, not a lake", "name a DuckDB file without delta: before it")
+        if not self.remote and os.path.isdir(self.path) and os.listdir(self.path):
+            raise StoreError(f"{self.path} holds something else than a lake of this program", "name another folder")
+        raise StoreError(f"no lake at {self.path}", f"make one with: analyzer export --to {PREFIX}{self.path}")
+
+
+def is_lake(store: str | os.PathLike[str]) -> bool:
+    """Whether a store's name means a lake."""
+    return os.fspath(store).startswith(PREFIX)
+
+
+def lake_of(store: str, master: str | None = None, storage: Mapping[str, str] | None = None) -> Lake:
+    """The lake that `delta:PATH` names, whether it is there or not.
+
+    Raises:
+        AnalyzerError: the name holds no path, or the master is none that Spark knows.
+    """
+    named = store.removeprefix(PREFIX)
+    if not named.strip("/"):
+        raise AnalyzerError(f"{store!r} names no lake", _HINT)
+    if "://" in named and not named.startswith(_REMOTE):
+        raise AnalyzerError(f"{store!r}: no object store of this kind is known", f"known: {', '.join(_REMOTE)}")
+    chosen = master or LOCAL
+    if not (chosen in {"local", "yarn"} or chosen.startswith(("local[", "spark://", "sc://", "k8s://"))):
+        raise AnalyzerError(f"{chosen!r} is no master of Spark", "write local[*], spark://host:7077 or sc://host:15002")
+    path = named.rstrip("/") if named.startswith(_REMOTE) else os.path.realpath(named)
+    return Lake(path, chosen, dict(storage or {}))

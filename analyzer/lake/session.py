@@ -1,0 +1,106 @@
+"""The session of Spark that answers for a lake.
+
+Invariant: one session a process; days and moments are UTC, whatever the machine's zone, and nothing of Spark's own
+narration reaches the terminal.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import sys
+from typing import TYPE_CHECKING, Any
+
+from analyzer.errors import StoreError
+from analyzer.lake.location import Lake
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_EXTRA = ("pyspark", "deltalake", "sqlglot", "pyarrow")
+_SQL = {
+    "spark.sql.session.timeZone": "UTC",
+    # What Spark would answer with null, or wrap around, is an error in DuckDB; both are told apart in the SQL itself.
+    "spark.sql.ansi.enabled": "true",
+    # A name of a view's column is its name in any case.
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
+    # Moments of the lake are naive UTC, and so is what a parameter gives.
+    "spark.sql.timestampType": "TIMESTAMP_NTZ",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+}
+"""What every answer rests on."""
+_OWN = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.catalogImplementation": "in-memory",
+}
+"""What a driver in this process adds; a Connect server has its own."""
+_LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+_LOGGING = """rootLogger.level = off
+rootLogger.appenderRef.none.ref = none
+appender.none.type = Null
+appender.none.name = none
+"""
+
+
+def available() -> str | None:
+    """What is missing for a lake, as a sentence; None where everything is there."""
+    missing = [name for name in _EXTRA if importlib.util.find_spec(name) is None]
+    if missing:
+        return f"a lake needs {', '.join(missing)}, not installed here"
+    return None
+
+
+def java() -> str | None:
+    """The Java that a driver in this process would run on; None where there is none."""
+    home = os.environ.get("JAVA_HOME")
+    inside = os.path.join(home, "bin", "java") if home else None
+    return inside if inside and os.access(inside, os.X_OK) else shutil.which("java")
+
+
+def require(lake: Lake) -> None:
+    """Say what is missing before Spark is asked to start.
+
+    Raises:
+        StoreError: the extra is not installed, or there is no Java for a driver in this process.
+    """
+    if said := available():
+        raise StoreError(said, "install it: pip install 'agent-error-analyzer[spark]'")
+    if not lake.master.startswith("sc://") and java() is None:
+        raise StoreError("Spark needs Java 17 or later, which is not here", "install it, or set JAVA_HOME")
+
+
+def session(lake: Lake, settings: dict[str, str] | None = None) -> SparkSession:
+    """The session for the master of a lake; `settings` are Spark's own, such as `spark.driver.memory`.
+
+    Raises:
+        StoreError: something is missing, or Spark does not start or cannot be reached.
+    """
+    require(lake)
+    from pyspark.sql import SparkSession
+
+    # Workers run this program's interpreter: another one would lack the package.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder: Any = SparkSession.builder.appName("analyzer")
+    if lake.master.startswith("sc://"):
+        builder = builder.remote(lake.master)
+        chosen = {**_SQL, **(settings or {})}
+    else:
+        builder = builder.master(lake.master)
+        here = _LOOPBACK if lake.master.startswith("local") else {}
+        chosen = {**_SQL, **_OWN, **here, **(settings or {})}
+    for name, value in chosen.items():
+        builder = builder.config(name, value)
+    try:
+        found: SparkSession = builder.getOrCreate()
+        if not lake.master.startswith("sc://"):
+            found.sparkContext.setLogLevel("OFF")
+    except Exception as error:  # noqa: BLE001 - the JVM, its bridge and Connect each raise classes of their own
+        said = str(error).strip().splitlines()
+        raise StoreError(
+            f"Spark does not start for {lake.master}: {said[0] if said else type(error).__name__}",
+            "check --master, and that Java 17 or later runs here",
+        ) from None
+    return found
