@@ -10,6 +10,7 @@ from analyzer.classifier.suggestion.training import Labelled
 from tests import REPOSITORY
 
 PROBES = REPOSITORY / "tests" / "classifier" / "rules" / "probes.jsonl"
+STRANGERS = PROBES.with_name("strangers.jsonl")
 NO_API_ERRORS = REPOSITORY / "tests" / "classifier" / "suggestion" / "no_api_errors.txt"
 """A text a line: what compilers, shells, tests and editors say, which is no failure of a model's API."""
 
@@ -32,6 +33,10 @@ def _probes() -> Iterator[Labelled]:
     for line in PROBES.read_text("utf-8").splitlines():
         probe = json.loads(line)
         yield Labelled(extract(probe["input"]), probe["reason"], classify(probe["input"]).rule or probe["id"])
+    for line in STRANGERS.read_text("utf-8").splitlines():
+        stranger = json.loads(line)
+        reason = stranger.pop("reason")
+        yield Labelled(extract(stranger), reason, classify(stranger).rule)
 
 
 def _no_api_errors() -> Iterator[Labelled]:

@@ -12,6 +12,8 @@
 -- column caller VARCHAR: the caller with the latest one
 -- column first_at TIMESTAMP: the earliest one, UTC
 -- column last_at TIMESTAMP: the latest one, UTC
+-- column suggested_reason VARCHAR: what the second opinion proposes for the latest text that it has one for; it decides nothing
+-- column suggested_probability DOUBLE: probability that this is right, 0..1
 select
   coalesce(fingerprint, '(no text)') as fingerprint,
   coalesce(
@@ -26,7 +28,9 @@ select
   count(distinct caller) as callers,
   arg_max(caller, occurred_at) as caller,
   min(occurred_at) as first_at,
-  max(occurred_at) as last_at
+  max(occurred_at) as last_at,
+  arg_max(suggested_reason, occurred_at) as suggested_reason,
+  arg_max(suggested_probability, occurred_at) as suggested_probability
 from errors
 where ($since is null or occurred_at >= $since)
   and ($until is null or occurred_at < $until)

@@ -24,7 +24,7 @@ KEPT = Path(__file__).with_name("store-4.duckdb.xz")
 WORK = ("agent", "agent_version", "project", "cwd", "branch")
 NEW = {
     "errors": (*WORK, "confidence", "suggested_reason", "suggested_probability"),
-    "verdicts": ("confidence",),
+    "verdicts": ("confidence", "suggested_reason", "suggested_probability"),
     **dict.fromkeys(("retries", "relays"), (*WORK, "provider", "model")),
     "exhaustions": ("caller", *WORK[1:], "provider", "model"),
     "sessions": ("caller", *WORK, "provider", "model", "tool_calls", "tool_failures"),

@@ -15,10 +15,10 @@ from analyzer.store.db.sql_header import Header, parse_header
 from analyzer.store.db.tables.columns import TYPED, definitions, filled
 from analyzer.store.decisions import DECISIONS
 
-SCHEMA_VERSION = "9"
-MIGRATED = frozenset({"4", "6", "7", "8"})
+SCHEMA_VERSION = "10"
+MIGRATED = frozenset({"4", "6", "7", "8", "9"})
 """The earlier versions that a store is brought up to date from: 4 had no typed columns, 6 none of the work, 7 no
-confidence; 8 counted what an agent's log and its telemetry both tell twice."""
+confidence; 8 counted what an agent's log and its telemetry both tell twice; 9 showed the second opinion in one view."""
 
 
 def version_of(connection: duckdb.DuckDBPyConnection) -> str | None:

@@ -10,20 +10,30 @@
 -- column recorded BOOLEAN: Whether it is the producer's own verdict.
 -- column active BOOLEAN: Whether its ruleset is the active one; false for the producer's own.
 -- column judged_at TIMESTAMP: When it was given, UTC; for the producer's own the time of the error.
+-- column suggested_reason VARCHAR: What the second opinion proposes for an unknown error, and never decides; null where it proposes nothing.
+-- column suggested_probability DOUBLE: Share of such proposals that are right, 0..1.
 select
-  event_id,
-  ruleset,
-  reason,
-  detail,
-  retryable,
-  action,
-  rule,
-  confidence,
+  e.event_id,
+  e.ruleset,
+  e.reason,
+  e.detail,
+  e.retryable,
+  e.action,
+  e.rule,
+  e.confidence,
   true as recorded,
   false as active,
-  occurred_at as judged_at
-from internal.event_v1
-where type = 'error.classified'
+  e.occurred_at as judged_at,
+  case
+    when e.reason = 'unknown' then f.suggested_reason
+  end as suggested_reason,
+  case
+    when e.reason = 'unknown' and f.suggested_reason is not null then f.suggested_probability
+  end as suggested_probability
+from internal.event_v1 as e
+left join internal.facts_v1 as f
+  on e.facts_id = f.facts_id
+where e.type = 'error.classified'
 union all
 select
   e.event_id,
@@ -36,8 +46,16 @@ select
   v.confidence,
   false as recorded,
   coalesce(v.ruleset = (select s.value from internal.store_v1 as s where s.key = 'active_ruleset'), false) as active,
-  v.judged_at
+  v.judged_at,
+  case
+    when v.reason = 'unknown' then f.suggested_reason
+  end as suggested_reason,
+  case
+    when v.reason = 'unknown' and f.suggested_reason is not null then f.suggested_probability
+  end as suggested_probability
 from internal.event_v1 as e
 inner join internal.verdict_v1 as v
   on e.facts_id = v.facts_id
+left join internal.facts_v1 as f
+  on e.facts_id = f.facts_id
 where e.type = 'error.classified'

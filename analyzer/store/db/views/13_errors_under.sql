@@ -19,6 +19,8 @@
 -- column model VARCHAR: The model that was asked; null where the log does not say.
 -- column confidence VARCHAR: strong, or weak where a bare status or exit code or weak words decided; null where no rule matched, or nobody said.
 -- column status INTEGER: HTTP status.
+-- column suggested_reason VARCHAR: What the second opinion proposes for an unknown error, and never decides; null where it proposes nothing.
+-- column suggested_probability DOUBLE: Share of such proposals that are right, 0..1.
 with judged as (
   select
     e.event_id,
@@ -50,7 +52,9 @@ with judged as (
       when digest is null or v.reason is null then e.confidence
       else v.confidence
     end as confidence,
-    e.status
+    e.status,
+    e.suggested_reason,
+    e.suggested_probability
   from internal.error as e
   -- By what the rules saw, of which there is much less than there are errors.
   left join internal.verdict_v1 as v
@@ -78,5 +82,11 @@ select
   provider,
   model,
   confidence,
-  status
+  status,
+  case
+    when reason = 'unknown' then suggested_reason
+  end as suggested_reason,
+  case
+    when reason = 'unknown' and suggested_reason is not null then suggested_probability
+  end as suggested_probability
 from judged
