@@ -100,6 +100,12 @@ EXIT_CODES: dict[str, tuple[tuple[int, str], ...]] = {
         (75, "another process is writing to the store"),
         (124, "stopped at a limit: `--timeout`, `--memory`, or the size of the answer"),
     ),
+    "export": (
+        (0, "the target is up to date; perhaps nothing had changed"),
+        (2, "no `--to`, a view that has no days, or a folder that holds another format"),
+        (3, "no store, or the target cannot be written, or is a store and no slice"),
+        (75, "another process has the store open, or writes into the folder"),
+    ),
     "classify": (
         (0, "each input has a line of output, `unknown` ones included"),
         (2, "nothing to classify, or an `--at` that is no time"),

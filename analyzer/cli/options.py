@@ -54,10 +54,15 @@ rules_option = click.option(
 
 def window_options(function: F) -> F:
     """`--since`, `--until`, `--last`, `--timezone`."""
+    zone = click.option(
+        "--timezone", "-z", default="UTC", metavar="ZONE", help="Where days begin, as Europe/Berlin. Default UTC."
+    )
+    return span_options(zone(function))
+
+
+def span_options(function: F) -> F:
+    """`--since`, `--until`, `--last`."""
     for option in (
-        click.option(
-            "--timezone", "-z", default="UTC", metavar="ZONE", help="Where days begin, as Europe/Berlin. Default UTC."
-        ),
         click.option("--last", metavar="SPAN", help="Only the last 36h, 7d or 2w."),
         click.option("--until", metavar="TIME", help="Only before this time."),
         click.option(

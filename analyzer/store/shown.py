@@ -57,8 +57,10 @@ def store_facts(connection: duckdb.DuckDBPyConnection, mode: str, frames: Iterab
     except duckdb.ConnectionException:
         return {"open for": "nothing any more"}
     span = {"from": f"{first:%Y-%m-%d %H:%M}", "to": f"{last:%Y-%m-%d %H:%M} UTC"} if events else {}
+    said = connection.execute("select value from internal.store_v1 where key = 'slice'").fetchall()
+    part = {"only": said[0][0]} if said else {}
     own = {"registered": names} if (names := " ".join(frames)) else {}
-    return {"events": f"{events:,}", **span, "sources": f"{sources:,}", "open for": mode, **own}
+    return {"events": f"{events:,}", **span, "sources": f"{sources:,}", **part, "open for": mode, **own}
 
 
 def views_frame() -> pl.DataFrame:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, Self
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from analyzer.classifier import Rules
+    from analyzer.store.export.days import DayTarget, ExportedView
     from analyzer.store.sums.daily import DailySums
     from analyzer.store.verdicts.reclassify import Reclassification
 
@@ -210,6 +211,23 @@ class Store(Shown):
         from analyzer.store.sums.daily import daily_sums
 
         return daily_sums(self._connection, night, timezone, ruleset, keep=self.writable)
+
+    def export(
+        self,
+        target: DayTarget,
+        views: Collection[str],
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> list[ExportedView]:
+        """Bring a target up to date with views, day by day: the UTC days that a window (naive UTC) touches.
+
+        Raises:
+            AnalyzerError: a view that has no days, or a target that cannot be written.
+            QueryError: the store cannot be asked.
+        """
+        from analyzer.store.export.days import export_days
+
+        return export_days(self._connection, target, views, since, until)
 
     def decide(self, decisions: Iterable[tuple[str, Mapping[str, Any]]], at: datetime | None = None) -> None:
         """Record decisions of the analyzer, all or none: types and payloads, in their order, as of one moment (now).

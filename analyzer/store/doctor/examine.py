@@ -19,6 +19,7 @@ from analyzer.store.db.replacement import WAL, kept_of, replacement_waits, work_
 from analyzer.store.doctor.checks import Check, listed, loose_modes, megabytes
 from analyzer.store.doctor.folder_checks import folder_checks, log_checks
 from analyzer.store.doctor.source_checks import content_checks, journalled
+from analyzer.store.export.slices import slice_said
 from analyzer.store.journal import journal_of, left_behind, parts_of, rebuild_hint
 from analyzer.store.upkeep.carry_over import unreadable
 from analyzer.store.verdicts.rulesets import kept_rules
@@ -36,8 +37,9 @@ def examine(store_path: str, folders: Iterable[str] = ()) -> list[Check]:
 
 
 def _store(path: str) -> Iterator[Check]:
+    kept: int | None = 0
     try:
-        real, kept = location(path), 0
+        real = location(path)
     except StoreError as error:
         yield Check("store", "problem", error.message, error.hint)
         return
@@ -66,8 +68,8 @@ def _store(path: str) -> Iterator[Check]:
     yield from _journal(path, kept)
 
 
-def _content(path: str, why: str | None) -> Generator[Check, None, int]:
-    """The checks of what is in the store; how many of its events the journal has to have, too."""
+def _content(path: str, why: str | None) -> Generator[Check, None, int | None]:
+    """The checks of what is in the store; how many of its events the journal has to have, too, None for a slice."""
     if why is not None:
         yield Check("store", "problem", f"it cannot be read: {why}", rebuild_hint(path))
         return 0
@@ -83,6 +85,9 @@ def _content(path: str, why: str | None) -> Generator[Check, None, int]:
         if rows:
             yield _rules(path, str(rows[0][0]))
         yield from content_checks(connection)
+        if said := slice_said(connection):
+            yield Check("slice", "note", said, "read logs into the store that it was cut from")
+            return None
         return journalled(connection)
 
 
@@ -132,12 +137,14 @@ def _rules(path: str, digest: str) -> Check:
     )
 
 
-def _journal(path: str, kept: int) -> Iterator[Check]:
+def _journal(path: str, kept: int | None) -> Iterator[Check]:
     folder = journal_of(path)
     if folder is None or not os.path.isdir(folder):
         if kept:
             said = f"{folder} is gone: {counted(kept, 'event')} out of it are in this store alone"
             yield Check("journal", "problem", said, "bring it back from a backup, or back up the store")
+        elif kept is None:
+            yield Check("journal", "ok", "none: that of the store it was cut from has its events")
         else:
             yield Check("journal", "ok", "none: nothing was read from other tools' logs yet")
         return

@@ -81,7 +81,7 @@ def prune(
             former = horizon_of(connection)
             if former is None or before > former:
                 decide(connection, journal, "history.pruned", {"before": format_time(before)})
-            _set_horizon(connection, before)
+            set_horizon(connection, before)
             apply_horizon(connection)
             gone = [checkpoint.source_id for checkpoint in native]
             connection.execute(
@@ -127,7 +127,7 @@ def restore_horizon(connection: duckdb.DuckDBPyConnection) -> None:
         f" where type = 'history.pruned' and {DECIDED}"
     ).fetchall()
     if rows[0][0] is not None:
-        _set_horizon(connection, rows[0][0])
+        set_horizon(connection, rows[0][0])
     apply_horizon(connection)
 
 
@@ -150,7 +150,8 @@ def _nanoseconds(moment: datetime) -> int:
     return int((moment - EPOCH).total_seconds()) * 10**9
 
 
-def _set_horizon(connection: duckdb.DuckDBPyConnection, before: datetime) -> None:
+def set_horizon(connection: duckdb.DuckDBPyConnection, before: datetime) -> None:
+    """Move the horizon to a moment (naive UTC), if it was earlier."""
     latest = max(before, horizon_of(connection) or before)
     connection.execute("delete from internal.store_v1 where key = $1", [HORIZON]).fetchall()
     connection.execute("insert into internal.store_v1 values ($1, $2)", [HORIZON, latest.isoformat()]).fetchall()

@@ -1,0 +1,157 @@
+"""Views day by day: which rows lie on which UTC day, and by what a day is known to have changed.
+
+A day is known by the hash of its rows as the view shows them: late events, another ruleset, a chain that was settled
+since and a new version's columns all change it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from typing import TYPE_CHECKING, Protocol
+
+import duckdb
+
+from analyzer.errors import AnalyzerError
+from analyzer.store.db.connection import query_errors
+from analyzer.store.db.frames import to_frame
+from analyzer.store.db.tables.schema import views
+from analyzer.store.upkeep.prune import horizon_of
+
+if TYPE_CHECKING:
+    import polars as pl
+
+EXPORTED = {
+    "events": ("occurred_at", "event_id"),
+    "errors": ("occurred_at", "event_id"),
+    "retries": ("started_at", "operation"),
+    "relays": ("occurred_at", "relay"),
+    "sessions": ("started_at", "session_id"),
+    "tool_failures": ("occurred_at", "event_id"),
+    "exhaustions": ("occurred_at", "event_id"),
+    "context_recoveries": ("occurred_at", "event_id"),
+}
+"""The views that have a day: the moment that gives it, and what tells rows of one moment apart."""
+DEFAULT_VIEWS = ("events", "errors", "retries", "relays")
+_AT_ONCE = 50_000
+"""Rows of several days that are asked for together; a larger day is alone."""
+_A_DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class DayMark:
+    """What a day of a view is known by."""
+
+    rows: int
+    digest: str
+
+
+class DayTarget(Protocol):
+    """Where days go: a folder of files, or a table of another system.
+
+    A day is there whole or as it was, whatever moment the process dies at. A day that `known` names with a mark has
+    exactly the rows of that mark.
+    """
+
+    def known(self, view: str) -> Mapping[str, DayMark]:
+        """The days of a view that are there, as `2026-11-20`."""
+
+    def replace(
+        self, view: str, marks: Mapping[str, DayMark], gone: Collection[str], frames: Iterator[tuple[str, pl.DataFrame]]
+    ) -> None:
+        """Write the days of `marks`, whose rows come in order of days, in place of what is there; remove the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedView:
+    """What became of one view: its days that were written, that went, and that were left as they are."""
+
+    view: str
+    written: tuple[str, ...]
+    removed: tuple[str, ...]
+    unchanged: int
+    rows: int
+    """Rows of the days that were written."""
+
+
+def export_days(
+    connection: duckdb.DuckDBPyConnection,
+    target: DayTarget,
+    names: Collection[str],
+    since: datetime | None,
+    until: datetime | None,
+) -> list[ExportedView]:
+    """Bring a target up to date: whole UTC days that the window (naive UTC) touches, of these views.
+
+    Days before the store's horizon stay in the target: what was pruned is kept by who exported it.
+
+    Raises:
+        AnalyzerError: a view that has no days, or a target that cannot be written.
+        QueryError: the store cannot be asked.
+    """
+    for name in names:
+        if name not in EXPORTED:
+            raise AnalyzerError.unknown_value("view to export", name, EXPORTED)
+    horizon = horizon_of(connection)
+    first = _midnight(max(filter(None, (since, horizon)), default=None))
+    end = _midnight(until + _A_DAY - timedelta(microseconds=1)) if until is not None else None
+    results = []
+    for name in dict.fromkeys(names):
+        marks, known = _marks(connection, name, first, end), target.known(name)
+        changed = {day: mark for day, mark in marks.items() if known.get(day) != mark}
+        gone = sorted(day for day in known if day not in marks and _within(day, first, end))
+        if changed or gone:
+            target.replace(name, changed, gone, _frames(connection, name, changed))
+        rows = sum(mark.rows for mark in changed.values())
+        results.append(ExportedView(name, tuple(changed), tuple(gone), len(marks) - len(changed), rows))
+    return results
+
+
+def _midnight(moment: datetime | None) -> datetime | None:
+    return None if moment is None else datetime.combine(moment.date(), time())
+
+
+def _within(day: str, first: datetime | None, end: datetime | None) -> bool:
+    moment = datetime.fromisoformat(day)
+    return (first is None or moment >= first) and (end is None or moment < end)
+
+
+def _marks(
+    connection: duckdb.DuckDBPyConnection, view: str, first: datetime | None, end: datetime | None
+) -> dict[str, DayMark]:
+    at = EXPORTED[view][0]
+    columns = ",".join(f"{column.name} {column.type}" for column in views()[view].columns)
+    with query_errors():
+        rows = connection.execute(
+            f"select strftime({at}, '%Y-%m-%d'), count(*), bit_xor(hash(v)), sum(hash(v)), hash($3) from {view} as v"  # noqa: S608 - names of ours
+            f" where {at} >= coalesce($1, {at}) and ($2 is null or {at} < $2) group by all order by all",
+            [first, end, columns],
+        ).fetchall()
+    return {day: DayMark(count, f"{either:016x}{total:x}-{shape:016x}") for day, count, either, total, shape in rows}
+
+
+def _frames(
+    connection: duckdb.DuckDBPyConnection, view: str, days: Mapping[str, DayMark]
+) -> Iterator[tuple[str, pl.DataFrame]]:
+    """The rows of each day, in order of days; those of small days are asked for together."""
+    at, name = EXPORTED[view]
+    some: list[str] = []
+    for day in [*days, None]:
+        if some and (day is None or sum(days[each].rows for each in (*some, day)) > _AT_ONCE):
+            wanted = [date.fromisoformat(each) for each in some]
+            with query_errors():
+                frame = to_frame(
+                    connection.sql(
+                        f"select * from {view} where {at} >= $1 and {at} < $2"  # noqa: S608 - names of ours
+                        f" and list_contains($3, cast({at} as date)) order by {at}, {name}",
+                        params=[wanted[0], wanted[-1] + _A_DAY, wanted],
+                    )
+                )
+            import polars as pl
+
+            for each, of in zip(some, wanted, strict=True):
+                yield each, frame.filter(pl.col(at).dt.date() == of)
+            some = []
+        if day is not None:
+            some.append(day)

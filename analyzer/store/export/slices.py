@@ -1,0 +1,132 @@
+"""A slice: a store that holds a window of another one, ids kept. Every command opens it like any other.
+
+Decisions come along whole, so that findings and nights are told as they were; what detection counts is counted anew.
+A slice has no journal: it is a copy, and the store it was cut from stays the one that logs are read into.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from dataclasses import dataclass
+from datetime import datetime
+
+import duckdb
+
+from analyzer.errors import StoreError
+from analyzer.events.times import format_time, now
+from analyzer.store.db.connection import connect, private_files, store_errors, transaction
+from analyzer.store.db.location import location
+from analyzer.store.db.lock import exclusive, patiently
+from analyzer.store.db.replacement import WAL, sync
+from analyzer.store.decisions import DECIDED, DECISIONS
+from analyzer.store.upkeep.prune import set_horizon
+from analyzer.store.verdicts.rulesets import kept_rules
+
+SLICE = "slice"
+"""Key under which a store says that it is a slice, and of what."""
+_FROM = "analyzer_whole"
+_KEPT_KEYS = ("active_ruleset", "active_rules", "horizon")
+_DECISIONS = f"({DECIDED} and type in ({', '.join(repr(name) for name in DECISIONS)}))"
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """What a slice holds: where it is, its sentence about itself, and its events."""
+
+    path: str
+    said: str
+    events: int
+
+
+def slice_said(connection: duckdb.DuckDBPyConnection) -> str | None:
+    """The sentence of a slice about itself; None for a whole store."""
+    rows = connection.execute("select value from internal.store_v1 where key = $1", [SLICE]).fetchall()
+    return str(rows[0][0]) if rows else None
+
+
+def cut_slice(store_path: str, target: str, since: datetime | None, until: datetime | None) -> Slice:
+    """Make a store at `target` of what another one holds of a window (naive UTC), or make such a slice again.
+
+    Raises:
+        StoreBusyError: another process has one of both open.
+        StoreError: a store stands at `target` that is no slice, or either cannot be opened or written.
+    """
+    real, whole = location(target), location(store_path)
+    if real == whole:
+        raise StoreError(f"{target} is the store itself", "name another file with --to")
+    work = f"{real}.slice"
+    with exclusive(target):
+        if os.path.exists(real):
+            _refuse_whole(real)
+        _discard(work)
+        try:
+            # Opened once by itself, so that a store of an earlier version is brought up to date.
+            patiently(lambda: connect(whole, read_only=True)).close()
+            with connect(work, read_only=False) as connection, store_errors():
+                found = _fill(connection, whole, since, until)
+                connection.execute("checkpoint").fetchall()
+            rules = found[0]
+            if rules and (mine := kept_rules(whole, rules)) and os.path.exists(mine):
+                theirs = str(kept_rules(real, rules))
+                with private_files():
+                    os.makedirs(os.path.dirname(theirs), exist_ok=True)
+                    shutil.copyfile(mine, theirs)
+            sync(work)
+            os.replace(work, real)
+            sync(os.path.dirname(real))
+        except duckdb.Error as error:
+            raise StoreError(f"{target} cannot be made: {error}", "free space, or check permissions") from None
+        except OSError as error:
+            raise StoreError(f"{target} cannot be made: {error.strerror}", "free space, or check permissions") from None
+        finally:
+            _discard(work)
+    return Slice(target, found[1], found[2])
+
+
+def _refuse_whole(real: str) -> None:
+    with patiently(lambda: connect(real, read_only=True)) as connection:
+        if slice_said(connection) is None:
+            raise StoreError(f"{real} is a store of its own and no slice", "name another file with --to")
+    if os.path.exists(real + WAL):
+        raise StoreError(f"{real} was not closed by the last who wrote to it", f"analyzer doctor --store {real}")
+
+
+def _fill(
+    connection: duckdb.DuckDBPyConnection, whole: str, since: datetime | None, until: datetime | None
+) -> tuple[str | None, str, int]:
+    """The active ruleset, the sentence, and the events."""
+    run = connection.execute
+    quoted = whole.replace("'", "''")
+    run(f"attach '{quoted}' as {_FROM} (read_only)").fetchall()
+    window = f"(occurred_at >= coalesce($1, occurred_at) and ($2 is null or occurred_at < $2) or {_DECISIONS})"
+    facts = "facts_id in (select facts_id from internal.event_v1 where facts_id is not null)"
+    with transaction(connection):
+        for table, only, given in (
+            ("event_v1", window, [since, until]),
+            ("facts_v1", facts, []),
+            ("verdict_v1", facts, []),
+            ("source_v1", "true", []),
+            ("quarantine_v1", "true", []),
+            ("store_v1", "list_contains($1, key)", [_KEPT_KEYS]),
+        ):
+            run(
+                f"insert into internal.{table} by name select * from {_FROM}.internal.{table} where {only}",  # noqa: S608 - names of ours
+                given,
+            ).fetchall()
+        if since is not None:
+            set_horizon(connection, since)
+        between = f"from {format_time(since) if since else 'the beginning'} to {format_time(until or now())}"
+        said = f"a slice of {os.path.basename(whole)}: what happened {between}"
+        run("insert into internal.store_v1 values ($1, $2)", [SLICE, said]).fetchall()
+    run(f"detach {_FROM}").fetchall()
+    rules = run("select value from internal.store_v1 where key = 'active_ruleset'").fetchall()
+    events = run("select count(*) from internal.event_v1").fetchall()
+    return (str(rows[0]) if (rows := rules[0] if rules else None) else None), said, int(events[0][0])
+
+
+def _discard(work: str) -> None:
+    for name in (work, work + WAL):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name)
