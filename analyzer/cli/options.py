@@ -44,6 +44,13 @@ def store_option(note: str = "", default: Callable[[], str] | None = default_sto
     )
 
 
+master_option = click.option(
+    "--master",
+    metavar="MASTER",
+    help="The Spark that works on a lake: local[*], spark://HOST:PORT or sc://HOST:PORT; default local[*].",
+)
+
+
 rules_option = click.option(
     "--rules",
     "rules_path",

@@ -18,7 +18,7 @@ from analyzer.lake.location import Lake
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_EXTRA = ("pyspark", "deltalake", "sqlglot", "pyarrow")
+_EXTRA = ("pyspark", "deltalake", "sqlglot", "pyarrow", "pandas")
 _SQL = {
     "spark.sql.session.timeZone": "UTC",
     # What Spark would answer with null, or wrap around, is an error in DuckDB; both are told apart in the SQL itself.

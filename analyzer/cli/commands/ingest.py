@@ -3,31 +3,34 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import click
 
 from analyzer.cli.machine import HERE, make_room, read_into, store_to_fill, tell_found
-from analyzer.cli.options import result_options, store_option
+from analyzer.cli.options import master_option, result_options, store_option
 from analyzer.cli.output import report_problems, write
 from analyzer.cli.progress import progress
 from analyzer.errors import PARTIAL, UNREADABLE, AnalyzerError, StoreBusyError
 
 if TYPE_CHECKING:
-    from analyzer.store import Problem
+    from analyzer.store import IngestResult, Problem
 
 POLL_SECONDS = 2.0
 
 
 @click.command("ingest")
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
-@store_option(default=None)
+@store_option(" delta:PATH is a lake.", default=None)
+@master_option
 @click.option("--follow", is_flag=True, help="Keep looking for new lines until interrupted.")
 @click.option("--strict", is_flag=True, help="Exit with 4 when lines went to quarantine.")
 @result_options("table", "json")
 def command(
     paths: tuple[str, ...],
     store_path: str | None,
+    master: str | None,
     follow: bool,
     strict: bool,
     row_format: str,
@@ -48,26 +51,22 @@ def command(
       analyzer ingest
       analyzer ingest ~/.claude/projects --store fleet.duckdb
       analyzer ingest 'logs/*.jsonl.gz' telemetry/ --json
+      analyzer ingest /logs --store delta:/lake/fleet --master spark://head:7077
     """
     from analyzer.report.escape import json_text
     from analyzer.report.terminal.store_work import render_ingest
-    from analyzer.store import open_store
 
     if follow and (strict or "-" in paths):
         raise AnalyzerError("--follow goes with neither --strict nor -", "follow files or folders")
     name = store_path or (HERE if paths else store_to_fill())
+    read = _reader(name, paths, master, quiet=quiet or follow)
     if not paths:
         tell_found(name, quiet=quiet)
         make_room(name)
     told: list[Problem] = []
     while True:
         try:
-            with open_store(name, writable=True) as store:
-                if paths:
-                    with progress(quiet=quiet or follow) as shown:
-                        result = store.ingest(paths, shown)
-                else:
-                    result = read_into(store, quiet=quiet or follow)
+            result = read()
         except StoreBusyError:
             if not follow:
                 raise
@@ -84,3 +83,37 @@ def command(
     if strict and (result.total.quarantined or any(item.status == "damaged" for item in result.sources)):
         return PARTIAL
     return UNREADABLE if result.problems else 0
+
+
+def _reader(name: str, paths: tuple[str, ...], master: str | None, *, quiet: bool) -> Callable[[], IngestResult]:
+    """A function that reads what is new into the store of this name, whichever engine it has."""
+    if name.startswith("delta:"):
+        from analyzer.lake.location import lake_of
+        from analyzer.lake.session import require
+
+        if not paths:
+            raise AnalyzerError(
+                "a lake is of many machines: no logs of this one are looked for", "name the PATHs to read"
+            )
+        lake = lake_of(name, master)
+        require(lake)
+        from analyzer.lake.writing.opening import ingest_into
+
+        def into_lake() -> IngestResult:
+            with progress(quiet=quiet) as shown:
+                return ingest_into(lake, paths, shown)
+
+        return into_lake
+    if master is not None:
+        raise AnalyzerError("--master is for a lake alone", "name one: --store delta:PATH")
+
+    def into_file() -> IngestResult:
+        from analyzer.store import open_store
+
+        with open_store(name, writable=True) as store:
+            if not paths:
+                return read_into(store, quiet=quiet)
+            with progress(quiet=quiet) as shown:
+                return store.ingest(paths, shown)
+
+    return into_file

@@ -103,7 +103,9 @@ class Batch:
     It may be sealed between two blocks of a source.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, share: int = 1) -> None:
+        """It is full with the `share`-th part of what a batch may hold."""
+        self._share = share
         self._clear()
 
     def _clear(self) -> None:
@@ -121,7 +123,7 @@ class Batch:
     def full(self) -> bool:
         """Whether the batch holds as much as one should, so that it is time to save it."""
         rows = self._height + (DERIVED_WEIGHT - 1) * len(self._derived) + len(self._rejected)
-        return rows >= MAX_EVENTS or self._weight >= MAX_WEIGHT
+        return self._share * rows >= MAX_EVENTS or self._share * self._weight >= MAX_WEIGHT
 
     def touch(self, progress: Progress) -> None:
         """Save this source's figures and checkpoint with the batch."""
@@ -143,6 +145,11 @@ class Batch:
     def forget(self, checkpoint: SourceCheckpoint) -> None:
         """Delete the saved row of a source in which nothing was read."""
         self._forgotten.append(checkpoint.source_id)
+
+    def take_forgotten(self) -> list[int]:
+        """The sources that are forgotten, which another batch will delete."""
+        found, self._forgotten = self._forgotten, []
+        return found
 
     def add_block(self, progress: Progress, block: pl.DataFrame | Rows, *, line: int, offset: int, end: int) -> None:
         """Add the events of a block that begins after `line` lines and `offset` bytes of its source and ends at byte

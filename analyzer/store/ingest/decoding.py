@@ -147,8 +147,9 @@ class Decoders:
     Whoever is free takes the next block; this process does while it waits for one that a helper has.
     """
 
-    def __init__(self) -> None:
-        self._helpers = [Helper() for _ in range(_processors() - 1)]
+    def __init__(self, *, alone: bool = False) -> None:
+        """With `alone` there are no helpers: whoever calls runs as often as there are processors."""
+        self._helpers = [] if alone else [Helper() for _ in range(_processors() - 1)]
         self._threads: list[Thread] = []
         """One for each helper that there is work for."""
         self._left = 0

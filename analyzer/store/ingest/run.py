@@ -6,7 +6,8 @@ One source failing is reported and stops no other.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -147,20 +148,21 @@ def ingest(
 DAMAGED_HINT = "what stands before the damage was kept"
 
 
-class _Run:
-    """One ingest: the batch, and the checkpoints of all sources."""
+class IngestRun(ABC):
+    """One ingest: the batch, and the checkpoints of all sources. Where a source is read is for its children to say."""
 
-    def __init__(
-        self, known: Known, pipeline: Pipeline, decoders: Decoders, result: IngestResult, *, journal_parts: bool
-    ) -> None:
-        self._known, self._pipeline, self._decoders, self._result = known, pipeline, decoders, result
-        self._journal_parts = journal_parts
+    def __init__(self, known: Known, result: IngestResult) -> None:
+        self._known, self._result = known, result
         self._batch = Batch()
         self._replaced: dict[int, tuple[SourceCheckpoint, str]] = {}
 
-    def save(self) -> None:
-        """Hand the batch over to be saved."""
-        self._pipeline.submit(self._batch.seal())
+    @abstractmethod
+    def take(self, source: Input, progress: Progress, limit: int | None, below: str | None) -> None:
+        """Read an open input from its checkpoint to its end; `limit` and `below` are those that it was opened with.
+
+        Raises:
+            InputError: it cannot be read.
+        """
 
     def read(self, path: str, limit: int | None, below: str | None) -> None:
         """Read one input of any kind."""
@@ -171,9 +173,9 @@ class _Run:
             return
         try:
             with Input(path, limit, below=below) as source:
-                self._read(source)
+                self._read(source, limit, below)
         except InputError as error:
-            self._result.problems.append(Problem(path, error.message.removeprefix(f"{path}: "), error.hint))
+            self._result.problems.append(unread(path, error))
 
     def is_new(self, path: str, limits: Mapping[str, int]) -> bool:
         """Whether nothing was ever read under this path, and all of it is to be read."""
@@ -186,7 +188,7 @@ class _Run:
             checkpoint.incident = incident
             self._batch.note(checkpoint)
 
-    def _read(self, source: Input) -> None:
+    def _read(self, source: Input, limit: int | None, below: str | None) -> None:
         checkpoint, moved = self._known.locate(source) if source.path != STDIN else (None, False)
         if checkpoint is not None:
             self._replaced.pop(checkpoint.source_id, None)
@@ -212,25 +214,7 @@ class _Run:
             source.go_on((checkpoint.state or {}).get("cursor") or {}, checkpoint.offset)
         progress = Progress(checkpoint, codec=source.codec, kept=replace(checkpoint))
         self._result.sources.append(progress)
-        try:
-            kind = BY_NAME[checkpoint.format]
-            run = SourceRun(source, progress, kind, self._batch, self._decoders, self.save, journal=self._journal_parts)
-            run.run()
-        except (StoreError, AccountingError):
-            raise
-        except InputError:
-            self._batch.abandon(progress)
-            raise
-        except Exception as error:  # noqa: BLE001 - whatever one log holds, the others are read
-            self._batch.abandon(progress)
-            hint = "nothing new of it was kept; it is read again next time. Please report this"
-            self._result.problems.append(Problem(source.path, f"{type(error).__name__}: {error}"[:300], hint))
-            return
-        if source.damage:
-            progress.status, progress.detail, checkpoint.incident = "damaged", source.damage, "damaged"
-            self._result.problems.append(Problem(source.path, source.damage, DAMAGED_HINT))
-        if self._batch.full:
-            self.save()
+        self.take(source, progress, limit, below)
 
     def _seen(self, checkpoint: SourceCheckpoint, codec: str, size: int, *, moved: bool) -> None:
         """Nothing to read; the row is saved all the same where the file has moved."""
@@ -250,6 +234,67 @@ class _Run:
         checkpoint = SourceCheckpoint(self._known.next_id(), source.path, generation=generation)
         self._known.add(checkpoint)
         return checkpoint
+
+
+class _Run(IngestRun):
+    """An ingest that reads in this process and saves through a pipeline."""
+
+    def __init__(
+        self, known: Known, pipeline: Pipeline, decoders: Decoders, result: IngestResult, *, journal_parts: bool
+    ) -> None:
+        super().__init__(known, result)
+        self._pipeline, self._decoders, self._journal_parts = pipeline, decoders, journal_parts
+
+    def save(self) -> None:
+        """Hand the batch over to be saved."""
+        self._pipeline.submit(self._batch.seal())
+
+    def take(self, source: Input, progress: Progress, limit: int | None, below: str | None) -> None:
+        """As `IngestRun` says."""
+        journal, problems = self._journal_parts, self._result.problems
+        for _ in reading(source, progress, self._batch, self._decoders, problems, journal=journal):
+            self.save()
+        if self._batch.full:
+            self.save()
+
+
+def reading(
+    source: Input,
+    progress: Progress,
+    batch: Batch,
+    decoders: Decoders,
+    problems: list[Problem],
+    *,
+    journal: bool = False,
+) -> Iterator[None]:
+    """Read a source into a batch; a step ends where that is full, and the caller saves it then.
+
+    What could not be read joins `problems`, and of what is not saved yet the batch loses it.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    kind = BY_NAME[progress.checkpoint.format]
+    try:
+        yield from SourceRun(source, progress, kind, batch, decoders, journal=journal).run()
+    except (StoreError, AccountingError):
+        raise
+    except InputError:
+        batch.abandon(progress)
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever one log holds, the others are read
+        batch.abandon(progress)
+        hint = "nothing new of it was kept; it is read again next time. Please report this"
+        problems.append(Problem(source.path, f"{type(error).__name__}: {error}"[:300], hint))
+        return
+    if source.damage:
+        progress.status, progress.detail, progress.checkpoint.incident = "damaged", source.damage, "damaged"
+        problems.append(Problem(source.path, source.damage, DAMAGED_HINT))
+
+
+def unread(path: str, error: InputError) -> Problem:
+    """The problem of an input that cannot be read."""
+    return Problem(path, error.message.removeprefix(f"{path}: "), error.hint)
 
 
 def _is_native(data: bytes) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from analyzer.events import Event, Origin, Reject
@@ -18,7 +18,7 @@ from analyzer.store.ingest.inputs import Input
 
 
 class SourceRun:
-    """The reading of one source. It calls `save` whenever the batch is full."""
+    """The reading of one source."""
 
     def __init__(
         self,
@@ -27,11 +27,10 @@ class SourceRun:
         kind: Format,
         batch: Batch,
         decoders: Decoders,
-        save: Callable[[], None],
         *,
         journal: bool = False,
     ) -> None:
-        self._source, self._progress, self._kind, self._batch, self._save = source, progress, kind, batch, save
+        self._source, self._progress, self._kind, self._batch = source, progress, kind, batch
         self._decoders, self._journal = decoders, journal
         self._checkpoint = progress.checkpoint
         progress.native = kind.native
@@ -46,8 +45,10 @@ class SourceRun:
         # Only a log of ours has rows; to ask a reader that has none takes longer than to read a small file.
         self._rows = self._reader if kind.native and isinstance(self._reader, RowReader) else None
 
-    def run(self) -> None:
-        """Read to the end of the source, and leave the checkpoint there."""
+    def run(self) -> Iterator[None]:
+        """Read to the end of the source, and leave the checkpoint there; a step ends where the batch is full, and the
+        caller saves it then.
+        """
         if self._reader is None:
             self._progress.status = "unsupported"
             self._progress.detail = self._kind.title
@@ -56,7 +57,7 @@ class SourceRun:
             self._take(stretch, told)
             if self._batch.full:
                 self._mark(finished=False)
-                self._save()
+                yield
         self._take_tail(blocks)
         if self._reader is not None:
             events = ((self._derived(event, None), None, 0, 0) for event in self._reader.finish())

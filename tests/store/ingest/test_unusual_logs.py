@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -67,8 +67,8 @@ def test_rows_are_the_same_however_many_share_a_frame(
     (logs / "6.jsonl").write_bytes(native("d") + native("a", seq=0) + native("e") + native("f"))
     run = SourceRun.run
 
-    def fail(source: SourceRun) -> None:
-        run(source)
+    def fail(source: SourceRun) -> Iterator[None]:
+        yield from run(source)
         if source._source.path.endswith("3.jsonl"):
             raise InputError("the disk says no")
 

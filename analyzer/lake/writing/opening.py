@@ -1,0 +1,94 @@
+"""A lake that is written to: made where there is none, held by one process, its tables at hand."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+import pyarrow as pa
+from deltalake import DeltaTable, write_deltalake
+from deltalake.exceptions import DeltaError
+
+from analyzer.errors import StoreError
+from analyzer.importers.machine.places import LogPlace
+from analyzer.lake.layout import tables
+from analyzer.lake.location import Lake
+from analyzer.lake.session import session
+from analyzer.lake.writing.lease import Lease
+from analyzer.lake.writing.ledger import Ledger
+from analyzer.lake.writing.run import ingest
+from analyzer.store.db.connection import private_files
+from analyzer.store.db.tables.schema import SCHEMA_VERSION
+from analyzer.store.ingest.run import IngestResult
+
+_FIRST = "store_v1"
+"""The table that tells a lake: it is made last."""
+
+
+def ingest_into(
+    lake: Lake, paths: Iterable[str | LogPlace], progress: Callable[[str, int, int], None] | None = None
+) -> IngestResult:
+    """Read what is new below the paths, or in places of agents, into a lake, which is made where there is none.
+
+    Raises:
+        StoreBusyError: another process writes to it.
+        StoreError: Spark does not start, or the lake refused a batch; earlier batches are kept.
+    """
+    if not lake.exists:
+        _make(lake)
+    with opened(lake) as ledger:
+        staging = lake.table("_staging")
+        own = [] if lake.remote else [lake.path]
+        try:
+            return ingest(lambda: session(lake), ledger, paths, staging=staging, own=own, progress=progress)
+        finally:
+            if not lake.remote:
+                shutil.rmtree(staging, ignore_errors=True)
+
+
+@contextmanager
+def opened(lake: Lake) -> Iterator[Ledger]:
+    """The tables of a lake, for this process alone.
+
+    Raises:
+        StoreBusyError: another process writes to it.
+        StoreError: there is none, or it cannot be read.
+    """
+    lake.check()
+    options = dict(lake.storage)
+    with private_files(), Lease(lake.path, options) as lease:
+        try:
+            found = {name: DeltaTable(lake.table(name), storage_options=options) for name in tables()}
+        except (DeltaError, OSError) as error:
+            raise StoreError(f"{lake.path} cannot be read: {error}".splitlines()[0], _TORN) from None
+        yield Ledger(found, taken_over=lease.taken_over)
+
+
+_TORN = "a table's log is damaged or gone: bring its folder back from a copy, or make the lake again from the logs"
+
+
+def _make(lake: Lake) -> None:
+    """Make the tables, the one that tells a lake last: who dies here leaves nothing that counts."""
+    try:
+        lake.check()
+    except StoreError as error:
+        if not error.message.startswith("no lake at"):
+            raise
+    options = dict(lake.storage)
+    try:
+        with private_files():
+            for name, table in sorted(tables().items(), key=lambda item: item[0] == _FIRST):
+                DeltaTable.create(
+                    lake.table(name),
+                    table.schema,
+                    mode="ignore",
+                    partition_by=table.partition,
+                    storage_options=options,
+                )
+            first = pa.table({"key": ["schema_version"], "value": [SCHEMA_VERSION]})
+            write_deltalake(lake.table(_FIRST), first, mode="overwrite", storage_options=options)
+    except (DeltaError, OSError) as error:
+        raise StoreError(
+            f"{lake.path} cannot be made: {error}".splitlines()[0], "check the path, and that it may be written"
+        ) from None

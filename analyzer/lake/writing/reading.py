@@ -1,0 +1,87 @@
+"""Files → parts, in an executor: the product's own reading, from a checkpoint, in bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import msgspec
+import pyarrow as pa
+
+from analyzer.errors import InputError
+from analyzer.importers import HEAD_BYTES, detect, head_of
+from analyzer.lake.writing.parts import rows_of
+from analyzer.store.ingest.batch import Batch, Progress
+from analyzer.store.ingest.decoding import Decoders
+from analyzer.store.ingest.discovery import Problem
+from analyzer.store.ingest.identity import SourceCheckpoint
+from analyzer.store.ingest.inputs import Input
+from analyzer.store.ingest.run import reading, unread
+
+SHARE = 4
+"""Of a batch a part holds the fourth part: as much is in memory wherever something is read."""
+
+
+class Task(msgspec.Struct, array_like=True):
+    """One file to read, from a checkpoint."""
+
+    path: str
+    limit: int | None
+    below: str | None
+    checkpoint: SourceCheckpoint
+    size: int
+    """Bytes of the file when it was looked at."""
+
+
+_decode = msgspec.msgpack.Decoder(list[Task]).decode
+
+
+def read_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Rows of `part_group` and `tasks` → the rows of their parts."""
+    for batch in batches:
+        for row in batch.to_pylist():
+            yield from read_group(row["part_group"], _decode(row["tasks"]))
+
+
+def read_group(group: int, tasks: list[Task]) -> Iterator[pa.RecordBatch]:
+    """The rows of the parts of some files, which are read in their order."""
+    batch, part = Batch(SHARE), 0
+    problems: list[Problem] = []
+    failed: list[int] = []
+    with Decoders(alone=True) as decoders:
+        for task in tasks:
+            progress = Progress(task.checkpoint, codec=task.checkpoint.codec, kept=replace(task.checkpoint))
+            try:
+                with Input(task.path, task.limit, below=task.below) as source:
+                    _same(source, task)
+                    for _ in reading(source, progress, batch, decoders, problems):
+                        yield from rows_of(group, part, batch.seal(), [], [])
+                        part += 1
+            except InputError as error:
+                problems.append(unread(task.path, error))
+                progress.status = "failed"
+            if progress.status == "failed":
+                failed.append(task.checkpoint.source_id)
+            if batch.full:
+                yield from rows_of(group, part, batch.seal(), [], [])
+                part += 1
+    yield from rows_of(group, part, batch.seal(), failed, problems)
+
+
+def _same(source: Input, task: Task) -> None:
+    """Go where reading stopped.
+
+    Raises:
+        InputError: another file stands under this name than the one that the checkpoint is of.
+    """
+    checkpoint = task.checkpoint
+    if checkpoint.offset and source.codec == "sqlite":
+        source.go_on((checkpoint.state or {}).get("cursor") or {}, checkpoint.offset)
+    fits = (
+        checkpoint.fits(source)
+        if checkpoint.offset
+        else detect(head_of(source.head(HEAD_BYTES))).name == checkpoint.format
+    )
+    if not fits or source.codec != checkpoint.codec:
+        said = "another file took its place while it was looked at"
+        raise InputError(f"{task.path}: {said}", "run the same command again")

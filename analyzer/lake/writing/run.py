@@ -1,0 +1,201 @@
+"""Logs → a lake: looked at by the driver, read by executors from their checkpoints, applied batch by batch.
+
+Whatever dies on the way, the next ingest goes on from the sources' checkpoints: what was read and not committed is read
+again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+import pyarrow as pa
+
+from analyzer.events.times import now
+from analyzer.importers.machine.places import LogPlace
+from analyzer.lake.writing.applying import Applying
+from analyzer.lake.writing.ledger import Ledger
+from analyzer.lake.writing.parts import SCHEMA, PartHeader, header_of, sealed_of
+from analyzer.lake.writing.reading import Task, read_group, read_groups
+from analyzer.store.ingest.batch import MAX_EVENTS, Progress
+from analyzer.store.ingest.discovery import STDIN, Found, Problem, discover
+from analyzer.store.ingest.identity import Known
+from analyzer.store.ingest.inputs import Input
+from analyzer.store.ingest.run import IngestResult, IngestRun, checkpoints
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+GROUP_BYTES = 64 * 1024 * 1024
+"""Bytes of the files that one task of an executor reads; a larger file is a task of its own."""
+GROUP_FILES = 500
+_HEADERS = 1_000
+"""Parts whose headers are held at a time."""
+
+
+def ingest(
+    spark: Callable[[], SparkSession],
+    ledger: Ledger,
+    paths: Iterable[str | LogPlace],
+    *,
+    staging: str,
+    own: Sequence[str] = (),
+    progress: Callable[[str, int, int], None] | None = None,
+) -> IngestResult:
+    """Read everything new below `paths`, but for what lies below `own`: the lake itself.
+
+    `spark` is asked for its session where there is something. What executors have read waits below `staging`, which
+    they and the driver reach.
+
+    Raises:
+        StoreBusyError: another process has taken over.
+        StoreError: the lake refused a batch; earlier batches are kept.
+        AccountingError: lines or bytes do not add up, which is a bug; earlier batches are kept.
+    """
+    began = time.monotonic()
+    found: Found = discover(paths, own=own)
+    result = IngestResult(problems=list(found.problems))
+    with Applying(spark, ledger, now()) as applying:
+        run = _Planned(Known(checkpoints(applying.connection)), result)
+        for place, path in enumerate(found.files):
+            if progress is not None:
+                progress(path, place, len(found.files))
+            run.read(path, None, found.below.get(path))
+        parts = _Parts(spark, staging, run, applying)
+        parts.read()
+        run.finish(applying, parts.forgotten)
+        result.pruned = applying.pruned
+    result.seconds = time.monotonic() - began
+    return result
+
+
+class _Planned(IngestRun):
+    """An ingest that notes down what executors are to read."""
+
+    def __init__(self, known: Known, result: IngestResult) -> None:
+        super().__init__(known, result)
+        self.tasks: list[Task] = []
+        self.sources: dict[int, Progress] = {}
+
+    def take(self, source: Input, progress: Progress, limit: int | None, below: str | None) -> None:
+        """As `IngestRun` says."""
+        self.sources[progress.checkpoint.source_id] = progress
+        path = STDIN if source.path == STDIN else source.path
+        self.tasks.append(Task(path, limit, below, progress.checkpoint, source.size))
+
+    def forgotten(self) -> set[int]:
+        """The sources whose rows the batch that reads them again has to delete first."""
+        return set(self._batch.take_forgotten())
+
+    def failed(self, header: PartHeader) -> None:
+        """Note what could not be read."""
+        self._result.problems += [Problem(*one) for one in header.problems]
+        for source_id in header.failed:
+            self.sources[source_id].status = "failed"
+
+    def finish(self, applying: Applying, forgotten: set[int]) -> None:
+        """Save what has become of sources in which nothing was read; rows of `forgotten` ones go."""
+        self.mark_incidents()
+        for source_id in sorted(forgotten):
+            self._batch.forget(self.sources[source_id].checkpoint)
+        if sealed := self._batch.seal():
+            applying.apply(sealed)
+
+
+class _Parts:
+    """What executors have read of the files of a run, on its way into the lake."""
+
+    def __init__(self, spark: Callable[[], SparkSession], staging: str, run: _Planned, applying: Applying) -> None:
+        self._spark, self._staging, self._run, self._applying = spark, staging, run, applying
+        self.forgotten = run.forgotten()
+        """The sources whose rows are still to be deleted."""
+
+    def read(self) -> None:
+        """Read all files, and apply what they hold in their order."""
+        for here, tasks in _stretches(self._run.tasks):
+            if here:
+                self._read_here(tasks)
+            else:
+                self._read_there(tasks)
+
+    def _read_here(self, tasks: list[Task]) -> None:
+        """Standard input is the driver's alone."""
+        rows: list[pa.RecordBatch] = []
+        for batch in read_group(0, tasks):
+            data = batch.column("header")[0].as_py() if batch.num_rows else None
+            if data is None:
+                rows.append(batch)
+                continue
+            self._apply([header_of(data)], pa.Table.from_batches(rows, SCHEMA) if rows else None)
+            rows = []
+
+    def _read_there(self, tasks: list[Task]) -> None:
+        groups = list(_groups(tasks))
+        asked = pa.table(
+            {"part_group": range(len(groups)), "tasks": [msgspec.msgpack.encode(group) for group in groups]},
+            pa.schema([("part_group", pa.int64()), ("tasks", pa.binary())]),
+        )
+        frame = self._spark().createDataFrame(asked).repartition(len(groups))
+        frame.mapInArrow(read_groups, _ddl()).write.mode("overwrite").option("parquet.block.size", 16 << 20).parquet(
+            self._staging
+        )
+        staged = self._spark().read.schema(_ddl()).parquet(self._staging)
+        headers = staged.where("header is not null").select("part_group", "part", "header")
+        waiting: list[tuple[int, int, PartHeader]] = []
+        height = 0
+        # Sorted here: Spark would shuffle them for it.
+        for row in headers.toArrow().sort_by([("part_group", "ascending"), ("part", "ascending")]).to_pylist():
+            waiting.append((row["part_group"], row["part"], header_of(row["header"])))
+            height += waiting[-1][2].height
+            if height >= MAX_EVENTS or len(waiting) >= _HEADERS:
+                self._apply_parts(staged, waiting, height)
+                waiting, height = [], 0
+        self._apply_parts(staged, waiting, height)
+
+    def _apply_parts(self, staged: DataFrame, waiting: list[tuple[int, int, PartHeader]], height: int) -> None:
+        rows = None
+        if height:
+            first, last = waiting[0], waiting[-1]
+            rows = staged.where(
+                "header is null"
+                f" and (part_group > {first[0]} or (part_group = {first[0]} and part >= {first[1]}))"
+                f" and (part_group < {last[0]} or (part_group = {last[0]} and part <= {last[1]}))"
+            ).toArrow()
+        self._apply([header for _, _, header in waiting], rows)
+
+    def _apply(self, headers: list[PartHeader], rows: pa.Table | None) -> None:
+        for header in headers:
+            self._run.failed(header)
+        batch = sealed_of(headers, rows, self._run.sources, self.forgotten)
+        if batch.sources:
+            self._applying.apply(batch)
+
+
+def _stretches(tasks: list[Task]) -> Iterator[tuple[bool, list[Task]]]:
+    """Tasks of one kind that follow each other; and whether they are standard input's."""
+    start = 0
+    for end in range(1, len(tasks) + 1):
+        if end == len(tasks) or (tasks[end].path == STDIN) is not (tasks[start].path == STDIN):
+            yield tasks[start].path == STDIN, tasks[start:end]
+            start = end
+
+
+def _groups(tasks: list[Task]) -> Iterator[list[Task]]:
+    """Tasks that one executor reads together: their order is that of the files."""
+    group: list[Task] = []
+    size = 0
+    for task in tasks:
+        if group and (size + task.size > GROUP_BYTES or len(group) >= GROUP_FILES):
+            yield group
+            group, size = [], 0
+        group.append(task)
+        size += task.size
+    if group:
+        yield group
+
+
+def _ddl() -> str:
+    kinds = {pa.int64(): "bigint", pa.int32(): "int", pa.string(): "string", pa.binary(): "binary"}
+    return ", ".join(f"{field.name} {kinds[field.type]}" for field in SCHEMA)

@@ -1,0 +1,118 @@
+"""What an ingest into a lake leaves there: the same rows and the same figures as one into a DuckDB store."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark", reason="the extra `spark` is not installed")
+
+from deltalake import DeltaTable
+
+from analyzer.lake.layout import JOURNAL
+from analyzer.lake.location import Lake, lake_of
+from analyzer.lake.session import java, session
+from analyzer.lake.writing.ledger import Ledger
+from analyzer.lake.writing.opening import ingest_into
+from analyzer.store import open_store
+from analyzer.store.journal import journal_of, parts_of
+from tests import REPOSITORY
+from tests.lake.equal import differences
+
+pytestmark = [
+    pytest.mark.skipif(java() is None, reason="THE LAKE IS NOT TESTED: there is no Java here"),
+    pytest.mark.filterwarnings("default"),
+]
+SMALL = {
+    "spark.driver.memory": "1g",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.codegen.wholeStage": "false",
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def engine() -> Iterator[None]:
+    """One session for all of them: the commands ask for it again, and get this one."""
+    session(lake_of("delta:/nowhere", "local[2]"), SMALL)
+    yield
+
+
+class Both:
+    """A lake and a store that read the same."""
+
+    def __init__(self, folder: Path) -> None:
+        self.lake: Lake = lake_of(f"delta:{folder}/fleet", "local[2]")
+        self.store = folder / "fleet.duckdb"
+
+    def ingest(self, *paths: Path) -> dict[str, Any]:
+        """Read into both; the figures, which are the same."""
+        names = list(map(str, paths))
+        figures = ingest_into(self.lake, names).to_dict()
+        with open_store(self.store, writable=True) as store:
+            assert figures == store.ingest(names).to_dict()
+        assert differences(self.lake, self.store) == {}
+        return figures
+
+
+@pytest.fixture
+def both(tmp_path: Path) -> Both:
+    """An empty lake and an empty store."""
+    return Both(tmp_path)
+
+
+def test_the_samples_are_the_same_rows_in_a_lake_and_a_second_ingest_adds_none(both: Both) -> None:
+    """Every table of the store, and in the journal the events of foreign logs."""
+    assert both.ingest(REPOSITORY / "sample_events")["events"] > 200
+    journal = DeltaTable(both.lake.table(JOURNAL)).to_pyarrow_table()["line"].to_pylist()
+    folder = journal_of(str(both.store))
+    assert folder is not None
+    kept = [line for part in parts_of(folder) for line in Path(part).read_text().splitlines()]
+    assert len(journal) == len(kept) > 0
+    assert both.ingest(REPOSITORY / "sample_events")["lines"] == 0
+
+
+def test_logs_that_grow_move_and_change_are_told_apart_as_in_a_store(both: Both, tmp_path: Path) -> None:
+    """A copy, a renamed, a rewritten and a torn log, lines that are none, and an id with two contents."""
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    samples = REPOSITORY / "sample_events"
+    for name in ("healthy-week.jsonl", "torn-tail.jsonl", "relay-storm.jsonl", "gdd-events.jsonl"):
+        shutil.copy(samples / name, logs)
+    both.ingest(logs)
+    week = (logs / "healthy-week.jsonl").read_bytes().splitlines(True)
+    other = week[1].replace(b'"error', b'"errer')
+    (logs / "copy.jsonl").write_bytes(b"".join(week[:9]) + b"no line\n\n" + other + b'{"v')
+    (logs / "relay-storm.jsonl").rename(logs / "renamed.jsonl")
+    (logs / "healthy-week.jsonl").write_bytes(b"".join(week[:3]))
+    figures = both.ingest(logs)
+    assert figures["duplicates"] > 0 < figures["quarantined"]
+    with open(logs / "torn-tail.jsonl", "ab") as torn:
+        torn.write(b'"}\n' + week[5].replace(b"0", b"1"))
+    both.ingest(logs)
+
+
+@pytest.mark.parametrize("commit", [1, 3])
+def test_a_driver_that_dies_between_the_commits_of_a_batch_leaves_what_the_next_one_mends(
+    both: Both, monkeypatch: pytest.MonkeyPatch, commit: int
+) -> None:
+    """After the first and all but the last of the tables: the next ingest is equal to a clean one."""
+    log = REPOSITORY / "sample_events" / "gdd-events.jsonl"
+    marked, count = Ledger._marked, 0
+
+    def die(self: Ledger) -> Any:
+        nonlocal count
+        count += 1
+        if count > commit:
+            raise KeyboardInterrupt
+        return marked(self)
+
+    monkeypatch.setattr(Ledger, "_marked", die)
+    with pytest.raises(KeyboardInterrupt):
+        ingest_into(both.lake, [str(log)])
+    monkeypatch.undo()
+    assert DeltaTable(both.lake.table("event_v1")).to_pyarrow_table().num_rows > 0
+    both.ingest(log)
