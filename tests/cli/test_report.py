@@ -91,3 +91,13 @@ def test_report_spans_what_happened_and_not_what_was_decided(run: Run, store: st
     assert json.loads(run("report", "--store", store, "--json").stdout)["totals"] == before
     (age,) = [line for line in run("doctor", "--store", store).stdout.splitlines() if line.startswith("ok       age")]
     assert "to 2026-11-10 08:15 UTC" in age
+
+
+def test_an_interactive_page_has_plotly_inside(run: Run, store: str, tmp_path: Path) -> None:
+    """Without the option there are pictures and no script; JSON and Markdown know no such thing."""
+    for option in ([], ["--interactive"]):
+        assert run("report", "--store", store, "--format", "html", *option).returncode == 0
+        page = (tmp_path / "report.html").read_text("utf-8")
+        assert ('<svg id="chart-' in page, "Plotly.newPlot" in page) == (True, bool(option))
+    done = run("report", "--store", store, "--interactive", "--json")
+    assert (done.returncode, "--interactive is for a page" in done.stderr) == (2, True)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from datetime import date, timedelta
 from typing import Any
 
 import polars as pl
 import pytest
 
 from analyzer.analysis import Case, Overview, Window, overview
+from analyzer.analysis.charts.base import milliseconds
 from analyzer.analysis.charts.finding_bars import MAX_REASONS
 from analyzer.analysis.charts.findings import FORMS, finding_chart
 from analyzer.analysis.kinds.table import KINDS as ALL_KINDS
@@ -63,13 +65,18 @@ def test_every_finding_that_is_told_alone_has_a_chart() -> None:
 def test_a_finding_is_shown_with_all_that_was_promised(articles: dict[str, str], kind: str) -> None:
     """Chart, title, legend, numbers as a table, sessions, messages where it is about errors, and what to do."""
     shown = articles[kind]
-    assert shown.count('class="plotly-graph-div"') == 1
+    assert shown.count('class="plot"') == 1
     assert re.search(r"<figcaption><h3>[^<]{20,}</h3>", shown)
     assert '<ul class="legend"><li>' in shown
     assert re.search(r"The numbers: [\d,]+ rows?</summary>", shown)
     assert re.search(r"Sessions behind it: [\d,]+ rows?</summary>", shown)
     assert ("Messages behind it" in shown) == (kind != "relays")
     assert "Next: <code>" in shown
+
+
+def test_a_page_with_everything_is_light(found: Overview) -> None:
+    """Sixteen findings with their charts and tables over seven weeks, in bytes."""
+    assert len(render_html(found).encode("utf-8")) < 750_000
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -87,7 +94,8 @@ def test_a_chart_needs_no_colour(found: Overview, kind: str) -> None:
     """Every series has a look of its own: a line, dashes, a band, or a pattern."""
     keys = drawing(case_of(found, kind)).keys
     assert keys
-    assert len({key.look for key in keys}) == len(keys)
+    looks = {re.sub(r' (?:id|fill|stroke)="[^"]*"', "", key.swatch) for key in keys}
+    assert len(looks) == len(keys)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -115,6 +123,23 @@ def test_a_chart_by_day_marks_the_onset(found: Overview, kind: str) -> None:
     (line,) = figure.layout.shapes
     low, high = figure.layout.xaxis.range
     assert low < line.x0 == line.x1 < high
+
+
+@pytest.mark.parametrize("kind", sorted(set(KINDS) - {"reasons", "burst"}))
+def test_a_chart_by_day_ends_on_the_last_day(found: Overview, kind: str) -> None:
+    """Whether or not the finding shows on it: what is over is seen to be over."""
+    later = replace(case_of(found, kind), last=case_of(found, kind).last + timedelta(days=30))
+    low, high = finding_chart(later).layout.xaxis.range
+    assert low < milliseconds(later.finding.onset, 0) < milliseconds(later.last, 0) < high
+
+
+def test_days_without_data_are_gaps(found: Overview) -> None:
+    """The line of shares ends before them and begins again behind them."""
+    case = case_of(found, "spike")
+    left = case.numbers.filter(~pl.col("day").is_between(date(2026, 10, 1), date(2026, 10, 9)))
+    (line,) = [each for each in finding_chart(replace(case, numbers=left)).data if each.name == "unknown share"]
+    assert dict(zip(line.x, line.y, strict=True))["2026-10-01"] is None
+    assert sum(share is None for share in line.y) == 1
 
 
 def test_hand_offs_stand_beside_what_was_expected_of_each_day(found: Overview) -> None:
@@ -190,13 +215,14 @@ def test_a_burst_says_how_long_a_bar_is(found: Overview, seconds: int, said: str
 
 
 def test_a_report_on_hand_offs_alone_draws_its_charts(found: Overview) -> None:
-    """The library is there whatever section the first chart stands in."""
+    """Whatever section the first chart stands in: its picture, and where it is wanted the library."""
     empty = {name: replace(table, frame=table.frame.clear()) for name, table in found.tables.items()}
     drifts: Any = replace(found.drifts, days=found.drifts.days.clear())
     alone = replace(found, cases=(case_of(found, "relays"),), tables=empty, drifts=drifts)
-    page = render_html(alone)
+    assert render_html(alone).count('<svg id="chart-') == 1
+    page = render_html(alone, interactive=True)
     assert page.count('<div id="chart-') == 1
-    assert "The charts need JavaScript" in page
+    assert "plotly.js v" in page
 
 
 def test_markdown_has_what_is_behind_each_finding(found: Overview) -> None:

@@ -52,14 +52,13 @@ class Elements(HTMLParser):
 
 
 @pytest.fixture
-def hostile(report: Report) -> str:
-    """A page about a log whose every text tries to break out."""
-    return render_html(
-        report(
-            spiking=HOSTILE, others=(f"b{HOSTILE}",), message=HOSTILE, step=HOSTILE, broken=HOSTILE,
-            broken_name="<script>alert(1)<" + "img src=x>.jsonl",
-        )
+def hostile(report: Report) -> tuple[str, str]:
+    """The page and the interactive page about a log whose every text tries to break out."""
+    found = report(
+        spiking=HOSTILE, others=(f"b{HOSTILE}",), message=HOSTILE, step=HOSTILE, broken=HOSTILE,
+        broken_name="<script>alert(1)<" + "img src=x>.jsonl",
     )  # fmt: skip
+    return render_html(found), render_html(found, interactive=True)
 
 
 def without_plotly(page: str) -> str:
@@ -67,20 +66,38 @@ def without_plotly(page: str) -> str:
     return page.replace(get_plotlyjs(), "")
 
 
-def test_plotly_is_inlined_once(report: Report) -> None:
-    """One file holds one copy of plotly.js and eight charts: one a finding."""
-    page = render_html(report())
+def test_plotly_is_inlined_once_where_it_is_wanted(report: Report) -> None:
+    """One file holds one copy of plotly.js and eight charts, one a finding, and their pictures."""
+    page = render_html(report(), interactive=True)
     assert page.count(get_plotlyjs()) == 1
     assert without_plotly(page).count("Plotly.newPlot(") == 8
+    assert page.count('<noscript><svg id="chart-') == 8
 
 
-def test_no_address_outside(hostile: str) -> None:
+def test_charts_need_no_script(report: Report) -> None:
+    """The page holds eight pictures, each with a name and a description, and no script; the policy allows none."""
+    page = render_html(report())
+    elements = Elements(page)
+    assert "script" not in elements.tags
+    assert "script-src 'none'" in elements.policy
+    assert page.count('<svg id="chart-') == 8
+    ids = [value for name, value in elements.attributes if name == "id"]
+    assert len(ids) == len(set(ids))
+    named = [value for name, value in elements.attributes if name in {"aria-labelledby", "aria-describedby"}]
+    assert len(named) == 16
+    assert set(named) <= set(ids)
+
+
+def test_no_address_outside(hostile: tuple[str, str]) -> None:
     """Nothing in the page refers to another place: no source, no address in a style, links only to its own sections."""
-    elements = Elements(hostile)
-    assert not [value for name, value in elements.attributes if name in {"src", "srcset", "action", "data", "poster"}]
-    assert all(value.startswith("#") for name, value in elements.attributes if name == "href")
-    assert "link" not in elements.tags
-    assert "url(" not in without_plotly(hostile)
+    for page in hostile:
+        elements = Elements(page)
+        outward = {"src", "srcset", "action", "data", "poster"}
+        assert not [value for name, value in elements.attributes if name in outward]
+        assert all(value.startswith("#") for name, value in elements.attributes if name == "href")
+        assert "link" not in elements.tags
+        # The fills of bars are patterns of the same picture.
+        assert re.findall(r"url\((?!#chart-)", without_plotly(page)) == []
 
 
 def test_ordinary_page_has_no_address_at_all(report: Report) -> None:
@@ -88,35 +105,34 @@ def test_ordinary_page_has_no_address_at_all(report: Report) -> None:
     assert not re.findall(r"https?://", without_plotly(render_html(report())))
 
 
-def test_log_text_makes_no_element(hostile: str, report: Report) -> None:
+def test_log_text_makes_no_element(hostile: tuple[str, str], report: Report) -> None:
     """A hostile log gives the same kinds of elements as a kind one, and no event handler."""
-    elements = Elements(hostile)
-    assert set(elements.tags) <= set(Elements(render_html(report())).tags) | {
-        "details",
-        "summary",
-        "/details",
-        "/summary",
-    }
-    assert "img" not in elements.tags
-    assert not [name for name, _ in elements.attributes if name.startswith("on")]
-    assert elements.tags.count("script") == elements.tags.count("/script") == 10
+    kind = report()
+    for page, interactive in zip(hostile, (False, True), strict=True):
+        elements = Elements(page)
+        known = set(Elements(render_html(kind, interactive=interactive)).tags)
+        assert set(elements.tags) <= known | {"details", "summary", "/details", "/summary"}
+        assert "img" not in elements.tags
+        assert not [name for name, _ in elements.attributes if name.startswith("on")]
+        assert elements.tags.count("script") == elements.tags.count("/script") == 10 * interactive
 
 
-def test_policy_allows_exactly_our_scripts(hostile: str) -> None:
+def test_policy_allows_exactly_our_scripts(hostile: tuple[str, str]) -> None:
     """The policy forbids everything but inline styles, data images and the page's own scripts by their hashes."""
-    elements = Elements(hostile)
-    allowed = set(re.findall(r"'sha256-([^']+)'", elements.policy))
-    present = {base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in elements.scripts}
-    assert allowed == present
-    assert "default-src 'none'" in elements.policy
-    assert "connect-src 'none'" in elements.policy
-    assert "unsafe-eval" not in elements.policy
-    assert re.search(r"script-src[^;]*unsafe", elements.policy) is None
+    for page in hostile:
+        elements = Elements(page)
+        allowed = set(re.findall(r"'sha256-([^']+)'", elements.policy))
+        present = {base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in elements.scripts}
+        assert allowed == present
+        assert "default-src 'none'" in elements.policy
+        assert "connect-src 'none'" in elements.policy
+        assert "unsafe-eval" not in elements.policy
+        assert re.search(r"script-src[^;]*unsafe", elements.policy) is None
 
 
 def test_policy_stands_before_any_script(report: Report) -> None:
     """A policy in the page rules only what follows it."""
-    page = render_html(report())
+    page = render_html(report(), interactive=True)
     assert page.index("Content-Security-Policy") < page.index("<style>") < page.index("<script>")
 
 

@@ -7,22 +7,22 @@ alone; what a figure leaves out stands in its subtitle; what colour says, a symb
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping, Sequence
-from datetime import date
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date, timedelta
 from typing import Any
 
 import plotly.graph_objects as go
 import polars as pl
 
+from analyzer.analysis.charts.colours import GRID, INK, MARK, SLATE
 from analyzer.analysis.tables import Table
 from analyzer.errors import AnalyzerError
 
 MAX_DAYS = 366
 DAY_MILLISECONDS = 86_400_000
 HOVER_DAY = "%{x|%Y-%m-%d}"
-GREY = "#8a929e"
 OTHER = "other"
-OTHER_STYLE = ("#5f6772", "")
+OTHER_STYLE = (SLATE, "")
 """A colour and the shape of a pattern."""
 _LONGEST_LABEL = 32
 _EPOCH = date(1970, 1, 1).toordinal()
@@ -48,6 +48,16 @@ def label(text: object) -> str:
     return html.escape(short, quote=False).replace("{", "&#123;")
 
 
+def with_gaps(rows: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """The rows by `day`, with a row of nothing behind each after which days have none: no line leads over them."""
+    before: date | None = None
+    for row in rows:
+        if before is not None and (row["day"] - before).days > 1:
+            yield {name: before + timedelta(days=1) if name == "day" else None for name in row}
+        yield row
+        before = row["day"]
+
+
 def day_bars(counts: Mapping[date, int], name: str, style: tuple[str, str], axis: str | None = None) -> go.Bar:
     """Bars as wide as days, in the plot of the axis."""
     days = sorted(counts)
@@ -66,7 +76,7 @@ def day_bars(counts: Mapping[date, int], name: str, style: tuple[str, str], axis
 def marker(style: tuple[str, str]) -> dict[str, Any]:
     """How a bar is filled: a colour, and a pattern that tells it apart without."""
     colour, shape = style
-    pattern = {"shape": shape, "fgcolor": "rgba(255,255,255,.75)", "fgopacity": 1, "size": 6, "solidity": 0.25}
+    pattern = {"shape": shape, "fgcolor": MARK, "fgopacity": 1, "size": 6, "solidity": 0.25}
     return {"color": colour, "line": {"width": 0}, "pattern": pattern if shape else {}}
 
 
@@ -80,7 +90,7 @@ def finish(figure: go.Figure, title: str, note: str, x_title: str, y_title: str,
         margin={"l": 8, "r": 12, "t": 96, "b": 8},
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",
-        font={"family": "system-ui, sans-serif", "size": 13, "color": "#78808c"},
+        font={"family": "system-ui, sans-serif", "size": 12, "color": INK},
         legend={
             "orientation": "h",
             "y": 1.03,
@@ -93,7 +103,7 @@ def finish(figure: go.Figure, title: str, note: str, x_title: str, y_title: str,
         dragmode=False,
         showlegend=True,
     )
-    axis = {"automargin": True, "fixedrange": True, "gridcolor": "rgba(128,136,148,.25)", "zeroline": False}
+    axis = {"automargin": True, "fixedrange": True, "gridcolor": GRID, "zeroline": False}
     small = {"font": {"size": 12}, "standoff": 8}
     figure.update_xaxes(title={"text": x_title, **small}, showgrid=False, **axis)
     figure.update_yaxes(title={"text": y_title, **small}, **axis)
@@ -126,7 +136,7 @@ def milliseconds(day: date, days: float) -> float:
 
 def marked_day(figure: go.Figure, at: float, said: str, *, left: bool) -> None:
     """A vertical line at a moment (see `milliseconds`), with words to its left or right at the top of the plot."""
-    figure.add_vline(x=at, line={"dash": "dot", "width": 2, "color": "#78808c"})
+    figure.add_vline(x=at, line={"dash": "dot", "width": 2, "color": INK})
     figure.add_annotation(
         x=at,
         y=1.0,

@@ -20,28 +20,29 @@ from analyzer.analysis.charts.base import (
     marker,
     rows_of,
 )
+from analyzer.analysis.charts.colours import AMBER, BLUE, GREEN, OLIVE, PLUM, SILVER, SKY, VERMILION
 from analyzer.analysis.tables import Table
 
 MAX_REASONS = 12
 # The eight reasons in the order of the recovery table. Colours after Okabe and Ito (2008) and Tol (2021), told apart
 # by people with any of the common colour blindnesses.
 _REASON_STYLES: dict[str, tuple[str, str]] = {
-    "rate_limited": ("#e69f00", ""),
-    "context_overflow": ("#56b4e9", "/"),
-    "auth_error": ("#aa3377", "x"),
-    "network_transient": ("#009e73", "\\"),
-    "network_permanent": ("#0072b2", "-"),
-    "tool_not_found": ("#bbaa33", "+"),
-    "validation": ("#9aa1ab", "."),
-    "unknown": ("#d55e00", "|"),
+    "rate_limited": (AMBER, ""),
+    "context_overflow": (SKY, "/"),
+    "auth_error": (PLUM, "x"),
+    "network_transient": (GREEN, "\\"),
+    "network_permanent": (BLUE, "-"),
+    "tool_not_found": (OLIVE, "+"),
+    "validation": (SILVER, "."),
+    "unknown": (VERMILION, "|"),
 }
 _OUTCOME_STYLES: dict[str, tuple[str, str]] = {
-    "recovered": ("#009e73", ""),
-    "exhausted": ("#d55e00", "x"),
-    "surfaced": ("#e69f00", "/"),
-    "escalated": ("#aa3377", "+"),
-    "aborted": ("#56b4e9", "."),
-    "unresolved": ("#9aa1ab", "-"),
+    "recovered": (GREEN, ""),
+    "exhausted": (VERMILION, "x"),
+    "surfaced": (AMBER, "/"),
+    "escalated": (PLUM, "+"),
+    "aborted": (SKY, "."),
+    "unresolved": (SILVER, "-"),
 }
 
 

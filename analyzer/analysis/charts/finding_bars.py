@@ -7,6 +7,7 @@ from datetime import timedelta
 import plotly.graph_objects as go
 
 from analyzer.analysis.charts.base import finish, label, marker
+from analyzer.analysis.charts.colours import INK
 from analyzer.analysis.charts.finding_panels import MARKED, USUAL
 from analyzer.analysis.detection.settings import BASELINE_DAYS, RECENT_DAYS
 from analyzer.analysis.summary.cases import Case
@@ -39,7 +40,7 @@ def mix_chart(case: Case) -> go.Figure:
                     "type": "data",
                     "array": [high - share for high, share in zip(highs, shares, strict=True)],
                     "arrayminus": [share - row[f"{side}_low_share"] for share, row in zip(shares, rows, strict=True)],
-                    "color": "#78808c",
+                    "color": INK,
                     "thickness": 1.5,
                     "width": 3,
                 },

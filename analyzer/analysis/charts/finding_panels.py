@@ -8,14 +8,15 @@ from typing import Any
 import plotly.graph_objects as go
 import polars as pl
 
-from analyzer.analysis.charts.base import HOVER_DAY, day_axis, day_bars, finish, marked_day, milliseconds
+from analyzer.analysis.charts.base import HOVER_DAY, day_axis, day_bars, finish, marked_day, milliseconds, with_gaps
+from analyzer.analysis.charts.colours import SILVER, VERMILION, WATER
 from analyzer.analysis.summary.cases import Case
 
-LINE = "#d55e00"
-EXPECTED = "#2f8fd0"
+LINE = VERMILION
+EXPECTED = WATER
 BAND = "rgba(47,143,208,.22)"
 MARKED = (LINE, "/")
-USUAL = ("#9aa1ab", "")
+USUAL = (SILVER, "")
 EDGE = {"width": 1, "dash": "dot", "color": EXPECTED}
 """Ends of a band: its shade alone is faint in print."""
 DASHES = {"width": 1.5, "dash": "dash", "color": EXPECTED}
@@ -30,11 +31,11 @@ def bars(rows: pl.DataFrame, column: str, name: str, style: tuple[str, str], axi
 
 def share_line(rows: pl.DataFrame, name: str, unit: str) -> go.Scatter:
     """A line of shares; `rows` has the day, the share, and of how many `unit` (the third column of the fourth)."""
-    days, shares, part, whole = rows.get_columns()
+    drawn = [tuple(row.values()) for row in with_gaps(rows.iter_rows(named=True))]
     return go.Scatter(
-        x=[day.isoformat() for day in days],
-        y=shares.to_list(),
-        customdata=list(zip(part, whole, strict=True)),
+        x=[day.isoformat() for day, *_ in drawn],
+        y=[share for _, share, *_ in drawn],
+        customdata=[(part, whole) for *_, part, whole in drawn],
         mode="lines+markers",
         line={"color": LINE, "width": 2.5},
         marker={"size": 6, "color": LINE},
@@ -61,7 +62,8 @@ def share_band(figure: go.Figure, case: Case, middle: float | None, name: str) -
 
 
 def _shown(case: Case) -> list[date]:
-    return [*case.numbers["day"], case.finding.onset]
+    """The days that a chart stretches over: to the last one of all, whether or not the finding shows on it."""
+    return [*case.numbers["day"], case.finding.onset, case.last]
 
 
 def panels(

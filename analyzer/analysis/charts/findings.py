@@ -7,6 +7,7 @@ from collections.abc import Callable
 import plotly.graph_objects as go
 import polars as pl
 
+from analyzer.analysis.charts.colours import GREEN, SILVER, SLATE, VERMILION
 from analyzer.analysis.charts.finding_bars import burst_chart, mix_chart
 from analyzer.analysis.charts.finding_panels import (
     BAND,
@@ -25,8 +26,8 @@ from analyzer.analysis.detection.detection import Detection
 from analyzer.analysis.detection.settings import BASELINE_DAYS, RECENT_DAYS
 from analyzer.analysis.summary.cases import Case
 
-_OTHER = ("#5f6772", "\\")
-_RECOVERED, _FAILED, _UNTRIED = ("#009e73", ""), ("#d55e00", "x"), ("#9aa1ab", "-")
+_OTHER = (SLATE, "\\")
+_RECOVERED, _FAILED, _UNTRIED = (GREEN, ""), (VERMILION, "x"), (SILVER, "-")
 
 
 def share_chart(case: Case) -> go.Figure:

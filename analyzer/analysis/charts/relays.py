@@ -9,12 +9,13 @@ import plotly.graph_objects as go
 import polars as pl
 
 from analyzer.analysis.charts.base import HOVER_DAY, MAX_DAYS, day_axis, day_bars, finish, marker, rows_of
+from analyzer.analysis.charts.colours import AMBER, BLUE, HALO, SILVER, VERMILION
 from analyzer.analysis.tables import Table
 
 _TRIGGER_STYLES: dict[str, tuple[str, str]] = {
-    "auto": ("#0072b2", ""),
-    "manual": ("#e69f00", "/"),
-    "not said": ("#9aa1ab", "."),
+    "auto": (BLUE, ""),
+    "manual": (AMBER, "/"),
+    "not said": (SILVER, "."),
 }
 
 
@@ -45,7 +46,7 @@ def relays_chart(given: Table | pl.DataFrame) -> go.Figure:
                 textposition="middle right",
                 customdata=[row["halted"] for row in halted],
                 cliponaxis=False,
-                marker={"symbol": "x", "size": 10, "color": "#d55e00", "line": {"width": 1, "color": "white"}},
+                marker={"symbol": "x", "size": 10, "color": VERMILION, "line": {"width": 1, "color": HALO}},
                 name="given up",
                 hovertemplate=f"{HOVER_DAY}: %{{customdata:,}} given up<extra></extra>",
             )
@@ -97,8 +98,8 @@ def utilization_chart(given: Table | pl.DataFrame) -> go.Figure:
         for threshold, _ in thresholds.most_common(3):
             figure.add_vline(
                 x=threshold,
-                line={"dash": "dash", "width": 1.5, "color": "#d55e00"},
-                annotation={"text": f"threshold {threshold:g}%", "font": {"color": "#d55e00", "size": 12}},
+                line={"dash": "dash", "width": 1.5, "color": VERMILION},
+                annotation={"text": f"threshold {threshold:g}%", "font": {"color": VERMILION, "size": 12}},
                 annotation_position="top left",
             )
     told = sum(row["hand_offs"] for row in known)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import plotly.graph_objects as go
 
-from analyzer.analysis.charts.base import GREY, HOVER_DAY, MAX_DAYS, day_axis, finish, marked_day, milliseconds
+from analyzer.analysis.charts.base import HOVER_DAY, MAX_DAYS, day_axis, finish, marked_day, milliseconds, with_gaps
+from analyzer.analysis.charts.colours import GREY, VERMILION
 from analyzer.analysis.summary.drifts import Drifts
 
-_NOW = "#d55e00"
+_NOW = VERMILION
 _MAX_MARKED = 12
 """Applied rulesets with a line of their own."""
 
@@ -16,6 +17,7 @@ def rules_chart(drifts: Drifts) -> go.Figure:
     """Two shares of the whole fleet by day; a vertical line where a ruleset became the active one."""
     rows = list(drifts.days.tail(MAX_DAYS).iter_rows(named=True))
     days = [row["day"] for row in rows]
+    drawn = list(with_gaps(rows))
     figure = go.Figure()
     for column, name, colour, width in (
         # Broad and below, so that it is seen where both are the same.
@@ -24,9 +26,9 @@ def rules_chart(drifts: Drifts) -> go.Figure:
     ):
         figure.add_trace(
             go.Scatter(
-                x=[day.isoformat() for day in days],
-                y=[row[column] for row in rows],
-                customdata=[row["errors"] for row in rows],
+                x=[row["day"].isoformat() for row in drawn],
+                y=[row[column] for row in drawn],
+                customdata=[row["errors"] for row in drawn],
                 mode="lines+markers",
                 line={"color": colour, "width": width},
                 marker={"size": width + 3, "color": colour},

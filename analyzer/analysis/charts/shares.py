@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import plotly.graph_objects as go
 import polars as pl
 
-from analyzer.analysis.charts.base import GREY, HOVER_DAY, day_axis, finish, label, rows_of
+from analyzer.analysis.charts.base import HOVER_DAY, day_axis, finish, label, rows_of, with_gaps
+from analyzer.analysis.charts.colours import AZURE, GREEN, GREY, HALO, OCHRE, ROSE, SKY, VERMILION
 from analyzer.analysis.tables import Table
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ MAX_SPIKING = 6
 """Callers drawn in colour."""
 MAX_OTHERS = 40
 """Callers drawn in grey, those with the most errors on one day."""
-_SPIKING = ("#d55e00", "#1a80c4", "#009e73", "#b8488a", "#b8860b", "#56b4e9")
+_SPIKING = (VERMILION, AZURE, GREEN, ROSE, OCHRE, SKY)
 _SYMBOLS = ("diamond", "square", "triangle-up", "star", "cross", "hexagon")
 
 
@@ -81,10 +82,11 @@ def _share_line(
     shown: bool,
     group: str = "others",
 ) -> go.Scatter:
+    drawn = list(with_gaps(rows))
     return go.Scatter(
-        x=[row["day"].isoformat() for row in rows],
-        y=[row["unknown_share"] for row in rows],
-        customdata=[(row["unknown_errors"], row["errors"]) for row in rows],
+        x=[row["day"].isoformat() for row in drawn],
+        y=[row["unknown_share"] for row in drawn],
+        customdata=[(row["unknown_errors"], row["errors"]) for row in drawn],
         mode="lines+markers",
         line={"color": colour, "width": width},
         marker={"size": 3 + width, "color": colour},
@@ -126,7 +128,7 @@ def _marks(rows: Sequence[Mapping[str, Any]], caller: str, colour: str, symbol: 
         x=[row["day"].isoformat() for row in rows],
         y=[row["unknown_share"] for row in rows],
         mode="markers",
-        marker={"symbol": symbol, "size": 13, "color": colour, "line": {"width": 1.5, "color": "white"}},
+        marker={"symbol": symbol, "size": 13, "color": colour, "line": {"width": 1.5, "color": HALO}},
         name=f"rises of {label(caller)}",
         legendgroup=group,
         customdata=[(row["unknown_errors"], row["errors"]) for row in rows],

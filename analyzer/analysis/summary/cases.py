@@ -48,6 +48,8 @@ class Case(Shown):
     """The sessions that show it, those with the most errors first: `session`, `day`, `events`; ten at most."""
     templates: pl.DataFrame
     """The messages that it shows, those in the most sessions first: `message`, `sessions`, `events`; ten at most."""
+    last: date
+    """The last day that was looked at, on which its chart ends."""
     changes: tuple[Drift, ...]
     """The drifts between the days since its onset and the baseline before; of findings of unknown errors."""
 
@@ -63,7 +65,7 @@ class Case(Shown):
 
 def cases(store: Store, findings: Sequence[Finding], seen: Observations, last: date) -> tuple[Case, ...]:
     """The cases of findings, in their order; what they rest on is looked up for the first 30."""
-    return (*_cases(store, findings[:MAX_CASES], seen, last), *map(_untold, findings[MAX_CASES:]))
+    return (*_cases(store, findings[:MAX_CASES], seen, last), *(_untold(one, last) for one in findings[MAX_CASES:]))
 
 
 def _cases(store: Store, findings: Sequence[Finding], seen: Observations, last: date) -> tuple[Case, ...]:
@@ -94,6 +96,7 @@ def _cases(store: Store, findings: Sequence[Finding], seen: Observations, last: 
             numbers=pl.DataFrame() if one.kind.chart is None else one.kind.chart.numbers(one, basis),
             sessions=sessions_behind(one, seen, rows, last).head(MAX_SESSIONS),
             templates=_quoted(messages, one.scope.caller, texts),
+            last=last,
             changes=tuple(Drift.of(cause, texts.get((one.scope.caller, cause.template))) for cause in causes),
         )
         for one, rows, messages, causes in zip(findings, errors, templates, found, strict=True)
@@ -111,10 +114,12 @@ def _first_day(one: Finding) -> date:
     return min(one.onset, one.last_on - timedelta(days=RECENT_DAYS - 1)) - timedelta(days=BASELINE_DAYS)
 
 
-def _untold(one: Finding) -> Case:
+def _untold(one: Finding, last: date) -> Case:
     """A finding beyond the first 30: its frames have no rows."""
     messages = pl.DataFrame(schema=MESSAGES).rename({"template": "message"})
-    return Case(one, numbers=pl.DataFrame(), sessions=pl.DataFrame(schema=SESSIONS), templates=messages, changes=())
+    return Case(
+        one, numbers=pl.DataFrame(), sessions=pl.DataFrame(schema=SESSIONS), templates=messages, last=last, changes=()
+    )
 
 
 def _texts(store: Store, templates: set[str], spans: Sequence[tuple[date, date]], seen: Observations) -> _Texts:

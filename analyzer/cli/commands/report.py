@@ -47,6 +47,11 @@ FORMATS = ("summary", "html", "markdown", "json")
     metavar="FILE",
     help="Where the report goes; default report.html, or stdout for markdown and json.",
 )
+@click.option(
+    "--interactive",
+    is_flag=True,
+    help="Put plotly.js (4.8 MB) into the page: charts with values under the pointer. Without it they are pictures.",
+)
 @click.option("--open", "open_it", is_flag=True, help="Open the page in the browser.")
 @quiet_option
 def command(
@@ -60,6 +65,7 @@ def command(
     report_format: str,
     as_json: bool,
     output: str | None,
+    interactive: bool,
     open_it: bool,
     quiet: bool,
 ) -> int:
@@ -85,8 +91,7 @@ def command(
     from analyzer.cli.settings import rules_in_use
 
     kind = "json" if as_json else report_format
-    if open_it and (kind not in ("summary", "html") or output == "-"):
-        raise AnalyzerError("--open wants a page in a file", "leave out --json, --format and --output -")
+    _want_page(kind, output, open_it=open_it, interactive=interactive)
     everywhere = not paths and store_path is None and not is_here()
     if everywhere and not (since or until or last):
         last = REPORTED
@@ -116,11 +121,11 @@ def command(
     elif kind == "markdown":
         write(report.render_markdown(content), output)
     elif kind == "html":
-        write(report.render_html(content), target)
+        write(report.render_html(content, interactive=interactive), target)
     else:
         width, colour = text_layout(None)
         write(report.render_text(content, width=width, colour=colour), None)
-        write(report.render_html(content), target)
+        write(report.render_html(content, interactive=interactive), target)
         narrate(f"report written to {target}", quiet=quiet)
         if content.totals.events and name == MEMORY:
             again = "PATH" if "-" in paths else shlex.join(paths)
@@ -132,3 +137,12 @@ def command(
     if open_it and not open_page(target):
         narrate(f"no browser could be started; the page is {target}", quiet=quiet)
     return UNREADABLE if problems else 0
+
+
+def _want_page(kind: str, output: str | None, *, open_it: bool, interactive: bool) -> None:
+    """Refuse what is for a page alone where there is none."""
+    page = kind in ("summary", "html")
+    if open_it and (not page or output == "-"):
+        raise AnalyzerError("--open wants a page in a file", "leave out --json, --format and --output -")
+    if interactive and not page:
+        raise AnalyzerError("--interactive is for a page", f"leave it out, or --format {kind}")

@@ -1,17 +1,20 @@
-"""A figure of `analysis.charts` is taken apart: its legend, its place in the page, the script that draws it there.
+"""A figure of `analysis.charts` is taken apart: its legend, its picture, and the script that draws it again.
 
 Invariant: what becomes an id or code is our own; data reaches the script as plotly's JSON alone, `<` and `>` escaped.
 """
 
 from __future__ import annotations
 
-import html
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from analyzer.analysis import Overview, Table
 from analyzer.report.sections.part import Part
+from analyzer.report.svg.element import Svg
+from analyzer.report.svg.figure import picture
+from analyzer.report.svg.formats import plain
+from analyzer.report.svg.looks import swatch
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -21,17 +24,6 @@ _FRAGMENT = re.compile(
 )
 _LEGEND_HEIGHT = 60
 """Pixels that a figure keeps for its legend."""
-_SYMBOLS = {"diamond": "◆", "square": "■", "triangle-up": "▲", "star": "★", "cross": "✚", "hexagon": "⬢", "x": "✖"}
-_PATTERNS = {
-    "": "solid",
-    "/": "rising",
-    "\\": "falling",
-    "x": "crossed",
-    "-": "lying",
-    "|": "standing",
-    "+": "squared",
-    ".": "dotted",
-}
 _CONFIG = {"displayModeBar": False, "responsive": True, "showTips": False, "doubleClick": False}
 
 
@@ -40,11 +32,8 @@ class Key:
     """One entry of a legend."""
 
     name: str
-    colour: str
-    """Hexadecimal, our own."""
-    look: str
-    """`line`, `dashes`, `band`, `symbol`, or the name of a pattern of a bar."""
-    symbol: str = ""
+    swatch: Svg
+    """A piece of what is drawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +47,10 @@ class Drawing:
     """The legend."""
     height: int
     """Pixels."""
-    place: str
-    """The element that it is drawn into."""
-    script: str
+    picture: Svg
+    place: str = ""
+    """The element that plotly draws into, where it does."""
+    script: str = ""
     """Without its tags."""
 
 
@@ -77,29 +67,30 @@ def figure_of(overview: Overview, part: Part) -> Figure:
     return figure
 
 
-def draw(figure: Figure, name: str, height: int | None = None) -> Drawing:
-    """The figure taken apart; `name` becomes the id of its element. `height` in pixels, its own where None."""
+def draw(figure: Figure, name: str, height: int | None = None, *, interactive: bool = False) -> Drawing:
+    """The figure taken apart; `name` becomes the id of its element. `height` in pixels, its own where None.
+
+    Raises:
+        AnalyzerError: it has something that `report.svg` does not draw.
+    """
     title, note = str(figure.layout.title.text), str(figure.layout.title.subtitle.text or "")
-    keys = tuple(_key(trace) for trace in figure.data if trace.showlegend is not False)
     height = height or int(figure.layout.height) - _LEGEND_HEIGHT
+    shown = [trace.to_plotly_json() for trace in figure.data if trace.showlegend is not False]
+    # Names are escaped for plotly; the page has its own escaping.
+    keys = tuple(
+        Key(plain(str(trace["name"])), swatch(trace, f"{name}-key-{place}")) for place, trace in enumerate(shown)
+    )
+    drawing = Drawing(title, note, keys, height, picture(figure, name, height))
+    return _interactive(drawing, figure, name) if interactive else drawing
+
+
+def _interactive(drawing: Drawing, figure: Figure, name: str) -> Drawing:
     # The page itself says title and legend above the chart, where they wrap on a phone.
-    figure.update_layout(title=None, showlegend=False, height=height, margin={"t": 12})
+    figure.update_layout(title=None, showlegend=False, height=drawing.height, margin={"t": 12})
     fragment = figure.to_html(full_html=False, include_plotlyjs=False, div_id=name, config=_CONFIG)
     match = _FRAGMENT.search(fragment)
     assert match is not None, "plotly's fragment is an element and a script"
-    return Drawing(title, note, keys, height, match[1], match[2])
-
-
-def _key(trace: Any) -> Key:
-    # Names are escaped for plotly; the page has its own escaping.
-    name = html.unescape(str(trace.name))
-    if trace.type == "bar":
-        return Key(name, str(trace.marker.color), _PATTERNS[trace.marker.pattern.shape or ""])
-    if trace.fill:
-        return Key(name, str(trace.line.color), "band")
-    if str(trace.mode).startswith("lines"):
-        return Key(name, str(trace.line.color), "dashes" if trace.line.dash else "line")
-    return Key(name, str(trace.marker.color), "symbol", _SYMBOLS[trace.marker.symbol])
+    return replace(drawing, place=match[1], script=match[2])
 
 
 def plotly_script() -> str:

@@ -1,7 +1,7 @@
-"""The report as one HTML file that needs nothing else and may reach nothing else: plotly.js and all charts are inside.
+"""The report as one HTML file that needs nothing else and may reach nothing else: all charts are inside.
 
 Invariants: the templates escape every text that they are given, none by hand; a policy forbids the network and every
-script but our own, by hash.
+script but our own, by hash; charts are there without a script.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from analyzer.report.page.drawing import Drawing, draw, figure_of, plotly_script
 from analyzer.report.page.heat_map import heat_map
 from analyzer.report.sections.finding_parts import drift_part, numbers_part, sessions_part, templates_part
 from analyzer.report.sections.overview_sections import sections
+from analyzer.report.svg.looks import palette
 
 ICONS = {
     "critical": "▲",
@@ -49,13 +50,15 @@ _ENDED_HEIGHT = 240
 """Pixels of the chart of a finding that is over."""
 
 
-def render_html(overview: Overview) -> str:
-    """The whole file."""
+def render_html(overview: Overview, *, interactive: bool = False) -> str:
+    """The whole file; where it is `interactive` plotly.js is inside and draws the charts again."""
     cases = overview.cases
     shown = sections(overview)
-    findings = [(case, _finding_drawing(place, case)) for place, case in enumerate(cases[:MAX_CASES])]
+    findings = [
+        (case, _finding_drawing(place, case, interactive=interactive)) for place, case in enumerate(cases[:MAX_CASES])
+    ]
     drawings = {
-        part.query: draw(figure_of(overview, part), f"chart-{part.query}")
+        part.query: draw(figure_of(overview, part), f"chart-{part.query}", interactive=interactive)
         for section in shown
         for part in section.parts
         if part.chart and not part.frame.is_empty()
@@ -75,9 +78,11 @@ def render_html(overview: Overview) -> str:
             tiles=_tiles(overview),
             heat=heat_map(overview),
             unsupported=overview.completeness.unsupported,
-            style=_file("style.css"),
+            style=palette() + _file("style.css"),
             # Without a chart there is nothing to draw with or to print.
-            scripts=[plotly_script(), *(each.script for each in drawn), _file("print.js")] if drawn else [],
+            scripts=[plotly_script(), *(each.script for each in drawn), _file("print.js")]
+            if drawn and interactive
+            else [],
         )
     )
     return page
@@ -116,13 +121,14 @@ def _file(name: str) -> str:
     return resources.files("analyzer.report.page").joinpath("templates", name).read_text("utf-8")
 
 
-def _finding_drawing(place: int, case: Case) -> Drawing | None:
+def _finding_drawing(place: int, case: Case, *, interactive: bool) -> Drawing | None:
     """The chart of a finding that has one; what is over gets a smaller one."""
     if case.numbers.is_empty():
         return None
     from analyzer.analysis.charts import finding_chart
 
-    return draw(finding_chart(case), f"chart-finding-{place}", None if case.is_open else _ENDED_HEIGHT)
+    height = None if case.is_open else _ENDED_HEIGHT
+    return draw(finding_chart(case), f"chart-finding-{place}", height, interactive=interactive)
 
 
 def _tiles(overview: Overview) -> list[tuple[str, str, str, str]]:
