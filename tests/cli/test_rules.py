@@ -120,6 +120,7 @@ def test_list_by_age_begins_with_what_has_no_date(run: Run, mine: Path) -> None:
     assert dates[0] == "" and dates[-1] > "2026"
     shown = run("rules", "list", "--by-age").stdout
     assert "oldest source first" in shown
+    assert shown.count("\nundated ") == dates.count("")
     assert shown.index(next(filter(None, dates))) < shown.index(dates[-1])
     mine.write_text(MINE.replace("source =", 'dated = "2026-02-30"\nsource =', 1), "utf-8")
     done = run("rules", "list", "--rules", "mine.toml")

@@ -46,7 +46,7 @@ def render_ages(ruleset: Ruleset, chosen: Sequence[Rule]) -> str:
     """One line a rule with the date of its newest source, in the order given."""
     undated = sum(not rule.dated for rule in chosen)
     rows = [["dated", "rule", "reason", "source"]]
-    rows += [[rule.dated or "-", rule.id, rule.reason, terminal_safe(rule.source)] for rule in chosen]
+    rows += [[rule.dated or "undated", rule.id, rule.reason, terminal_safe(rule.source)] for rule in chosen]
     head = f"Ruleset {ruleset.digest}: {counted(len(chosen), 'rule')}, oldest source first, {undated} without a date."
     return "\n".join([head, "", *columns(rows, [False] * 4)])
 

@@ -119,7 +119,7 @@ create table if not exists internal.quarantine_v1 (
   ingested_at timestamp not null
 );
 
--- Failures of a session that both the agent's own log and its telemetry tell: the ids of the events that say less. Of
+-- Failures and hand-offs of a session that both the agent's own log and its telemetry tell: the ids of the events that say less. Of
 -- logs that keep every retry these are the telemetry's, of others their own.
 create or replace view internal.told_twice as
 select
@@ -138,7 +138,7 @@ left join internal.facts_v1 as there
   on seen.facts_id = there.facts_id
 where seen.source_format in ('otlp', 'gemini_telemetry')
   and own.source_format not in ('otlp', 'gemini_telemetry')
-  and seen.type in ('error.classified', 'tool.failed')
+  and seen.type in ('error.classified', 'tool.failed', 'relay.triggered')
   and coalesce(here.status = there.status, true)
   and coalesce(own.seen[1].tool = seen.seen[1].tool, true);
 

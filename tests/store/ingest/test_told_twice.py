@@ -92,6 +92,37 @@ def claude() -> Logs:
     return {"transcript": lines, "telemetry": [told]}
 
 
+def copilot(status: int = 503) -> Logs:
+    """A call of Copilot CLI that failed, in its session's log and as a span, and one that did not."""
+
+    def record(second: float, kind: str, **data: Any) -> Record:
+        return {"type": kind, "id": f"e{second}", "parentId": None, "timestamp": at(second), "data": data}
+
+    def call(number: int, second: float, **found: Any) -> Record:
+        named = {"gen_ai.conversation.id": "p-1", "gen_ai.operation.name": "chat", **found}
+        return {
+            "traceId": "t",
+            "spanId": f"s{number}",
+            "endTimeUnixNano": int((SECOND + second) * 10**9),
+            "attributes": [
+                {"key": key, "value": {"intValue" if isinstance(value, int) else "stringValue": value}}
+                for key, value in named.items()
+            ],
+            "status": {"code": "STATUS_CODE_ERROR", "message": "busy"} if found else {},
+        }
+
+    resource = {"attributes": [{"key": "service.name", "value": {"stringValue": "github-copilot"}}]}
+    spans = [call(1, 2), call(2, 8, **{"http.response.status_code": 503})]
+    return {
+        "session": [
+            record(0, "session.start", sessionId="p-1", copilotVersion="1.0.77", context={"cwd": "/home/ada/engine"}),
+            record(1, "assistant.message", content="x"),
+            record(8.4, "session.error", errorType="query", message="busy", statusCode=status),
+        ],
+        "telemetry": [{"resourceSpans": [{"resource": resource, "scopeSpans": [{"scope": {}, "spans": spans}]}]}],
+    }
+
+
 @pytest.fixture
 def stores(tmp_path: Path, jsonl: Callable[..., Path]) -> Callable[[Logs], list[Store]]:
     """Stores that have read the logs in each order."""
@@ -157,6 +188,34 @@ def test_a_transcript_of_claude_says_more_than_its_telemetry(stores: Callable[[L
     for store in stores(claude()):
         errors, chains, _, seen = shown(store)
         assert ([name for name, _ in errors], len(chains), seen[0]) == (["claude_code"] * 2, 1, 2)
+
+
+def test_a_call_of_copilot_fails_once(stores: Callable[[Logs], list[Store]]) -> None:
+    """Its session's log and its spans tell the same failure; one of another status is another one."""
+    for store in stores(copilot()):
+        assert store.sql("select source_format, status from errors").rows() == [("otlp", 503)]
+        assert store.sql("select errors from sessions").rows() == [(1,)]
+    for store in stores(copilot(400)):
+        assert store.sql("select status from errors order by all").rows() == [(400,), (503,)]
+
+
+@pytest.mark.parametrize(("later", "found"), [(0.2, 1), (9, 2)])
+def test_a_hand_off_of_claude_counts_once(stores: Callable[[Logs], list[Store]], later: float, found: int) -> None:
+    """The transcript's stays, with its tokens; a compaction at another moment is another one."""
+    boundary = {
+        "type": "system",
+        "subtype": "compact_boundary",
+        "uuid": "b",
+        "sessionId": "a-1",
+        "timestamp": at(5),
+        "content": "Conversation compacted",
+        "compactMetadata": {"trigger": "auto", "preTokens": 155_000},
+    }
+    told = otel("claude-code", 5 + later, "claude_code.compaction", session__id="a-1", trigger="auto", success="true")
+    for store in stores({"transcript": [boundary], "telemetry": [told]}):
+        assert store.sql("select count(*), max(pre_tokens) from relays").rows() == [(found, 155_000)]
+    (alone,) = stores({"telemetry": [told]})
+    assert alone.sql("select count(*) from relays").rows() == [(1,)]
 
 
 def test_what_is_told_once_stays(stores: Callable[[Logs], list[Store]]) -> None:

@@ -15,10 +15,11 @@ from analyzer.store.db.sql_header import Header, parse_header
 from analyzer.store.db.tables.columns import TYPED, definitions, filled
 from analyzer.store.decisions import DECISIONS
 
-SCHEMA_VERSION = "10"
-MIGRATED = frozenset({"4", "6", "7", "8", "9"})
+SCHEMA_VERSION = "11"
+MIGRATED = frozenset({"4", "6", "7", "8", "9", "10"})
 """The earlier versions that a store is brought up to date from: 4 had no typed columns, 6 none of the work, 7 no
-confidence; 8 counted what an agent's log and its telemetry both tell twice; 9 showed the second opinion in one view."""
+confidence; 8 counted what an agent's log and its telemetry both tell twice; 9 showed the second opinion in one view;
+10 counted hand-offs that both tell twice."""
 
 
 def version_of(connection: duckdb.DuckDBPyConnection) -> str | None:

@@ -45,7 +45,9 @@ with part as (
     work[1] as work,
     provider,
     model
-  from internal.event_v1
+  from internal.event_v1 as e
+  anti join internal.told_twice as w
+    on e.relay = w.event_id
   where type in ('relay.triggered', 'relay.checkpointed', 'relay.resumed', 'relay.halted', 'relay.skipped')
 ),
 
