@@ -100,6 +100,12 @@ EXIT_CODES: dict[str, tuple[tuple[int, str], ...]] = {
         (75, "another process is writing to the store"),
         (124, "stopped at a limit: `--timeout`, `--memory`, or the size of the answer"),
     ),
+    "show": (
+        (0, "told"),
+        (2, "no session, finding or operation has such an id, or several begin so"),
+        (3, "no store, or it cannot be opened"),
+        (75, "another process has the store open"),
+    ),
     "export": (
         (0, "the target is up to date; perhaps nothing had changed"),
         (2, "no `--to`, a view that has no days, or a folder that holds another format"),

@@ -23,6 +23,7 @@ COMMANDS = {
     "sources": "List where agents keep logs on this machine, and what is new.",
     "check": "Judge the last day against the days before it; exit 1 on findings.",
     "findings": "List what check found; acknowledge, snooze or close it.",
+    "show": "Tell what happened in a session, a chain of retries, or behind a finding.",
     "unknowns": "Group the unknown errors by what they say, and draft rules for them.",
     "reclassify": "Judge all history again, and show what would change.",
     "query": "Run a query of the catalogue, or list them.",

@@ -212,6 +212,12 @@ class Store(Shown):
 
         return daily_sums(self._connection, night, timezone, ruleset, keep=self.writable)
 
+    def excerpts(self, places: Iterable[tuple[str, int]]) -> dict[tuple[str, int], str]:
+        """The beginnings of lines of logs (path, 1-based number), redacted, where the file still is what was read."""
+        from analyzer.store.query.excerpts import excerpts
+
+        return excerpts(self._connection, places)
+
     def export(
         self,
         target: DayTarget,

@@ -20,10 +20,13 @@ from analyzer.store.db.sql_header import parse_header
 GOLDEN = Path(__file__).with_name("golden")
 SAMPLES = Path(__file__).resolve().parents[3] / "sample_events"
 # These answers name the checkout's own path or the text of a README that may change.
-PLACES = {"sources-completeness", "quarantine-lines", "quarantine-reasons"}
+PLACES = {"sources-completeness", "quarantine-lines", "quarantine-reasons", "timeline-events"}
 NIGHTS = {"detection-handled", "detection-latest", "detection-nights", "detection-reported"}
-PARAMS = {"detection-late": {"judged_at": "2026-11-01"}}
-"""Of queries that answer nothing when they are asked for nothing."""
+PARAMS = {
+    "detection-late": {"judged_at": "2026-11-01"},
+    "timeline-events": {"session": "5e1f0c2a-0000-4000-8000-00000000c0de"},
+}
+"""Of queries that answer nothing, or everything there is, when they are asked for nothing."""
 VOLATILE = {
     "ruleset": "the digest of the rules of today",
     "applied_at": "the moment of the test",

@@ -1,0 +1,158 @@
+"""`timeline`: what happened in one session, one chain of retries, or behind one finding, in order.
+
+The lines of logs are read where they still are: a store keeps what was understood of them, not their text.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from difflib import get_close_matches
+from typing import Any
+
+from analyzer.analysis.nightly.handling import findings
+from analyzer.analysis.tables import json_value
+from analyzer.errors import AnalyzerError
+from analyzer.importers.work.resuming import resuming
+from analyzer.store import Store
+
+MOST_CANDIDATES = 5
+_SHORTEST = 4
+"""Characters of an id that a person has to type, where they are not all of it."""
+_ASKED = (
+    ("session", "select session_id from sessions where {}"),
+    ("finding", "select finding_id from findings where {}"),
+    ("operation", "select operation from retries where {}"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """One event, with the line of the log that it was read from."""
+
+    event_id: str
+    occurred_at: datetime
+    """Naive UTC."""
+    type: str
+    session_id: str | None
+    operation: str | None
+    caller: str | None
+    reason: str | None
+    outcome: str | None
+    attempt: int | None
+    attempts: int | None
+    delay_seconds: float | None
+    waited_seconds: float | None
+    tokens_before: int | None
+    tokens_after: int | None
+    tool: str | None
+    message: str | None
+    reset_at: datetime | None
+    source_format: str | None
+    source_path: str | None
+    source_line: int | None
+    agent: str | None
+    cwd: str | None
+    excerpt: str | None = None
+    """The line, redacted and cut; None where it is not there any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """What happened, in order, to one thing."""
+
+    kind: str
+    """`session`, `finding` or `operation`."""
+    id: str
+    said: str
+    """A sentence: of a finding its explanation, of the others how they ended."""
+    happenings: tuple[Happening, ...]
+    resume: tuple[str, ...]
+    """The commands that take up its sessions again; none where the format of their logs has none."""
+    gone: tuple[str, ...]
+    """Files of logs that are not there any more, or hold something else in these lines."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The contract's JSON."""
+        rows = [{name: json_value(cell) for name, cell in asdict(one).items()} for one in self.happenings]
+        return {"schema": "analyzer.show/1", **asdict(self), "happenings": rows}
+
+
+def timeline(store: Store, name: str) -> Timeline:
+    """The timeline of the session, finding or operation whose id is this or begins so.
+
+    Raises:
+        AnalyzerError: none has such an id, or several.
+        QueryError: the store cannot be asked.
+    """
+    kind, whole = _identified(store, name)
+    said, given = "", {kind: whole}
+    if kind == "finding":
+        one = next(each for each in findings(store, every=True) if each.id == whole)
+        said, given = one.explanation, {"event_ids": json.dumps(one.evidence)}
+    rows = [Happening(**row) for row in store.query("timeline-events", **given).iter_rows(named=True)]
+    texts = store.excerpts({(one.source_path, one.source_line) for one in rows if one.source_path and one.source_line})
+    shown = tuple(_with_excerpt(one, texts) for one in rows)
+    gone = {one.source_path for one in shown if one.source_path and one.source_line and one.excerpt is None}
+    sessions = {one.session_id: one for one in rows if one.session_id and one.source_format}
+    commands = dict.fromkeys(resuming(one.source_format, name, one.cwd) for name, one in sessions.items() if name)
+    return Timeline(
+        kind, whole, said or _ended(shown), shown, tuple(filter(None, commands)), tuple(sorted(filter(None, gone)))
+    )
+
+
+def _identified(store: Store, name: str) -> tuple[str, str]:
+    """The kind and the whole id of what is named."""
+    for kind, query in _ASKED:
+        column = query.split()[1]
+        if store.sql(query.format(f"{column} = ?"), [name]).height:
+            return kind, name
+    if len(name) >= _SHORTEST:
+        found = [
+            (kind, str(whole))
+            for kind, query in _ASKED
+            for (whole,) in store.sql(
+                query.format(f"starts_with({query.split()[1]}, ?) order by 1 limit {MOST_CANDIDATES}"), [name]
+            ).iter_rows()
+        ]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise AnalyzerError(f"several ids begin with {name}", f"type more of it: {_listed(found)}")
+    known = [(kind, str(row[0])) for kind, query in _ASKED for row in store.sql(query.format("true")).iter_rows()]
+    close = get_close_matches(name, [whole for _, whole in known], n=MOST_CANDIDATES, cutoff=0.5)
+    kinds = {whole: kind for kind, whole in known}
+    hint = (
+        f"did you mean {_listed((kinds[each], each) for each in close)}?"
+        if close
+        else ("sessions: analyzer sql 'select session_id from sessions'; findings: analyzer findings list --all")
+    )
+    raise AnalyzerError(f"no session, finding or operation {name}", hint)
+
+
+def _listed(found: Iterable[tuple[str, str]]) -> str:
+    return ", ".join(f"{kind} {name}" for kind, name in found)
+
+
+def _with_excerpt(one: Happening, texts: dict[tuple[str, int], str]) -> Happening:
+    if one.source_path is None or one.source_line is None:
+        return one
+    return replace(one, excerpt=texts.get((one.source_path, one.source_line)))
+
+
+def _ended(happenings: tuple[Happening, ...]) -> str:
+    """How it ended, as far as the last chain, hand-off or limit says."""
+    for one in reversed(happenings):
+        if one.type == "retry.settled":
+            return f"The last chain of retries ended {one.outcome or 'unresolved'}."
+        if one.type in ("relay.halted", "agent.exhausted", "agent.restored"):
+            return {
+                "relay.halted": "It was halted at a hand-off.",
+                "agent.exhausted": "It ran into a usage limit, and no log says that it is back.",
+                "agent.restored": "Its usage limit is over.",
+            }[one.type]
+        if one.type == "error.classified":
+            return f"The last error is {one.outcome or 'unresolved'}."
+    return "No error, retry or limit is in its logs."
