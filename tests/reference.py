@@ -68,6 +68,17 @@ EXIT_CODES: dict[str, tuple[tuple[int, str], ...]] = {
         (3, "no store, or it or a file cannot be written; the webhook could not be reached"),
         (75, "another process has the store open"),
     ),
+    "nightly": (
+        (0, "every step did its work, and no open finding is so severe as `--fail-on`"),
+        (1, "an open finding is at least so severe"),
+        (2, "an option, a time, a time zone or rules that cannot be used"),
+        (
+            3,
+            "a path, the store, a file or the webhook could not be used; the other steps are done",
+        ),
+        (4, "with `--strict`: this run put lines into quarantine, or met damaged compressed data"),
+        (75, "another process has the store open; nothing was done"),
+    ),
     "findings": (
         (0, "the findings were printed, perhaps none, or the decision is written down"),
         (2, "no such finding, several that begin so, one that is over, or no length of time"),

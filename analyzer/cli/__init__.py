@@ -22,6 +22,7 @@ COMMANDS = {
     "ingest": "Read logs into a store, only what is new.",
     "sources": "List where agents keep logs on this machine, and what is new.",
     "check": "Judge the last day against the days before it; exit 1 on findings.",
+    "nightly": "Do the night's work: ingest, check, report, prune, in one command.",
     "findings": "List what check found; acknowledge, snooze or close it.",
     "show": "Tell what happened in a session, a chain of retries, or behind a finding.",
     "unknowns": "Group the unknown errors by what they say, and draft rules for them.",
@@ -44,7 +45,7 @@ EPILOG = """\b
 Begin with a look at the logs that agents keep on this machine:
   analyzer
 Of your own programs, keep a store, and read only what is new each night:
-  analyzer ingest ~/.claude/projects telemetry/ --store fleet.duckdb
+  analyzer nightly ~/.claude/projects telemetry/ --store fleet.duckdb
   analyzer report --store fleet.duckdb --last 7d
 
 \b
@@ -187,7 +188,7 @@ def call(arguments: list[str]) -> int:
     except OSError as error:
         if os.environ.get("ANALYZER_DEBUG"):
             raise
-        complain(*_said_by_system(error))
+        complain(*said_by_system(error))
         return UNREADABLE
     except MemoryError:
         complain("memory has run out", "give it less at a time: fewer files, shorter lines")
@@ -203,7 +204,7 @@ def call(arguments: list[str]) -> int:
     return code if isinstance(code, int) else OK
 
 
-def _said_by_system(error: OSError) -> tuple[str, str]:
+def said_by_system(error: OSError) -> tuple[str, str]:
     """What is wrong where the system refuses something that no command foresaw, and what to do."""
     try:
         os.getcwd()

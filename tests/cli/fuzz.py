@@ -305,9 +305,15 @@ def _value(dice: random.Random, path: list[str], param: click.Parameter) -> str:
     if metavar in WORDS:
         return dice.choice(WORDS[metavar])
     if metavar in {"FILE", "DIR", "PATH", "FOLDER"}:
-        waits = metavar in {"PATH"} or {"--rules", "--output", "--labels", "--corpus", "--from", "--prometheus"} & {
-            *param.opts
-        }
+        waits = metavar in {"PATH"} or {
+            "--rules",
+            "--output",
+            "--labels",
+            "--corpus",
+            "--from",
+            "--prometheus",
+            "--page",
+        } & {*param.opts}
         return dice.choice(FILES if waits else FILES + PIPES)
     if isinstance(param.type, click.types.IntParamType | click.types.FloatParamType):
         return dice.choice(NUMBERS)

@@ -40,10 +40,9 @@ def command(
       analyzer prune --older-than 90d --dry-run --store fleet.duckdb
       analyzer prune --older-than 90d --files --store fleet.duckdb
     """
-    from analyzer.events.times import now
-    from analyzer.store import open_store, span
+    from analyzer.store import open_store
 
-    before = _midnight(now() - span(older_than))
+    before = kept_since(older_than)
     with open_store(store_path, writable=not dry_run, create=False) as store:
         result = store.prune(before, files=files, dry_run=dry_run)
     if row_format == "json":
@@ -58,5 +57,13 @@ def command(
             narrate("The store's file keeps its size; analyzer rebuild makes it smaller.", quiet=quiet)
 
 
-def _midnight(moment: datetime) -> datetime:
-    return moment.replace(hour=0, minute=0, second=0, microsecond=0)
+def kept_since(older_than: str) -> datetime:
+    """The midnight (naive UTC) before which everything is older than a length of time, as 90d.
+
+    Raises:
+        AnalyzerError: it is none.
+    """
+    from analyzer.events.times import now
+    from analyzer.store import span
+
+    return (now() - span(older_than)).replace(hour=0, minute=0, second=0, microsecond=0)

@@ -1,0 +1,176 @@
+"""`analyzer nightly` does the night's work in one command: ingest, check, report, prune, and telling of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import click
+
+from analyzer.cli import complain
+from analyzer.cli.commands.prune import kept_since
+from analyzer.cli.machine import HERE, REPORTED, make_room, read_into, store_to_fill, tell_found
+from analyzer.cli.options import chosen_window, quiet_option, rules_option, store_option
+from analyzer.cli.output import report_problems, text_layout, write
+from analyzer.cli.progress import progress
+from analyzer.errors import FINDINGS, OK, PARTIAL, UNREADABLE, AnalyzerError
+from analyzer.phrases import counted
+
+if TYPE_CHECKING:
+    from analyzer.analysis import Night
+    from analyzer.report.documents.night_job import JobStep
+    from analyzer.store import Store
+
+Done = tuple[int, str]
+"""The exit code of a step, and what came of it."""
+
+
+@click.command("nightly")
+@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@store_option(default=None)
+@click.option("--timezone", "-z", default="UTC", metavar="ZONE", help="Where days begin. Default UTC.")
+@click.option("--until", metavar="TIME", help="Judge the last whole day before this time. Default: now.")
+@rules_option
+@click.option("--strict", is_flag=True, help="Exit with 4 when lines went to quarantine.")
+@click.option(
+    "--fail-on",
+    type=click.Choice(("info", "warning", "critical")),
+    default="warning",
+    help="Exit with 1 when an open finding is at least so severe. Default: warning.",
+)
+@click.option("--last", default=REPORTED, metavar="SPAN", help=f"What the page shows. Default: {REPORTED}.")
+@click.option("--page", metavar="FILE", default="report.html", help="Where the page goes. Default: report.html.")
+@click.option("--keep", metavar="SPAN", help="Delete events older than that, as 180d. Default: all are kept.")
+@click.option("--prometheus", metavar="FILE", help="Write gauges there for node exporter's textfile collector.")
+@click.option("--webhook", metavar="URL", help="Post there what is new, worse or over; chats read its `text`.")
+@click.option("--json", "-j", "as_json", is_flag=True, help="The summary as JSON.")
+@quiet_option
+def command(
+    paths: tuple[str, ...],
+    store_path: str | None,
+    timezone: str,
+    until: str | None,
+    rules_path: str | None,
+    strict: bool,
+    fail_on: str,
+    last: str,
+    page: str,
+    keep: str | None,
+    prometheus: str | None,
+    webhook: str | None,
+    as_json: bool,
+    quiet: bool,
+) -> int:
+    """Do the night's work: read what is new in PATHs, judge the last day, write the page, delete what is too old.
+
+    Without PATHs the logs of all agents on this machine are read, as ingest does. One summary says what came of each
+    step. A step that fails is told and costs the others nothing: what could be read is judged, and the page is made
+    whatever the check says. The store is held from the first step to the last, so a second job, or any other writer,
+    is told to come back (75). The exit code is that of the gravest step: 3 before 2, 4 and 1.
+
+    \b
+      analyzer nightly
+      analyzer nightly ~/.claude/projects telemetry/ --store fleet.duckdb --strict
+      analyzer nightly telemetry/ --store fleet.duckdb --keep 180d --webhook "$HOOK" --json
+    """
+    from analyzer.store import load_frugal_polars, open_store
+
+    load_frugal_polars()
+    from analyzer.analysis import check, overview
+    from analyzer.cli.settings import rules_in_use
+    from analyzer.report import render_html
+    from analyzer.report.documents.night_job import gravest_code, job_dict, render_job_text
+
+    # What is wrong with the line itself is said before anything is done.
+    shown, judged = chosen_window(None, None, last, timezone), chosen_window(None, until, None, timezone)
+    rules = rules_in_use(rules_path)
+    before = kept_since(keep) if keep else None
+    name = store_path or (HERE if paths else store_to_fill())
+    if not paths:
+        tell_found(name, quiet=quiet)
+        make_room(name)
+    steps: list[JobStep] = []
+    nights: list[Night] = []
+    with open_store(name, writable=True) as store:
+
+        def judge() -> Done:
+            nights.append(check(store, until=judged.until, timezone=timezone, rules=rules))
+            return FINDINGS if nights[0].fails(fail_on) else OK, nights[0].headline
+
+        def draw() -> Done:
+            write(render_html(overview(store, shown, rules=rules)), page)
+            return OK, f"written to {page}"
+
+        steps.append(_step("ingest", lambda: _ingest(store, paths, strict, quiet)))
+        steps.append(_step("check", judge))
+        steps.append(_step("report", draw))
+        if before is not None:
+            kept = before
+
+            def prune() -> Done:
+                result = store.prune(kept)
+                return OK, f"{counted(result.events, 'event')} from before {kept:%Y-%m-%d} UTC deleted"
+
+            steps.append(_step("prune", prune))
+    night = nights[0] if nights else None
+    if night and prometheus:
+        steps.append(_step("prometheus", lambda: _gauges(night, prometheus)))
+    if night and webhook and night.news():
+        steps.append(_step("webhook", lambda: _posted(night, webhook)))
+    if as_json:
+        from analyzer.report.escape import json_text
+
+        write(json_text(job_dict(steps, night, name)), None)
+    else:
+        width, colour = text_layout(None)
+        write(render_job_text(steps, night, width, colour=colour), None)
+    return gravest_code(steps)
+
+
+def _step(name: str, work: Callable[[], Done]) -> JobStep:
+    """A step that was done, or that failed and was told on stderr; what fails costs the other steps nothing."""
+    from analyzer.cli import said_by_system
+    from analyzer.report.documents.night_job import JobStep
+
+    try:
+        return JobStep(name, *work())
+    except AnalyzerError as error:
+        code, message, hint = error.exit_code, error.message, error.hint
+    except OSError as error:
+        code, (message, hint) = UNREADABLE, said_by_system(error)
+    complain(f"{name}: {message}", hint)
+    from analyzer.redaction import redact
+
+    return JobStep(name, code, redact(message), redact(hint))
+
+
+def _ingest(store: Store, paths: tuple[str, ...], strict: bool, quiet: bool) -> Done:
+    if paths:
+        with progress(quiet=quiet) as bar:
+            result = store.ingest(paths, bar)
+    else:
+        result = read_into(store, quiet=quiet)
+    report_problems(result.problems)
+    total = result.total
+    said = [counted(len(result.sources), "file"), counted(total.lines, "new line"), counted(total.events, "new event")]
+    if total.quarantined:
+        said.append(f"{total.quarantined:,} in quarantine")
+    if result.problems:
+        return UNREADABLE, ", ".join([*said, f"{counted(len(result.problems), 'path')} could not be read"])
+    damaged = any(item.status == "damaged" for item in result.sources)
+    return PARTIAL if strict and (total.quarantined or damaged) else OK, ", ".join(said)
+
+
+def _gauges(night: Night, target: str) -> Done:
+    from analyzer.report.documents.night_prometheus import render_prometheus
+
+    write(render_prometheus(night), target)
+    return OK, f"written to {target}"
+
+
+def _posted(night: Night, url: str) -> Done:
+    from analyzer.cli.webhook import post
+    from analyzer.report.documents.night_webhook import webhook_body
+
+    post(url, webhook_body(night))
+    return OK, f"{counted(len(night.news()), 'finding')} posted"

@@ -1,0 +1,104 @@
+"""`analyzer nightly` as a command: its steps, its summary and its one exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from analyzer.report.documents.night_job import JobStep, gravest_code, render_job_text
+from analyzer.store import open_store
+from tests import REPOSITORY
+from tests.cli.conftest import Run
+from tests.cli.nightly import NEW_ON, after
+
+JOB = ("nightly", "logs", "--store", "x.duckdb", "--until", after(NEW_ON), "--last", "9000d")
+
+
+@pytest.fixture
+def store(fed: Path, tmp_path: Path) -> Path:
+    """A copy of it in the folder that commands run in."""
+    shutil.copytree(fed, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "x.duckdb"
+
+
+def test_one_command_does_all_of_the_nights_work(run: Run, store: Path) -> None:
+    """The finding is told and written down, the page and the gauges are made, what is too old is gone; exit 1."""
+    done = run(*JOB, "--keep", "1d", "--prometheus", "x.prom")
+    assert (done.returncode, done.stderr) == (1, "")
+    steps = [line.split()[:2] for line in done.stdout.split("\n\n")[0].splitlines()]
+    assert steps == [
+        ["ingest", "ok"],
+        ["check", "findings"],
+        ["report", "ok"],
+        ["prune", "ok"],
+        ["prometheus", "ok"],
+    ]
+    assert done.stdout.count("1 new finding for 2026-10-07.") == 1
+    assert "Unknown errors spiked: planner" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    folder = store.parent
+    assert "planner" in (folder / "report.html").read_text("utf-8")
+    assert "analyzer_findings" in (folder / "x.prom").read_text("utf-8")
+    with open_store(store) as opened:
+        assert opened.sql("select count(*) from events where type = 'night.judged'").item() == 1
+
+
+def test_what_fails_is_told_and_the_rest_is_done(run: Run, store: Path) -> None:
+    """A missing path, a page that cannot be written and a webhook that is none: the night is judged, pruned, exit 3."""
+    hook = "ftp://hooks.example/secret-token"
+    done = run(*JOB, "nowhere", "--page", "no/such/page.html", "--keep", "9000d", "--webhook", hook, "--json")
+    assert done.returncode == 3
+    job = json.loads(done.stdout)
+    codes = {step["step"]: step["exit_code"] for step in job["steps"]}
+    assert codes == {"ingest": 3, "check": 1, "report": 3, "prune": 0, "webhook": 2}
+    assert (job["schema"], job["exit_code"], job["store"]) == ("analyzer.nightly/1", 3, "x.duckdb")
+    assert job["night"]["schema"] == "analyzer.check/1"
+    assert "no/such/page.html: cannot be written" in done.stderr
+    assert "nowhere: no such file or folder" in done.stderr
+    assert "secret-token" not in done.stdout + done.stderr
+    page = (REPOSITORY / "docs" / "reference" / "json.md").read_text("utf-8")
+    section = page.partition("## analyzer.nightly/1")[2].partition("\n## ")[0]
+    assert [key for key in [*job, *job["steps"][0]] if f"`{key}`" not in section] == []
+
+
+def test_strict_tells_of_quarantine_and_a_second_night_has_nothing_new(run: Run, samples: Path) -> None:
+    """Exit 4 where lines went to quarantine; the same logs again leave none."""
+    line = ("nightly", str(samples), "--store", "s.duckdb", "--until", "2020-01-01", "--strict")
+    done = run(*line)
+    assert done.returncode == 4
+    assert done.stdout.startswith("ingest  partial")
+    assert run(*line).returncode == 0
+
+
+def test_a_second_job_is_told_to_come_back(run: Run, store: Path) -> None:
+    """Exit 75 while another process has the store open; nothing is written."""
+    with open_store(store, writable=True):
+        done = run(*JOB)
+    assert (done.returncode, done.stdout) == (75, "")
+    assert not os.path.exists(store.parent / "report.html")
+
+
+def test_what_is_wrong_with_the_line_is_said_before_anything_is_done(run: Run, tmp_path: Path) -> None:
+    """Exit 2, and no store."""
+    for wrong in (("--keep", "soon"), ("--last", "soon"), ("--timezone", "Nowhere/Land"), ("--until", "soon")):
+        assert run("nightly", "logs", "--store", "y.duckdb", *wrong).returncode == 2
+    assert not os.path.exists(tmp_path / "y.duckdb")
+
+
+@pytest.mark.parametrize(
+    ("codes", "one"), [((0, 0), 0), ((0, 1), 1), ((1, 4), 4), ((4, 2), 2), ((3, 2, 1), 3), ((3, 75), 75), ((), 0)]
+)
+def test_the_gravest_step_gives_the_exit_code(codes: tuple[int, ...], one: int) -> None:
+    """What could not be done comes before what was found."""
+    assert gravest_code([JobStep("ingest", code, "") for code in codes]) == one
+
+
+def test_the_texts_of_logs_do_not_move_the_cursor() -> None:
+    """What a step says is escaped, and wrapped at words."""
+    shown = render_job_text([JobStep("report", 3, "a\x1b[2J" + " word" * 30)], None, 60)
+    assert "\x1b" not in shown
+    assert all(len(line) <= 60 and not line.endswith("wor") for line in shown.splitlines())
