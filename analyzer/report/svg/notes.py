@@ -34,7 +34,7 @@ def drawn_note(frame: Frame, note: Mapping[str, Any]) -> Iterator[Svg]:
     colour = note.get("font", {}).get("color")
     look = {
         "class_": "said strong" if "<b>" in note["text"] else "said",
-        "style": f"--tone:{paint(colour)}" if colour else None,
+        "style": f"--said:{paint(colour)}" if colour else None,
     }
     if note.get("showarrow"):
         end = y - note.get("standoff", 0)
