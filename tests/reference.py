@@ -69,7 +69,10 @@ EXIT_CODES: dict[str, tuple[tuple[int, str], ...]] = {
         (75, "another process has the store open"),
     ),
     "nightly": (
-        (0, "every step did its work, and no open finding is so severe as `--fail-on`"),
+        (
+            0,
+            "every step did its work, and no open finding is so severe as `--fail-on`; or the unit is made",
+        ),
         (1, "an open finding is at least so severe"),
         (2, "an option, a time, a time zone or rules that cannot be used"),
         (

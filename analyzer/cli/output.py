@@ -96,6 +96,32 @@ def append(content: str, output: str) -> None:
         raise _unwritable(f"{output}: cannot be written: {error.strerror}") from None
 
 
+def write_new(files: dict[str, str]) -> list[str]:
+    """Texts into files that are not there yet, their folders made; the paths that were written.
+
+    A file that says the same already is left as it is.
+
+    Raises:
+        AnalyzerError: one of them holds something else, and none is written; or one cannot be written.
+    """
+    missing = []
+    try:
+        for path, text in files.items():
+            if not os.path.lexists(path):
+                missing.append(path)
+                continue
+            with open(path, encoding="utf-8", errors="replace") as handle:
+                if handle.read() != text:
+                    raise AnalyzerError(f"{path} is there and says something else", "move it away, or edit it yourself")
+        for path in missing:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "x", encoding="utf-8") as handle:
+                handle.write(files[path])
+    except OSError as error:
+        raise _unwritable(f"{error.filename}: cannot be written: {error.strerror}") from None
+    return missing
+
+
 def _refuse_planted(output: str) -> None:
     """Follow a link of the user's own choice, but none that another user left where anyone may write, as in /tmp.
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import plistlib
+import shlex
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
 
+from analyzer.report.documents.job_units import job_units
 from analyzer.report.documents.night_job import JobStep, gravest_code, render_job_text
 from analyzer.store import open_store
 from tests import REPOSITORY
@@ -102,3 +106,62 @@ def test_the_texts_of_logs_do_not_move_the_cursor() -> None:
     shown = render_job_text([JobStep("report", 3, "a\x1b[2J" + " word" * 30)], None, 60)
     assert "\x1b" not in shown
     assert all(len(line) <= 60 and not line.endswith("wor") for line in shown.splitlines())
+
+
+ODD = ["/opt/py thon", "nightly", "it's 5%", "--store", '$x"y\\z.duckdb']
+
+
+def test_a_unit_runs_the_same_line_in_the_same_folder(run: Run, tmp_path: Path) -> None:
+    """What asks for the unit is left out, a store that the environment names is put in, and nothing is read."""
+    line = ("nightly", "logs", "--strict", "--install", "launchd", "--", "-odd", "--write")
+    done = run(*line, env={"ANALYZER_STORE": "y.duckdb"})
+    assert (done.returncode, done.stderr) == (0, "")
+    job = plistlib.loads(done.stdout.encode())
+    assert job["WorkingDirectory"] == str(tmp_path)
+    start = [sys.executable, "-m", "analyzer", "nightly", "--store", "y.duckdb"]
+    assert job["ProgramArguments"] == [*start, "logs", "--strict", "--", "-odd", "--write"]
+    assert os.listdir(tmp_path) == []
+
+
+def test_arguments_are_quoted_for_whoever_reads_the_unit() -> None:
+    """A shell, behind cron's own percent signs; systemd's specifiers, variables and quotes; YAML's single quotes."""
+    cron = job_units("cron", ODD, "/a b")[""].replace("\\%", "%")
+    assert shlex.split(cron.partition(" >nightly.log")[0])[5:] == ["cd", "/a b", "&&", *ODD]
+    service, timer = job_units("systemd", ODD, "/a %b").values()
+    assert "WorkingDirectory=/a %%b\n" in service
+    line = service.partition("ExecStart=")[2].partition("\n")[0]
+    assert line == '"/opt/py thon" "nightly" "it\'s 5%%" "--store" "$$x\\"y\\\\z.duckdb"'
+    assert "OnFailure=" in service
+    assert "OnCalendar=*-*-* 02:15:00" in timer
+    workflow = job_units("github-actions", ODD, "/a")[".github/workflows/nightly.yml"]
+    quoted = workflow.partition("run: '")[2].partition("'\n")[0].replace("''", "'")
+    assert shlex.split(quoted) == ODD
+
+
+def test_a_unit_is_written_once_and_overwrites_nothing(run: Run, tmp_path: Path) -> None:
+    """It is said where it is and what comes next; the same again is fine, and another one in its place is refused."""
+    line = ("nightly", "logs", "--install", "systemd", "--write")
+    done = run(*line)
+    assert (done.returncode, done.stdout) == (0, "")
+    folder = tmp_path / ".config" / "systemd" / "user"
+    assert [each.name for each in sorted(folder.iterdir())] == ["analyzer.service", "analyzer.timer"]
+    assert f"written: {folder / 'analyzer.service'}" in done.stderr
+    assert "systemctl --user enable --now analyzer.timer" in done.stderr
+    assert run(*line).returncode == 0
+    (folder / "analyzer.timer").write_text("mine", "utf-8")
+    refused = run(*line)
+    assert refused.returncode == 2
+    assert "says something else" in refused.stderr
+    assert (folder / "analyzer.timer").read_text("utf-8") == "mine"
+
+
+@pytest.mark.parametrize(
+    "line", [("--write",), ("--install", "cron", "--write"), ("--install", "systemd", "--webhook", "http://x/secret")]
+)
+def test_what_cannot_be_installed_is_refused(run: Run, line: tuple[str, ...], tmp_path: Path) -> None:
+    """Without --install, into a crontab, or with a secret: exit 2, a hint, and nothing is written."""
+    done = run("nightly", "logs", *line)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "hint:" in done.stderr
+    assert "secret" not in done.stderr
+    assert os.listdir(tmp_path) == []

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from analyzer.cli import complain
 from analyzer.cli.commands.prune import kept_since
-from analyzer.cli.machine import HERE, REPORTED, make_room, read_into, store_to_fill, tell_found
+from analyzer.cli.machine import HERE, REPORTED, home_folder, make_room, read_into, store_to_fill, tell_found
 from analyzer.cli.options import chosen_window, quiet_option, rules_option, store_option
-from analyzer.cli.output import report_problems, text_layout, write
+from analyzer.cli.output import narrate, report_problems, text_layout, write, write_new
 from analyzer.cli.progress import progress
 from analyzer.errors import FINDINGS, OK, PARTIAL, UNREADABLE, AnalyzerError
 from analyzer.phrases import counted
+from analyzer.report.documents.job_units import KINDS, LABEL, job_units
 
 if TYPE_CHECKING:
     from analyzer.analysis import Night
@@ -42,7 +47,14 @@ Done = tuple[int, str]
 @click.option("--page", metavar="FILE", default="report.html", help="Where the page goes. Default: report.html.")
 @click.option("--keep", metavar="SPAN", help="Delete events older than that, as 180d. Default: all are kept.")
 @click.option("--prometheus", metavar="FILE", help="Write gauges there for node exporter's textfile collector.")
-@click.option("--webhook", metavar="URL", help="Post there what is new, worse or over; chats read its `text`.")
+@click.option(
+    "--webhook",
+    metavar="URL",
+    envvar="ANALYZER_WEBHOOK",
+    help="Post there what is new, worse or over; chats read its `text`. Default: $ANALYZER_WEBHOOK.",
+)
+@click.option("--install", type=click.Choice(KINDS), help="Print the unit that runs this line every night, instead.")
+@click.option("--write", "write_it", is_flag=True, help="With --install: put it there, and say where.")
 @click.option("--json", "-j", "as_json", is_flag=True, help="The summary as JSON.")
 @quiet_option
 def command(
@@ -58,6 +70,8 @@ def command(
     keep: str | None,
     prometheus: str | None,
     webhook: str | None,
+    install: str | None,
+    write_it: bool,
     as_json: bool,
     quiet: bool,
 ) -> int:
@@ -68,11 +82,19 @@ def command(
     whatever the check says. The store is held from the first step to the last, so a second job, or any other writer,
     is told to come back (75). The exit code is that of the gravest step: 3 before 2, 4 and 1.
 
+    With --install nothing of that is done: the unit is printed that runs the same line every night, in this folder.
+
     \b
       analyzer nightly
       analyzer nightly ~/.claude/projects telemetry/ --store fleet.duckdb --strict
       analyzer nightly telemetry/ --store fleet.duckdb --keep 180d --webhook "$HOOK" --json
+      analyzer nightly telemetry/ --store fleet.duckdb --install systemd --write
     """
+    if write_it and not install:
+        raise AnalyzerError("--write goes with --install", f"name one: {', '.join(KINDS)}")
+    if install:
+        _install(install, write_it)
+        return OK
     from analyzer.store import load_frugal_polars, open_store
 
     load_frugal_polars()
@@ -174,3 +196,51 @@ def _posted(night: Night, url: str) -> Done:
 
     post(url, webhook_body(night))
     return OK, f"{counted(len(night.news()), 'finding')} posted"
+
+
+_NEXT = {
+    "systemd": "systemctl --user daemon-reload && systemctl --user enable --now analyzer.timer",
+    "launchd": f"launchctl bootstrap gui/$(id -u) ~/Library/LaunchAgents/{LABEL}.plist",
+    "github-actions": "commit it; the job runs on a runner of your own",
+}
+
+
+def _install(kind: str, write_it: bool) -> None:
+    """Print the unit, or put it there.
+
+    Raises:
+        AnalyzerError: it has no place of its own, something else is there, or a secret would stand in it.
+    """
+    context = click.get_current_context()
+    if context.get_parameter_source("webhook") is ParameterSource.COMMANDLINE:
+        raise AnalyzerError(
+            "a unit is no place for the address of a webhook", "the job takes it from $ANALYZER_WEBHOOK"
+        )
+    line = _own_line()
+    if context.get_parameter_source("store_path") is ParameterSource.ENVIRONMENT:
+        line[4:4] = ["--store", context.params["store_path"]]
+    units = job_units(kind, line, os.getcwd())
+    if not write_it:
+        write("\n".join(f"# {name}\n{text}" if len(units) > 1 else text for name, text in units.items()), None)
+        return
+    if kind == "cron":
+        raise AnalyzerError("a crontab has more lines than ours", "add the printed line with: crontab -e")
+    root = os.getcwd() if kind == "github-actions" else home_folder()
+    if root is None:
+        raise AnalyzerError("there is no home directory to put it into", "leave out --write, and place it yourself")
+    for place in write_new({os.path.join(root, name): text for name, text in units.items()}):
+        narrate(f"written: {shlex.quote(place)}")
+    narrate(f"next: {_NEXT[kind]}")
+
+
+def _own_line() -> list[str]:
+    """This command line without what asks for a unit; the program by its whole path."""
+    words, kept = iter(sys.argv[1:]), []
+    for word in words:
+        if word == "--":
+            kept += [word, *words]
+        elif word == "--install":
+            next(words)
+        elif word != "--write" and not word.startswith("--install="):
+            kept.append(word)
+    return [os.path.abspath(sys.executable), "-m", "analyzer", *kept]
