@@ -12,7 +12,7 @@ from typing import Any
 from analyzer.report.svg.element import Svg, element, pixels
 from analyzer.report.svg.scales import AxisScale, Tick
 
-TOP, RIGHT = 12, 14
+TOP, RIGHT = 12, 20
 _LETTER = 7.2
 """Pixels of a letter in a label, rather too many."""
 _LINE, _GAP, _TITLE = 15, 8, 22
