@@ -77,24 +77,25 @@ def rendered(page: str, folder: Path) -> tuple[str, str]:
 
 
 def test_charts_are_there_without_a_script(report: Report, tmp_path: Path) -> None:
-    """All eight charts stand in the browser's document, whose policy lets no script run; it complains of nothing."""
+    """All seven charts stand in the browser's document before any script has run; it complains of nothing."""
     source = render_html(report())
-    assert ("<script" in source, "script-src 'none'" in source) == (False, True)
+    assert source.count("<script") == 1
+    assert source.index("<script") > source.rindex('<svg id="chart-')
     page, console = rendered(source, tmp_path)
-    assert len(re.findall(r'<svg id="chart-[a-z0-9-]+" class="plot" role="img"', page)) == 8
+    assert len(re.findall(r'<svg id="chart-[a-z0-9-]+" class="plot" role="img"', page)) == 7
     assert console == ""
-    assert "figma-probe 100%</text>" in page
+    assert "onset 2026-11-21" in page
 
 
 def test_charts_are_drawn_by_plotly_under_the_policy(report: Report, tmp_path: Path) -> None:
-    """Where the page is to be interactive, all eight charts render with no complaint from the policy and no error."""
+    """Where the page is to be interactive, all seven charts render with no complaint from the policy and no error."""
     page, console = rendered(render_html(report(), interactive=True), tmp_path)
     drawn = re.findall(r'<div id="(chart-[a-z0-9-]+)" class="[^"]*js-plotly-plot', page)
-    assert len(drawn) == 8, console
-    assert page.count('class="main-svg"') >= 8
+    assert len(drawn) == 7, console
+    assert page.count('class="main-svg"') >= 7
     assert console == ""
     assert "<b>" not in page
-    assert re.search(r"figma-probe 100\u202f?%", page)
+    assert "onset 2026-11-21" in page
 
 
 @pytest.mark.parametrize("interactive", [False, True])
@@ -109,7 +110,7 @@ def test_hostile_log_stays_text(report: Report, tmp_path: Path, interactive: boo
         broken_name="<img src=x onerror=alert(1)>.jsonl",
     )
     page, console = rendered(render_html(hostile, interactive=interactive), tmp_path)
-    assert "<title>Agent errors: report</title>" in page
+    assert "<title>Agent errors" in page
     assert page.count("main-svg" if interactive else 'class="plot"') >= 6, console
     assert console == ""
     attributes = attributes_of(page)
@@ -132,7 +133,7 @@ def test_a_report_of_hostile_logs_asks_nobody(tmp_path: Path, listener: tuple[st
     page, console = rendered(source, tmp_path / "browser")
     assert asked == []
     assert console == ""
-    assert "<title>Agent errors: report</title>" in page
+    assert "<title>Agent errors" in page
     assert page.count('class="plot"') >= 6
     attributes = attributes_of(page)
     assert ("id", "injected") not in attributes

@@ -51,7 +51,7 @@ def test_a_finding_says_all_that_is_known_of_it(report: Report) -> None:
     shown = section(render_html(found), "findings")
     assert "CRITICAL · open since 2026-11-21" in shown
     assert "figma-probe: 100% of its distinct errors on 2026-11-21 are unknown" in shown
-    assert "Next: <code>analyzer unknowns --suggest</code>" in shown
+    assert 'Next: <code class="command">analyzer unknowns --suggest</code>' in shown
     assert "The numbers: 21 rows" in shown
     assert "Messages behind it" in shown
     assert "E_PIPE while draining" in shown
@@ -65,16 +65,18 @@ def test_what_is_over_comes_with_a_smaller_chart_and_no_advice(report: Report) -
     shown = section(page, "findings")
     assert "OVER · 2026-11-21, over on 2026-11-24: no longer seen" in shown
     assert "Next:" not in shown
-    assert height_of(page) < height_of(render_html(found))
+    over = replace(found, cases=(ended(found.cases[0]),))
+    assert height_of(render_html(over, interactive=True)) < height_of(render_html(found, interactive=True))
     assert "<h1>Nothing is open; what was found is over.</h1>" in page
     assert "over since 2026-11-24: figma-probe" in render_text(replace(found, cases=(ended(found.cases[0]),)))
 
 
 def test_several_findings_are_linked_from_the_verdict(report: Report) -> None:
-    """A link each; those beyond what a page can carry are named."""
+    """The first six stand there, and how many more there are; those beyond what a page can carry are named."""
     found = report()
     page = render_html(replace(found, cases=found.cases * 33))
-    assert page.count('<a href="#finding-') == 30
+    assert page.count('<a href="#finding-') == 6
+    assert '<a href="#findings">27 more findings</a>' in page
     assert page.count('<article id="finding-') == 30
     assert "And 3 more" in page
 
@@ -139,7 +141,7 @@ def test_the_chart_of_a_finding_shows_what_was_expected(report: Report) -> None:
 @pytest.mark.parametrize("wild", ["<b>x</b>", "漢字" * 400])
 def test_no_figure_is_large(report: Report, wild: str) -> None:
     """Each chart's script stays below 100 kB."""
-    page = render_html(report(spiking=wild, message=wild))
+    page = render_html(report(spiking=wild, message=wild), interactive=True)
     scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
     assert len(scripts) == 10
     assert sum(len(script.encode()) > 100_000 for script in scripts) == 1  # plotly.js

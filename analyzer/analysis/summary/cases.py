@@ -1,6 +1,7 @@
 """`Case`: a finding with what it rests on. All findings of a report are looked up together.
 
-Invariant: however many findings there are, the store is asked once for their errors, hand-offs, texts and bursts each.
+Invariant: however many findings there are, the store is asked once each for their errors, hand-offs, texts, bursts,
+sessions and lines.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ from analyzer.store.shown import Shown
 
 MAX_CASES = 30
 """Findings of which a report shows what they rest on: the gravest; of more it tells that they are there."""
+MAX_EXCERPTS = 3
+"""Lines of logs that a report quotes of a finding."""
 _Texts = dict[tuple[str | None, str | None], str | None]
 """Messages by caller and template."""
 
@@ -52,6 +55,12 @@ class Case(Shown):
     """The last day that was looked at, on which its chart ends."""
     changes: tuple[Drift, ...]
     """The drifts between the days since its onset and the baseline before; of findings of unknown errors."""
+    places: pl.DataFrame
+    """Where these sessions were at work: the rows of `detection-sessions`."""
+    reported: bool
+    """Whether a night has written it down, so that something can be decided of it."""
+    excerpts: pl.DataFrame
+    """Some of its errors with the line of the log: the rows of `detection-excerpts`, three at most."""
 
     @property
     def is_open(self) -> bool:
@@ -90,16 +99,28 @@ def _cases(store: Store, findings: Sequence[Finding], seen: Observations, last: 
     texts = _texts(store, wanted, spans, seen)
     repeats = _repeats(store, [one for one in findings if one.kind.chart is BURST], seen)
     basis = Basis(seen, repeats, last)
+    shown = [
+        sessions_behind(one, seen, rows, last).head(MAX_SESSIONS) for one, rows in zip(findings, errors, strict=True)
+    ]
+    places = store.query(
+        "detection-sessions", sessions=json.dumps(sorted({s for rows in shown for s in rows["session"]}))
+    )
+    known = set(store.sql("select finding_id from findings order by 1")["finding_id"])
+    quoted = {one.id: one.evidence[:MAX_EXCERPTS] for one in findings}
+    lines = store.query("detection-excerpts", event_ids=json.dumps(sorted({i for ids in quoted.values() for i in ids})))
     return tuple(
         Case(
             finding=one,
             numbers=pl.DataFrame() if one.kind.chart is None else one.kind.chart.numbers(one, basis),
-            sessions=sessions_behind(one, seen, rows, last).head(MAX_SESSIONS),
+            sessions=sessions,
             templates=_quoted(messages, one.scope.caller, texts),
             last=last,
             changes=tuple(Drift.of(cause, texts.get((one.scope.caller, cause.template))) for cause in causes),
+            places=places.filter(pl.col("session").is_in(sessions["session"].to_list())),
+            reported=one.id in known,
+            excerpts=lines.filter(pl.col("event_id").is_in(quoted[one.id])),
         )
-        for one, rows, messages, causes in zip(findings, errors, templates, found, strict=True)
+        for one, sessions, messages, causes in zip(findings, shown, templates, found, strict=True)
     )
 
 
@@ -118,7 +139,15 @@ def _untold(one: Finding, last: date) -> Case:
     """A finding beyond the first 30: its frames have no rows."""
     messages = pl.DataFrame(schema=MESSAGES).rename({"template": "message"})
     return Case(
-        one, numbers=pl.DataFrame(), sessions=pl.DataFrame(schema=SESSIONS), templates=messages, last=last, changes=()
+        one,
+        numbers=pl.DataFrame(),
+        sessions=pl.DataFrame(schema=SESSIONS),
+        templates=messages,
+        last=last,
+        changes=(),
+        places=pl.DataFrame(),
+        reported=False,
+        excerpts=pl.DataFrame(),
     )
 
 

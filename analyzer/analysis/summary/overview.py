@@ -13,6 +13,7 @@ from analyzer.analysis.nightly.findings import Finding
 from analyzer.analysis.selecting import select_judged
 from analyzer.analysis.summary.cases import Case
 from analyzer.analysis.summary.drifts import Drifts, drifts
+from analyzer.analysis.summary.latest_day import LatestDay, latest_day
 from analyzer.analysis.summary.spikes import Spikes, spikes_of
 from analyzer.analysis.summary.window_findings import Judged, judge_seen, observe_window
 from analyzer.analysis.tables import Table, json_ready, json_rows, json_value, table
@@ -148,6 +149,8 @@ class Overview(Shown):
     """By catalogue name."""
     only: Selection | None = None
     """The part of the store that it is about; None for all of it."""
+    latest: LatestDay | None = None
+    """The last whole day, with what it is held against; None without any event."""
     elsewhere: tuple[datetime, datetime] | None = None
     """The first and the last event of the store, naive UTC, where the window has none; None where it has."""
 
@@ -197,6 +200,7 @@ class Overview(Shown):
             },
             "totals": totals,
             "completeness": {**json_ready(self.completeness), "read_share": self.completeness.read_share},
+            "latest_day": self.latest.to_dict() if self.latest else None,
             "tables": {name: item.to_dict() for name, item in self.tables.items()},
         }
 
@@ -216,9 +220,16 @@ def overview(
     if only:
         judged = select_judged(store, judged, only)
         with store.selecting(only):
-            return replace(_overview(store, chosen, judged, drift), only=only)
+            return _with_latest(store, replace(_overview(store, chosen, judged, drift), only=only))
     with store.pinned(chosen.since, chosen.until):
-        return _overview(store, chosen, judged, drift)
+        told = _overview(store, chosen, judged, drift)
+    return _with_latest(store, told)
+
+
+def _with_latest(store: Store, told: Overview) -> Overview:
+    """The same with its latest day, whose fortnight may begin before the window."""
+    totals = told.totals
+    return replace(told, latest=latest_day(store, told.window, totals.first_at, totals.last_at, told.generated_at))
 
 
 def _judge(store: Store, window: Window, ruleset: str) -> tuple[Judged, Drifts]:
@@ -265,6 +276,8 @@ def _case_dict(case: Case) -> dict[str, Any]:
         "sessions_behind": json_rows(case.sessions),
         "templates": json_rows(case.templates),
         "changes": json_ready(case.changes),
+        "places": json_rows(case.places),
+        "excerpts": json_rows(case.excerpts),
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from platform import node
 from typing import TYPE_CHECKING
 
 import click
@@ -89,6 +90,7 @@ def command(
     from analyzer import report
     from analyzer.analysis import overview
     from analyzer.cli.settings import rules_in_use
+    from analyzer.report.page.made import Made
 
     kind = "json" if as_json else report_format
     _want_page(kind, output, open_it=open_it, interactive=interactive)
@@ -116,16 +118,17 @@ def command(
                 return UNREADABLE
         content = overview(store, chosen, rules=rules_in_use(None), only=only)
     target = output or "report.html"
+    made = Made(node(), "" if name == MEMORY else name)
     if kind == "json":
         write(report.render_json(content), output)
     elif kind == "markdown":
         write(report.render_markdown(content), output)
     elif kind == "html":
-        write(report.render_html(content, interactive=interactive), target)
+        write(report.render_html(content, made, interactive=interactive), target)
     else:
         width, colour = text_layout(None)
         write(report.render_text(content, width=width, colour=colour), None)
-        write(report.render_html(content, interactive=interactive), target)
+        write(report.render_html(content, made, interactive=interactive), target)
         narrate(f"report written to {target}", quiet=quiet)
         if content.totals.events and name == MEMORY:
             again = "PATH" if "-" in paths else shlex.join(paths)

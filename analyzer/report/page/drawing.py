@@ -58,8 +58,6 @@ def figure_of(overview: Overview, part: Part) -> Figure:
     """The chart of a part."""
     from analyzer.analysis import charts
 
-    if part.chart == "unknown_share_chart":
-        return charts.unknown_share_chart(overview.spikes)
     if part.chart == "rules_chart":
         return charts.rules_chart(overview.drifts)
     table: Table = overview.tables[part.query]

@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Callable
 from functools import lru_cache
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -18,22 +19,30 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from analyzer.analysis import Case, Overview
 from analyzer.analysis.summary.cases import MAX_CASES
 from analyzer.phrases import counted
-from analyzer.report.cells import count, heading, minute, percent
+from analyzer.report.cells import count, minute
 from analyzer.report.escape import terminal_safe
 from analyzer.report.overview_words import (
     completeness,
     course,
     draft_words,
-    ended_chains,
     handled,
-    sessions_words,
     title_of,
     verdict_word,
     window_words,
 )
 from analyzer.report.page.drawing import Drawing, draw, figure_of, plotly_script
+from analyzer.report.page.filtering import filtered
+from analyzer.report.page.first_screen import cost_words, dates, day_title, day_words, news, tiles
 from analyzer.report.page.heat_map import heat_map
-from analyzer.report.sections.finding_parts import drift_part, numbers_part, sessions_part, templates_part
+from analyzer.report.page.made import ANYWHERE, Made
+from analyzer.report.plain_words import MEANINGS, plain_heading
+from analyzer.report.sections.finding_parts import (
+    drift_part,
+    excerpts_part,
+    numbers_part,
+    places_part,
+    templates_part,
+)
 from analyzer.report.sections.overview_sections import sections
 from analyzer.report.svg.looks import palette
 
@@ -46,14 +55,21 @@ ICONS = {
     "quiet": "✓",
     "empty": "○",
 }
+_OPENED = frozenset({"unknown-messages", "exhaustions-list", "tools-by-tool", "tools-messages"})
+"""Tables without a chart that stand open; the others are a click away."""
 _ENDED_HEIGHT = 240
 """Pixels of the chart of a finding that is over."""
 
 
-def render_html(overview: Overview, *, interactive: bool = False) -> str:
-    """The whole file; where it is `interactive` plotly.js is inside and draws the charts again."""
+def render_html(overview: Overview, made: Made = ANYWHERE, *, interactive: bool = False) -> str:
+    """The whole file; `made` says where, and which store its commands ask.
+
+    Where it is `interactive` plotly.js is inside and draws the charts again.
+    """
     cases = overview.cases
-    shown = sections(overview)
+    told = sections(overview)
+    # A section whose every table is empty is a name in one line, unless its sentence says why.
+    shown = [one for one in told if one.name == "completeness" or any(part.frame.height for part in one.parts)]
     findings = [
         (case, _finding_drawing(place, case, interactive=interactive)) for place, case in enumerate(cases[:MAX_CASES])
     ]
@@ -64,28 +80,44 @@ def render_html(overview: Overview, *, interactive: bool = False) -> str:
         if part.chart and not part.frame.is_empty()
     }
     drawn = [*(drawing for _, drawing in findings if drawing is not None), *drawings.values()]
+    plotly = [plotly_script()] if drawn and interactive else []
+    # Without an event there is nothing to look through.
+    last = [*([_file("print.js")] if plotly else []), *([_file("page.js")] if overview.totals.events else [])]
     page: str = (
         environment()
         .get_template("page.html.jinja")
         .render(
             overview=overview,
+            made=made,
+            title=page_title(overview, made),
+            latest=overview.latest,
+            news=news(overview),
             verdict=overview.verdict,
             details=overview.verdict.details[len(cases) :],
             cases=cases,
             findings=findings,
-            sections=shown,
+            shown=shown,
+            opened=_OPENED,
+            nothing=[part for one in told for part in one.parts if part.query and part.frame.is_empty()],
+            meanings=MEANINGS,
             drawings=drawings,
-            tiles=_tiles(overview),
+            tiles=tiles(overview),
             heat=heat_map(overview),
             unsupported=overview.completeness.unsupported,
             style=palette() + _file("style.css"),
-            # Without a chart there is nothing to draw with or to print.
-            scripts=[plotly_script(), *(each.script for each in drawn), _file("print.js")]
-            if drawn and interactive
-            else [],
+            plotly=plotly,
+            scripts=[*plotly, *(each.script for each in drawn if interactive), *last],
+            last=last,
         )
     )
     return page
+
+
+def page_title(overview: Overview, made: Made) -> str:
+    """What a tab and a bookmark say: whose errors, of which window, made when."""
+    whose = " on ".join(each for each in (Path(made.store).stem, made.host) if each)
+    of = f" of {whose}" if whose else ""
+    return f"Agent errors{of}: {window_words(overview)}; made {minute(overview.generated_at)} UTC"
 
 
 @lru_cache(maxsize=1)
@@ -100,8 +132,9 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     filters: tuple[Callable[..., Any], ...] = (
-        *(completeness, counted, course, draft_words, handled, heading, minute, title_of, verdict_word, window_words),
-        *(drift_part, numbers_part, sessions_part, templates_part),
+        *(completeness, counted, course, draft_words, handled, minute, title_of, verdict_word, window_words),
+        *(drift_part, excerpts_part, numbers_part, places_part, templates_part),
+        *(cost_words, dates, day_title, day_words, filtered, plain_heading),
     )
     made.filters.update({each.__name__: each for each in filters}, digest=_digest, figure=count)
     made.globals["icons"] = ICONS
@@ -129,43 +162,3 @@ def _finding_drawing(place: int, case: Case, *, interactive: bool) -> Drawing | 
 
     height = None if case.is_open else _ENDED_HEIGHT
     return draw(finding_chart(case), f"chart-finding-{place}", height, interactive=interactive)
-
-
-def _tiles(overview: Overview) -> list[tuple[str, str, str, str]]:
-    """The key figures: the section that a figure leads to, its name, the figure, and what it is a part of."""
-    totals, known = overview.totals, overview.completeness
-    recovered, ended = ended_chains(overview)
-    still = sum(case.is_open for case in overview.cases)
-    return [
-        (
-            "findings" if overview.cases else "unknown",
-            "Open findings",
-            count(still),
-            f"{count(len(overview.cases) - still)} over by now",
-        ),
-        (
-            "errors",
-            "Errors",
-            count(totals.errors),
-            f"{counted(totals.callers, 'caller')}, {sessions_words(overview)}",
-        ),
-        (
-            "unknown",
-            "Unknown share",
-            percent(totals.unknown_share),
-            f"{count(totals.unknown_errors)} of {count(totals.counted_errors)} that count",
-        ),
-        (
-            "retries",
-            "Retries recovered",
-            percent(recovered / ended if ended else None),
-            f"{count(recovered)} of {counted(ended, 'chain')} that ended",
-        ),
-        ("relays", "Relays", count(totals.relays), f"{counted(totals.exhaustions, 'usage-limit exhaustion')}"),
-        (
-            "completeness",
-            "Lines read",
-            count(known.lines - known.quarantined),
-            f"of {count(known.lines)}; {count(known.quarantined)} in quarantine",
-        ),
-    ]

@@ -20,7 +20,7 @@ def sections(overview: Overview) -> tuple[Section, ...]:
             "unknown",
             "Unknown errors",
             _unknown(overview),
-            (part_of(overview, "unknown-share", "unknown_share_chart"), part_of(overview, "unknown-messages")),
+            (part_of(overview, "unknown-share"), part_of(overview, "unknown-messages")),
         ),
         Section(
             "errors",

@@ -37,6 +37,11 @@ class Part:
         return [[shown(name, value) for name, value in zip(self.columns, row, strict=True)] for row in rows]
 
     @property
+    def names(self) -> list[str]:
+        """The columns in their order."""
+        return list(self.columns)
+
+    @property
     def numeric(self) -> list[bool]:
         """Which columns hold numbers."""
         return [self.frame.schema[name].is_numeric() for name in self.columns]

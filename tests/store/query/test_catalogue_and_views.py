@@ -20,7 +20,13 @@ from analyzer.store.db.sql_header import parse_header
 GOLDEN = Path(__file__).with_name("golden")
 SAMPLES = Path(__file__).resolve().parents[3] / "sample_events"
 # These answers name the checkout's own path or the text of a README that may change.
-PLACES = {"sources-completeness", "quarantine-lines", "quarantine-reasons", "timeline-events"}
+PLACES = {
+    "sources-completeness",
+    "quarantine-lines",
+    "quarantine-reasons",
+    "detection-excerpts",
+    "timeline-events",
+}
 NIGHTS = {"detection-handled", "detection-latest", "detection-nights", "detection-reported"}
 PARAMS = {
     "detection-late": {"judged_at": "2026-11-01"},
