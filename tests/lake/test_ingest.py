@@ -11,7 +11,8 @@ import pytest
 
 pytest.importorskip("pyspark", reason="the extra `spark` is not installed")
 
-from deltalake import DeltaTable
+import pyarrow as pa
+from deltalake import DeltaTable, write_deltalake
 
 from analyzer.lake.layout import JOURNAL
 from analyzer.lake.location import Lake, lake_of
@@ -19,6 +20,7 @@ from analyzer.lake.session import java, session
 from analyzer.lake.writing.ledger import Ledger
 from analyzer.lake.writing.opening import ingest_into
 from analyzer.store import open_store
+from analyzer.store.db.tables.schema import SCHEMA_VERSION
 from analyzer.store.journal import journal_of, parts_of
 from tests import REPOSITORY
 from tests.lake.equal import differences
@@ -93,6 +95,27 @@ def test_logs_that_grow_move_and_change_are_told_apart_as_in_a_store(both: Both,
     with open(logs / "torn-tail.jsonl", "ab") as torn:
         torn.write(b'"}\n' + week[5].replace(b"0", b"1"))
     both.ingest(logs)
+
+
+def test_what_comes_after_a_ruleset_was_applied_is_judged_by_it(both: Both) -> None:
+    """The executors' verdicts are those of a store; of rules that are no longer there the facts are counted."""
+    samples = REPOSITORY / "sample_events"
+    both.ingest(samples / "gdd-events.jsonl")
+    with open_store(both.store, writable=True) as store:
+        digest = store.reclassify(apply=True).ruleset
+    _apply(both.lake, digest)
+    ingest_into(both.lake, [str(samples / "unknown-spike.jsonl")])
+    with open_store(both.store, writable=True) as store:
+        store.ingest([str(samples / "unknown-spike.jsonl")])
+    assert DeltaTable(both.lake.table("verdict_v1")).to_pyarrow_table().num_rows > 5
+    assert set(differences(both.lake, both.store)) == {"event_v1"}  # the store's decision, which the lake did not make
+    _apply(both.lake, "of other rules")
+    assert ingest_into(both.lake, [str(samples / "unknown-spike.jsonl")]).unjudged > 5
+
+
+def _apply(lake: Lake, digest: str) -> None:
+    rows = {"key": ["schema_version", "active_ruleset", "active_rules"], "value": [SCHEMA_VERSION, digest, None]}
+    write_deltalake(lake.table("store_v1"), pa.table(rows), mode="overwrite")
 
 
 @pytest.mark.parametrize("commit", [1, 3])

@@ -15,9 +15,9 @@ from typing import Self
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
-from deltalake.exceptions import CommitFailedError, TableNotFoundError
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
-from analyzer.errors import StoreBusyError
+from analyzer.errors import StoreBusyError, StoreError
 from analyzer.events.ids import new_id
 from analyzer.events.times import now
 
@@ -67,7 +67,7 @@ class Lease:
         self._heart.join()
         if self._table is not None:
             # Who has lost it has nothing to give back.
-            with suppress(StoreBusyError):
+            with suppress(StoreError):
                 self._write(self._table, [])
 
     def _opened(self) -> DeltaTable:
@@ -95,6 +95,9 @@ class Lease:
             raise StoreBusyError(
                 f"{self._lake} is being written by another process", "try again when it has finished"
             ) from None
+        except (DeltaError, OSError) as error:
+            said = f"{self._lake} cannot be written: {error}".splitlines()[0]
+            raise StoreError(said[:300], "check its storage, its space and its permissions") from None
 
     def _beat(self) -> None:
         while not self._ended.wait(_EVERY_SECONDS):

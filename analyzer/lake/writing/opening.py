@@ -15,6 +15,7 @@ from analyzer.importers.machine.places import LogPlace
 from analyzer.lake.layout import tables
 from analyzer.lake.location import Lake
 from analyzer.lake.session import session
+from analyzer.lake.writing.judging import keep_up
 from analyzer.lake.writing.lease import Lease
 from analyzer.lake.writing.ledger import Ledger
 from analyzer.lake.writing.run import ingest
@@ -41,7 +42,15 @@ def ingest_into(
         staging = lake.table("_staging")
         own = [] if lake.remote else [lake.path]
         try:
-            return ingest(lambda: session(lake), ledger, paths, staging=staging, own=own, progress=progress)
+            result = ingest(lambda: session(lake), ledger, paths, staging=staging, own=own, progress=progress)
+            result.unjudged = keep_up(lambda: session(lake), ledger)
+            return result
+        except Exception as error:
+            # Its bridge and its SQL each raise classes of their own, which only an import of all of Spark names.
+            if not type(error).__module__.startswith(("py4j", "pyspark")):
+                raise
+            said = f"Spark failed at it: {(str(error).strip().splitlines() or ['no reason given'])[0]}"
+            raise StoreError(said[:300], "batches that are finished are kept; run the same command again") from None
         finally:
             if not lake.remote:
                 shutil.rmtree(staging, ignore_errors=True)

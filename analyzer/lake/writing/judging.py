@@ -1,0 +1,94 @@
+"""Verdicts of the active ruleset for facts that came after it was applied: made by executors, kept slice by slice.
+
+What was interrupted goes on where it stopped, as facts that have a verdict are not judged again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from analyzer.classifier import Ruleset, ruleset_for
+from analyzer.classifier.batch import judge_json
+from analyzer.classifier.rules.loading import parse_ruleset
+from analyzer.classifier.rules.toml_text import ruleset_text
+from analyzer.errors import RulesError
+from analyzer.events.times import now
+from analyzer.lake.layout import tables
+from analyzer.lake.writing.ledger import Ledger
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+SLICE = 200_000
+"""Facts whose verdicts reach the driver together, about."""
+_JUDGED = (
+    "facts_id string, reason string, detail string, retryable boolean, action string, rule string, confidence string"
+)
+_SLICES = "0123456789abcdef"
+"""How the ids of facts begin: they are hexadecimal digests."""
+
+
+def keep_up(spark: Callable[[], SparkSession], ledger: Ledger) -> int:
+    """Judge what the active ruleset has not judged; how many facts could not be, as its rules are not at hand."""
+    settings: dict[str, Any] = dict(zip(*ledger["store_v1"].to_pyarrow_table().to_pydict().values(), strict=True))
+    digest = settings.get("active_ruleset")
+    if digest is None:
+        return 0
+    waiting = _waiting(spark(), ledger, digest)
+    count = waiting.count() if waiting is not None else 0
+    if waiting is None or not count:
+        return 0
+    ruleset = _ruleset(settings.get("active_rules"), digest)
+    if ruleset is None:
+        return int(count)
+    judged = waiting.mapInArrow(partial(judge_rows, ruleset_text(ruleset)), _JUDGED)
+    for begin in _SLICES if count > SLICE else ("",):
+        found = judged.where(judged.facts_id.startswith(begin)).toArrow()
+        with ledger.batch():
+            ledger.append("verdict_v1", tables()["verdict_v1"].rows(_whole(found, digest)))
+    return 0
+
+
+def judge_rows(rules: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Rows of `facts_id` and `facts` → what the rules say of each."""
+    ruleset = parse_ruleset(rules)
+    for batch in batches:
+        verdicts = judge_json(batch.column("facts").to_pylist(), ruleset)
+        columns: list[Any] = list(zip(*verdicts, strict=True)) or [()] * 6
+        names = [part.split()[0] for part in _JUDGED.split(", ")]
+        kinds = [pa.bool_() if name == "retryable" else pa.string() for name in names[1:]]
+        arrays = [pa.array(list(column), kind) for column, kind in zip(columns, kinds, strict=True)]
+        yield pa.RecordBatch.from_arrays([batch.column("facts_id"), *arrays], names=names)
+
+
+def _waiting(spark: SparkSession, ledger: Ledger, digest: str) -> DataFrame | None:
+    facts, verdicts = ledger["facts_v1"].file_uris(), ledger["verdict_v1"].file_uris()
+    if not facts:
+        return None
+    all_facts = spark.read.parquet(*facts).select("facts_id", "facts")
+    if not verdicts:
+        return all_facts
+    judged = spark.read.parquet(*verdicts)
+    return all_facts.join(judged.where(judged.ruleset == digest).select("facts_id"), "facts_id", "left_anti")
+
+
+def _ruleset(path: str | None, digest: str) -> Ruleset | None:
+    """The rules of this digest: those of the file that they were read from, if it is still the same, or built in."""
+    for place in (path, None):
+        try:
+            found = ruleset_for(place)
+        except RulesError:
+            continue
+        if found.digest == digest:
+            return found
+    return None
+
+
+def _whole(rows: pa.Table, digest: str) -> pa.Table:
+    count = rows.num_rows
+    moments = pa.array([now()] * count, pa.timestamp("us"))
+    return rows.append_column("ruleset", pa.array([digest] * count, pa.string())).append_column("judged_at", moments)
