@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from analyzer.errors import UNREADABLE, AnalyzerError, StoreError
 
 if TYPE_CHECKING:
     from analyzer.importers.machine.places import LogPlace
+    from analyzer.report.asking import Asking
     from analyzer.store import IngestResult, Store, Survey
 
 HERE = "analyzer.duckdb"
@@ -48,6 +50,16 @@ def is_here() -> bool:
 def store_to_fill() -> str:
     """The store for the logs of this machine where none is named."""
     return HERE if is_here() else machine_store() or HERE
+
+
+def asking_of(name: str, paths: Sequence[str] = ()) -> Asking:
+    """How a store is asked further; one in memory of these PATHs has to be kept first."""
+    from analyzer.report.asking import Asking
+    from analyzer.store import MEMORY
+
+    if name == MEMORY:
+        return Asking(keep=tuple("FILE" if path == "-" else path for path in paths))
+    return Asking(None if name == (os.environ.get("ANALYZER_STORE") or default_store()) else name)
 
 
 def make_room(name: str) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 from collections.abc import Iterable, Iterator
 
 from analyzer.errors import StoreError
@@ -17,6 +18,7 @@ from analyzer.store.db.replacement import replacement_waits
 from analyzer.store.upkeep.log_parts import part_day
 
 ENDING = ".journal"
+_MAGIC, _MAGIC_OFFSET = b"DUCK", 8
 
 
 def journal_of(store_path: str) -> str | None:
@@ -73,6 +75,14 @@ def left_behind(store_path: str) -> str | None:
     return folder if parts_of(folder) else None
 
 
+def was_store(path: str) -> bool:
+    """Whether a file that cannot be read is one to be made again: it begins like a database, or has a journal."""
+    with open(path, "rb") as handle:
+        handle.seek(_MAGIC_OFFSET)
+        begins = handle.read(len(_MAGIC)) == _MAGIC
+    return begins or os.path.isdir(journal_of(path) or "")
+
+
 def rebuild_hint(store_path: str) -> str:
     """How to make a store again, for one that is damaged, too old or gone."""
-    return f"make it again from the logs: analyzer rebuild PATH... --store {store_path}"
+    return f"make it again from the logs: analyzer rebuild PATH... --store {shlex.quote(store_path)}"

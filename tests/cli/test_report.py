@@ -16,7 +16,9 @@ def test_report_names_the_caller_of_the_finding_and_no_other(run: Run, samples: 
     assert done.returncode == 0
     assert done.stdout.splitlines()[0].endswith("Unknown errors spiked for figma-probe.")
     assert not [caller for caller in CALLERS if caller in done.stdout]
-    assert max(map(len, done.stdout.splitlines())) <= 80
+    lines = done.stdout.splitlines()
+    assert len(lines) <= 22
+    assert max(len(line) for line in lines if " analyzer " not in line) <= 80
     assert done.stderr.splitlines()[0] == "report written to report.html"
     html = (tmp_path / "report.html").read_text("utf-8")
     assert "figma-probe" in html
@@ -61,17 +63,51 @@ def test_report_reads_no_paths_into_a_store_of_the_environment(run: Run, samples
     assert Path(store).read_bytes() == before
 
 
-def test_report_says_which_store_its_commands_want(run: Run, samples: Path, store: str, tmp_path: Path) -> None:
-    """The commands that a summary names work after the line on stderr was followed, and none stands where they do."""
-    told = run("report", str(samples)).stderr.splitlines()
-    assert told[1:] == [f"for the commands above, keep a store: analyzer ingest {samples}"]
-    assert run("query", "errors-by-caller").returncode == 3
-    assert run(*told[1].partition(": analyzer ")[2].split()).returncode == 0
-    assert run("query", "errors-by-caller").returncode == 0
-    assert run("report").stderr.splitlines() == ["report written to report.html"]
-    other = run("report", "--store", store).stderr.splitlines()
-    assert other[1:] == [f"for the commands above: export ANALYZER_STORE={store}"]
-    assert len(run("report", env={"ANALYZER_STORE": store}).stderr.splitlines()) == 1
+def test_a_mistyped_path_costs_no_page(run: Run, samples: Path, tmp_path: Path) -> None:
+    """Yesterday's page stays where none of the files is a log, also in the place that is named; nor is one made."""
+    page = tmp_path / "report.html"
+    page.write_text("yesterday")
+    (tmp_path / "README.md").write_text("# No log\n")
+    done = run("report", "README.md")
+    assert (done.returncode, page.read_text()) == (3, "yesterday")
+    assert "analyzer: none of these files is a log that is read" in done.stderr
+    assert "report.html is left as it was" in done.stderr
+    assert run("report", "README.md", "-f", "html", "-o", "report.html").returncode == 3
+    assert page.read_text() == "yesterday"
+    assert run("report", "README.md", "-f", "html", "-o", "new.html", "-q").returncode == 3
+    assert not (tmp_path / "new.html").exists()
+    (tmp_path / "empty.jsonl").write_text("")
+    assert run("report", "empty.jsonl").returncode == 0
+    assert page.read_text() == "yesterday"
+    assert run("report", str(samples)).returncode == 0
+    assert "figma-probe" in page.read_text("utf-8")
+
+
+def test_a_store_is_never_made_of_another_file(run: Run, samples: Path, tmp_path: Path) -> None:
+    """Nor is it advised to make one again in its place."""
+    (tmp_path / "README.md").write_text("# No store\n" * 9)
+    for command in (("ingest", str(samples)), ("report",), ("check",), ("doctor",)):
+        done = run(*command, "--store", "README.md")
+        assert done.returncode == (1 if command == ("doctor",) else 3)
+        assert "rebuild" not in done.stderr + done.stdout
+        assert "another file with --store" in done.stderr + done.stdout
+    assert (tmp_path / "README.md").read_text() == "# No store\n" * 9
+
+
+def test_names_that_begin_like_options_are_read(run: Run, samples: Path, tmp_path: Path) -> None:
+    """As a shell gives them for `*` among Claude Code's projects; an option of the same name is still one."""
+    logs = {"-home-u-shop": "healthy-week.jsonl", "-r": "healthy-week.jsonl", "--no-log": "healthy-week.jsonl"}
+    for name, log in logs.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "log.jsonl").write_bytes((samples / log).read_bytes())
+    names = sorted(logs)
+    assert json.loads(run("report", *names, "--json").stdout)["completeness"]["sources"] == 3
+    assert json.loads(run("ingest", *names, "--store", "s.duckdb", "--json").stdout)["files"] == 3
+    assert "No such option" not in run("doctor", *names, "--store", "s.duckdb").stderr
+    assert run("rebuild", *names, "--store", "s.duckdb").returncode == 0
+    (tmp_path / "--json").write_text("")
+    assert json.loads(run("report", names[0], "--json").stdout)["schema"] == "analyzer.report/1"
+    assert run("report", "--no-such-name").returncode == 2
 
 
 def test_report_on_an_empty_window_says_where_the_events_are(run: Run, store: str) -> None:

@@ -30,7 +30,7 @@ def test_verdict_comes_first(report: Report) -> None:
 
 def test_names_only_callers_with_a_finding(report: Report) -> None:
     """Other callers appear nowhere, not even where an error message, a relay or an exhaustion speaks of them."""
-    text = render_text(report(message="bridge of lint-hook and mcp-search broke"))
+    text = " ".join(render_text(report(message="bridge of lint-hook and mcp-search broke")).split())
     assert "figma-probe" in text
     assert "lint-hook" not in text
     assert "mcp-search" not in text
@@ -80,8 +80,35 @@ def test_large_counts_fit(report: Report) -> None:
 
 
 def test_is_one_screen(report: Report) -> None:
-    """A report of a usual size has at most 45 lines."""
-    assert len(render_text(report()).splitlines()) <= 45
+    """A report of a usual size leaves a terminal of 24 lines room for what is narrated and for the prompt."""
+    assert len(render_text(report()).splitlines()) <= 22
+
+
+def test_findings_come_in_the_order_of_interest(report: Report) -> None:
+    """What the last day brought stands before what is over, and that before what goes on; each with its day."""
+    found = report()
+    case = found.cases[0]
+
+    def told(caller: str, **changes: object) -> Case:
+        case_of = renamed(case, caller)
+        return replace(case_of, finding=replace(case_of.finding, **changes))
+
+    day = case.finding.last_on
+    many = (
+        told("a", state="ongoing", worse=False),
+        told("b", state="resolved", worse=False, resolved_on=day, resolution="quiet"),
+        told("c", state="ongoing", worse=True),
+        told("d", state="new", worse=False, opened_on=day),
+    )
+    lines = render_text(replace(found, cases=many)).splitlines()
+    begun = [line.strip() for line in lines if line.startswith(("  New", "  Worse", "  Over", "  Goes"))]
+    opened = case.finding.opened_on
+    assert [line[: line.index(": ") + 3] for line in begun] == [
+        f"New on {day}: d",
+        f"Worse, open since {opened}: c",
+        f"Over since {day}: b",
+        f"Goes on since {opened}: a",
+    ]
 
 
 def test_log_text_cannot_steer_the_terminal(report: Report) -> None:
@@ -106,42 +133,58 @@ def test_outcomes_add_up_in_columns(report: Report) -> None:
     """Each reason stands in one line with its share and what became of it."""
     lines = render_text(report()).splitlines()
     line = next(line for line in lines if line.startswith("rate_limited"))
-    assert line.split()[:9] == ["rate_limited", "120", "90%", "78", "42", "0", "0", "0", "0"]
+    assert line.split() == ["rate_limited", "120", "90%", "78", "42", "0", "0"]
 
 
 def test_incompleteness_is_said(report: Report) -> None:
     """Lines in quarantine and unfinished last lines are counted, with the query that shows them."""
     text = " ".join(render_text(report()).split())
-    assert "; 1 file with an unfinished last line; 2 lines in quarantine: analyzer query quarantine-lines" in text
+    assert "; 1 file with an unfinished last line; 2 lines in quarantine. → analyzer query quarantine-lines" in text
 
 
 def test_errors_are_told_with_their_own_sessions(report: Report) -> None:
     """Sessions without an error are not counted as if they had one; what takes no part in the share is counted too."""
     found = report()
-    totals = replace(found.totals, errors=7, sessions=9, error_sessions=5, counted_errors=6, unknown_errors=1)
+    totals = replace(
+        found.totals, callers=2, errors=7, sessions=9, error_sessions=5, counted_errors=6, unknown_errors=1
+    )
     text = " ".join(render_text(replace(found, totals=replace(totals, unknown_share=1 / 6))).split())
-    assert "7 errors in 5 of 9 sessions; 16.7% unknown (1 of 6 that count; 1 aborted or without detail)" in text
+    assert (
+        "7 errors of 2 callers in 5 of 9 sessions; 16.7% unknown (1 of 6 that count; 1 aborted or without detail)"
+        in text
+    )
     every = render_text(replace(found, totals=replace(totals, sessions=5)))
-    assert "7 errors in 5 sessions;" in every
+    assert "7 errors of 2 callers in 5 sessions;" in every
     nameless = render_text(replace(found, totals=replace(totals, error_sessions=0)))
-    assert "7 errors in no named session;" in nameless
+    assert "7 errors of 2 callers in no named session;" in nameless
 
 
-def test_steps_beyond_the_third_are_counted(report: Report) -> None:
-    """Hand-offs add up to their total, and a hand-off without a step makes no step."""
+def test_hand_offs_are_told_by_their_steps(report: Report) -> None:
+    """A hand-off without a step makes no step, and the session with the most is told."""
     found = report()
     table = found.tables["relays-by-step"]
     blank = {name: [None] * 5 for name in table.frame.columns}
-    rows = {"step_id": ["(no step)", "a", "b", "c", "d"], "relays": [9, 4, 3, 2, 1], "halted": [0] * 5}
-    frame = pl.DataFrame({**blank, **rows, "caller": ["x"] * 5, "most_in_one_session": [1] * 5})
+    rows = {"step_id": ["(no step)", "a", "b", "c", "d"], "relays": [9, 4, 3, 2, 1], "halted": [0, 2, 0, 0, 0]}
+    frame = pl.DataFrame({**blank, **rows, "caller": ["x"] * 5, "most_in_one_session": [1, 4, 1, 1, 1]})
     told = replace(
         found,
         totals=replace(found.totals, relays=19),
         tables={**found.tables, "relays-by-step": replace(table, frame=frame)},
     )
-    lines = render_text(told).splitlines()
-    assert "19 relays in 4 steps: analyzer query relays-by-step" in lines
-    assert "  and 3 elsewhere" in lines
+    said = " ".join(render_text(told).split())
+    assert "19 hand-offs to fresh context in 4 steps, at most 4 in a session, 2 given up." in said
+
+
+def test_reasons_take_the_lines_that_are_left(report: Report) -> None:
+    """What does not fit is counted, with its errors."""
+    found = report()
+    table = found.tables["errors-by-reason"]
+    reasons = [f"reason_{number}" for number in range(12)]
+    frame = pl.concat([table.frame.head(1)] * 12).with_columns(pl.Series("reason", reasons), errors=pl.lit(10))
+    told = render_text(replace(found, tables={**found.tables, "errors-by-reason": replace(table, frame=frame)}))
+    shown = sum(line.startswith("reason_") for line in told.splitlines())
+    assert 3 <= shown <= 8
+    assert f"and {12 - shown} more reasons with {10 * (12 - shown)} errors" in told
 
 
 def test_formats_that_are_not_read_are_named(report: Report) -> None:

@@ -6,6 +6,7 @@ Invariant: however many findings there are, the store is asked once for their er
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -153,12 +154,19 @@ def _told(one: Finding, behind: _Behind, places: Iterator[int], timezone: str, w
     return replace(
         one,
         explanation=sentence(one, shown.samples, timezone, when),
-        advice=one.kind.advice if one.is_open else "",
+        advice=_advice(one, shown.samples),
         samples=shown.samples,
         evidence=shown.evidence,
         confidence=shown.confidence,
         parts=tuple(_told(part, behind, places, timezone, when) for part in one.parts),
     )
+
+
+def _advice(one: Finding, samples: Sequence[str]) -> str:
+    """What to do next of an open finding; a command in it names its message."""
+    if not one.is_open:
+        return ""
+    return one.kind.advice.replace("MESSAGE", shlex.quote(samples[0])) if samples else one.kind.advice
 
 
 def _stays(one: Finding) -> bool:

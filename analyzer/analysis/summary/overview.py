@@ -160,6 +160,17 @@ class Overview(Shown):
         return tuple(case.finding for case in self.cases)
 
     @property
+    def reads_no_log(self) -> bool:
+        """Whether there are files with something in them, and none of them is a log that is read."""
+        formats = set(self.tables["sources-completeness"].frame["source_format"]) - {"empty"}
+        return self.is_bare and not self.completeness.lines and bool(formats)
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether there is no event, in the window or beside it."""
+        return not self.totals.events and self.elsewhere is None
+
+    @property
     def verdict(self) -> Verdict:
         """The conclusion that the rest leads to."""
         return _verdict(self)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from analyzer.cli.machine import asking_of
 from analyzer.cli.options import (
     chosen_window,
     result_options,
@@ -21,6 +22,7 @@ from analyzer.phrases import counted
 
 if TYPE_CHECKING:
     from analyzer.analysis import Night
+    from analyzer.report.asking import Asking
     from analyzer.store import Selection, Store
 
 FORMATS = ("table", "json", "jsonl", "markdown")
@@ -113,7 +115,7 @@ def command(
         )
     told = [night for night in nights if night.findings]
     if row_format != "table" or told or output:
-        write(_rendered(nights, row_format, each_day, output), output)
+        write(_rendered(nights, row_format, each_day, output, asking_of(store_path)), output)
     if not told:
         from analyzer.report.terminal.night import nothing_to_report
 
@@ -141,7 +143,7 @@ def _opened(name: str) -> Store:
     return open_store(name, writable=True)
 
 
-def _rendered(nights: list[Night], row_format: str, each_day: bool, output: str | None) -> str:
+def _rendered(nights: list[Night], row_format: str, each_day: bool, output: str | None, asking: Asking) -> str:
     from analyzer.report.documents.night_markdown import render_night_markdown
     from analyzer.report.escape import json_text, jsonl_text
     from analyzer.report.terminal.night import nothing_to_report, render_night_text, render_nights_text
@@ -159,7 +161,7 @@ def _rendered(nights: list[Night], row_format: str, each_day: bool, output: str 
         return render_nights_text(nights, width)
     if not nights[0].findings:
         return f"{nothing_to_report(nights)}\n"
-    return render_night_text(nights[0], width, colour=colour)
+    return render_night_text(nights[0], width, colour=colour, asking=asking)
 
 
 def _add_to_summary(path: str, nights: list[Night]) -> None:

@@ -6,10 +6,11 @@ import click
 
 from analyzer.cli.options import result_options, store_option
 from analyzer.cli.output import write
+from analyzer.cli.paths import PathsCommand
 from analyzer.errors import FINDINGS
 
 
-@click.command("doctor")
+@click.command("doctor", cls=PathsCommand)
 @click.argument("folders", nargs=-1, metavar="[FOLDER]...")
 @store_option()
 @result_options("table", "json")

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from analyzer.cli.machine import asking_of
 from analyzer.cli.options import json_option, store_option
 from analyzer.cli.output import narrate, terminal_width, write
 
@@ -77,7 +78,7 @@ def show_command(finding: str, store_path: str, as_json: bool) -> None:
         name = identified(store, finding)
         one = next(each for each in findings(store, every=True) if each.id == name)
     content = {"schema": "analyzer.finding/1", **one.to_dict()}
-    _print(content if as_json else render_known_finding(one, terminal_width()))
+    _print(content if as_json else render_known_finding(one, terminal_width(), asking_of(store_path)))
 
 
 def _print(content: dict[str, Any] | str) -> None:

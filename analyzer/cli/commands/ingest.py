@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from analyzer.cli.machine import HERE, make_room, read_into, store_to_fill, tell_found
+from analyzer.cli.machine import HERE, asking_of, make_room, read_into, store_to_fill, tell_found
 from analyzer.cli.options import master_option, result_options, store_option
 from analyzer.cli.output import report_problems, write
+from analyzer.cli.paths import PathsCommand
 from analyzer.cli.progress import progress
 from analyzer.errors import PARTIAL, UNREADABLE, AnalyzerError, StoreBusyError
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 POLL_SECONDS = 2.0
 
 
-@click.command("ingest")
+@click.command("ingest", cls=PathsCommand)
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
 @store_option(" delta:PATH is a lake.", default=None)
 @master_option
@@ -76,7 +77,10 @@ def command(
             report_problems(result.problems)
             told = result.problems
         if not follow or result.total.events or result.total.quarantined:
-            write(json_text(result.to_dict()) if row_format == "json" else render_ingest(result, name), output)
+            write(
+                json_text(result.to_dict()) if row_format == "json" else render_ingest(result, name, asking_of(name)),
+                output,
+            )
         if not follow:
             break
         time.sleep(POLL_SECONDS)

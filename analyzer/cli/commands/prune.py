@@ -6,6 +6,7 @@ from datetime import datetime
 
 import click
 
+from analyzer.cli.machine import asking_of
 from analyzer.cli.options import result_options, store_option
 from analyzer.cli.output import narrate, write
 
@@ -54,7 +55,8 @@ def command(
 
         write(render_prune(result, files=files), output)
         if result.done and result.events:
-            narrate("The store's file keeps its size; analyzer rebuild makes it smaller.", quiet=quiet)
+            smaller = asking_of(store_path).command("rebuild")
+            narrate(f"The store's file keeps its size; this makes it smaller: {smaller}", quiet=quiet)
 
 
 def kept_since(older_than: str) -> datetime:

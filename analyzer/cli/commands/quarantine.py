@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from analyzer.cli.machine import asking_of
 from analyzer.cli.options import result_options, store_option
 from analyzer.cli.output import write, write_rows
 from analyzer.errors import USAGE, AnalyzerError
@@ -45,4 +46,4 @@ def command(act: str, store_path: str, row_format: str, output: str | None, quie
     else:
         from analyzer.report.terminal.store_work import render_retry
 
-        write(render_retry(result), output)
+        write(render_retry(result, asking_of(store_path)), output)

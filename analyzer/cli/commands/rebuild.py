@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import click
 
+from analyzer.cli.machine import asking_of
 from analyzer.cli.options import result_options, store_option
 from analyzer.cli.output import report_problems, write
+from analyzer.cli.paths import PathsCommand
 from analyzer.cli.progress import progress
 from analyzer.errors import UNREADABLE
 
 
-@click.command("rebuild")
+@click.command("rebuild", cls=PathsCommand)
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
 @store_option()
 @result_options("table", "json")
@@ -44,5 +46,5 @@ def command(
     else:
         from analyzer.report.terminal.store_work import render_rebuild
 
-        write(render_rebuild(result, store_path), output)
+        write(render_rebuild(result, store_path, asking_of(store_path)), output)
     return UNREADABLE if result.problems else 0

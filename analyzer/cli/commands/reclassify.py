@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from analyzer.cli.machine import asking_of
 from analyzer.cli.options import result_options, rules_option, store_option
 from analyzer.cli.output import write
 from analyzer.cli.progress import counting
@@ -56,5 +57,5 @@ def command(
     else:
         from analyzer.report.terminal.reclassification import render_reclassification
 
-        write(render_reclassification(result), output)
+        write(render_reclassification(result, asking_of(store_path)), output)
     return FINDINGS if fail_on_change is not None and result.changed >= fail_on_change else 0

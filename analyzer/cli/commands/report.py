@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import shlex
 from platform import node
 from typing import TYPE_CHECKING
 
 import click
 from click.core import ParameterSource
 
-from analyzer.cli.machine import REPORTED, default_store, is_here, make_room, read_into, store_to_fill, tell_found
+from analyzer.cli.machine import REPORTED, asking_of, is_here, make_room, read_into, store_to_fill, tell_found
 from analyzer.cli.options import (
     chosen_window,
     quiet_option,
@@ -19,16 +18,18 @@ from analyzer.cli.options import (
     window_options,
 )
 from analyzer.cli.output import narrate, open_page, report_problems, text_layout, write
+from analyzer.cli.paths import PathsCommand
 from analyzer.cli.progress import progress
 from analyzer.errors import UNREADABLE, AnalyzerError
 
 if TYPE_CHECKING:
+    from analyzer.analysis import Overview
     from analyzer.store import Problem, Selection
 
 FORMATS = ("summary", "html", "markdown", "json")
 
 
-@click.command("report")
+@click.command("report", cls=PathsCommand)
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
 @store_option(" With PATHs they are read into it first, if it is named here.", None)
 @window_options
@@ -119,27 +120,43 @@ def command(
         content = overview(store, chosen, rules=rules_in_use(None), only=only)
     target = output or "report.html"
     made = Made(node(), "" if name == MEMORY else name)
+    kept = _is_kept(content, output, target)
+    asking = asking_of(name, paths)
     if kind == "json":
         write(report.render_json(content), output)
     elif kind == "markdown":
         write(report.render_markdown(content), output)
-    elif kind == "html":
-        write(report.render_html(content, made, interactive=interactive), target)
-    else:
+    elif kind == "summary":
         width, colour = text_layout(None)
-        write(report.render_text(content, width=width, colour=colour), None)
-        write(report.render_html(content, made, interactive=interactive), target)
-        narrate(f"report written to {target}", quiet=quiet)
-        if content.totals.events and name == MEMORY:
-            again = "PATH" if "-" in paths else shlex.join(paths)
-            narrate(f"for the commands above, keep a store: analyzer ingest {again}", quiet=quiet)
-        elif content.totals.events and name != (os.environ.get("ANALYZER_STORE") or default_store()):
-            narrate(f"for the commands above: export ANALYZER_STORE={shlex.quote(name)}", quiet=quiet)
+        write(report.render_text(content, width=width, colour=colour, asking=asking), None)
+    if kind in ("summary", "html"):
+        if not kept:
+            write(report.render_html(content, made, interactive=interactive), target)
+        _tell_written(target, kept=kept, quiet=quiet or (kind == "html" and not kept))
     if everywhere and not content.totals.events and last == REPORTED:
         narrate(f"nothing in the last {REPORTED[:-1]} days; more: analyzer report --last 365d", quiet=quiet)
-    if open_it and not open_page(target):
+    if open_it and not kept and not open_page(target):
         narrate(f"no browser could be started; the page is {target}", quiet=quiet)
-    return UNREADABLE if problems else 0
+    return UNREADABLE if problems or content.reads_no_log else 0
+
+
+def _is_kept(content: Overview, output: str | None, target: str) -> bool:
+    """Whether the page that is there stays: who mistyped a path keeps that of yesterday."""
+    from analyzer.cli import complain
+
+    if content.reads_no_log:
+        complain("none of these files is a log that is read", "analyzer report --help says which PATHs it takes")
+    return content.reads_no_log or (content.is_bare and output is None and os.path.exists(target))
+
+
+def _tell_written(target: str, *, kept: bool, quiet: bool) -> None:
+    """Where the page is, or that there is none."""
+    if not kept:
+        narrate(f"report written to {target}", quiet=quiet)
+    elif os.path.exists(target):
+        narrate(f"nothing to report; {target} is left as it was", quiet=quiet)
+    else:
+        narrate("nothing to report; no page is written", quiet=quiet)
 
 
 def _want_page(kind: str, output: str | None, *, open_it: bool, interactive: bool) -> None:

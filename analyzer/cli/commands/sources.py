@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
 from analyzer.cli.machine import home_folder, look, store_to_fill
@@ -23,6 +25,7 @@ def command(store_path: str, as_json: bool) -> int:
       analyzer sources
       analyzer sources --store fleet.duckdb --json
     """
+    from analyzer.report.asking import Asking
     from analyzer.report.escape import json_text
     from analyzer.report.terminal.sources import render_sources
 
@@ -31,5 +34,7 @@ def command(store_path: str, as_json: bool) -> int:
     if as_json:
         write(json_text({"schema": "analyzer.sources/1", "store": store_path, **found.to_dict()}), None)
     else:
-        write(render_sources(found, store_path, home_folder(), rows_width("table", None)), None)
+        usual = os.environ.get("ANALYZER_STORE") or store_to_fill()
+        asking = Asking(None if store_path == usual else store_path)
+        write(render_sources(found, store_path, home_folder(), rows_width("table", None), asking), None)
     return UNREADABLE if found.problems else 0

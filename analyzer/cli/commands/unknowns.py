@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from analyzer.cli.machine import asking_of
 from analyzer.cli.options import (
     chosen_window,
     result_options,
@@ -95,5 +96,5 @@ def command(
         from analyzer.report.terminal.unknowns import render_unknowns
 
         width, _ = text_layout(output)
-        write(render_unknowns(found, width), output)
+        write(render_unknowns(found, width, asking_of(store_path)), output)
     return 0

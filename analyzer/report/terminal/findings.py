@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from analyzer.analysis.nightly.findings import RESOLUTIONS, Finding
+from analyzer.report.asking import HERE, Asking
 from analyzer.report.escape import terminal_safe
 from analyzer.report.overview_words import draft_words, handled
 from analyzer.report.terminal.monospace import columns, fit, fold, indented
@@ -38,7 +39,7 @@ def render_findings(findings: Sequence[Finding], width: int = 80) -> str:
     return "\n".join(blocks) + "\n"
 
 
-def render_known_finding(one: Finding, width: int = 80) -> str:
+def render_known_finding(one: Finding, width: int = 80, asking: Asking = HERE) -> str:
     """All that the last night said of a finding."""
     size = max(NARROWEST, width)
     facts = [
@@ -55,11 +56,11 @@ def render_known_finding(one: Finding, width: int = 80) -> str:
         facts.append(("decided", handled(one.handling)))
     if draft := draft_words(one):
         facts.append(("draft", draft.removeprefix("draft of a rule: ")))
-    if one.advice:
-        facts.append(("next", one.advice))
     title = f"{one.kind.title}: {terminal_safe(one.scope.who)}"
     lines = [*fold(title, size), "", *fold(terminal_safe(one.explanation), size), ""]
     lines += [fit(terminal_safe(line), size) for line in columns(facts, [False, False])]
+    if one.advice:
+        lines += asking.lines(one.advice, size, 0)
     for name, texts in (("messages", one.samples), ("events", one.evidence)):
         if texts:
             lines += ["", name, *(line for text in texts for line in indented(terminal_safe(text), size))]

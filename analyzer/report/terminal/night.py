@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from analyzer.analysis.nightly.findings import RESOLUTIONS, Finding
 from analyzer.analysis.nightly.night import Night
 from analyzer.phrases import counted
+from analyzer.report.asking import HERE, Asking
 from analyzer.report.escape import terminal_safe
 from analyzer.report.overview_words import draft_words, handled
 from analyzer.report.terminal.colour import painted
@@ -18,13 +19,15 @@ from analyzer.report.terminal.monospace import columns, fit, fold, indented
 NARROWEST, WIDEST = 60, 100
 
 
-def render_night_text(night: Night, width: int = 80, *, colour: bool = False) -> str:
+def render_night_text(night: Night, width: int = 80, *, colour: bool = False, asking: Asking = HERE) -> str:
     """The night in lines of at most `width` cells (60 to 100 of them), with a newline at its end."""
     size = max(NARROWEST, min(width, WIDEST))
     headline = terminal_safe(night.headline)
-    lines = [painted(headline, headline) if colour else headline]
+    lines = fold(headline, size)
+    if colour:
+        lines = [painted(line, line) for line in lines]
     for found in night.findings:
-        lines += ["", *_finding(found, size, colour)]
+        lines += ["", *_finding(found, size, colour, asking)]
     for note in night.remarks:
         lines += ["", *fold(f"Note: {terminal_safe(note)}", size)]
     lines += ["", *fold(ground(night), size)]
@@ -77,7 +80,7 @@ def ground(night: Night) -> str:
     return f"{rests}."
 
 
-def _finding(found: Finding, size: int, colour: bool) -> list[str]:
+def _finding(found: Finding, size: int, colour: bool, asking: Asking) -> list[str]:
     word = found.severity.upper() if found.state != "resolved" else "RESOLVED"
     title = f"{found.kind.title}: {terminal_safe(found.scope.who)}"
     state = f"{found.state}, worse" if found.worse else found.state
@@ -92,7 +95,7 @@ def _finding(found: Finding, size: int, colour: bool) -> list[str]:
         said.append(draft)
     if found.handling:
         said.append(handled(found.handling))
+    lines = [first, *more, *(line for each in said for line in indented(terminal_safe(each), size))]
     if found.advice:
-        said.append(f"→ {found.advice}")
-    said.append(f"id {found.id}")
-    return [first, *more, *(line for each in said for line in indented(terminal_safe(each), size))]
+        lines += asking.lines(found.advice, size)
+    return [*lines, f"  id {found.id}"]

@@ -1,53 +1,60 @@
-"""The report for a terminal: one screen, the verdict first.
+"""The report for a terminal: one screen of 24 lines at 80 columns, the verdict first.
 
-Invariants: no line is wider than asked; of all callers only those with a finding are named, so that a name stands out;
-every text from a log went through `terminal_safe`.
+Invariants: no line but a command is wider than asked; of all callers only those with a finding are named, so that a
+name stands out; every text from a log went through `terminal_safe`.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 
-from analyzer.analysis import Overview
+from analyzer.analysis import Finding, Overview
 from analyzer.phrases import counted
+from analyzer.report.asking import HERE, Asking
 from analyzer.report.cells import NOTHING, count, minute, percent
 from analyzer.report.escape import terminal_safe
-from analyzer.report.overview_words import completeness, handled, sessions_words, verdict_word, window_words
+from analyzer.report.overview_words import (
+    completeness,
+    ended_chains,
+    handled,
+    sessions_words,
+    verdict_word,
+    window_words,
+)
 from analyzer.report.terminal.colour import painted
 from analyzer.report.terminal.monospace import columns, fit, fit_middle, fold, indented, width_of
 
 NARROWEST, WIDEST = 72, 100
-OUTCOMES = ("recovered", "exhausted", "surfaced", "escalated", "aborted", "unresolved")
-_MAX_REASONS = 8
+LINES = 22
+"""Lines of a report where that is enough: one of what is narrated and the next prompt make it 24."""
+_HEADINGS = ("errors", "share", "recovered", "gave up", "shown to the user", "other")
+_ENDS = ("recovered", "exhausted", "surfaced")
+"""The outcomes with a column of their own, in the order of their headings."""
+_FEWEST_REASONS, _MOST_REASONS = 3, 8
 _MAX_SENTENCES = 6
 _MAX_NAMES = 40
-_MAX_MESSAGES = 3
-_MAX_STEPS = 3
-_NO_STEP = "(no step)"
-"""What the query says of hand-offs whose log names no step."""
+_MAX_COMMANDS = 3
 _SENTENCE_CELLS = 320
 _NAME_CELLS = 60
-_BAR = 10
+_NO_STEP = "(no step)"
+"""What the query says of hand-offs whose log names no step."""
 
 
-def render_text(overview: Overview, width: int = 80, *, colour: bool = False) -> str:
-    """The summary, in lines of at most `width` cells (72 to 100 of them), with a newline at its end."""
+def render_text(overview: Overview, width: int = 80, *, colour: bool = False, asking: Asking = HERE) -> str:
+    """The summary, in lines of at most `width` cells (72 to 100 of them), with a newline at its end.
+
+    A command is a line of its own, however long, so that it works when it is pasted; `asking` says which store it asks.
+    """
     size = max(NARROWEST, min(width, WIDEST))
-    blocks = [
-        _verdict(overview, size, colour),
-        _window(overview, size),
-        _reasons(overview, size),
-        _unknown(overview, size),
-        _retries(overview, size),
-        _relays(overview, size),
-        _exhaustions(overview, size),
-        _completeness(overview, size),
-    ]
+    before = [_verdict(overview, size, colour, asking), _window(overview, size)]
+    after = _facts(overview, size, asking)
+    used = sum(len(block) + 1 for block in (*before, after) if block)
+    blocks = [*before, _reasons(overview, size, LINES - used - 1), after]
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
 
-def _verdict(overview: Overview, size: int, colour: bool) -> list[str]:
+def _verdict(overview: Overview, size: int, colour: bool, asking: Asking) -> list[str]:
     verdict = overview.verdict
     word = verdict_word(verdict.level)
     said = fit_middle(terminal_safe(verdict.headline), _SENTENCE_CELLS)
@@ -56,21 +63,39 @@ def _verdict(overview: Overview, size: int, colour: bool) -> list[str]:
         first = painted(first, word, verdict.level)
     lines = [first, *more]
     hidden = _hidden_callers(overview, list(verdict.details))
-    for one in overview.findings[:_MAX_SENTENCES]:
-        over = f"over since {one.resolved_on}: " if one.state == "resolved" else ""
-        lines += indented(over + _short(_masked(one.explanation, hidden)), size)
+    findings = sorted(overview.findings, key=lambda one: _NEWS.index(_news(one)))
+    for one in findings[:_MAX_SENTENCES]:
+        lines += indented(f"{_since(one)}: {_short(_masked(one.explanation, hidden))}", size)
         lines += indented(_short(_masked(handled(one.handling), hidden)), size, 4) if one.handling else []
-    for advice in dict.fromkeys(one.advice for one in overview.findings[:_MAX_SENTENCES] if one.advice):
-        lines += indented(f"→ {terminal_safe(advice)}", size)
+    steps = (asking.step(one.advice) for one in findings[:_MAX_SENTENCES] if one.advice)
+    todo = dict.fromkeys(command or advice for command, advice in steps)
+    lines += [f"  → {terminal_safe(step)}" for step in list(todo)[:_MAX_COMMANDS]]
     for detail in verdict.details[len(overview.cases) :]:
         lines += indented(_short(detail), size)
-    callers = [one.scope.who for one in overview.findings]
+    callers = [one.scope.who for one in findings]
     rest = [caller for caller in dict.fromkeys(callers[_MAX_SENTENCES:]) if caller not in callers[:_MAX_SENTENCES]]
     if rest:
         names = ", ".join(fit_middle(terminal_safe(caller), _NAME_CELLS) for caller in rest[:_MAX_NAMES])
         beyond = f" and {count(len(rest) - _MAX_NAMES)} more" if len(rest) > _MAX_NAMES else ""
         lines += indented(f"also {names}{beyond}: the HTML report has them", size)
     return lines
+
+
+_NEWS = ("new", "worse", "over", "goes on")
+"""What the last day made of a finding, in the order of interest."""
+
+
+def _news(one: Finding) -> str:
+    if one.is_open:
+        return "worse" if one.worse else "new" if one.state == "new" else "goes on"
+    return "over"
+
+
+def _since(one: Finding) -> str:
+    """What the last day made of a finding, and since when."""
+    words = {"new": f"New on {one.opened_on}", "worse": f"Worse, open since {one.opened_on}"}
+    words |= {"over": f"Over since {one.resolved_on}", "goes on": f"Goes on since {one.opened_on}"}
+    return words[_news(one)]
 
 
 def _short(sentence: str) -> str:
@@ -84,67 +109,44 @@ def _window(overview: Overview, size: int) -> list[str]:
         return lines
     said = counted(totals.errors, "error")
     if totals.errors:
-        said += f" in {sessions_words(overview)}"
+        said += f" of {counted(totals.callers, 'caller')} in {sessions_words(overview)}"
     if totals.counted_errors:
-        of = f"{count(totals.unknown_errors)} of {count(totals.counted_errors)} that count"
+        of = f"{count(totals.unknown_errors)} of {count(totals.counted_errors)}"
         if aside := totals.errors - totals.counted_errors:
-            of += f"; {count(aside)} aborted or without detail"
+            of += f" that count; {count(aside)} aborted or without detail"
         said += f"; {percent(totals.unknown_share)} unknown ({of})"
-    lines += fold(said, size)
-    if totals.errors:
-        lines += fold(f"{counted(totals.callers, 'caller')}: analyzer query errors-by-caller", size)
-    return lines
+    return lines + fold(said, size)
 
 
-def _reasons(overview: Overview, size: int) -> list[str]:
-    """Errors by reason with a bar, and their outcomes; headings give way when the line is short, then the bar."""
+def _reasons(overview: Overview, size: int, room: int) -> list[str]:
+    """Errors by reason and what became of them, in as many lines as there is room for."""
     frame = overview.tables["errors-by-reason"].frame
     if frame.is_empty():
         return []
-    outcomes: dict[str | None, Counter[str]] = {}
+    outcomes: defaultdict[str | None, Counter[str]] = defaultdict(Counter)
     for row in overview.tables["errors-by-reason-caller-outcome"].frame.iter_rows(named=True):
-        outcomes.setdefault(row["reason"], Counter())[row["outcome"]] += row["errors"]
+        outcomes[row["reason"]][row["outcome"]] += row["errors"]
     rows = list(frame.iter_rows(named=True))
+    shown = max(_FEWEST_REASONS, min(room, _MOST_REASONS))
+    if len(rows) > shown:
+        shown = max(_FEWEST_REASONS, shown - 1)
     body = [
         [
             fit(terminal_safe(row["reason"] or "(none)"), 17),
             _brief(row["errors"]),
             percent(row["share"], 0),
-            *(_brief(outcomes[row["reason"]][outcome]) for outcome in OUTCOMES),
+            *(_brief(outcomes[row["reason"]][end]) for end in _ENDS),
+            _brief(sum(number for end, number in outcomes[row["reason"]].items() if end not in _ENDS)),
         ]
-        for row in rows[:_MAX_REASONS]
+        for row in rows[:shown]
     ]
-    right = [False, *[True] * (2 + len(OUTCOMES))]
-    lines = columns([["Errors by reason", "errors", "share", *OUTCOMES], *body], right, gap=" ")
+    lines = columns([["Errors by reason", *_HEADINGS], *body], [False, *[True] * len(_HEADINGS)])
     if max(map(width_of, lines)) > size:
-        short = [outcome[:5] + "." for outcome in OUTCOMES]
-        lines = columns([["Errors by reason", "errors", "share", *short], *body], right, gap=" ")
-    room = min(_BAR, size - max(map(width_of, lines)) - 1)
-    if room >= 4:
-        longest = max(row["errors"] for row in rows)
-        bars = ["", *(_bar(row["errors"] / longest, room) for row in rows[:_MAX_REASONS])]
-        widest = max(map(width_of, lines))
-        lines = [
-            f"{line}{' ' * (widest - width_of(line))} {bar}".rstrip() for line, bar in zip(lines, bars, strict=True)
-        ]
-    if len(rows) > _MAX_REASONS:
-        lines.append(f"and {count(len(rows) - _MAX_REASONS)} more reasons: analyzer query errors-by-reason")
-    return lines
-
-
-def _unknown(overview: Overview, size: int) -> list[str]:
-    frame = overview.tables["unknown-messages"].frame
-    if frame.is_empty():
-        return []
-    lines = ["Unknown errors, most frequent texts: analyzer query unknown-messages"]
-    rows = list(frame.head(_MAX_MESSAGES).iter_rows(named=True))
-    hidden = _hidden_callers(overview, [row["message"] for row in rows])
-    counts = [_brief(row["errors"]) for row in rows]
-    wide = max(map(len, counts))
-    for number, row in zip(counts, rows, strict=True):
-        message = terminal_safe(" ".join(_masked(row["message"], hidden).split()))
-        lines.append(f"  {number:>{wide}}  {fit(message, size - wide - 4)}")
-    return lines
+        lines = columns([["Errors by reason", *_HEADINGS], *body], [False, *[True] * len(_HEADINGS)], gap=" ")
+    if hidden := len(rows) - shown:
+        errors = sum(row["errors"] for row in rows[shown:])
+        lines.append(f"and {counted(hidden, 'more reason')} with {counted(errors, 'error')}")
+    return [fit(line, size) for line in lines]
 
 
 def _hidden_callers(overview: Overview, messages: list[str]) -> re.Pattern[str] | None:
@@ -163,87 +165,69 @@ def _masked(message: str, hidden: re.Pattern[str] | None) -> str:
     return hidden.sub("[caller]", message) if hidden else message
 
 
-def _retries(overview: Overview, size: int) -> list[str]:
-    frame = overview.tables["retries-outcomes"].frame
-    if frame.is_empty():
-        return []
-    rows = [
-        [
-            fit(terminal_safe(row["reason"] or "(none)"), 17),
-            _brief(row["chains"]),
-            _brief(row["recovered"]),
-            percent(row["recovery_share"], 0),
-            _brief(row["attempts"]),
-            _seconds(row["waited_seconds"]),
-            _seconds(row["wasted_seconds"]),
-        ]
-        for row in frame.head(_MAX_REASONS).iter_rows(named=True)
-    ]
-    head = ["Retries by reason", "chains", "recovered", "of ended", "calls", "waited", "in vain"]
-    return [fit(line, size) for line in columns([head, *rows], [False, *[True] * 6])] + _more(
-        frame.height, "retries-outcomes"
-    )
-
-
-def _more(height: int, query: str) -> list[str]:
-    return [f"and {count(height - _MAX_REASONS)} more reasons: analyzer query {query}"] if height > _MAX_REASONS else []
-
-
-def _relays(overview: Overview, size: int) -> list[str]:
-    totals = overview.totals
-    if not totals.relays:
-        return []
-    steps: dict[str, list[int]] = {}
-    for row in overview.tables["relays-by-step"].frame.iter_rows(named=True):
-        # Without their callers, rows of one step are one line.
-        known = steps.setdefault(row["step_id"], [0, 0, 0])
-        known[0] += row["relays"]
-        known[1] += row["halted"]
-        known[2] = max(known[2], row["most_in_one_session"])
-    ranked = sorted(steps.items(), key=lambda item: (-item[1][0], item[0]))
-    known_steps = len(steps.keys() - {_NO_STEP})
-    said = f"in {counted(known_steps, 'step')}" if known_steps else "in no named step"
-    lines = [fit(f"{counted(totals.relays, 'relay')} {said}: analyzer query relays-by-step", size)]
-    names = [fit(terminal_safe(step), 32) for step, _ in ranked[:_MAX_STEPS]]
-    rows = [
-        [f"  {name}", _brief(relays), f"at most {_brief(most)} in one session", f"{_brief(halted)} given up"]
-        for name, (_, (relays, halted, most)) in zip(names, ranked, strict=False)
-    ]
-    lines += [fit(line, size) for line in columns(rows, [False, True, False, True])]
-    if len(ranked) > _MAX_STEPS:
-        beyond = sum(relays for _, (relays, *_) in ranked[_MAX_STEPS:])
-        lines.append(f"  and {_brief(beyond)} elsewhere")
-    return lines
-
-
-def _exhaustions(overview: Overview, size: int) -> list[str]:
-    frame = overview.tables["exhaustions-list"].frame
-    if frame.is_empty():
-        return []
-    last = frame.row(frame.height - 1, named=True)
-    back = last["restored_at"] or last["reset_at"]
-    until = f", back {minute(back)}" if back else ""
-    said = f"Usage limit reached {counted(frame.height, 'time')}, last {minute(last['occurred_at'])} UTC{until}"
-    return fold(f"{said}: analyzer query exhaustions-list", size)
-
-
-def _completeness(overview: Overview, size: int) -> list[str]:
-    said = completeness(overview)
+def _facts(overview: Overview, size: int, asking: Asking) -> list[str]:
+    """A line each on unknown texts, retries, hand-offs and limits, and how much of the logs was read."""
+    said = [_unknown(overview, size), _retries(overview), _relays(overview), _exhaustions(overview)]
     known = overview.completeness
-    if known.quarantined:
-        said = said.rstrip(".") + ": analyzer query quarantine-lines"
-    lines = fold(said, size)
+    said.append(completeness(overview))
     if known.unsupported:
         formats = ", ".join(
             f"{fit(terminal_safe(name), 24)} ({counted(files, 'file')})"
             for name, files in sorted(known.unsupported.items())
         )
-        lines += fold(f"Not read yet: {formats}: analyzer query sources-completeness", size)
+        said.append(f"Not read yet: {formats}.")
+    lines = [line for each in said if each for line in fold(each, size)]
+    if known.quarantined:
+        lines.append(f"  → {terminal_safe(asking.command('query quarantine-lines'))}")
     return lines
 
 
-def _bar(share: float, room: int) -> str:
-    return "#" * max(1, round(share * room))
+def _unknown(overview: Overview, size: int) -> str:
+    """The most frequent text that no rule knows; empty where a finding has it."""
+    frame = overview.tables["unknown-messages"].frame
+    if frame.is_empty():
+        return ""
+    row = frame.row(0, named=True)
+    if any(row["message"] in one.explanation for one in overview.findings):
+        return ""
+    hidden = _hidden_callers(overview, [row["message"]])
+    message = terminal_safe(" ".join(_masked(row["message"], hidden).split()))
+    said = f"Unknown, {counted(row['errors'], 'time')}: "
+    return said + fit(message, size - width_of(said))
+
+
+def _retries(overview: Overview) -> str:
+    frame = overview.tables["retries-outcomes"].frame
+    if frame.is_empty():
+        return ""
+    recovered, ended = ended_chains(overview)
+    waited, vain = (float(frame[name].sum() or 0) for name in ("waited_seconds", "wasted_seconds"))
+    said = f"Retries: {count(recovered)} of {count(ended)} that ended recovered; {_seconds(waited)} waited"
+    return f"{said}, {_seconds(vain)} of it in vain."
+
+
+def _relays(overview: Overview) -> str:
+    totals = overview.totals
+    if not totals.relays:
+        return ""
+    frame = overview.tables["relays-by-step"].frame
+    steps = len({step for step in frame["step_id"] if step != _NO_STEP})
+    said = f"in {counted(steps, 'step')}" if steps else "in no named step"
+    most, halted = max(frame["most_in_one_session"]), int(frame["halted"].sum() or 0)
+    given_up = f", {_brief(halted)} given up" if halted else ""
+    return (
+        f"{counted(totals.relays, 'hand-off')} to fresh context {said}, at most {_brief(most)} in a session{given_up}."
+    )
+
+
+def _exhaustions(overview: Overview) -> str:
+    frame = overview.tables["exhaustions-list"].frame
+    if frame.is_empty():
+        return ""
+    last = frame.row(frame.height - 1, named=True)
+    back = last["restored_at"] or last["reset_at"]
+    until = f", back {minute(back)}" if back else ""
+    return f"Usage limit reached {counted(frame.height, 'time')}, last {minute(last['occurred_at'])} UTC{until}."
 
 
 def _brief(number: int) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from analyzer.report.asking import HERE, Asking
 from analyzer.report.escape import one_line, terminal_safe
 from analyzer.report.terminal.monospace import fit
 from analyzer.store import Change, Reclassification
@@ -16,7 +17,7 @@ MAX_CELLS = 12
 _SAMPLE_CELLS = 64
 
 
-def render_reclassification(result: Reclassification) -> str:
+def render_reclassification(result: Reclassification, asking: Asking = HERE) -> str:
     """The verdict first, then the cells that changed, then what that does to recovery."""
     share = f" ({result.changed / result.examined:.1%})" if result.examined else ""
     lines = [
@@ -38,7 +39,9 @@ def render_reclassification(result: Reclassification) -> str:
     if moved:
         lines += ["", *_cells(moved[:MAX_CELLS])]
     if len(moved) > MAX_CELLS:
-        lines.append(f"{len(moved) - MAX_CELLS} more: --json, or analyzer query ruleset-matrix once it is applied")
+        hidden = f"{len(moved) - MAX_CELLS} more"
+        all_of_them = asking.command("query ruleset-matrix") if result.applied else "--json has them"
+        lines.append(f"{hidden}: {all_of_them}")
     if result.actions:
         lines += ["", "What recovery would do differently:"]
         lines += [f"  {cell.count:>7,}  {terminal_safe(cell.before)} → {cell.after}" for cell in result.actions]

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from analyzer.phrases import counted
 from analyzer.redaction.homes import without_home
+from analyzer.report.asking import HERE, Asking
 from analyzer.report.escape import terminal_safe
 from analyzer.store import Stock, Survey
 
@@ -36,7 +37,7 @@ def render_found(survey: Survey, store_path: str, home: str | None, width: int) 
     return "\n".join([*lines, _cut(f"Kept in {terminal_safe(without_home(store_path, home))}", width)])
 
 
-def render_sources(survey: Survey, store_path: str, home: str | None, width: int | None) -> str:
+def render_sources(survey: Survey, store_path: str, home: str | None, width: int | None, asking: Asking = HERE) -> str:
     """Every place that holds logs, with formats and what is new, then the others."""
     rows = [
         (stock.place.agent, *_figures([stock]), f"{_path(stock, home)} ({', '.join(stock.place.formats)})")
@@ -47,7 +48,7 @@ def render_sources(survey: Survey, store_path: str, home: str | None, width: int
     files = sum(stock.new_files for stock in survey.found)
     if rows:
         said = f"{counted(files, 'file')} with {_size(new)} to read" if files else "Nothing new to read"
-        lines.append(f"\n{said} → analyzer ingest ({terminal_safe(without_home(store_path, home))})")
+        lines.append(f"\n{said} into {terminal_safe(without_home(store_path, home))}: {asking.command('ingest')}")
     return "\n".join([*lines, *([""] if rows else []), render_nothing(survey, home, width)])
 
 

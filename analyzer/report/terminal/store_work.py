@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 
 from analyzer.phrases import counted
+from analyzer.report.asking import HERE, Asking
 from analyzer.report.cells import count
 from analyzer.report.escape import terminal_safe
 from analyzer.store import IngestResult, Prune, QuarantineRetry, Rebuild
@@ -16,7 +17,7 @@ MAX_VANISHED = 5
 """Logs that are gone which the summary of a rebuild names."""
 
 
-def render_ingest(result: IngestResult, store_path: str) -> str:
+def render_ingest(result: IngestResult, store_path: str, asking: Asking = HERE) -> str:
     """What was read, what became of each line, and what is to come."""
     total = result.total
     unread = sum(item.tally.skipped for item in result.sources if item.status == "unsupported")
@@ -30,7 +31,11 @@ def render_ingest(result: IngestResult, store_path: str) -> str:
     figures = [
         ("gave events", total.event_lines, ""),
         ("duplicates", total.duplicates, "their events were here already"),
-        ("in quarantine", total.quarantined, "see: analyzer query quarantine-lines" if total.quarantined else ""),
+        (
+            "in quarantine",
+            total.quarantined,
+            f"see: {asking.command('query quarantine-lines')}" if total.quarantined else "",
+        ),
         ("blank", total.blank, ""),
         ("carry nothing", total.skipped - unread, "lines of other tools' logs that are not about failures"),
         ("not read", unread, "lines of files in formats that are not read, see below" if unread else ""),
@@ -45,16 +50,15 @@ def render_ingest(result: IngestResult, store_path: str) -> str:
     if result.pruned:
         lines.append(f"{counted(result.pruned, 'new event')} left out: {_PRUNED}")
     if result.unjudged:
-        lines.append(
-            f"{result.unjudged:,} new errors have no verdict of the active ruleset: analyzer reclassify --apply"
-        )
+        said = f"{counted(result.unjudged, 'new error')} without a verdict of the active ruleset"
+        lines.append(f"{said}: {asking.command('reclassify --apply')}")
     if unsupported := result.unsupported():
         said = ", ".join(f"{name} ({files:,})" for name, files in sorted(unsupported.items()))
         lines.append(f"Not read yet, or no log, by format (files): {said}")
     return "\n".join(lines)
 
 
-def render_rebuild(result: Rebuild, store_path: str) -> str:
+def render_rebuild(result: Rebuild, store_path: str, asking: Asking = HERE) -> str:
     """What there is now, what it was made from, what is missing."""
     met = f"{counted(result.events, 'event')} of {counted(result.sources, 'file')}"
     lines = [f"{met} → {terminal_safe(store_path)} in {result.seconds:.1f} s"]
@@ -70,12 +74,14 @@ def render_rebuild(result: Rebuild, store_path: str) -> str:
     if result.ruleset:
         lines.append(f"Active ruleset: {result.ruleset}")
     if result.unjudged:
-        lines.append(f"{counted(result.unjudged, 'distinct error')} not judged by it: analyzer reclassify --apply")
+        command = asking.command("reclassify --apply")
+        lines.append(f"{counted(result.unjudged, 'distinct error')} not judged by it: {command}")
     if result.vanished:
         lines.append(f"{counted(len(result.vanished), 'file')} no longer there; what was read of them is kept:")
         lines += [f"  {terminal_safe(path)}" for path in result.vanished[:MAX_VANISHED]]
     if (hidden := len(result.vanished) - MAX_VANISHED) > 0:
-        lines.append(f"  and {hidden} more: analyzer sql \"from sources where status = 'vanished'\"")
+        command = asking.command("sql \"from sources where status = 'vanished'\"")
+        lines.append(f"  and {hidden} more: {command}")
     if result.aside:
         lines.append(f"The store before is kept as {terminal_safe(result.aside)}; delete it when all is well.")
     return "\n".join(lines)
@@ -98,7 +104,7 @@ def render_prune(result: Prune, *, files: bool) -> str:
     return "\n".join(lines)
 
 
-def render_retry(result: QuarantineRetry) -> str:
+def render_retry(result: QuarantineRetry, asking: Asking = HERE) -> str:
     """What became of the lines in quarantine."""
     lines = [
         f"{counted(result.mended, 'line')} of {result.tried:,} can be read now: {counted(result.events, 'new event')}.",
@@ -107,7 +113,8 @@ def render_retry(result: QuarantineRetry) -> str:
     if result.pruned:
         lines.append(f"{counted(result.pruned, 'event')} left out: {_PRUNED}")
     if result.unjudged:
-        lines.append(f"{counted(result.unjudged, 'distinct error')} not judged: analyzer reclassify --apply")
+        command = asking.command("reclassify --apply")
+        lines.append(f"{counted(result.unjudged, 'distinct error')} not judged: {command}")
     if result.gone:
         lines.append("Not tried again, as the file is gone or holds something else now:")
         lines += [f"  {terminal_safe(path)}" for path in result.gone]

@@ -9,6 +9,7 @@ from datetime import date
 
 from analyzer.analysis.rules.unknowns import UnknownGroup, Unknowns
 from analyzer.phrases import counted
+from analyzer.report.asking import HERE, Asking
 from analyzer.report.cells import count, minute
 from analyzer.report.escape import one_line
 from analyzer.report.terminal.monospace import columns, fit, fold, indented
@@ -20,7 +21,7 @@ _LEVELS = "▁▂▃▄▅▆▇█"
 _NONE = "·"
 
 
-def render_unknowns(found: Unknowns, width: int = 80) -> str:
+def render_unknowns(found: Unknowns, width: int = 80, asking: Asking = HERE) -> str:
     """All groups, in lines of at most `width` cells, with a newline at its end."""
     size = max(NARROWEST, min(width, WIDEST))
     lines = fold(found.headline, size)
@@ -36,7 +37,7 @@ def render_unknowns(found: Unknowns, width: int = 80) -> str:
     hidden = found.templates - len(found.groups)
     if hidden:
         lines += ["", *fold(f"{count(hidden)} more with --limit {found.templates}", size)]
-    lines += ["", *fold("Drafts of rules: analyzer unknowns --suggest --output draft.toml", size)]
+    lines += ["", "Drafts of rules:", f"  {asking.command('unknowns --suggest --output draft.toml')}"]
     return "\n".join(lines) + "\n"
 
 

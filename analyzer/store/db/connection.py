@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 
 import duckdb
@@ -15,7 +16,7 @@ from analyzer.store.db.frames import OUT_OF_MEMORY_HINT
 from analyzer.store.db.location import location
 from analyzer.store.db.lock import MEMORY, holder
 from analyzer.store.db.tables.schema import MIGRATED, SCHEMA_VERSION, create, migrate, version_of
-from analyzer.store.journal import left_behind, rebuild_hint
+from analyzer.store.journal import left_behind, rebuild_hint, was_store
 from analyzer.store.sums.tables import create_sums
 
 PARAMETERS_HINT = "give a list of values for ? and $1, or a dict for $name"
@@ -114,15 +115,18 @@ def _busy(path: str, message: str) -> StoreBusyError | None:
 
 
 def _opening_hint(path: str) -> str:
-    readable = os.access(path if os.path.exists(path) else os.path.dirname(path), os.R_OK)
-    return rebuild_hint(path) if readable else "check the path and its permissions"
+    if not os.access(path if os.path.exists(path) else os.path.dirname(path), os.R_OK):
+        return "check the path and its permissions"
+    if os.path.exists(path) and not was_store(path):
+        return "name another file with --store; this one is left as it is"
+    return rebuild_hint(path)
 
 
 def missing(path: str) -> StoreError:
     """The error of a store that does not exist, or of which only the journal is left."""
     if folder := left_behind(path):
         return StoreError(f"no store at {path}, but its journal in {folder}", rebuild_hint(path))
-    return StoreError(f"no store at {path}", "make one with: analyzer ingest PATH --store FILE")
+    return StoreError(f"no store at {path}", f"make one with: analyzer ingest PATH --store {shlex.quote(path)}")
 
 
 @contextlib.contextmanager
@@ -155,7 +159,7 @@ def _check_schema(connection: duckdb.DuckDBPyConnection, path: str) -> None:
     except duckdb.CatalogException:
         raise StoreError(f"{path} is not a store of this program", "make one with: analyzer ingest PATH") from None
     if version in MIGRATED:
-        hint = f"bring it up to date, as one who may write it: analyzer query overview-totals --store {path}"
+        hint = f"bring it up to date, as its owner: analyzer query overview-totals --store {shlex.quote(path)}"
         raise EarlierStoreError(f"{path} was made by an earlier version of this program", hint)
     if version != SCHEMA_VERSION:
         raise StoreError(f"{path} was made by another version of this program", rebuild_hint(path))

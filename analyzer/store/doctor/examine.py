@@ -6,6 +6,7 @@ Nothing is changed but by the self-test of a log folder, which writes into a fol
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 from collections.abc import Generator, Iterable, Iterator
 
@@ -20,7 +21,7 @@ from analyzer.store.doctor.checks import Check, listed, loose_modes, megabytes
 from analyzer.store.doctor.folder_checks import folder_checks, log_checks
 from analyzer.store.doctor.source_checks import content_checks, journalled
 from analyzer.store.export.slices import slice_said
-from analyzer.store.journal import journal_of, left_behind, parts_of, rebuild_hint
+from analyzer.store.journal import journal_of, left_behind, parts_of, rebuild_hint, was_store
 from analyzer.store.upkeep.carry_over import unreadable
 from analyzer.store.verdicts.rulesets import kept_rules
 
@@ -48,7 +49,9 @@ def _store(path: str) -> Iterator[Check]:
         if folder := left_behind(path):
             yield Check("store", "problem", f"no store at {path}, but its journal in {folder}", rebuild_hint(path))
             return
-        yield Check("store", "note", f"no store at {path}", "make one: analyzer ingest PATH --store FILE")
+        yield Check(
+            "store", "note", f"no store at {path}", f"make one: analyzer ingest PATH --store {shlex.quote(path)}"
+        )
         return
     writer = holder(path)
     yield _lock(path, writer)
@@ -71,7 +74,8 @@ def _store(path: str) -> Iterator[Check]:
 def _content(path: str, why: str | None) -> Generator[Check, None, int | None]:
     """The checks of what is in the store; how many of its events the journal has to have, too, None for a slice."""
     if why is not None:
-        yield Check("store", "problem", f"it cannot be read: {why}", rebuild_hint(path))
+        todo = rebuild_hint(path) if was_store(path) else "name another file with --store; this one is no store"
+        yield Check("store", "problem", f"it cannot be read: {why}", todo)
         return 0
     try:
         connection = patiently(lambda: connect(path, read_only=True))

@@ -25,14 +25,13 @@ from analyzer.store.ingest.discovery import STDIN, Problem, discover
 from analyzer.store.ingest.identity import Known, SourceCheckpoint
 from analyzer.store.ingest.inputs import Input
 from analyzer.store.ingest.run import ingest
-from analyzer.store.journal import journal_of, parts_of
+from analyzer.store.journal import journal_of, parts_of, was_store
 from analyzer.store.upkeep.carry_over import FormerStore, split_by_events, unreadable
 from analyzer.store.upkeep.prune import restore_horizon
 from analyzer.store.verdicts.rulesets import applied, judge_with, keep_up, kept_rules, restore_active
 from analyzer.store.verdicts.suggesting import add_suggestions
 
 Shown = Callable[[str, int, int], None]
-_MAGIC, _MAGIC_OFFSET = b"DUCK", 8
 """Of a database file: https://duckdb.org/docs/stable/internals/storage, behind a checksum."""
 
 
@@ -92,7 +91,7 @@ def rebuild(path: str, paths: Iterable[str] = (), progress: Shown | None = None)
                 raise StoreError(f"{path} may not be read and written by you", "check its permissions")
             result.why = unreadable(path)
             result.former = "unreadable" if result.why else "read"
-            if result.why and not _was_store(path):
+            if result.why and not was_store(path):
                 hint = "name another file with --store; if it was one, move it away and run this again"
                 raise StoreError(f"{path} is no store: {result.why}", hint)
         named = list(paths)
@@ -129,14 +128,6 @@ def rebuild(path: str, paths: Iterable[str] = (), progress: Shown | None = None)
         replace_store(path)
     result.seconds = time.monotonic() - began
     return result
-
-
-def _was_store(path: str) -> bool:
-    """Whether a file that cannot be read is one to be replaced: it begins like a database, or has a journal."""
-    with open(path, "rb") as handle:
-        handle.seek(_MAGIC_OFFSET)
-        begins = handle.read(len(_MAGIC)) == _MAGIC
-    return begins or os.path.isdir(journal_of(path) or "")
 
 
 class _Work:
