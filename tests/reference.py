@@ -33,6 +33,7 @@ from analyzer.store import catalogue, views
 from analyzer.store.db.sql_header import Column, Param
 from tests import REPOSITORY, shown_formats
 from tests.labelled_texts import labelled_texts
+from tests.man_page import man_page
 from tests.needed_words import needed_words
 
 DOCS, PACKAGE = REPOSITORY / "docs", REPOSITORY / "analyzer"
@@ -126,6 +127,11 @@ EXIT_CODES: dict[str, tuple[tuple[int, str], ...]] = {
         (3, "no store, or the target cannot be written, or is a store and no slice"),
         (75, "another process has the store open, or writes into the folder"),
     ),
+    "completion": (
+        (0, "the script is printed, or where the shell reads it"),
+        (2, "no shell named, or one that there is no completion for"),
+        (3, "a file that cannot be written"),
+    ),
     "classify": (
         (0, "each input has a line of output, `unknown` ones included"),
         (2, "nothing to classify, or an `--at` that is no time"),
@@ -183,7 +189,12 @@ EXIT_CODES: dict[str, tuple[tuple[int, str], ...]] = {
 
 def pages() -> dict[str, str]:
     """Every generated page by its file name in `docs/reference/`."""
-    return {"commands.md": commands_page(), "queries.md": queries_page(), "views.md": views_page()}
+    return {
+        "analyzer.1": man_page(EXIT_CODES),
+        "commands.md": commands_page(),
+        "queries.md": queries_page(),
+        "views.md": views_page(),
+    }
 
 
 def commands_page() -> str:

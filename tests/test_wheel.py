@@ -36,7 +36,10 @@ def test_every_source_file_is_in_the_wheel(wheel: Path) -> None:
             inside = path.relative_to(REPOSITORY).as_posix()
             assert (inside if inside.startswith("analyzer/") else f"analyzer/{inside}") in names
     assert "analyzer/py.typed" in names
-    assert {name.split("/")[0] for name in names if ".dist-info" not in name} == {"analyzer"}
+    tops = {name.partition("/")[0] for name in names if ".dist-info" not in name}
+    assert {top for top in tops if not top.endswith(".data")} == {"analyzer"}
+    (page,) = [name for name in names if name.endswith(".data/data/share/man/man1/analyzer.1")]
+    assert zipfile.ZipFile(wheel).read(page) == (REPOSITORY / "docs/reference/analyzer.1").read_bytes()
 
 
 def test_the_unpacked_wheel_finds_its_queries(wheel: Path, tmp_path: Path) -> None:

@@ -38,6 +38,7 @@ COMMANDS = {
     "quarantine": "List the lines that could not be read, or retry them.",
     "rebuild": "Make the store again from journal and logs.",
     "prune": "Delete what is older than you want to keep.",
+    "completion": "Complete commands and names in bash, zsh and fish.",
 }
 """Every command and its short help, in the order in which a newcomer needs them."""
 

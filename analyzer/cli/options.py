@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
+from analyzer.cli.completing import names_of
 from analyzer.cli.machine import HERE, default_store
 from analyzer.errors import AnalyzerError
 
@@ -97,7 +98,9 @@ def selection_options(command: F) -> F:
         return command(only=Selection(**asked), **given)
 
     for name, said in reversed(_SELECTED.items()):
-        function = click.option(f"--{name}", metavar="NAME", help=f"Only {said}.")(function)
+        function = click.option(f"--{name}", metavar="NAME", shell_complete=names_of(name), help=f"Only {said}.")(
+            function
+        )
     return cast("F", function)
 
 

@@ -208,4 +208,4 @@ def terminal_width() -> int:
 def text_layout(output: str | None) -> tuple[int, bool]:
     """The cells of a line of text that goes there, and whether it may have colour: on a terminal, if nobody minds."""
     terminal = output is None and sys.stdout.isatty()
-    return terminal_width() if terminal else 80, terminal and "NO_COLOR" not in os.environ
+    return terminal_width() if terminal else 80, terminal and not os.environ.get("NO_COLOR")

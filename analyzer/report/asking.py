@@ -42,7 +42,7 @@ class Asking:
     def lines(self, advice: str, size: int, by: int = 2) -> Sequence[str]:
         """An advice for a terminal of `size` cells, after `by` spaces; a command in it is one line, however long."""
         command, beside = self.step(advice)
-        said = indented(f"→ {terminal_safe(beside)}", size, by) if beside else []
+        said = indented(terminal_safe(beside if command else f"→ {beside}"), size, by) if beside else []
         return [f"{' ' * by}→ {terminal_safe(command)}", *said] if command else said
 
 

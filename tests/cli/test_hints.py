@@ -49,6 +49,7 @@ def test_hints_of_commands_on_a_store_work(run: Run, logs: str) -> None:
         ("report",),
         ("check", "--until", "2026-11-10"),
         ("unknowns",),
+        ("doctor",),
     ):
         done = run(*command, "--store", STORE)
         found = hints(done.stdout + done.stderr)

@@ -139,6 +139,17 @@ def test_alone_at_a_terminal_it_is_the_report(home: Path, tmp_path: Path) -> Non
     assert not (tmp_path / "opened").exists()
 
 
+def test_classify_answers_a_person_in_words(home: Path, tmp_path: Path) -> None:
+    """At a terminal; with --json it is the line that everybody else gets."""
+    code, said = _at_a_terminal(home, tmp_path, "classify", "--status", "529", "Overloaded")
+    lines = said.splitlines()
+    assert (code, lines[0][:34]) == (0, "network_transient (overloaded), by")
+    assert any(line.startswith("  what to do  The provider was overloaded") for line in lines)
+    assert max(map(len, lines)) <= 80
+    code, said = _at_a_terminal(home, tmp_path, "classify", "--json", "Overloaded")
+    assert json.loads(said)["reason"] == "network_transient"
+
+
 def test_without_a_terminal_help_is_help(run: Run, home: Path) -> None:
     """Whole on stderr, exit 2, also of commands with parts; nothing is read."""
     for words in ([], ["rules"]):

@@ -108,7 +108,7 @@ def test_prune_shows_before_it_deletes(run: Run, tmp_path: Path, native: Callabl
     assert "\n  1 event\n" in dry.stdout
     done = run("prune", "--older-than", "90d", "--store", "s.duckdb")
     assert done.stdout == dry.stdout.replace("A dry run. Would delete", "Deleted")
-    assert "analyzer rebuild makes it smaller" in done.stderr
+    assert "it is made smaller by: analyzer rebuild --store s.duckdb" in done.stderr
     told = json.loads(run("prune", "--older-than", "90d", "--files", "--store", "s.duckdb", "--json").stdout)
     assert (told["schema"], told["events"], told["done"], told["files"]) == ("analyzer.prune/1", 0, True, [])
     assert told["before"].endswith("T00:00:00.000Z")

@@ -68,7 +68,7 @@ def test_what_is_over_comes_with_a_smaller_chart_and_no_advice(report: Report) -
     over = replace(found, cases=(ended(found.cases[0]),))
     assert height_of(render_html(over, interactive=True)) < height_of(render_html(found, interactive=True))
     assert "<h1>Nothing is open; what was found is over.</h1>" in page
-    assert "over since 2026-11-24: figma-probe" in render_text(replace(found, cases=(ended(found.cases[0]),)))
+    assert "Over since 2026-11-24: figma-probe" in render_text(replace(found, cases=(ended(found.cases[0]),)))
 
 
 def test_several_findings_are_linked_from_the_verdict(report: Report) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -16,7 +17,7 @@ from analyzer.cli.options import (
     store_option,
     window_options,
 )
-from analyzer.cli.output import append, narrate, text_layout, write
+from analyzer.cli.output import append, narrate, terminal_width, text_layout, write
 from analyzer.errors import FINDINGS, AnalyzerError
 from analyzer.phrases import counted
 
@@ -117,9 +118,10 @@ def command(
     if row_format != "table" or told or output:
         write(_rendered(nights, row_format, each_day, output, asking_of(store_path)), output)
     if not told:
+        from analyzer.report.terminal.monospace import fold
         from analyzer.report.terminal.night import nothing_to_report
 
-        for line in nothing_to_report(nights).splitlines():
+        for line in fold(nothing_to_report(nights), terminal_width() if sys.stderr.isatty() else 10_000):
             narrate(line, quiet=quiet)
     if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
         _add_to_summary(summary, nights)

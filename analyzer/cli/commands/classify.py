@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import click
 
 from analyzer.cli.error_input import described, stated_time, time_option
-from analyzer.cli.options import rules_option
-from analyzer.cli.output import write
+from analyzer.cli.options import json_option, rules_option
+from analyzer.cli.output import terminal_width, write
 
 if TYPE_CHECKING:
-    from analyzer.classifier import Ruleset
+    from analyzer.classifier import Classification, Ruleset
 
 
 @click.command("classify")
@@ -24,10 +24,13 @@ if TYPE_CHECKING:
 @click.option("--exit-code", type=int, help="Exit code of the command that printed TEXT.")
 @rules_option
 @click.option("--at", metavar="TIME", help="When it happened (ISO 8601); relative reset times count from there.")
+@json_option
 def command(
-    text: str | None, status: int | None, exit_code: int | None, rules_path: str | None, at: str | None
+    text: str | None, status: int | None, exit_code: int | None, rules_path: str | None, at: str | None, as_json: bool
 ) -> None:
-    """Say which reason an error has: one line of JSON for TEXT, or one for each line on stdin with -.
+    """Say which reason an error has, and what to do: that of TEXT, or that of each line on stdin with -.
+
+    At a terminal it answers in words; elsewhere, and with --json, with one line of JSON for each error.
 
     Lines on stdin are JSON objects with any of: status, code, type, message, body, headers, exit_code, stdout, stderr,
     exception_class, failure_reason, provider, cause, response, timestamp. A line that is no JSON is classified as text.
@@ -45,11 +48,10 @@ def command(
         raise AnalyzerError("nothing to classify", "give a TEXT, or - for JSON lines on stdin")
     moment = time_option(at)
     ruleset = ruleset_for(rules_in_use(rules_path))
-    if text != "-":
-        write(_line(described(text, status, exit_code), moment, ruleset), None)
-        return
-    for raw in sys.stdin.buffer:
-        write(_line(_parsed(raw), moment, ruleset), None)
+    errors = [described(text, status, exit_code)] if text != "-" else map(_parsed, sys.stdin.buffer)
+    said = _line if as_json or not sys.stdout.isatty() else _words
+    for error in errors:
+        write(said(_classified(error, moment, ruleset)), None)
 
 
 def _parsed(raw: bytes) -> object:
@@ -60,11 +62,21 @@ def _parsed(raw: bytes) -> object:
         return line
 
 
-def _line(error: object, at: datetime | None, ruleset: Ruleset) -> str:
+def _classified(error: object, at: datetime | None, ruleset: Ruleset) -> Classification:
     from analyzer.classifier import classify
-    from analyzer.report.escape import json_text
 
     if isinstance(error, Mapping) and at is None:
         at = stated_time(error.get("timestamp"))
-    verdict = classify(error, at=at.replace(tzinfo=UTC) if at else None, rules=ruleset)
+    return classify(error, at=at.replace(tzinfo=UTC) if at else None, rules=ruleset)
+
+
+def _line(verdict: Classification) -> str:
+    from analyzer.report.escape import json_text
+
     return json_text(verdict.to_dict())
+
+
+def _words(verdict: Classification) -> str:
+    from analyzer.report.terminal.rules import render_verdict
+
+    return render_verdict(verdict, terminal_width())

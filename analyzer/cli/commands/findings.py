@@ -9,11 +9,12 @@ from typing import Any
 
 import click
 
+from analyzer.cli.completing import findings as findings_of
 from analyzer.cli.machine import asking_of
 from analyzer.cli.options import json_option, store_option
 from analyzer.cli.output import narrate, terminal_width, write
 
-identifier = click.argument("finding", metavar="ID")
+identifier = click.argument("finding", metavar="ID", shell_complete=findings_of)
 
 
 def decision_options(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -11,6 +11,9 @@ from analyzer.cli.options import result_options, store_option
 from analyzer.cli.output import narrate, write
 
 
+_KEEPS = "The store's file keeps its size; it is made smaller by:"
+
+
 @click.command("prune")
 @click.option("--older-than", "older_than", required=True, metavar="SPAN", help="How much to keep: 90d, 26w.")
 @click.option(
@@ -55,8 +58,7 @@ def command(
 
         write(render_prune(result, files=files), output)
         if result.done and result.events:
-            smaller = asking_of(store_path).command("rebuild")
-            narrate(f"The store's file keeps its size; this makes it smaller: {smaller}", quiet=quiet)
+            narrate(f"{_KEEPS} {asking_of(store_path).command('rebuild')}", quiet=quiet)
 
 
 def kept_since(older_than: str) -> datetime:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from analyzer.cli.completing import queries
 from analyzer.cli.options import (
     chosen_window,
     result_options,
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @click.command("query")
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=queries)
 @click.option(
     "--param", "-p", "params", multiple=True, metavar="KEY=VALUE", help="A parameter of the query; may be repeated."
 )

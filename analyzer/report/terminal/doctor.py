@@ -5,16 +5,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from analyzer.phrases import counted
+from analyzer.report.asking import HERE, Asking
 from analyzer.report.escape import terminal_safe
+from analyzer.report.terminal.monospace import fold
 from analyzer.store import Check
 
+_STATE = 8
+"""Cells of the word that says how bad it is."""
+_NARROWEST = 40
+"""Cells that a sentence has, however long the names of the checks are."""
 
-def render_checks(checks: Sequence[Check], problems: int) -> str:
-    """Aligned lines, and how many problems there are in all."""
-    width = max((len(check.name) for check in checks), default=0)
+
+def render_checks(checks: Sequence[Check], problems: int, width: int = 80, asking: Asking = HERE) -> str:
+    """Aligned lines of at most `width` cells, a command alone excepted, and how many problems there are in all."""
+    name = max((len(check.name) for check in checks), default=0)
+    before = " " * (_STATE + name + 3)
+    room = max(_NARROWEST, width - len(before))
     lines = []
     for check in checks:
-        lines.append(f"{check.state:8} {check.name:{width}}  {terminal_safe(check.said)}")
+        first, *more = fold(terminal_safe(check.said), room)
+        lines += [f"{check.state:{_STATE}} {check.name:{name}}  {first}", *(before + line for line in more)]
         if check.todo and check.state != "ok":
-            lines.append(f"{'':8} {'':{width}}  → {terminal_safe(check.todo)}")
+            said, found, command = check.todo.partition(": analyzer ")
+            if found:
+                # A command stays in one piece, so that it can be pasted.
+                lines += [before + part for part in fold(f"→ {terminal_safe(said)}:", room)]
+                lines.append(f"{before}analyzer {terminal_safe(command)}")
+            else:
+                lines += asking.lines(check.todo, len(before) + room, len(before))
     return "\n".join([*lines, f"\n{counted(problems, 'problem')}."])

@@ -143,7 +143,7 @@ def _reasons(overview: Overview, size: int, room: int) -> list[str]:
     lines = columns([["Errors by reason", *_HEADINGS], *body], [False, *[True] * len(_HEADINGS)])
     if max(map(width_of, lines)) > size:
         lines = columns([["Errors by reason", *_HEADINGS], *body], [False, *[True] * len(_HEADINGS)], gap=" ")
-    if hidden := len(rows) - shown:
+    if (hidden := len(rows) - shown) > 0:
         errors = sum(row["errors"] for row in rows[shown:])
         lines.append(f"and {counted(hidden, 'more reason')} with {counted(errors, 'error')}")
     return [fit(line, size) for line in lines]

@@ -15,6 +15,7 @@ from analyzer.report.escape import one_line, terminal_safe
 from analyzer.report.terminal.monospace import columns, fit, fold, indented
 
 if TYPE_CHECKING:
+    from analyzer.classifier import Classification
     from analyzer.classifier.rules.backtest import Backtest, ChangedCase, Share
     from analyzer.classifier.rules.explain import Explanation
     from analyzer.classifier.rules.lint import Lint
@@ -81,13 +82,11 @@ def render_lint(report: Lint, own: Collection[str] = ()) -> str:
     return "\n".join(lines)
 
 
-def render_explanation(found: Explanation) -> str:
-    """The reason, what to do, why, all matches, the facts."""
+def render_verdict(result: Classification, width: int = WIDTH) -> str:
+    """The reason of an error, by what it is known, and what to do, in lines of at most `width` cells."""
     from analyzer.classifier.recovery_table import advice
 
-    result = found.classification
     name = result.reason if result.detail is None else f"{result.reason} ({result.detail})"
-    lines = [f"{name}, by rule {result.rule} of ruleset {result.ruleset}."]
     rows = [
         ("matched on", result.matched or "nothing"),
         ("confidence", f"{result.confidence}, by its {result.evidence}" if result.confidence else "none"),
@@ -98,7 +97,13 @@ def render_explanation(found: Explanation) -> str:
     known = result.to_dict()
     optional = ("retry_after_seconds", "reset_at", "current_tokens", "max_tokens", "provider", "model")
     rows += [(key, str(known[key])) for key in optional if known[key] is not None]
-    lines += ["", *_pairs(rows), "", "Why"]
+    head = fold(f"{name}, by rule {result.rule} of ruleset {result.ruleset}.", width)
+    return "\n".join([*head, "", *_pairs(rows, width)])
+
+
+def render_explanation(found: Explanation) -> str:
+    """The reason, what to do, why, all matches, the facts."""
+    lines = [render_verdict(found.classification), "", "Why"]
     lines += [line for sentence in found.why for line in indented(terminal_safe(sentence), WIDTH)]
     if suggestion := found.suggestion:
         opinion = indented(terminal_safe(_opinion(suggestion)), WIDTH)
@@ -193,13 +198,13 @@ def _flat(value: object) -> str:
     return one_line(text)
 
 
-def _pairs(rows: Iterable[tuple[str, str]]) -> list[str]:
+def _pairs(rows: Iterable[tuple[str, str]], size: int = WIDTH) -> list[str]:
     """Names and values; a value that is too long goes on below itself."""
     pairs = list(rows)
     width = max(len(name) for name, _ in pairs)
     lines = []
     for name, value in pairs:
-        first, *more = fold(terminal_safe(value), WIDTH - width - 4)
+        first, *more = fold(terminal_safe(value), max(size - width - 4, 20))
         lines.append(f"  {name:{width}}  {first}".rstrip())
         lines += [f"  {'':{width}}  {line}" for line in more]
     return lines

@@ -99,7 +99,7 @@ def _quarantine(connection: duckdb.DuckDBPyConnection, at: datetime) -> Check:
     if not total:
         return Check("quarantine", "ok", "every line could be read")
     said = f"{counted(total, 'line')}, {recent:,} of them met in the last {STALE.days} days"
-    return Check("quarantine", "note", said, "analyzer quarantine; after an upgrade: analyzer quarantine retry")
+    return Check("quarantine", "note", said, "analyzer quarantine; after an upgrade its `retry` reads them again")
 
 
 def _claims(connection: duckdb.DuckDBPyConnection) -> Check:

@@ -1,0 +1,93 @@
+"""`analyzer completion` completes commands, options and names in bash, zsh and fish, by click's own machinery."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from analyzer.cli.completing import VARIABLE, place_of
+from analyzer.cli.output import narrate, write
+from analyzer.errors import UNREADABLE, AnalyzerError
+
+SHELLS = ("bash", "zsh", "fish")
+
+shell_argument = click.argument("shell", type=click.Choice(SHELLS), required=False)
+
+
+@click.group("completion")
+def command() -> None:
+    """Complete commands, options, and names of queries, callers and projects in bash, zsh and fish.
+
+    \b
+      analyzer completion install
+      eval "$(analyzer completion show bash)"
+    """
+
+
+@command.command("show", short_help="Print the script for a shell.")
+@shell_argument
+def show_command(shell: str | None) -> None:
+    """Print the script for a SHELL: bash, zsh or fish; default: that of $SHELL.
+
+    \b
+      analyzer completion show fish
+    """
+    write(_script(_chosen(shell)), None)
+
+
+@command.command("install", short_help="Put the script where the shell reads it.")
+@shell_argument
+def install_command(shell: str | None) -> None:
+    """Put the script for a SHELL where it is read: bash, zsh or fish; default: that of $SHELL.
+
+    bash reads it with the package bash-completion, fish by itself. For zsh a line is added to .zshrc, once.
+
+    \b
+      analyzer completion install zsh
+    """
+    name = _chosen(shell)
+    path, line = place_of(name, os.environ, os.path.expanduser("~"))
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        write(_script(name), path)
+        if line is not None:
+            _add(*line)
+    except OSError as error:
+        failure = AnalyzerError(f"{path}: cannot be written: {error.strerror}", "analyzer completion show prints it")
+        failure.exit_code = UNREADABLE
+        raise failure from None
+    narrate(f"written to {path}; it works in the next {name} that you start")
+
+
+def _chosen(shell: str | None) -> str:
+    named = shell or os.path.basename(os.environ.get("SHELL", ""))
+    if named not in SHELLS:
+        raise AnalyzerError("no shell named that completion is for", f"name one: {', '.join(SHELLS)}")
+    return named
+
+
+def _script(shell: str) -> str:
+    from click.shell_completion import get_completion_class
+
+    from analyzer.cli import cli
+
+    kind = get_completion_class(shell)
+    assert kind is not None
+    made = kind(cli, {}, "analyzer", VARIABLE)
+    # Not source(): bash's asks for its version, by starting the one that is first on the path.
+    script = made.source_template % made.source_vars()
+    return (
+        f"(( $+functions[compdef] )) || {{ autoload -Uz compinit && compinit; }}\n{script}"
+        if shell == "zsh"
+        else script
+    )
+
+
+def _add(path: str, line: str) -> None:
+    """A line at the end of a file, if it is not in it."""
+    with open(path, "a+", encoding="utf-8", errors="surrogateescape") as handle:
+        handle.seek(0)
+        content = handle.read()
+        if line not in content.splitlines():
+            handle.write(f"{'' if content.endswith(chr(10)) or not content else chr(10)}{line}\n")
