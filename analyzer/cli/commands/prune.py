@@ -10,7 +10,6 @@ from analyzer.cli.machine import asking_of
 from analyzer.cli.options import result_options, store_option
 from analyzer.cli.output import narrate, write
 
-
 _KEEPS = "The store's file keeps its size; it is made smaller by:"
 
 
