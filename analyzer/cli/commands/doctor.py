@@ -6,7 +6,7 @@ import click
 
 from analyzer.cli.machine import asking_of
 from analyzer.cli.options import result_options, store_option
-from analyzer.cli.output import text_layout, write
+from analyzer.cli.output import rows_width, write
 from analyzer.cli.paths import PathsCommand
 from analyzer.errors import FINDINGS
 
@@ -41,5 +41,5 @@ def command(folders: tuple[str, ...], store_path: str, row_format: str, output: 
         if shown or output or not quiet:
             from analyzer.report.terminal.doctor import render_checks
 
-            write(render_checks(shown, problems, text_layout(output)[0], asking_of(store_path)), output)
+            write(render_checks(shown, problems, rows_width("table", output), asking_of(store_path)), output)
     return FINDINGS if problems else 0

@@ -12,15 +12,17 @@ from analyzer.store import Check
 
 _STATE = 8
 """Cells of the word that says how bad it is."""
+_WHOLE = 10_000
+"""Cells of a line that nobody folds: there is no terminal."""
 _NARROWEST = 40
 """Cells that a sentence has, however long the names of the checks are."""
 
 
-def render_checks(checks: Sequence[Check], problems: int, width: int = 80, asking: Asking = HERE) -> str:
-    """Aligned lines of at most `width` cells, a command alone excepted, and how many problems there are in all."""
+def render_checks(checks: Sequence[Check], problems: int, width: int | None = None, asking: Asking = HERE) -> str:
+    """Aligned lines of at most `width` cells, a command alone excepted, or None to fold none, and how many problems there are in all."""
     name = max((len(check.name) for check in checks), default=0)
     before = " " * (_STATE + name + 3)
-    room = max(_NARROWEST, width - len(before))
+    room = max(_NARROWEST, (width or _WHOLE) - len(before))
     lines = []
     for check in checks:
         first, *more = fold(terminal_safe(check.said), room)
