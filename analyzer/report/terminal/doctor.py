@@ -19,7 +19,10 @@ _NARROWEST = 40
 
 
 def render_checks(checks: Sequence[Check], problems: int, width: int | None = None, asking: Asking = HERE) -> str:
-    """Aligned lines of at most `width` cells, a command alone excepted, or None to fold none, and how many problems there are in all."""
+    """Aligned lines of at most `width` cells, None for any number, and how many problems there are in all.
+
+    A command is one line, however long.
+    """
     name = max((len(check.name) for check in checks), default=0)
     before = " " * (_STATE + name + 3)
     room = max(_NARROWEST, (width or _WHOLE) - len(before))
