@@ -54,6 +54,11 @@ class LatestDay:
         known = [value for value in before if value is not None]
         return sum(value or 0 for value in now), sum(known) if known else None
 
+    @property
+    def days_before(self) -> int:
+        """Those of the same days of the week before that have any event."""
+        return sum(self.value("sessions", WEEK + ago) is not None for ago in range(self.compared))
+
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready."""
         return {"day": self.day.isoformat(), "compared_days": self.compared, "days": self.days.to_dict()["rows"]}

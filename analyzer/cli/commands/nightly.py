@@ -6,6 +6,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable
+from platform import node
 from typing import TYPE_CHECKING
 
 import click
@@ -102,6 +103,7 @@ def command(
     from analyzer.cli.settings import rules_in_use
     from analyzer.report import render_html
     from analyzer.report.documents.night_job import gravest_code, job_dict, render_job_text
+    from analyzer.report.page.made import Made
 
     # What is wrong with the line itself is said before anything is done.
     shown, judged = chosen_window(None, None, last, timezone), chosen_window(None, until, None, timezone)
@@ -120,7 +122,7 @@ def command(
             return FINDINGS if nights[0].fails(fail_on) else OK, nights[0].headline
 
         def draw() -> Done:
-            write(render_html(overview(store, shown, rules=rules)), page)
+            write(render_html(overview(store, shown, rules=rules), Made(node(), name)), page)
             return OK, f"written to {page}"
 
         steps.append(_step("ingest", lambda: _ingest(store, paths, strict, quiet)))

@@ -209,7 +209,9 @@ def _share_trend(latest: LatestDay | None, part: str, whole: str) -> str:
 def _against(latest: LatestDay, now: str, before: str, change: float) -> str:
     days = "Last day" if latest.compared == 1 else f"Last {latest.compared} days"
     course = "as the week before" if now == before else f"{'up' if change > 0 else 'down'} from {before}"
-    return f"{days}: {now}, {course}"
+    # Part of a week is no week.
+    had = f" on {counted(latest.days_before, 'day')}" if latest.days_before < latest.compared else ""
+    return f"{days}: {now}, {course}{had}"
 
 
 def _line(latest: LatestDay | None, name: str, said: str) -> Svg:

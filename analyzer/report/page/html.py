@@ -34,7 +34,7 @@ from analyzer.report.page.drawing import Drawing, draw, figure_of, plotly_script
 from analyzer.report.page.filtering import filtered
 from analyzer.report.page.first_screen import cost_words, dates, day_title, day_words, news, tiles
 from analyzer.report.page.heat_map import heat_map
-from analyzer.report.page.made import ANYWHERE, Made
+from analyzer.report.page.made import ANYWHERE, Made, asked_of
 from analyzer.report.plain_words import MEANINGS, plain_heading
 from analyzer.report.sections.finding_parts import (
     drift_part,
@@ -93,7 +93,7 @@ def render_html(overview: Overview, made: Made = ANYWHERE, *, interactive: bool 
             latest=overview.latest,
             news=news(overview),
             verdict=overview.verdict,
-            details=overview.verdict.details[len(cases) :],
+            details=_details(overview),
             cases=cases,
             findings=findings,
             shown=shown,
@@ -111,6 +111,12 @@ def render_html(overview: Overview, made: Made = ANYWHERE, *, interactive: bool 
         )
     )
     return page
+
+
+def _details(overview: Overview) -> tuple[str, ...]:
+    """What the verdict says beside the findings; how many errors there were stands with the day and its tile."""
+    said = overview.verdict.details[len(overview.cases) :]
+    return said[1:] if overview.verdict.level == "quiet" and not overview.cases else said
 
 
 def page_title(overview: Overview, made: Made) -> str:
@@ -134,7 +140,7 @@ def environment() -> Environment:
     filters: tuple[Callable[..., Any], ...] = (
         *(completeness, counted, course, draft_words, handled, minute, title_of, verdict_word, window_words),
         *(drift_part, excerpts_part, numbers_part, places_part, templates_part),
-        *(cost_words, dates, day_title, day_words, filtered, plain_heading),
+        *(asked_of, cost_words, dates, day_title, day_words, filtered, plain_heading),
     )
     made.filters.update({each.__name__: each for each in filters}, digest=_digest, figure=count)
     made.globals["icons"] = ICONS

@@ -20,5 +20,11 @@ class Made:
         return f"analyzer {words} --store {shlex.quote(self.store)}" if self.store else f"analyzer {words}"
 
 
+def asked_of(advice: str, made: Made) -> str:
+    """An advice; where it is a command and nothing else, it asks the store."""
+    program, _, words = advice.partition(" ")
+    return made.command(words) if program == "analyzer" and ";" not in words else advice
+
+
 ANYWHERE = Made()
 """Where nobody said."""
