@@ -35,6 +35,7 @@ from analyzer.redaction import engine
 from analyzer.report import FORMATS
 from analyzer.report.documents import night_prometheus as prometheus
 from analyzer.report.documents import night_webhook as webhook
+from analyzer.report.documents import webhook_forms
 from analyzer.report.terminal import unknowns as terminal
 from analyzer.store.db import lock
 from analyzer.store.ingest import blocks, discovery, identity, inputs
@@ -80,6 +81,8 @@ STATED = {
         f"more than {calibration.BUDGET:g} per 1,000 caller-days",
         f"Samples are cut at {evidence.MAX_SAMPLE_CHARS:,} characters",
         f"a line a finding, {WORDS[webhook.MAX_TEXT_FINDINGS]} at most",
+        f"cut at {webhook_forms.MAX_DISCORD_CHARS:,} characters",
+        f"for {webhook_forms.HELD_HOURS} hours from now",
         f"up to {posting.MAX_WAIT_SECONDS:g} seconds",
         f"what each open one observed, {prometheus.MAX_FINDINGS} at most",
         f"Where {crowd.LEAST_CROWD:,} callers or more were seen",

@@ -60,6 +60,14 @@ rules_option = click.option(
 )
 
 
+webhook_form_option = click.option(
+    "--webhook-form",
+    type=click.Choice(("json", "slack", "teams", "discord", "pagerduty", "alertmanager")),
+    default="json",
+    help="What reads the webhook. Default: json. A pagerduty's key is in $ANALYZER_PAGERDUTY_KEY.",
+)
+
+
 def window_options(function: F) -> F:
     """`--since`, `--until`, `--last`, `--timezone`."""
     zone = click.option(

@@ -3,20 +3,45 @@
 from __future__ import annotations
 
 import json
+import os
 import urllib.error
 import urllib.parse
 import urllib.request
 from http.client import HTTPException
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from analyzer.errors import UNREADABLE, AnalyzerError
+
+if TYPE_CHECKING:
+    from analyzer.analysis import Night
 
 TIMEOUT_SECONDS = 10.0
 MAX_WAIT_SECONDS = 30.0
 """A limit that holds longer is not waited for: the nightly job is to end."""
 
 
-def post(url: str, body: dict[str, Any]) -> None:
+PAGERDUTY_KEY = "ANALYZER_PAGERDUTY_KEY"
+
+
+def post_night(url: str, night: Night, form: str) -> bool:
+    """Post a night in one of the forms; whether there was anything to tell.
+
+    Raises:
+        AnalyzerError: no web address, no key of PagerDuty, or nobody who takes it.
+    """
+    from analyzer.events.times import now
+    from analyzer.report.documents.webhook_forms import webhook_bodies
+
+    key = os.environ.get(PAGERDUTY_KEY, "")
+    if form == "pagerduty" and not key:
+        raise AnalyzerError("PagerDuty asks for a routing key", f"put it into ${PAGERDUTY_KEY}")
+    bodies = webhook_bodies(night, form, now(), key)
+    for body in bodies:
+        post(url, body)
+    return bool(bodies)
+
+
+def post(url: str, body: Any) -> None:
     """One POST of JSON, tried again as the recovery table says: three calls in all where network or server fail.
 
     Raises:

@@ -189,6 +189,17 @@ def test_a_night_calls_nobody(run: Run, tmp_path: Path, hook: Any) -> None:
             assert live not in text
 
 
+def test_pagerduty_wants_its_key_from_the_environment(run: Run, store: Path, hook: Any) -> None:
+    """Without it exit 2 and nothing is sent; with it an event opens."""
+    line = (*NIGHT, "--webhook", hook.url, "--webhook-form", "pagerduty")
+    refused = run(*line)
+    assert refused.returncode == 2
+    assert "ANALYZER_PAGERDUTY_KEY" in refused.stderr
+    assert hook.bodies == []
+    assert run(*line, env={"ANALYZER_PAGERDUTY_KEY": "k"}).returncode == 1
+    assert [(event["event_action"], event["routing_key"]) for event in hook.bodies] == [("trigger", "k")]
+
+
 def test_a_webhook_that_fails_twice_is_told_in_the_end(run: Run, store: Path, hook: Any) -> None:
     """Three posts of one body: a text for chats, and the whole result."""
     hook.codes = [503, 529]

@@ -67,13 +67,14 @@ class Night(ShownRows):
         Raises:
             AnalyzerError: no such severity.
         """
-        return any(one.is_open and at_least(one.severity, threshold) for one in self._heard(moment))
+        return any(one.is_open and at_least(one.severity, threshold) for one in self.heard(moment))
 
     def news(self, moment: datetime | None = None) -> tuple[Finding, ...]:
         """The findings that are new, worse than on the night before, or over, without those that are to be silent."""
-        return tuple(one for one in self._heard(moment) if one.state != "ongoing" or one.worse)
+        return tuple(one for one in self.heard(moment) if one.state != "ongoing" or one.worse)
 
-    def _heard(self, moment: datetime | None) -> Iterable[Finding]:
+    def heard(self, moment: datetime | None = None) -> Iterable[Finding]:
+        """The findings that nobody has acknowledged, or lets be silent, by a moment (naive UTC; None: by now)."""
         at = moment or now()
         return (one for one in self.findings if one.handling is None or not one.handling.silences(at))
 

@@ -15,6 +15,7 @@ from analyzer.cli.options import (
     rules_option,
     selection_options,
     store_option,
+    webhook_form_option,
     window_options,
 )
 from analyzer.cli.output import append, narrate, terminal_width, text_layout, write
@@ -44,6 +45,7 @@ FORMATS = ("table", "json", "jsonl", "markdown")
 @click.option("--again", is_flag=True, help="Judge a night anew, with the events that came late.")
 @click.option("--prometheus", metavar="FILE", help="Write gauges there for node exporter's textfile collector.")
 @click.option("--webhook", metavar="URL", help="Post there what is new, worse or over; chats read its `text`.")
+@webhook_form_option
 @result_options(*FORMATS)
 def command(
     store_path: str,
@@ -58,6 +60,7 @@ def command(
     again: bool,
     prometheus: str | None,
     webhook: str | None,
+    webhook_form: str,
     row_format: str,
     output: str | None,
     quiet: bool,
@@ -129,11 +132,10 @@ def command(
         from analyzer.report.documents.night_prometheus import render_prometheus
 
         write(render_prometheus(nights[-1]), prometheus)
-    if webhook and nights[-1].news():
-        from analyzer.cli.webhook import post
-        from analyzer.report.documents.night_webhook import webhook_body
+    if webhook:
+        from analyzer.cli.webhook import post_night
 
-        post(webhook, webhook_body(nights[-1]))
+        post_night(webhook, nights[-1], webhook_form)
     return FINDINGS if any(night.fails(fail_on) for night in nights) else 0
 
 

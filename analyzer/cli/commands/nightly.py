@@ -15,7 +15,7 @@ from click.core import ParameterSource
 from analyzer.cli import complain
 from analyzer.cli.commands.prune import kept_since
 from analyzer.cli.machine import HERE, REPORTED, home_folder, make_room, read_into, store_to_fill, tell_found
-from analyzer.cli.options import chosen_window, quiet_option, rules_option, store_option
+from analyzer.cli.options import chosen_window, quiet_option, rules_option, store_option, webhook_form_option
 from analyzer.cli.output import narrate, report_problems, text_layout, write, write_new
 from analyzer.cli.progress import progress
 from analyzer.errors import FINDINGS, OK, PARTIAL, UNREADABLE, AnalyzerError
@@ -54,6 +54,7 @@ Done = tuple[int, str]
     envvar="ANALYZER_WEBHOOK",
     help="Post there what is new, worse or over; chats read its `text`. Default: $ANALYZER_WEBHOOK.",
 )
+@webhook_form_option
 @click.option("--install", type=click.Choice(KINDS), help="Print the unit that runs this line every night, instead.")
 @click.option("--write", "write_it", is_flag=True, help="With --install: put it there, and say where.")
 @click.option("--json", "-j", "as_json", is_flag=True, help="The summary as JSON.")
@@ -71,6 +72,7 @@ def command(
     keep: str | None,
     prometheus: str | None,
     webhook: str | None,
+    webhook_form: str,
     install: str | None,
     write_it: bool,
     as_json: bool,
@@ -139,8 +141,8 @@ def command(
     night = nights[0] if nights else None
     if night and prometheus:
         steps.append(_step("prometheus", lambda: _gauges(night, prometheus)))
-    if night and webhook and night.news():
-        steps.append(_step("webhook", lambda: _posted(night, webhook)))
+    if night and webhook:
+        steps.append(_step("webhook", lambda: _posted(night, webhook, webhook_form)))
     if as_json:
         from analyzer.report.escape import json_text
 
@@ -192,12 +194,10 @@ def _gauges(night: Night, target: str) -> Done:
     return OK, f"written to {target}"
 
 
-def _posted(night: Night, url: str) -> Done:
-    from analyzer.cli.webhook import post
-    from analyzer.report.documents.night_webhook import webhook_body
+def _posted(night: Night, url: str, form: str) -> Done:
+    from analyzer.cli.webhook import post_night
 
-    post(url, webhook_body(night))
-    return OK, f"{counted(len(night.news()), 'finding')} posted"
+    return OK, "posted" if post_night(url, night, form) else "nothing to tell"
 
 
 _NEXT = {
