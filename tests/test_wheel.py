@@ -57,6 +57,15 @@ def test_the_unpacked_wheel_finds_its_queries(wheel: Path, tmp_path: Path) -> No
     assert "relays-by-step" in done.stdout
 
 
+def test_an_installer_puts_program_and_manual_side_by_side(wheel: Path, tmp_path: Path) -> None:
+    """As pipx and uv do it: an executable `analyzer` of a distribution that has another name, and its manual page."""
+    quietly = ["--quiet", "--no-deps", "--no-index", "--no-compile", "--disable-pip-version-check"]
+    command = [sys.executable, "-m", "pip", "install", *quietly, "--prefix", str(tmp_path), str(wheel)]
+    subprocess.run(command, check=True, capture_output=True)
+    assert os.access(tmp_path / "bin" / "analyzer", os.X_OK)
+    assert (tmp_path / "share/man/man1/analyzer.1").read_text("utf-8").splitlines()[1] == ".TH ANALYZER 1"
+
+
 @pytest.fixture(scope="module")
 def base(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An environment as the README's first command makes it: the wheel and what it depends on, and nothing else."""
