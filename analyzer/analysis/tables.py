@@ -12,7 +12,7 @@ import polars as pl
 
 from analyzer.analysis.window import Window, as_window
 from analyzer.events.times import format_time
-from analyzer.store import Store, find
+from analyzer.store import Answering, find
 from analyzer.store.shown import ShownRows
 
 
@@ -40,7 +40,7 @@ class Table(ShownRows):
         return f"Table {self.query}", {"rows": f"{self.frame.height:,}", "columns": f"{self.frame.width:,}"}
 
 
-def table(store: Store, query: str, window: str | Window | None = None, **params: object) -> Table:
+def table(store: Answering, query: str, window: str | Window | None = None, **params: object) -> Table:
     """Run a catalogue query over a window; parameters that it does not have are left out.
 
     Raises:

@@ -6,10 +6,14 @@ narration reaches the terminal.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
+import logging
 import os
 import shutil
 import sys
+import tempfile
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from analyzer.errors import StoreError
@@ -37,12 +41,12 @@ _OWN = {
     "spark.sql.catalogImplementation": "in-memory",
 }
 """What a driver in this process adds; a Connect server has its own."""
-_LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-_LOGGING = """rootLogger.level = off
-rootLogger.appenderRef.none.ref = none
-appender.none.type = Null
-appender.none.name = none
-"""
+_LOCAL = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    # One machine has few cores, and each part of a result costs.
+    "spark.sql.shuffle.partitions": "8",
+}
 
 
 def available() -> str | None:
@@ -60,14 +64,23 @@ def java() -> str | None:
     return inside if inside and os.access(inside, os.X_OK) else shutil.which("java")
 
 
+def require_extra() -> None:
+    """Say what is not installed that every work on a lake needs.
+
+    Raises:
+        StoreError: the extra is not installed.
+    """
+    if said := available():
+        raise StoreError(said, "install it: pip install 'agent-error-analyzer[spark]'")
+
+
 def require(lake: Lake) -> None:
     """Say what is missing before Spark is asked to start.
 
     Raises:
         StoreError: the extra is not installed, or there is no Java for a driver in this process.
     """
-    if said := available():
-        raise StoreError(said, "install it: pip install 'agent-error-analyzer[spark]'")
+    require_extra()
     if not lake.master.startswith("sc://") and java() is None:
         raise StoreError("Spark needs Java 17 or later, which is not here", "install it, or set JAVA_HOME")
 
@@ -89,18 +102,46 @@ def session(lake: Lake, settings: dict[str, str] | None = None) -> SparkSession:
         chosen = {**_SQL, **(settings or {})}
     else:
         builder = builder.master(lake.master)
-        here = _LOOPBACK if lake.master.startswith("local") else {}
+        here = _LOCAL if lake.master.startswith("local") else {}
         chosen = {**_SQL, **_OWN, **here, **(settings or {})}
     for name, value in chosen.items():
         builder = builder.config(name, value)
+    # Each refused statement is told by an error of ours.
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
     try:
-        found: SparkSession = builder.getOrCreate()
-        if not lake.master.startswith("sc://"):
-            found.sparkContext.setLogLevel("OFF")
+        with _told_elsewhere():
+            found: SparkSession = builder.getOrCreate()
+            if not lake.master.startswith("sc://"):
+                found.sparkContext.setLogLevel("OFF")
     except Exception as error:  # noqa: BLE001 - the JVM, its bridge and Connect each raise classes of their own
         said = str(error).strip().splitlines()
         raise StoreError(
             f"Spark does not start for {lake.master}: {said[0] if said else type(error).__name__}",
             "check --master, and that Java 17 or later runs here",
         ) from None
+    return found
+
+
+@contextlib.contextmanager
+def _told_elsewhere() -> Iterator[None]:
+    """What starts within writes its narration into a file without a name, for as long as it lives."""
+    try:
+        here = os.dup(2)
+    except OSError:
+        yield
+        return
+    with tempfile.TemporaryFile() as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(here, 2)
+            os.close(here)
+
+
+def own_views(spark: SparkSession) -> SparkSession:
+    """A session beside this one, with the same settings and temporary views of its own."""
+    found: SparkSession = spark.newSession()
+    for name, value in _SQL.items():
+        found.conf.set(name, value)
     return found

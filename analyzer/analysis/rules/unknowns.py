@@ -29,7 +29,7 @@ from analyzer.classifier.rules.explain import explain
 from analyzer.classifier.suggestion import Suggestion
 from analyzer.classifier.suggestion import suggest as second_opinion
 from analyzer.phrases import counted
-from analyzer.store import Store
+from analyzer.store import Answering
 from analyzer.store.shown import ShownRows
 
 MAX_SAMPLES = 3
@@ -158,7 +158,7 @@ _SCHEMA: dict[str, Any] = {
 
 
 def unknowns(
-    store: Store,
+    store: Answering,
     window: str | Window | None = None,
     *,
     caller: str | None = None,
@@ -203,7 +203,7 @@ def unknowns(
 
 
 def drafted(
-    store: Store, window: Window, fingerprint: str, rules: Rules = None, reason: str | None = None
+    store: Answering, window: Window, fingerprint: str, rules: Rules = None, reason: str | None = None
 ) -> RuleDraft | None:
     """The draft of a rule for the group that a template of single messages is in; None where none can be made.
 
@@ -225,14 +225,14 @@ def _members(seen: pl.DataFrame) -> dict[str, pl.DataFrame]:
     return {str(key[0]): rows for key, rows in seen.partition_by("group", as_dict=True).items()}
 
 
-def sightings(store: Store, window: Window, caller: str | None = None) -> pl.DataFrame:
+def sightings(store: Answering, window: Window, caller: str | None = None) -> pl.DataFrame:
     """The rows of `unknown-sightings`, each with the template of its `group`."""
     frame = table(store, "unknown-sightings", window, caller=caller).frame
     merged = merge(frame["template"].unique())
     return frame.with_columns(group=pl.col("template").replace_strict(merged, return_dtype=pl.String))
 
 
-def known_templates(store: Store) -> list[KnownTemplate]:
+def known_templates(store: Answering) -> list[KnownTemplate]:
     """The templates of the store's known errors, with their rules."""
     rows = store.query("errors-known-templates").iter_rows(named=True)
     return [
@@ -327,7 +327,7 @@ def _groups(members: dict[str, pl.DataFrame]) -> dict[str, Group]:
     return {name: found[name] for name in members}
 
 
-def _latest_facts(store: Store, groups: Iterable[pl.DataFrame]) -> dict[str, Facts]:
+def _latest_facts(store: Answering, groups: Iterable[pl.DataFrame]) -> dict[str, Facts]:
     """The facts of each group's latest error, by event."""
     latest = ",".join(_latest(rows) for rows in groups)
     return {

@@ -8,12 +8,14 @@ import click
 
 from analyzer.cli.options import quiet_option, span_options, store_option
 from analyzer.cli.output import narrate, write
+from analyzer.cli.stores import chosen_lake
 from analyzer.errors import AnalyzerError
 
 if TYPE_CHECKING:
     import polars as pl
 
     from analyzer.analysis import Window
+    from analyzer.lake.location import Lake
     from analyzer.store.export.days import ExportedView
 
 FORMATS = ("parquet", "csv", "jsonl")
@@ -22,9 +24,11 @@ SLICE_ENDING = ".duckdb"
 
 @click.command("export")
 @click.argument("views", nargs=-1, metavar="[VIEW]...")
-@click.option("--to", "to", required=True, metavar="DIR|FILE.duckdb", help="Where the days go; or a slice, a store.")
+@click.option(
+    "--to", "to", required=True, metavar="DIR|FILE.duckdb|delta:PATH", help="Where the days go; or a store; or a lake."
+)
 @click.option("--format", "-f", "row_format", type=click.Choice(FORMATS), help="Of the files in DIR. Default: parquet.")
-@store_option()
+@store_option(" delta:PATH is a lake.")
 @span_options
 @click.option("--json", "-j", "as_json", is_flag=True, help="What was written, as one JSON object.")
 @quiet_option
@@ -49,20 +53,60 @@ def command(
 
     --to FILE.duckdb makes a slice: a store that holds the window, with the same ids, for every other command.
 
+    --to delta:PATH makes a lake of a whole store, its journal included, and --store delta:PATH --to FILE.duckdb a store
+    of a lake, or of a window of it.
+
     \b
       analyzer export --to lake/ --store fleet.duckdb
       analyzer export errors sessions --last 30d --to lake/ --format csv
       analyzer export --last 30d --to slice.duckdb
+      analyzer export --to delta:/lake/fleet --store fleet.duckdb
+      analyzer export --store delta:/lake/fleet --last 30d --to slice.duckdb
     """
     from analyzer.cli.options import chosen_window
 
     window = chosen_window(since, until, last, "UTC")
-    if to.endswith(SLICE_ENDING):
+    lake, target = chosen_lake(store_path, None), chosen_lake(to, None)
+    if lake is not None or target is not None:
+        if views or row_format:
+            raise AnalyzerError("a lake moves with all views and no format", "leave out VIEWs and --format")
+        _move(store_path, lake, to, target, window, as_json=as_json, quiet=quiet)
+    elif to.endswith(SLICE_ENDING):
         if views or row_format:
             raise AnalyzerError("a slice has all views and no format", "leave out VIEWs and --format, or name a folder")
         _slice(store_path, to, window, as_json=as_json, quiet=quiet)
     else:
         _days(store_path, to, views, row_format or "parquet", window, as_json=as_json, quiet=quiet)
+
+
+def _move(
+    store_path: str,
+    lake: Lake | None,
+    to: str,
+    target: Lake | None,
+    window: Window,
+    *,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    from analyzer.lake.moving import down, up
+    from analyzer.phrases import counted
+    from analyzer.report.escape import json_text
+
+    if target is not None:
+        if lake is not None:
+            raise AnalyzerError("a lake is copied by its storage's own tools", "name a store that is a file")
+        if window.since or window.until:
+            raise AnalyzerError("a lake takes a whole store", "leave out --since, --until and --last")
+        rows = up(store_path, target)
+    elif lake is not None and to.endswith(SLICE_ENDING):
+        rows = down(lake, to, window.since, window.until)
+    else:
+        raise AnalyzerError(f"a lake becomes a store alone, not {to}", "name a FILE.duckdb, and export days from that")
+    if as_json:
+        write(json_text({"schema": "analyzer.export/1", "to": to, "tables": rows}), None)
+    else:
+        narrate(f"{to}: {counted(rows['event_v1'], 'event')}", quiet=quiet)
 
 
 def _slice(store_path: str, to: str, window: Window, *, as_json: bool, quiet: bool) -> None:

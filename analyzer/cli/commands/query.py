@@ -9,12 +9,14 @@ import click
 from analyzer.cli.completing import queries
 from analyzer.cli.options import (
     chosen_window,
+    master_option,
     result_options,
     selection_options,
     store_option,
     window_options,
 )
 from analyzer.cli.output import write, write_rows
+from analyzer.cli.stores import asked
 from analyzer.errors import AnalyzerError
 from analyzer.report import FORMATS
 
@@ -29,7 +31,8 @@ if TYPE_CHECKING:
 )
 @click.option("--list", "listing", is_flag=True, help="List the queries, their parameters and columns.")
 @click.option("--sql", "show_sql", is_flag=True, help="Print the query's SQL instead of running it.")
-@store_option()
+@store_option(" delta:PATH is a lake.")
+@master_option
 @window_options
 @selection_options
 @result_options(*FORMATS)
@@ -39,6 +42,7 @@ def command(
     listing: bool,
     show_sql: bool,
     store_path: str,
+    master: str | None,
     since: str | None,
     until: str | None,
     last: str | None,
@@ -56,7 +60,7 @@ def command(
       analyzer query tools-by-tool --project shop
       analyzer query unknown-messages -p caller=figma-probe -p limit=5 --json
     """
-    from analyzer.store import find, narrows, open_store
+    from analyzer.store import find, narrows
 
     if listing or name is None:
         if name is None and not listing:
@@ -85,6 +89,6 @@ def command(
             if key not in known:
                 raise AnalyzerError(f"query {name} has no {key}", "leave the option out")
             given.setdefault(key, value)
-    with open_store(store_path) as store, store.selecting(only):
+    with asked(store_path, master) as store, store.selecting(only):
         frame = store.query(name, **given)
     write_rows(frame, row_format, output, schema="analyzer.query/1", quiet=quiet)

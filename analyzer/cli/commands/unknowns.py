@@ -9,6 +9,7 @@ import click
 from analyzer.cli.machine import asking_of
 from analyzer.cli.options import (
     chosen_window,
+    master_option,
     result_options,
     rules_option,
     selection_options,
@@ -16,6 +17,7 @@ from analyzer.cli.options import (
     window_options,
 )
 from analyzer.cli.output import narrate, text_layout, write
+from analyzer.cli.stores import asked
 from analyzer.errors import USAGE, AnalyzerError
 
 if TYPE_CHECKING:
@@ -24,7 +26,8 @@ if TYPE_CHECKING:
 
 @click.command("unknowns")
 @click.argument("fingerprints", nargs=-1, metavar="[FINGERPRINT]...")
-@store_option()
+@store_option(" delta:PATH is a lake.")
+@master_option
 @rules_option
 @window_options
 @selection_options
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
 def command(
     fingerprints: tuple[str, ...],
     store_path: str,
+    master: str | None,
     rules_path: str | None,
     since: str | None,
     until: str | None,
@@ -61,11 +65,10 @@ def command(
     from analyzer.analysis.rules.unknowns import unknowns
     from analyzer.classifier.rules.loading import ruleset_for
     from analyzer.cli.settings import rules_in_use
-    from analyzer.store import open_store
 
     rules = ruleset_for(rules_in_use(rules_path))
     chosen = chosen_window(since, until, last, timezone)
-    with open_store(store_path) as store, store.selecting(only):
+    with asked(store_path, master) as store, store.selecting(only):
         found = unknowns(
             store,
             chosen,

@@ -94,7 +94,7 @@ def selected(connection: duckdb.DuckDBPyConnection, only: Selection) -> Iterator
         with query_errors():
             # `main` alone is the schema of temporary views, too.
             (name,) = connection.execute("select current_database()").fetchall()[0]
-            for statement in _statements(only, f'"{name.replace(chr(34), chr(34) * 2)}".main'):
+            for statement in statements_of(only, f'"{name.replace(chr(34), chr(34) * 2)}".main'):
                 connection.execute(statement)
         yield
     finally:
@@ -106,7 +106,7 @@ def selected(connection: duckdb.DuckDBPyConnection, only: Selection) -> Iterator
                 connection.execute(f"drop macro table if exists temp.{name}").fetchall()
 
 
-def _statements(only: Selection, main: str) -> Iterator[str]:
+def statements_of(only: Selection, main: str) -> Iterator[str]:
     """Names of temporary views come before those of the store's own."""
     given = only.given
     own = _all(_OF_EVENTS, given)

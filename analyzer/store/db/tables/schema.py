@@ -34,7 +34,7 @@ def version_of(connection: duckdb.DuckDBPyConnection) -> str | None:
 
 def create(connection: duckdb.DuckDBPyConnection) -> None:
     """Create everything, in an empty database."""
-    for statement in (*_tables(), *_definitions()):
+    for statement in statements():
         connection.execute(statement)
     connection.execute("insert into internal.store_v1 values ('schema_version', $1)", [SCHEMA_VERSION])
 
@@ -47,13 +47,19 @@ def migrate(connection: duckdb.DuckDBPyConnection) -> None:
     for table in TYPED:
         connection.execute(f"alter table internal.{table} rename to former_{table}")
     connection.execute("alter table internal.verdict_v1 add column if not exists confidence varchar")
-    for statement in (*_tables(), *_definitions()):
+    for statement in statements():
         connection.execute(statement)
     for table, typed in TYPED.items():
         rows = f"select columns(lambda name: name not in {tuple(typed)}) from internal.former_{table}"  # noqa: S608
         connection.execute(filled(table, rows)).fetchall()
         connection.execute(f"drop table internal.former_{table}")
     connection.execute("update internal.store_v1 set value = $1 where key = 'schema_version'", [SCHEMA_VERSION])
+
+
+def statements() -> Iterator[str]:
+    """The statements that make tables, macros and views, in an order in which each finds what it is made of."""
+    yield from _tables()
+    yield from _definitions()
 
 
 def _tables() -> Iterator[str]:

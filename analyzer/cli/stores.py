@@ -1,0 +1,48 @@
+"""The store that a command asks, by its name: a file, or a lake. No command knows which engine answers."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
+
+from analyzer.errors import AnalyzerError
+
+if TYPE_CHECKING:
+    from analyzer.lake.location import Lake
+    from analyzer.store import Answering
+
+_LAKE = "delta:"
+
+
+def chosen_lake(store: str, master: str | None) -> Lake | None:
+    """The lake that a name means, None for a file; what Spark needs is there, where it is asked for.
+
+    Raises:
+        AnalyzerError: a lake that cannot be meant, or a master without a lake.
+        StoreError: the extra is not installed.
+    """
+    if not store.startswith(_LAKE):
+        if master is not None:
+            raise AnalyzerError("--master is for a lake alone", "name one: --store delta:PATH")
+        return None
+    from analyzer.lake.location import lake_of
+    from analyzer.lake.session import require_extra
+
+    require_extra()
+    return lake_of(store, master)
+
+
+def asked(store: str, master: str | None) -> AbstractContextManager[Answering]:
+    """The store of this name, open for queries.
+
+    Raises:
+        AnalyzerError: as `chosen_lake`, or it cannot be opened.
+    """
+    lake = chosen_lake(store, master)
+    if lake is None:
+        from analyzer.store import open_store
+
+        return open_store(store)
+    from analyzer.lake.store import LakeStore
+
+    return LakeStore(lake)

@@ -1,0 +1,154 @@
+"""The views of a lake, and the answers to queries over them.
+
+Invariant: a view is built on what it was built on when it was made: another one that takes a name later changes
+nothing of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from analyzer.errors import QueryError, StoreError
+from analyzer.lake.dialect import INTERNAL, WHOLE, Macro, parsed, spark_sql
+from analyzer.lake.files import files
+from analyzer.lake.layout import LakeTable, tables
+from analyzer.lake.location import Lake
+from analyzer.store.db.arrow import OnlyStream
+from analyzer.store.db.sql_header import Header
+from analyzer.store.db.tables.schema import statements, views
+from analyzer.store.query.selection import Selection, statements_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_BASE = ("event_v1", "facts_v1", "store_v1", "verdict_v1", "source_v1", "quarantine_v1")
+"""The tables that views are made of."""
+_MADE = re.compile(
+    r"(?:--[^\n]*\n)*\s*create or replace (?:temp )?"
+    r"(?:view (?P<view>[\w.]+) as|macro (?P<macro>[\w.]+)\((?P<names>[\w, ]*)\) as)(?P<table> table)?\s(?P<body>.*)",
+    re.DOTALL,
+)
+"""A statement that makes a view or a macro, as the store writes them."""
+_SAID = re.compile(r"\[[A-Z_0-9.]+\] [^\n]*")
+"""A condition of Spark's with its sentence."""
+_TYPES: Mapping[str, Any] = {
+    "VARCHAR": pl.String,
+    "BIGINT": pl.Int64,
+    "INTEGER": pl.Int32,
+    "DOUBLE": pl.Float64,
+    "BOOLEAN": pl.Boolean,
+    "DATE": pl.Date,
+    "TIMESTAMP": pl.Datetime("us"),
+}
+"""The types of headers, as a frame has them."""
+
+
+class Answers:
+    """A lake's views in a session of Spark's.
+
+    Raises:
+        StoreError: a table or one of its files is missing or damaged.
+    """
+
+    def __init__(self, spark: SparkSession, lake: Lake) -> None:
+        self._spark = spark
+        self._macros: dict[str, Macro] = {}
+        for name in _BASE:
+            self._read(tables()[name], files(lake, name))
+        for statement in statements():
+            self._define(statement)
+
+    def query(self, header: Header, values: Mapping[str, object]) -> pl.DataFrame:
+        """The rows of a catalogue query, in its own order, with the types that its header names.
+
+        Raises:
+            QueryError: Spark refuses it, or one of the values.
+            StoreError: a file of the lake cannot be read.
+        """
+        names = tuple(column.name for column in header.columns)
+        sql = spark_sql(parsed(header.body), self._macros, {one.name: one.type for one in header.params}, names)
+        frame = _collected(lambda: self._spark.sql(sql, args={name: _text(value) for name, value in values.items()}))
+        return frame.select(pl.col(column.name).cast(_TYPES[column.type]) for column in header.columns)
+
+    def view(self, name: str) -> pl.DataFrame:
+        """All rows of a view, in no order, with the types that its header names."""
+        frame = _collected(lambda: self._spark.table(name))
+        return frame.select(pl.col(column.name).cast(_TYPES[column.type]) for column in views()[name].columns)
+
+    @contextlib.contextmanager
+    def selecting(self, only: Selection) -> Iterator[None]:
+        """Within the block the views show that part alone."""
+        if not only:
+            yield
+            return
+        macros, whole = dict(self._macros), [name for name, header in views().items() if not header.params]
+        for name in whole:
+            self._spark.table(name).createOrReplaceTempView(WHOLE + name)
+        self._macros |= {WHOLE + name: macro for name, macro in macros.items()}
+        try:
+            for statement in statements_of(only, "main"):
+                self._define(statement)
+            yield
+        finally:
+            self._macros = macros
+            for name in whole:
+                self._spark.table(WHOLE + name).createOrReplaceTempView(name)
+
+    def _define(self, statement: str) -> None:
+        found = _MADE.fullmatch(statement)
+        if found is None:
+            return
+        if view := found["view"]:
+            name = view.replace("internal.", INTERNAL)
+            sql = spark_sql(parsed(found["body"]), self._macros, {})
+            with _spark_errors():
+                self._spark.sql(sql).createOrReplaceTempView(name)
+        elif not found["macro"].startswith("internal."):
+            names = tuple(found["names"].split(", "))
+            self._macros[found["macro"]] = Macro(names, parsed(found["body"]))
+
+    def _read(self, table: LakeTable, paths: list[str]) -> None:
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        schema = from_arrow_schema(table.columns, prefer_timestamp_ntz=True)
+        with _spark_errors():
+            if paths:
+                frame: DataFrame = self._spark.read.schema(schema).parquet(*paths)
+            else:
+                frame = self._spark.createDataFrame([], schema)
+            frame.createOrReplaceTempView(INTERNAL + table.name)
+
+
+def _collected(made: Callable[[], DataFrame]) -> pl.DataFrame:
+    """The rows of what Spark makes of a statement."""
+    with _spark_errors():
+        table = made().toArrow()
+    return pl.DataFrame(OnlyStream(table))
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else value.isoformat(" ") if isinstance(value, datetime) else str(value)
+
+
+@contextlib.contextmanager
+def _spark_errors() -> Iterator[None]:
+    """What Spark says of a statement as `QueryError`; `StoreError` where a file is to blame."""
+    try:
+        yield
+    except Exception as error:
+        # What fails while rows are collected is an error of the bridge to Java, with Spark's own in its text.
+        if not type(error).__module__.startswith(("pyspark.", "py4j.")):
+            raise
+        text = str(error).strip()
+        found = _SAID.search(text)
+        said = found[0] if found else (text.splitlines() or [type(error).__name__])[0]
+        if "FAILED_READ_FILE" in said or "PATH_NOT_FOUND" in said:
+            hint = "bring the file back, or make the lake again"
+            raise StoreError(f"the lake cannot be read: {said}", hint) from None
+        raise QueryError(said, "what queries take and give: analyzer query --list") from None
