@@ -1,6 +1,6 @@
 """Every check of the project, as `python -m tests`: style, types, layers, unused code, and the tests in two time zones.
 
-The tests use all cores and at least two processes, since many of them wait for other processes and for locks.
+The tests use a process more than there are cores, since many of them wait for other processes and for locks.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 BIN = Path(sys.executable).parent
 Check = tuple[str, list[str], dict[str, str]]
 
-WORKERS = max(2, os.cpu_count() or 1)
+WORKERS = 1 + (os.cpu_count() or 1)
 PYTEST = [
     sys.executable,
     "-m",
