@@ -30,6 +30,7 @@ _BREAK_IN_MARKDOWN = "&#8203;"
 _NAMED = re.compile(r"@(?=\S)|(?:#|!|\bGH-)(?=[0-9])", re.IGNORECASE)
 """What calls somebody, or is linked to an issue or a change: viewers look for it when all escapes are gone."""
 _ADDRESS = re.compile(r"://|\bwww\.|\]\(", re.IGNORECASE)
+_BARE = re.compile(r"[\\`*_\[\]#|~<>]")
 _LIST_START = re.compile(r"^(\s*)([-+=]|\d+(?=[.)]))")
 _WWW = re.compile(r"\b(www)\.", re.IGNORECASE)
 _FORMULA_STARTS = frozenset("=+-@＝＋－＠−﹢﹣﹦﹫")
@@ -95,6 +96,12 @@ def chat_text(text: str) -> str:
     """Safe in a message to a chat that reads Slack's form: nobody is called, and nothing in it is a link."""
     escaped = terminal_safe(text, keep="\n").replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return _ADDRESS.sub(_broken, _NAMED.sub(rf"\g<0>{_BREAK}", escaped))
+
+
+def bare_markdown_text(text: str) -> str:
+    """Safe in a chat that reads Markdown and shows HTML's entities as they are: no markup, nobody called, no link."""
+    flat = terminal_safe(re.sub(r"[\r\n\t\u2028\u2029]+", " ", text))
+    return _BARE.sub(r"\\\g<0>", _ADDRESS.sub(_broken, _NAMED.sub(rf"\g<0>{_BREAK}", flat)))
 
 
 def _broken(match: re.Match[str]) -> str:

@@ -1,0 +1,31 @@
+"""A delivery that nobody took, and the patience that is had before it counts as one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+MAX_WAIT_SECONDS = 30.0
+"""A limit that holds longer is not waited for: the nightly job is to end."""
+
+
+class Undelivered(Exception):
+    """Its text says what the other side answered, and neither an address nor a password."""
+
+
+def patiently(send: Callable[..., None], *arguments: Any) -> None:
+    """Call again as the recovery table says: three calls in all where network or server fail.
+
+    Raises:
+        Undelivered: a limit holds too long.
+        Exception: whatever the last call raised.
+    """
+    from analyzer.recovery import Backoff, Policy, Retry
+    from analyzer.recovery.limits.guard import RateLimitedError
+
+    policy = Policy(backoff=Backoff(base_seconds=0.5), max_wait_seconds=MAX_WAIT_SECONDS)
+    try:
+        # No log: what becomes of our own retries is no telemetry of anybody's agents.
+        Retry("delivery", policy=policy).call(send, *arguments)
+    except RateLimitedError as error:
+        raise Undelivered(type(error).__name__) from None

@@ -1,0 +1,201 @@
+"""Where a night is delivered to: `--deliver FORM:ADDRESS`, a row for each form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from analyzer.cli.delivery.failed import Undelivered
+from analyzer.cli.delivery.web import host_of, post
+from analyzer.errors import AnalyzerError
+
+if TYPE_CHECKING:
+    from analyzer.analysis import Night
+
+VARIABLE = "ANALYZER_DELIVER"
+"""Targets between spaces, for whoever keeps them out of the list of processes."""
+PAGERDUTY = "https://events.pagerduty.com/v2/enqueue"
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """What became of one target."""
+
+    target: str
+    """Its form and its host; never the whole address, which is a secret."""
+    sent: bool
+    """False where there was nothing to tell, and where it failed."""
+    failure: str | None = None
+    """What the other side answered."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return {"target": self.target, "sent": self.sent, "failure": self.failure}
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One place to deliver to."""
+
+    form: str
+    address: str
+
+    @classmethod
+    def of(cls, said: str) -> Target:
+        """The target that `slack:https://…` and its like name; a bare address is a `webhook`.
+
+        Raises:
+            AnalyzerError: no such form, or no address in it. The address is a secret and stands in no message.
+        """
+        form, mark, address = said.partition(":")
+        if form in {"http", "https"}:
+            form, address = "webhook", said
+        if form not in FORMS or not mark:
+            raise AnalyzerError.unknown_value("form of delivery", form if mark else "(none)", FORMS)
+        if not FORMS[form].accepts(address):
+            raise AnalyzerError(f"--deliver {form}: takes {FORMS[form].takes}", f"as in {FORMS[form].example}")
+        return cls(form, address)
+
+    @property
+    def name(self) -> str:
+        """Its form and its host, which may be shown."""
+        return f"{self.form} at {FORMS[self.form].place(self.address)}"
+
+    def deliver(self, night: Night) -> Delivery:
+        """Send what there is to say of a night, if there is anything."""
+        try:
+            return Delivery(self.name, FORMS[self.form].send(self.address, night))
+        except Undelivered as error:
+            return Delivery(self.name, sent=False, failure=str(error))
+
+
+def targets(named: Iterable[str]) -> list[Target]:
+    """The targets of the command line.
+
+    Raises:
+        AnalyzerError: one of them cannot be read.
+    """
+    found = [Target.of(said) for said in named]
+    if any(target.form == "mail" for target in found):
+        from analyzer.cli.delivery.mail import server
+
+        server()  # says that there is none before the night's work, not after it
+    return found
+
+
+def deliver(night: Night, places: Sequence[Target]) -> list[Delivery]:
+    """Send a night to all targets; one that fails costs the others nothing."""
+    return [target.deliver(night) for target in places]
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """What there is to say about one form."""
+
+    takes: str
+    example: str
+    accepts: Callable[[str], bool]
+    send: Callable[[str, Night], bool]
+    """Whether there was anything to send.
+
+    Raises:
+        Undelivered: it was not taken.
+    """
+    place: Callable[[str], str]
+
+
+def _webhook(address: str, night: Night) -> bool:
+    from analyzer.report.documents.night_webhook import webhook_body
+
+    return _post_news(address, night, webhook_body)
+
+
+def _slack(address: str, night: Night) -> bool:
+    from analyzer.report.documents.night_chats import slack_message
+
+    return _post_news(address, night, slack_message)
+
+
+def _teams(address: str, night: Night) -> bool:
+    from analyzer.report.documents.night_chats import teams_message
+
+    return _post_news(address, night, teams_message)
+
+
+def _discord(address: str, night: Night) -> bool:
+    from analyzer.report.documents.night_chats import discord_message
+
+    return _post_news(address, night, discord_message)
+
+
+def _post_news(address: str, night: Night, message: Callable[[Night], dict[str, Any]]) -> bool:
+    if not night.news():
+        return False
+    post(address, message(night))
+    return True
+
+
+def _pagerduty(address: str, night: Night) -> bool:
+    from analyzer.report.documents.night_alerts import pagerduty_events
+
+    key, _, url = address.partition("@")
+    events = pagerduty_events(night, key)
+    for event in events:
+        post(url or PAGERDUTY, event)
+    return bool(events)
+
+
+def _alertmanager(address: str, night: Night) -> bool:
+    from analyzer.report.documents.night_alerts import alertmanager_alerts
+
+    alerts = alertmanager_alerts(night)
+    if alerts:
+        post(f"{address.rstrip('/')}/api/v2/alerts", alerts)
+    return bool(alerts)
+
+
+def _mail(address: str, night: Night) -> bool:
+    from analyzer.cli.delivery.mail import send
+    from analyzer.report.documents.night_mail import night_html, night_subject, night_text
+
+    if not night.news():
+        return False
+    send(address, night_subject(night), night_text(night), night_html(night))
+    return True
+
+
+def _is_web(address: str) -> bool:
+    return host_of(address) is not None
+
+
+def _is_pagerduty(address: str) -> bool:
+    key, at, url = address.partition("@")
+    return key.isalnum() and (not at or _is_web(url))
+
+
+def _is_mail(address: str) -> bool:
+    name, _, domain = address.rpartition("@")
+    return bool(name and domain) and not set(address) & set(" \r\n,;<>")
+
+
+def _web_host(address: str) -> str:
+    return host_of(address) or ""
+
+
+FORMS = {
+    "webhook": _Form("an http or https address", "webhook:https://…", _is_web, _webhook, _web_host),
+    "slack": _Form("the address of an incoming webhook", "slack:https://…", _is_web, _slack, _web_host),
+    "teams": _Form("the address of a workflow's webhook", "teams:https://…", _is_web, _teams, _web_host),
+    "discord": _Form("the address of a webhook", "discord:https://…", _is_web, _discord, _web_host),
+    "pagerduty": _Form(
+        "the routing key of an Events API v2 integration",
+        "pagerduty:R0UT1NGKEY",
+        _is_pagerduty,
+        _pagerduty,
+        lambda address: host_of(address.partition("@")[2] or PAGERDUTY) or "",
+    ),
+    "alertmanager": _Form("its address", "alertmanager:http://127.0.0.1:9093", _is_web, _alertmanager, _web_host),
+    "mail": _Form("one mail address", "mail:ops@example.org", _is_mail, _mail, lambda address: address),
+}
+"""Forms → how they are sent. What opens and what ends goes to on-call services by the finding's id."""
