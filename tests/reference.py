@@ -66,7 +66,7 @@ EXIT_CODES: dict[str, tuple[tuple[int, str], ...]] = {
         (0, "no open finding is so severe as `--fail-on`"),
         (1, "an open finding is at least so severe"),
         (2, "an option, a time or rules that cannot be used"),
-        (3, "no store, or it or a file cannot be written; the webhook could not be reached"),
+        (3, "no store, or it or a file cannot be written; somebody to be told could not be reached"),
         (75, "another process has the store open"),
     ),
     "nightly": (
@@ -78,7 +78,7 @@ EXIT_CODES: dict[str, tuple[tuple[int, str], ...]] = {
         (2, "an option, a time, a time zone or rules that cannot be used"),
         (
             3,
-            "a path, the store, a file or the webhook could not be used; the other steps are done",
+            "a path, the store, a file or somebody to be told could not be reached; the other steps are done",
         ),
         (4, "with `--strict`: this run put lines into quarantine, or met damaged compressed data"),
         (75, "another process has the store open; nothing was done"),

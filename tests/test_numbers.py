@@ -20,8 +20,8 @@ from analyzer.classifier import RECOVERY, fingerprint
 from analyzer.classifier.reading import facts
 from analyzer.classifier.rules import lint, text_evidence
 from analyzer.classifier.suggestion import model as suggestion
-from analyzer.cli import webhook as posting
 from analyzer.cli.commands import sql
+from analyzer.cli.delivery import failed as posting
 from analyzer.events import sanitize
 from analyzer.events.appending import appender
 from analyzer.importers import detection
@@ -35,7 +35,6 @@ from analyzer.redaction import engine
 from analyzer.report import FORMATS
 from analyzer.report.documents import night_prometheus as prometheus
 from analyzer.report.documents import night_webhook as webhook
-from analyzer.report.documents import webhook_forms
 from analyzer.report.terminal import unknowns as terminal
 from analyzer.store.db import lock
 from analyzer.store.ingest import blocks, discovery, identity, inputs
@@ -81,8 +80,6 @@ STATED = {
         f"more than {calibration.BUDGET:g} per 1,000 caller-days",
         f"Samples are cut at {evidence.MAX_SAMPLE_CHARS:,} characters",
         f"a line a finding, {WORDS[webhook.MAX_TEXT_FINDINGS]} at most",
-        f"cut at {webhook_forms.MAX_DISCORD_CHARS:,} characters",
-        f"for {webhook_forms.HELD_HOURS} hours from now",
         f"up to {posting.MAX_WAIT_SECONDS:g} seconds",
         f"what each open one observed, {prometheus.MAX_FINDINGS} at most",
         f"Where {crowd.LEAST_CROWD:,} callers or more were seen",

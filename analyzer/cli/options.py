@@ -60,14 +60,6 @@ rules_option = click.option(
 )
 
 
-webhook_form_option = click.option(
-    "--webhook-form",
-    type=click.Choice(("json", "slack", "teams", "discord", "pagerduty", "alertmanager")),
-    default="json",
-    help="What reads the webhook. Default: json. A pagerduty's key is in $ANALYZER_PAGERDUTY_KEY.",
-)
-
-
 def window_options(function: F) -> F:
     """`--since`, `--until`, `--last`, `--timezone`."""
     zone = click.option(
@@ -89,6 +81,15 @@ def span_options(function: F) -> F:
     return function
 
 
+deliver_option = click.option(
+    "--deliver",
+    "deliver_to",
+    multiple=True,
+    metavar="FORM:ADDRESS",
+    envvar="ANALYZER_DELIVER",
+    help="Tell there what is new, worse or over: slack:URL, teams:URL, discord:URL, pagerduty:KEY, alertmanager:URL, "
+    "mail:ADDRESS, webhook:URL. May be repeated; default $ANALYZER_DELIVER, with spaces between.",
+)
 json_option = click.option("--json", "-j", "as_json", is_flag=True, help="One JSON object instead of text.")
 
 

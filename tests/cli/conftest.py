@@ -15,6 +15,7 @@ from analyzer.events import Event, encode
 from analyzer.importers.machine.places import VARIABLES
 from analyzer.store import open_store
 from tests.cli.forking import Forks, Line
+from tests.cli.hook import hook_server
 from tests.cli.nightly import write_nights
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -77,3 +78,10 @@ def fed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         store.ingest([str(folder / "logs")])
         store.judge_history()
     return folder
+
+
+@pytest.fixture
+def hook() -> Iterator[Any]:
+    """A server on the loopback; `codes` is what it answers, `bodies` what it was sent."""
+    with hook_server() as server:
+        yield server

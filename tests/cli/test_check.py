@@ -6,9 +6,7 @@ import json
 import os
 import shutil
 import stat
-import threading
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +15,11 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from analyzer.store import open_store
 from tests.cli.conftest import Run
+from tests.cli.hook import NO_HTTP
 from tests.cli.nightly import NEW_ON, after, write_nights
 
 Native = Callable[..., bytes]
 NIGHT = ("check", "--store", "x.duckdb", "--until", after(NEW_ON))
-NO_HTTP = 0
-"""The code for an answer that is none."""
 QUIET = ("check", "--store", "x.duckdb", "--until", after(NEW_ON - 1))
 
 
@@ -31,45 +28,6 @@ def store(fed: Path, tmp_path: Path) -> Path:
     """A copy of it in the folder that commands run in."""
     shutil.copytree(fed, tmp_path, dirs_exist_ok=True)
     return tmp_path / "x.duckdb"
-
-
-class _Hook(BaseHTTPRequestHandler):
-    """Answers with the codes that it was told, one after another, and keeps the bodies."""
-
-    def do_GET(self) -> None:
-        self.send_response(200)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def do_POST(self) -> None:
-        server: Any = self.server
-        server.bodies.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-        code = server.codes.pop(0) if server.codes else 200
-        if code == NO_HTTP:
-            self.wfile.write(b"what you say is Greek to me\r\n\r\n")
-            return
-        self.send_response(code)
-        if code == 302:
-            self.send_header("Location", f"http://127.0.0.1:{server.server_port}/elsewhere")
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def log_message(self, *_: object) -> None:
-        """Nothing on stderr."""
-
-
-@pytest.fixture
-def hook() -> Iterator[Any]:
-    """A server on the loopback; `codes` is what it answers, `bodies` what it was sent."""
-    server: Any = HTTPServer(("127.0.0.1", 0), _Hook)
-    server.codes, server.bodies = [], []
-    server.url = f"http://127.0.0.1:{server.server_port}/secret-token"
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
 
 
 def test_a_quiet_night_prints_nothing_and_exits_with_zero(run: Run, store: Path) -> None:
@@ -187,17 +145,6 @@ def test_a_night_calls_nobody(run: Run, tmp_path: Path, hook: Any) -> None:
         assert "octo-org" in text
         for live in ("@everyone", "@octo", "root@e", "#12", "://e.example"):
             assert live not in text
-
-
-def test_pagerduty_wants_its_key_from_the_environment(run: Run, store: Path, hook: Any) -> None:
-    """Without it exit 2 and nothing is sent; with it an event opens."""
-    line = (*NIGHT, "--webhook", hook.url, "--webhook-form", "pagerduty")
-    refused = run(*line)
-    assert refused.returncode == 2
-    assert "ANALYZER_PAGERDUTY_KEY" in refused.stderr
-    assert hook.bodies == []
-    assert run(*line, env={"ANALYZER_PAGERDUTY_KEY": "k"}).returncode == 1
-    assert [(event["event_action"], event["routing_key"]) for event in hook.bodies] == [("trigger", "k")]
 
 
 def test_a_webhook_that_fails_twice_is_told_in_the_end(run: Run, store: Path, hook: Any) -> None:

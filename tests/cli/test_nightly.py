@@ -52,13 +52,13 @@ def test_one_command_does_all_of_the_nights_work(run: Run, store: Path) -> None:
 
 
 def test_what_fails_is_told_and_the_rest_is_done(run: Run, store: Path) -> None:
-    """A missing path, a page that cannot be written and a webhook that is none: the night is judged, pruned, exit 3."""
-    hook = "ftp://hooks.example/secret-token"
-    done = run(*JOB, "nowhere", "--page", "no/such/page.html", "--keep", "9000d", "--webhook", hook, "--json")
+    """A missing path, a page that cannot be written and a webhook that nobody answers: judged and pruned, exit 3."""
+    hook = "webhook:http://127.0.0.1:1/secret-token"
+    done = run(*JOB, "nowhere", "--page", "no/such/page.html", "--keep", "9000d", "--deliver", hook, "--json")
     assert done.returncode == 3
     job = json.loads(done.stdout)
     codes = {step["step"]: step["exit_code"] for step in job["steps"]}
-    assert codes == {"ingest": 3, "check": 1, "report": 3, "prune": 0, "webhook": 2}
+    assert codes == {"ingest": 3, "check": 1, "report": 3, "prune": 0, "deliver": 3}
     assert (job["schema"], job["exit_code"], job["store"]) == ("analyzer.nightly/1", 3, "x.duckdb")
     assert job["night"]["schema"] == "analyzer.check/1"
     assert "no/such/page.html: cannot be written" in done.stderr

@@ -7,15 +7,17 @@ import sys
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
+from analyzer.cli.delivery.targets import deliver, targets
 from analyzer.cli.machine import asking_of
 from analyzer.cli.options import (
     chosen_window,
+    deliver_option,
     result_options,
     rules_option,
     selection_options,
     store_option,
-    webhook_form_option,
     window_options,
 )
 from analyzer.cli.output import append, narrate, terminal_width, text_layout, write
@@ -24,6 +26,7 @@ from analyzer.phrases import counted
 
 if TYPE_CHECKING:
     from analyzer.analysis import Night
+    from analyzer.cli.delivery.targets import Target
     from analyzer.report.asking import Asking
     from analyzer.store import Selection, Store
 
@@ -44,8 +47,8 @@ FORMATS = ("table", "json", "jsonl", "markdown")
 @click.option("--each-day", is_flag=True, help="What every night of the window would have reported; nothing is kept.")
 @click.option("--again", is_flag=True, help="Judge a night anew, with the events that came late.")
 @click.option("--prometheus", metavar="FILE", help="Write gauges there for node exporter's textfile collector.")
-@click.option("--webhook", metavar="URL", help="Post there what is new, worse or over; chats read its `text`.")
-@webhook_form_option
+@click.option("--webhook", metavar="URL", help="Short for --deliver webhook:URL.")
+@deliver_option
 @result_options(*FORMATS)
 def command(
     store_path: str,
@@ -60,7 +63,7 @@ def command(
     again: bool,
     prometheus: str | None,
     webhook: str | None,
-    webhook_form: str,
+    deliver_to: tuple[str, ...],
     row_format: str,
     output: str | None,
     quiet: bool,
@@ -82,6 +85,7 @@ def command(
       analyzer check --last 1h
       analyzer check --project shop --fail-on critical
       analyzer check --prometheus /var/lib/node/analyzer.prom --webhook "$HOOK"
+      analyzer check --deliver slack:"$HOOK" --deliver mail:ops@example.org
     """
     from analyzer.store import load_frugal_polars
 
@@ -91,8 +95,12 @@ def command(
     from analyzer.classifier.rules.loading import ruleset_for
     from analyzer.cli.settings import rules_in_use
 
-    if each_day and (again or prometheus or webhook):
-        raise AnalyzerError("--each-day writes nothing down", "leave out --again, --prometheus and --webhook")
+    places = targets([*deliver_to, *([f"webhook:{webhook}"] if webhook else [])])
+    asked = click.get_current_context().get_parameter_source("deliver_to") is ParameterSource.COMMANDLINE
+    if each_day and (again or prometheus or webhook or asked):
+        raise AnalyzerError(
+            "--each-day writes nothing down", "leave out --again, --prometheus, --webhook and --deliver"
+        )
     if only and prometheus:
         raise AnalyzerError("gauges are those of the whole fleet", f"leave out --prometheus, or {only}")
     hours = not each_day and bool(since or last)
@@ -126,17 +134,19 @@ def command(
 
         for line in fold(nothing_to_report(nights), terminal_width() if sys.stderr.isatty() else 10_000):
             narrate(line, quiet=quiet)
+    _tell(nights, prometheus, [] if each_day else places)
+    return FINDINGS if any(night.fails(fail_on) for night in nights) else 0
+
+
+def _tell(nights: list[Night], prometheus: str | None, places: list[Target]) -> None:
     if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
         _add_to_summary(summary, nights)
     if prometheus:
         from analyzer.report.documents.night_prometheus import render_prometheus
 
         write(render_prometheus(nights[-1]), prometheus)
-    if webhook:
-        from analyzer.cli.webhook import post_night
-
-        post_night(webhook, nights[-1], webhook_form)
-    return FINDINGS if any(night.fails(fail_on) for night in nights) else 0
+    if places:
+        deliver(nights[-1], places)
 
 
 def _opened(name: str) -> Store:

@@ -14,8 +14,9 @@ from click.core import ParameterSource
 
 from analyzer.cli import complain
 from analyzer.cli.commands.prune import kept_since
+from analyzer.cli.delivery.targets import VARIABLE, deliver, targets
 from analyzer.cli.machine import HERE, REPORTED, home_folder, make_room, read_into, store_to_fill, tell_found
-from analyzer.cli.options import chosen_window, quiet_option, rules_option, store_option, webhook_form_option
+from analyzer.cli.options import chosen_window, deliver_option, quiet_option, rules_option, store_option
 from analyzer.cli.output import narrate, report_problems, text_layout, write, write_new
 from analyzer.cli.progress import progress
 from analyzer.errors import FINDINGS, OK, PARTIAL, UNREADABLE, AnalyzerError
@@ -24,6 +25,7 @@ from analyzer.report.documents.job_units import KINDS, LABEL, job_units
 
 if TYPE_CHECKING:
     from analyzer.analysis import Night
+    from analyzer.cli.delivery.targets import Target
     from analyzer.report.documents.night_job import JobStep
     from analyzer.store import Store
 
@@ -48,13 +50,7 @@ Done = tuple[int, str]
 @click.option("--page", metavar="FILE", default="report.html", help="Where the page goes. Default: report.html.")
 @click.option("--keep", metavar="SPAN", help="Delete events older than that, as 180d. Default: all are kept.")
 @click.option("--prometheus", metavar="FILE", help="Write gauges there for node exporter's textfile collector.")
-@click.option(
-    "--webhook",
-    metavar="URL",
-    envvar="ANALYZER_WEBHOOK",
-    help="Post there what is new, worse or over; chats read its `text`. Default: $ANALYZER_WEBHOOK.",
-)
-@webhook_form_option
+@deliver_option
 @click.option("--install", type=click.Choice(KINDS), help="Print the unit that runs this line every night, instead.")
 @click.option("--write", "write_it", is_flag=True, help="With --install: put it there, and say where.")
 @click.option("--json", "-j", "as_json", is_flag=True, help="The summary as JSON.")
@@ -71,8 +67,7 @@ def command(
     page: str,
     keep: str | None,
     prometheus: str | None,
-    webhook: str | None,
-    webhook_form: str,
+    deliver_to: tuple[str, ...],
     install: str | None,
     write_it: bool,
     as_json: bool,
@@ -90,7 +85,7 @@ def command(
     \b
       analyzer nightly
       analyzer nightly ~/.claude/projects telemetry/ --store fleet.duckdb --strict
-      analyzer nightly telemetry/ --store fleet.duckdb --keep 180d --webhook "$HOOK" --json
+      analyzer nightly telemetry/ --store fleet.duckdb --keep 180d --deliver slack:"$HOOK" --json
       analyzer nightly telemetry/ --store fleet.duckdb --install systemd --write
     """
     if write_it and not install:
@@ -109,7 +104,7 @@ def command(
 
     # What is wrong with the line itself is said before anything is done.
     shown, judged = chosen_window(None, None, last, timezone), chosen_window(None, until, None, timezone)
-    rules = rules_in_use(rules_path)
+    rules, places = rules_in_use(rules_path), targets(deliver_to)
     before = kept_since(keep) if keep else None
     name = store_path or (HERE if paths else store_to_fill())
     if not paths:
@@ -141,8 +136,8 @@ def command(
     night = nights[0] if nights else None
     if night and prometheus:
         steps.append(_step("prometheus", lambda: _gauges(night, prometheus)))
-    if night and webhook:
-        steps.append(_step("webhook", lambda: _posted(night, webhook, webhook_form)))
+    if night and places:
+        steps.append(_step("deliver", lambda: _delivered(night, places)))
     if as_json:
         from analyzer.report.escape import json_text
 
@@ -194,12 +189,6 @@ def _gauges(night: Night, target: str) -> Done:
     return OK, f"written to {target}"
 
 
-def _posted(night: Night, url: str, form: str) -> Done:
-    from analyzer.cli.webhook import post_night
-
-    return OK, "posted" if post_night(url, night, form) else "nothing to tell"
-
-
 _NEXT = {
     "systemd": "systemctl --user daemon-reload && systemctl --user enable --now analyzer.timer",
     "launchd": f"launchctl bootstrap gui/$(id -u) ~/Library/LaunchAgents/{LABEL}.plist",
@@ -214,9 +203,9 @@ def _install(kind: str, write_it: bool) -> None:
         AnalyzerError: it has no place of its own, something else is there, or a secret would stand in it.
     """
     context = click.get_current_context()
-    if context.get_parameter_source("webhook") is ParameterSource.COMMANDLINE:
+    if context.get_parameter_source("deliver_to") is ParameterSource.COMMANDLINE:
         raise AnalyzerError(
-            "a unit is no place for the address of a webhook", "the job takes it from $ANALYZER_WEBHOOK"
+            "a unit is no place for addresses, which are secrets", f"the job takes them from ${VARIABLE}"
         )
     line = _own_line()
     if context.get_parameter_source("store_path") is ParameterSource.ENVIRONMENT:
@@ -246,3 +235,8 @@ def _own_line() -> list[str]:
         elif word != "--write" and not word.startswith("--install="):
             kept.append(word)
     return [os.path.abspath(sys.executable), "-m", "analyzer", *kept]
+
+
+def _delivered(night: Night, places: list[Target]) -> Done:
+    taken = deliver(night, places)
+    return OK, f"told {', '.join(taken)}" if taken else "nothing to tell"

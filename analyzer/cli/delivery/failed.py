@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
+
+from analyzer.errors import UNREADABLE, AnalyzerError
 
 MAX_WAIT_SECONDS = 30.0
 """A limit that holds longer is not waited for: the nightly job is to end."""
 
 
-class Undelivered(Exception):
+class UndeliveredError(Exception):
     """Its text says what the other side answered, and neither an address nor a password."""
 
 
@@ -17,7 +19,7 @@ def patiently(send: Callable[..., None], *arguments: Any) -> None:
     """Call again as the recovery table says: three calls in all where network or server fail.
 
     Raises:
-        Undelivered: a limit holds too long.
+        UndeliveredError: a limit holds too long.
         Exception: whatever the last call raised.
     """
     from analyzer.recovery import Backoff, Policy, Retry
@@ -28,4 +30,12 @@ def patiently(send: Callable[..., None], *arguments: Any) -> None:
         # No log: what becomes of our own retries is no telemetry of anybody's agents.
         Retry("delivery", policy=policy).call(send, *arguments)
     except RateLimitedError as error:
-        raise Undelivered(type(error).__name__) from None
+        raise UndeliveredError(type(error).__name__) from None
+
+
+def untaken(failures: Iterable[tuple[str, str]]) -> AnalyzerError:
+    """What to raise where targets took nothing: their names, and what each of them answered."""
+    said = "; ".join(f"{name} did not take the result: {why}" for name, why in failures)
+    failure = AnalyzerError(said, "the night is written down: mend what is wrong there and run the same command again")
+    failure.exit_code = UNREADABLE
+    return failure

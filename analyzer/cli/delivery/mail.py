@@ -11,10 +11,10 @@ from email.message import EmailMessage
 from email.utils import formatdate, make_msgid
 from urllib.parse import unquote, urlsplit
 
-from analyzer.cli.delivery.failed import Undelivered, patiently
+from analyzer.cli.delivery.failed import UndeliveredError, patiently
 from analyzer.errors import AnalyzerError
 
-SERVER, PASSWORD = "ANALYZER_SMTP", "ANALYZER_SMTP_PASSWORD"  # noqa: S105 - the names of variables
+SERVER, PASSWORD = "ANALYZER_SMTP", "ANALYZER_SMTP_PASSWORD"
 TIMEOUT_SECONDS = 20.0
 _PORTS = {"smtp": 587, "smtps": 465}
 _EXAMPLE = f"as in {SERVER}=smtp://reports@mail.example.org:587"
@@ -27,7 +27,7 @@ class SmtpServer:
     host: str
     port: int
     encrypted: bool
-    """Whether the connection is encrypted from its first byte (`smtps`); else STARTTLS is asked for where it is offered."""
+    """Whether it is from its first byte on (`smtps`); else STARTTLS is used where the server offers it."""
     user: str | None
     sender: str
 
@@ -68,7 +68,7 @@ def send(to: str, subject: str, text: str, page: str) -> None:
     """One mail with a text and an HTML part, tried again where network or server fail.
 
     Raises:
-        Undelivered: the server does not take it.
+        UndeliveredError: the server does not take it.
         AnalyzerError: there is no server.
     """
     through = server()
@@ -81,12 +81,12 @@ def send(to: str, subject: str, text: str, page: str) -> None:
     try:
         patiently(_hand_over, through, message)
     except smtplib.SMTPResponseException as error:
-        raise Undelivered(f"SMTP {error.smtp_code}") from None
+        raise UndeliveredError(f"SMTP {error.smtp_code}") from None
     except smtplib.SMTPRecipientsRefused as error:
         codes = sorted({code for code, _ in error.recipients.values()})
-        raise Undelivered(f"SMTP {', '.join(map(str, codes))}: the recipient was refused") from None
+        raise UndeliveredError(f"SMTP {', '.join(map(str, codes))}: the recipient was refused") from None
     except OSError as error:
-        raise Undelivered(error.strerror or type(error).__name__) from None
+        raise UndeliveredError(error.strerror or type(error).__name__) from None
 
 
 def _hand_over(through: SmtpServer, message: EmailMessage) -> None:
@@ -102,7 +102,7 @@ def _hand_over(through: SmtpServer, message: EmailMessage) -> None:
             client.starttls(context=context)
             client.ehlo()
         elif not through.encrypted and password:
-            raise Undelivered("the server offers no encryption, and the password is not sent without")
+            raise UndeliveredError("the server offers no encryption, and the password is not sent without")
         if through.user and password:
             client.login(through.user, password)
         client.send_message(message)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from analyzer.cli.delivery.failed import Undelivered
+from analyzer.cli.delivery.failed import UndeliveredError, untaken
 from analyzer.cli.delivery.web import host_of, post
 from analyzer.errors import AnalyzerError
 
@@ -28,10 +28,6 @@ class Delivery:
     """False where there was nothing to tell, and where it failed."""
     failure: str | None = None
     """What the other side answered."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
-        return {"target": self.target, "sent": self.sent, "failure": self.failure}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +62,7 @@ class Target:
         """Send what there is to say of a night, if there is anything."""
         try:
             return Delivery(self.name, FORMS[self.form].send(self.address, night))
-        except Undelivered as error:
+        except UndeliveredError as error:
             return Delivery(self.name, sent=False, failure=str(error))
 
 
@@ -84,9 +80,18 @@ def targets(named: Iterable[str]) -> list[Target]:
     return found
 
 
-def deliver(night: Night, places: Sequence[Target]) -> list[Delivery]:
-    """Send a night to all targets; one that fails costs the others nothing."""
-    return [target.deliver(night) for target in places]
+def deliver(night: Night, places: Sequence[Target]) -> list[str]:
+    """Send a night to all targets, of which one that fails costs the others nothing; the names of those that took it.
+
+    Those to whom there was nothing to tell are not among them.
+
+    Raises:
+        AnalyzerError: some did not take it.
+    """
+    done = [target.deliver(night) for target in places]
+    if failures := [(one.target, one.failure) for one in done if one.failure]:
+        raise untaken(failures)
+    return [one.target for one in done if one.sent]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +105,7 @@ class _Form:
     """Whether there was anything to send.
 
     Raises:
-        Undelivered: it was not taken.
+        UndeliveredError: it was not taken.
     """
     place: Callable[[str], str]
 

@@ -9,7 +9,7 @@ import urllib.request
 from http.client import HTTPException
 from typing import Any
 
-from analyzer.cli.delivery.failed import Undelivered, patiently
+from analyzer.cli.delivery.failed import UndeliveredError, patiently
 
 TIMEOUT_SECONDS = 10.0
 
@@ -18,13 +18,13 @@ def post(url: str, body: Any) -> None:
     """One POST of JSON, tried again as the recovery table says: three calls in all where network or server fail.
 
     Raises:
-        Undelivered: nobody takes it. The address is a secret and stands in no message.
+        UndeliveredError: nobody takes it. The address is a secret and stands in no message.
     """
     data = json.dumps(body, allow_nan=False).encode()
     try:
         patiently(_send, url, data)
     except (OSError, HTTPException, ValueError) as error:
-        raise Undelivered(_said(error)) from None
+        raise UndeliveredError(_said(error)) from None
 
 
 def host_of(url: str) -> str | None:

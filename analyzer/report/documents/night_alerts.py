@@ -48,7 +48,7 @@ def _pagerduty(found: Finding, routing_key: str) -> dict[str, Any]:
 
 
 def alertmanager_alerts(night: Night) -> list[dict[str, Any]]:
-    """All open findings that nobody silenced, which Alertmanager wants to be told of again, and the alerts that are over.
+    """All open findings that nobody silenced, which Alertmanager wants to hear of again, and the alerts that are over.
 
     Labels name an alert. They are the same every night but for the severity: of a finding that got worse, the alerts
     of lower severity are over.

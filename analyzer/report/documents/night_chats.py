@@ -41,7 +41,13 @@ def teams_message(night: Night) -> dict[str, Any]:
     """An Adaptive Card of version 1.4 in the envelope that a workflow's webhook takes."""
     shown, rest = _shown(night)
     body: list[dict[str, Any]] = [
-        {"type": "TextBlock", "text": bare_markdown_text(_title(night)), "size": "large", "weight": "bolder", "wrap": True}
+        {
+            "type": "TextBlock",
+            "text": bare_markdown_text(_title(night)),
+            "size": "large",
+            "weight": "bolder",
+            "wrap": True,
+        }
     ]
     for one in shown:
         head = {"type": "TextBlock", "text": f"{_sign(one)} {one.severity}, {_state(one)}", "weight": "bolder"}

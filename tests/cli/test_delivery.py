@@ -1,0 +1,225 @@
+"""What a night found is told to chats, on-call services and by mail, each in its own form and to a real server."""
+
+from __future__ import annotations
+
+import email.policy
+import json
+import shutil
+import socket
+import subprocess
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from email import message_from_bytes
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiosmtpd.controller import Controller
+
+from tests.cli.nightly import NEW_ON, after
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+NIGHT = ("check", "--store", "x.duckdb", "--until", after(NEW_ON), "--quiet")
+QUIET = ("check", "--store", "x.duckdb", "--until", after(NEW_ON - 1), "--quiet")
+OVER = ("check", "--store", "x.duckdb", "--until", after(NEW_ON + 1), "--quiet")
+ALERTMANAGER = shutil.which("prometheus-alertmanager") or shutil.which("alertmanager")
+
+
+@pytest.fixture
+def store(fed: Path, tmp_path: Path) -> Path:
+    """A copy of the store of 38 days in the folder that commands run in."""
+    shutil.copytree(fed, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "x.duckdb"
+
+
+def test_slack_gets_blocks_and_a_text_for_notifications(run: Run, store: Path, hook: Any) -> None:
+    """A header, a section a finding with the command to look closer; notifications show the headline."""
+    assert run(*NIGHT, "--deliver", f"slack:{hook.url}").returncode == 1
+    (sent,) = hook.bodies
+    assert sent["text"] == "1 new finding for 2026-10-07."
+    header, section = sent["blocks"]
+    assert header["text"] == {"type": "plain_text", "text": sent["text"], "emoji": False}
+    assert section["text"]["text"].startswith("🟠 *warning, new*: planner: ")
+    assert "`analyzer unknowns" in section["text"]["text"]
+
+
+def test_teams_gets_an_adaptive_card(run: Run, store: Path, hook: Any) -> None:
+    """One attachment in the envelope of a workflow; severity stands in words, not in colour alone."""
+    assert run(*NIGHT, "--deliver", f"teams:{hook.url}").returncode == 1
+    (attachment,) = hook.bodies[0]["attachments"]
+    assert attachment["contentType"] == "application/vnd.microsoft.card.adaptive"
+    title, head, said, command = attachment["content"]["body"]
+    assert (title["text"], head["text"], head["color"]) == (
+        "1 new finding for 2026-10-07.",
+        "🟠 warning, new",
+        "warning",
+    )
+    assert said["text"].startswith("planner: ")
+    assert command["text"].startswith("analyzer unknowns")
+
+
+def test_discord_gets_an_embed_that_mentions_nobody(run: Run, store: Path, hook: Any) -> None:
+    """Whatever a log says, no one is called."""
+    assert run(*NIGHT, "--deliver", f"discord:{hook.url}").returncode == 1
+    (sent,) = hook.bodies
+    assert sent["allowed_mentions"] == {"parse": []}
+    assert sent["content"] == "**1 new finding for 2026-10-07.**"
+    assert sent["embeds"][0]["title"] == "🟠 warning, new"
+    assert sent["embeds"][0]["description"].startswith("planner: ")
+
+
+def test_pagerduty_is_told_what_opens_and_what_resolves_under_one_key(run: Run, store: Path, hook: Any) -> None:
+    """The finding's id is the key; what somebody closed here is silent here, and resolved there."""
+    target = ("--deliver", f"pagerduty:R0UT1NG@{hook.url}")
+    night = json.loads(run(*NIGHT, *target, "--json").stdout)
+    (finding,) = night["findings"]
+    assert run("findings", "close", finding["id"], "--store", "x.duckdb").returncode == 0
+    run(*OVER, *target)
+    opened, resolved = hook.bodies
+    assert (opened["event_action"], resolved["event_action"]) == ("trigger", "resolve")
+    assert opened["dedup_key"] == resolved["dedup_key"] == finding["id"]
+    assert opened["routing_key"] == "R0UT1NG"
+    assert opened["payload"]["severity"] == "warning"
+    assert opened["payload"]["source"] == "planner"
+    assert opened["payload"]["summary"] == finding["explanation"]
+
+
+def test_a_quiet_night_tells_nobody(run: Run, store: Path, hook: Any) -> None:
+    """No chat and no service is asked; the exit code is 0."""
+    every = [f"{form}:{hook.url}" for form in ("slack", "teams", "discord", "alertmanager", "webhook")]
+    done = run(*QUIET, env={"ANALYZER_DELIVER": " ".join(every)})
+    assert (done.returncode, hook.bodies) == (0, [])
+
+
+def test_one_that_fails_costs_the_others_nothing(run: Run, store: Path, hook: Any) -> None:
+    """Three calls, a line that names form and host but no address, exit 3; the next target gets its message."""
+    hook.codes = [500] * 3
+    done = run(*NIGHT, "--deliver", f"slack:{hook.url}", "--deliver", f"discord:{hook.url}")
+    assert done.returncode == 3
+    assert len(hook.bodies) == 4
+    assert "embeds" in hook.bodies[3]
+    assert "slack at 127.0.0.1 did not take the result: HTTP 500" in done.stderr
+    assert "secret-token" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("slak:https://e.example/x", "did you mean 'slack'"),
+        ("slack:ftp://e.example/secret-token", "slack: takes the address of an incoming webhook"),
+        ("pagerduty:not-a-key!", "routing key"),
+        ("mail:nobody", "one mail address"),
+        ("mail:a@b.example", "$ANALYZER_SMTP"),
+        ("nonsense", "form of delivery"),
+    ],
+)
+def test_a_target_that_is_none_is_refused_before_any_work(run: Run, store: Path, target: str, said: str) -> None:
+    """Exit 2, and no address in the message."""
+    done = run(*NIGHT, "--deliver", target)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+    assert "secret-token" not in done.stderr
+
+
+class _Inbox:
+    """Keeps the mails that a server took."""
+
+    def __init__(self) -> None:
+        self.mails: list[Any] = []
+
+    async def handle_DATA(self, _server: Any, _session: Any, envelope: Any) -> str:
+        self.mails.append((envelope.rcpt_tos, message_from_bytes(envelope.content, policy=email.policy.default)))
+        return "250 OK"
+
+
+@pytest.fixture
+def inbox() -> Iterator[tuple[_Inbox, str]]:
+    """A mail server on the loopback, and its address."""
+    box = _Inbox()
+    controller = Controller(box, hostname="127.0.0.1", port=_free_port())
+    controller.start()
+    yield box, f"smtp://reports%40fleet.example@127.0.0.1:{controller.port}"
+    controller.stop()
+
+
+def test_mail_has_the_verdict_as_subject_and_two_parts(run: Run, store: Path, inbox: tuple[_Inbox, str]) -> None:
+    """The text is that of the terminal, the other part a page without anything to load."""
+    box, address = inbox
+    done = run(*NIGHT, "--deliver", "mail:ops@fleet.example", env={"ANALYZER_SMTP": address})
+    assert (done.returncode, done.stderr) == (1, "")
+    ((to, mail),) = box.mails
+    assert to == ["ops@fleet.example"]
+    assert mail["Subject"] == "analyzer: warning: 1 new finding for 2026-10-07."
+    assert mail["From"] == "reports@fleet.example"
+    text, page = mail.get_body(("plain",)).get_content(), mail.get_body(("html",)).get_content()
+    assert "Unknown errors spiked: planner" in text
+    assert "<strong>warning, new</strong>: planner: " in page
+    assert not any(word in page for word in ("<script", "<img", "http", "<link"))
+
+
+def test_a_password_is_not_sent_without_encryption(run: Run, store: Path, inbox: tuple[_Inbox, str]) -> None:
+    """A server that offers no STARTTLS gets neither the password nor the mail; exit 3."""
+    box, address = inbox
+    environment = {"ANALYZER_SMTP": address, "ANALYZER_SMTP_PASSWORD": "hunter2-secret"}
+    done = run(*NIGHT, "--deliver", "mail:ops@fleet.example", env=environment)
+    assert (done.returncode, box.mails) == (3, [])
+    assert "the password is not sent without" in done.stderr
+    assert "hunter2" not in done.stderr
+
+
+def test_a_mail_server_that_is_not_there_is_said(run: Run, store: Path) -> None:
+    """After three calls, with its name and what the system said."""
+    done = run(*NIGHT, "--deliver", "mail:ops@fleet.example", env={"ANALYZER_SMTP": f"smtp://127.0.0.1:{_free_port()}"})
+    assert done.returncode == 3
+    assert "mail at ops@fleet.example did not take the result: Connection refused" in done.stderr
+
+
+@pytest.mark.skipif(ALERTMANAGER is None, reason="no Alertmanager on this machine: its API was not tried")
+def test_a_real_alertmanager_takes_what_opens_and_ends_what_is_over(run: Run, store: Path, tmp_path: Path) -> None:
+    """An alert is there with its labels after the night, the same one the next night, and gone when it is over."""
+    port = _free_port()
+    (tmp_path / "am.yml").write_text("route: {receiver: none}\nreceivers: [{name: none}]\n", "utf-8")
+    process = subprocess.Popen(
+        [
+            str(ALERTMANAGER),
+            f"--config.file={tmp_path}/am.yml",
+            f"--storage.path={tmp_path}/am",
+            f"--web.listen-address=127.0.0.1:{port}",
+            "--cluster.listen-address=",
+        ],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        target = ("--deliver", f"alertmanager:http://127.0.0.1:{port}")
+        _answer(f"http://127.0.0.1:{port}/-/ready")
+        assert run(*NIGHT, *target).returncode == 1
+        run(*NIGHT, *target)
+        (alert,) = json.loads(_answer(f"http://127.0.0.1:{port}/api/v2/alerts"))
+        assert alert["labels"]["alertname"] == "AgentFinding"
+        assert (alert["labels"]["caller"], alert["labels"]["severity"]) == ("planner", "warning")
+        assert alert["status"]["state"] == "active"
+        assert run("findings", "close", alert["labels"]["finding_id"], "--store", "x.duckdb").returncode == 0
+        run(*OVER, *target)
+        assert json.loads(_answer(f"http://127.0.0.1:{port}/api/v2/alerts")) == []
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+def _answer(url: str) -> str:
+    """What a server says that may still be starting."""
+    for _ in range(200):
+        try:
+            with urllib.request.urlopen(url, timeout=5) as answer:
+                return str(answer.read().decode())
+        except OSError:
+            time.sleep(0.05)
+    raise AssertionError(f"{url} never answered")
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
