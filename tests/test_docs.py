@@ -222,7 +222,7 @@ def test_every_exit_code_is_documented() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "command"), [("reference/check", "check"), ("how-to/run", "run"), ("how-to/nightly", "ingest")]
+    ("name", "command"), [("reference/check", "check"), ("how-to/run", "run"), ("how-to/nightly", "nightly")]
 )
 def test_a_guide_has_the_exit_codes_of_its_command(name: str, command: str) -> None:
     """The table under "Exit codes" names the codes that commands.md names, `0` of a supervised command aside."""

@@ -14,7 +14,6 @@ from analyzer.analysis.nightly.findings import RESOLUTIONS, STATES
 from analyzer.classifier import REASONS
 from analyzer.classifier.recovery_table import ACTIONS
 from analyzer.events.payloads import EVENT_TYPES
-from analyzer.report.terminal.overview import OUTCOMES
 from tests import REPOSITORY
 
 DOCS = REPOSITORY / "docs"
@@ -32,6 +31,9 @@ PAGES = sorted(
     if page.parent.name != "decisions" and page.name not in {"README.md", "glossary.md"}
 )
 GENERATED = ("commands.md", "queries.md", "views.md")
+
+
+OUTCOMES = ("recovered", "exhausted", "surfaced", "escalated", "aborted", "unresolved")
 
 
 def page(name: str) -> str:

@@ -156,7 +156,8 @@ def test_a_unit_is_written_once_and_overwrites_nothing(run: Run, tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    "line", [("--write",), ("--install", "cron", "--write"), ("--install", "systemd", "--webhook", "http://x/secret")]
+    "line",
+    [("--write",), ("--install", "cron", "--write"), ("--install", "systemd", "--deliver", "slack:http://x/secret")],
 )
 def test_what_cannot_be_installed_is_refused(run: Run, line: tuple[str, ...], tmp_path: Path) -> None:
     """Without --install, into a crontab, or with a secret: exit 2, a hint, and nothing is written."""
