@@ -46,7 +46,7 @@ def spark_sql(
             order.set("expressions", [exp.Ordered(this=exp.column(name), nulls_first=False) for name in columns])
     for remedy in (lambda node: _parameter(node, params), *_REMEDIES):
         tree = _upwards(tree, remedy)
-    return tree.sql(dialect="spark")
+    return str(tree.sql(dialect="spark"))
 
 
 def _upwards(tree: exp.Expr, change: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
