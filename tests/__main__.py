@@ -51,6 +51,7 @@ ZONED = [
 """Where days, hours and times of files are computed or shown. These run in the other zone, all others in UTC."""
 PURE = [f"tests/{name}" for name in ("agent_stream", "analysis/detection", "classifier", "redaction")]
 """The tests of the rooms that only compute. They run traced: the others take too long, and work across processes."""
+LAKE = REPOSITORY / ".venv-lake"
 CHECKS: tuple[Check, ...] = (
     ("style", [str(BIN / "ruff"), "check", "--quiet", "."], {}),
     ("format", [str(BIN / "ruff"), "format", "--check", "--quiet", "."], {}),
@@ -69,6 +70,10 @@ CHECKS: tuple[Check, ...] = (
 def main() -> int:
     """Run all checks, and say at the end which ones failed."""
     failed = [name for name, command, environment in CHECKS if not _passes(name, command, environment)]
+    if LAKE.exists():
+        failed += [] if _passes("tests of a lake", [sys.executable, "-m", "tests.lake"], {}) else ["tests of a lake"]
+    else:
+        print("== THE LAKE IS NOT TESTED HERE: python -m tests.lake installs Spark and runs its tests", flush=True)
     print(f"failed: {', '.join(failed)}" if failed else "all checks passed", flush=True)
     return bool(failed)
 

@@ -12,7 +12,7 @@
 -- column failed_sessions BIGINT: distinct sessions with a retry chain that ended without success
 -- column recovered_chains BIGINT: retry chains that began on the day and recovered
 -- column ended_chains BIGINT: retry chains that began on the day and ended on their own
--- column waited_seconds DOUBLE: seconds waited between the calls of these chains
+-- column waited_seconds DOUBLE: seconds waited between the calls of these chains, to the millisecond
 -- column relays BIGINT: hand-offs to a fresh context, compactions among them
 -- column dropped_tokens BIGINT: tokens that were in the context before these and no longer after; null where no log says
 with event as (
@@ -54,7 +54,7 @@ retry as (
     count(distinct session_id) filter (where outcome in ('exhausted', 'surfaced', 'escalated')) as failed_sessions,
     count(*) filter (where outcome = 'recovered') as recovered_chains,
     count(*) filter (where outcome in ('recovered', 'exhausted', 'surfaced', 'escalated')) as ended_chains,
-    sum(waited_seconds) as waited_seconds
+    round(sum(waited_seconds), 3) as waited_seconds
   from retries
   where ($since is null or started_at >= $since)
     and ($until is null or started_at < $until)

@@ -1,0 +1,33 @@
+"""The tests of a lake, as `python -m tests.lake`: Spark is installed into an environment of its own, `.venv-lake`.
+
+They need Java 17. The test command runs them where `.venv-lake` is there, and says so where it is not: the libraries of
+Spark are half a gigabyte, which no other test needs.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from tests import REPOSITORY
+
+VENV = REPOSITORY / ".venv-lake"
+PYTHON = VENV / "bin" / "python"
+
+
+def main() -> int:
+    """Make the environment where it is not there, and run the tests; the exit code is pytest's."""
+    if not PYTHON.exists():
+        install = [str(PYTHON), "-m", "pip", "install", "-q"]
+        subprocess.run([sys.executable, "-m", "venv", str(VENV)], check=True)
+        subprocess.run([*install, "--require-hashes", "-r", "constraints-spark.txt"], cwd=REPOSITORY, check=True)
+        subprocess.run([*install, "--no-deps", "--no-build-isolation", "-e", "."], cwd=REPOSITORY, check=True)
+    return subprocess.run(
+        [str(PYTHON), "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "tests/lake", *sys.argv[1:]],
+        cwd=REPOSITORY,
+        check=False,
+    ).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
