@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 
 import polars as pl
 import pytest
 
 from analyzer.analysis import Case, Overview
+from analyzer.analysis.kinds.cost import Cost
 from analyzer.report import render_text
+from analyzer.report.news_words import cost_words, day_title, day_words, news
 from analyzer.report.terminal.monospace import columns, fit, fit_middle, fold, width_of
 
 Report = Callable[..., Overview]
@@ -38,13 +41,44 @@ def test_names_only_callers_with_a_finding(report: Report) -> None:
 
 
 def test_quiet_report_names_no_caller(report: Report) -> None:
-    """Without a finding no caller is named at all."""
+    """Without a finding no caller is named but the best and the worst of the last day, in its sentence."""
     found = report(spiking="figma-probe", others=())
     quiet = replace(found, cases=())
     text = render_text(quiet)
     assert text.startswith("QUIET")
-    assert "figma-probe" not in text
+    assert found.latest is not None
+    sentence = f"{day_title(found.latest)}: {day_words(found.latest)}"
+    said = " ".join(text.split())
+    assert sentence in said
+    assert "figma-probe" not in said.replace(sentence, "")
+    assert "figma-probe" not in render_text(replace(quiet, latest=None))
     assert "1 caller" in text or "2 callers" in text
+
+
+def test_a_finding_says_what_its_last_day_cost(report: Report) -> None:
+    """In the words of the page."""
+    found = report()
+    (case, *_) = found.cases
+    cost = Cost(5, 4, 9, 75.0)
+    told = replace(case, finding=replace(case.finding, cost=cost))
+    said = " ".join(render_text(replace(found, cases=(told,))).split())
+    assert f"4 of 9 sessions failed on {case.finding.last_on}, 75 s waited." in said
+    assert cost_words(told.finding) in said
+
+
+def test_page_and_terminal_agree_on_what_is_worse(report: Report) -> None:
+    """A finding whose last day is its worst so far is worse in both, without the night having said so."""
+    found = report()
+    (case, *_) = found.cases
+    one = replace(case.finding, state="ongoing", worse=False, opened_on=case.finding.last_on - timedelta(days=1))
+    days = [one.opened_on, one.last_on]
+    assert found.latest is not None
+    latest = replace(found.latest, day=one.last_on)
+    for shares, kind in (((0.2, 0.9), "Worse"), ((0.9, 0.2), "Goes on")):
+        numbers = pl.DataFrame({"day": days, "unknown_share": shares})
+        told = replace(found, cases=(replace(case, finding=one, numbers=numbers),), latest=latest)
+        assert [group.title for group in news(told)] == [kind]
+        assert f"\n  {kind}" in render_text(told)
 
 
 def test_all_callers_with_a_finding_are_named(report: Report) -> None:
@@ -91,9 +125,11 @@ def test_findings_come_in_the_order_of_interest(report: Report) -> None:
 
     def told(caller: str, **changes: object) -> Case:
         case_of = renamed(case, caller)
-        return replace(case_of, finding=replace(case_of.finding, **changes))
+        finding = replace(case_of.finding, **{"opened_on": opened, **changes})
+        return replace(case_of, finding=finding, numbers=pl.DataFrame())
 
     day = case.finding.last_on
+    opened = day - timedelta(days=1)
     many = (
         told("a", state="ongoing", worse=False),
         told("b", state="resolved", worse=False, resolved_on=day, resolution="quiet"),
@@ -102,7 +138,6 @@ def test_findings_come_in_the_order_of_interest(report: Report) -> None:
     )
     lines = render_text(replace(found, cases=many)).splitlines()
     begun = [line.strip() for line in lines if line.startswith(("  New", "  Worse", "  Over", "  Goes"))]
-    opened = case.finding.opened_on
     assert [line[: line.index(": ") + 3] for line in begun] == [
         f"New on {day}: d",
         f"Worse, open since {opened}: c",

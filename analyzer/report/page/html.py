@@ -21,6 +21,7 @@ from analyzer.analysis.summary.cases import MAX_CASES
 from analyzer.phrases import counted
 from analyzer.report.cells import count, minute
 from analyzer.report.escape import terminal_safe
+from analyzer.report.news_words import cost_words, dates, day_title, day_words, news
 from analyzer.report.overview_words import (
     completeness,
     course,
@@ -32,7 +33,7 @@ from analyzer.report.overview_words import (
 )
 from analyzer.report.page.drawing import Drawing, draw, figure_of, plotly_script
 from analyzer.report.page.filtering import filtered
-from analyzer.report.page.first_screen import cost_words, dates, day_title, day_words, news, tiles
+from analyzer.report.page.first_screen import tiles
 from analyzer.report.page.heat_map import heat_map
 from analyzer.report.page.made import ANYWHERE, Made, asked_of
 from analyzer.report.plain_words import MEANINGS, plain_heading

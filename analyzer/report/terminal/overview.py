@@ -1,7 +1,7 @@
 """The report for a terminal: one screen of 24 lines at 80 columns, the verdict first.
 
 Invariants: no line but a command is wider than asked; of all callers only those with a finding are named, so that a
-name stands out; every text from a log went through `terminal_safe`.
+name stands out, and on a quiet day the best and the worst of it; every text from a log went through `terminal_safe`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from analyzer.phrases import counted
 from analyzer.report.asking import HERE, Asking
 from analyzer.report.cells import NOTHING, count, minute, percent
 from analyzer.report.escape import terminal_safe
+from analyzer.report.news_words import NEWS, cost_words, day_title, day_words, news_of
 from analyzer.report.overview_words import (
     completeness,
     ended_chains,
@@ -31,7 +32,7 @@ LINES = 22
 _HEADINGS = ("errors", "share", "recovered", "gave up", "shown to the user", "other")
 _ENDS = ("recovered", "exhausted", "surfaced")
 """The outcomes with a column of their own, in the order of their headings."""
-_FEWEST_REASONS, _MOST_REASONS = 3, 8
+_FEWEST_REASONS, _MOST_REASONS = 2, 8
 _MAX_SENTENCES = 6
 _MAX_NAMES = 40
 _MAX_COMMANDS = 3
@@ -63,14 +64,21 @@ def _verdict(overview: Overview, size: int, colour: bool, asking: Asking) -> lis
         first = painted(first, word, verdict.level)
     lines = [first, *more]
     hidden = _hidden_callers(overview, list(verdict.details))
-    findings = sorted(overview.findings, key=lambda one: _NEWS.index(_news(one)))
-    for one in findings[:_MAX_SENTENCES]:
-        lines += indented(f"{_since(one)}: {_short(_masked(one.explanation, hidden))}", size)
+    cases = sorted(overview.cases, key=lambda case: NEWS.index(news_of(case, overview.latest)))
+    findings = [case.finding for case in cases]
+    day = _day(overview)
+    lines += indented(day, size) if day else []
+    for case, one in zip(cases[:_MAX_SENTENCES], findings, strict=False):
+        told, cost = _short(_masked(one.explanation, hidden)), cost_words(one)
+        told += f"{'' if told.endswith(('.', '…')) else '.'} {cost}." if cost else ""
+        lines += indented(f"{_since(one, news_of(case, overview.latest))}: {told}", size)
         lines += indented(_short(_masked(handled(one.handling), hidden)), size, 4) if one.handling else []
     steps = (asking.step(one.advice) for one in findings[:_MAX_SENTENCES] if one.advice)
     todo = dict.fromkeys(command or advice for command, advice in steps)
     lines += [f"  → {terminal_safe(step)}" for step in list(todo)[:_MAX_COMMANDS]]
-    for detail in verdict.details[len(overview.cases) :]:
+    # The errors of a quiet window stand in the line of the window, too.
+    begun = 1 if day and not overview.cases else len(overview.cases)
+    for detail in verdict.details[begun:]:
         lines += indented(_short(detail), size)
     callers = [one.scope.who for one in findings]
     rest = [caller for caller in dict.fromkeys(callers[_MAX_SENTENCES:]) if caller not in callers[:_MAX_SENTENCES]]
@@ -81,21 +89,20 @@ def _verdict(overview: Overview, size: int, colour: bool, asking: Asking) -> lis
     return lines
 
 
-_NEWS = ("new", "worse", "over", "goes on")
-"""What the last day made of a finding, in the order of interest."""
+def _day(overview: Overview) -> str:
+    """Of a quiet day, how much was looked at, what that cost, and what was best and worst; empty of any other."""
+    latest = overview.latest
+    if latest is None or overview.verdict.level != "quiet":
+        return ""
+    return _short(f"{day_title(latest)}: {day_words(latest)}")
 
 
-def _news(one: Finding) -> str:
-    if one.is_open:
-        return "worse" if one.worse else "new" if one.state == "new" else "goes on"
-    return "over"
-
-
-def _since(one: Finding) -> str:
+def _since(one: Finding, news: str) -> str:
     """What the last day made of a finding, and since when."""
-    words = {"new": f"New on {one.opened_on}", "worse": f"Worse, open since {one.opened_on}"}
-    words |= {"over": f"Over since {one.resolved_on}", "goes on": f"Goes on since {one.opened_on}"}
-    return words[_news(one)]
+    if not one.is_open:
+        return f"Over since {one.resolved_on}"
+    words = {"New": f"New on {one.opened_on}", "Worse": f"Worse, open since {one.opened_on}"}
+    return words.get(news, f"Goes on since {one.opened_on}")
 
 
 def _short(sentence: str) -> str:
