@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from analyzer.lake.location import Lake
     from analyzer.store import Answering
 
-_LAKE = "delta:"
+LAKE = "delta:"
+"""How the name of a lake begins."""
 
 
 def chosen_lake(store: str, master: str | None) -> Lake | None:
@@ -21,7 +22,7 @@ def chosen_lake(store: str, master: str | None) -> Lake | None:
         AnalyzerError: a lake that cannot be meant, or a master without a lake.
         StoreError: the extra is not installed.
     """
-    if not store.startswith(_LAKE):
+    if not store.startswith(LAKE):
         if master is not None:
             raise AnalyzerError("--master is for a lake alone", "name one: --store delta:PATH")
         return None

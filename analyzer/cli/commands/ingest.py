@@ -23,7 +23,7 @@ POLL_SECONDS = 2.0
 
 @click.command("ingest", cls=PathsCommand)
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
-@store_option(" delta:PATH is a lake.", default=None)
+@store_option(default=None, lake=True)
 @master_option
 @click.option("--follow", is_flag=True, help="Keep looking for new lines until interrupted.")
 @click.option("--strict", is_flag=True, help="Exit with 4 when lines went to quarantine.")

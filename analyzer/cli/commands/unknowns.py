@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @click.command("unknowns")
 @click.argument("fingerprints", nargs=-1, metavar="[FINGERPRINT]...")
-@store_option(" delta:PATH is a lake.")
+@store_option(lake=True)
 @master_option
 @rules_option
 @window_options
