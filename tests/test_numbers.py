@@ -16,6 +16,7 @@ from analyzer.analysis.hourly import check_hours
 from analyzer.analysis.kinds import cost, severity
 from analyzer.analysis.nightly import calibration, detections, evidence
 from analyzer.analysis.rules import nearest, template_merging, unknowns
+from analyzer.analysis.summary import night_figures
 from analyzer.classifier import RECOVERY, fingerprint
 from analyzer.classifier.reading import facts
 from analyzer.classifier.rules import lint, text_evidence
@@ -81,6 +82,7 @@ STATED = {
         f"Samples are cut at {evidence.MAX_SAMPLE_CHARS:,} characters",
         f"a line a finding, {WORDS[webhook.MAX_TEXT_FINDINGS]} at most",
         f"up to {posting.MAX_WAIT_SECONDS:g} seconds",
+        f"The {night_figures.MAX_CALLERS} callers with the most errors are named",
         f"what each open one observed, {prometheus.MAX_FINDINGS} at most",
         f"Where {crowd.LEAST_CROWD:,} callers or more were seen",
     ),

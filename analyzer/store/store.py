@@ -251,6 +251,13 @@ class Store(Shown):
         """Whether it is open for writing."""
         return False
 
+    @property
+    def size_bytes(self) -> int | None:
+        """What its file takes, with the writes that wait beside it; None where it is no single file."""
+        if not os.path.isfile(self.path):
+            return None
+        return sum(os.path.getsize(name) for name in (self.path, f"{self.path}.wal") if os.path.exists(name))
+
     def verdicts(self, rules: Rules = None, *, progress: Callable[[int, int], None] | None = None) -> pl.DataFrame:
         """What rules (a file, a ruleset, None: the built-in ones) say of each error that has facts, without keeping it.
 

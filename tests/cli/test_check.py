@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import stat
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from analyzer.store import open_store
 from tests.cli.conftest import Run
 from tests.cli.hook import NO_HTTP
-from tests.cli.nightly import NEW_ON, after, write_nights
+from tests.cli.nightly import CALLERS, NEW_ON, after, write_nights
 
 Native = Callable[..., bytes]
 NIGHT = ("check", "--store", "x.duckdb", "--until", after(NEW_ON))
@@ -93,6 +94,15 @@ def test_the_textfile_is_read_by_prometheus_own_parser(run: Run, store: Path, tm
     ]
     assert count.value == 1
     assert [s.labels["caller"] for s in samples if s.name == "analyzer_finding_observed"] == ["planner"]
+    by_caller = {(s.name, s.labels["caller"], s.labels.get("reason")): s.value for s in samples if "caller" in s.labels}
+    assert {who: by_caller["analyzer_sessions", who, None] for who in CALLERS} == CALLERS
+    assert by_caller["analyzer_errors", "planner", "unknown"] == 6
+    assert by_caller["analyzer_error_sessions", "planner", "rate_limited"] == 4
+    assert by_caller["analyzer_unknown_share", "planner", None] == 6 / 18
+    single = {s.name: s.value for s in samples if not s.labels}
+    assert single["analyzer_quarantine_rows"] == 0
+    assert single["analyzer_store_bytes"] > 10_000
+    assert 0 <= time.time() - single["analyzer_last_ingest_seconds"] < 86_400
     assert not list(tmp_path.glob(".analyzer-*"))
 
 

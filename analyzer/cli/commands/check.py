@@ -116,6 +116,7 @@ def command(
             nights = [check_hours(store, chosen, rules=rules)]
         else:
             nights = [check(store, until=chosen.until, timezone=timezone, rules=rules, again=again)]
+        gauges = _gauges(store, nights[-1]) if prometheus else b""
         judged, nights = nights, select_nights(store, nights, only)
     if others := sum(len(night.findings) for night in judged) - sum(len(night.findings) for night in nights):
         narrate(f"only {only}: {counted(others, 'finding')} about others not told", quiet=quiet)
@@ -134,17 +135,15 @@ def command(
 
         for line in fold(nothing_to_report(nights), terminal_width() if sys.stderr.isatty() else 10_000):
             narrate(line, quiet=quiet)
-    _tell(nights, prometheus, [] if each_day else places)
+    _tell(nights, prometheus, gauges, [] if each_day else places)
     return FINDINGS if any(night.fails(fail_on) for night in nights) else 0
 
 
-def _tell(nights: list[Night], prometheus: str | None, places: list[Target]) -> None:
+def _tell(nights: list[Night], prometheus: str | None, gauges: bytes, places: list[Target]) -> None:
     if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
         _add_to_summary(summary, nights)
     if prometheus:
-        from analyzer.report.documents.night_prometheus import render_prometheus
-
-        write(render_prometheus(nights[-1]), prometheus)
+        write(gauges, prometheus)
     if places:
         deliver(nights[-1], places)
 
@@ -155,6 +154,13 @@ def _opened(name: str) -> Store:
     if not os.path.exists(name):
         open_store(name).close()  # says that there is none, and how to make one
     return open_store(name, writable=True)
+
+
+def _gauges(store: Store, night: Night) -> bytes:
+    from analyzer.analysis.summary.night_figures import night_figures
+    from analyzer.report.documents.night_prometheus import render_prometheus
+
+    return render_prometheus(night, night_figures(store, night))
 
 
 def _rendered(nights: list[Night], row_format: str, each_day: bool, output: str | None, asking: Asking) -> str:

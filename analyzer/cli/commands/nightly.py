@@ -125,6 +125,9 @@ def command(
         steps.append(_step("ingest", lambda: _ingest(store, paths, strict, quiet)))
         steps.append(_step("check", judge))
         steps.append(_step("report", draw))
+        # What is deleted may be of the judged day: its figures are taken first.
+        night = nights[0] if nights else None
+        gauged = [_step("prometheus", lambda: _gauges(store, night, prometheus))] if night and prometheus else []
         if before is not None:
             kept = before
 
@@ -133,9 +136,7 @@ def command(
                 return OK, f"{counted(result.events, 'event')} from before {kept:%Y-%m-%d} UTC deleted"
 
             steps.append(_step("prune", prune))
-    night = nights[0] if nights else None
-    if night and prometheus:
-        steps.append(_step("prometheus", lambda: _gauges(night, prometheus)))
+    steps += gauged
     if night and places:
         steps.append(_step("deliver", lambda: _delivered(night, places)))
     if as_json:
@@ -182,10 +183,11 @@ def _ingest(store: Store, paths: tuple[str, ...], strict: bool, quiet: bool) -> 
     return PARTIAL if strict and (total.quarantined or damaged) else OK, ", ".join(said)
 
 
-def _gauges(night: Night, target: str) -> Done:
+def _gauges(store: Store, night: Night, target: str) -> Done:
+    from analyzer.analysis.summary.night_figures import night_figures
     from analyzer.report.documents.night_prometheus import render_prometheus
 
-    write(render_prometheus(night), target)
+    write(render_prometheus(night, night_figures(store, night)), target)
     return OK, f"written to {target}"
 
 

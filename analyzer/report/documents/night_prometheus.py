@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import product
 
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
@@ -9,13 +10,14 @@ from prometheus_client import CollectorRegistry, Gauge, generate_latest
 from analyzer.analysis.kinds.severity import SEVERITIES
 from analyzer.analysis.nightly.findings import STATES
 from analyzer.analysis.nightly.night import Night
+from analyzer.analysis.summary.night_figures import NightFigures
 
 MAX_FINDINGS = 100
 """Series of single findings; what is beyond them is in the counts."""
 
 
-def render_prometheus(night: Night) -> bytes:
-    """The exposition of one night, in the text format 0.0.4."""
+def render_prometheus(night: Night, figures: NightFigures) -> bytes:
+    """The exposition of one night and its figures, in the text format 0.0.4."""
     registry = CollectorRegistry()
     count = Gauge("analyzer_findings", "Findings of the last judged night.", ("severity", "state"), registry=registry)
     for severity, state in product(SEVERITIES, STATES):
@@ -28,19 +30,41 @@ def render_prometheus(night: Night) -> bytes:
         registry=registry,
     )
     for one in [one for one in night.findings if one.state != "resolved"][:MAX_FINDINGS]:
-        labels = {"id": one.id, "finding": one.finding, "caller": one.scope.caller or "", "severity": one.severity}
-        single.labels(**labels).set(one.latest.observed or 0.0)
+        own = {"id": one.id, "finding": one.finding, "caller": one.scope.caller or "", "severity": one.severity}
+        single.labels(**own).set(one.latest.observed or 0.0)
+    for name, words, labels, values in (
+        ("analyzer_errors", "Errors of the judged day.", ("caller", "reason"), figures.errors),
+        ("analyzer_error_sessions", "Sessions that met them.", ("caller", "reason"), figures.error_sessions),
+    ):
+        gauge = Gauge(name, words, labels, registry=registry)
+        for (caller, reason), amount in values.items():
+            gauge.labels(caller=caller, reason=reason).set(amount)
+    by_caller: tuple[tuple[str, str, Mapping[str, float]], ...] = (
+        ("analyzer_sessions", "Sessions at work on the judged day, with errors or without.", figures.sessions),
+        ("analyzer_unknown_share", "Share of unknown errors of the judged day, 0 to 1.", figures.unknown_share),
+    )
+    for name, words, of_callers in by_caller:
+        gauge = Gauge(name, words, ("caller",), registry=registry)
+        for caller, figure in of_callers.items():
+            gauge.labels(caller=caller).set(figure)
     for name, words, value in (
         ("analyzer_callers_judged", "Callers with anything to judge that night.", night.callers),
         ("analyzer_late_events", "Events that came after the night was judged.", night.late_events),
         ("analyzer_night_judged_seconds", "When the night was judged, Unix time.", night.judged_at_seconds),
         ("analyzer_night_day_seconds", "Beginning of the judged day, Unix time in UTC.", night.day_seconds),
-    ):
-        Gauge(name, words, registry=registry).set(value)
-    if night.false_alarms_per_thousand is not None:
-        Gauge(
+        (
             "analyzer_false_alarms_per_thousand",
             "False alarms per 1,000 caller-days that the settings would have had on this history.",
-            registry=registry,
-        ).set(night.false_alarms_per_thousand)
+            night.false_alarms_per_thousand,
+        ),
+        (
+            "analyzer_last_ingest_seconds",
+            "When a log last gave anything to read, Unix time.",
+            figures.last_ingest_seconds,
+        ),
+        ("analyzer_quarantine_rows", "Stretches of logs that could not be read.", figures.quarantine_rows),
+        ("analyzer_store_bytes", "Size of the store.", figures.store_bytes),
+    ):
+        if value is not None:
+            Gauge(name, words, registry=registry).set(value)
     return generate_latest(registry)

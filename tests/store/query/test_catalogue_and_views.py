@@ -38,6 +38,7 @@ VOLATILE = {
     "applied_at": "the moment of the test",
     "applied_on": "the day of the test",
     "judged_at": "the moment of the check",
+    "last_ingested_at": "the moment of the test",
     "handled_at": "the moment of the decision",
     "night": "the name of the night",
     "result": "the result of the check",
