@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import NamedTuple
 
 from analyzer.classifier.reading.facts import Facts
 
@@ -24,17 +25,33 @@ _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _JOINT = re.compile(r"[_\-. ]+")
 
 
+class Seen(NamedTuple):
+    """All that features are made of: errors that differ in numbers alone are the same."""
+
+    words: tuple[str, ...]
+    names: tuple[str, ...]
+    status: int | None
+
+    @classmethod
+    def of(cls, facts: Facts) -> Seen:
+        """Return what is seen of an error."""
+        return cls(tuple(_words(facts)), tuple(_parts_of_names(facts)), facts.status)
+
+    def features(self) -> frozenset[str]:
+        """Return the features; empty where the error says nothing."""
+        found: set[str] = set()
+        found.update(f"b:{one} {next_one}" for one, next_one in pairwise(self.words))
+        for word in (*(word for word in self.words if len(word) > 1), *self.names):
+            found.add(f"w:{word}")
+            found.update(_pieces(f" {word} "))
+        if self.status is not None:
+            found.update((f"s:{self.status}", f"s:{self.status // 100}xx"))
+        return frozenset(found)
+
+
 def features(facts: Facts) -> frozenset[str]:
     """Return the features of an error; empty where it says nothing."""
-    found: set[str] = set()
-    words = _words(facts)
-    found.update(f"b:{one} {next_one}" for one, next_one in pairwise(words))
-    for word in (*(word for word in words if len(word) > 1), *_parts_of_names(facts)):
-        found.add(f"w:{word}")
-        found.update(_pieces(f" {word} "))
-    if facts.status is not None:
-        found.update((f"s:{facts.status}", f"s:{facts.status // 100}xx"))
-    return frozenset(found)
+    return Seen.of(facts).features()
 
 
 def _words(facts: Facts) -> list[str]:

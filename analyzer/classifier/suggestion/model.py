@@ -11,11 +11,11 @@ import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from analyzer.classifier.reading.facts import Facts
 from analyzer.classifier.rules.text_evidence import succeeded
-from analyzer.classifier.suggestion.features import features
+from analyzer.classifier.suggestion.features import Seen, features
 
 WEIGHTS = os.path.join(os.path.dirname(__file__), "weights.json")
 NONE = "unknown"
@@ -62,7 +62,11 @@ class Model:
 
     def suggest(self, facts: Facts) -> Suggestion | None:
         """Return the likeliest reason; None where none is likely enough, or where it is likely no failure of an API."""
-        own = frozenset[str]() if succeeded(facts) else features(facts)
+        return None if succeeded(facts) else self.suggest_seen(Seen.of(facts))
+
+    def suggest_seen(self, seen: Seen) -> Suggestion | None:
+        """Return the same for what is seen of an error that is a failure."""
+        own = seen.features()
         reason, ahead = self.leading(own)
         likely = probability(ahead, self.slope, self.intercept)
         if reason == NONE or likely < LEAST_PROBABILITY:
@@ -117,12 +121,18 @@ def probability(ahead: float, slope: float, intercept: float) -> float:
 
 def suggest(facts: Facts) -> Suggestion | None:
     """Return what the built-in model proposes for facts that no rule knows; None where it is not sure enough."""
-    return _built_in().suggest(facts)
+    return None if succeeded(facts) else _suggested(Seen.of(facts))
 
 
 def leaning(facts: Facts) -> str:
     """Return the reason that the words of facts lean to, however little; `unknown` where they lean to none."""
     return _built_in().leading(features(facts))[0]
+
+
+@lru_cache(maxsize=4096)
+def _suggested(seen: Seen) -> Suggestion | None:
+    """Thousands of facts of one error differ in numbers that the model does not see."""
+    return _built_in().suggest_seen(seen)
 
 
 @cache

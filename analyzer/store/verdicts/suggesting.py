@@ -38,19 +38,25 @@ def add_suggestions(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 _WAITING = """
-with unknown as (
+with active as (
+  select v.facts_id, v.reason
+  from internal.verdict_v1 as v
+  inner join internal.store_v1 as s
+    on s.key = 'active_ruleset'
+    and v.ruleset = s.value
+),
+
+unknown as (
   select facts_id
   from internal.event_v1
   where type = 'error.classified'
     and facts_id is not null
     and coalesce(reason, 'unknown') = 'unknown'
+    and facts_id not in (select facts_id from active)
   union
-  select v.facts_id
-  from internal.verdict_v1 as v
-  inner join internal.store_v1 as s
-    on s.key = 'active_ruleset'
-    and v.ruleset = s.value
-  where v.reason = 'unknown'
+  select facts_id
+  from active
+  where reason = 'unknown'
 )
 
 select facts_id, facts
