@@ -2,6 +2,8 @@
 
 `store-4.duckdb.xz` was made by the last program that wrote version 4: events of every type with values of every kind
 under each key, decisions in the forms that there were, findings, nights, a ruleset that was applied, and a prune.
+`store-10.duckdb.xz` was made by the last program that wrote version 10, of the samples: a finding that was
+acknowledged, the rules that explain it applied, and the night that tells it as resolved.
 """
 
 from __future__ import annotations
@@ -17,10 +19,12 @@ import pytest
 from analyzer.errors import StoreError
 from analyzer.store import Store, open_store, views
 from analyzer.store.db.tables.columns import TYPED
+from analyzer.store.db.tables.schema import SCHEMA_VERSION, version_of
 from analyzer.store.upkeep.rebuild import rebuild
 from tests.store.killing import Victims
 
 KEPT = Path(__file__).with_name("store-4.duckdb.xz")
+KEPT_LATER = Path(__file__).with_name("store-10.duckdb.xz")
 WORK = ("agent", "agent_version", "project", "cwd", "branch")
 NEW = {
     "errors": (*WORK, "confidence", "suggested_reason", "suggested_probability"),
@@ -72,6 +76,23 @@ def test_all_rows_of_all_views_stay(old: Path, writable: bool) -> None:
     with open_store(old) as store:
         assert after(store) == rows
     assert old.read_bytes() == content
+
+
+@pytest.mark.parametrize("writable", [True, False])
+def test_a_store_of_the_version_before_keeps_all_rows(tmp_path: Path, writable: bool) -> None:
+    """With all columns that it had, its finding and what was decided of it; a rebuild is not needed."""
+    path = tmp_path / "later.duckdb"
+    path.write_bytes(lzma.decompress(KEPT_LATER.read_bytes()))
+    with duckdb.connect(str(path), read_only=True) as connection:
+        assert version_of(connection) == "10"
+    rows = before(path)
+    assert all(rows.values())
+    with open_store(path, writable=writable) as store:
+        assert {name: store.sql(f"from {name} order by all").rows() for name in NAMES} == rows
+        ((state, resolution),) = store.sql("select state, resolution from findings").rows()
+        assert (state, resolution) == ("resolved", "explained")
+    with duckdb.connect(str(path), read_only=True) as connection:
+        assert version_of(connection) == SCHEMA_VERSION
 
 
 def test_verdicts_of_an_earlier_version_have_no_confidence(old: Path) -> None:
