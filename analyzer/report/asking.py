@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from analyzer.report.escape import terminal_safe
-from analyzer.report.terminal.monospace import indented
 
 _PROGRAM = "analyzer "
 
@@ -25,12 +24,12 @@ class Asking:
     """Logs that have to be read into a store first, where the text rests on a throw-away one."""
 
     def command(self, words: str) -> str:
-        """The command that `words` begin, as in `query errors-by-reason`."""
+        """The command that `words` begin, as in `query errors-by-reason`; no name of a store moves the cursor."""
         first = ""
         if self.keep:
             first = f"{_PROGRAM}{shlex.join(['ingest', *self.keep])} && "
         asked = f" --store {shlex.quote(self.store)}" if self.store is not None else ""
-        return f"{first}{_PROGRAM}{words}{asked}"
+        return terminal_safe(f"{first}{_PROGRAM}{words}{asked}")
 
     def step(self, advice: str) -> tuple[str, str]:
         """The command in an advice, and what it says beside it; either may be empty."""
@@ -41,9 +40,11 @@ class Asking:
 
     def lines(self, advice: str, size: int, by: int = 2) -> Sequence[str]:
         """An advice for a terminal of `size` cells, after `by` spaces; a command in it is one line, however long."""
+        from analyzer.report.terminal.monospace import indented  # and rich, which few commands need
+
         command, beside = self.step(advice)
         said = indented(terminal_safe(beside if command else f"→ {beside}"), size, by) if beside else []
-        return [f"{' ' * by}→ {terminal_safe(command)}", *said] if command else said
+        return [f"{' ' * by}→ {command}", *said] if command else said
 
 
 HERE = Asking()

@@ -85,7 +85,7 @@ def command(
     \b
       analyzer nightly
       analyzer nightly ~/.claude/projects telemetry/ --store fleet.duckdb --strict
-      analyzer nightly telemetry/ --store fleet.duckdb --keep 180d --deliver slack:"$HOOK" --json
+      analyzer nightly telemetry/ --keep 180d --deliver slack:"$HOOK" --json
       analyzer nightly telemetry/ --store fleet.duckdb --install systemd --write
     """
     if write_it and not install:
