@@ -82,6 +82,7 @@ EXIT_CODES: dict[str, tuple[tuple[int, str], ...]] = {
         ),
         (4, "with `--strict`: this run put lines into quarantine, or met damaged compressed data"),
         (75, "another process has the store open; nothing was done"),
+        (130, "it was interrupted"),
     ),
     "findings": (
         (0, "the findings were printed, perhaps none, or the decision is written down"),

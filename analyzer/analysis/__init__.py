@@ -16,6 +16,7 @@ from analyzer.analysis.rules.template_merging import group
 from analyzer.analysis.rules.unknowns import Neighbour, UnknownGroup, Unknowns, unknowns
 from analyzer.analysis.summary.cases import Case
 from analyzer.analysis.summary.drifts import Drift, Drifts
+from analyzer.analysis.summary.latest_day import LatestDay
 from analyzer.analysis.summary.overview import Completeness, Overview, Totals, Verdict, overview
 from analyzer.analysis.summary.spikes import Spikes, spikes
 from analyzer.analysis.tables import Table, json_rows, json_value, table
@@ -35,6 +36,7 @@ __all__ = [
     "Finding",
     "Handling",
     "Kind",
+    "LatestDay",
     "Neighbour",
     "Night",
     "Overview",

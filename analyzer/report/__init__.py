@@ -9,16 +9,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from analyzer.report.asking import Asking
     from analyzer.report.documents.overview_json import render_json
     from analyzer.report.documents.overview_markdown import render_markdown
     from analyzer.report.escape import csv_cell, markdown_text, terminal_safe
     from analyzer.report.page.html import render_html
+    from analyzer.report.page.made import Made
     from analyzer.report.rows import render_rows
     from analyzer.report.terminal.overview import render_text
 
 FORMATS = ("table", "json", "jsonl", "csv", "markdown", "parquet")
 """What the rows of a query can be written as."""
 _HOMES = {
+    "Asking": "analyzer.report.asking",
+    "Made": "analyzer.report.page.made",
     "csv_cell": "analyzer.report.escape",
     "markdown_text": "analyzer.report.escape",
     "render_html": "analyzer.report.page.html",
@@ -31,6 +35,8 @@ _HOMES = {
 
 __all__ = [
     "FORMATS",
+    "Asking",
+    "Made",
     "csv_cell",
     "markdown_text",
     "render_html",
