@@ -25,8 +25,13 @@ def start(*arguments: str, environment: Mapping[str, str] | None = None, **optio
     """
     given = os.environ if environment is None else environment
     # -P: the interpreter itself would put the working directory before all else.
-    command = [sys.executable, "-P", *arguments]
+    command = [path(), "-P", *arguments]
     return subprocess.Popen(command, env={**given, "PYTHONPATH": os.pathsep.join(_places())}, **options)  # noqa: S603
+
+
+def path() -> str:
+    """Where this interpreter lies, for whoever starts it later: a unit of the night's job, the workers of Spark."""
+    return os.path.abspath(sys.executable)
 
 
 def _places() -> list[str]:

@@ -59,7 +59,15 @@ def test_the_unpacked_wheel_finds_its_queries(wheel: Path, tmp_path: Path) -> No
 
 def test_an_installer_puts_program_and_manual_side_by_side(wheel: Path, tmp_path: Path) -> None:
     """As pipx and uv do it: an executable `analyzer` of a distribution that has another name, and its manual page."""
-    quietly = ["--quiet", "--no-deps", "--no-index", "--no-compile", "--disable-pip-version-check"]
+    # Without --ignore-installed pip takes away what is installed here: this checkout.
+    quietly = [
+        "--quiet",
+        "--ignore-installed",
+        "--no-deps",
+        "--no-index",
+        "--no-compile",
+        "--disable-pip-version-check",
+    ]
     command = [sys.executable, "-m", "pip", "install", *quietly, "--prefix", str(tmp_path), str(wheel)]
     subprocess.run(command, check=True, capture_output=True)
     assert os.access(tmp_path / "bin" / "analyzer", os.X_OK)

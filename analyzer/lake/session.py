@@ -11,11 +11,11 @@ import importlib.util
 import logging
 import os
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from analyzer import interpreter
 from analyzer.errors import StoreError
 from analyzer.lake.location import Lake
 
@@ -95,7 +95,7 @@ def session(lake: Lake, settings: dict[str, str] | None = None) -> SparkSession:
     from pyspark.sql import SparkSession
 
     # Workers run this program's interpreter: another one would lack the package.
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_PYTHON", interpreter.path())
     builder: Any = SparkSession.builder.appName("analyzer")
     if lake.master.startswith("sc://"):
         builder = builder.remote(lake.master)

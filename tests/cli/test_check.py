@@ -233,7 +233,7 @@ def test_the_page_names_every_kind_resolution_and_metric(run: Run, store: Path, 
     page = (Path(__file__).parents[2] / "docs" / "reference" / "check.md").read_text("utf-8")
     run(*NIGHT, "--prometheus", "x.prom")
     metrics = {line.split()[2] for line in (tmp_path / "x.prom").read_text("utf-8").splitlines() if "# TYPE" in line}
-    assert len(metrics) == 6
+    assert len(metrics) == 13
     assert [name for name in [*KINDS, *RESOLUTIONS] if f"`{name}`" not in page] == []
     assert [name for name in metrics if f"`{name}" not in page] == []
 

@@ -41,7 +41,7 @@ def test_bash_completes_commands_queries_callers_and_findings(run: Run, store: s
     run("check", "--until", "2026-11-10", "--store", store)
     asked = {
         "analyzer rep": {"report"},
-        "analyzer query errors-by-c": {"errors-by-caller"},
+        "analyzer query errors-by-c": {"errors-by-caller", "errors-by-caller-reason"},
         f"analyzer report --store {store} --caller figma": {"figma-probe"},
         f"analyzer report --store {store} --reason rate": {"rate_limited"},
         "analyzer report --store /none --caller ~": set(),

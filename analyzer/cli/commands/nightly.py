@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
+from analyzer import interpreter
 from analyzer.cli import complain
 from analyzer.cli.commands.prune import kept_since
 from analyzer.cli.delivery.targets import VARIABLE, deliver, targets
@@ -206,9 +207,7 @@ def _install(kind: str, write_it: bool) -> None:
     """
     context = click.get_current_context()
     if context.get_parameter_source("deliver_to") is ParameterSource.COMMANDLINE:
-        raise AnalyzerError(
-            "a unit is no place for addresses, which are secrets", f"the job takes them from ${VARIABLE}"
-        )
+        raise AnalyzerError("a unit is no place for addresses to deliver to", f"the job takes them from ${VARIABLE}")
     line = _own_line()
     if context.get_parameter_source("store_path") is ParameterSource.ENVIRONMENT:
         line[4:4] = ["--store", context.params["store_path"]]
@@ -236,7 +235,7 @@ def _own_line() -> list[str]:
             next(words)
         elif word != "--write" and not word.startswith("--install="):
             kept.append(word)
-    return [os.path.abspath(sys.executable), "-m", "analyzer", *kept]
+    return [interpreter.path(), "-m", "analyzer", *kept]
 
 
 def _delivered(night: Night, places: list[Target]) -> Done:
