@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,8 +20,12 @@ from analyzer.lake.location import Lake, lake_of
 from analyzer.lake.session import java, session
 from analyzer.lake.writing.ledger import Ledger
 from analyzer.lake.writing.opening import ingest_into
+from analyzer.lake.writing.run import _Planned
+from analyzer.lake.writing.tasks import tasks_of
 from analyzer.store import open_store
 from analyzer.store.db.tables.schema import SCHEMA_VERSION
+from analyzer.store.ingest.identity import SourceCheckpoint
+from analyzer.store.ingest.inputs import Input
 from analyzer.store.journal import journal_of, parts_of
 from tests import REPOSITORY
 from tests.lake.equal import differences
@@ -95,6 +100,77 @@ def test_logs_that_grow_move_and_change_are_told_apart_as_in_a_store(both: Both,
     with open(logs / "torn-tail.jsonl", "ab") as torn:
         torn.write(b'"}\n' + week[5].replace(b"0", b"1"))
     both.ingest(logs)
+
+
+def test_standard_input_is_read_by_the_driver(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once, into a lake as into a store; what comes twice is told as repeated."""
+    data = (REPOSITORY / "sample_events" / "healthy-week.jsonl").read_bytes()
+    for repeated in (0, 131):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
+        figures = ingest_into(both.lake, ["-"]).to_dict()
+        assert (figures["lines"], figures["duplicates"]) == (131, repeated)
+
+
+def test_ranges_of_a_large_log_are_the_rows_and_the_checkpoint_of_the_whole(
+    both: Both, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Several tasks for one log: with lines that are blank, broken, repeated and longer than a range, and one torn that
+    is whole later; between logs that are one task, and one of another format, which is never cut."""
+    monkeypatch.setattr("analyzer.lake.writing.tasks.GROUP_BYTES", 8_000)
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    samples = REPOSITORY / "sample_events"
+    shutil.copy(samples / "torn-tail.jsonl", logs / "a.jsonl")
+    shutil.copy(samples / "gdd-events.jsonl", logs / "c.jsonl")
+    week = (samples / "healthy-week.jsonl").read_bytes().splitlines(True)
+    longest = b'{"v": 1, "said": "' + 20_000 * b"x" + b'"}\n'
+    lines = [
+        *week[:40],
+        b"\n",
+        b"no line\n",
+        *week[30:70],
+        longest,
+        b"\r\n",
+        *week[20:50],
+        week[80].replace(b"1", b"2", 9),
+    ]
+    large = b"\xef\xbb\xbf" + b"".join(lines)
+    (logs / "b.jsonl").write_bytes(large + week[90][:60])
+    with Input(str(logs / "b.jsonl")) as whole:
+        tasks = list(tasks_of(whole, SourceCheckpoint(1, "b.jsonl", "analyzer"), None, None))
+    assert len(tasks) > 5 and all(large[: task.limit].endswith(b"\n") for task in tasks)
+    figures = both.ingest(logs)
+    assert figures["duplicates"] > 20 < len(tasks) + figures["quarantined"] * 10
+    with open(logs / "b.jsonl", "ab") as more:
+        more.write(week[90][60:] + b"".join(week[91:]))
+    assert both.ingest(logs)["lines"] == len(week) - 90
+
+
+def test_a_log_that_is_cut_short_while_its_ranges_are_read_is_read_again_from_there(
+    both: Both, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Nothing behind the place is kept; the next ingest reads what is there by then."""
+    log = tmp_path / "log.jsonl"
+    lines = (REPOSITORY / "sample_events" / "healthy-week.jsonl").read_bytes().splitlines(True)[:60]
+    log.write_bytes(b"".join(lines))
+    monkeypatch.setattr("analyzer.lake.writing.tasks.GROUP_BYTES", 8_000)
+    planned = _Planned.take
+
+    def cut(*given: Any) -> None:
+        planned(*given)
+        log.write_bytes(b"".join(lines)[:12_000])
+
+    monkeypatch.setattr(_Planned, "take", cut)
+    result = ingest_into(both.lake, [str(log)])
+    assert 0 < result.total.lines < 30
+    assert [one.message for one in result.problems] == ["it was cut short while it was read"]
+    monkeypatch.undo()
+    log.write_bytes(b"".join(lines))
+    rest = ingest_into(both.lake, [str(log)])
+    assert result.total.lines + rest.total.lines == len(lines)
+    with open_store(both.store, writable=True) as store:
+        store.ingest([str(log)])
+    assert differences(both.lake, both.store) == {}
 
 
 def test_what_comes_after_a_ruleset_was_applied_is_judged_by_it(both: Both) -> None:

@@ -6,6 +6,7 @@ Invariant: nothing of it holds a secret any more; what is rejected is redacted w
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 import msgspec
 import polars as pl
@@ -131,18 +132,40 @@ def _clean(one: Rejected) -> Rejected:
     return msgspec.structs.replace(one, text=text.encode(), path=sanitize(one.path), detail=sanitize(one.detail))
 
 
+@dataclass(frozen=True, slots=True)
+class Read:
+    """One part as the driver takes it."""
+
+    group: int
+    part: int
+    header: PartHeader
+    goes_on: bool = False
+    """Whether it is of a range that begins where another one ends; then its lines are counted from its beginning."""
+
+
 def sealed_of(
-    headers: Iterable[PartHeader], rows: pa.Table | None, sources: dict[int, Progress], forgotten: set[int]
+    parts: Iterable[Read],
+    rows: pa.Table | None,
+    sources: dict[int, Progress],
+    before: dict[int, int],
+    forgotten: set[int],
 ) -> Sealed:
     """The batch of some parts, in their order, as `Writer` takes it; `sources` gives each source's progress, which
-    learns what became of it. `forgotten` loses those that are forgotten by this batch.
+    learns what became of it, and `before` learns the lines before each range. `forgotten` loses those that are
+    forgotten by this batch.
     """
     changes: dict[int, SourceChange] = {}
     rejected: list[Rejected] = []
     bad_lines: set[tuple[int, int]] = set()
-    for header in headers:
-        rejected += header.rejected
-        bad_lines.update(header.bad_lines)
+    for part in parts:
+        header = part.header
+        lines = 0
+        if part.goes_on and header.changes:
+            (one,) = header.changes
+            lines = before.setdefault(part.group, sources[one.checkpoint.source_id].checkpoint.lines)
+            one.checkpoint.lines += lines
+        rejected += (msgspec.structs.replace(one, line=one.line + lines) for one in header.rejected)
+        bad_lines.update((source_id, line + lines) for source_id, line in header.bad_lines)
         for one in header.changes:
             progress = sources[one.checkpoint.source_id]
             progress.checkpoint, progress.codec, progress.native = one.checkpoint, one.codec, one.native
@@ -156,11 +179,14 @@ def sealed_of(
             )
     own = sorted(forgotten & set(changes))
     forgotten -= set(own)
-    return Sealed(new_id(), _frame(rows), {}, rejected, bad_lines, list(changes.values()), own)
+    return Sealed(new_id(), _frame(rows, before), {}, rejected, bad_lines, list(changes.values()), own)
 
 
-def _frame(rows: pa.Table | None) -> pl.DataFrame:
+def _frame(rows: pa.Table | None, before: dict[int, int]) -> pl.DataFrame:
     if rows is None:
         return frame_of({**STAGED, "recorded": "String"}).with_row_index("place")
     frame = pl.DataFrame(pl.from_arrow(rows)).sort("part_group", "part", "place")
+    if before:
+        lines = pl.col("part_group").replace_strict(before, default=0, return_dtype=pl.Int64)
+        frame = frame.with_columns(pl.col("line") + lines, pl.col("source_line") + lines)
     return frame.select(*STAGED, "recorded").with_row_index("place")

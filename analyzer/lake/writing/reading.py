@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import IO
 
 import msgspec
 import pyarrow as pa
@@ -11,26 +12,15 @@ import pyarrow as pa
 from analyzer.errors import InputError
 from analyzer.importers import HEAD_BYTES, detect, head_of
 from analyzer.lake.writing.parts import rows_of
+from analyzer.lake.writing.tasks import Task
 from analyzer.store.ingest.batch import Batch, Progress
 from analyzer.store.ingest.decoding import Decoders
 from analyzer.store.ingest.discovery import Problem
-from analyzer.store.ingest.identity import SourceCheckpoint
 from analyzer.store.ingest.inputs import Input
 from analyzer.store.ingest.run import reading, unread
 
 SHARE = 4
 """Of a batch a part holds the fourth part: as much is in memory wherever something is read."""
-
-
-class Task(msgspec.Struct, array_like=True):
-    """One file to read, from a checkpoint."""
-
-    path: str
-    limit: int | None
-    below: str | None
-    checkpoint: SourceCheckpoint
-    size: int
-    """Bytes of the file when it was looked at."""
 
 
 _decode = msgspec.msgpack.Decoder(list[Task]).decode
@@ -43,8 +33,8 @@ def read_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             yield from read_group(row["part_group"], _decode(row["tasks"]))
 
 
-def read_group(group: int, tasks: list[Task]) -> Iterator[pa.RecordBatch]:
-    """The rows of the parts of some files, which are read in their order."""
+def read_group(group: int, tasks: list[Task], stdin: IO[bytes] | None = None) -> Iterator[pa.RecordBatch]:
+    """The rows of the parts of some files, which are read in their order; or of standard input, which is open."""
     batch, part = Batch(SHARE), 0
     problems: list[Problem] = []
     failed: list[int] = []
@@ -52,11 +42,13 @@ def read_group(group: int, tasks: list[Task]) -> Iterator[pa.RecordBatch]:
         for task in tasks:
             progress = Progress(task.checkpoint, codec=task.checkpoint.codec, kept=replace(task.checkpoint))
             try:
-                with Input(task.path, task.limit, below=task.below) as source:
+                with Input(task.path, task.limit, below=task.below, handle=stdin) as source:
                     _same(source, task)
                     for _ in reading(source, progress, batch, decoders, problems):
                         yield from rows_of(group, part, batch.seal(), [], [])
                         part += 1
+                if task.ends_early:
+                    _leave(task, progress, batch)
             except InputError as error:
                 problems.append(unread(task.path, error))
                 progress.status = "failed"
@@ -66,6 +58,20 @@ def read_group(group: int, tasks: list[Task]) -> Iterator[pa.RecordBatch]:
                 yield from rows_of(group, part, batch.seal(), [], [])
                 part += 1
     yield from rows_of(group, part, batch.seal(), failed, problems)
+
+
+def _leave(task: Task, progress: Progress, batch: Batch) -> None:
+    """Leave a range where the next one goes on: its file was not read to its end.
+
+    Raises:
+        InputError: the file ends before the range, or what was read of it could not be kept.
+    """
+    if progress.status == "failed":
+        return
+    if progress.checkpoint.offset != task.limit:
+        batch.abandon(progress)
+        raise InputError(f"{task.path}: it was cut short while it was read", "run the same command again")
+    progress.checkpoint.size = progress.checkpoint.mtime_ns = progress.checkpoint.ctime_ns = -1
 
 
 def _same(source: Input, task: Task) -> None:

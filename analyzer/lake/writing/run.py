@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import msgspec
 import pyarrow as pa
@@ -17,8 +17,9 @@ from analyzer.events.times import now
 from analyzer.importers.machine.places import LogPlace
 from analyzer.lake.writing.applying import Applying
 from analyzer.lake.writing.ledger import Ledger
-from analyzer.lake.writing.parts import SCHEMA, PartHeader, header_of, sealed_of
-from analyzer.lake.writing.reading import Task, read_group, read_groups
+from analyzer.lake.writing.parts import SCHEMA, PartHeader, Read, header_of, sealed_of
+from analyzer.lake.writing.reading import read_group, read_groups
+from analyzer.lake.writing.tasks import Task, groups_of, tasks_of
 from analyzer.store.ingest.batch import MAX_EVENTS, Progress
 from analyzer.store.ingest.discovery import STDIN, Found, Problem, discover
 from analyzer.store.ingest.identity import Known
@@ -28,9 +29,6 @@ from analyzer.store.ingest.run import IngestResult, IngestRun, checkpoints
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-GROUP_BYTES = 64 * 1024 * 1024
-"""Bytes of the files that one task of an executor reads; a larger file is a task of its own."""
-GROUP_FILES = 500
 _HEADERS = 1_000
 """Parts whose headers are held at a time."""
 
@@ -78,12 +76,15 @@ class _Planned(IngestRun):
         super().__init__(known, result)
         self.tasks: list[Task] = []
         self.sources: dict[int, Progress] = {}
+        self.stdin: IO[bytes] | None = None
+        """Standard input, once it was looked at."""
 
     def take(self, source: Input, progress: Progress, limit: int | None, below: str | None) -> None:
         """As `IngestRun` says."""
         self.sources[progress.checkpoint.source_id] = progress
-        path = STDIN if source.path == STDIN else source.path
-        self.tasks.append(Task(path, limit, below, progress.checkpoint, source.size))
+        if source.path == STDIN:
+            self.stdin = source.another()
+        self.tasks += tasks_of(source, progress.checkpoint, limit, below)
 
     def forgotten(self) -> set[int]:
         """The sources whose rows the batch that reads them again has to delete first."""
@@ -111,6 +112,8 @@ class _Parts:
         self._spark, self._staging, self._run, self._applying = spark, staging, run, applying
         self.forgotten = run.forgotten()
         """The sources whose rows are still to be deleted."""
+        self._before: dict[int, int] = {}
+        """By group that is a range: the lines of its file before it."""
 
     def read(self) -> None:
         """Read all files, and apply what they hold in their order."""
@@ -123,52 +126,63 @@ class _Parts:
     def _read_here(self, tasks: list[Task]) -> None:
         """Standard input is the driver's alone."""
         rows: list[pa.RecordBatch] = []
-        for batch in read_group(0, tasks):
+        for batch in read_group(0, tasks, self._run.stdin):
             data = batch.column("header")[0].as_py() if batch.num_rows else None
             if data is None:
                 rows.append(batch)
                 continue
-            self._apply([header_of(data)], pa.Table.from_batches(rows, SCHEMA) if rows else None)
+            self._apply([Read(0, 0, header_of(data))], pa.Table.from_batches(rows, SCHEMA) if rows else None)
             rows = []
 
     def _read_there(self, tasks: list[Task]) -> None:
-        groups = list(_groups(tasks))
+        groups = list(groups_of(tasks))
         asked = pa.table(
             {"part_group": range(len(groups)), "tasks": [msgspec.msgpack.encode(group) for group in groups]},
             pa.schema([("part_group", pa.int64()), ("tasks", pa.binary())]),
         )
-        frame = self._spark().createDataFrame(asked).repartition(len(groups))
+        # By range, as what goes round robin puts several groups into one task and none into others.
+        frame = self._spark().createDataFrame(asked).repartitionByRange(len(groups), "part_group")
         frame.mapInArrow(read_groups, _ddl()).write.mode("overwrite").option("parquet.block.size", 16 << 20).parquet(
             self._staging
         )
         staged = self._spark().read.schema(_ddl()).parquet(self._staging)
         headers = staged.where("header is not null").select("part_group", "part", "header")
-        waiting: list[tuple[int, int, PartHeader]] = []
+        self._before.clear()
+        waiting: list[Read] = []
         height = 0
+        broken: set[str] = set()
         # Sorted here: Spark would shuffle them for it.
         for row in headers.toArrow().sort_by([("part_group", "ascending"), ("part", "ascending")]).to_pylist():
-            waiting.append((row["part_group"], row["part"], header_of(row["header"])))
-            height += waiting[-1][2].height
+            first = groups[row["part_group"]][0]
+            if first.goes_on and first.path in broken:
+                # What is before it was not read to its end: it is read again from there.
+                continue
+            one = Read(row["part_group"], row["part"], header_of(row["header"]), first.goes_on)
+            if first.is_range and one.header.failed:
+                broken.add(first.path)
+            waiting.append(one)
+            height += one.header.height
             if height >= MAX_EVENTS or len(waiting) >= _HEADERS:
                 self._apply_parts(staged, waiting, height)
                 waiting, height = [], 0
         self._apply_parts(staged, waiting, height)
 
-    def _apply_parts(self, staged: DataFrame, waiting: list[tuple[int, int, PartHeader]], height: int) -> None:
+    def _apply_parts(self, staged: DataFrame, waiting: list[Read], height: int) -> None:
         rows = None
         if height:
             first, last = waiting[0], waiting[-1]
             rows = staged.where(
                 "header is null"
-                f" and (part_group > {first[0]} or (part_group = {first[0]} and part >= {first[1]}))"
-                f" and (part_group < {last[0]} or (part_group = {last[0]} and part <= {last[1]}))"
+                f" and part_group in ({', '.join(map(str, sorted({one.group for one in waiting})))})"
+                f" and (part_group > {first.group} or part >= {first.part})"
+                f" and (part_group < {last.group} or part <= {last.part})"
             ).toArrow()
-        self._apply([header for _, _, header in waiting], rows)
+        self._apply(waiting, rows)
 
-    def _apply(self, headers: list[PartHeader], rows: pa.Table | None) -> None:
-        for header in headers:
-            self._run.failed(header)
-        batch = sealed_of(headers, rows, self._run.sources, self.forgotten)
+    def _apply(self, parts: list[Read], rows: pa.Table | None) -> None:
+        for one in parts:
+            self._run.failed(one.header)
+        batch = sealed_of(parts, rows, self._run.sources, self._before, self.forgotten)
         if batch.sources:
             self._applying.apply(batch)
 
@@ -180,20 +194,6 @@ def _stretches(tasks: list[Task]) -> Iterator[tuple[bool, list[Task]]]:
         if end == len(tasks) or (tasks[end].path == STDIN) is not (tasks[start].path == STDIN):
             yield tasks[start].path == STDIN, tasks[start:end]
             start = end
-
-
-def _groups(tasks: list[Task]) -> Iterator[list[Task]]:
-    """Tasks that one executor reads together: their order is that of the files."""
-    group: list[Task] = []
-    size = 0
-    for task in tasks:
-        if group and (size + task.size > GROUP_BYTES or len(group) >= GROUP_FILES):
-            yield group
-            group, size = [], 0
-        group.append(task)
-        size += task.size
-    if group:
-        yield group
 
 
 def _ddl() -> str:

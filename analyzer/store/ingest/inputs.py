@@ -48,10 +48,13 @@ _ZSTD = frozenset({b"\x28\xb5\x2f\xfd", *(bytes((first, 0x2A, 0x4D, 0x18)) for f
 class Input:
     """An open input. Use as a context manager."""
 
-    def __init__(self, path: str, limit: int | None = None, *, below: str | None = None) -> None:
+    def __init__(
+        self, path: str, limit: int | None = None, *, below: str | None = None, handle: IO[bytes] | None = None
+    ) -> None:
         """Open a regular file, or standard input for `-`; of its decompressed bytes the first `limit`, or all.
 
-        `below`: the folder that it was found in; then no link on the way from there is followed.
+        `below`: the folder that it was found in; then no link on the way from there is followed. `handle`: what
+        `another` gave of standard input, which can be read once.
 
         Raises:
             InputError: it cannot be opened, or is not a regular file.
@@ -60,7 +63,7 @@ class Input:
         """The name, in characters that can be written down."""
         self.damage: str | None = None
         """What is wrong with a compressed input, once it has been read."""
-        self._handle: IO[bytes] = _spooled() if path == STDIN else _open(on_disk(path), below)
+        self._handle: IO[bytes] = handle or (_spooled() if path == STDIN else _open(on_disk(path), below))
         status = os.fstat(self._handle.fileno())
         self.size = status.st_size
         self.mtime_ns = min(status.st_mtime_ns, 2**63 - 1)
@@ -92,6 +95,12 @@ class Input:
 
     def __exit__(self, *_: object) -> None:
         self._handle.close()
+
+    def another(self) -> IO[bytes]:
+        """A handle of the same open file, at its beginning; it is closed by the input that is opened with it."""
+        handle = os.fdopen(os.dup(self._handle.fileno()), "rb")
+        handle.seek(0)
+        return handle
 
     def _is_read(self) -> bool:
         """Whether a reader takes this document; any other one stays as it is."""
