@@ -10,6 +10,7 @@ import contextlib
 import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
+from itertools import dropwhile
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -30,11 +31,11 @@ if TYPE_CHECKING:
 _BASE = ("event_v1", "facts_v1", "store_v1", "verdict_v1", "source_v1", "quarantine_v1")
 """The tables that views are made of."""
 _MADE = re.compile(
-    r"(?:--[^\n]*\n)*\s*create or replace (?:temp )?"
+    r"create or replace (?:temp )?"
     r"(?:view (?P<view>[\w.]+) as|macro (?P<macro>[\w.]+)\((?P<names>[\w, ]*)\) as)(?P<table> table)?\s(?P<body>.*)",
     re.DOTALL,
 )
-"""A statement that makes a view or a macro, as the store writes them."""
+"""A statement that makes a view or a macro, as the store writes them below lines of comments."""
 _SAID = re.compile(r"\[[A-Z_0-9.]+\] [^\n]*")
 """A condition of Spark's with its sentence."""
 _TYPES: Mapping[str, Any] = {
@@ -101,7 +102,7 @@ class Answers:
                 self._spark.table(WHOLE + name).createOrReplaceTempView(name)
 
     def _define(self, statement: str) -> None:
-        found = _MADE.fullmatch(statement)
+        found = _MADE.fullmatch("".join(dropwhile(_says_nothing, statement.splitlines(True))))
         if found is None:
             return
         if view := found["view"]:
@@ -130,6 +131,11 @@ def _collected(made: Callable[[], DataFrame]) -> pl.DataFrame:
     with _spark_errors():
         table = made().toArrow()
     return pl.DataFrame(OnlyStream(table))
+
+
+def _says_nothing(line: str) -> bool:
+    """Whether a line is blank or a comment."""
+    return line.strip()[:2] in {"", "--"}
 
 
 def _text(value: object) -> str | None:
