@@ -56,6 +56,12 @@ EXIT_CODES: dict[str, tuple[tuple[int, str], ...]] = {
         (75, "another process has the store open"),
         (130, "interrupted, as `--follow` is meant to be"),
     ),
+    "watch": (
+        (0, "whoever read its output has gone, as `head` does"),
+        (2, "an option that cannot be read, or standard input"),
+        (3, "none of the paths is there"),
+        (130, "interrupted, as it is meant to be"),
+    ),
     "sources": (
         (0, "the places were listed, perhaps all of them empty"),
         (2, "an option that cannot be read"),

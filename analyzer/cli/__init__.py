@@ -20,6 +20,7 @@ from analyzer.errors import FINDINGS, FREE_SPACE, INTERRUPTED, LIMIT, OK, UNREAD
 COMMANDS = {
     "report": "Read logs and report: findings, reasons, outcomes, retries, relays.",
     "ingest": "Read logs into a store, only what is new.",
+    "watch": "Follow logs as they grow, and print what goes wrong as it happens.",
     "sources": "List where agents keep logs on this machine, and what is new.",
     "check": "Judge the last day against the days before it; exit 1 on findings.",
     "nightly": "Do the night's work: ingest, check, report, prune, in one command.",

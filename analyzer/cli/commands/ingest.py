@@ -64,13 +64,19 @@ def command(
     if not paths:
         tell_found(name, quiet=quiet)
         make_room(name)
+    due = _due(name, paths) if follow else (lambda _: True)
     told: list[Problem] = []
+    result = None
     while True:
+        if not due(result):
+            time.sleep(POLL_SECONDS)
+            continue
         try:
             result = read()
         except StoreBusyError:
             if not follow:
                 raise
+            result = None
             time.sleep(POLL_SECONDS)
             continue
         if result.problems != told:
@@ -87,6 +93,27 @@ def command(
     if strict and (result.total.quarantined or any(item.status == "damaged" for item in result.sources)):
         return PARTIAL
     return UNREADABLE if result.problems else 0
+
+
+def _due(name: str, paths: tuple[str, ...]) -> Callable[[IngestResult | None], bool]:
+    """A function that says whether there may be something to read since the last result; None: there is none yet."""
+    from analyzer.cli.machine import places_here
+    from analyzer.store import journal_of
+    from analyzer.store.db.replacement import files_of
+    from analyzer.store.following.changes import Changes
+
+    own = [] if name.startswith("delta:") else [*files_of(name), *filter(None, [journal_of(name)])]
+    changes = Changes(paths or places_here(), own)
+    problems = changes.problems
+
+    def due(result: IngestResult | None) -> bool:
+        nonlocal problems
+        changed, before, problems = bool(changes.changed()), problems, changes.problems
+        # The end of a line may be told by nothing but that its writer has gone.
+        waits = result is None or result.problems or any(source.pending_bytes for source in result.sources)
+        return bool(waits or changed or before != problems)
+
+    return due
 
 
 def _reader(name: str, paths: tuple[str, ...], master: str | None, *, quiet: bool) -> Callable[[], IngestResult]:

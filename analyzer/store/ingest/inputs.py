@@ -65,6 +65,8 @@ class Input:
         """What is wrong with a compressed input, once it has been read."""
         self._handle: IO[bytes] = handle or (_spooled() if path == STDIN else _open(on_disk(path), below))
         status = os.fstat(self._handle.fileno())
+        self.identity = status.st_dev, status.st_ino
+        """Device and inode: the same under another name, and another file's once it is gone."""
         self.size = status.st_size
         self.mtime_ns = min(status.st_mtime_ns, 2**63 - 1)
         """Nanoseconds since 1970, as the file system says."""

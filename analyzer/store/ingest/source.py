@@ -112,7 +112,7 @@ class SourceRun:
         if self._reader is None:
             return block.lines
         found: list[tuple[Event, int | None, int, int]] = []
-        for hit, line in _numbered(self._reader.read(block), block):
+        for hit, line in numbered(self._reader.read(block), block):
             number = self._checkpoint.lines + line
             found += (
                 (self._derived(event, number), number, stretch.offset + hit.offset, hit.length) for event in hit.events
@@ -191,7 +191,7 @@ class SourceRun:
         self._batch.add_rejected(self._progress, rejected, newline_bytes=0 if whole else 1)
 
 
-def _numbered(hits: Iterable[Hit], block: Block) -> Iterator[tuple[Hit, int]]:
+def numbered(hits: Iterable[Hit], block: Block) -> Iterator[tuple[Hit, int]]:
     """Hits, each with the 1-based number of its line in the block."""
     line, counted = 1, 0
     for hit in hits:

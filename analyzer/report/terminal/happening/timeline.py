@@ -37,7 +37,8 @@ def render_timeline(shown: Timeline, width: int = 80) -> str:
     for one in shown.happenings:
         if day != (day := one.occurred_at.date()):
             lines.append(f"{day} UTC")
-        lines.append(fit(f"{one.occurred_at:%H:%M:%S}  {terminal_safe(happening_words(one))}", size))
+        whose = f"  ({one.caller})" if one.caller and one.type == "error.classified" else ""
+        lines.append(fit(f"{one.occurred_at:%H:%M:%S}  {terminal_safe(happening_words(one) + whose)}", size))
         if one.message:
             lines += [fit(line, size) for line in indented(terminal_safe(" ".join(one.message.split())), size, 10)[:3]]
         if one.source_path and one.source_line and (here := (one.source_path, one.source_line)) != place:
@@ -72,6 +73,4 @@ def happening_words(one: Happening) -> str:
         parts.append(f"from {one.tokens_before:,}{after} tokens")
     if one.reset_at is not None:
         parts.append(f"until {one.reset_at:%Y-%m-%d %H:%M} UTC")
-    if one.caller and one.type == "error.classified":
-        parts.append(f"({one.caller})")
     return "  ".join(filter(None, parts))
