@@ -9,6 +9,7 @@ import shutil
 import stat
 import sys
 import tempfile
+from collections.abc import Callable
 from typing import IO, TYPE_CHECKING
 
 import click
@@ -94,6 +95,15 @@ def append(content: str, output: str) -> None:
             handle.write(content.encode("utf-8"))
     except OSError as error:
         raise _unwritable(f"{output}: cannot be written: {error.strerror}") from None
+
+
+def add_to_job_summary(markdown: Callable[[], str]) -> None:
+    """Add what is made to the summary of a job of GitHub Actions, where this is one; a failure is told on stderr."""
+    if path := os.environ.get("GITHUB_STEP_SUMMARY"):
+        try:
+            append(markdown(), path)
+        except AnalyzerError as error:
+            narrate(f"the job summary is not written: {error.message}")
 
 
 def write_new(files: dict[str, str]) -> list[str]:

@@ -52,9 +52,14 @@ def test_one_command_does_all_of_the_nights_work(run: Run, store: Path) -> None:
 
 
 def test_what_fails_is_told_and_the_rest_is_done(run: Run, store: Path) -> None:
-    """A missing path, a page that cannot be written and a webhook that nobody answers: judged and pruned, exit 3."""
-    hook = "webhook:http://127.0.0.1:1/secret-token"
-    done = run(*JOB, "nowhere", "--page", "no/such/page.html", "--keep", "9000d", "--deliver", hook, "--json")
+    """A missing path, a page that cannot be written and a webhook that nobody answers: judged and pruned, exit 3.
+
+    The summary of a job of GitHub Actions has all of that, and below it the night.
+    """
+    hook, summary = "webhook:http://127.0.0.1:1/secret-token", store.parent / "summary.md"
+    summary.write_text("before\n", "utf-8")
+    told = ("--page", "no/such/page.html", "--keep", "9000d", "--deliver", hook, "--json")
+    done = run(*JOB, "nowhere", *told, env={"GITHUB_STEP_SUMMARY": str(summary)})
     assert done.returncode == 3
     job = json.loads(done.stdout)
     codes = {step["step"]: step["exit_code"] for step in job["steps"]}
@@ -64,6 +69,12 @@ def test_what_fails_is_told_and_the_rest_is_done(run: Run, store: Path) -> None:
     assert "no/such/page.html: cannot be written" in done.stderr
     assert "nowhere: no such file or folder" in done.stderr
     assert "secret-token" not in done.stdout + done.stderr
+    text = summary.read_text("utf-8")
+    assert text.startswith("before\n| Step | Exit code | What came of it |\n|---|--:|---|\n| ingest | 3 | ")
+    assert "\n| report | 3 | no/such/page.html: cannot be written: " in text
+    assert "\n\n## 1 new finding for 2026-10-07." in text
+    assert "| warning | new | Unknown errors spiked | planner |" in text
+    assert "secret-token" not in text
     page = (REPOSITORY / "docs" / "reference" / "json.md").read_text("utf-8")
     section = page.partition("## analyzer.nightly/1")[2].partition("\n## ")[0]
     assert [key for key in [*job, *job["steps"][0]] if f"`{key}`" not in section] == []

@@ -20,7 +20,7 @@ from analyzer.cli.options import (
     store_option,
     window_options,
 )
-from analyzer.cli.output import append, narrate, terminal_width, text_layout, write
+from analyzer.cli.output import add_to_job_summary, narrate, terminal_width, text_layout, write
 from analyzer.errors import FINDINGS, AnalyzerError
 from analyzer.phrases import counted
 
@@ -140,8 +140,7 @@ def command(
 
 
 def _tell(nights: list[Night], prometheus: str | None, gauges: bytes, places: list[Target]) -> None:
-    if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
-        _add_to_summary(summary, nights)
+    add_to_job_summary(lambda: _summary(nights))
     if prometheus:
         write(gauges, prometheus)
     if places:
@@ -184,11 +183,8 @@ def _rendered(nights: list[Night], row_format: str, each_day: bool, output: str 
     return render_night_text(nights[0], width, colour=colour, asking=asking)
 
 
-def _add_to_summary(path: str, nights: list[Night]) -> None:
+def _summary(nights: list[Night]) -> str:
     from analyzer.report.documents.night_markdown import render_night_markdown
 
     told = nights if len(nights) == 1 else [night for night in nights if night.findings]
-    try:
-        append("".join(render_night_markdown(night) + "\n" for night in told), path)
-    except AnalyzerError as error:
-        narrate(f"the job summary is not written: {error.message}")
+    return "".join(render_night_markdown(night) + "\n" for night in told)

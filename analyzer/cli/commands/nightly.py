@@ -18,7 +18,7 @@ from analyzer.cli.commands.prune import kept_since
 from analyzer.cli.delivery.targets import VARIABLE, deliver, targets
 from analyzer.cli.machine import HERE, REPORTED, home_folder, make_room, read_into, store_to_fill, tell_found
 from analyzer.cli.options import chosen_window, deliver_option, quiet_option, rules_option, store_option
-from analyzer.cli.output import narrate, report_problems, text_layout, write, write_new
+from analyzer.cli.output import add_to_job_summary, narrate, report_problems, text_layout, write, write_new
 from analyzer.cli.progress import progress
 from analyzer.errors import FINDINGS, OK, PARTIAL, UNREADABLE, AnalyzerError
 from analyzer.phrases import counted
@@ -79,7 +79,8 @@ def command(
     Without PATHs the logs of all agents on this machine are read, as ingest does. One summary says what came of each
     step. A step that fails is told and costs the others nothing: what could be read is judged, and the page is made
     whatever the check says. The store is held from the first step to the last, so a second job, or any other writer,
-    is told to come back (75). The exit code is that of the gravest step: 3 before 2, 4 and 1.
+    is told to come back (75). The exit code is that of the gravest step: 3 before 2, 4 and 1. With $GITHUB_STEP_SUMMARY
+    set, the steps and the night are added to the job's summary as Markdown.
 
     With --install nothing of that is done: the unit is printed that runs the same line every night, in this folder.
 
@@ -100,7 +101,7 @@ def command(
     from analyzer.analysis import check, overview
     from analyzer.cli.settings import rules_in_use
     from analyzer.report import render_html
-    from analyzer.report.documents.night_job import gravest_code, job_dict, render_job_text
+    from analyzer.report.documents.night_job import gravest_code, job_dict, render_job_markdown, render_job_text
     from analyzer.report.page.made import Made
 
     # What is wrong with the line itself is said before anything is done.
@@ -140,6 +141,7 @@ def command(
     steps += gauged
     if night and places:
         steps.append(_step("deliver", lambda: _delivered(night, places)))
+    add_to_job_summary(lambda: render_job_markdown(steps, night))
     if as_json:
         from analyzer.report.escape import json_text
 

@@ -1,4 +1,4 @@
-"""What a run of `analyzer nightly` did, step by step, for a terminal and as JSON.
+"""What a run of `analyzer nightly` did, step by step, for a terminal, as JSON and as Markdown.
 
 Invariant: a step that failed is told with its reason and its hint, and the exit code is that of the gravest step.
 """
@@ -11,7 +11,8 @@ from typing import Any
 
 from analyzer.analysis.nightly.night import Night
 from analyzer.errors import FINDINGS, OK, PARTIAL, UNREADABLE, USAGE
-from analyzer.report.escape import terminal_safe
+from analyzer.report.documents.night_markdown import render_night_markdown
+from analyzer.report.escape import markdown_text, terminal_safe
 from analyzer.report.terminal.monospace import columns, fold
 from analyzer.report.terminal.night import render_night_text
 
@@ -68,3 +69,13 @@ def render_job_text(steps: Sequence[JobStep], night: Night | None, width: int = 
         # Its headline stands with the step.
         lines += ["", render_night_text(night, width, colour=colour).partition("\n\n")[2].rstrip("\n")]
     return "\n".join(lines) + "\n"
+
+
+def render_job_markdown(steps: Sequence[JobStep], night: Night | None) -> str:
+    """A table of the steps, with the hints of those that failed, and below it the night."""
+    rows = ["| Step | Exit code | What came of it |", "|---|--:|---|"]
+    for step in steps:
+        said = "; ".join(markdown_text(text) for text in (step.said, step.hint) if text)
+        rows.append(f"| {step.name} | {step.exit_code} | {said} |")
+    blocks = ["\n".join(rows), *([render_night_markdown(night).rstrip("\n")] if night else [])]
+    return "\n\n".join(blocks) + "\n"
