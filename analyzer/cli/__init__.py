@@ -67,6 +67,10 @@ class _Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         command: click.Command = import_module(f"analyzer.cli.commands.{cmd_name}").command
+        if ctx.resilient_parsing:  # a shell asks
+            from analyzer.cli.completing import offer_files
+
+            offer_files(command)
         return command
 
     def resolve_command(

@@ -21,6 +21,8 @@ _NAMES = {
     "caller": "select distinct caller from errors",
     "model": "select distinct model from sessions",
 }
+_PLACES = ("FILE", "PATH", "DIR", "FOLDER")
+"""What the name of a value has in it, where a shell proposes files."""
 Complete = Callable[[click.Context, click.Parameter, str], list[str]]
 
 
@@ -40,6 +42,16 @@ def place_of(shell: str, environment: Mapping[str, str], home: str) -> tuple[str
         return os.path.join(base, "completions", "analyzer"), None
     script = os.path.join(data, "analyzer", "completion.zsh")
     return script, (os.path.join(folder("ZDOTDIR"), ".zshrc"), f"source {shlex.quote(script)}")
+
+
+def offer_files(command: click.Command) -> None:
+    """Let the values of a command, and of those below it, that are files be completed as files."""
+    for param in command.params:
+        if any(place in (param.metavar or "") for place in _PLACES):
+            param.type = click.Path()
+    if isinstance(command, click.Group):
+        for below in command.commands.values():
+            offer_files(below)
 
 
 def names_of(option: str) -> Complete | None:

@@ -1,28 +1,49 @@
-"""`analyzer completion`: a real bash completes commands, options and names of what is stored."""
+"""`analyzer completion`: real shells complete commands, options, files and names of what is stored."""
 
 from __future__ import annotations
 
 import os
+import pty
+import select
+import shlex
+import shutil
 import subprocess
 import sys
+import time
+from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 
 from analyzer.cli.completing import place_of
+from analyzer.events import Event, encode
+from tests import REPOSITORY
 from tests.cli.conftest import Run
 
 ASK = """
 eval "$(analyzer completion show bash)"
 while read -r line; do
-  IFS=' ' read -ra COMP_WORDS <<< "${line%~}"
-  [[ $line == *~ ]] && COMP_WORDS+=("")
+  IFS=' ' read -ra COMP_WORDS <<< "${line%'~'}"
+  [[ $line == *'~' ]] && COMP_WORDS+=("")
   COMP_CWORD=$(( ${#COMP_WORDS[@]} - 1 )) COMPREPLY=()
   _analyzer_completion analyzer
   echo "${COMPREPLY[@]}"
 done
 """
 """Reads lines of words, `~` for an empty last one, and answers with what bash would propose for the last word."""
+
+
+SHELLS = {
+    "bash": (".bashrc", 'PS1=READY; dump() { echo "$READLINE_LINE" >line; }; bind -x \'"\\C-xd": dump\'\n'),
+    "zsh": (".zshrc", "PS1=READY; dump() { print -r -- $BUFFER >line }; zle -N dump; bindkey '^Xd' dump\n"),
+    "fish": (
+        ".config/fish/config.fish",
+        "function fish_prompt; echo READY; end; function dump; commandline >line; end; bind \\cxd dump\n",
+    ),
+}
+"""The settings of each, with a prompt that says when it listens, and a key that writes down the line as it is."""
+HOSTILE = "zz, a: b;touch planted $(touch planted) 'c"
 
 
 @pytest.fixture
@@ -57,6 +78,58 @@ def test_bash_completes_commands_queries_callers_and_findings(run: Run, store: s
     )
     assert [set(line.split()) for line in done.stdout.splitlines()] == list(asked.values())
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_person_who_types_gets_files_and_names_whole(run: Run, tmp_path: Path, program: str, shell: str) -> None:
+    """At a terminal, by the script where it was put; a name that a log made up is one word and no command."""
+    if shutil.which(shell) is None:
+        pytest.skip(f"COMPLETION IN {shell} WAS NOT TESTED: it is not installed here")
+    error = Event("error.classified", datetime(2026, 11, 10), "s", {"caller": HOSTILE, "reason": "unknown"}, "e-1")
+    (tmp_path / "log.jsonl").write_bytes(encode(error))
+    run("ingest", "log.jsonl", "--store", "s.duckdb")
+    settings, text = SHELLS[shell]
+    (tmp_path / settings).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / settings).write_text(text)
+    run("completion", "install", shell)
+    if shell == "bash":  # the package bash-completion finds it by its name
+        with (tmp_path / settings).open("a") as file:
+            file.write(f"source {shlex.quote(place_of(shell, {}, str(tmp_path))[0])}\n")
+    asked = {"analyzer report --store s.duckdb --caller zz": HOSTILE, "analyzer report log": "log.jsonl"}
+    assert [shlex.split(line)[-1] for line in typed(shell, tmp_path, program, list(asked))] == list(asked.values())
+    assert not (tmp_path / "planted").exists()
+
+
+def typed(shell: str, home: Path, program: str, lines: list[str]) -> list[str]:
+    """What becomes of lines in an interactive shell, each followed by a tab."""
+    process, terminal = pty.fork()
+    if process == 0:
+        os.chdir(home)
+        path = f"{program}:{os.environ['PATH']}"
+        environment = {"HOME": str(home), "PATH": path, "PYTHONPATH": str(REPOSITORY), "TERM": "xterm"}
+        os.execvpe(shell, [shell, "-i"], environment)
+    shown, found, written = b"", [], home / "line"
+
+    def until(done: Callable[[], bool]) -> None:
+        nonlocal shown
+        ends = time.monotonic() + 30
+        while not done():
+            assert time.monotonic() < ends, shown
+            if select.select([terminal], [], [], 0.02)[0]:
+                shown += os.read(terminal, 65_536)
+
+    try:
+        until(lambda: b"READY" in shown)
+        for line in lines:
+            os.write(terminal, line.encode() + b"\t\x18d")
+            until(lambda: written.exists() and written.read_text().endswith("\n"))
+            found.append(written.read_text())
+            written.unlink()
+            os.write(terminal, b"\x15")
+    finally:
+        os.close(terminal)
+        os.waitpid(process, 0)
+    return found
 
 
 def test_findings_are_completed_by_their_ids(run: Run, store: str) -> None:

@@ -72,16 +72,33 @@ def _script(shell: str) -> str:
 
     from analyzer.cli import cli
 
+    if shell == "bash":
+        return _BASH
     kind = get_completion_class(shell)
     assert kind is not None
     made = kind(cli, {}, "analyzer", VARIABLE)
-    # Not source(): bash's asks for its version, by starting the one that is first on the path.
-    script = made.source_template % made.source_vars()
-    return (
-        f"(( $+functions[compdef] )) || {{ autoload -Uz compinit && compinit; }}\n{script}"
-        if shell == "zsh"
-        else script
-    )
+    script = made.source()
+    if shell == "fish":
+        # Names of callers have commas, too: an answer is cut at its first one alone.
+        return script.replace('string split ","', 'string split -m 1 ","')
+    return f"(( $+functions[compdef] )) || {{ autoload -Uz compinit && compinit; }}\n{script}"
+
+
+_BASH = f"""\
+_analyzer_completion() {{
+    local kind value IFS=$' \\t\\n'
+    COMPREPLY=()
+    while IFS=, read -r kind value; do
+        case $kind in
+            dir) compopt -o dirnames ;;
+            file) compopt -o default ;;
+            plain) printf -v value %q "$value"; COMPREPLY+=("$value") ;;
+        esac
+    done < <(COMP_WORDS="${{COMP_WORDS[*]}}" COMP_CWORD=$COMP_CWORD {VARIABLE}=bash_complete "$1")
+}}
+complete -o nosort -F _analyzer_completion analyzer
+"""
+"""Not click's, which puts names into the line as they are: one that a log made up would be run as a command."""
 
 
 def _add(path: str, line: str) -> None:
