@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from difflib import get_close_matches
+from shlex import quote
 from typing import Any
 
 from analyzer.analysis.nightly.handling import findings
@@ -124,10 +125,11 @@ def _identified(store: Store, name: str) -> tuple[str, str]:
     known = [(kind, str(row[0])) for kind, query in _ASKED for row in store.sql(query.format("true")).iter_rows()]
     close = get_close_matches(name, [whole for _, whole in known], n=MOST_CANDIDATES, cutoff=0.5)
     kinds = {whole: kind for kind, whole in known}
+    every = "select session_id as id from sessions union all select finding_id from findings"
     hint = (
         f"did you mean {_listed((kinds[each], each) for each in close)}?"
         if close
-        else ("sessions: analyzer sql 'select session_id from sessions'; findings: analyzer findings list --all")
+        else f"list them: analyzer sql '{every}' --store {quote(store.path)}"
     )
     raise AnalyzerError(f"no session, finding or operation {name}", hint)
 

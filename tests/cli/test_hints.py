@@ -5,14 +5,18 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 
+from analyzer.events import Event, encode
+from analyzer.report.terminal.reclassification import MAX_CELLS
+from analyzer.report.terminal.store_work import MAX_VANISHED
 from tests.cli.conftest import Run
 
 STORE = "it's -mine.duckdb"
-HINT = re.compile(r"(?:→ |: |^  )(analyzer (?!: ).*)$", re.MULTILINE)
+HINT = re.compile(r"(?:→ |: |^  )(analyzer (?!run: ).*)$", re.MULTILINE)
 
 
 def hints(text: str) -> list[str]:
@@ -64,6 +68,35 @@ def test_hints_of_commands_on_a_store_work(run: Run, logs: str) -> None:
         assert pasted(run, line) == 0, line
 
 
+def test_hints_of_work_on_a_store_are_pasted_too(run: Run, tmp_path: Path) -> None:
+    """Of `sources`, `rebuild` with very many logs gone, `reclassify` with very many changes, `show` and `findings`."""
+    logs = tmp_path / ".claude" / "projects"
+    logs.mkdir(parents=True)
+    for place in range(MAX_CELLS + 1):
+        error = {"reason": f"of old {place}", "facts": {"message": "no such thing"}}
+        event = Event("error.classified", datetime(2026, 11, 10), "s", error, f"e-{place}")
+        (logs / f"{place}.jsonl").write_bytes(encode(event))
+    lines = []
+    for arguments in (
+        ("sources",),
+        ("ingest",),
+        ("reclassify", "--apply"),
+        ("show", "zzzzzz"),
+        ("findings", "show", "zzzzzz"),
+    ):
+        done = run(*arguments, "--store", STORE)
+        found = hints(done.stdout + done.stderr)
+        assert bool(found) == (arguments != ("ingest",)), done
+        lines += found
+    for log in sorted(logs.iterdir())[: MAX_VANISHED + 1]:
+        log.unlink()
+    told = run("rebuild", str(logs), "--store", STORE)
+    assert hints(told.stdout), told
+    for line in (*lines, *hints(told.stdout)):
+        assert line.endswith(f" --store {shlex.quote(STORE)}")
+        assert pasted(run, line) == 0, line
+
+
 def test_hints_of_a_report_on_logs_work(run: Run, logs: str, tmp_path: Path) -> None:
     """They read the logs into a store first, since there is none."""
     found = hints(run("report", logs).stdout)
@@ -83,9 +116,11 @@ def test_hints_name_no_store_that_is_asked_anyway(run: Run, store: str) -> None:
 
 
 def test_a_missing_store_is_made_by_the_hint(run: Run, logs: str) -> None:
-    """Once the placeholder is a path."""
+    """Once the placeholder is a path; every command that wants one says the same."""
     told = run("query", "errors-by-reason", "--store", STORE)
     (line,) = hints(told.stderr)
+    for arguments in (("export", "--to", "out"), ("show", "zzzz"), ("reclassify",), ("findings", "list")):
+        assert hints(run(*arguments, "--store", STORE).stderr) == [line]
     words = [logs if word == "PATH" else word for word in shlex.split(line)[1:]]
     assert run(*words).returncode == 0
     assert run("query", "errors-by-reason", "--store", STORE).returncode == 0

@@ -80,7 +80,7 @@ def test_secrets_are_taken_out_of_excerpts(run: Run, samples: Path, tmp_path: Pa
     [
         ("s-88", "did you mean session s-08, "),
         ("5e1", "no session, finding or operation 5e1"),
-        ("nothing like it", "sessions: analyzer sql"),
+        ("nothing like it", "list them: analyzer sql 'select session_id as id "),
     ],
 )
 def test_an_id_that_is_none_is_said_with_the_closest(run: Run, store: str, name: str, said: str) -> None:

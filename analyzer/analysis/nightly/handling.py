@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
+from shlex import quote
 
 from analyzer.analysis.nightly.findings import Finding, Handling
 from analyzer.analysis.nightly.incidents import gravest_first
@@ -95,7 +96,7 @@ def handle(
     name = identified(store, finding)
     state = store.sql("select state from findings where finding_id = ?", [name])["state"].item()
     if state != "open":
-        raise AnalyzerError(f"finding {name} is over", "analyzer findings list names those that are open")
+        raise AnalyzerError(f"finding {name} is over", f"see: analyzer findings list --store {quote(store.path)}")
     moment = now()
     until = moment + snoozed_for if snoozed_for else None
     decision = Handling(act, moment, until, note, by)
@@ -117,7 +118,7 @@ def identified(store: Store, finding: str) -> str:
     if len(names) == 1:
         return str(names[0])
     if not names:
-        raise AnalyzerError(f"no finding {finding}", "analyzer findings list --all names them")
+        raise AnalyzerError(f"no finding {finding}", f"see: analyzer findings list --all --store {quote(store.path)}")
     raise AnalyzerError(f"{len(names):,} findings begin with {finding}", f"type more of it, such as {names[0]}")
 
 
