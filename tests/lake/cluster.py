@@ -16,13 +16,19 @@ from typing import Self
 
 _PATIENCE = 240.0
 """Seconds to wait for what takes a few on a machine that has nothing else to do."""
+# A run is short: what the JVM would win by compiling better it does not get back.
 _SETTINGS = """\
 spark.driver.host 127.0.0.1
 spark.driver.bindAddress 127.0.0.1
 spark.driver.memory 700m
 spark.executor.memory 512m
 spark.sql.shuffle.partitions 2
+spark.sql.codegen.wholeStage false
+spark.driver.extraJavaOptions -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
+spark.executor.extraJavaOptions -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
+spark.executorEnv.POLARS_MAX_THREADS 1
 """
+_REGISTERED = re.compile(r"(Successfully registered with master)")
 
 
 class Cluster:
@@ -53,11 +59,9 @@ class Cluster:
             pattern = re.compile(r"Starting Spark master at (spark://\S+)")
             self.master = self._said("master", pattern)
             for number in range(self._count):
-                name = f"worker{number}"
-                work = ["--port", "0", "-c", "1", "-m", "512m", "-d", str(self.work(number)), self.master]
-                self._start(name, "worker.Worker", *work)
+                self._start_worker(number)
             for number in range(self._count):
-                self._said(f"worker{number}", re.compile(r"(Successfully registered with master)"))
+                self._said(f"worker{number}", _REGISTERED)
         except BaseException:
             self.__exit__()
             raise
@@ -75,17 +79,41 @@ class Cluster:
         """End a worker and its executors by SIGKILL."""
         self._end(number + 1)
 
+    def revive(self, number: int) -> None:
+        """Start a worker again that was killed."""
+        self._start_worker(number)
+        self._said(f"worker{number}", _REGISTERED)
+
+    def kill_executors(self, number: int) -> int:
+        """End the executors of a worker by SIGKILL, which goes on itself; how many processes those were."""
+        worker, killed = self._processes[number + 1].pid, 0
+        for entry in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):  # it is gone
+                if os.getsid(pid := int(entry.name)) == worker and b"CoarseGrained" in (entry / "cmdline").read_bytes():
+                    os.kill(pid, signal.SIGKILL)
+                    killed += 1
+        return killed
+
     def begun(self, number: int, application: int) -> bool:
         """Whether an executor of a worker has begun a task of an application, counted from 1."""
         applications = sorted(self.work(number).glob("app-*"))[application - 1 :]
         return any("Running task" in said.read_text() for one in applications for said in one.glob("*/stderr"))
 
-    def run(self, *arguments: str) -> subprocess.Popen[bytes]:
-        """Start a command of the analyzer, which is told where the cluster is."""
-        command = [sys.executable, "-m", "analyzer", *arguments, "--master", self.master]
-        return subprocess.Popen(command, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    def run(self, *arguments: str, module: str = "analyzer") -> subprocess.Popen[bytes]:
+        """Start a command of the analyzer in a session of its own; it is told where the cluster is."""
+        return subprocess.Popen(
+            [sys.executable, "-m", module, *arguments, "--master", self.master],
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
 
-    def _start(self, name: str, main: str, *arguments: str) -> None:
+    def _start_worker(self, number: int) -> None:
+        work = ["--port", "0", "-c", "1", "-m", "512m", "-d", str(self.work(number)), self.master]
+        self._start(f"worker{number}", "worker.Worker", *work, at=number + 1)
+
+    def _start(self, name: str, main: str, *arguments: str, at: int = 0) -> None:
         command = [str(self._home / "bin" / "spark-class"), f"org.apache.spark.deploy.{main}", "--host", "127.0.0.1"]
         with open(self._log(name), "wb") as log:
             process = subprocess.Popen(
@@ -96,7 +124,7 @@ class Cluster:
                 stderr=log,
                 start_new_session=True,
             )
-        self._processes.append(process)
+        self._processes[at : at + 1] = [process]
 
     def _log(self, name: str) -> Path:
         return self._folder / f"{name}.log"

@@ -47,7 +47,7 @@ class Applying:
         """The store in memory, with the rows of all sources."""
         for name in _WHOLE:
             self.connection.execute(f"delete from internal.{name}").fetchall()  # noqa: S608 - names from this file alone
-            self._hold(name, ledger[name].to_pyarrow_table())
+            self._hold(name, ledger.rows(name))
         self._known = {one.source_id for one in checkpoints(self.connection)}
         self._writer = Writer(self.connection, None, now)
         self.pruned = 0
@@ -94,7 +94,7 @@ class Applying:
         touched = {one.checkpoint.source_id for one in batch.sources if one.retracted_bytes} | set(batch.forgotten)
         if touched:
             touched |= {one.checkpoint.source_id for one in batch.sources}
-            kept = self._ledger["quarantine_v1"].to_pyarrow_table(filters=[("source_id", "in", sorted(touched))])
+            kept = self._ledger.rows("quarantine_v1", [("source_id", "in", sorted(touched))])
             self._hold("quarantine_v1", kept)
         return touched
 
@@ -122,7 +122,7 @@ class Applying:
             )
         events = rows("event_v1", _NEW_EVENTS)
         ledger.append("event_v1", events)
-        if events.num_rows and ledger[_SUMMED].to_pyarrow_table().num_rows:
+        if events.num_rows and ledger.rows(_SUMMED).num_rows:
             # What was summed of a day no longer says what its events say, and they may be of any day.
             ledger.delete(_SUMMED, "true")
         asked = rows("facts_v1", _ASKED)

@@ -34,7 +34,7 @@ _SLICES = "0123456789abcdef"
 
 def keep_up(spark: Callable[[], SparkSession], ledger: Ledger) -> int:
     """Judge what the active ruleset has not judged; how many facts could not be, as its rules are not at hand."""
-    settings: dict[str, Any] = dict(zip(*ledger["store_v1"].to_pyarrow_table().to_pydict().values(), strict=True))
+    settings: dict[str, Any] = dict(zip(*ledger.rows("store_v1").to_pydict().values(), strict=True))
     digest = settings.get("active_ruleset")
     if digest is None:
         return 0

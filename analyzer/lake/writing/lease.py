@@ -34,6 +34,15 @@ _SCHEMA = pa.schema(
 )
 
 
+def unreadable(table: str, error: Exception) -> StoreError:
+    """The error of a table whose log or files cannot be read."""
+    said = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    hint = (
+        "its log or a file is damaged or gone: bring the folder back from a copy, or make the lake again from the logs"
+    )
+    return StoreError(f"{table} cannot be read: {said}"[:400], hint)
+
+
 class Lease:
     """Use as a context manager: held inside of the block."""
 
@@ -48,9 +57,18 @@ class Lease:
         """Whether somebody died with it, who may have left a batch unfinished."""
 
     def __enter__(self) -> Self:
-        """Raises StoreBusyError where another process holds it."""
-        table = self._opened()
-        for row in table.to_pyarrow_table().to_pylist():
+        """Hold it.
+
+        Raises:
+            StoreBusyError: another process holds it.
+            StoreError: it cannot be read or written.
+        """
+        try:
+            table = self._opened()
+            rows = table.to_pyarrow_table().to_pylist()
+        except (DeltaError, OSError) as error:
+            raise unreadable(self._place, error) from None
+        for row in rows:
             if _alive(row):
                 raise StoreBusyError(
                     f"{self._lake} is being written by process {row['process']} on {row['host']}",

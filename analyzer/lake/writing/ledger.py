@@ -14,6 +14,7 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from analyzer.errors import FREE_SPACE, StoreBusyError, StoreError
+from analyzer.lake.writing.lease import unreadable
 
 APP = "analyzer"
 """The application id of all commits, whose version is the number of their batch."""
@@ -37,6 +38,18 @@ class Ledger:
     def __getitem__(self, name: str) -> DeltaTable:
         """A table as its last commit of ours has left it."""
         return self._tables[name]
+
+    def rows(self, name: str, filters: list[tuple[str, str, list[int]]] | None = None) -> pa.Table:
+        """The rows of a table.
+
+        Raises:
+            StoreError: a file of it cannot be read.
+        """
+        table = self._tables[name]
+        try:
+            return table.to_pyarrow_table(filters=filters)
+        except (DeltaError, OSError) as error:
+            raise unreadable(table.table_uri, error) from None
 
     @contextmanager
     def batch(self) -> Iterator[None]:

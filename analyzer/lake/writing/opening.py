@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import DeltaError
+from deltalake.fs import DeltaStorageHandler
 
 from analyzer.errors import StoreError
+from analyzer.events.ids import new_id
 from analyzer.importers.machine.places import LogPlace
 from analyzer.lake.layout import tables
 from analyzer.lake.location import Lake
 from analyzer.lake.session import session
 from analyzer.lake.writing.judging import keep_up
-from analyzer.lake.writing.lease import Lease
+from analyzer.lake.writing.lease import Lease, unreadable
 from analyzer.lake.writing.ledger import Ledger
 from analyzer.lake.writing.run import ingest
 from analyzer.store.db.connection import private_files
 from analyzer.store.db.tables.schema import SCHEMA_VERSION
 from analyzer.store.ingest.run import IngestResult
 
+STAGING = "_staging"
+"""The folder, of no table, where executors put what they have read."""
 _FIRST = "store_v1"
 """The table that tells a lake: it is made last."""
 
@@ -39,7 +44,8 @@ def ingest_into(
     if not lake.exists:
         _make(lake)
     with opened(lake) as ledger:
-        staging = lake.table("_staging")
+        # Nobody else's: an executor of a driver that died may go on writing for a while.
+        staging = f"{lake.table(STAGING)}/{new_id()}"
         own = [] if lake.remote else [lake.path]
         try:
             result = ingest(lambda: session(lake), ledger, paths, staging=staging, own=own, progress=progress)
@@ -52,8 +58,7 @@ def ingest_into(
             said = f"Spark failed at it: {(str(error).strip().splitlines() or ['no reason given'])[0]}"
             raise StoreError(said[:300], "batches that are finished are kept; run the same command again") from None
         finally:
-            if not lake.remote:
-                shutil.rmtree(staging, ignore_errors=True)
+            _clear_staging(lake)
 
 
 @contextmanager
@@ -67,14 +72,27 @@ def opened(lake: Lake) -> Iterator[Ledger]:
     lake.check()
     options = dict(lake.storage)
     with private_files(), Lease(lake.path, options) as lease:
-        try:
-            found = {name: DeltaTable(lake.table(name), storage_options=options) for name in tables()}
-        except (DeltaError, OSError) as error:
-            raise StoreError(f"{lake.path} cannot be read: {error}".splitlines()[0], _TORN) from None
+        found: dict[str, DeltaTable] = {}
+        for name in tables():
+            try:
+                found[name] = DeltaTable(lake.table(name), storage_options=options)
+            except (DeltaError, OSError) as error:
+                raise unreadable(lake.table(name), error) from None
         yield Ledger(found, taken_over=lease.taken_over)
 
 
-_TORN = "a table's log is damaged or gone: bring its folder back from a copy, or make the lake again from the logs"
+def _half_made(lake: Lake) -> bool:
+    """Whether nothing stands there but what somebody left who could not make a whole lake."""
+    return os.path.isdir(lake.path) and set(os.listdir(lake.path)) <= set(tables())
+
+
+def _clear_staging(lake: Lake) -> None:
+    """Delete what was staged, by those who died, too; what cannot be deleted waits for the next ingest."""
+    if not lake.remote:
+        shutil.rmtree(lake.table(STAGING), ignore_errors=True)
+        return
+    with suppress(DeltaError, OSError):
+        DeltaStorageHandler(lake.path, options=dict(lake.storage)).delete_dir_contents(STAGING, missing_dir_ok=True)
 
 
 def _make(lake: Lake) -> None:
@@ -82,7 +100,7 @@ def _make(lake: Lake) -> None:
     try:
         lake.check()
     except StoreError as error:
-        if not error.message.startswith("no lake at"):
+        if not (error.message.startswith("no lake at") or _half_made(lake)):
             raise
     options = dict(lake.storage)
     try:

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from io import BytesIO
 from typing import IO, Any, Self
@@ -317,8 +318,14 @@ def _engines(codec: str) -> Callable[[], Any]:
 def _spooled() -> IO[bytes]:
     """Standard input in a nameless file: it may be larger than memory, and it is read more than once."""
     handle = tempfile.TemporaryFile()  # noqa: SIM115 - closed by whoever holds it
-    shutil.copyfileobj(sys.stdin.buffer, handle)
-    handle.seek(0)
+    try:
+        shutil.copyfileobj(sys.stdin.buffer, handle)
+        handle.seek(0)
+    except OSError as error:
+        with suppress(OSError):  # what it still holds does not fit either
+            handle.close()
+        said = f"cannot be kept while it is read: {error.strerror or error}"
+        raise InputError(f"{STDIN}: {said}", f"free space in {tempfile.gettempdir()}, or set TMPDIR") from None
     return handle
 
 
