@@ -1,11 +1,14 @@
-"""What an ingest costs with each engine, as `python -m benchmarks.fleet`: DuckDB, and Spark on one machine.
+"""What an ingest costs with each engine, as `python -m benchmarks.fleet`: DuckDB, and Spark on workers of one core.
+
 
 Each engine reads the same log, of the mix of `benchmarks.ingest`, into a store that is not there yet, in a process of
 its own, from its start to its end. That is fair in that all do the whole work: the same lines are read, redacted,
-decided on and kept, and processor time is that of every process that took part, the start of Spark and its JVM
-included. It is unfair to Spark in that one machine has nothing for it to divide: files of less than 64 MiB together are
-one task, so a second processor of `local[2]` serves Spark's own work alone. Of a log of 1,000 events nearly all is the
-start. "Readers" are Spark's Python workers, and the processes that an ingest into a file decodes lines in.
+decided on and kept, and processor time is that of every process that took part, the start of Spark and of its JVMs
+included. It is unfair to Spark in that master, driver and workers share one machine, and that a log of less than 64 MiB
+is one task: a second worker has nothing to read of it. Of a log of 1,000 events nearly all is the start. Seconds are of
+use on a machine that has nothing else to do; processor time is, too, on one that has. "Driver" is the command,
+"driver's JVM" is Spark's part of it, and "executors" are the JVMs of the workers' executors with their Python
+processes; beside DuckDB, "executors" are the processes that lines are decoded in.
 """
 
 from __future__ import annotations
@@ -24,70 +27,83 @@ from pathlib import Path
 
 from benchmarks.ingest import write_log
 from benchmarks.measure import ANALYZER
+from tests.lake.cluster import ADDRESS, Cluster
 
-ENGINES = (None, "local[1]", "local[2]")
+ENGINES = (0, 1, 2)
+"""How many workers; without any it is DuckDB."""
 _TICK = os.sysconf("SC_CLK_TCK")
-_MEMORY = "1g"
-"""Of the JVM's heap."""
+_SETTINGS = """
+spark.driver.memory 1g
+spark.executor.memory 1g
+"""
+KINDS = ("driver", "driver's JVM", "executors")
 
 
 @dataclass(slots=True)
 class Spent:
     """What the processes of one ingest took, as looked at ten times a second."""
 
-    seconds: dict[int, tuple[str, float]] = field(default_factory=dict)
+    processes: dict[int, tuple[str, float]] = field(default_factory=dict)
     """By process: its kind, and the processor time it had taken when it was last seen."""
-    megabytes: float = 0.0
-    """The peak of the resident memory of all together."""
+    megabytes: Counter[str] = field(default_factory=Counter)
+    """By kind: the peak of the resident memory of all its processes together."""
+    seconds: float = 0.0
+    """From its start to its end."""
 
-    def look(self, session: int) -> None:
-        """Add what the processes of a session have taken by now."""
-        total = 0
+    def look(self, session: int, workers: set[int]) -> None:
+        """Add what the processes of a session, and those that workers have started, have taken by now."""
+        now: Counter[str] = Counter()
         for entry in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError, IndexError):  # it is gone
-                if os.getsid(int(entry.name)) != session:
+                pid, owner = int(entry.name), os.getsid(int(entry.name))
+                if pid in workers or owner not in {session, *workers}:
                     continue
                 name, told = (entry / "stat").read_text().split("(", 1)[1].rsplit(")", 1)
-                pid, numbers = int(entry.name), told.split()
-                kind = "driver" if pid == session else "JVM" if name == "java" else "readers"
-                self.seconds[pid] = kind, (int(numbers[11]) + int(numbers[12])) / _TICK
-                total += int(numbers[21]) * os.sysconf("SC_PAGE_SIZE")
-        self.megabytes = max(self.megabytes, total / 2**20)
+                numbers = told.split()
+                java = owner == session and name == "java"
+                kind = KINDS[0] if pid == session else KINDS[1] if java else KINDS[2]
+                self.processes[pid] = kind, (int(numbers[11]) + int(numbers[12])) / _TICK
+                now[kind] += int(numbers[21]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+        self.megabytes |= now
 
     @property
     def by_kind(self) -> Counter[str]:
         """Seconds of processor time."""
         found: Counter[str] = Counter()
-        for kind, seconds in self.seconds.values():
+        for kind, seconds in self.processes.values():
             found[kind] += seconds
         return found
 
 
-def ingested(log: Path, master: str | None, folder: Path) -> tuple[Spent, int]:
+def ingested(log: Path, workers: int, folder: Path) -> tuple[Spent, int]:
     """What an ingest of a log took, and the bytes of what it made.
 
     Raises:
         SystemExit: it failed.
     """
     made = folder / "made"
-    shutil.rmtree(made, ignore_errors=True)
-    made.mkdir()
-    to = [f"{made}/fleet.duckdb"] if master is None else [f"delta:{made}/fleet", "--master", master]
-    settings = folder / "spark-defaults.conf"
-    settings.write_text(f"spark.driver.memory {_MEMORY}\n")
-    process = subprocess.Popen(  # noqa: S603 - our own command line
-        [*ANALYZER, "ingest", str(log), "--quiet", "--store", *to],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        start_new_session=True,
-        env=os.environ | {"SPARK_CONF_DIR": str(folder)},
-    )
-    spent = Spent()
-    while process.poll() is None:
-        spent.look(process.pid)
-        time.sleep(0.1)
-    if process.returncode:
-        raise SystemExit(f"the ingest with {master or 'DuckDB'} ended with {process.returncode}")
+    shutil.rmtree(folder, ignore_errors=True)
+    made.mkdir(parents=True)
+    with Cluster(folder / "cluster", workers, memory="1g") if workers else contextlib.nullcontext() as cluster:
+        to = [f"delta:{made}/fleet", "--master", cluster.master] if cluster else [f"{made}/fleet.duckdb"]
+        if cluster:
+            with open(folder / "cluster" / "conf" / "spark-defaults.conf", "w") as settings:
+                settings.write(f"{ADDRESS}{_SETTINGS}")
+        began = time.monotonic()
+        process = subprocess.Popen(  # noqa: S603 - our own command line
+            [*ANALYZER, "ingest", str(log), "--quiet", "--store", *to],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,
+            env=cluster.environment if cluster else None,
+        )
+        spent = Spent()
+        while process.poll() is None:
+            spent.look(process.pid, cluster.workers if cluster else set())
+            time.sleep(0.1)
+        spent.seconds = time.monotonic() - began
+        if process.returncode:
+            raise SystemExit(f"the ingest with {workers or 'no'} workers ended with {process.returncode}")
     return spent, sum(path.stat().st_size for path in made.rglob("*") if path.is_file())
 
 
@@ -95,19 +111,27 @@ def main() -> int:
     """Measure, and print a row for each engine and size."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fleet", description=__doc__.splitlines()[0])
     parser.add_argument("--events", type=int, nargs="+", default=[1_000, 100_000])
-    sizes = parser.parse_args().events
-    print("| events | engine | driver CPU s | JVM CPU s | readers CPU s | peak MB | MB on disk |")
-    print("| --- | --- | --- | --- | --- | --- | --- |")
-    with tempfile.TemporaryDirectory(prefix="fleet-") as scratch:
-        folder = Path(scratch)
-        for events in sizes:
-            log = folder / "events.jsonl"
+    parser.add_argument("--workers", type=int, nargs="+", default=ENGINES, help="0: DuckDB")
+    parser.add_argument("--folder", type=Path, help="where the logs and stores are made (default: a temporary folder)")
+    given = parser.parse_args()
+    figures = [*(f"{kind} CPU s" for kind in KINDS), *(f"{kind} MB" for kind in KINDS)]
+    print(f"| events | engine | s | {' | '.join(figures)} | MB on disk |")
+    print("| ---: | --- | ---: |" + " ---: |" * (len(figures) + 1))
+    with tempfile.TemporaryDirectory(prefix="fleet-", dir=given.folder) as scratch:
+        for events in given.events:
+            log = Path(scratch, "events.jsonl")
             write_log(log, events)
-            for master in ENGINES:
-                spent, size = ingested(log, master, folder)
-                columns = [f"{spent.by_kind[kind]:.1f}" for kind in ("driver", "JVM", "readers")]
-                last = (f"{spent.megabytes:,.0f}", f"{size / 1e6:.1f}")
-                print(f"| {events:,} | {master or 'DuckDB'} | {' | '.join((*columns, *last))} |", flush=True)
+            for workers in given.workers:
+                spent, size = ingested(log, workers, Path(scratch, "run"))
+                seconds = spent.by_kind
+                cells = [
+                    f"{spent.seconds:.0f}",
+                    *(f"{seconds[kind]:.1f}" for kind in KINDS),
+                    *(f"{spent.megabytes[kind]:,.0f}" for kind in KINDS),
+                    f"{size / 1e6:.1f}",
+                ]
+                engine = f"{workers} worker{'s' * (workers > 1)}" if workers else "DuckDB"
+                print(f"| {events:,} | {engine} | {' | '.join(cells)} |", flush=True)
     return 0
 
 

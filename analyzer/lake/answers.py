@@ -20,6 +20,7 @@ from analyzer.lake.dialect import INTERNAL, WHOLE, Macro, parsed, spark_sql
 from analyzer.lake.files import files
 from analyzer.lake.layout import LakeTable, tables
 from analyzer.lake.location import Lake
+from analyzer.lake.session import CONNECTOR, lacks_connector, spark_said
 from analyzer.store.db.arrow import OnlyStream
 from analyzer.store.db.sql_header import Header
 from analyzer.store.db.tables.schema import statements, views
@@ -153,7 +154,9 @@ def _spark_errors() -> Iterator[None]:
             raise
         text = str(error).strip()
         found = _SAID.search(text)
-        said = found[0] if found else (text.splitlines() or [type(error).__name__])[0]
+        said = found[0] if found else spark_said(error)
+        if lacks_connector(error):
+            raise StoreError(f"the lake cannot be read: {said}", CONNECTOR) from None
         if "FAILED_READ_FILE" in said or "PATH_NOT_FOUND" in said:
             hint = "bring the file back, or make the lake again"
             raise StoreError(f"the lake cannot be read: {said}", hint) from None

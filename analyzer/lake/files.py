@@ -14,7 +14,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from analyzer.errors import StoreError
-from analyzer.lake.location import Lake
+from analyzer.lake.location import Lake, for_spark, said_by
 from analyzer.store.db.tables.schema import SCHEMA_VERSION
 
 KNOWN_BY = "store_v1"
@@ -47,7 +47,9 @@ def files(lake: Lake, name: str) -> list[str]:
     table = opened(lake, name)
     with lake_errors(lake):
         found = sorted(table.file_uris())
-    if not lake.remote:
+    if lake.remote:
+        found = [for_spark(uri) for uri in found]
+    else:
         found = [unquote(uri.removeprefix("file://")) for uri in found]
         missing = [path for path in found if not os.path.exists(path)]
         if missing:
@@ -76,11 +78,7 @@ def lake_errors(lake: Lake) -> Iterator[None]:
         yield
     except TableNotFoundError as error:
         hint = "bring the table back, or make the lake again"
-        raise StoreError(f"{lake.path} is no whole lake: {_first(error)}", hint) from None
+        raise StoreError(f"{lake.path} is no whole lake: {said_by(error)}", hint) from None
     except (DeltaError, OSError) as error:
         hint = "look at the _delta_log folder of the table: an entry is damaged, or the storage refuses"
-        raise StoreError(f"{lake.path} cannot be used: {_first(error)}", hint) from None
-
-
-def _first(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise StoreError(f"{lake.path} cannot be used: {said_by(error)}", hint) from None

@@ -6,15 +6,20 @@ Invariant: what is no lake is said to be none before Spark starts, which takes i
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from analyzer.errors import AnalyzerError, StoreError
 
 PREFIX = "delta:"
 LOCAL = "local[*]"
 _HINT = "write delta:/path/of/lake, or delta:s3://bucket/path"
-_REMOTE = ("s3://", "s3a://", "gs://", "abfs://", "abfss://", "az://", "hdfs://")
+_REMOTE = ("s3://", "s3a://", "gs://", "abfs://", "abfss://", "hdfs://")
+
+_MARKS = re.compile(r"\x1b\[[0-9]+m|↳")
+_FRAME = re.compile(r"^ *[0-9]+: ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +44,21 @@ class Lake:
 
     @property
     def exists(self) -> bool:
-        """Whether there is a lake of this program; an object store is asked through the table that every lake has."""
+        """Whether there is a lake of this program; an object store is asked through the table that every lake has.
+
+        Raises:
+            StoreError: the object store cannot be reached, or refuses.
+        """
         if not self.remote:
             return os.path.isdir(f"{self.table('store_v1')}/_delta_log")
         from deltalake import DeltaTable
+        from deltalake.exceptions import DeltaError
 
-        return bool(DeltaTable.is_deltatable(self.table("store_v1"), dict(self.storage)))
+        try:
+            return bool(DeltaTable.is_deltatable(self.table("store_v1"), dict(self.storage)))
+        except (DeltaError, OSError) as error:
+            hint = "check its name and its settings, such as AWS_REGION and AWS_ENDPOINT_URL: see docs/how-to/fleet.md"
+            raise StoreError(f"{self.path} cannot be reached: {said_by(error)}", hint) from None
 
     def check(self) -> None:
         """Say so where there is no lake.
@@ -59,6 +73,17 @@ class Lake:
         if not self.remote and os.path.isdir(self.path) and os.listdir(self.path):
             raise StoreError(f"{self.path} holds something else than a lake of this program", "name another folder")
         raise StoreError(f"no lake at {self.path}", f"make one with: analyzer export --to {PREFIX}{self.path}")
+
+
+def for_spark(address: str) -> str:
+    """An address as Spark's connectors name it: theirs for S3 knows no `s3://`."""
+    return f"s3a://{address.removeprefix('s3://')}" if address.startswith("s3://") else address
+
+
+def said_by(error: Exception) -> str:
+    """What Delta or the storage says, in one line, without colours and the addresses of its code."""
+    lines = takewhile(lambda line: not _FRAME.match(line), _MARKS.sub("", str(error)).splitlines())
+    return " ".join(" ".join(lines).split())[:300] or type(error).__name__
 
 
 def is_lake(store: str | os.PathLike[str]) -> bool:

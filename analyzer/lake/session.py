@@ -10,6 +10,7 @@ import contextlib
 import importlib.util
 import logging
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -78,10 +79,13 @@ def require(lake: Lake) -> None:
     """Say what is missing before Spark is asked to start.
 
     Raises:
-        StoreError: the extra is not installed, or there is no Java for a driver in this process.
+        StoreError: the extra is not installed, there is no Java for a driver in this process, or no client for Connect.
     """
     require_extra()
-    if not lake.master.startswith("sc://") and java() is None:
+    connect = lake.master.startswith("sc://")
+    if connect and importlib.util.find_spec("grpc") is None:
+        raise StoreError("Spark Connect needs grpcio, not installed here", "install it: pip install 'pyspark[connect]'")
+    if not connect and java() is None:
         raise StoreError("Spark needs Java 17 or later, which is not here", "install it, or set JAVA_HOME")
 
 
@@ -120,6 +124,26 @@ def session(lake: Lake, settings: dict[str, str] | None = None) -> SparkSession:
             "check --master, and that Java 17 or later runs here",
         ) from None
     return found
+
+
+CONNECTOR = (
+    "name its connector in spark-defaults.conf, in the folder of $SPARK_CONF_DIR, as spark.jars.packages:"
+    " see docs/how-to/fleet.md"
+)
+"""What to do where Spark does not reach an object store."""
+
+
+def spark_said(error: Exception) -> str:
+    """What Spark, or the bridge to its JVM, says of an error, in one line."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    # The bridge names a call of its own first.
+    said = lines[1] if lines[0].startswith("An error occurred while calling") and len(lines) > 1 else lines[0]
+    return said.removeprefix(": ")[:300]
+
+
+def lacks_connector(error: Exception) -> bool:
+    """Whether Spark has no connector for the storage of a lake."""
+    return re.search(r"ClassNotFoundException: .*FileSystem|No FileSystem for scheme", str(error)) is not None
 
 
 @contextlib.contextmanager

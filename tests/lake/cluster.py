@@ -16,10 +16,9 @@ from typing import Self
 
 _PATIENCE = 240.0
 """Seconds to wait for what takes a few on a machine that has nothing else to do."""
+ADDRESS = "spark.driver.host 127.0.0.1\nspark.driver.bindAddress 127.0.0.1\n"
 # A run is short: what the JVM would win by compiling better it does not get back.
 _SETTINGS = """\
-spark.driver.host 127.0.0.1
-spark.driver.bindAddress 127.0.0.1
 spark.driver.memory 700m
 spark.executor.memory 512m
 spark.sql.shuffle.partitions 2
@@ -34,8 +33,9 @@ _REGISTERED = re.compile(r"(Successfully registered with master)")
 class Cluster:
     """Processes of one cluster, each the first of a group of its own; they end with the `with` block."""
 
-    def __init__(self, folder: Path, workers: int = 2) -> None:
-        self._folder, self._count = folder, workers
+    def __init__(self, folder: Path, workers: int = 2, memory: str = "512m") -> None:
+        """`memory` is what executors of one worker may have."""
+        self._folder, self._count, self._memory = folder, workers, memory
         self._processes: list[subprocess.Popen[bytes]] = []
         self.master = ""
         """As `--master` takes it."""
@@ -43,7 +43,7 @@ class Cluster:
         assert found is not None and found.origin is not None
         self._home = Path(found.origin).parent
         (folder / "conf").mkdir(parents=True)
-        (folder / "conf" / "spark-defaults.conf").write_text(_SETTINGS)
+        (folder / "conf" / "spark-defaults.conf").write_text(ADDRESS + _SETTINGS)
         self.environment = os.environ | {
             "SPARK_CONF_DIR": str(folder / "conf"),
             "SPARK_DAEMON_MEMORY": "256m",
@@ -70,6 +70,11 @@ class Cluster:
     def __exit__(self, *_: object) -> None:
         for number in range(len(self._processes)):
             self._end(number)
+
+    @property
+    def workers(self) -> set[int]:
+        """The processes of the workers; their executors are in their sessions."""
+        return {process.pid for process in self._processes[1:]}
 
     def work(self, number: int) -> Path:
         """The folder below which the executors of a worker write what they say."""
@@ -110,7 +115,7 @@ class Cluster:
         )
 
     def _start_worker(self, number: int) -> None:
-        work = ["--port", "0", "-c", "1", "-m", "512m", "-d", str(self.work(number)), self.master]
+        work = ["--port", "0", "-c", "1", "-m", self._memory, "-d", str(self.work(number)), self.master]
         self._start(f"worker{number}", "worker.Worker", *work, at=number + 1)
 
     def _start(self, name: str, main: str, *arguments: str, at: int = 0) -> None:

@@ -96,8 +96,8 @@ def main() -> int:
         shutil.copytree(REPOSITORY / "sample_events", folder / "logs")
         rounds = Rounds(cluster, lake, folder / "logs", moments)
         codes = [rounds.ingest()[0], (second := rounds.ingest())[0]]
-        # As many stretches of that time as there are kills, each with one of them.
-        shares = [(place + moments.random()) / given.times for place in range(given.times)]
+        # As many stretches of that time as there are kills, each with one of them; longer ones while Spark only starts.
+        shares = [((place + moments.random()) / given.times) ** 0.6 for place in range(given.times)]
         moments.shuffle(shares)
         killed = 0
         for place, share in enumerate(shares):

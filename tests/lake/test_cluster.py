@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from subprocess import Popen
 
@@ -22,12 +23,13 @@ pytestmark = pytest.mark.skipif(java() is None, reason="NO CLUSTER IS TESTED: th
 
 def test_a_cluster_reads_the_samples_and_goes_on_when_a_worker_is_killed(tmp_path: Path) -> None:
     """More files than one task takes, one of two workers killed by SIGKILL after it has begun one."""
-    samples, more = REPOSITORY / "sample_events", _more(tmp_path / "more")
+    # From here, where no worker is.
+    name, more = os.path.relpath(REPOSITORY / "sample_events"), _more(tmp_path / "more")
     store, lake = tmp_path / "fleet.duckdb", f"delta:{tmp_path}/fleet"
     with Cluster(tmp_path / "cluster") as cluster:
-        events = _figures(cluster.run("ingest", str(samples), "--store", lake, "--json"))["events"]
+        events = _figures(cluster.run("ingest", name, "--store", lake, "--json"))["events"]
         with open_store(store, writable=True) as kept:
-            assert kept.ingest([str(samples)]).to_dict()["events"] == events > 200
+            assert kept.ingest([name]).to_dict()["events"] == events > 200
         assert differences(lake_of(lake), store) == {}
 
         process = cluster.run("ingest", str(more), "--store", lake, "--json")

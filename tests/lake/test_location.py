@@ -1,9 +1,12 @@
 """What the name of a lake means, and what is said of names that mean none; no Spark is started."""
 
+import sys
+
 import pytest
 
 from analyzer.errors import AnalyzerError, StoreError
-from analyzer.lake.location import is_lake, lake_of
+from analyzer.lake.location import for_spark, is_lake, lake_of
+from analyzer.lake.session import lacks_connector, require, spark_said
 
 
 def test_a_lake_is_told_from_a_file_by_the_word_before_its_path(tmp_path):
@@ -19,7 +22,51 @@ def test_an_address_of_an_object_store_stays_as_it_is():
     assert (lake.path, lake.master, lake.remote) == ("s3://bucket/fleet", "spark://head:7077", True)
 
 
-@pytest.mark.parametrize("name", ["delta:", "delta:/", "delta:ftp://host/fleet"])
+def test_spark_is_given_the_names_of_its_own_connectors():
+    """Its connector for S3 has another scheme; all others are the same, and so are paths."""
+    assert for_spark("s3://bucket/s3://x") == "s3a://bucket/s3://x"
+    for name in ("s3a://bucket/x", "gs://bucket/x", "abfss://box@account.dfs.core.windows.net/x", "/lake/s3://x"):
+        assert for_spark(name) == name
+
+
+def test_an_object_store_that_cannot_be_reached_says_why_in_one_line(monkeypatch):
+    """Neither colours nor the addresses of code, and no more than fits a message."""
+    deltalake = pytest.importorskip("deltalake", reason="the extra `spark` is not installed")
+    text = "Generic S3 error\n   \x1b[31m↳\x1b[0m NoSuchBucket " + 400 * "x" + "\n   0: <unknown>\n"
+
+    def refuse(*_: object) -> bool:
+        raise OSError(text)
+
+    monkeypatch.setattr(deltalake.DeltaTable, "is_deltatable", refuse)
+    with pytest.raises(
+        StoreError, match="s3://bucket/fleet cannot be reached: Generic S3 error NoSuchBucket x"
+    ) as caught:
+        lake_of("delta:s3://bucket/fleet").check()
+    assert len(caught.value.message) < 400 and "<unknown>" not in caught.value.message
+
+
+def test_storage_that_spark_has_no_connector_for_is_told_from_other_failures():
+    """What the bridge to the JVM says of its own call is left out."""
+    bridge = Exception(
+        "An error occurred while calling o5.parquet.\n: ClassNotFoundException: Class a.S3AFileSystem x\n at y"
+    )
+    assert lacks_connector(bridge) and spark_said(bridge) == "ClassNotFoundException: Class a.S3AFileSystem x"
+    assert (
+        not lacks_connector(Exception("Job aborted\nmore"))
+        and spark_said(Exception("Job aborted\nmore")) == "Job aborted"
+    )
+
+
+def test_connect_without_its_client_is_told_before_anything_is_asked(monkeypatch):
+    """The hint installs it."""
+    pytest.importorskip("pyspark", reason="the extra `spark` is not installed")
+    monkeypatch.setitem(sys.modules, "grpc", None)
+    with pytest.raises(StoreError, match="Spark Connect needs grpcio") as caught:
+        require(lake_of("delta:/lake/fleet", "sc://head:15002"))
+    assert "pyspark[connect]" in caught.value.hint
+
+
+@pytest.mark.parametrize("name", ["delta:", "delta:/", "delta:ftp://host/fleet", "delta:az://box/fleet"])
 def test_a_name_without_a_lake_in_it_is_refused(name):
     """The hint says how a lake is named."""
     with pytest.raises(AnalyzerError) as caught:

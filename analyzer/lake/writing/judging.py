@@ -18,6 +18,7 @@ from analyzer.classifier.rules.toml_text import ruleset_text
 from analyzer.errors import RulesError
 from analyzer.events.times import now
 from analyzer.lake.layout import tables
+from analyzer.lake.location import for_spark
 from analyzer.lake.writing.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def judge_rows(rules: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Rec
 
 
 def _waiting(spark: SparkSession, ledger: Ledger, digest: str) -> DataFrame | None:
-    facts, verdicts = ledger["facts_v1"].file_uris(), ledger["verdict_v1"].file_uris()
+    facts, verdicts = ([for_spark(one) for one in ledger[name].file_uris()] for name in ("facts_v1", "verdict_v1"))
     if not facts:
         return None
     all_facts = spark.read.parquet(*facts).select("facts_id", "facts")

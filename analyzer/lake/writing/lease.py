@@ -20,6 +20,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 from analyzer.errors import StoreBusyError, StoreError
 from analyzer.events.ids import new_id
 from analyzer.events.times import now
+from analyzer.lake.location import said_by
 
 RUNS_OUT = timedelta(seconds=120)
 """A holder that was not heard of for so long is gone, wherever it ran."""
@@ -32,6 +33,9 @@ _SCHEMA = pa.schema(
         ("runs_out_at", pa.timestamp("us")),
     ]
 )
+
+
+GONE = "its log or a file is damaged or gone: bring the folder back from a copy, or make the lake again from the logs"
 
 
 def unreadable(table: str, error: Exception) -> StoreError:
@@ -114,8 +118,8 @@ class Lease:
                 f"{self._lake} is being written by another process", "try again when it has finished"
             ) from None
         except (DeltaError, OSError) as error:
-            said = f"{self._lake} cannot be written: {error}".splitlines()[0]
-            raise StoreError(said[:300], "check its storage, its space and its permissions") from None
+            said = f"{self._lake} cannot be written: {said_by(error)}"
+            raise StoreError(said, "check its storage, its space and its permissions") from None
 
     def _beat(self) -> None:
         while not self._ended.wait(_EVERY_SECONDS):

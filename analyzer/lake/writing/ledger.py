@@ -14,6 +14,7 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from analyzer.errors import FREE_SPACE, StoreBusyError, StoreError
+from analyzer.lake.location import said_by
 from analyzer.lake.writing.lease import unreadable
 
 APP = "analyzer"
@@ -126,8 +127,7 @@ def _commit_errors() -> Iterator[None]:
         yield
     except CommitFailedError as error:
         raise StoreBusyError(
-            f"another process has taken over the lake: {error}".splitlines()[0], "try again when it has finished"
+            f"another process has taken over the lake: {said_by(error)}", "try again when it has finished"
         ) from None
     except (DeltaError, OSError) as error:
-        said = (str(error).splitlines() or [type(error).__name__])[0]
-        raise StoreError(f"the lake does not take the batch: {said}"[:300], FREE_SPACE) from None
+        raise StoreError(f"the lake does not take the batch: {said_by(error)}", FREE_SPACE) from None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pyarrow as pa
 
+from analyzer.lake.location import for_spark
 from analyzer.store.db.frames import frame_of
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def rows_with(spark: Callable[[], SparkSession], table: DeltaTable, key: str, va
     keys = spark().createDataFrame(pa.table({key: pa.array(values, _UTF8)}))
     return (
         spark()
-        .read.option("basePath", table.table_uri)
+        .read.option("basePath", for_spark(table.table_uri))
         .parquet(*files)
         .join(broadcast(keys), key, "left_semi")
         .toArrow()
@@ -45,7 +46,7 @@ def _files_with(table: DeltaTable, key: str, values: Sequence[str]) -> list[str]
     known = pl.concat(
         [empty, actions.select(name for name in names if name in actions.columns)], how="diagonal_relaxed"
     )
-    root = table.table_uri.rstrip("/")
+    root = for_spark(table.table_uri.rstrip("/"))
     found: list[str] = []
     for path, low, high in known.iter_rows():
         at = bisect_left(values, low) if low is not None else 0

@@ -11,15 +11,16 @@ import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import DeltaError
 from deltalake.fs import DeltaStorageHandler
+from pyarrow.fs import PyFileSystem
 
 from analyzer.errors import StoreError
 from analyzer.events.ids import new_id
 from analyzer.importers.machine.places import LogPlace
 from analyzer.lake.layout import tables
-from analyzer.lake.location import Lake
-from analyzer.lake.session import session
+from analyzer.lake.location import Lake, for_spark, said_by
+from analyzer.lake.session import CONNECTOR, lacks_connector, session, spark_said
 from analyzer.lake.writing.judging import keep_up
-from analyzer.lake.writing.lease import Lease, unreadable
+from analyzer.lake.writing.lease import GONE, Lease, unreadable
 from analyzer.lake.writing.ledger import Ledger
 from analyzer.lake.writing.run import ingest
 from analyzer.store.db.connection import private_files
@@ -45,7 +46,7 @@ def ingest_into(
         _make(lake)
     with opened(lake) as ledger:
         # Nobody else's: an executor of a driver that died may go on writing for a while.
-        staging = f"{lake.table(STAGING)}/{new_id()}"
+        staging = for_spark(f"{lake.table(STAGING)}/{new_id()}")
         own = [] if lake.remote else [lake.path]
         try:
             result = ingest(lambda: session(lake), ledger, paths, staging=staging, own=own, progress=progress)
@@ -55,8 +56,12 @@ def ingest_into(
             # Its bridge and its SQL each raise classes of their own, which only an import of all of Spark names.
             if not type(error).__module__.startswith(("py4j", "pyspark")):
                 raise
-            said = f"Spark failed at it: {(str(error).strip().splitlines() or ['no reason given'])[0]}"
-            raise StoreError(said[:300], "batches that are finished are kept; run the same command again") from None
+            said = f"Spark failed at it: {spark_said(error)}"
+            if lacks_connector(error):
+                raise StoreError(said, CONNECTOR) from None
+            gone = "PATH_NOT_FOUND" in said or "FAILED_READ_FILE" in said
+            again = "batches that are finished are kept; run the same command again"
+            raise StoreError(said, GONE if gone else again) from None
         finally:
             _clear_staging(lake)
 
@@ -92,7 +97,7 @@ def _clear_staging(lake: Lake) -> None:
         shutil.rmtree(lake.table(STAGING), ignore_errors=True)
         return
     with suppress(DeltaError, OSError):
-        DeltaStorageHandler(lake.path, options=dict(lake.storage)).delete_dir_contents(STAGING, missing_dir_ok=True)
+        PyFileSystem(DeltaStorageHandler(lake.path, options=dict(lake.storage))).delete_dir(STAGING)
 
 
 def _make(lake: Lake) -> None:
@@ -116,6 +121,5 @@ def _make(lake: Lake) -> None:
             first = pa.table({"key": ["schema_version"], "value": [SCHEMA_VERSION]})
             write_deltalake(lake.table(_FIRST), first, mode="overwrite", storage_options=options)
     except (DeltaError, OSError) as error:
-        raise StoreError(
-            f"{lake.path} cannot be made: {error}".splitlines()[0], "check the path, and that it may be written"
-        ) from None
+        said = f"{lake.path} cannot be made: {said_by(error)}"
+        raise StoreError(said, "check the path, and that it may be written") from None

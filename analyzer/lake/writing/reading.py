@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
+from contextlib import chdir, nullcontext
 from dataclasses import replace
 from typing import IO
 
@@ -13,6 +15,7 @@ from analyzer.errors import InputError
 from analyzer.importers import HEAD_BYTES, detect, head_of
 from analyzer.lake.writing.parts import rows_of
 from analyzer.lake.writing.tasks import Task
+from analyzer.store.db.paths import on_disk
 from analyzer.store.ingest.batch import Batch, Progress
 from analyzer.store.ingest.decoding import Decoders
 from analyzer.store.ingest.discovery import Problem
@@ -26,11 +29,13 @@ SHARE = 4
 _decode = msgspec.msgpack.Decoder(list[Task]).decode
 
 
-def read_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Rows of `part_group` and `tasks` → the rows of their parts."""
+def read_groups(folder: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Rows of `part_group` and `tasks` → the rows of their parts; names of files are those that hold in a folder."""
     for batch in batches:
         for row in batch.to_pylist():
-            yield from read_group(row["part_group"], _decode(row["tasks"]))
+            tasks = _decode(row["tasks"])
+            with nullcontext() if all(os.path.isabs(on_disk(task.path)) for task in tasks) else chdir(folder):
+                yield from read_group(row["part_group"], tasks)
 
 
 def read_group(group: int, tasks: list[Task], stdin: IO[bytes] | None = None) -> Iterator[pa.RecordBatch]:

@@ -6,8 +6,10 @@ again.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import IO, TYPE_CHECKING
 
 import msgspec
@@ -142,9 +144,8 @@ class _Parts:
         )
         # By range, as what goes round robin puts several groups into one task and none into others.
         frame = self._spark().createDataFrame(asked).repartitionByRange(len(groups), "part_group")
-        frame.mapInArrow(read_groups, _ddl()).write.mode("overwrite").option("parquet.block.size", 16 << 20).parquet(
-            self._staging
-        )
+        read = frame.mapInArrow(partial(read_groups, os.getcwd()), _ddl())
+        read.write.mode("overwrite").option("parquet.block.size", 16 << 20).parquet(self._staging)
         staged = self._spark().read.schema(_ddl()).parquet(self._staging)
         headers = staged.where("header is not null").select("part_group", "part", "header")
         self._before.clear()
