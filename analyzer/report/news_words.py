@@ -16,14 +16,6 @@ _SHOWN = 6
 """Findings of one group of news; of more it is told that they are there."""
 NEWS = ("New", "Worse", "Over", "Goes on", "Over before")
 """The kinds of news, in the order of interest."""
-_WORSE = {
-    "unknown_share": 1,
-    "message_sessions": 1,
-    "errors": 1,
-    "hand_offs": 1,
-    "recovered_share": -1,
-}
-"""The figure of a finding's chart by which a day is worse than those before, and in which direction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,18 +76,7 @@ def news_of(case: Case, latest: LatestDay | None) -> str:
         return "Over" if recent else "Over before"
     if one.state == "new" or (latest is not None and one.opened_on >= latest.day):
         return "New"
-    return "Worse" if one.worse or (latest is not None and one.last_on >= latest.day and _peaks(case)) else "Goes on"
-
-
-def _peaks(case: Case) -> bool:
-    """Whether the finding's last day is worse than any before it since it opened."""
-    one, frame = case.finding, case.numbers
-    name = next((name for name in _WORSE if name in frame.columns), None)
-    if name is None or "day" not in frame.columns:
-        return False
-    days = {day: value for day, value in frame.select("day", name).iter_rows() if value is not None}
-    before = [_WORSE[name] * value for day, value in days.items() if one.opened_on <= day < one.last_on]
-    return bool(before) and one.last_on in days and _WORSE[name] * days[one.last_on] > max(before)
+    return "Worse" if one.worse and (latest is None or one.last_on >= latest.day) else "Goes on"
 
 
 def dates(one: Finding) -> str:

@@ -67,16 +67,17 @@ def test_a_finding_says_what_its_last_day_cost(report: Report) -> None:
 
 
 def test_page_and_terminal_agree_on_what_is_worse(report: Report) -> None:
-    """A finding whose last day is its worst so far is worse in both, without the night having said so."""
+    """A finding that is graver than on the night before, whatever its chart shows; one that has paused is not."""
     found = report()
     (case, *_) = found.cases
-    one = replace(case.finding, state="ongoing", worse=False, opened_on=case.finding.last_on - timedelta(days=1))
-    days = [one.opened_on, one.last_on]
+    one = replace(case.finding, state="ongoing", opened_on=case.finding.last_on - timedelta(days=1))
+    days, shares = [one.opened_on, one.last_on], (0.2, 0.9)
+    numbers = pl.DataFrame({"day": days, "unknown_share": shares})
     assert found.latest is not None
-    latest = replace(found.latest, day=one.last_on)
-    for shares, kind in (((0.2, 0.9), "Worse"), ((0.9, 0.2), "Goes on")):
-        numbers = pl.DataFrame({"day": days, "unknown_share": shares})
-        told = replace(found, cases=(replace(case, finding=one, numbers=numbers),), latest=latest)
+    for worse, pause, kind in ((True, 0, "Worse"), (False, 0, "Goes on"), (True, 1, "Goes on")):
+        latest = replace(found.latest, day=one.last_on + timedelta(days=pause))
+        own = replace(case, finding=replace(one, worse=worse), numbers=numbers)
+        told = replace(found, cases=(own,), latest=latest)
         assert [group.title for group in news(told)] == [kind]
         assert f"\n  {kind}" in render_text(told)
 

@@ -153,7 +153,7 @@ class Finding(Shown):
     cost: Cost | None = None
     """What its last day cost; None for kinds that are no errors in sessions."""
     worse: bool = False
-    """Whether it is graver than on the night before."""
+    """Whether it is graver than on the night before, as `graver_than` says."""
     handling: Handling | None = None
     """What somebody decided of it; no part of what a night writes down."""
     wording: Wording | None = None
@@ -192,6 +192,13 @@ class Finding(Shown):
     def onset(self) -> date:
         """The day from which on it probably was so."""
         return self.latest.onset or self.opened_on
+
+    def graver_than(self, before: Finding) -> bool:
+        """Whether it is open and of a higher severity than an earlier night told: the one rule of what is worse.
+
+        Not its figure: of some days that are alike each is the highest so far by chance.
+        """
+        return self.is_open and SEVERITIES.index(self.severity) > SEVERITIES.index(before.severity)
 
     def after(self, before: Finding) -> Finding:
         """The same with what an earlier night knew of it: it is as grave as at its worst, and began when it began."""

@@ -69,7 +69,9 @@ def as_known(store: Store, found: Iterable[Finding]) -> tuple[Finding, ...]:
         own = replace(one, handling=decisions.get(one.id))
         # What another version of this program, or somebody's editor, wrote down may not be readable.
         with suppress(ValueError, LookupError, TypeError, AttributeError):
-            own = own.after(Finding.from_dict({**json.loads(before[one.id]), "id": one.id, "parts": []}))
+            night = Finding.from_dict({**json.loads(before[one.id]), "id": one.id, "parts": []})
+            worse = night.worse if night.last_on >= one.last_on else one.graver_than(night)
+            own = replace(own.after(night), worse=worse)
         known.append(own)
     return gravest_first(known)
 

@@ -210,7 +210,7 @@ def carried_on(
         why = tuple(
             part for part in known.parts if part.kind.explains and not (reworded and part.finding == "wording_changed")
         )
-        worse = one.is_open and SEVERITIES.index(one.severity) > SEVERITIES.index(known.severity)
+        worse = one.graver_than(known)
         parts = (*one.parts, *why)
         own = replace(one, id=known.id, opened_on=known.opened_on, state=state, parts=parts, worse=worse)
         carried.append(own.after(known))

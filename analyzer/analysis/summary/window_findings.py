@@ -5,7 +5,8 @@ Nothing is written down: a nightly check decides, a report looks.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, date, timedelta
 from zoneinfo import ZoneInfo
 
@@ -13,8 +14,9 @@ from analyzer.analysis.detection.detection import Detection
 from analyzer.analysis.detection.unjudged import unjudged
 from analyzer.analysis.nightly.detections import detections
 from analyzer.analysis.nightly.evidence import costed, of_the_day, told
+from analyzer.analysis.nightly.findings import Finding
 from analyzer.analysis.nightly.handling import as_known
-from analyzer.analysis.nightly.incidents import incidents_between
+from analyzer.analysis.nightly.incidents import incidents, incidents_between
 from analyzer.analysis.observations import Observations, observe
 from analyzer.analysis.summary.cases import Case, cases
 from analyzer.analysis.window import Window
@@ -65,17 +67,29 @@ def judge_seen(store: Store, window: Window, seen: Observations) -> Judged:
     days = counts["day"].unique().sort().to_list()
     first, last = max(window.first_day or days[0], days[0]), days[-1]
     found = detections(seen)
-    between = incidents_between(found, seen.traffic(one.caller for one in found), first, last)
-    priced = as_known(store, costed(store, of_the_day(between, seen), seen))
-    incidents = told(store, priced, seen.timezone, seen.ruleset)
+    traffic = seen.traffic(one.caller for one in found)
+    priced = costed(store, of_the_day(incidents_between(found, traffic, first, last), seen), seen)
+    day_before = incidents(found, traffic, last - timedelta(days=1))
+    known = as_known(store, _compared(store, seen, priced, day_before, last))
+    findings = told(store, known, seen.timezone, seen.ruleset)
     return Judged(
         first=first,
         last=last,
-        cases=cases(store, incidents, seen, last),
+        cases=cases(store, findings, seen, last),
         detections=tuple(one for one in found if one.day >= first),
         unjudged=tuple(each for each in unjudged(counts) if each[0] >= first),
         not_replayed=int(counts["not_replayed"].sum()),
     )
+
+
+def _compared(
+    store: Store, seen: Observations, findings: Sequence[Finding], day_before: Iterable[Finding], last: date
+) -> list[Finding]:
+    """The findings, those of the last day with whether they are graver than as of the day before."""
+    tonight = {one.id for one in findings if one.is_open and one.last_on == last}
+    priced = costed(store, of_the_day([one for one in day_before if one.id in tonight], seen), seen)
+    before = {one.id: one for one in priced}
+    return [replace(one, worse=one.id in before and one.graver_than(before[one.id])) for one in findings]
 
 
 def _last_day(window: Window) -> date:

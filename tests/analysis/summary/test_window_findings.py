@@ -149,6 +149,32 @@ def test_a_report_says_what_the_check_of_its_last_day_says(fleet: Store) -> None
     assert reported.explanation == checked.explanation
 
 
+def test_a_report_calls_worse_what_the_nights_do(tmp_path: Path, native: Native) -> None:
+    """Graver than on the night before: when half the sessions become all of them, and not when they stay so.
+
+    With the nights written down and without any.
+    """
+    lines = [line for line in history(native, 33, 30) if not (b"2026-10-07-" in line and b"-u" in line)]
+    half = [line for line in history(native, 31, 30) if b"2026-10-07-" in line and b"-u" in line][::2]
+    assert (START + timedelta(days=30), len(half)) == (date(2026, 10, 7), 6)
+    (tmp_path / "log.jsonl").write_bytes(b"".join([*lines, *half]))
+    with open_store(tmp_path / "s.duckdb", writable=True) as store:
+        store.ingest([str(tmp_path / "log.jsonl")])
+
+        def reported(number: int) -> tuple[str, bool]:
+            (one,) = overview(store, window(day(20), day(number))).findings
+            return one.severity, one.worse
+
+        def checked(number: int) -> tuple[str, bool]:
+            (one,) = check(store, until=day(number)).findings
+            return one.severity, one.worse
+
+        assert [reported(32), reported(33)] == [("critical", True), ("critical", False)]
+        assert (checked(31), reported(32)) == (("warning", False), ("critical", True))
+        assert (checked(32), reported(32)) == (("critical", True), ("critical", True))
+        assert checked(33) == ("critical", False)
+
+
 def test_a_store_open_for_reading_gives_the_same_report(fleet: Store, tmp_path: Path) -> None:
     """Nothing has to be written for it."""
     before = overview(fleet, window(day(20), day(33)))
