@@ -297,8 +297,8 @@ LOGS: dict[str, list[object]] = {
             "messages",
             role="tool",
             finished=[{}],
-            called=[{"name": "bash", "call": "c"}],
-            failed=[{"call": "c", "said": "ENOENT"}],
+            called=[{"name": "bash"}],
+            failed=[{"name": "bash", "call": "c", "said": "ENOENT"}],
         ),
     ],
     "cline": [

@@ -24,8 +24,6 @@ _STATUS = re.compile(r'": (\d{3}) [A-Z]|^Error (\d{3}),|"code\\?": ?(\d{3})\b')
 _DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(ms|h|m|s)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _ONE = "main"
-_IN_HAND = 63
-"""Calls of tools that are remembered until their results come."""
 
 
 def duration_seconds(said: object) -> float | None:
@@ -167,12 +165,10 @@ class CrushStoreReader(_CrushReader):
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
         super().__init__(source, state)
         self._cursor: dict[str, Any] = dict(mapping(state.get("cursor")))
-        self._calls: dict[str, str] = dict(mapping(state.get("calls")))
-        """Tools by the last calls: a result of older versions names its call alone."""
 
     def remembered(self) -> dict[str, Any]:
-        """Up to where the rows were read, and the last calls of tools."""
-        return {**super().remembered(), "cursor": self._cursor, "calls": self._calls}
+        """Up to where the rows were read."""
+        return {**super().remembered(), "cursor": self._cursor}
 
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
         """The events of one row."""
@@ -197,13 +193,10 @@ class CrushStoreReader(_CrushReader):
             aborted=sum(part.get("reason") == "canceled" for part in finished),
         )
         for call in map(mapping, _texts(record.get("called"))):
-            tool, name = text(call.get("name")), text(call.get("call"))
-            self.see_calls(*([tool] if finished else []))
-            if tool and name:
-                self._calls = {**dict(list(self._calls.items())[-_IN_HAND:]), name: tool}
+            self.see_calls(*([text(call.get("name"))] if finished else []))
         events = self._summarised(text(record.get("id")) or "") if record.get("is_summary_message") == 1 else []
         for index, failed in enumerate(map(mapping, _texts(record.get("failed")))):
-            tool = text(failed.get("name")) or self._calls.get(text(failed.get("call")) or "")
+            tool = text(failed.get("name"))
             events.append(self.tool_failed(tool, failed.get("said"), self.session, text(record.get("id")), index))
         for part in finished:
             if part.get("reason") == "error":

@@ -118,5 +118,8 @@ def _changed(
         name = str(row["id"])
         if not isinstance(changed, int | float) or (changed == since and name in seen):
             continue
-        line = _encode({**table.record(row), "$row": [table.name, changed, name]}) + b"\n"
+        record = table.record(row)
+        if table.complete is not None:
+            table.complete(record, connection.execute)
+        line = _encode({**record, "$row": [table.name, changed, name]}) + b"\n"
         yield float(changed), table.name, line

@@ -5,7 +5,7 @@ Only the tables and columns named here are read: never accounts or tokens.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,8 @@ GOOSE_NOTICES = frozenset({"systemNotification", "conversationCompacted", "conte
 """Parts of messages that goose itself writes."""
 
 Row = dict[str, Any]
+Ask = Callable[[str, tuple[object, ...]], Iterable[tuple[Any, ...]]]
+"""A query to the database that a row is of, with its parameters: the rows found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,8 @@ class RowTable:
     """What of a row is a record."""
     ahead: bool = False
     """Whether its rows are read before those of other tables, which refer to them."""
+    complete: Callable[[Row, Ask], None] | None = None
+    """What a record lacks that stands in other rows, written into it."""
 
 
 def _parsed(value: object) -> Any:
@@ -91,13 +95,32 @@ def _crush_message(row: Row) -> Row:
         if kind == "finish"
     ]
     # Of tools their names, and of those that failed what they said first.
-    called = [{"name": data.get("name"), "call": data.get("id")} for kind, data in listed if kind == "tool_call"]
+    called = [{"name": data.get("name")} for kind, data in listed if kind == "tool_call"]
     failed = [
         {"name": data.get("name"), "call": data.get("tool_call_id"), "said": _first_words(data.get("content"))}
         for kind, data in listed
         if kind == "tool_result" and data.get("is_error") is True
     ]
     return {**row, "finished": finished, "called": called, "failed": failed}
+
+
+_CRUSH_CALLS = """
+select parts from messages
+where session_id = ? and rowid <= (select rowid from messages where id = ?) and instr(parts, ?) > 0
+order by rowid desc
+"""
+
+
+def _crush_tools(record: Row, ask: Ask) -> None:
+    """Name the tools of results that name their calls alone; the row of a call may change after that of its result."""
+    for failed in record["failed"]:
+        call = text(failed["call"])
+        session = text(record["session_id"])
+        if call and session and not text(failed["name"]):
+            found = (_parsed(parts) for (parts,) in ask(_CRUSH_CALLS, (session, record["id"], call)))
+            parts = (part for message in found for part in listed(message) if part.get("type") == "tool_call")
+            calls = (data for data in (mapping(part.get("data")) for part in parts) if data.get("id") == call)
+            failed["name"] = next(calls, {}).get("name")
 
 
 def listed(found: object) -> Iterator[Mapping[str, Any]]:
@@ -160,6 +183,7 @@ _CRUSH = (
         "updated_at",
         ("id", "session_id", "role", "parts", "model", "provider", "is_summary_message", "created_at", "updated_at"),
         _crush_message,
+        complete=_crush_tools,
     ),
 )
 _GOOSE = (

@@ -237,3 +237,31 @@ def test_rows_of_one_moment_are_read_as_they_came(memory: Store, tmp_path: Path)
             crush.execute("insert into messages values (?, ?, ?, ?, ?)", (*named, json.dumps(parts), moment))
     memory.ingest([str(path)])
     assert memory.sql("select tool, message from tool_failures").rows() == [("edit", "no changes made")]
+
+
+def test_a_call_that_ends_after_its_result_names_the_tool(memory: Store, tmp_path: Path) -> None:
+    """The row of a call changes last, however many calls lie between; of calls with one id the newest."""
+    path, at = tmp_path / "crush.db", BEGAN // 1000
+
+    def call(name: str, call: str) -> str:
+        return json.dumps([{"type": "tool_call", "data": {"id": call, "name": name}}, {"type": "finish", "data": {}}])
+
+    said = {"content": "no changes made", "is_error": True}
+    result = json.dumps([{"type": "tool_result", "data": {"tool_call_id": "c", **said}}])
+    nobodys = json.dumps([{"type": "tool_result", "data": {"tool_call_id": "elsewhere", **said}}])
+    calls = [
+        ("old", "s", "assistant", call("view", "c"), at),
+        ("of", "s", "assistant", call("edit", "c"), at + 200),
+        ("another", "t", "assistant", call("bash", "c"), at),
+        ("broken", "s", "assistant", '["c", {', at),
+    ]
+    between = [(f"b{number}", "s", "assistant", call("ls", f"b{number}"), at + 1) for number in range(100)]
+    results = [("r", "s", "tool", result, at + 100), ("n", "s", "tool", nobodys, at + 101)]
+    later = [("later", "s", "assistant", call("fetch", "c"), at + 1)]
+    with sqlite3.connect(path) as crush:
+        crush.executescript(CRUSH)
+        rows = [*calls, *between, *results, *later]
+        crush.executemany("insert into messages values (?, ?, ?, ?, ?)", rows)
+    memory.ingest([str(path)])
+    assert memory.sql("select tool from tool_failures order by occurred_at").rows() == [("edit",), ("(unknown)",)]
+    assert memory.sql("select sum(tool_calls) from sessions").rows() == [(104,)]
