@@ -300,12 +300,13 @@ group by before // $events
 order by all
 """  # noqa: S608 - as above
 
-# A quarter of an hour lies in two days at most.
+# A quarter of an hour lies in two days at most. What an event tells may be told by another log a few seconds before
+# it or behind it, on another day (`internal.told_twice`).
 FORGET_STAGED = f"""
 delete from internal.sum_day_v1 as d
 using (
   with moment as (
-    select unnest([min(occurred_at), max(occurred_at)]) as occurred_at
+    select unnest([min(occurred_at) - interval 5 second, max(occurred_at) + interval 5 second]) as occurred_at
     from (
       select cast(moment as timestamp) as occurred_at
       from staged_event

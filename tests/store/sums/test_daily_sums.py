@@ -200,6 +200,29 @@ def test_only_days_with_late_events_are_summed_again(store: Store, log: Log) -> 
     assert len(kept(store)) == 7
 
 
+@pytest.mark.parametrize("telemetry_first", [True, False])
+def test_a_failure_that_is_told_on_both_sides_of_midnight_counts_once(
+    store: Store, jsonl: Callable[..., Path], telemetry_first: bool
+) -> None:
+    """The log that is read later tells it on another day; the day that was summed before is summed again."""
+    meta = {"timestamp": "2026-10-22T23:59:00Z", "type": "session_meta", "payload": {"id": "c-1", "cwd": "/home/a/x"}}
+    failed = {"type": "error", "message": "exceeded retry limit, last status: 503 X", "codex_error_info": "other"}
+    ended = {"timestamp": "2026-10-23T00:00:01.500Z", "type": "event_msg", "payload": failed}
+    found = {"event.name": "codex.api_request", "event.timestamp": "2026-10-22T23:59:59.200Z"}
+    found |= {"conversation.id": "c-1", "attempt": "0", "http.response.status_code": "503", "error.message": "http 503"}
+    attributes = [{"key": key, "value": {"stringValue": value}} for key, value in found.items()]
+    resource = {"attributes": [{"key": "service.name", "value": {"stringValue": "codex_exec"}}]}
+    call = {"resourceLogs": [{"resource": resource, "scopeLogs": [{"logRecords": [{"attributes": attributes}]}]}]}
+    paths = [jsonl("rollout.jsonl", meta, ended), jsonl("telemetry.jsonl", call)]
+    night = date(2026, 10, 23)
+    for path in reversed(paths) if telemetry_first else paths:
+        store.ingest([str(path)])
+        ruleset = store.judge_history()
+        assert_as_told(store, night, "UTC", ruleset)
+    assert observe(store, night, "UTC", ruleset).counts["events"].sum() == 1
+    assert store.sql("select source_format from errors").rows() == [("otlp",)]
+
+
 def test_a_run_that_breaks_off_leaves_no_sums(store: Store, log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither a day nor a row of one; the next run makes them all."""
     store.ingest([log.some(200)])
