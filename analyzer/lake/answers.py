@@ -62,7 +62,7 @@ class Answers:
         self._spark = spark
         self._macros: dict[str, Macro] = {}
         for name in _BASE:
-            self._read(tables()[name], files(lake, name))
+            stored(spark, tables()[name], files(lake, name)).createOrReplaceTempView(INTERNAL + name)
         for statement in statements():
             self._define(statement)
 
@@ -115,16 +115,14 @@ class Answers:
             names = tuple(found["names"].split(", "))
             self._macros[found["macro"]] = Macro(names, parsed(found["body"]))
 
-    def _read(self, table: LakeTable, paths: list[str]) -> None:
-        from pyspark.sql.pandas.types import from_arrow_schema
 
-        schema = from_arrow_schema(table.columns, prefer_timestamp_ntz=True)
-        with _spark_errors():
-            if paths:
-                frame: DataFrame = self._spark.read.schema(schema).parquet(*paths)
-            else:
-                frame = self._spark.createDataFrame([], schema)
-            frame.createOrReplaceTempView(INTERNAL + table.name)
+def stored(spark: SparkSession, table: LakeTable, paths: list[str]) -> DataFrame:
+    """The rows of a table that stand in these files, with the columns of the store."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    schema = from_arrow_schema(table.columns, prefer_timestamp_ntz=True)
+    with _spark_errors():
+        return spark.read.schema(schema).parquet(*paths) if paths else spark.createDataFrame([], schema)
 
 
 def _collected(made: Callable[[], DataFrame]) -> pl.DataFrame:

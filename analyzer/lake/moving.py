@@ -32,7 +32,7 @@ from analyzer.store.upkeep.prune import apply_horizon, set_horizon
 
 _ROWS = 100_000
 """Rows of a batch, which is what memory grows with."""
-_RULESETS = "rulesets"
+RULESETS = "rulesets"
 _PART = "events-{:%Y-%m-%d}.jsonl"
 
 
@@ -46,11 +46,15 @@ def up(store_path: str, lake: Lake) -> dict[str, int]:
         raise StoreError(f"there is something at {lake.path} already", f"name a new folder: --to {PREFIX}PATH")
     open_store(store_path).close()  # says what is wrong with it, and brings an earlier version's up to date
     rows: dict[str, int] = {}
+    folder = journal_of(store_path)
+    assert folder is not None  # a store in memory cannot be opened again
     connection = connect(store_path, read_only=True)
     try:
         # The table by which a lake is known comes last.
         for name in sorted(tables(), key=lambda name: (name == KNOWN_BY, name)):
-            batches = _journal(store_path) if name == JOURNAL else _stored(connection, tables()[name])
+            batches = (
+                journal_lines(str(journal_of(store_path))) if name == JOURNAL else _stored(connection, tables()[name])
+            )
             rows[name] = _append(lake, tables()[name], batches)
     finally:
         connection.close()
@@ -112,13 +116,10 @@ def _stored(connection: Any, table: LakeTable) -> Iterator[pa.Table]:
         yield pa.Table.from_batches([batch])
 
 
-def _journal(store_path: str) -> Iterator[pa.Table]:
+def journal_lines(folder: str) -> Iterator[pa.Table]:
     """The lines of a journal, and the texts of its rulesets under the names of their files."""
     import msgspec
 
-    folder = journal_of(store_path)
-    if folder is None:
-        return
     schema = tables()[JOURNAL].columns
 
     def rows() -> Iterator[dict[str, str | None]]:
@@ -134,9 +135,9 @@ def _journal(store_path: str) -> Iterator[pa.Table]:
                         name = None
                     yield {"event_id": name, "line": text.encode("utf-8", "replace").decode()}
         with contextlib.suppress(FileNotFoundError):
-            for entry in sorted(os.scandir(os.path.join(folder, _RULESETS)), key=lambda entry: entry.name):
+            for entry in sorted(os.scandir(os.path.join(folder, RULESETS)), key=lambda entry: entry.name):
                 with open(entry.path, encoding="utf-8") as ruleset:
-                    yield {"event_id": f"{_RULESETS}/{entry.name}", "line": ruleset.read()}
+                    yield {"event_id": f"{RULESETS}/{entry.name}", "line": ruleset.read()}
 
     waiting = rows()
     while some := list(islice(waiting, _ROWS)):
@@ -145,7 +146,7 @@ def _journal(store_path: str) -> Iterator[pa.Table]:
 
 def _write_journal(lake: Lake, folder: str) -> int:
     table, count = opened(lake, JOURNAL), 0
-    os.makedirs(os.path.join(folder, _RULESETS), exist_ok=True)
+    os.makedirs(os.path.join(folder, RULESETS), exist_ok=True)
     with lake_errors(lake):
         path = os.path.join(folder, _PART.format(now()))
         with open(path, "w", encoding="utf-8") as part:
@@ -153,8 +154,8 @@ def _write_journal(lake: Lake, folder: str) -> int:
                 for row in batch.to_pylist():
                     count += 1
                     name = row["event_id"] or ""
-                    if name.startswith(f"{_RULESETS}/"):
-                        text = os.path.join(folder, _RULESETS, os.path.basename(name))
+                    if name.startswith(f"{RULESETS}/"):
+                        text = os.path.join(folder, RULESETS, os.path.basename(name))
                         with open(text, "w", encoding="utf-8") as ruleset:
                             ruleset.write(row["line"])
                     else:

@@ -24,9 +24,7 @@ def test_what_does_not_go_with_a_lake_is_refused_with_2(
     assert said in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    "command", [["prune", "--older-than", "9d"], ["reclassify"], ["rebuild"], ["check"], ["sql", "select 1"]]
-)
+@pytest.mark.parametrize("command", [["prune", "--older-than", "9d"], ["rebuild"], ["check"], ["sql", "select 1"]])
 def test_what_takes_a_file_alone_says_so_of_a_lake(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """With what to do, and nothing made under the name of a lake."""
     assert call([*command, "--store", "delta:/nowhere"]) == 2

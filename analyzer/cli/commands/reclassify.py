@@ -5,14 +5,16 @@ from __future__ import annotations
 import click
 
 from analyzer.cli.machine import asking_of
-from analyzer.cli.options import result_options, rules_option, store_option
+from analyzer.cli.options import master_option, result_options, rules_option, store_option
 from analyzer.cli.output import write
 from analyzer.cli.progress import counting
+from analyzer.cli.stores import chosen_lake
 from analyzer.errors import FINDINGS
 
 
 @click.command("reclassify")
-@store_option()
+@store_option(lake=True)
+@master_option
 @rules_option
 @click.option("--apply", is_flag=True, help="Keep the verdicts and make this ruleset the active one.")
 @click.option(
@@ -24,6 +26,7 @@ from analyzer.errors import FINDINGS
 @result_options("table", "json")
 def command(
     store_path: str,
+    master: str | None,
     rules_path: str | None,
     apply: bool,
     fail_on_change: int | None,
@@ -40,16 +43,23 @@ def command(
       analyzer reclassify --store fleet.duckdb
       analyzer reclassify --rules my-rules.toml --fail-on-change 1
       analyzer reclassify --apply
+      analyzer reclassify --apply --store delta:/lake/fleet --master spark://head:7077
     """
     from analyzer.cli.settings import rules_in_use
-    from analyzer.store import open_store
 
     rules_path = rules_in_use(rules_path)
-    with (
-        open_store(store_path, writable=apply, create=False) as store,
-        counting("facts", quiet=quiet) as shown,
-    ):
-        result = store.reclassify(rules_path, apply=apply, progress=shown)
+    if lake := chosen_lake(store_path, master):
+        from analyzer.lake.writing.replaying import reclassify
+
+        result = reclassify(lake, rules_path, apply=apply)
+    else:
+        from analyzer.store import open_store
+
+        with (
+            open_store(store_path, writable=apply, create=False) as store,
+            counting("facts", quiet=quiet) as shown,
+        ):
+            result = store.reclassify(rules_path, apply=apply, progress=shown)
     if row_format == "json":
         from analyzer.report.escape import json_text
 

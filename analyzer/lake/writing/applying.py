@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _HELD = ("event_v1", "facts_v1", "quarantine_v1")
 """Tables that hold no more than a batch and what it meets."""
-_SUMMED = "sum_day_v1"
+SUMMED = "sum_day_v1"
 """The table of the days that are summed."""
 _WHOLE = ("store_v1", LAST)
 """Tables that are held as a whole: a row a source, and a few settings."""
@@ -122,9 +122,9 @@ class Applying:
             )
         events = rows("event_v1", _NEW_EVENTS)
         ledger.append("event_v1", events)
-        if events.num_rows and ledger.rows(_SUMMED).num_rows:
+        if events.num_rows and ledger.rows(SUMMED).num_rows:
             # What was summed of a day no longer says what its events say, and they may be of any day.
-            ledger.delete(_SUMMED, "true")
+            ledger.delete(SUMMED, "true")
         asked = rows("facts_v1", _ASKED)
         if asked.num_rows:
             ledger.upsert("facts_v1", "facts_id", asked)

@@ -17,8 +17,9 @@ from analyzer.classifier.rules.loading import parse_ruleset
 from analyzer.classifier.rules.toml_text import ruleset_text
 from analyzer.errors import RulesError
 from analyzer.events.times import now
-from analyzer.lake.layout import tables
+from analyzer.lake.layout import JOURNAL, tables
 from analyzer.lake.location import for_spark
+from analyzer.lake.moving import RULESETS
 from analyzer.lake.writing.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -39,19 +40,33 @@ def keep_up(spark: Callable[[], SparkSession], ledger: Ledger) -> int:
     digest = settings.get("active_ruleset")
     if digest is None:
         return 0
-    waiting = _waiting(spark(), ledger, digest)
+    waiting = waiting_for(spark(), lambda name: [for_spark(one) for one in ledger[name].file_uris()], digest)
     count = waiting.count() if waiting is not None else 0
     if waiting is None or not count:
         return 0
-    ruleset = _ruleset(settings.get("active_rules"), digest)
+    ruleset = _ruleset(ledger, settings.get("active_rules"), digest)
     if ruleset is None:
         return int(count)
-    judged = waiting.mapInArrow(partial(judge_rows, ruleset_text(ruleset)), _JUDGED)
-    for begin in _SLICES if count > SLICE else ("",):
-        found = judged.where(judged.facts_id.startswith(begin)).toArrow()
+    for found in slices(judged_by(waiting, ruleset_text(ruleset)), count):
         with ledger.batch():
-            ledger.append("verdict_v1", tables()["verdict_v1"].rows(_whole(found, digest)))
+            ledger.append("verdict_v1", verdict_rows(found, digest))
     return 0
+
+
+def judged_by(waiting: DataFrame, rules: str) -> DataFrame:
+    """What executors make of waiting facts by these rules."""
+    return waiting.mapInArrow(partial(judge_rows, rules), _JUDGED)
+
+
+def slices(rows: DataFrame, count: int) -> Iterator[pa.Table]:
+    """The rows of so many facts on the driver, no more than about `SLICE` of them at a time."""
+    for begin in _SLICES if count > SLICE else ("",):
+        yield rows.where(rows.facts_id.startswith(begin)).toArrow()
+
+
+def kept_name(digest: str) -> str:
+    """Under which id the journal of a lake keeps the rules of an applied ruleset, as text."""
+    return f"{RULESETS}/{digest}.toml"
 
 
 def judge_rows(rules: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -66,8 +81,9 @@ def judge_rows(rules: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Rec
         yield pa.RecordBatch.from_arrays([batch.column("facts_id"), *arrays], names=names)
 
 
-def _waiting(spark: SparkSession, ledger: Ledger, digest: str) -> DataFrame | None:
-    facts, verdicts = ([for_spark(one) for one in ledger[name].file_uris()] for name in ("facts_v1", "verdict_v1"))
+def waiting_for(spark: SparkSession, paths: Callable[[str], list[str]], digest: str) -> DataFrame | None:
+    """The facts that a ruleset has not judged, out of the files of each table; None where there are no facts at all."""
+    facts, verdicts = paths("facts_v1"), paths("verdict_v1")
     if not facts:
         return None
     all_facts = spark.read.parquet(*facts).select("facts_id", "facts")
@@ -77,8 +93,10 @@ def _waiting(spark: SparkSession, ledger: Ledger, digest: str) -> DataFrame | No
     return all_facts.join(judged.where(judged.ruleset == digest).select("facts_id"), "facts_id", "left_anti")
 
 
-def _ruleset(path: str | None, digest: str) -> Ruleset | None:
-    """The rules of this digest: those of the file that they were read from, if it is still the same, or built in."""
+def _ruleset(ledger: Ledger, path: str | None, digest: str) -> Ruleset | None:
+    """The rules of this digest: those that the lake keeps, else of the file that they were read from, or built in."""
+    for text in ledger.rows(JOURNAL, [("event_id", "=", kept_name(digest))])["line"].to_pylist():
+        return parse_ruleset(text)
     for place in (path, None):
         try:
             found = ruleset_for(place)
@@ -89,7 +107,9 @@ def _ruleset(path: str | None, digest: str) -> Ruleset | None:
     return None
 
 
-def _whole(rows: pa.Table, digest: str) -> pa.Table:
-    count = rows.num_rows
+def verdict_rows(judged: pa.Table, digest: str) -> pa.Table:
+    """Verdicts of a ruleset, made now, as the lake has them."""
+    count = judged.num_rows
     moments = pa.array([now()] * count, pa.timestamp("us"))
-    return rows.append_column("ruleset", pa.array([digest] * count, pa.string())).append_column("judged_at", moments)
+    whole = judged.append_column("ruleset", pa.array([digest] * count, pa.string()))
+    return tables()["verdict_v1"].rows(whole.append_column("judged_at", moments))

@@ -40,7 +40,7 @@ class Ledger:
         """A table as its last commit of ours has left it."""
         return self._tables[name]
 
-    def rows(self, name: str, filters: list[tuple[str, str, list[int]]] | None = None) -> pa.Table:
+    def rows(self, name: str, filters: list[tuple[str, str, object]] | None = None) -> pa.Table:
         """The rows of a table.
 
         Raises:

@@ -49,21 +49,29 @@ def ingest_into(
         staging = for_spark(f"{lake.table(STAGING)}/{new_id()}")
         own = [] if lake.remote else [lake.path]
         try:
-            result = ingest(lambda: session(lake), ledger, paths, staging=staging, own=own, progress=progress)
-            result.unjudged = keep_up(lambda: session(lake), ledger)
-            return result
-        except Exception as error:
-            # Its bridge and its SQL each raise classes of their own, which only an import of all of Spark names.
-            if not type(error).__module__.startswith(("py4j", "pyspark")):
-                raise
-            said = f"Spark failed at it: {spark_said(error)}"
-            if lacks_connector(error):
-                raise StoreError(said, CONNECTOR) from None
-            gone = "PATH_NOT_FOUND" in said or "FAILED_READ_FILE" in said
-            again = "batches that are finished are kept; run the same command again"
-            raise StoreError(said, GONE if gone else again) from None
+            with spark_failures():
+                result = ingest(lambda: session(lake), ledger, paths, staging=staging, own=own, progress=progress)
+                result.unjudged = keep_up(lambda: session(lake), ledger)
+                return result
         finally:
             _clear_staging(lake)
+
+
+@contextmanager
+def spark_failures() -> Iterator[None]:
+    """What Spark fails at as `StoreError`, with what to do."""
+    try:
+        yield
+    except Exception as error:
+        # Its bridge and its SQL each raise classes of their own, which only an import of all of Spark names.
+        if not type(error).__module__.startswith(("py4j", "pyspark")):
+            raise
+        said = f"Spark failed at it: {spark_said(error)}"
+        if lacks_connector(error):
+            raise StoreError(said, CONNECTOR) from None
+        gone = "PATH_NOT_FOUND" in said or "FAILED_READ_FILE" in said
+        again = "batches that are finished are kept; run the same command again"
+        raise StoreError(said, GONE if gone else again) from None
 
 
 @contextmanager

@@ -119,7 +119,7 @@ def reclassify(
         active = connection.execute("select value from internal.store_v1 where key = 'active_ruleset'").fetchall()
         judged = add_verdicts(connection, ruleset, target, progress)
         if apply:
-            _activate(connection, ruleset, rules, store_path, journal)
+            apply_ruleset(connection, ruleset, rules, store_path, journal)
             add_suggestions(connection)
         before = active[0][0] if active else None
         return _compare(connection, ruleset.digest, target, judged, active=before, applied=apply)
@@ -170,13 +170,14 @@ def _trial(connection: duckdb.DuckDBPyConnection, ruleset: Ruleset) -> str:
     return "trial_verdict"
 
 
-def _activate(
+def apply_ruleset(
     connection: duckdb.DuckDBPyConnection,
     ruleset: Ruleset,
     rules: Rules,
     store_path: str,
     journal: EventLog | None,
 ) -> None:
+    """Make a ruleset the active one, with its decision where another one was; its rules are kept by the journal."""
     rows = connection.execute("select value from internal.store_v1 where key = 'active_ruleset'").fetchall()
     previous = rows[0][0] if rows else None
     where = None if rules is None or isinstance(rules, Ruleset) else os.path.abspath(rules)
@@ -200,6 +201,13 @@ def _compare(
         f"create or replace temp table replayed as {_REPLAYED.format(target=target)}",
         {"ruleset": digest},
     )
+    return compared(connection, digest, judged, active=active, applied=applied)
+
+
+def compared(
+    connection: duckdb.DuckDBPyConnection, digest: str, judged: int, *, active: str | None, applied: bool
+) -> Reclassification:
+    """The result that the temporary table `replayed` tells, a row a combination of verdicts with its errors."""
     totals = connection.execute(_TOTALS).fetchall()[0]
     rulesets = connection.execute(
         "select distinct recorded_ruleset from replayed where recorded_ruleset is not null order by 1"

@@ -1,0 +1,210 @@
+"""Replay of a lake: executors judge its facts by another ruleset, and Spark counts what changes.
+
+Invariant: `apply` is one batch, so that a lake is as before or as after; what reaches the driver grows with distinct
+facts and kinds of change, never with events.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+import pyarrow as pa
+
+from analyzer.classifier import Rules, Ruleset, ruleset_for
+from analyzer.classifier.rules.toml_text import ruleset_text
+from analyzer.events import EventLog
+from analyzer.lake.answers import stored
+from analyzer.lake.files import check_version, files
+from analyzer.lake.files import opened as table_of
+from analyzer.lake.layout import JOURNAL, tables
+from analyzer.lake.location import Lake
+from analyzer.lake.moving import journal_lines
+from analyzer.lake.session import own_views, require, session
+from analyzer.lake.writing.applying import SUMMED
+from analyzer.lake.writing.judging import judged_by, kept_name, slices, verdict_rows, waiting_for
+from analyzer.lake.writing.ledger import Ledger
+from analyzer.lake.writing.meeting import rows_with
+from analyzer.lake.writing.opening import opened, spark_failures
+from analyzer.store.db.arrow import ArrowStream
+from analyzer.store.db.connection import connect, store_errors
+from analyzer.store.db.lock import MEMORY
+from analyzer.store.verdicts.reclassify import Reclassification, apply_ruleset, compared
+from analyzer.store.verdicts.suggesting import add_suggestions
+
+if TYPE_CHECKING:
+    import duckdb
+    from pyspark.sql import DataFrame, SparkSession
+
+_VERDICT = ("facts_id", "reason", "detail", "action")
+
+
+def reclassify(lake: Lake, rules: Rules, *, apply: bool = False) -> Reclassification:
+    """Judge all facts of a lake that have no verdict of these rules yet, and compare, as a store in a file does.
+
+    A dry run writes nothing. With `apply` the verdicts are kept, and the ruleset becomes the active one.
+
+    Raises:
+        RulesError: the rules cannot be used.
+        StoreBusyError: another process writes to the lake.
+        StoreError: there is no lake, or it cannot be read or written; then nothing of it is applied.
+    """
+    ruleset = ruleset_for(rules)
+    require(lake)
+    check_version(lake)
+    with spark_failures(), store_errors():
+        if not apply:
+            return _Replay(lake, ruleset).result(applied=False)
+        with opened(lake) as ledger:
+            replay = _Replay(lake, ruleset)
+            replay.apply(ledger, rules)
+            return replay.result(applied=True)
+
+
+class _Replay:
+    """One ruleset over one lake."""
+
+    def __init__(self, lake: Lake, ruleset: Ruleset) -> None:
+        self._lake, self._ruleset = lake, ruleset
+        self._spark: SparkSession = own_views(session(lake))
+        self._active = _settings(table_of(lake, "store_v1").to_pyarrow_table()).get("active_ruleset")
+        waiting = waiting_for(self._spark, partial(files, lake), ruleset.digest)
+        self._count = waiting.count() if waiting is not None else 0
+        self._judged = judged_by(waiting, ruleset_text(ruleset)) if waiting is not None and self._count else None
+
+    def apply(self, ledger: Ledger, rules: Rules) -> None:
+        """Keep the verdicts, the decision and the rules as one batch."""
+        digest = self._ruleset.digest
+        with connect(MEMORY, read_only=False) as connection, ledger.batch():
+            if self._judged is not None:
+                for part in slices(self._judged, self._count):
+                    ledger.append("verdict_v1", verdict_rows(part, digest))
+            _load(connection, "store_v1", ledger.rows("store_v1"))
+            with tempfile.TemporaryDirectory() as folder:
+                with EventLog(folder, durability="batch") as journal:
+                    apply_ruleset(connection, self._ruleset, rules, MEMORY, journal)
+                for lines in journal_lines(folder):
+                    ledger.append(JOURNAL, tables()[JOURNAL].rows(lines))
+            name = kept_name(digest)
+            if not ledger.rows(JOURNAL, [("event_id", "=", name)]).num_rows:
+                ledger.append(
+                    JOURNAL,
+                    pa.table({"event_id": [name], "line": [ruleset_text(self._ruleset)]}, tables()[JOURNAL].schema),
+                )
+            ledger.append("event_v1", _rows(connection, "event_v1"))
+            if ledger.rows(SUMMED).num_rows:
+                ledger.delete(SUMMED, "true")
+            self._suggest(connection, ledger)
+            ledger.replace("store_v1", _rows(connection, "store_v1"))
+        self._judged = None
+
+    def _suggest(self, connection: duckdb.DuckDBPyConnection, ledger: Ledger) -> None:
+        """The second opinion on what the rules do not know and nobody was asked about."""
+        verdicts = self._table("verdict_v1")
+        unknown = verdicts.where((verdicts.ruleset == self._ruleset.digest) & (verdicts.reason == "unknown"))
+        facts = self._table("facts_v1")
+        unasked = facts.where(facts.suggested_probability.isNull()).join(
+            unknown.select("facts_id"), "facts_id", "left_semi"
+        )
+        count = unasked.count()
+        for part in slices(unasked, count) if count else ():
+            _load(connection, "facts_v1", part)
+            connection.execute("delete from internal.verdict_v1").fetchall()
+            connection.execute(
+                "insert into internal.verdict_v1 (facts_id, ruleset, reason)"
+                " select facts_id, $1, 'unknown' from internal.facts_v1",
+                [self._ruleset.digest],
+            ).fetchall()
+            add_suggestions(connection)
+            ledger.upsert("facts_v1", "facts_id", _rows(connection, "facts_v1"))
+
+    def result(self, *, applied: bool) -> Reclassification:
+        """What the verdicts of these rules change."""
+        verdicts = self._table("verdict_v1")
+        found = verdicts.where(verdicts.ruleset == self._ruleset.digest).select(*_VERDICT)
+        if self._judged is not None:
+            found = found.unionByName(self._judged.select(*_VERDICT))
+        found.createOrReplaceTempView("replayed_verdict")
+        self._table("event_v1").createOrReplaceTempView("replayed_event")
+        replayed = self._spark.sql(_REPLAYED).toArrow()
+        with connect(MEMORY, read_only=False) as connection:
+            connection.register("counted", replayed)
+            connection.execute("create temp table replayed as from counted").fetchall()
+            asked = connection.execute("select distinct unnest(samples) from replayed where reason is not null")
+            facts = rows_with(
+                lambda: self._spark, table_of(self._lake, "facts_v1"), "facts_id", [one for (one,) in asked.fetchall()]
+            )
+            if facts is not None:
+                _load(connection, "facts_v1", facts)
+            return compared(connection, self._ruleset.digest, self._count, active=self._active, applied=applied)
+
+    def _table(self, name: str) -> DataFrame:
+        return stored(self._spark, tables()[name], files(self._lake, name))
+
+
+def _settings(rows: pa.Table) -> dict[str, Any]:
+    return dict(zip(*rows.to_pydict().values(), strict=True))
+
+
+def _load(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table) -> None:
+    """Put rows into the place of all of a table."""
+    connection.execute(f"delete from internal.{name}").fetchall()  # noqa: S608 - a name of ours
+    connection.register("loaded", rows.select(tables()[name].columns.names))
+    connection.execute(f"insert into internal.{name} by name from loaded").fetchall()
+    connection.unregister("loaded")
+
+
+def _rows(connection: duckdb.DuckDBPyConnection, name: str) -> pa.Table:
+    return tables()[name].rows(cast("ArrowStream", connection.sql(f"from internal.{name}")))
+
+
+# What the store's own statement counts at once is counted by facts first: an aggregate of the engine keeps all of its
+# values before it cuts them, which the 24 smallest of a window do not ask for.
+_REPLAYED = """
+with pairs as (
+  select
+    coalesce(r.reason, '(none)') as recorded_reason,
+    r.detail as recorded_detail,
+    r.action as recorded_action,
+    r.ruleset as recorded_ruleset,
+    v.reason,
+    v.detail,
+    v.action,
+    r.facts_id,
+    count(*) as errors
+  from replayed_event as r
+  left join replayed_verdict as v
+    on r.facts_id = v.facts_id
+  where r.type = 'error.classified'
+  group by all
+),
+
+placed as (
+  select
+    *,
+    coalesce(
+      sum(errors) over (
+        partition by
+          recorded_reason, recorded_detail, recorded_action, recorded_ruleset, reason, detail, action
+        order by facts_id
+        rows between unbounded preceding and 1 preceding
+      ),
+      0
+    ) as earlier
+  from pairs
+)
+
+select
+  recorded_reason,
+  recorded_detail,
+  recorded_action,
+  recorded_ruleset,
+  reason,
+  detail,
+  action,
+  cast(sum(errors) as bigint) as errors,
+  collect_list(facts_id) filter (where earlier < 24 and not reason <=> recorded_reason) as samples
+from placed
+group by recorded_reason, recorded_detail, recorded_action, recorded_ruleset, reason, detail, action
+"""
