@@ -1,4 +1,4 @@
-"""Runs many command lines quickly: each in a fork of one process that has loaded all commands and started no thread."""
+"""Runs many command lines quickly: each in a fork of one process that has loaded all commands and runs none."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -17,6 +18,29 @@ from types import TracebackType
 from typing import Any, Self
 
 HUNG = "hung"
+LOADED = (
+    "analysis.charts",
+    "analysis.nightly",
+    "analysis.summary",
+    "classifier.parallel",
+    "cli.settings",
+    "importers.agents",
+    "importers.claude",
+    "importers.gdd",
+    "importers.machine",
+    "importers.telemetry.otlp",
+    "importers.wave",
+    "report.asking",
+    "report.page.html",
+    "report.terminal.overview",
+    "report.terminal.store_work",
+    "store",
+    "store.db.tables.classifier_macros",
+)
+"""Rooms that commands load when they need them: here once for all, which is a quarter of a command on samples.
+
+The threads that polars has from its import on wait, and hold no lock.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +110,11 @@ def _serve() -> None:
 
     from analyzer.cli import COMMANDS
 
-    for name in COMMANDS:
-        import_module(f"analyzer.cli.commands.{name}")
+    for name in (*(f"cli.commands.{name}" for name in COMMANDS), *LOADED):
+        import_module(f"analyzer.{name}")
+    import_module("plotly.graph_objects")
+    # Later versions of Python warn of every fork where there is a thread.
+    warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
     for request in sys.stdin.buffer:
         line = Line(**json.loads(request))
         print(json.dumps(asdict(_run(line))), flush=True)

@@ -52,8 +52,9 @@ def test_an_acknowledged_finding_is_told_and_fails_no_night(run: Run, night: Nig
     assert id_and_place == name
     told_by = (("check", *STORE, "--until", after(NEW_ON + 1)), ("report", *REPORT, "html", "-o", "-"))
     for command in (*told_by, ("report", *REPORT, "markdown"), ("findings", "list", *STORE)):
-        assert "acknowledged by ada on " in run(*command).stdout
-        assert ": the provider knows" in run(*command).stdout
+        said = run(*command).stdout
+        assert "acknowledged by ada on " in said
+        assert ": the provider knows" in said
     assert run("findings", "reopen", name, *STORE).returncode == 0
     assert night(2).returncode == 1
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -64,9 +64,23 @@ def _fleet(spiking: str, others: Iterable[str], message: str, step: str) -> list
     return events
 
 
-@pytest.fixture
-def report(tmp_path: Path) -> Callable[..., Overview]:
-    """Builds the overview of a fleet with one spiking caller."""
+@pytest.fixture(scope="session")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Overview]:
+    """Builds the overview of a fleet with one spiking caller; one that was built before is given again."""
+
+    @functools.cache
+    def built(spiking: str, others: tuple[str, ...], message: str, step: str, broken: str, name: str) -> Overview:
+        folder = tmp_path_factory.mktemp("fleet")
+        with EventLog(folder) as log:
+            for kind, payload, session, at in _fleet(spiking, others, message, step):
+                assert log.append(kind, payload, session=session, at=at) is not None
+        literal = (
+            '{"type":"error.classified","timestamp":"2026-11-02T10:00:00Z","sessionId":"s","payload":{"caller":"c"}}'
+        )
+        (folder / name).write_text(f"{literal}\n{broken}\n{broken}\n" + '{"type":"err', "utf-8")
+        with open_store(":memory:") as store:
+            store.ingest([str(folder)])
+            return overview(store, window())
 
     def build(
         spiking: str = "figma-probe",
@@ -76,21 +90,12 @@ def report(tmp_path: Path) -> Callable[..., Overview]:
         broken: str = "not json at all",
         broken_name: str = "broken.jsonl",
     ) -> Overview:
-        with EventLog(tmp_path) as log:
-            for kind, payload, session, at in _fleet(spiking, others, message, step):
-                assert log.append(kind, payload, session=session, at=at) is not None
-        literal = (
-            '{"type":"error.classified","timestamp":"2026-11-02T10:00:00Z","sessionId":"s","payload":{"caller":"c"}}'
-        )
-        (tmp_path / broken_name).write_text(f"{literal}\n{broken}\n{broken}\n" + '{"type":"err', "utf-8")
-        with open_store(":memory:") as store:
-            store.ingest([str(tmp_path)])
-            return overview(store, window())
+        return built(spiking, tuple(others), message, step, broken, broken_name)
 
     return build
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def nothing() -> Overview:
     """The overview of an empty store."""
     with open_store(":memory:") as store:

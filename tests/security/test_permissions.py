@@ -51,7 +51,7 @@ def modes_while(folder: Path, umask: int, commands: list[list[str]]) -> dict[str
     return seen
 
 
-@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
+@pytest.mark.parametrize("umask", [0o000, 0o077])
 def test_files_are_private(samples: Path, tmp_path: Path, umask: int) -> None:
     """Store, write-ahead log, lock, journal, log, reports, answers and what is on its way there: 0600 in 0700."""
     store = ["--store", "s.duckdb"]

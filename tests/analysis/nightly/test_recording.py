@@ -20,6 +20,7 @@ from analyzer.errors import StoreError
 from analyzer.events import EventLog
 from analyzer.events.appending.appender import MAX_LINE_BYTES
 from analyzer.store import Store, open_store, rebuild
+from tests import LONG_RUNS
 from tests.store.killing import Victims
 from tests.store.upkeep.test_rebuild import assert_same, dump
 
@@ -90,7 +91,7 @@ def test_a_night_with_long_messages_is_read_back_as_it_was(store: Store, tmp_pat
     assert_same(dump(tmp_path / "s.duckdb"), before)
 
 
-@pytest.mark.parametrize("count", [1_100, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [1_100] if LONG_RUNS == 1 else [1_100, 10_000])
 def test_a_night_with_more_findings_than_a_list_may_have_is_resolved(store: Store, tmp_path: Path, count: int) -> None:
     """However many open on one night and end on the next: none stays open, in the store and in one made again."""
     night = night_of(*(found(number) for number in range(count)))
