@@ -84,6 +84,10 @@ _PART_OF = Late(
     r"(?:(?:the|a|an|max|maximum|allowed|at most)[\t\n\f\r ]+)*\(?\Z"
 )
 _SUM = Late(r"(?a)^[^.;<>\d]*\+[^.;<>\d]*\Z")
+_UP_TO_TURN = Late(r"[^;,.()\[\]+/<>:\n]*[;,.()\[\]+/<>:\n]?")
+"""Behind a number: up to the first mark that ends or turns."""
+_JOINED = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_.#$@")
+"""Right before a number, in a text that is lower-case and ASCII: it is a part of a name."""
 _WEAK, _STRONG, _TOTAL, _COMPARED = 1, 2, 3, 4
 
 
@@ -147,6 +151,8 @@ def _counts(text: str) -> Iterator[_Count]:
     places: list[tuple[int, int, int]] = []
     for match in _NUMBER.finditer(text):
         start, end = match.span()
+        if end - start == 1 or text[start - 1 : start] in _JOINED:
+            continue  # most digits are those of ids
         value = _number(text[start:end])
         if value is not None and value >= _LEAST and _stands_alone(text, start, end):
             places.append((start, end, value))
@@ -160,7 +166,7 @@ def _counts(text: str) -> Iterator[_Count]:
 
 def _stands_alone(text: str, start: int, end: int) -> bool:
     before, after = text[max(0, start - 2) : start], text[end : end + 2]
-    if before and (before[-1].isalnum() or before[-1] in "-_.#$@" or (before[-1] == ":" and before[0].isdigit())):
+    if before and (before[-1] in _JOINED or (before[-1] == ":" and before[0].isdigit())):
         return False
     return not after or not (
         after[0].isalnum() or after[0] in "%_@" or (after[0] in "-:" and len(after) > 1 and after[1].isalnum())
@@ -169,8 +175,11 @@ def _stands_alone(text: str, start: int, end: int) -> bool:
 
 def _judge(count: _Count) -> None:
     """Give a number the role that the words before it name, else the words behind it."""
-    role, strength = _from_before(count.before)
-    behind = _from_behind(count.after)
+    # Nothing is read beyond such a mark, and an id that stands there would make a text of a kind a new one.
+    before = count.before
+    mark = max(before.rfind(";"), before.rfind(","), before.rfind("."), before.rfind("\n"), 0)
+    role, strength = _from_before(before[mark:])
+    behind = _from_behind(_UP_TO_TURN.match(count.after)[0])
     if behind.unit:
         count.role, count.strength = _Role.OTHER, _COMPARED
         return

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from analyzer.classifier import classify
+from analyzer.classifier.reading import tokens
 from analyzer.classifier.reading.tokens import token_counts
 
 COUNTED = [
@@ -173,3 +174,12 @@ def test_other_errors_have_no_counts():
     """Numbers in other errors are no token counts."""
     found = classify({"status": 429, "message": "Limit 30000 tokens per min, Requested 42000"})
     assert (found.reason, found.current_tokens, found.max_tokens) == ("rate_limited", None, None)
+
+
+def test_words_are_read_once_for_texts_that_differ_in_an_id():
+    """An id behind the words of a count does not make them new ones, and its digits are none."""
+    text = "request {0}: prompt is too long: 210000 tokens > 200000 maximum (request id: {0})"
+    assert token_counts(text.format("req_7f4c1000e9")) == (210_000, 200_000)
+    before = tokens._from_behind.cache_info().misses
+    assert token_counts(text.format("req_55500000a1")) == (210_000, 200_000)
+    assert tokens._from_behind.cache_info().misses == before
