@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
+from analyzer.cli.machine import places_here
 from analyzer.cli.options import DEFAULT_LOG
 from analyzer.importers import BY_NAME, FORMATS
-from analyzer.importers.machine.places import HOMES, OWN_LOG, LogPlace, places
+from analyzer.importers.machine.places import HOMES, OWN_LOG, VARIABLES, LogPlace, places
 
 ELSEWHERE = {"claude_print", "codex_exec", "gdd", "wave", "gemini_stream", "litellm"}
 """Formats that are written wherever somebody sends them."""
@@ -47,6 +49,17 @@ def _places(system: str = "linux", **environment: str) -> list[LogPlace]:
     return places(environment, home="/home/me", working="/home/me/work/shop", system=system)
 
 
+def _on(system: str, log: str) -> str:
+    """Where the same log lies on this system: editors keep their data elsewhere on macOS."""
+    return log.replace("~/.config/", "~/Library/Application Support/") if system == "darwin" else log
+
+
+def _files(place: LogPlace) -> list[str]:
+    """The files of a place that are there."""
+    folder = Path(place.folder)
+    return [str(path) for path in folder.rglob("*") if path.is_file() and place.holds(str(path.relative_to(folder)))]
+
+
 def _takers(path: str, found: list[LogPlace]) -> list[str]:
     """The agents that read this file, told as walking from a place's folder would."""
     full = Path(path.replace("~", "/home/me"))
@@ -63,9 +76,28 @@ def _takers(path: str, found: list[LogPlace]) -> list[str]:
 
 
 @pytest.mark.parametrize("agent", LOGS)
-def test_each_agents_logs_are_found(agent: str) -> None:
+@pytest.mark.parametrize("system", ["linux", "darwin"])
+def test_each_agents_logs_are_found(agent: str, system: str) -> None:
     """By the folder they lie in, on the way of which no step is left out."""
-    assert _takers(LOGS[agent], _places()) == [agent]
+    assert _takers(_on(system, LOGS[agent]), _places(system)) == [agent]
+
+
+@pytest.mark.parametrize("system", ["linux", "darwin"])
+def test_this_machines_places_are_those_of_its_system(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, system: str
+) -> None:
+    """A log of each agent below a made-up home is found by its real place, and nothing else is."""
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(sys, "platform", system)
+    written = {_on(system, log).replace("~", str(tmp_path)): agent for agent, log in LOGS.items()}
+    for log in written:
+        Path(log).parent.mkdir(parents=True, exist_ok=True)
+        Path(log).write_text("{}\n", "utf-8")
+    monkeypatch.chdir(tmp_path / "work" / "shop")
+    there = {place.agent for place in places_here() if any(path in written for path in _files(place))}
+    assert there == set(LOGS)
 
 
 @pytest.mark.parametrize("path", SECRETS)
