@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -57,12 +58,21 @@ def run(tmp_path: Path, forks: Forks, tmp_path_factory: pytest.TempPathFactory) 
     return call
 
 
+@pytest.fixture(scope="session")
+def ingested(samples: Path, forks: Forks, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a store of the samples, and its journal; tests copy it."""
+    folder = tmp_path_factory.mktemp("ingested")
+    environment = {**os.environ, "HOME": str(folder)}
+    line = Line(["ingest", str(samples), "--store", "s.duckdb"], str(folder), environment=environment, unset=UNSET)
+    assert forks.run(line).code == 0
+    return folder
+
+
 @pytest.fixture
-def store(run: Run, samples: Path, tmp_path: Path) -> str:
+def store(ingested: Path, tmp_path: Path) -> str:
     """A store of the samples."""
-    path = str(tmp_path / "s.duckdb")
-    run("ingest", str(samples), "--store", path)
-    return path
+    shutil.copytree(ingested, tmp_path, dirs_exist_ok=True)
+    return str(tmp_path / "s.duckdb")
 
 
 @pytest.fixture(scope="session")

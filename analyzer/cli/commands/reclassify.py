@@ -43,7 +43,7 @@ def command(
       analyzer reclassify --store fleet.duckdb
       analyzer reclassify --rules my-rules.toml --fail-on-change 1
       analyzer reclassify --apply
-      analyzer reclassify --apply --store delta:/lake/fleet --master spark://head:7077
+      analyzer reclassify --apply --store delta:/lake/x --master spark://head:7077
     """
     from analyzer.cli.settings import rules_in_use
 

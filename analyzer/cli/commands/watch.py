@@ -54,7 +54,7 @@ def command(paths: tuple[str, ...], only: Selection, no_findings: bool, as_json:
       analyzer watch
       analyzer watch ~/.claude/projects telemetry/
       analyzer watch --project shop --reason rate_limited
-      analyzer watch logs/ --json | jq -r 'select(.type == "error.classified") | .message'
+      analyzer watch logs/ --json | jq -r '.message // empty'
     """
     from analyzer.events.times import now
     from analyzer.store.following.changes import Changes
