@@ -119,7 +119,9 @@ def test_kill_9_at_any_point_leaves_a_whole_state(tmp_path: Path) -> None:
         writer = python(INCREMENT, str(file.path), "1000000")
         assert writer.stdout is not None
         assert writer.stdout.readline() == "ready\n"
-        time.sleep(0.01 + 0.007 * round_)
+        while file.read().get("count", 0) <= last:  # the machine may be busy, and the writer not begun
+            time.sleep(0.001)
+        time.sleep(0.007 * round_)
         writer.send_signal(signal.SIGKILL)
         writer.wait()
         writer.stdout.close()
