@@ -26,6 +26,7 @@ from analyzer.importers import formats
 from analyzer.store import IngestResult, Store, Tally, journal_of, open_store, rebuild
 from analyzer.store.ingest import blocks
 from analyzer.store.ingest import run as ingest_run
+from tests import LONG_RUNS
 
 Native = Callable[..., bytes]
 
@@ -282,7 +283,7 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=12 * LONG_RUNS, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(data=st.data())
 def test_lines_and_bytes_add_up_however_a_file_grows(
     native: Native, empty: Path, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
