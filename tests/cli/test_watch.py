@@ -35,12 +35,13 @@ def test_errors_are_told_as_they_are_written(tmp_path: Path) -> None:
     """Those of the part that was asked for, not what was there before, as JSON lines; Ctrl-C ends it with 130."""
     log = EventLog(tmp_path / "telemetry")
     log.append("error.classified", {"caller": "shop", "reason": "unknown"})
+    (tmp_path / "empty").mkdir()
     command = (
         "from analyzer.cli import main; from analyzer.cli.commands import watch; "
         "watch.SHORTEST_PAUSE = watch.LONGEST_PAUSE = 0.05; main()"
     )
     process = subprocess.Popen(
-        [sys.executable, "-c", command, "watch", "telemetry", "--caller", "shop", "--json"],
+        [sys.executable, "-c", command, "watch", "telemetry", "empty", "--caller", "shop", "--json"],
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -48,7 +49,9 @@ def test_errors_are_told_as_they_are_written(tmp_path: Path) -> None:
     )
     assert process.stdout is not None
     assert process.stderr is not None
-    assert "watching 1 file since" in process.stderr.readline()
+    told = [process.stderr.readline() for _ in range(3)]
+    assert told[0] == "analyzer: empty: nothing to read in this folder\n"
+    assert "watching 1 file since" in told[2]
     log.append("error.classified", {"caller": "other", "reason": "unknown"})
     log.append("error.classified", {"caller": "shop", "reason": "rate_limited", "facts": {"message": "slow down"}})
     log.append("retry.scheduled", {"caller": "shop", "delay_seconds": 2.0, "attempt": 1})
@@ -58,7 +61,24 @@ def test_errors_are_told_as_they_are_written(tmp_path: Path) -> None:
     assert (out, err.strip(), process.returncode) == ("", "analyzer: interrupted", 130)
     assert (error["schema"], error["type"], error["message"]) == ("analyzer.watch/1", "error.classified", "slow down")
     assert (retry["type"], retry["delay_seconds"], retry["source_line"]) == ("retry.scheduled", 2.0, 4)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["telemetry"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "telemetry"]
+
+
+def test_a_folder_may_get_its_first_log_later(tmp_path: Path) -> None:
+    """It is watched from the start."""
+    (tmp_path / "empty").mkdir()
+    process = subprocess.Popen(
+        [sys.executable, "-c", "from analyzer.cli import main; main()", "watch", "empty", "--no-findings"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    told = [process.stderr.readline() for _ in range(3)]
+    assert "watching 0 files since" in told[2]
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=30)
+    assert process.returncode == 130
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import time
@@ -64,8 +65,8 @@ def command(paths: tuple[str, ...], only: Selection, no_findings: bool, as_json:
     began = now()
     changes = Changes(paths or places_here())
     report_problems(changes.problems)
-    if paths and changes.problems and not changes.files:
-        return UNREADABLE
+    if paths and not changes.files and not any(map(os.path.isdir, paths)):
+        return UNREADABLE  # a folder may get its first log later
     narrate(f"watching {counted(changes.files, 'file')} since {began:%Y-%m-%d %H:%M:%S} UTC, until Ctrl-C", quiet=quiet)
     with ExitStack() as stack:
         # So that the temporary store goes, however the watch ends.
