@@ -310,6 +310,7 @@ def _value(dice: random.Random, path: list[str], param: click.Parameter) -> str:
             "--output",
             "--labels",
             "--corpus",
+            "--stream",
             "--from",
             "--prometheus",
             "--page",

@@ -168,10 +168,16 @@ def test_a_unit_is_written_once_and_overwrites_nothing(run: Run, tmp_path: Path)
 
 @pytest.mark.parametrize(
     "line",
-    [("--write",), ("--install", "cron", "--write"), ("--install", "systemd", "--deliver", "slack:http://x/secret")],
+    [
+        ("--write",),
+        ("--install", "cron", "--write"),
+        ("--install", "systemd", "--deliver", "slack:http://x/secret"),
+        ("two\nlines", "--install", "cron"),
+        ("\udcff.jsonl", "--install", "systemd"),
+    ],
 )
 def test_what_cannot_be_installed_is_refused(run: Run, line: tuple[str, ...], tmp_path: Path) -> None:
-    """Without --install, into a crontab, or with a secret: exit 2, a hint, and nothing is written."""
+    """Without --install, into a crontab, with a secret, with a name that is no text in a line: exit 2 and a hint."""
     done = run("nightly", "logs", *line)
     assert (done.returncode, done.stdout) == (2, "")
     assert "hint:" in done.stderr

@@ -205,7 +205,8 @@ def _install(kind: str, write_it: bool) -> None:
     """Print the unit, or put it there.
 
     Raises:
-        AnalyzerError: it has no place of its own, something else is there, or a secret would stand in it.
+        AnalyzerError: it has no place of its own, something else is there, a secret would stand in it, or a name of the
+            line or of this folder holds what a unit cannot.
     """
     context = click.get_current_context()
     if context.get_parameter_source("deliver_to") is ParameterSource.COMMANDLINE:
@@ -213,7 +214,12 @@ def _install(kind: str, write_it: bool) -> None:
     line = _own_line()
     if context.get_parameter_source("store_path") is ParameterSource.ENVIRONMENT:
         line[4:4] = ["--store", context.params["store_path"]]
-    units = job_units(kind, line, os.getcwd())
+    folder = os.getcwd()
+    for text in (*line, folder):
+        if not text.isprintable():
+            hint = "name files by printable characters of UTF-8"
+            raise AnalyzerError(f"a unit is text in lines, and cannot hold {text!r}", hint)
+    units = job_units(kind, line, folder)
     if not write_it:
         write("\n".join(f"# {name}\n{text}" if len(units) > 1 else text for name, text in units.items()), None)
         return
