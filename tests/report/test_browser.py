@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.server
 import re
-import shutil
 import subprocess
 import sys
 import threading
@@ -16,11 +15,11 @@ import pytest
 
 from analyzer.analysis import Overview
 from analyzer.report import render_html
+from tests.report.driving import BROWSERS, browser_path
 from tests.security.hostile import write_logs
 
 Report = Callable[..., Overview]
 pytestmark = pytest.mark.slow
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 ATTACK = '</script><script>document.title="pwned"</script><img id=injected src=x onerror=\'document.title="pwned"\'>'
 
 
@@ -60,7 +59,7 @@ def attributes_of(page: str) -> list[tuple[str, str]]:
 
 def rendered(page: str, folder: Path) -> tuple[str, str]:
     """The document after its scripts have run, and what the browser's console said."""
-    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    browser = browser_path()
     if browser is None:
         pytest.skip(f"THE REPORT WAS NOT CHECKED IN A BROWSER: none of {', '.join(BROWSERS)} is installed")
     path = folder / "report.html"

@@ -1,0 +1,281 @@
+"""The page's filters, tables, buttons and links, used in a real browser as a person uses them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from analyzer.analysis import Overview
+from analyzer.report import render_html
+from tests.report.driving import BROWSERS, Browser, browser_path, browsing
+
+Report = Callable[..., Overview]
+Open = Callable[..., Browser]
+pytestmark = pytest.mark.slow
+ATTACK = '</script><script>document.title="pwned"</script><img src=x onerror=\'document.title="pwned"\'>'
+FORMULA = '=cmd|"/c calc"!A1, and\tmore'
+BY_CALLER, BY_REASON, OUTCOMES = "Errors by caller", "Errors by reason", "Errors by reason, caller and outcome"
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """One browser for all tests of this file."""
+    path = browser_path()
+    if path is None:
+        pytest.skip(f"THE REPORT WAS NOT CLICKED IN A BROWSER: none of {', '.join(BROWSERS)} is installed")
+    with browsing(path, tmp_path_factory.mktemp("browser")) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def address(report: Report, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The page of the fleet, as a file."""
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    path.write_text(render_html(report()), "utf-8")
+    return path.as_uri()
+
+
+@pytest.fixture
+def page(browser: Browser, address: str) -> Iterator[Browser]:
+    """The page of the fleet, newly opened; whatever a test does there, nothing complains."""
+    browser.open(address)
+    yield browser
+    assert browser.complaints == []
+
+
+def table(title: str) -> str:
+    """The expression of the table under a title."""
+    wanted = f"each.closest('[aria-label]').ariaLabel === {json.dumps(title)}"
+    return f"[...document.querySelectorAll('table.data')].find(each => {wanted})"
+
+
+def select(name: str) -> str:
+    """The expression of one of the filters."""
+    return f"document.querySelector('select[aria-label=\"Only one {name}\"]')"
+
+
+def tools(title: str) -> str:
+    """The expression of the bar above a table."""
+    return f"{table(title)}.closest('.scroll').previousElementSibling"
+
+
+def button(title: str, label: str) -> str:
+    """The expression of a button above a table."""
+    return f"[...{tools(title)}.querySelectorAll('button')].find(each => each.textContent === {json.dumps(label)})"
+
+
+def head(title: str, column: str) -> str:
+    """The expression of the button that sorts by a column."""
+    return f"{table(title)}.querySelector('th[data-column={column}] button')"
+
+
+def unfold(page: Browser, title: str) -> None:
+    """Click open what a table is folded into."""
+    folded = f"{table(title)}.closest('details:not([open])')"
+    while page.value(f"Boolean({folded})"):
+        outer = "for (let up; up = e.parentElement.closest('details:not([open])');) e = up;"
+        page.click(f"(e => {{ {outer} return e.querySelector('summary'); }})({folded})")
+
+
+def rows(page: Browser, title: str) -> list[list[str]]:
+    """The cells of the rows that are to be seen."""
+    shown = f"[...{table(title)}.tBodies[0].rows].filter(row => row.offsetParent)"
+    found: list[list[str]] = page.value(f"{shown}.map(row => [...row.cells].map(cell => cell.textContent.trim()))")
+    return found
+
+
+def column(page: Browser, title: str, name: str) -> list[str]:
+    """One column of the rows that are to be seen."""
+    place = page.value(f"[...{table(title)}.querySelectorAll('th')].findIndex(th => th.dataset.column === '{name}')")
+    return [row[place] for row in rows(page, title)]
+
+
+def test_a_filter_leaves_what_it_names(page: Browser) -> None:
+    """Rows, findings and the heat map are of the caller that was chosen; filters add up; one click shows all again."""
+    unfold(page, OUTCOMES)
+    unfold(page, BY_CALLER)
+    all_rows, callers = rows(page, OUTCOMES), column(page, BY_CALLER, "caller")
+    assert len(set(callers)) == 4
+    page.choose(select("caller"), "lint-hook")
+    assert rows(page, OUTCOMES) == [row for row in all_rows if "lint-hook" in row] != []
+    assert column(page, BY_CALLER, "caller") == ["lint-hook"]
+    heat = "[...document.querySelectorAll('.heat tbody tr')].filter(row => row.offsetParent)"
+    assert page.value(f"{heat}.map(row => row.cells[0].textContent.trim())") == ["lint-hook"]
+    findings = "[...document.querySelectorAll('article.finding')].filter(each => each.offsetParent).length"
+    assert page.value(findings) == 0
+    assert page.value("document.querySelector('.said').textContent").startswith("0 of 1 findings")
+    page.choose(select("caller"), "figma-probe")
+    assert page.value(findings) == 1
+    page.choose(select("reason"), "unknown")
+    assert rows(page, OUTCOMES) == [row for row in all_rows if {"figma-probe", "unknown"} <= {*row}] != []
+    page.click("document.querySelector('.filters button')")
+    assert rows(page, OUTCOMES) == all_rows
+    assert column(page, BY_CALLER, "caller") == callers
+    assert page.value(f"{select('caller')}.value + {select('reason')}.value") == ""
+    assert page.value("document.querySelector('.filters button').hidden")
+
+
+def test_a_table_is_sorted_by_the_column_that_is_clicked(page: Browser) -> None:
+    """Numbers from the most down and then up, texts by the alphabet; one column at a time says how."""
+    unfold(page, BY_CALLER)
+
+    def sorted_by() -> list[list[str]]:
+        marked = (
+            f"[...{table(BY_CALLER)}.querySelectorAll('th[aria-sort]')].map(th => [th.dataset.column, th.ariaSort])"
+        )
+        found: list[list[str]] = page.value(marked)
+        return found
+
+    page.click(head(BY_CALLER, "errors"))
+    down = [int(text.replace(",", "")) for text in column(page, BY_CALLER, "errors")]
+    assert down == sorted(down, reverse=True)
+    assert len(set(down)) > 1
+    assert sorted_by() == [["errors", "descending"]]
+    page.click(head(BY_CALLER, "errors"))
+    assert [int(text.replace(",", "")) for text in column(page, BY_CALLER, "errors")] == down[::-1]
+    assert sorted_by() == [["errors", "ascending"]]
+    page.click(head(BY_CALLER, "caller"))
+    assert column(page, BY_CALLER, "caller") == ["c", "figma-probe", "lint-hook", "mcp-search"]
+    assert sorted_by() == [["caller", "ascending"]]
+    page.click(head(BY_CALLER, "caller"))
+    assert column(page, BY_CALLER, "caller") == ["mcp-search", "lint-hook", "figma-probe", "c"]
+
+
+def test_a_search_leaves_rows_that_say_it(page: Browser) -> None:
+    """In any column, in any case, beside a filter; no match leaves nothing, and clearing brings all back."""
+    title = "Unknown share by day and caller"
+    unfold(page, title)
+    every = rows(page, title)
+    box = f"{tools(title)}.querySelector('input[type=search]')"
+    page.click(box)
+    page.write("LINT")
+    assert rows(page, title) == [row for row in every if "lint-hook" in row] != []
+    page.choose(select("caller"), "figma-probe")
+    assert rows(page, title) == []
+    page.click("document.querySelector('.filters button')")
+    page.click(box)
+    page.value(f"{box}.select()")
+    page.write("no such word")
+    assert rows(page, title) == []
+    page.press("Escape")
+    assert page.value(f"{box}.value") == ""
+    assert rows(page, title) == every
+
+
+def test_csv_and_copy_are_the_rows_that_are_shown(page: Browser) -> None:
+    """Under the names of the columns, in the order of the screen; CSV opens in spreadsheets, the copy has tabs."""
+    unfold(page, BY_CALLER)
+    page.choose(select("caller"), "figma-probe")
+    page.click("document.querySelector('.filters button')")
+    page.click(head(BY_CALLER, "caller"))
+    names = page.value(f"[...{table(BY_CALLER)}.querySelectorAll('th')].map(th => th.dataset.column)")
+    wanted = [names, *rows(page, BY_CALLER)]
+    page.click(button(BY_CALLER, "CSV"))
+    raw = page.downloaded("errors-by-caller.csv")
+    assert raw.startswith(b"\xef\xbb\xbf")
+    assert [*csv.reader(io.StringIO(raw.decode("utf-8-sig"), newline=""))] == wanted
+    page.click(button(BY_CALLER, "Copy"))
+    assert [line.split("\t") for line in page.clipboard().splitlines()] == wanted
+    # The button says so itself by now, and is found by its place.
+    assert page.value(f"{tools(BY_CALLER)}.querySelector('button').textContent") == "Done"
+
+
+def test_a_command_is_copied_as_it_stands(page: Browser) -> None:
+    """The button beside a command takes the command, not its own label."""
+    commands = page.value("[...document.querySelectorAll('code.command')].map(each => each.textContent)")
+    assert commands
+    for place, command in enumerate(commands):
+        page.click(f"document.querySelectorAll('code.command')[{place}].nextElementSibling")
+        assert page.clipboard() == command
+
+
+def test_links_lead_below_the_bar_that_stays(page: Browser, address: str) -> None:
+    """The contents and a finding's own link put their place on the screen, not under the bar, and into the address."""
+    below = (
+        "(e => { const top = e.getBoundingClientRect().top; "
+        "const bar = document.querySelector('nav.contents').getBoundingClientRect(); "
+        "return bar.top === 0 && top >= bar.bottom - 1 && top < innerHeight; })"
+    )
+    settled = (
+        "new Promise(done => { let at = -1; "
+        "const look = () => scrollY === at ? done(at) : (at = scrollY, setTimeout(look, 120)); look(); })"
+    )
+    for link in ("nav.contents a[href='#unknown']", "article.finding a[href^='#finding-']"):
+        page.click(f"document.querySelector({json.dumps(link)})")
+        page.value(settled)
+        target = page.value("location.hash")
+        assert target.startswith(("#unknown", "#finding-"))
+        assert page.value(f"{below}(document.querySelector('{target}'))"), target
+    page.open(address + target)
+    page.value(settled)
+    assert page.value(f"{below}(document.querySelector('{target}'))")
+
+
+def test_the_keyboard_reaches_all_of_it(page: Browser) -> None:
+    """Tab meets links, filters, heads and buttons in the order of the page, each with a ring; Enter and space press."""
+    page.value(f"{table(BY_CALLER)}.closest('details').open = true")
+    active = "document.activeElement"
+    seen = []
+    for _ in range(400):
+        page.press("Tab")
+        seen.append(
+            page.value(f"{active}.tagName + ' ' + ({active}.ariaLabel ?? {active}.textContent.trim().slice(0, 40))")
+        )
+        ring = page.value(
+            f"(s => s.outlineStyle !== 'none' && parseFloat(s.outlineWidth) > 0)(getComputedStyle({active}))"
+        )
+        assert ring, seen[-1]
+        if page.value(f"{active} === {head(BY_CALLER, 'errors')}"):
+            break
+    assert seen[0].startswith("A ")
+    assert seen.index("SELECT Only one caller") < seen.index("SELECT Only one reason") < len(seen) - 1
+    page.press("Enter")
+    down = column(page, BY_CALLER, "errors")
+    page.press(" ")
+    assert column(page, BY_CALLER, "errors") == down[::-1] != down
+    page.press("Tab", shift=True)
+    assert page.value(f"{active} === {head(BY_CALLER, 'caller')}")
+
+
+def test_without_scripts_nothing_is_missing_and_nothing_is_dead(browser: Browser, address: str) -> None:
+    """No button, list or box stands there that would do nothing; tables, charts and folds are all there."""
+    browser.open(address, scripts=False)
+    try:
+        assert browser.value("document.querySelectorAll('button, select, input').length") == 0
+        assert browser.value("document.querySelectorAll('svg.plot').length") == 7
+        browser.click(f"{table(BY_CALLER)}.closest('details').querySelector('summary')")
+        assert len(rows(browser, BY_CALLER)) == 4
+    finally:
+        browser.open("about:blank")
+    assert browser.complaints == []
+
+
+def test_hostile_names_are_filtered_sorted_and_exported_as_text(
+    browser: Browser, report: Report, tmp_path: Path
+) -> None:
+    """A name that is a script, a formula or very long is an option, a cell and a field of CSV, and never more."""
+    found = report(spiking=ATTACK, others=(FORMULA, "x" * 300, "\u202eright"), message=ATTACK, step=ATTACK)
+    path = tmp_path / "hostile.html"
+    path.write_text(render_html(found), "utf-8")
+    browser.open(path.as_uri())
+    options = browser.value(f"[...{select('caller')}.options].map(each => each.text)")
+    assert len(options) == 6
+    assert max(map(len, options)) <= 40
+    formula = next(text for text in options if text.startswith("=cmd"))
+    browser.choose(select("caller"), formula)
+    unfold(browser, BY_CALLER)
+    assert len(rows(browser, BY_CALLER)) == 1
+    browser.click(button(BY_CALLER, "CSV"))
+    raw = browser.downloaded("errors-by-caller.csv").decode("utf-8-sig")
+    _, line = csv.reader(io.StringIO(raw, newline=""))
+    assert line[0].startswith("'=cmd|")
+    assert int(line[1]) > 0
+    assert browser.value("document.title").startswith("Agent errors")
+    assert not browser.value("document.querySelector('img, #injected')")
+    assert browser.value("document.documentElement.scrollWidth <= innerWidth")
+    assert browser.complaints == []
