@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import re
+from collections.abc import Iterable
+from datetime import date, timedelta
 from typing import Any
 from xml.etree import ElementTree as Xml
 
@@ -12,6 +16,7 @@ import pytest
 from analyzer.analysis.charts.base import day_bars, finish, marker
 from analyzer.analysis.charts.colours import AMBER, GREY, VERMILION
 from analyzer.errors import AnalyzerError
+from analyzer.report.svg import columns
 from analyzer.report.svg.figure import picture
 from analyzer.report.svg.formats import number, plain, tooltip
 from analyzer.report.svg.looks import palette, swatch
@@ -37,16 +42,19 @@ def figure(*traces: Any, **layout: Any) -> go.Figure:
 
 def rectangles(root: Xml.Element) -> list[tuple[float, float, float, float]]:
     """Left, top, width and height of all bars; horizontal ones in percent."""
+    return rectangles_of(root.iter("rect"))
+
+
+def rectangles_of(found: Iterable[Xml.Element]) -> list[tuple[float, float, float, float]]:
+    """The same of some of them."""
     return [
         tuple(float(each.get(name, "").rstrip("%")) for name in ("x", "y", "width", "height"))  # type: ignore[misc]
-        for each in root.iter("rect")
+        for each in found
     ]
 
 
 def days(*counts: int, style: tuple[str, str] = (AMBER, ""), name: str = "errors") -> go.Bar:
     """Bars of the first days of November."""
-    from datetime import date
-
     return day_bars({date(2026, 11, place + 1): count for place, count in enumerate(counts)}, name, style)
 
 
@@ -66,6 +74,67 @@ def test_bars_are_as_high_as_their_counts() -> None:
         "2026-11-01: 10 errors",
         "2026-11-03: 5 errors",
     ]
+
+
+def a_year() -> go.Figure:
+    """Stacked bars of 365 days, patterns among them."""
+    begin = date(2025, 11, 1)
+    styles = [(GREY, ""), (AMBER, "x"), (VERMILION, "/")]
+    made = [
+        day_bars(
+            {begin + timedelta(day): (day * (place + 3)) % 23 + (place == 0) for day in range(365)},
+            f"reason-{place}",
+            style,
+        )
+        for place, style in zip(range(8), itertools.cycle(styles), strict=False)
+    ]
+    return figure(*made)
+
+
+def outline(root: Xml.Element) -> list[tuple[float, ...]]:
+    """Left, top, width and height of the bars that are pieces of one shape a series; horizontal ones in percent."""
+    found = []
+    for path in root.findall("clipPath/path"):
+        for bar in re.findall(r"M(\d+) (\d+)h(\d+)v(\d+)h-\3z", path.get("d", "")):
+            left, top, width, high = map(int, bar)
+            found.append((left / 100, top / 10, width / 100, high / 10))
+    return found
+
+
+def test_very_many_bars_are_where_each_would_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One shape a series has the bars that were elements, to a tenth of a pixel, through the same patterns."""
+    many = parsed(picture(a_year(), "chart", HEIGHT))
+    monkeypatch.setattr(columns, "MAX_APART", 3000)
+    apart = parsed(picture(a_year(), "chart", HEIGHT))
+    wanted = rectangles_of(apart.findall("g/rect"))
+    got = outline(many)
+    assert len(got) == len(wanted) > 2500
+    # The ends of a bar are rounded each, so that neighbours in a stack meet.
+    assert (
+        max(abs(one - other) for pair in zip(got, wanted, strict=True) for one, other in zip(*pair, strict=True)) < 0.11
+    )
+    windows = [each for each in many.findall("rect") if each.get("clip-path")]
+    assert [each.get("fill") for each in windows] == [
+        each.get("fill") for each in apart.findall("g") if each.get("fill")
+    ][:8]
+    assert [each.get("clip-path") for each in windows] == [
+        f"url(#{each.get('id')})" for each in many.findall("clipPath")
+    ]
+
+
+def test_very_many_bars_say_their_day_once() -> None:
+    """A year of eight reasons has a tooltip a day, with the number of each, and stays light."""
+    drawn_year = picture(a_year(), "chart", HEIGHT)
+    said = titles(drawn_year)[1:]
+    assert len(said) == 365
+    assert said[1].split("\n") == [
+        "2025-11-02",
+        "4 reason-0",
+        *(f"{place + 3} reason-{place}" for place in range(1, 8)),
+    ]
+    assert len(drawn_year) < 170_000
+    places = rectangles_of(parsed(drawn_year).findall("g[@class='columns']/rect"))
+    assert len({left for left, *_ in places}) == 365
 
 
 def test_stacks_stand_on_each_other() -> None:
@@ -142,6 +211,12 @@ def test_notes_and_upright_lines_stand_at_their_values() -> None:
     (said,) = [each for each in root.iter("text") if (each.get("class") or "").startswith("said")]
     assert (said.text, said.get("x")) == ("<i>x 100%", "50%")
     assert "25%" in {each.get("x1") for each in root.iter("line")}
+
+
+def test_a_tooltip_keeps_its_lines_and_shows_what_steers() -> None:
+    """Its own line breaks are breaks, where a control character of a name is a code."""
+    made = line(0.5).update(hovertemplate="a\x1bb<br>%{x|%Y-%m-%d}: %{y:.0%}<extra></extra>")
+    assert titles(picture(figure(made), "chart", HEIGHT))[1:] == ["a\\x1bb\n2026-11-01: 50%"]
 
 
 def test_very_many_points_have_one_tooltip_a_line() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from analyzer.report.svg.element import Svg, element
+from analyzer.report.svg.element import Svg, element, title
 from analyzer.report.svg.formats import tooltip
 from analyzer.report.svg.frame import Frame, part
 from analyzer.report.svg.refusal import refused
@@ -81,7 +81,7 @@ def drawn_bars(frame: Frame, trace: Mapping[str, Any], bars: Sequence[Bar], fill
         shares = sorted(frame.x.share(each) for each in ((bar.base, bar.top) if lying(trace) else (bar.begin, bar.end)))
         ends = (bar.begin, bar.end) if lying(trace) else (bar.base, bar.top)
         upper, lower = sorted(plot.level(plot.scale.place(end)) for end in ends)
-        said = element("title", tooltip(trace["hovertemplate"], bar.point))
+        said = title(tooltip(trace["hovertemplate"], bar.point))
         pieces.append(
             element("rect", said, x=part(shares[0]), y=upper, width=part(shares[1] - shares[0]), height=lower - upper)
         )

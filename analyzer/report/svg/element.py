@@ -30,6 +30,11 @@ def element(tag: str, *children: str, **attributes: object) -> Svg:
     return Svg(f"<{tag}{named}>{inner}</{tag}>" if children else f"<{tag}{named}/>")
 
 
+def title(text: str) -> Svg:
+    """The tooltip of what it is put into; the line breaks of the text are our own, and stay."""
+    return Svg(f"<title>{html.escape(terminal_safe(text, keep=chr(10)))}</title>")
+
+
 def pixels(value: float) -> str:
     """A length or a coordinate to a tenth of a pixel, as short as it goes."""
     # Adding zero takes the sign from a zero.

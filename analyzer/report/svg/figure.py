@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from analyzer.phrases import counted
 from analyzer.report.svg.bars import Bar, bars_of, drawn_bars, lying
+from analyzer.report.svg.columns import are_many, drawn_columns, drawn_series
 from analyzer.report.svg.element import Svg, element
 from analyzer.report.svg.formats import moment, number, plain
 from analyzer.report.svg.frame import RIGHT, Frame, frame
@@ -50,8 +51,13 @@ def picture(figure: Figure, name: str, height: int) -> Svg:
         element("defs", *(defined for _, defined in fills if defined)),
         drawn.grid(),
     ]
-    for trace, own, (fill, _) in zip(bars, stood, fills, strict=True):
-        parts += drawn_bars(drawn, trace, own, fill)
+    pairs = list(zip(bars, stood, strict=True))
+    many = are_many(pairs)
+    for place, ((trace, own), (fill, _)) in enumerate(zip(pairs, fills, strict=True)):
+        series = drawn_series(drawn, trace, own, fill, f"{name}-bars-{place}") if many else None
+        parts += series or drawn_bars(drawn, trace, own, fill)
+    if many:
+        parts.append(drawn_columns(drawn, pairs))
     told = _told(lines)
     for place, trace in enumerate(lines):
         parts += drawn_line(drawn, trace, lines[place - 1] if place else None, told=place in told)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
-from analyzer.report.svg.element import Svg, element, pixels
+from analyzer.report.svg.element import Svg, element, pixels, title
 from analyzer.report.svg.formats import plain, tooltip
 from analyzer.report.svg.frame import Frame, stroke
 from analyzer.report.svg.looks import dashes, paint, symbol, translucent
@@ -57,7 +57,7 @@ def drawn_line(frame: Frame, trace: Mapping[str, Any], below: Mapping[str, Any] 
         yield element("g", *_marks(frame, trace), fill=paint(trace["marker"]["color"]), opacity=shown)
     elif "markers" in trace["mode"]:
         dots = "".join(f"M{pixels(x)} {pixels(y)}h0" for points in lines for x, y in points)
-        colour, said = paint(trace["marker"]["color"]), element("title", _name(trace))
+        colour, said = paint(trace["marker"]["color"]), title(_name(trace))
         dotted = stroke(dots, colour, trace["marker"]["size"], None, said, opacity=shown, stroke_linecap="round")
         yield frame.stretched(dotted)
 
@@ -68,7 +68,7 @@ def _marks(frame: Frame, trace: Mapping[str, Any]) -> Iterator[Svg]:
         if y is None:
             continue
         point = {"x": x, "y": y, **({"customdata": trace["customdata"][place]} if "customdata" in trace else {})}
-        said = element("title", tooltip(trace["hovertemplate"], point))
+        said = title(tooltip(trace["hovertemplate"], point))
         if marker.get("symbol"):
             yield symbol(marker, said, x=frame.percent(x), y=plot.y(y))
         else:
