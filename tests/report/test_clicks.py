@@ -216,6 +216,15 @@ def test_links_lead_below_the_bar_that_stays(page: Browser, address: str) -> Non
     assert page.value(f"{below}(document.querySelector('{target}'))")
 
 
+def test_what_is_far_below_waits_until_it_is_wanted(page: Browser) -> None:
+    """The end of a page is not laid out with its beginning; a link into it has all of it in its place."""
+    laid_out = "document.querySelector('#completeness h2').checkVisibility({contentVisibilityAuto: true})"
+    assert page.value("document.querySelector('#latest h1').checkVisibility({contentVisibilityAuto: true})")
+    assert not page.value(laid_out)
+    page.click("document.querySelector('nav.contents a[href=\"#completeness\"]')")
+    assert page.value(laid_out)
+
+
 def test_the_keyboard_reaches_all_of_it(page: Browser) -> None:
     """Tab meets links, filters, heads and buttons in the order of the page, each with a ring; Enter and space press."""
     page.value(f"{table(BY_CALLER)}.closest('details').open = true")
