@@ -14,6 +14,7 @@ from itertools import dropwhile
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
+from sqlglot import exp
 
 from analyzer.errors import QueryError, StoreError
 from analyzer.lake.dialect import INTERNAL, WHOLE, Macro, parsed, spark_sql
@@ -51,6 +52,10 @@ _TYPES: Mapping[str, Any] = {
 """The types of headers, as a frame has them."""
 
 
+_KINDS: Mapping[type, str] = {datetime: "TIMESTAMP", int: "BIGINT"}
+"""The types of parameters that are no texts."""
+
+
 class Answers:
     """A lake's views in a session of Spark's.
 
@@ -82,6 +87,37 @@ class Answers:
         """All rows of a view, in no order, with the types that its header names."""
         frame = _collected(lambda: self._spark.table(name))
         return frame.select(pl.col(column.name).cast(_TYPES[column.type]) for column in views()[name].columns)
+
+    def rows(self, statement: str, given: Mapping[str, object], frames: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+        """The rows of a statement of the program's own over the views and these frames, in its own order.
+
+        Raises:
+            QueryError: as `query`.
+            StoreError: as `query`.
+        """
+        return _collected(lambda: self._asked(statement, given, frames, ordered=True))
+
+    def relation(self, statement: str, given: Mapping[str, object], frames: Mapping[str, pl.DataFrame]) -> DataFrame:
+        """The same, not asked for yet, and in no order."""
+        with _spark_errors():
+            return self._asked(statement, given, frames, ordered=False)
+
+    def collected(self, made: Callable[[], DataFrame]) -> pl.DataFrame:
+        """The rows of what Spark makes of a relation."""
+        return _collected(made)
+
+    def _asked(
+        self, statement: str, given: Mapping[str, object], frames: Mapping[str, pl.DataFrame], *, ordered: bool
+    ) -> DataFrame:
+        for name, frame in frames.items():
+            self._spark.createDataFrame(frame.to_arrow()).createOrReplaceTempView(name)
+        tree = parsed(statement)
+        if not ordered:
+            tree.set("order", None)
+        kinds = {name: _KINDS.get(type(value), "VARCHAR") for name, value in given.items()}
+        names = tuple(column.alias_or_name for column in tree.selects) if isinstance(tree, exp.Query) else ()
+        sql = spark_sql(tree, self._macros, kinds, names)
+        return self._spark.sql(sql, args={name: _text(value) for name, value in given.items()})
 
     @contextlib.contextmanager
     def selecting(self, only: Selection) -> Iterator[None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
+from datetime import date
 from typing import TYPE_CHECKING, Self
 
 from analyzer.lake.answers import Answers
@@ -14,6 +15,8 @@ from analyzer.store.query.selection import Selection
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from analyzer.store.sums.daily import DailySums
 
 
 class LakeStore:
@@ -37,6 +40,18 @@ class LakeStore:
         """
         query = find(name)
         return self._answers.query(query.header, query.values(params))
+
+    def daily_sums(self, night: date, timezone: str = "UTC", ruleset: str | None = None) -> DailySums:
+        """What detection counts of each day of a zone up to `night`, as the ruleset of this digest judges history.
+
+        Raises:
+            QueryError: the lake cannot be asked.
+            StoreError: a file of the lake cannot be read.
+        """
+        from analyzer.lake.summing import SparkEngine
+        from analyzer.store.sums.daily import summed
+
+        return summed(SparkEngine(self._answers), night, timezone, ruleset)
 
     def selecting(self, only: Selection) -> AbstractContextManager[None]:
         """Within the block `query` sees that part of the lake alone: its errors, chains, sessions and so on."""

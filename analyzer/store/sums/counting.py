@@ -12,6 +12,36 @@ LOUD = 30
 """Repeats of one message in one session of a day from which on the group is kept by its names."""
 
 
+def counted(rows: pl.DataFrame, relays: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """All that is counted by session, under the names of `tables.SCHEMAS`; `relays` are hand-offs by session."""
+    repeats, loud = repeats_of(rows)
+    busy = rows.select("day", "caller", "session").join(relays, on=["day", "caller"], how="semi")
+    at_work = (
+        pl.concat([busy, relays.select(busy.columns)])
+        .group_by("day", "caller")
+        .agg(pl.col("session").n_unique().cast(pl.Int64).alias("at_work"))
+    )
+    return {
+        "counts": counts_of(rows),
+        "templates": templates_of(rows),
+        "known_templates": known_templates_of(rows),
+        "mixes": mixes_of(rows),
+        "rules": rules_of(rows),
+        "repeats": repeats,
+        "loud": loud,
+        "relays": by_step(relays).join(at_work, on=["day", "caller"]),
+    }
+
+
+def by_step(relays: pl.DataFrame) -> pl.DataFrame:
+    """Hand-offs by session, summed by day, caller and step."""
+    return relays.group_by("day", "caller", "step").agg(
+        pl.col("relays").sum(),
+        pl.col("session").n_unique().cast(pl.Int64).alias("sessions"),
+        pl.col("relays").max().alias("most"),
+    )
+
+
 def counts_of(rows: pl.DataFrame) -> pl.DataFrame:
     """The rows of `detection-counts`, and what else is counted by day and caller.
 

@@ -59,8 +59,17 @@ order by all
 """
 GROUPS = _GROUPS.format(asked="")
 GROUPS_OF_CALLERS = _GROUPS.format(
-    asked=f"and (e.caller, {_OCCURRED}) in (select (caller, day) from summing_caller)"  # noqa: S608 - as above
+    asked=f"and exists (select 1 from summing_caller as s where s.caller = e.caller and s.day = {_OCCURRED})"  # noqa: S608
 )
+
+# The messages with a reason that weak evidence decided at least once.
+WEAK_TEMPLATES = f"""
+select distinct e.template
+{_COUNTED_ERRORS}
+  and e.confidence = 'weak'
+  and e.reason <> 'unknown'
+  and e.template <> ''
+"""
 
 # The same rows as `detection-volume`; empty texts stand for what no log says.
 VOLUMES = f"""
@@ -118,8 +127,8 @@ group by all
 # The same as `detection-chains`. Ids of chains begin with their time as a rule: most others lie outside of the bounds.
 SETTLED_CHAINS = """
 select
-  min(operation),
-  max(operation)
+  min(operation) as lowest,
+  max(operation) as highest
 from internal.event_v1
 where type = 'retry.settled'
   and occurred_at >= $since
@@ -168,8 +177,8 @@ group by all
 # What happened on a day says more of chains that were settled on others. Their bounds: see above.
 TOUCHED_CHAINS = f"""
 select
-  min(operation),
-  max(operation)
+  min(operation) as lowest,
+  max(operation) as highest
 from internal.event_v1
 where {_COUNTS}
   and occurred_at >= $since
@@ -256,12 +265,13 @@ where e.relay is null
 
 ALL_JUDGED = """
 select
-  (select count(*) from internal.facts_v1) = (select count(*) from internal.verdict_v1 where ruleset = $1)
+  (select count(*) from internal.facts_v1)
+  = (select count(*) from internal.verdict_v1 where ruleset = $ruleset) as all_judged
 """
 SPAN = f"""
 select
-  {_DAY.format(moment="min(occurred_at)")},
-  {_DAY.format(moment="max(occurred_at)")}
+  {_DAY.format(moment="min(occurred_at)")} as first_day,
+  {_DAY.format(moment="max(occurred_at)")} as last_day
 from internal.event_v1
 """  # noqa: S608 - as above
 WEIGHT = f"""

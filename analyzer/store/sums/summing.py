@@ -8,13 +8,12 @@ from itertools import pairwise
 from typing import Any
 from zoneinfo import ZoneInfo
 
-import duckdb
 import polars as pl
 
-from analyzer.store.db.frames import alone, register, to_frame
-from analyzer.store.db.freed_memory import MANY_ROWS, give_back
+from analyzer.store.db.frames import alone
 from analyzer.store.sums import statements
-from analyzer.store.sums.counting import counts_of, known_templates_of, mixes_of, repeats_of, rules_of, templates_of
+from analyzer.store.sums.counting import by_step
+from analyzer.store.sums.engine import Engine
 from analyzer.store.sums.tables import CUT, SCHEMAS, empty, sorted_sums
 
 _AT_ONCE = 250_000
@@ -30,20 +29,19 @@ _MARGIN = timedelta(hours=1)
 class Summing:
     """The sums of a store in days of a zone, as the ruleset of this digest judges its errors."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, timezone: str, ruleset: str | None) -> None:
-        self._connection, self._timezone, self._ruleset = connection, timezone, ruleset
+    def __init__(self, engine: Engine, timezone: str, ruleset: str | None) -> None:
+        self._engine, self._timezone, self._ruleset = engine, timezone, ruleset
 
     def span(self) -> list[date]:
         """The days from the first event on to the last one."""
-        rows = self._connection.execute(statements.SPAN, {"timezone": self._timezone}).fetchall()
-        first, last = rows[0]
+        first, last = self._engine.ask(statements.SPAN, {"timezone": self._timezone}, {}).row(0)
         if first is None:
             return []
         return [first + _A_DAY * number for number in range((last - first).days + 1)]
 
     def all_judged(self) -> bool:
         """Whether the ruleset has judged all facts of the store."""
-        return bool(self._connection.execute(statements.ALL_JUDGED, [self._ruleset]).fetchall()[0][0])
+        return bool(self._engine.ask(statements.ALL_JUDGED, {"ruleset": self._ruleset}, {}).item())
 
     def groups(
         self, days: Collection[date], cut: pl.DataFrame, caller_days: pl.DataFrame | None = None
@@ -52,11 +50,11 @@ class Summing:
 
         `caller_days` has `caller` and `day`.
         """
-        register(self._connection, "summing_cut", cut)
+        frames = {"summing_cut": cut}
         if caller_days is None:
-            return self._ask(statements.GROUPS, days, _WHOLE, ruleset=self._ruleset)
-        register(self._connection, "summing_caller", caller_days.select("caller", "day"))
-        return self._ask(statements.GROUPS_OF_CALLERS, days, _WHOLE, ruleset=self._ruleset)
+            return self._ask(statements.GROUPS, days, _WHOLE, frames, ruleset=self._ruleset)
+        frames["summing_caller"] = caller_days.select("caller", "day")
+        return self._ask(statements.GROUPS_OF_CALLERS, days, _WHOLE, frames, ruleset=self._ruleset)
 
     def versions(self, days: Collection[date]) -> pl.DataFrame:
         """The rulesets that errors without facts were recorded under, by day and caller."""
@@ -66,34 +64,15 @@ class Summing:
         """Every frame that is counted by session, in the order of `sorted_sums`."""
         names = [name for name in SCHEMAS if name not in {"chains", "versions"}]
         parts: dict[str, list[pl.DataFrame]] = {name: [empty(name)] for name in names}
-        register(self._connection, "summing_cut", cut)
+        frames = {"summing_cut": cut}
         for some, part in self._parts(days):
-            rows = self._ask(statements.GROUPS, some, part, ruleset=self._ruleset)
-            repeats, loud = repeats_of(rows)
-            relays = self._ask(statements.RELAYS, some, part)
-            busy = rows.select("day", "caller", "session").join(relays, on=["day", "caller"], how="semi")
-            at_work = (
-                pl.concat([busy, relays.select(busy.columns)])
-                .group_by("day", "caller")
-                .agg(pl.col("session").n_unique().cast(pl.Int64).alias("at_work"))
-            )
             made = {
-                "counts": counts_of(rows),
-                "templates": templates_of(rows),
-                "known_templates": known_templates_of(rows),
-                "mixes": mixes_of(rows),
-                "rules": rules_of(rows),
-                "repeats": repeats,
-                "loud": loud,
-                "relays": _by_step(relays).join(at_work, on=["day", "caller"]),
-                "volumes": self._ask(statements.VOLUMES, some, part, ruleset=self._ruleset),
-                "work": self._ask(statements.WORK, some, part),
+                **self._engine.by_session(self._given(some, part, ruleset=self._ruleset), self._frames(some, frames)),
+                "volumes": alone(self._ask(statements.VOLUMES, some, part, frames, ruleset=self._ruleset)),
+                "work": alone(self._ask(statements.WORK, some, part)),
             }
             for name, frame in made.items():
-                parts[name].append(alone(sorted_sums(name, frame)))
-            if rows.height >= MANY_ROWS:
-                del rows, busy
-                give_back()
+                parts[name].append(sorted_sums(name, frame))
         return {name: pl.concat(some) for name, some in parts.items()}
 
     def hand_offs(self, days: Collection[date]) -> pl.DataFrame:
@@ -102,7 +81,7 @@ class Summing:
 
     def relays(self, days: Collection[date]) -> pl.DataFrame:
         """Hand-offs by day, caller and step: their number, that of their sessions, and the most of one session."""
-        return pl.concat([_by_step(self.hand_offs(some)) for some in _runs(days)])
+        return pl.concat([by_step(self.hand_offs(some)) for some in _runs(days)])
 
     def relay_days(self, days: Collection[date]) -> set[date]:
         """The days of hand-offs that events of these days belong to."""
@@ -137,8 +116,14 @@ class Summing:
                 yield some, {"from_caller": first, "to_caller": end}
 
     def _chunks(self, days: Collection[date]) -> Iterator[tuple[list[date], int]]:
-        """The days with anything to sum, so many together as do not take too much room, with their events."""
+        """The days with anything to sum, so many together as do not take too much room, with their events.
+
+        An engine that divides its work is given all that follow on each other, and no number of events.
+        """
         for run in _runs(days):
+            if self._engine.divides:
+                yield run, 0
+                continue
             some: list[date] = []
             total = 0
             for day, events in self._ask(statements.WEIGHT, run).iter_rows():
@@ -155,18 +140,29 @@ class Summing:
         statement: str,
         days: Collection[date],
         part: _Part | None = None,
+        frames: Mapping[str, pl.DataFrame] | None = None,
         *,
         bounded: bool = True,
         zoned: bool = True,
         **more: Any,
     ) -> pl.DataFrame:
-        register(self._connection, "summing_day", pl.DataFrame({"day": sorted(days)}, {"day": pl.Date}))
+        given = self._given(days, part, bounded=bounded, zoned=zoned, **more)
+        return self._engine.ask(statement, given, self._frames(days, frames or {}))
+
+    def _given(
+        self, days: Collection[date], part: _Part | None, *, bounded: bool = True, zoned: bool = True, **more: Any
+    ) -> dict[str, Any]:
+        """The parameters of a statement about these days."""
         given: dict[str, Any] = {**more, **(part or {}), **({"timezone": self._timezone} if zoned else {})}
         if bounded:
             zone = ZoneInfo(self._timezone)
             given["since"] = _start_of(min(days, default=date.max), zone) - _MARGIN
             given["until"] = _start_of(max(days, default=date.min) + _A_DAY, zone) + _MARGIN
-        return to_frame(self._connection.sql(statement, params=given))
+        return given
+
+    def _frames(self, days: Collection[date], frames: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+        """The frames of a statement about these days."""
+        return {"summing_day": pl.DataFrame({"day": sorted(days)}, {"day": pl.Date}), **frames}
 
 
 def cut_of(versions: pl.DataFrame) -> pl.DataFrame:
@@ -176,15 +172,6 @@ def cut_of(versions: pl.DataFrame) -> pl.DataFrame:
         pl.col("ruleset", "first_at").last(), pl.len().alias("rulesets")
     )
     return newest.filter(pl.col("rulesets") > 1).select(*CUT)
-
-
-def _by_step(relays: pl.DataFrame) -> pl.DataFrame:
-    """Hand-offs by session, summed."""
-    return relays.group_by("day", "caller", "step").agg(
-        pl.col("relays").sum(),
-        pl.col("session").n_unique().cast(pl.Int64).alias("sessions"),
-        pl.col("relays").max().alias("most"),
-    )
 
 
 def _runs(days: Collection[date]) -> Iterator[list[date]]:

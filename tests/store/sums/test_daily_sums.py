@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import duckdb
+import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
 from analyzer.analysis.detection.burst import MIN_REPEATS
 from analyzer.analysis.observations import DATED, Observations, end_of, observe, start_of
 from analyzer.store import LOUD, CallerDays, Store, open_store, rebuild
-from analyzer.store.sums.statements import GROUPS
-from analyzer.store.sums.summing import Summing
+from analyzer.store.sums.engine import OwnEngine
 from tests.analysis.observed import observations
 
 Native = Callable[..., bytes]
@@ -164,14 +164,13 @@ def test_large_days_are_summed_in_parts_of_their_callers(
     observe(store, day(2), "UTC", ruleset)
     monkeypatch.setattr("analyzer.store.sums.summing._AT_ONCE", 7)
     parts: list[object] = []
-    real = Summing._ask
+    real = OwnEngine.by_session
 
-    def asked(self: Summing, statement: str, *given: Any, **more: Any) -> Any:
-        if statement == GROUPS:
-            parts.append(given[1])
-        return real(self, statement, *given, **more)
+    def asked(self: OwnEngine, given: Mapping[str, Any], frames: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+        parts.append(given)
+        return real(self, given, frames)
 
-    monkeypatch.setattr(Summing, "_ask", asked)
+    monkeypatch.setattr(OwnEngine, "by_session", asked)
     observe(store, day(DAYS), "UTC", ruleset)
     assert len(parts) > DAYS
     monkeypatch.undo()
