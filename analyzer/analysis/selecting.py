@@ -12,13 +12,13 @@ from analyzer.analysis.kinds import errors_behind
 from analyzer.analysis.nightly.findings import Finding
 from analyzer.analysis.nightly.night import Night
 from analyzer.analysis.summary.window_findings import Judged
-from analyzer.store import Selection, Store
+from analyzer.store import Judging, Selection
 
 _CALLERS = ("errors-by-caller", "relays-by-step", "retries-by-caller")
 """Queries whose callers are those of a part."""
 
 
-def callers_of(store: Store, only: Selection) -> frozenset[str]:
+def callers_of(store: Judging, only: Selection) -> frozenset[str]:
     """The callers that a part of a store has, whenever they were at work."""
     with store.selecting(replace(only, reason=None)):
         found = {caller for name in _CALLERS for caller in store.query(name)["caller"]}
@@ -34,7 +34,7 @@ def concerns(one: Finding, only: Selection, callers: frozenset[str]) -> bool:
     return only.model is not None and one.scope.model == only.model
 
 
-def select_nights(store: Store, nights: Iterable[Night], only: Selection) -> list[Night]:
+def select_nights(store: Judging, nights: Iterable[Night], only: Selection) -> list[Night]:
     """The nights with the findings that are about that part alone."""
     if not only:
         return list(nights)
@@ -45,7 +45,7 @@ def select_nights(store: Store, nights: Iterable[Night], only: Selection) -> lis
     ]
 
 
-def select_judged(store: Store, judged: Judged, only: Selection) -> Judged:
+def select_judged(store: Judging, judged: Judged, only: Selection) -> Judged:
     """What was judged of a window, as far as it is about that part."""
     if not only:
         return judged

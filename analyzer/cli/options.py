@@ -46,7 +46,7 @@ def store_option(
             )
         return named or (default() if default else None)
 
-    said = " delta:PATH is a lake." if lake else note
+    said = f"{note} delta:PATH is a lake." if lake else note
     return click.option(
         "--store",
         "store_path",

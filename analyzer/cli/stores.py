@@ -9,7 +9,7 @@ from analyzer.errors import AnalyzerError
 
 if TYPE_CHECKING:
     from analyzer.lake.location import Lake
-    from analyzer.store import Answering
+    from analyzer.store import Judging
 
 LAKE = "delta:"
 """How the name of a lake begins."""
@@ -33,7 +33,7 @@ def chosen_lake(store: str, master: str | None) -> Lake | None:
     return lake_of(store, master)
 
 
-def asked(store: str, master: str | None) -> AbstractContextManager[Answering]:
+def asked(store: str, master: str | None) -> AbstractContextManager[Judging]:
     """The store of this name, open for queries.
 
     Raises:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
-from datetime import date
-from typing import TYPE_CHECKING, Self
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from datetime import date, datetime
+from typing import TYPE_CHECKING, Any, Self
 
+from analyzer.errors import StoreError
 from analyzer.lake.answers import Answers
-from analyzer.lake.files import check_version
-from analyzer.lake.location import Lake
+from analyzer.lake.files import KNOWN_BY, check_version, opened
+from analyzer.lake.location import PREFIX, Lake
 from analyzer.lake.session import own_views, require, session
 from analyzer.store.query.catalogue import find
 from analyzer.store.query.selection import Selection
@@ -16,6 +18,7 @@ from analyzer.store.query.selection import Selection
 if TYPE_CHECKING:
     import polars as pl
 
+    from analyzer.classifier import Rules
     from analyzer.store.sums.daily import DailySums
 
 
@@ -29,6 +32,8 @@ class LakeStore:
     def __init__(self, lake: Lake) -> None:
         require(lake)
         check_version(lake)
+        self.path = f"{PREFIX}{lake.path}"
+        self._lake = lake
         self._answers = Answers(own_views(session(lake)), lake)
 
     def query(self, name: str, **params: object) -> pl.DataFrame:
@@ -52,6 +57,41 @@ class LakeStore:
         from analyzer.store.sums.daily import summed
 
         return summed(SparkEngine(self._answers), night, timezone, ruleset)
+
+    def judge_history(self, rules: Rules = None) -> str:
+        """The digest of the ruleset in force: the active one, else `rules` (a file, a ruleset, None: built in).
+
+        Raises:
+            RulesError: the rules cannot be used.
+            StoreError: the lake cannot be read.
+        """
+        from analyzer.classifier import ruleset_for
+
+        rows = opened(self._lake, KNOWN_BY).to_pyarrow_table().to_pylist()
+        active = [row["value"] for row in rows if row["key"] == "active_ruleset"]
+        return str(active[0]) if active else ruleset_for(rules).digest
+
+    def pinned(self, since: datetime | None = None, until: datetime | None = None) -> AbstractContextManager[None]:
+        """Nothing to do: what a lake shows is as it was when it was opened."""
+        return nullcontext()
+
+    def decide(self, decisions: Iterable[tuple[str, Mapping[str, Any]]], at: datetime | None = None) -> None:
+        """A lake that is open for reading records nothing.
+
+        Raises:
+            StoreError: always.
+        """
+        raise StoreError(f"{self.path} is open for reading", "open it for writing")
+
+    @property
+    def writable(self) -> bool:
+        """Whether it is open for writing."""
+        return False
+
+    @property
+    def size_bytes(self) -> int | None:
+        """A lake is no single file."""
+        return None
 
     def selecting(self, only: Selection) -> AbstractContextManager[None]:
         """Within the block `query` sees that part of the lake alone: its errors, chains, sessions and so on."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import duckdb
 
-from analyzer.errors import StoreError
+from analyzer.errors import QueryError, StoreError
 from analyzer.importers.machine.places import LogPlace
 from analyzer.store.db.arrow import ArrowStream
 from analyzer.store.db.connection import (
@@ -78,6 +78,18 @@ class Store(Shown):
 
         with visible(self._connection, self._frames):
             return adhoc.run(self._connection, statement, None, parameters).frame
+
+    def view(self, name: str) -> pl.DataFrame:
+        """All rows of a view, in no order.
+
+        Raises:
+            QueryError: there is no such view, or the store cannot be asked.
+        """
+        from analyzer.store.db.tables.schema import views
+
+        if name not in views():
+            raise QueryError.unknown_value("view", name, views())
+        return adhoc.run(self._connection, f"select * from {name}", None).frame  # noqa: S608 - a name of ours
 
     def register(self, name: str, frame: ArrowStream) -> None:
         """Let `sql` see a frame of polars, pandas or Arrow under a name: its rows as they are now. Nothing is stored.

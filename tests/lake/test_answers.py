@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 pytest.importorskip("pyspark", reason="the extra `spark` is not installed")
 
-from analyzer.analysis import check, handle
+from analyzer.analysis import Overview, check, handle, overview, window
 from analyzer.cli import call
 from analyzer.errors import QueryError, StoreError
 from analyzer.lake.location import Lake, lake_of
 from analyzer.lake.moving import up
 from analyzer.lake.session import java, session
 from analyzer.lake.store import LakeStore
-from analyzer.store import Selection, Store, catalogue, open_store, views
+from analyzer.store import CallerDays, Selection, Store, catalogue, open_store, views
 from tests import REPOSITORY
 
 pytestmark = [
@@ -128,3 +130,33 @@ def test_a_file_that_goes_while_a_lake_is_open_is_told(folder: Path, lake: LakeS
         path.unlink()
     with pytest.raises(StoreError, match="cannot be read"):
         opened.query("quarantine-lines")
+
+
+def test_the_report_is_the_same(store: Store, lake: LakeStore) -> None:
+    """Verdict, findings with all that is behind them, tables and figures of everything there is."""
+    assert _reported(overview(lake)) == _reported(overview(store))
+
+
+def test_a_report_on_a_part_is_the_same(store: Store, lake: LakeStore) -> None:
+    """Of one caller, in a window, in days of a zone that is no whole hours off."""
+    only, chosen = Selection(caller="figma-probe"), window("2026-11-03", "2026-11-10", None, "Asia/Kathmandu")
+    here = _reported(overview(store, chosen, only=only))
+    assert here["findings"]
+    assert _reported(overview(lake, chosen, only=only)) == here
+
+
+def test_sums_are_the_same(store: Store, lake: LakeStore) -> None:
+    """What executors count by day and caller, message by message, and the rows behind it."""
+    ruleset = store.judge_history()
+    assert lake.judge_history() == ruleset
+    here, there = (one.daily_sums(date(2026, 11, 10), "America/Los_Angeles", ruleset) for one in (store, lake))
+    for name, frame in here.frames.items():
+        assert_frame_equal(frame.sort(frame.columns), there.frames[name])
+    callers = [CallerDays(caller, date(2026, 11, 2), date(2026, 11, 10)) for caller in (None, "figma-probe")]
+    for one in callers:
+        assert_frame_equal(here.groups([one]), there.groups([one]))
+        assert here.groups([one]).height
+
+
+def _reported(found: Overview) -> dict[str, Any]:
+    return {name: value for name, value in found.to_dict().items() if name != "generated_at"}

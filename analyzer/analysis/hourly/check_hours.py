@@ -29,7 +29,7 @@ from analyzer.analysis.window import Window
 from analyzer.classifier import Rules
 from analyzer.errors import AnalyzerError
 from analyzer.events.times import now
-from analyzer.store import Store
+from analyzer.store import Judging
 
 COMPARED_DAYS = 28
 """Days before, whose same hours are the baseline: four of each weekday."""
@@ -51,7 +51,7 @@ class HourCounts:
     """Columns `day`, `caller`, `sessions`, `groups` of errors."""
 
 
-def check_hours(store: Store, chosen: Window, *, rules: Rules = None) -> Night:
+def check_hours(store: Judging, chosen: Window, *, rules: Rules = None) -> Night:
     """The last whole hours of a window of a day at most, judged by numbers of errors; nothing is written down.
 
     What the hours before them had, or the last night left open, is `ongoing`.
@@ -101,7 +101,7 @@ def _whole_hours(chosen: Window) -> tuple[datetime, datetime]:
     return until - length, until
 
 
-def _observed(store: Store, since: datetime, until: datetime, timezone: str, ruleset: str | None) -> HourCounts:
+def _observed(store: Judging, since: datetime, until: datetime, timezone: str, ruleset: str | None) -> HourCounts:
     """The counts of the hours of one day, and of those hours that clocks call the same on the days before."""
     zone = ZoneInfo(timezone)
     # Of its day is what ends on it: hours may lie on both sides of midnight.

@@ -28,7 +28,7 @@ from analyzer.analysis.window import Window, as_window, window
 from analyzer.classifier import Rules
 from analyzer.errors import AnalyzerError
 from analyzer.events.times import now
-from analyzer.store import Store
+from analyzer.store import Judging
 
 __all__ = ["check", "detections", "each_night", "last_whole_day"]
 
@@ -39,7 +39,7 @@ MAX_LEFT_OUT = 60
 
 
 def check(
-    store: Store,
+    store: Judging,
     *,
     until: str | datetime | None = None,
     timezone: str = "UTC",
@@ -71,7 +71,7 @@ def check(
 
 
 def each_night(
-    store: Store,
+    store: Judging,
     window: str | Window | None = None,
     *,
     rules: Rules = None,
@@ -137,7 +137,7 @@ def _known(before: Night | None, day: date, ruleset: str | None) -> Calibrated |
 
 
 def _judged(
-    store: Store,
+    store: Judging,
     seen: Observations,
     found: Sequence[Detection],
     before: Night | None,
@@ -174,6 +174,6 @@ def _judged(
     )
 
 
-def _finished(store: Store, night: Night, rules: Rules) -> Night:
+def _finished(store: Judging, night: Night, rules: Rules) -> Night:
     """The night with words and evidence."""
     return replace(night, findings=told(store, night.findings, night.timezone, night.ruleset, rules=rules))

@@ -26,7 +26,7 @@ from analyzer.analysis.observations import Observations, end_of, start_of
 from analyzer.analysis.rules.rewording import Wording, draft_instead
 from analyzer.analysis.window import Window
 from analyzer.classifier import Rules
-from analyzer.store import Store
+from analyzer.store import Judging
 
 MAX_SAMPLE_CHARS = 1_000
 """So much of a message stands in a finding; the whole one is an event."""
@@ -67,7 +67,7 @@ _Behind = dict[int, _Shown]
 
 
 def told(
-    store: Store,
+    store: Judging,
     findings: Sequence[Finding],
     timezone: str,
     ruleset: str | None,
@@ -96,7 +96,7 @@ def told(
 
 
 def costed(
-    store: Store,
+    store: Judging,
     findings: Iterable[Finding],
     seen: Counted,
     known: Iterable[Finding] = (),
@@ -182,7 +182,7 @@ def _to_tell(findings: Iterable[Finding]) -> Iterator[Finding]:
 
 
 def _behind(
-    store: Store, findings: Sequence[Finding], timezone: str, ruleset: str | None, within: Span | None
+    store: Judging, findings: Sequence[Finding], timezone: str, ruleset: str | None, within: Span | None
 ) -> _Behind:
     errors, hand_offs = [], []
     for place, one in enumerate(findings):
@@ -212,7 +212,7 @@ def _behind(
     }
 
 
-def _old_texts(store: Store, findings: Sequence[Finding], timezone: str, ruleset: str | None) -> list[str | None]:
+def _old_texts(store: Judging, findings: Sequence[Finding], timezone: str, ruleset: str | None) -> list[str | None]:
     """What the rule of each change of wording matched in most sessions of the weeks before it."""
     if not findings:
         return []
@@ -231,7 +231,7 @@ def _old_texts(store: Store, findings: Sequence[Finding], timezone: str, ruleset
     return [shortened(texts[place]) if texts.get(place) else None for place in range(len(findings))]
 
 
-def _wording(store: Store, one: Finding, old: str | None, new: str | None, timezone: str, rules: Rules) -> Wording:
+def _wording(store: Judging, one: Finding, old: str | None, new: str | None, timezone: str, rules: Rules) -> Wording:
     """The texts of a change of wording, with the draft of a rule."""
     rule, reason = one.scope.rule or "", one.scope.reason or ""
     window = Window(start_of(one.onset, timezone), end_of(one.last_on, timezone), timezone)

@@ -17,7 +17,7 @@ from analyzer.analysis.nightly.incidents import gravest_first
 from analyzer.analysis.nightly.night import Night
 from analyzer.errors import AnalyzerError
 from analyzer.events.times import format_time, now
-from analyzer.store import Store
+from analyzer.store import Judging
 
 ACTS = ("acknowledged", "snoozed", "closed", "reopened")
 MOST_SNOOZED = timedelta(days=366)
@@ -25,7 +25,7 @@ _SHORTEST = 4
 """Characters of an id that a person has to type."""
 
 
-def handlings(store: Store) -> dict[str, Handling]:
+def handlings(store: Judging) -> dict[str, Handling]:
     """The latest decision on each finding that somebody handled, by the finding's id.
 
     Raises:
@@ -38,7 +38,7 @@ def handlings(store: Store) -> dict[str, Handling]:
     }
 
 
-def findings(store: Store, *, every: bool = False) -> list[Finding]:
+def findings(store: Judging, *, every: bool = False) -> list[Finding]:
     """The open findings, or `every` one there was, as the last night told them; open ones and grave ones first.
 
     Each has what was decided of it. What is a part of another finding is told with that one alone.
@@ -47,7 +47,7 @@ def findings(store: Store, *, every: bool = False) -> list[Finding]:
         QueryError: the store cannot be asked.
     """
     decisions = handlings(store)
-    states = dict(store.sql("select finding_id, state from findings").iter_rows())
+    states = dict(store.view("findings").select("finding_id", "state").iter_rows())
     known = []
     for name, content in store.query("detection-latest").select("finding_id", "content").iter_rows():
         one = Finding.from_dict({**json.loads(content), "id": name, "parts": []})
@@ -56,7 +56,7 @@ def findings(store: Store, *, every: bool = False) -> list[Finding]:
     return list(gravest_first(known))
 
 
-def as_known(store: Store, found: Iterable[Finding]) -> tuple[Finding, ...]:
+def as_known(store: Judging, found: Iterable[Finding]) -> tuple[Finding, ...]:
     """Findings, the gravest first, with what nights knew of them and what people decided.
 
     Raises:
@@ -77,7 +77,7 @@ def as_known(store: Store, found: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 def handle(
-    store: Store, finding: str, act: str, *, snoozed_for: timedelta | None = None, note: str = "", by: str = ""
+    store: Judging, finding: str, act: str, *, snoozed_for: timedelta | None = None, note: str = "", by: str = ""
 ) -> tuple[str, Handling]:
     """Write down a decision on the finding whose id begins so, and give its whole id and the decision.
 
@@ -96,7 +96,7 @@ def handle(
             "a finding is snoozed for some time, a year at most", "analyzer findings close ID ends it for good"
         )
     name = identified(store, finding)
-    state = store.sql("select state from findings where finding_id = ?", [name])["state"].item()
+    state = store.view("findings").filter(finding_id=name)["state"].item()
     if state != "open":
         raise AnalyzerError(f"finding {name} is over", f"see: analyzer findings list --store {quote(store.path)}")
     moment = now()
@@ -107,7 +107,7 @@ def handle(
     return name, decision
 
 
-def identified(store: Store, finding: str) -> str:
+def identified(store: Judging, finding: str) -> str:
     """The id of the one finding whose id begins so.
 
     Raises:
@@ -115,8 +115,7 @@ def identified(store: Store, finding: str) -> str:
     """
     if len(finding) < _SHORTEST:
         raise AnalyzerError(f"{finding!r} is too short for a finding", f"type {_SHORTEST} characters of its id or more")
-    known = store.sql("select finding_id from findings where starts_with(finding_id, ?) order by 1", [finding.lower()])
-    names = known["finding_id"].to_list()
+    names = sorted(name for name in store.view("findings")["finding_id"] if name.startswith(finding.lower()))
     if len(names) == 1:
         return str(names[0])
     if not names:

@@ -20,13 +20,13 @@ from analyzer.analysis.nightly.night import Night
 from analyzer.analysis.observations import end_of
 from analyzer.events.ids import derived_id
 from analyzer.events.times import format_time
-from analyzer.store import Store
+from analyzer.store import Judging
 
 _SCHEMA = "analyzer.night/1"
 """What the event of a night holds."""
 
 
-def write_down(store: Store, night: Night) -> None:
+def write_down(store: Judging, night: Night) -> None:
     """Write a night into the journal and the store: the findings that open or end, all that it reports, then the night.
 
     Raises:
@@ -44,7 +44,7 @@ def write_down(store: Store, night: Night) -> None:
     store.decide(((kind, {**payload, "night": name}) for kind, payload in decisions), at=night.judged_at)
 
 
-def recorded(store: Store, day: date, timezone: str) -> Night | None:
+def recorded(store: Judging, day: date, timezone: str) -> Night | None:
     """The night as an earlier check wrote it down, with the number of events that came since; None without one."""
     night = _newest(store, store.query("detection-nights", day=day, timezone=timezone))
     if night is None:
@@ -53,12 +53,12 @@ def recorded(store: Store, day: date, timezone: str) -> Night | None:
     return replace(night, recorded=True, late_events=int(late["events"].sum()))
 
 
-def night_before(store: Store, day: date, timezone: str) -> Night | None:
+def night_before(store: Judging, day: date, timezone: str) -> Night | None:
     """The last night before this day that was written down."""
     return _newest(store, store.query("detection-nights", before=day, timezone=timezone))
 
 
-def _newest(store: Store, nights: pl.DataFrame) -> Night | None:
+def _newest(store: Judging, nights: pl.DataFrame) -> Night | None:
     """The last night that can be read: another version of this program, or somebody's editor, may have written some."""
     for row in nights.reverse().iter_rows(named=True):
         with suppress(ValueError, LookupError, TypeError, AttributeError):
@@ -70,9 +70,9 @@ def _newest(store: Store, nights: pl.DataFrame) -> Night | None:
     return None
 
 
-def _turns(store: Store, night: Night) -> Iterator[tuple[str, dict[str, Any]]]:
+def _turns(store: Judging, night: Night) -> Iterator[tuple[str, dict[str, Any]]]:
     """The decisions on findings that open or end on a night."""
-    frame = store.sql("select finding_id, state, resolution, resolved_on from findings")
+    frame = store.view("findings").select("finding_id", "state", "resolution", "resolved_on")
     state: Callable[[str], str | None] = dict(frame.select("finding_id", "state").iter_rows()).get
     # What this very night took back when it was judged before, and shows now that still more has come.
     taken_back = set(frame.filter(resolution="rejudged", resolved_on=night.day)["finding_id"])

@@ -9,7 +9,7 @@ from analyzer.analysis.rules.drafts import RuleDraft
 from analyzer.analysis.rules.unknowns import drafted
 from analyzer.analysis.window import Window
 from analyzer.classifier import Rules
-from analyzer.store import Store
+from analyzer.store import Judging
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Wording:
 
 
 def draft_instead(
-    store: Store, window: Window, fingerprint: str, rule: str, reason: str, rules: Rules = None
+    store: Judging, window: Window, fingerprint: str, rule: str, reason: str, rules: Rules = None
 ) -> RuleDraft | None:
     """The draft of a rule for a text that came instead of what another rule matched, with the reason of that one.
 

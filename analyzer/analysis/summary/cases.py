@@ -29,7 +29,7 @@ from analyzer.analysis.kinds.errors_behind import (
 from analyzer.analysis.nightly.findings import Finding
 from analyzer.analysis.observations import Observations, end_of, start_of
 from analyzer.analysis.summary.drifts import Drift, caller_drifts
-from analyzer.store import CallerDays, Store
+from analyzer.store import CallerDays, Judging
 from analyzer.store.shown import Shown
 
 MAX_CASES = 30
@@ -72,12 +72,12 @@ class Case(Shown):
         return f"Case {self.finding.explanation!r}", {"state": self.finding.state, **counts}
 
 
-def cases(store: Store, findings: Sequence[Finding], seen: Observations, last: date) -> tuple[Case, ...]:
+def cases(store: Judging, findings: Sequence[Finding], seen: Observations, last: date) -> tuple[Case, ...]:
     """The cases of findings, in their order; what they rest on is looked up for the first 30."""
     return (*_cases(store, findings[:MAX_CASES], seen, last), *(_untold(one, last) for one in findings[MAX_CASES:]))
 
 
-def _cases(store: Store, findings: Sequence[Finding], seen: Observations, last: date) -> tuple[Case, ...]:
+def _cases(store: Judging, findings: Sequence[Finding], seen: Observations, last: date) -> tuple[Case, ...]:
     if not findings:
         return ()
     spans = [one.kind.behind.span(one, last) for one in findings]
@@ -105,7 +105,7 @@ def _cases(store: Store, findings: Sequence[Finding], seen: Observations, last: 
     places = store.query(
         "detection-sessions", sessions=json.dumps(sorted({s for rows in shown for s in rows["session"]}))
     )
-    known = set(store.sql("select finding_id from findings order by 1")["finding_id"])
+    known = set(store.view("findings")["finding_id"])
     quoted = {one.id: one.evidence[:MAX_EXCERPTS] for one in findings}
     lines = store.query("detection-excerpts", event_ids=json.dumps(sorted({i for ids in quoted.values() for i in ids})))
     return tuple(
@@ -151,7 +151,7 @@ def _untold(one: Finding, last: date) -> Case:
     )
 
 
-def _texts(store: Store, templates: set[str], spans: Sequence[tuple[date, date]], seen: Observations) -> _Texts:
+def _texts(store: Judging, templates: set[str], spans: Sequence[tuple[date, date]], seen: Observations) -> _Texts:
     """The latest text of each template over all the spans."""
     if not templates:
         return {}
@@ -167,7 +167,7 @@ def _texts(store: Store, templates: set[str], spans: Sequence[tuple[date, date]]
     return texts
 
 
-def _repeats(store: Store, bursts: Sequence[Finding], seen: Observations) -> pl.DataFrame:
+def _repeats(store: Judging, bursts: Sequence[Finding], seen: Observations) -> pl.DataFrame:
     """The errors of the sessions of all bursts, counted by second."""
     if not bursts:
         return pl.DataFrame()

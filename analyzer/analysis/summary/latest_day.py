@@ -15,7 +15,7 @@ import polars as pl
 from analyzer.analysis.observations import end_of, start_of
 from analyzer.analysis.tables import Table, table
 from analyzer.analysis.window import Window
-from analyzer.store import Store
+from analyzer.store import Judging
 
 WEEK = 7
 """Days that a trend compares at most, with the same days of the week before."""
@@ -65,7 +65,7 @@ class LatestDay:
 
 
 def latest_day(
-    store: Store, window: Window, first_at: datetime | None, last_at: datetime | None, made_at: datetime
+    store: Judging, window: Window, first_at: datetime | None, last_at: datetime | None, made_at: datetime
 ) -> LatestDay | None:
     """The latest day of a window whose first and last event are these (naive UTC); None where it has none.
 

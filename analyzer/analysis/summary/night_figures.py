@@ -14,7 +14,7 @@ from analyzer.analysis.nightly.night import Night
 from analyzer.analysis.observations import end_of, start_of
 from analyzer.analysis.tables import table
 from analyzer.analysis.window import Window
-from analyzer.store import Store
+from analyzer.store import Judging
 
 MAX_CALLERS = 50
 """Callers that are named: those with the most errors, and among equal ones with the most sessions."""
@@ -42,7 +42,7 @@ class NightFigures:
     """The size of the store's file with what waits beside it; None where the store is no file."""
 
 
-def night_figures(store: Store, night: Night) -> NightFigures:
+def night_figures(store: Judging, night: Night) -> NightFigures:
     """The figures of the day or the hours that a night judged, and of the store as it is.
 
     Raises:

@@ -21,7 +21,7 @@ from analyzer.analysis.window import Window, as_window
 from analyzer.classifier import Rules
 from analyzer.events.times import format_time, now
 from analyzer.phrases import counted
-from analyzer.store import NOT_LOGS, Selection, Store
+from analyzer.store import NOT_LOGS, Judging, Selection
 from analyzer.store.shown import Shown
 
 TABLES = (
@@ -217,7 +217,7 @@ class Overview(Shown):
 
 
 def overview(
-    store: Store, window: str | Window | None = None, *, rules: Rules = None, only: Selection | None = None
+    store: Judging, window: str | Window | None = None, *, rules: Rules = None, only: Selection | None = None
 ) -> Overview:
     """Everything a report says about a window of a store; history is judged by the rules that `check` goes by.
 
@@ -237,20 +237,20 @@ def overview(
     return _with_latest(store, told)
 
 
-def _with_latest(store: Store, told: Overview) -> Overview:
+def _with_latest(store: Judging, told: Overview) -> Overview:
     """The same with its latest day, whose fortnight may begin before the window."""
     totals = told.totals
     return replace(told, latest=latest_day(store, told.window, totals.first_at, totals.last_at, told.generated_at))
 
 
-def _judge(store: Store, window: Window, ruleset: str) -> tuple[Judged, Drifts]:
+def _judge(store: Judging, window: Window, ruleset: str) -> tuple[Judged, Drifts]:
     """What the sums of history say; these are let go of before the tables, as both can be of a million callers."""
     seen = observe_window(store, window, ruleset)
     judged = judge_seen(store, window, seen)
     return judged, drifts(store, seen, judged.first, judged.last, window)
 
 
-def _overview(store: Store, window: Window, judged: Judged, drift: Drifts) -> Overview:
+def _overview(store: Judging, window: Window, judged: Judged, drift: Drifts) -> Overview:
     row = next(table(store, "overview-totals", window).frame.iter_rows(named=True))
     tables = {name: table(store, name, window) for name in TABLES}
     return Overview(
@@ -270,12 +270,12 @@ def _overview(store: Store, window: Window, judged: Judged, drift: Drifts) -> Ov
     )
 
 
-def _span(store: Store) -> tuple[datetime, datetime] | None:
+def _span(store: Judging) -> tuple[datetime, datetime] | None:
     (row,) = store.query("overview-totals").iter_rows(named=True)
     return (row["first_at"], row["last_at"]) if row["events"] else None
 
 
-def _false_alarms(store: Store) -> float | None:
+def _false_alarms(store: Judging) -> float | None:
     nights = store.query("detection-nights")["result"]
     return json.loads(nights[-1]).get("false_alarms_per_thousand") if len(nights) else None
 
@@ -292,7 +292,7 @@ def _case_dict(case: Case) -> dict[str, Any]:
     }
 
 
-def _completeness(store: Store, window: Window) -> Completeness:
+def _completeness(store: Judging, window: Window) -> Completeness:
     rows = json_rows(table(store, "sources-completeness", window).frame)
     unread = [row["source_format"] for row in rows if row["status"] == "unsupported"]
     read = [row for row in rows if row["status"] != "unsupported"]

@@ -14,7 +14,7 @@ from analyzer.analysis.summary.window_findings import Judged, judge_window
 from analyzer.analysis.tables import Table, json_ready, table
 from analyzer.analysis.window import Window, as_window
 from analyzer.classifier import Rules
-from analyzer.store import Store
+from analyzer.store import Judging
 from analyzer.store.shown import ShownRows
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Spikes(ShownRows):
 
 
 def spikes(
-    store: Store,
+    store: Judging,
     window: str | Window | None = None,
     *,
     rules: Rules = None,

@@ -21,7 +21,7 @@ from analyzer.analysis.observations import Observations, observe
 from analyzer.analysis.summary.cases import Case, cases
 from analyzer.analysis.window import Window
 from analyzer.classifier import Rules
-from analyzer.store import Store
+from analyzer.store import Judging
 
 _NO_LATER = date(9000, 1, 1)
 """Stands for an open end; no log is later."""
@@ -45,7 +45,7 @@ class Judged:
     """Errors that could not be judged by today's rules and count as they were recorded."""
 
 
-def judge_window(store: Store, window: Window, rules: Rules = None) -> Judged:
+def judge_window(store: Judging, window: Window, rules: Rules = None) -> Judged:
     """The findings of a window, from its whole days and all days before it.
 
     Raises:
@@ -54,12 +54,12 @@ def judge_window(store: Store, window: Window, rules: Rules = None) -> Judged:
     return judge_seen(store, window, observe_window(store, window, store.judge_history(rules)))
 
 
-def observe_window(store: Store, window: Window, ruleset: str) -> Observations:
+def observe_window(store: Judging, window: Window, ruleset: str) -> Observations:
     """All of history up to the window's last day, under the ruleset of this digest, which has judged it."""
     return observe(store, _last_day(window), window.timezone, ruleset)
 
 
-def judge_seen(store: Store, window: Window, seen: Observations) -> Judged:
+def judge_seen(store: Judging, window: Window, seen: Observations) -> Judged:
     """The findings of a window by its `observe_window`."""
     counts = seen.counts
     if counts.is_empty():
@@ -83,7 +83,7 @@ def judge_seen(store: Store, window: Window, seen: Observations) -> Judged:
 
 
 def _compared(
-    store: Store, seen: Observations, findings: Sequence[Finding], day_before: Iterable[Finding], last: date
+    store: Judging, seen: Observations, findings: Sequence[Finding], day_before: Iterable[Finding], last: date
 ) -> list[Finding]:
     """The findings, those of the last day with whether they are graver than as of the day before."""
     tonight = {one.id for one in findings if one.is_open and one.last_on == last}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from contextlib import ExitStack
 from platform import node
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -12,6 +14,7 @@ from click.core import ParameterSource
 from analyzer.cli.machine import REPORTED, asking_of, is_here, make_room, read_into, store_to_fill, tell_found
 from analyzer.cli.options import (
     chosen_window,
+    master_option,
     quiet_option,
     selection_options,
     store_option,
@@ -20,18 +23,20 @@ from analyzer.cli.options import (
 from analyzer.cli.output import narrate, open_page, report_problems, text_layout, write
 from analyzer.cli.paths import PathsCommand
 from analyzer.cli.progress import progress
+from analyzer.cli.stores import asked, chosen_lake
 from analyzer.errors import UNREADABLE, AnalyzerError
 
 if TYPE_CHECKING:
     from analyzer.analysis import Overview
-    from analyzer.store import Problem, Selection
+    from analyzer.store import Judging, Problem, Selection, Store
 
 FORMATS = ("summary", "html", "markdown", "json")
 
 
 @click.command("report", cls=PathsCommand)
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
-@store_option(" With PATHs they are read into it first, if it is named here.", None)
+@store_option(" With PATHs they are read into it first, if it is named here.", None, lake=True)
+@master_option
 @window_options
 @selection_options
 @click.option(
@@ -59,6 +64,7 @@ FORMATS = ("summary", "html", "markdown", "json")
 def command(
     paths: tuple[str, ...],
     store_path: str | None,
+    master: str | None,
     since: str | None,
     until: str | None,
     last: str | None,
@@ -84,8 +90,9 @@ def command(
       analyzer report sample_events/
       analyzer report ~/.claude/projects --last 7d
       analyzer report --store fleet.duckdb --since 2026-11-01 --format markdown
+      analyzer report --store delta:/lake/fleet --last 7d --project checkout
     """
-    from analyzer.store import MEMORY, load_frugal_polars, open_store
+    from analyzer.store import MEMORY, load_frugal_polars
 
     load_frugal_polars()
     from analyzer import report
@@ -106,18 +113,22 @@ def command(
     if everywhere:
         tell_found(name, quiet=quiet)
         make_room(name)
-    with open_store(name, writable=bool(paths) or everywhere) as store:
-        if everywhere:
-            problems = read_into(store, quiet=quiet).problems
+    with ExitStack() as stack:
+        asked_of: Judging
+        if paths or everywhere:
+            asked_of = store = stack.enter_context(_filled(name, master))
+            if everywhere:
+                problems = read_into(store, quiet=quiet).problems
+            else:
+                with progress(quiet=quiet) as shown:
+                    result = store.ingest(paths, shown)
+                problems = result.problems
             report_problems(problems)
-        elif paths:
-            with progress(quiet=quiet) as shown:
-                result = store.ingest(paths, shown)
-            problems = result.problems
-            report_problems(problems)
-            if not result.sources and name == MEMORY:
+            if paths and not result.sources and name == MEMORY:
                 return UNREADABLE
-        content = overview(store, chosen, rules=rules_in_use(None), only=only)
+        else:
+            asked_of = stack.enter_context(asked(name, master))
+        content = overview(asked_of, chosen, rules=rules_in_use(None), only=only)
     target = output or "report.html"
     made = Made(node(), "" if name == MEMORY else name)
     kept = _is_kept(content, output, target)
@@ -138,6 +149,20 @@ def command(
     if open_it and not kept and not open_page(target):
         narrate(f"no browser could be started; the page is {target}", quiet=quiet)
     return UNREADABLE if problems or content.reads_no_log else 0
+
+
+def _filled(name: str, master: str | None) -> Store:
+    """The store that logs are read into first.
+
+    Raises:
+        AnalyzerError: it is a lake, whose logs Spark reads.
+    """
+    from analyzer.store import open_store
+
+    if chosen_lake(name, master):
+        hint = f"read the logs into it first: analyzer ingest PATH --store {quote(name)}"
+        raise AnalyzerError("a report on a lake takes no PATHs", hint)
+    return open_store(name, writable=True)
 
 
 def _is_kept(content: Overview, output: str | None, target: str) -> bool:
