@@ -23,6 +23,7 @@ from analyzer.lake.layout import LakeTable, tables
 from analyzer.lake.location import Lake
 from analyzer.lake.session import CONNECTOR, lacks_connector, spark_said
 from analyzer.store.db.arrow import OnlyStream
+from analyzer.store.db.pinning import CHAINS, PINNED, WITHIN
 from analyzer.store.db.sql_header import Header
 from analyzer.store.db.tables.schema import statements, views
 from analyzer.store.query.selection import Selection, statements_of
@@ -118,6 +119,28 @@ class Answers:
         names = tuple(column.alias_or_name for column in tree.selects) if isinstance(tree, exp.Query) else ()
         sql = spark_sql(tree, self._macros, kinds, names)
         return self._spark.sql(sql, args={name: _text(value) for name, value in given.items()})
+
+    @contextlib.contextmanager
+    def pinned(self, since: datetime | None, until: datetime | None) -> Iterator[None]:
+        """Within the block what a report asks most is worked out once, and kept where Spark has room for it."""
+        given: dict[str, object] = {"since": since or datetime.min, "until": until or datetime.max}  # noqa: DTZ901
+        whole = since is None and until is None
+        if not whole:
+            given["first"], given["last"] = self.rows(CHAINS, given, {}).row(0)
+        kept: dict[str, tuple[DataFrame, DataFrame]] = {}
+        try:
+            for name, columns in PINNED.items():
+                before = self._spark.table(name)
+                sql = f"select {columns} from {name}"  # noqa: S608 - names of ours
+                asked = {} if whole else {key: value for key, value in given.items() if f"${key}" in WITHIN[name]}
+                copy = self.relation(f"{sql} where {WITHIN[name]}" if asked else sql, asked, {}).persist()
+                kept[name] = before, copy
+                copy.createOrReplaceTempView(name)
+            yield
+        finally:
+            for name, (before, copy) in kept.items():
+                before.createOrReplaceTempView(name)
+                copy.unpersist()
 
     @contextlib.contextmanager
     def selecting(self, only: Selection) -> Iterator[None]:

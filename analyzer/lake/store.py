@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, Self
 
@@ -72,8 +72,13 @@ class LakeStore:
         return str(active[0]) if active else ruleset_for(rules).digest
 
     def pinned(self, since: datetime | None = None, until: datetime | None = None) -> AbstractContextManager[None]:
-        """Nothing to do: what a lake shows is as it was when it was opened."""
-        return nullcontext()
+        """For many questions about one window (naive UTC): within the block its errors, retries and relays are worked
+        out once.
+
+        Raises:
+            StoreError: a file of the lake cannot be read.
+        """
+        return self._answers.pinned(since, until)
 
     def decide(self, decisions: Iterable[tuple[str, Mapping[str, Any]]], at: datetime | None = None) -> None:
         """A lake that is open for reading records nothing.

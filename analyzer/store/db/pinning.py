@@ -26,21 +26,22 @@ PINNED = {
 }
 """The views that cost most and are asked most, with the columns that a report's tables are made of. The others would
 take more room than these; a question for one of them fails. `errors` joins `retries`."""
-_WITHIN = {
+WITHIN = {
     "retries": "operation between $first and $last",
     # What a chain of the window ended as is told by errors that may come later.
     "errors": "occurred_at >= $since and (occurred_at < $until or operation between $first and $last)",
     "relays": "occurred_at >= $since and occurred_at < $until",
 }
 """Of each what questions about a window need. Ids of chains begin with their time, as a rule."""
-_CHAINS = """
+CHAINS = """
 select
-  min(operation),
-  max(operation)
+  min(operation) as lowest,
+  max(operation) as highest
 from internal.event_v1
 where occurred_at >= $since
   and occurred_at < $until
 """
+"""The first and the last of the chains that a window has any event of."""
 
 
 @contextmanager
@@ -56,13 +57,13 @@ def pinned(
         with suppress(duckdb.Error):
             window = {"since": since or datetime.min, "until": until or datetime.max}  # noqa: DTZ901 - naive UTC
             whole = since is None and until is None
-            first, last = (None, None) if whole else connection.execute(_CHAINS, window).fetchall()[0]
+            first, last = (None, None) if whole else connection.execute(CHAINS, window).fetchall()[0]
             known = {**window, "first": first, "last": last}
             for name, columns in PINNED.items():
                 sql = f"create temp table {name} as select {columns} from main.{name}"  # noqa: S608 - names of ours
-                given = {} if whole else {key: value for key, value in known.items() if f"${key}" in _WITHIN[name]}
+                given = {} if whole else {key: value for key, value in known.items() if f"${key}" in WITHIN[name]}
                 if given:
-                    sql += f" where {_WITHIN[name]}"
+                    sql += f" where {WITHIN[name]}"
                 ((rows,),) = connection.execute(sql, given).fetchall()
                 if rows >= MANY_ROWS:
                     give_back()
