@@ -6,20 +6,32 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from analyzer.analysis import Overview
 from analyzer.report import render_html
 from tests.report.driving import BROWSERS, Browser, browser_path, browsing
+from tests.report.places import button, column, head, rows, select, table, tools, unfold
 
 Report = Callable[..., Overview]
 Open = Callable[..., Browser]
 pytestmark = pytest.mark.slow
 ATTACK = '</script><script>document.title="pwned"</script><img src=x onerror=\'document.title="pwned"\'>'
 FORMULA = '=cmd|"/c calc"!A1, and\tmore'
-BY_CALLER, BY_REASON, OUTCOMES = "Errors by caller", "Errors by reason", "Errors by reason, caller and outcome"
+SETTLED = (
+    "new Promise(done => { let at = -1; "
+    "const look = () => scrollY === at ? done(at) : (at = scrollY, setTimeout(look, 120)); look(); })"
+)
+"""What waits until the page no longer scrolls."""
+FRAME = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))"
+"""What waits until the page has been painted again."""
+FINDINGS = "[...document.querySelectorAll('article.finding')].filter(each => each.offsetParent)"
+SESSIONS_BEHIND = "Sessions behind it"
+BY_CALLER, OUTCOMES = "Errors by caller", "Errors by reason, caller and outcome"
 
 
 @pytest.fixture(scope="module")
@@ -43,56 +55,114 @@ def address(report: Report, tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture
 def page(browser: Browser, address: str) -> Iterator[Browser]:
     """The page of the fleet, newly opened; whatever a test does there, nothing complains."""
+    browser.complaints.clear()
     browser.open(address)
     yield browser
     assert browser.complaints == []
 
 
-def table(title: str) -> str:
-    """The expression of the table under a title."""
-    wanted = f"each.closest('[aria-label]').ariaLabel === {json.dumps(title)}"
-    return f"[...document.querySelectorAll('table.data')].find(each => {wanted})"
+@pytest.fixture(scope="module")
+def two_findings(report: Report, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A page of two findings, of an agent and a project each, whose sessions can be taken up again."""
+    found = report()
+    case = found.cases[0]
+    cases = []
+    for place, (agent, project) in enumerate((("claude", "shop"), ("codex", "till"))):
+        where = case.places.with_columns(
+            agent=pl.lit(agent), project=pl.lit(project), source_format=pl.lit("claude_code"), cwd=pl.lit("~/my shop")
+        )
+        cases.append(replace(case, places=where, finding=replace(case.finding, id=f"{place}-{case.finding.id}")))
+    path = tmp_path_factory.mktemp("two") / "report.html"
+    path.write_text(render_html(replace(found, cases=tuple(cases))), "utf-8")
+    return path.as_uri()
 
 
-def select(name: str) -> str:
-    """The expression of one of the filters."""
-    return f"document.querySelector('select[aria-label=\"Only one {name}\"]')"
+def test_a_finding_is_found_by_project_agent_and_reason(browser: Browser, two_findings: str) -> None:
+    """Each filter leaves the findings of what it names; unknown errors are of the reason unknown."""
+    browser.open(two_findings)
+    ids = f"{FINDINGS}.map(each => each.id[8])"
+    for name, option, wanted in (
+        ("project", "till", ["1"]),
+        ("agent", "claude", []),
+        ("project", "shop", ["0"]),
+        ("reason", "unknown", ["0"]),
+        ("reason", "rate_limited", []),
+    ):
+        browser.choose(select(name), option)
+        assert browser.value(ids) == wanted, (name, option)
+        assert browser.value("document.querySelector('.filters .said').textContent").startswith(f"{len(wanted)} of 2 ")
+    assert browser.complaints == []
 
 
-def tools(title: str) -> str:
-    """The expression of the bar above a table."""
-    return f"{table(title)}.closest('.scroll').previousElementSibling"
+def test_a_link_to_what_is_filtered_away_shows_it(browser: Browser, two_findings: str) -> None:
+    """A link of the first screen is never dead: the filters that hide its finding are taken back."""
+    browser.open(two_findings)
+    browser.choose(select("project"), "till")
+    link = "document.querySelector('.news a[href^=\"#finding-0\"]')"
+    browser.click(link)
+    assert browser.value(f"{FINDINGS}.length") == 2
+    assert browser.value(f"{select('project')}.value") == ""
+    browser.value(SETTLED)
+    assert browser.value("document.querySelector(':target').getBoundingClientRect().top") < 200
+    assert browser.complaints == []
 
 
-def button(title: str, label: str) -> str:
-    """The expression of a button above a table."""
-    return f"[...{tools(title)}.querySelectorAll('button')].find(each => each.textContent === {json.dumps(label)})"
+def test_cells_leave_as_they_are_shown_without_their_buttons(browser: Browser, two_findings: str) -> None:
+    """A command in a cell is copied, searched and given as CSV without the label of the button beside it."""
+    browser.open(two_findings)
+    wanted = browser.value(
+        f"[...{table(SESSIONS_BEHIND)}.querySelectorAll('code.command')].map(each => each.textContent)"
+    )
+    assert len(wanted) == 10
+    assert all(" && claude --resume u-" in each for each in wanted)
+    browser.click(button(SESSIONS_BEHIND, "Copy"))
+    names, *lines = [line.split("\t") for line in browser.clipboard().splitlines()]
+    assert [line[names.index("resume_with")] for line in lines] == wanted
+    assert browser.complaints == []
 
 
-def head(title: str, column: str) -> str:
-    """The expression of the button that sorts by a column."""
-    return f"{table(title)}.querySelector('th[data-column={column}] button')"
+def test_a_copy_without_the_clipboard(page: Browser) -> None:
+    """Where a browser refuses its clipboard it is asked in the old way, the focus stays; what fails is said."""
+    refuse = "navigator.clipboard.writeText = async () => { throw new Error('no'); }"
+    code = "document.querySelector('code.command')"
+    page.value(f"void ({refuse})")
+    page.click(f"{code}.nextElementSibling")
+    page.value("new Promise(done => setTimeout(done, 50))")
+    assert page.clipboard() == page.value(f"{code}.textContent")
+    assert page.value(f"document.activeElement === {code}.nextElementSibling")
+    page.value("void (document.execCommand = () => false)")
+    page.click(f"{code}.nextElementSibling")
+    page.value("new Promise(done => setTimeout(done, 50))")
+    assert page.value(f"{code}.nextElementSibling.textContent") == "Not copied"
 
 
-def unfold(page: Browser, title: str) -> None:
-    """Click open what a table is folded into."""
-    folded = f"{table(title)}.closest('details:not([open])')"
-    while page.value(f"Boolean({folded})"):
-        outer = "for (let up; up = e.parentElement.closest('details:not([open])');) e = up;"
-        page.click(f"(e => {{ {outer} return e.querySelector('summary'); }})({folded})")
+def test_small_numbers_are_sorted_by_their_powers(page: Browser) -> None:
+    """7.1e-10 is less than 0.0005."""
+    title = page.value("document.querySelector('article th[data-column=p_value]').closest('[aria-label]').ariaLabel")
+    unfold(page, title)
+    page.click(head(title, "p_value"))
+    down = column(page, title, "p_value")
+    assert [float(text) for text in down] == sorted(map(float, down), reverse=True)
+    assert any("e-" in text for text in down)
+    page.click(head(title, "p_value"))
+    assert column(page, title, "p_value") == down[::-1] != down
 
 
-def rows(page: Browser, title: str) -> list[list[str]]:
-    """The cells of the rows that are to be seen."""
-    shown = f"[...{table(title)}.tBodies[0].rows].filter(row => row.offsetParent)"
-    found: list[list[str]] = page.value(f"{shown}.map(row => [...row.cells].map(cell => cell.textContent.trim()))")
-    return found
-
-
-def column(page: Browser, title: str, name: str) -> list[str]:
-    """One column of the rows that are to be seen."""
-    place = page.value(f"[...{table(title)}.querySelectorAll('th')].findIndex(th => th.dataset.column === '{name}')")
-    return [row[place] for row in rows(page, title)]
+def test_the_contents_say_where_one_is(page: Browser) -> None:
+    """One link is marked: the section that a click led to, or that was scrolled to; nothing glides unasked."""
+    still = {"name": "prefers-reduced-motion", "value": "reduce"}
+    page.ask("Emulation.setEmulatedMedia", features=[still])
+    marked = "[...document.querySelectorAll('nav.contents a[aria-current]')].map(each => each.hash)"
+    assert page.value(marked) == ["#latest"]
+    links = page.value("[...document.querySelectorAll('nav.contents a')].map(each => each.hash)")
+    for link in [*links[1:], links[0]]:
+        page.click(f"document.querySelector('nav.contents a[href=\"{link}\"]')")
+        page.value(FRAME)
+        assert page.value(marked) == [link]
+    page.value("document.querySelector('#retries').scrollIntoView()")
+    page.value(FRAME)
+    assert page.value(marked) == ["#retries"]
+    page.ask("Emulation.setEmulatedMedia", features=[])
 
 
 def test_a_filter_leaves_what_it_names(page: Browser) -> None:
@@ -162,8 +232,9 @@ def test_a_search_leaves_rows_that_say_it(page: Browser) -> None:
     page.value(f"{box}.select()")
     page.write("no such word")
     assert rows(page, title) == []
+    assert page.value(f"{tools(title)}.querySelector('.said').textContent") == f"0 of {len(every)} rows"
     page.press("Escape")
-    assert page.value(f"{box}.value") == ""
+    assert page.value(f"{box}.value + {tools(title)}.querySelector('.said').textContent") == ""
     assert rows(page, title) == every
 
 
@@ -201,18 +272,14 @@ def test_links_lead_below_the_bar_that_stays(page: Browser, address: str) -> Non
         "const bar = document.querySelector('nav.contents').getBoundingClientRect(); "
         "return bar.top === 0 && top >= bar.bottom - 1 && top < innerHeight; })"
     )
-    settled = (
-        "new Promise(done => { let at = -1; "
-        "const look = () => scrollY === at ? done(at) : (at = scrollY, setTimeout(look, 120)); look(); })"
-    )
     for link in ("nav.contents a[href='#unknown']", "article.finding a[href^='#finding-']"):
         page.click(f"document.querySelector({json.dumps(link)})")
-        page.value(settled)
+        page.value(SETTLED)
         target = page.value("location.hash")
         assert target.startswith(("#unknown", "#finding-"))
         assert page.value(f"{below}(document.querySelector('{target}'))"), target
     page.open(address + target)
-    page.value(settled)
+    page.value(SETTLED)
     assert page.value(f"{below}(document.querySelector('{target}'))")
 
 

@@ -1,31 +1,48 @@
 (() => {
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
   const made = (tag, given = {}, ...inside) => { const one = Object.assign(document.createElement(tag), given); one.append(...inside); return one; };
-  const texts = row => [...row.cells].map(cell => cell.dataset.text ?? (cell.dataset.text = cell.textContent.trim()));
+
+  // What cells say, without the button beside a command and the mark at which a long text is folded.
+  const known = new WeakMap();
+  const said = cell => {
+    const command = cell.querySelector('code.command'), fold = cell.querySelector('summary');
+    if (command) return command.textContent;
+    return fold ? fold.textContent.slice(0, -1) + fold.parentElement.textContent.slice(fold.textContent.length) : cell.textContent.trim();
+  };
+  const texts = row => { if (!known.has(row)) known.set(row, [...row.cells].map(said)); return known.get(row); };
 
   // Copying, for commands and tables.
   const copy = async text => {
-    try { await navigator.clipboard.writeText(text); } catch {
-      const area = made('textarea', {value: text, className: 'off'});
-      document.body.append(area); area.select(); document.execCommand('copy'); area.remove();
+    try { await navigator.clipboard.writeText(text); return true; } catch {
+      const area = made('textarea', {value: text, className: 'off'}), focused = document.activeElement;
+      document.body.append(area); area.select();
+      const done = document.execCommand('copy');
+      area.remove(); focused?.focus({preventScroll: true});
+      return done;
     }
   };
   const button = (label, act, about) => {
     const one = made('button', {type: 'button', className: 'tool', textContent: label});
     if (about) one.setAttribute('aria-label', about);
-    one.addEventListener('click', async () => { if (await act(one) !== false) { one.textContent = 'Done'; setTimeout(() => { one.textContent = label; }, 1500); } });
+    one.addEventListener('click', async () => { one.textContent = await act() ? 'Done' : 'Not copied'; setTimeout(() => { one.textContent = label; }, 1500); });
     return one;
   };
   all('code.command').forEach(code => code.after(button('Copy', () => copy(code.textContent), `Copy: ${code.textContent}`)));
 
   // Tables that sort, search, copy and give CSV.
-  const numeral = text => { const found = /^-?[\d,]+(\.\d+)?(?=%?$|e)/.exec(text); return found ? Number(found[0].replaceAll(',', '')) : /^-?\d+(\.\d+)?e-?\d+$/.test(text) ? Number(text) : null; };
+  const numeral = text => /^-?[\d,]+(\.\d+)?(e[-+]?\d+)?%?$/.test(text) ? Number(text.replaceAll(/[,%]/g, '')) : null;
   const compared = (a, b) => { const [x, y] = [numeral(a), numeral(b)]; return x !== null && y !== null ? x - y : x !== null ? 1 : y !== null ? -1 : a.localeCompare(b); };
   const harmless = text => /^[\s"'`]*[=+\-@\t\r＝＋－＠−﹢﹣﹦﹫]/.test(text) && !/^[+-]?[\d,]+(\.\d+)?%?$/.test(text) ? `'${text}` : text;
   const quoted = text => `"${harmless(text).replaceAll('"', '""')}"`;
   const listed = (table, mark, form) => [all('thead th', table).map(th => th.dataset.column ?? th.textContent.trim()),
     ...all('tbody tr', table).filter(row => !row.hidden).map(texts)].map(row => row.map(form).join(mark)).join('\r\n');
   const shown = row => { row.hidden = Boolean(row.dataset.searched || row.dataset.filtered); };
+  // Of a table that lacks rows, how many are left; read aloud to who is searching, not of every table to who filters.
+  const counters = new Map();
+  const recount = table => {
+    const rows = [...table.tBodies[0].rows], left = rows.filter(row => !row.hidden).length;
+    counters.get(table).textContent = left < rows.length ? `${left} of ${rows.length === 1 ? '1 row' : `${rows.length} rows`}` : '';
+  };
   all('table.data').forEach(table => {
     const body = table.tBodies[0], rows = [...body.rows], heads = all('thead th', table);
     heads.forEach((head, place) => {
@@ -38,20 +55,26 @@
         body.append(...[...rows].sort((a, b) => compared(texts(a)[place], texts(b)[place]) * (down ? -1 : 1)));
       });
     });
-    if (rows.length < 2) return;
+    const counter = made('span', {className: 'said'});
+    counters.set(table, counter);
+    if (rows.length < 2) { table.closest('.scroll').before(counter); return; }
     const title = table.closest('[aria-label]').getAttribute('aria-label');
     const search = made('input', {type: 'search', placeholder: 'Search', ariaLabel: `Search in ${title}`});
     search.addEventListener('input', () => {
       const wanted = search.value.toLowerCase();
       rows.forEach(row => { row.dataset.searched = wanted && !texts(row).some(text => text.toLowerCase().includes(wanted)) ? '1' : ''; shown(row); });
+      recount(table);
     });
+    search.addEventListener('focus', () => { counter.ariaLive = 'polite'; });
+    search.addEventListener('blur', () => { counter.ariaLive = 'off'; });
     const csv = () => {
       const address = URL.createObjectURL(new Blob(['\ufeff', listed(table, ',', quoted)], {type: 'text/csv'}));
       made('a', {href: address, download: `${title.toLowerCase().replace(/[^a-z0-9]+/g, '-')}.csv`}).click();
       setTimeout(() => URL.revokeObjectURL(address), 10000);
+      return true;
     };
-    const bar = made('div', {className: 'tools'}, ...(rows.length > 5 ? [search] : []),
-      button('Copy', () => copy(listed(table, '\t', text => text.replaceAll(/\s+/g, ' '))), `Copy ${title}`), button('CSV', csv, `${title} as CSV`));
+    const bar = made('div', {className: 'tools'}, counter, ...(rows.length > 5 ? [search] : []),
+      button('Copy', () => copy(listed(table, '\t', text => harmless(text.replaceAll(/\s+/g, ' ')))), `Copy ${title}`), button('CSV', csv, `${title} as CSV`));
     table.closest('.scroll').before(bar);
   });
 
@@ -61,30 +84,55 @@
   const about = item => name => { try { return JSON.parse(item.dataset[name] ?? '[]'); } catch { return []; } };
   const findings = all('article.finding');
   const apply = () => {
-    for (const [table, columns] of places) for (const row of table.tBodies[0].rows) {
-      row.dataset.filtered = names.some(name => chosen[name] && columns[name] !== undefined && texts(row)[columns[name]] !== chosen[name]) ? '1' : '';
-      shown(row);
+    for (const [table, columns] of places) {
+      for (const row of table.tBodies[0].rows) {
+        row.dataset.filtered = names.some(name => chosen[name] && columns[name] !== undefined && texts(row)[columns[name]] !== chosen[name]) ? '1' : '';
+        shown(row);
+      }
+      recount(table);
     }
     for (const item of findings) item.hidden = names.some(name => chosen[name] && !about(item)(name).includes(chosen[name]));
     all('.heat tbody tr').forEach(row => { row.hidden = Boolean(chosen.caller) && row.cells[0].textContent.trim() !== chosen.caller; });
     const active = names.some(name => chosen[name]);
-    said.textContent = active ? `${findings.filter(item => !item.hidden).length} of ${findings.length} findings; the figures above stay those of all.` : '';
+    count.textContent = active ? `${findings.filter(item => !item.hidden).length} of ${findings.length} findings; the figures above stay those of all.` : '';
     clear.hidden = !active;
   };
   const values = name => [...new Set([...places.flatMap(([table, columns]) => columns[name] === undefined ? [] : [...table.tBodies[0].rows].map(row => texts(row)[columns[name]])),
     ...findings.flatMap(item => about(item)(name))])].filter(text => text && text !== '–').sort((a, b) => a.localeCompare(b));
-  const said = made('span', {className: 'said', role: 'status'});
+  const count = made('span', {className: 'said', role: 'status'});
   const clear = made('button', {type: 'button', className: 'tool', textContent: 'Show all', hidden: true});
   const selects = names.map(name => [name, values(name)]).filter(([, options]) => options.length > 1).map(([name, options]) => {
     const select = made('select', {ariaLabel: `Only one ${name}`}, new Option(`Every ${name}`, ''), ...options.map(text => new Option(text.length > 40 ? `${text.slice(0, 39)}…` : text, text)));
     select.addEventListener('change', () => { chosen[name] = select.value; apply(); });
     return select;
   });
-  clear.addEventListener('click', () => { selects.forEach(select => { select.value = ''; }); names.forEach(name => { chosen[name] = ''; }); apply(); });
-  if (selects.length) document.querySelector('nav.contents').append(made('div', {className: 'filters', role: 'group', ariaLabel: 'Filters'}, ...selects, clear, said));
+  const showAll = () => { selects.forEach(select => { select.value = ''; }); names.forEach(name => { chosen[name] = ''; }); apply(); };
+  clear.addEventListener('click', () => { showAll(); selects[0].focus(); });
+  if (selects.length) document.querySelector('nav.contents').append(made('div', {className: 'filters', role: 'group', ariaLabel: 'Filters'}, ...selects, clear, count));
 
-  // A link into what is folded opens it; charts measure themselves again when they come to light.
-  const reveal = () => { const at = location.hash.length > 1 && document.getElementById(location.hash.slice(1)); if (at) all('details.folded', at).slice(0, 1).forEach(item => { item.open = true; }); };
-  addEventListener('hashchange', reveal); reveal();
+  // A link into what is folded or filtered away opens it.
+  const reveal = hash => {
+    const at = hash.length > 1 && document.getElementById(hash.slice(1));
+    if (!at) return;
+    if (at.closest('[hidden]')) showAll();
+    all('details.folded', at).slice(0, 1).forEach(item => { item.open = true; });
+  };
+  addEventListener('hashchange', () => reveal(location.hash));
+  document.addEventListener('click', event => { const link = event.target.closest('a[href^="#"]'); if (link) reveal(link.hash); });
+  reveal(location.hash);
+
+  // The contents say where one is: in the last section that begins in the upper quarter, or in what a link led to.
+  const links = all('nav.contents a'), targets = links.map(link => document.getElementById(link.hash.slice(1)));
+  const mark = () => {
+    const tops = targets.map(target => target.getBoundingClientRect().top), led = links.findIndex(link => link.hash === location.hash);
+    const ended = scrollY + innerHeight >= document.documentElement.scrollHeight - 2;
+    const at = ended && scrollY > 0 ? (tops[led] >= 0 ? led : tops.length - 1) : tops.findLastIndex(top => top <= innerHeight / 4);
+    links.forEach((link, place) => { place === Math.max(at, 0) ? link.setAttribute('aria-current', 'true') : link.removeAttribute('aria-current'); });
+  };
+  let due = 0;
+  addEventListener('scroll', () => { due ||= requestAnimationFrame(() => { due = 0; mark(); }); }, {passive: true});
+  addEventListener('load', mark);
+
+  // Charts measure themselves again when they come to light.
   all('details').forEach(item => item.addEventListener('toggle', () => dispatchEvent(new Event('resize'))));
 })();
