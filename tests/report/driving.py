@@ -95,6 +95,13 @@ class Browser:
             while loader not in self._loaded:
                 self._next()
 
+    def reload(self) -> None:
+        """Load the page again, as the button of the browser does, and wait until that is done."""
+        before = len(self._loaded)
+        self.ask("Page.reload")
+        while len(self._loaded) == before:
+            self._next()
+
     def value(self, expression: str) -> Any:
         """What an expression of the page is worth, promises awaited."""
         answer = self.ask("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)

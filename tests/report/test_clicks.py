@@ -22,11 +22,8 @@ Open = Callable[..., Browser]
 pytestmark = pytest.mark.slow
 ATTACK = '</script><script>document.title="pwned"</script><img src=x onerror=\'document.title="pwned"\'>'
 FORMULA = '=cmd|"/c calc"!A1, and\tmore'
-SETTLED = (
-    "new Promise(done => { let at = -1; "
-    "const look = () => scrollY === at ? done(at) : (at = scrollY, setTimeout(look, 120)); look(); })"
-)
-"""What waits until the page no longer scrolls."""
+STILL = [{"name": "prefers-reduced-motion", "value": "reduce"}]
+"""Pages go where they are led at once."""
 FRAME = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))"
 """What waits until the page has been painted again."""
 FINDINGS = "[...document.querySelectorAll('article.finding')].filter(each => each.offsetParent)"
@@ -41,6 +38,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     if path is None:
         pytest.skip(f"THE REPORT WAS NOT CLICKED IN A BROWSER: none of {', '.join(BROWSERS)} is installed")
     with browsing(path, tmp_path_factory.mktemp("browser")) as started:
+        started.ask("Emulation.setEmulatedMedia", features=STILL)
         yield started
 
 
@@ -102,7 +100,7 @@ def test_a_link_to_what_is_filtered_away_shows_it(browser: Browser, two_findings
     browser.click(link)
     assert browser.value(f"{FINDINGS}.length") == 2
     assert browser.value(f"{select('project')}.value") == ""
-    browser.value(SETTLED)
+    browser.value(FRAME)
     assert browser.value("document.querySelector(':target').getBoundingClientRect().top") < 200
     assert browser.complaints == []
 
@@ -150,8 +148,6 @@ def test_small_numbers_are_sorted_by_their_powers(page: Browser) -> None:
 
 def test_the_contents_say_where_one_is(page: Browser) -> None:
     """One link is marked: the section that a click led to, or that was scrolled to; nothing glides unasked."""
-    still = {"name": "prefers-reduced-motion", "value": "reduce"}
-    page.ask("Emulation.setEmulatedMedia", features=[still])
     marked = "[...document.querySelectorAll('nav.contents a[aria-current]')].map(each => each.hash)"
     assert page.value(marked) == ["#latest"]
     links = page.value("[...document.querySelectorAll('nav.contents a')].map(each => each.hash)")
@@ -162,7 +158,10 @@ def test_the_contents_say_where_one_is(page: Browser) -> None:
     page.value("document.querySelector('#retries').scrollIntoView()")
     page.value(FRAME)
     assert page.value(marked) == ["#retries"]
+    assert page.value("getComputedStyle(document.documentElement).scrollBehavior") == "auto"
     page.ask("Emulation.setEmulatedMedia", features=[])
+    assert page.value("getComputedStyle(document.documentElement).scrollBehavior") == "smooth"
+    page.ask("Emulation.setEmulatedMedia", features=STILL)
 
 
 def test_a_filter_leaves_what_it_names(page: Browser) -> None:
@@ -274,13 +273,48 @@ def test_links_lead_below_the_bar_that_stays(page: Browser, address: str) -> Non
     )
     for link in ("nav.contents a[href='#unknown']", "article.finding a[href^='#finding-']"):
         page.click(f"document.querySelector({json.dumps(link)})")
-        page.value(SETTLED)
+        page.value(FRAME)
         target = page.value("location.hash")
         assert target.startswith(("#unknown", "#finding-"))
         assert page.value(f"{below}(document.querySelector('{target}'))"), target
     page.open(address + target)
-    page.value(SETTLED)
+    page.value(FRAME)
     assert page.value(f"{below}(document.querySelector('{target}'))")
+
+
+@pytest.mark.parametrize("width", [390, 700, 1440])
+def test_links_lead_below_the_bar_at_any_width(browser: Browser, two_findings: str, width: int) -> None:
+    """The bar is as high as its filters need; a link, and a focus that goes up, end below it."""
+    browser.ask("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
+    try:
+        browser.open(f"{two_findings}#errors")
+        bar = "document.querySelector('nav.contents').getBoundingClientRect()"
+        for hash_ in ("#errors", "#unknown"):
+            browser.value(f"location.hash = '{hash_}'")
+            browser.value(FRAME)
+            gap = browser.value(f"document.querySelector('{hash_}').getBoundingClientRect().top - {bar}.bottom")
+            assert 0 <= gap < 20, hash_
+        browser.value("[...document.querySelectorAll('#errors summary')].pop().focus()")
+        for _ in range(25):
+            browser.press("Tab", shift=True)
+            below = f"e => e.closest('nav.contents') || e.getBoundingClientRect().top >= {bar}.bottom"
+            assert browser.value(f"Boolean(({below})(document.activeElement))")
+        assert browser.value("document.documentElement.scrollWidth <= innerWidth")
+        assert browser.complaints == []
+    finally:
+        browser.ask("Emulation.clearDeviceMetricsOverride")
+
+
+def test_a_page_opened_again_is_whole(page: Browser) -> None:
+    """Nothing of a filter or a search stays: what the lists say is what is shown."""
+    unfold(page, BY_CALLER)
+    every = rows(page, BY_CALLER)
+    page.choose(select("caller"), "lint-hook")
+    assert len(rows(page, BY_CALLER)) == 1
+    page.reload()
+    unfold(page, BY_CALLER)
+    assert rows(page, BY_CALLER) == every
+    assert page.value(f"{select('caller')}.value") == ""
 
 
 def test_what_is_far_below_waits_until_it_is_wanted(page: Browser) -> None:
@@ -351,6 +385,17 @@ def test_hostile_names_are_filtered_sorted_and_exported_as_text(
     _, line = csv.reader(io.StringIO(raw, newline=""))
     assert line[0].startswith("'=cmd|")
     assert int(line[1]) > 0
+    browser.click("document.querySelector('.filters button')")
+    browser.click(f"{tools(BY_CALLER)}.querySelector('button')")
+    copied = [line.split("\t")[0] for line in browser.clipboard().splitlines()]
+    assert "x" * 300 in copied
+    assert line[0] in copied
+    cell = f"{table(BY_CALLER)}.querySelector('td details')"
+    fold = f"{cell}.offsetHeight - {cell}.querySelector('summary').offsetHeight"
+    assert browser.value(fold) == 0
+    browser.ask("Emulation.setEmulatedMedia", media="print", features=STILL)
+    assert browser.value(fold) > 10
+    browser.ask("Emulation.setEmulatedMedia", media="", features=STILL)
     assert browser.value("document.title").startswith("Agent errors")
     assert not browser.value("document.querySelector('img, #injected')")
     assert browser.value("document.documentElement.scrollWidth <= innerWidth")

@@ -110,6 +110,11 @@
   clear.addEventListener('click', () => { showAll(); selects[0].focus(); });
   if (selects.length) document.querySelector('nav.contents').append(made('div', {className: 'filters', role: 'group', ariaLabel: 'Filters'}, ...selects, clear, count));
 
+  // What is led to, by a link or by the keyboard, ends below the bar, which is higher where its filters wrap.
+  const bar = document.querySelector('nav.contents');
+  const measure = () => document.documentElement.style.setProperty('--bar', `${bar.offsetHeight}px`);
+  measure(); new ResizeObserver(measure).observe(bar);
+
   // A link into what is folded or filtered away opens it.
   const reveal = hash => {
     const at = hash.length > 1 && document.getElementById(hash.slice(1));
@@ -120,6 +125,10 @@
   addEventListener('hashchange', () => reveal(location.hash));
   document.addEventListener('click', event => { const link = event.target.closest('a[href^="#"]'); if (link) reveal(link.hash); });
   reveal(location.hash);
+  // A page that is opened by a link had not its whole bar when it went there; one that is loaded again stays where it was.
+  addEventListener('load', () => {
+    if (performance.getEntriesByType('navigation')[0]?.type === 'navigate') document.querySelector(':target')?.scrollIntoView({behavior: 'instant'});
+  });
 
   // The contents say where one is: in the last section that begins in the upper quarter, or in what a link led to.
   const links = all('nav.contents a'), targets = links.map(link => document.getElementById(link.hash.slice(1)));
