@@ -47,3 +47,19 @@ def asked(store: str, master: str | None) -> AbstractContextManager[Judging]:
     from analyzer.lake.store import LakeStore
 
     return LakeStore(lake)
+
+
+def judging(store: str, master: str | None) -> AbstractContextManager[Judging]:
+    """The store of this name, open for what a check or a person decides: for writing, and there already.
+
+    Raises:
+        AnalyzerError: as `asked`, or another process writes to it.
+    """
+    lake = chosen_lake(store, master)
+    if lake is None:
+        from analyzer.store import open_store
+
+        return open_store(store, writable=True, create=False)
+    from analyzer.lake.writing.store import WritableLakeStore
+
+    return WritableLakeStore(lake)

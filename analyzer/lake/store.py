@@ -34,7 +34,11 @@ class LakeStore:
         check_version(lake)
         self.path = f"{PREFIX}{lake.path}"
         self._lake = lake
-        self._answers = Answers(own_views(session(lake)), lake)
+        self._look_again()
+
+    def _look_again(self) -> None:
+        """Show the lake as it is now."""
+        self._answers = Answers(own_views(session(self._lake)), self._lake)
 
     def query(self, name: str, **params: object) -> pl.DataFrame:
         """A catalogue query by name; `since` and `until` take datetimes or texts such as `7d`.
@@ -67,9 +71,13 @@ class LakeStore:
         """
         from analyzer.classifier import ruleset_for
 
+        return self.active_ruleset or ruleset_for(rules).digest
+
+    @property
+    def active_ruleset(self) -> str | None:
+        """The digest of the ruleset that was applied last; None where none was."""
         rows = opened(self._lake, KNOWN_BY).to_pyarrow_table().to_pylist()
-        active = [row["value"] for row in rows if row["key"] == "active_ruleset"]
-        return str(active[0]) if active else ruleset_for(rules).digest
+        return next((str(row["value"]) for row in rows if row["key"] == "active_ruleset"), None)
 
     def pinned(self, since: datetime | None = None, until: datetime | None = None) -> AbstractContextManager[None]:
         """For many questions about one window (naive UTC): within the block its errors, retries and relays are worked

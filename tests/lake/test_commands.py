@@ -24,7 +24,13 @@ def test_what_does_not_go_with_a_lake_is_refused_with_2(
     assert said in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", [["prune", "--older-than", "9d"], ["rebuild"], ["check"], ["sql", "select 1"]])
+def test_a_report_on_a_lake_reads_no_logs(capsys: pytest.CaptureFixture[str]) -> None:
+    """Spark reads them, by another command, which is named."""
+    assert call(["report", "logs", "--store", "delta:/nowhere"]) == 2
+    assert "analyzer ingest PATH --store delta:/nowhere" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["prune", "--older-than", "9d"], ["rebuild"], ["sql", "select 1"]])
 def test_what_takes_a_file_alone_says_so_of_a_lake(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """With what to do, and nothing made under the name of a lake."""
     assert call([*command, "--store", "delta:/nowhere"]) == 2

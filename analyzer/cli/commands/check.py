@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from analyzer.cli.machine import asking_of
 from analyzer.cli.options import (
     chosen_window,
     deliver_option,
+    master_option,
     result_options,
     rules_option,
     selection_options,
@@ -21,6 +21,7 @@ from analyzer.cli.options import (
     window_options,
 )
 from analyzer.cli.output import add_to_job_summary, narrate, terminal_width, text_layout, write
+from analyzer.cli.stores import judging
 from analyzer.errors import FINDINGS, AnalyzerError
 from analyzer.phrases import counted
 
@@ -28,13 +29,14 @@ if TYPE_CHECKING:
     from analyzer.analysis import Night
     from analyzer.cli.delivery.targets import Target
     from analyzer.report.asking import Asking
-    from analyzer.store import Selection, Store
+    from analyzer.store import Judging, Selection
 
 FORMATS = ("table", "json", "jsonl", "markdown")
 
 
 @click.command("check")
-@store_option()
+@store_option(lake=True)
+@master_option
 @window_options
 @rules_option
 @selection_options
@@ -52,6 +54,7 @@ FORMATS = ("table", "json", "jsonl", "markdown")
 @result_options(*FORMATS)
 def command(
     store_path: str,
+    master: str | None,
     since: str | None,
     until: str | None,
     last: str | None,
@@ -84,6 +87,7 @@ def command(
       analyzer check --each-day --last 30d
       analyzer check --last 1h
       analyzer check --project shop --fail-on critical
+      analyzer check --store delta:/lake/fleet --master spark://head:7077
       analyzer check --prometheus /var/lib/node/analyzer.prom --webhook "$HOOK"
       analyzer check --deliver slack:"$HOOK" --deliver mail:ops@example.org
     """
@@ -107,7 +111,7 @@ def command(
     if hours and again:
         raise AnalyzerError("hours are not written down", "leave out --again, or --since and --last")
     chosen = chosen_window(since, until, last, timezone)
-    with _opened(store_path) as store:
+    with judging(store_path, master) as store:
         rules = rules_in_use(rules_path)
         named = ruleset_for(rules_path).digest if rules_path else None
         if each_day:
@@ -147,15 +151,7 @@ def _tell(nights: list[Night], prometheus: str | None, gauges: bytes, places: li
         deliver(nights[-1], places)
 
 
-def _opened(name: str) -> Store:
-    from analyzer.store import open_store
-
-    if not os.path.exists(name):
-        open_store(name).close()  # says that there is none, and how to make one
-    return open_store(name, writable=True)
-
-
-def _gauges(store: Store, night: Night) -> bytes:
+def _gauges(store: Judging, night: Night) -> bytes:
     from analyzer.analysis.summary.night_figures import night_figures
     from analyzer.report.documents.night_prometheus import render_prometheus
 

@@ -11,17 +11,18 @@ import click
 
 from analyzer.cli.completing import findings as findings_of
 from analyzer.cli.machine import asking_of
-from analyzer.cli.options import json_option, store_option
+from analyzer.cli.options import json_option, master_option, store_option
 from analyzer.cli.output import narrate, terminal_width, write
+from analyzer.cli.stores import asked, judging
 
 identifier = click.argument("finding", metavar="ID", shell_complete=findings_of)
 
 
 def decision_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`--store`, `--note` and `--by`."""
+    """`--store`, `--master`, `--note` and `--by`."""
     by = click.option("--by", metavar="NAME", help="Who decides; default: the account that runs this.")
     note = click.option("--note", default="", metavar="TEXT", help="Why; kept in the journal.")
-    return store_option()(note(by(function)))
+    return store_option(lake=True)(master_option(note(by(function))))
 
 
 @click.group("findings")
@@ -41,10 +42,11 @@ def command() -> None:
 
 
 @command.command("list", short_help="List the open findings, the gravest first.")
-@store_option()
+@store_option(lake=True)
+@master_option
 @click.option("--all", "every", is_flag=True, help="Those that are over, too.")
 @json_option
-def list_command(store_path: str, every: bool, as_json: bool) -> None:
+def list_command(store_path: str, master: str | None, every: bool, as_json: bool) -> None:
     """List the open findings, the gravest first, with what was decided of them.
 
     \b
@@ -52,9 +54,8 @@ def list_command(store_path: str, every: bool, as_json: bool) -> None:
     """
     from analyzer.analysis import findings
     from analyzer.report.terminal.findings import render_findings
-    from analyzer.store import open_store
 
-    with open_store(store_path) as store:
+    with asked(store_path, master) as store:
         known = findings(store, every=every)
     content = {"schema": "analyzer.findings/1", "findings": [one.to_dict() for one in known]}
     _print(content if as_json else render_findings(known, terminal_width()))
@@ -62,20 +63,21 @@ def list_command(store_path: str, every: bool, as_json: bool) -> None:
 
 @command.command("show", short_help="Show one finding whole.")
 @identifier
-@store_option()
+@store_option(lake=True)
+@master_option
 @json_option
-def show_command(finding: str, store_path: str, as_json: bool) -> None:
+def show_command(finding: str, store_path: str, master: str | None, as_json: bool) -> None:
     """Show one finding as the last night reported it: its sentence, messages, events, and what was decided of it.
 
     \b
       analyzer findings show 3f9c --store fleet.duckdb
+      analyzer findings show 3f9c --store delta:/lake/fleet
     """
     from analyzer.analysis import findings
     from analyzer.analysis.nightly.handling import identified
     from analyzer.report.terminal.findings import render_known_finding
-    from analyzer.store import open_store
 
-    with open_store(store_path) as store:
+    with asked(store_path, master) as store:
         name = identified(store, finding)
         one = next(each for each in findings(store, every=True) if each.id == name)
     content = {"schema": "analyzer.finding/1", **one.to_dict()}
@@ -94,8 +96,8 @@ def _plain(name: str, act: str, short: str, said: str) -> None:
     @command.command(name, short_help=short, help=said)
     @identifier
     @decision_options
-    def decide(finding: str, store_path: str, note: str, by: str | None) -> None:
-        _decide(store_path, finding, act, note, by)
+    def decide(finding: str, store_path: str, master: str | None, note: str, by: str | None) -> None:
+        _decide(store_path, master, finding, act, note, by)
 
 
 _plain(
@@ -114,7 +116,7 @@ _plain(
 @identifier
 @click.argument("length", metavar="SPAN")
 @decision_options
-def snooze_command(finding: str, length: str, store_path: str, note: str, by: str | None) -> None:
+def snooze_command(finding: str, length: str, store_path: str, master: str | None, note: str, by: str | None) -> None:
     """Let a finding be silent for a while (36h, 7d, 2w), as if it were acknowledged.
 
     \b
@@ -122,7 +124,7 @@ def snooze_command(finding: str, length: str, store_path: str, note: str, by: st
     """
     from analyzer.store import span
 
-    _decide(store_path, finding, "snoozed", note, by, span(length))
+    _decide(store_path, master, finding, "snoozed", note, by, span(length))
 
 
 _plain(
@@ -148,13 +150,18 @@ _plain(
 
 
 def _decide(
-    store_path: str, finding: str, act: str, note: str, by: str | None, snoozed_for: timedelta | None = None
+    store_path: str,
+    master: str | None,
+    finding: str,
+    act: str,
+    note: str,
+    by: str | None,
+    snoozed_for: timedelta | None = None,
 ) -> None:
     from analyzer.analysis import handle
-    from analyzer.store import open_store
 
     who = _account() if by is None else by
-    with open_store(store_path, writable=True, create=False) as store:
+    with judging(store_path, master) as store:
         name, decision = handle(store, finding, act, snoozed_for=snoozed_for, note=note, by=who)
     until = f" until {decision.snoozed_until:%Y-%m-%d %H:%M} UTC" if decision.snoozed_until else ""
     narrate(f"finding {name}: {decision.act}{until}", quiet=False)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from analyzer.classifier import Ruleset, ruleset_for
+from analyzer.classifier import Rules, Ruleset, ruleset_for
 from analyzer.classifier.batch import judge_json
 from analyzer.classifier.rules.loading import parse_ruleset
 from analyzer.classifier.rules.toml_text import ruleset_text
@@ -40,11 +40,26 @@ def keep_up(spark: Callable[[], SparkSession], ledger: Ledger) -> int:
     digest = settings.get("active_ruleset")
     if digest is None:
         return 0
-    waiting = waiting_for(spark(), lambda name: [for_spark(one) for one in ledger[name].file_uris()], digest)
+    return _judge(spark(), ledger, digest, lambda: _ruleset(ledger, settings.get("active_rules"), digest))
+
+
+def judge_all(spark: Callable[[], SparkSession], ledger: Ledger, rules: Rules) -> None:
+    """Judge what rules (a file, a ruleset, None: built in) have not judged.
+
+    Raises:
+        RulesError: the rules cannot be used.
+    """
+    ruleset = ruleset_for(rules)
+    _judge(spark(), ledger, ruleset.digest, lambda: ruleset)
+
+
+def _judge(spark: SparkSession, ledger: Ledger, digest: str, rules: Callable[[], Ruleset | None]) -> int:
+    """Judge what a ruleset has not judged; how many facts wait because there are no rules."""
+    waiting = waiting_for(spark, lambda name: [for_spark(one) for one in ledger[name].file_uris()], digest)
     count = waiting.count() if waiting is not None else 0
     if waiting is None or not count:
         return 0
-    ruleset = _ruleset(ledger, settings.get("active_rules"), digest)
+    ruleset = rules()
     if ruleset is None:
         return int(count)
     for found in slices(judged_by(waiting, ruleset_text(ruleset)), count):

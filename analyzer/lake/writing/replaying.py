@@ -6,28 +6,25 @@ facts and kinds of change, never with events.
 
 from __future__ import annotations
 
-import tempfile
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from analyzer.classifier import Rules, Ruleset, ruleset_for
 from analyzer.classifier.rules.toml_text import ruleset_text
-from analyzer.events import EventLog
 from analyzer.lake.answers import stored
 from analyzer.lake.files import check_version, files
 from analyzer.lake.files import opened as table_of
 from analyzer.lake.layout import JOURNAL, tables
 from analyzer.lake.location import Lake
-from analyzer.lake.moving import journal_lines
 from analyzer.lake.session import own_views, require, session
 from analyzer.lake.writing.applying import SUMMED
+from analyzer.lake.writing.deciding import load, record, rows_of
 from analyzer.lake.writing.judging import judged_by, kept_name, slices, verdict_rows, waiting_for
 from analyzer.lake.writing.ledger import Ledger
 from analyzer.lake.writing.meeting import rows_with
 from analyzer.lake.writing.opening import opened, spark_failures
-from analyzer.store.db.arrow import ArrowStream
 from analyzer.store.db.connection import connect, store_errors
 from analyzer.store.db.lock import MEMORY
 from analyzer.store.verdicts.reclassify import Reclassification, apply_ruleset, compared
@@ -80,23 +77,21 @@ class _Replay:
             if self._judged is not None:
                 for part in slices(self._judged, self._count):
                     ledger.append("verdict_v1", verdict_rows(part, digest))
-            _load(connection, "store_v1", ledger.rows("store_v1"))
-            with tempfile.TemporaryDirectory() as folder:
-                with EventLog(folder, durability="batch") as journal:
-                    apply_ruleset(connection, self._ruleset, rules, MEMORY, journal)
-                for lines in journal_lines(folder):
-                    ledger.append(JOURNAL, tables()[JOURNAL].rows(lines))
+            record(
+                ledger,
+                connection,
+                lambda own, journal: apply_ruleset(own, self._ruleset, rules, MEMORY, journal),
+            )
             name = kept_name(digest)
             if not ledger.rows(JOURNAL, [("event_id", "=", name)]).num_rows:
                 ledger.append(
                     JOURNAL,
                     pa.table({"event_id": [name], "line": [ruleset_text(self._ruleset)]}, tables()[JOURNAL].schema),
                 )
-            ledger.append("event_v1", _rows(connection, "event_v1"))
             if ledger.rows(SUMMED).num_rows:
                 ledger.delete(SUMMED, "true")
             self._suggest(connection, ledger)
-            ledger.replace("store_v1", _rows(connection, "store_v1"))
+            ledger.replace("store_v1", rows_of(connection, "store_v1"))
         self._judged = None
 
     def _suggest(self, connection: duckdb.DuckDBPyConnection, ledger: Ledger) -> None:
@@ -109,7 +104,7 @@ class _Replay:
         )
         count = unasked.count()
         for part in slices(unasked, count) if count else ():
-            _load(connection, "facts_v1", part)
+            load(connection, "facts_v1", part)
             connection.execute("delete from internal.verdict_v1").fetchall()
             connection.execute(
                 "insert into internal.verdict_v1 (facts_id, ruleset, reason)"
@@ -117,7 +112,7 @@ class _Replay:
                 [self._ruleset.digest],
             ).fetchall()
             add_suggestions(connection)
-            ledger.upsert("facts_v1", "facts_id", _rows(connection, "facts_v1"))
+            ledger.upsert("facts_v1", "facts_id", rows_of(connection, "facts_v1"))
 
     def result(self, *, applied: bool) -> Reclassification:
         """What the verdicts of these rules change."""
@@ -136,7 +131,7 @@ class _Replay:
                 lambda: self._spark, table_of(self._lake, "facts_v1"), "facts_id", [one for (one,) in asked.fetchall()]
             )
             if facts is not None:
-                _load(connection, "facts_v1", facts)
+                load(connection, "facts_v1", facts)
             return compared(connection, self._ruleset.digest, self._count, active=self._active, applied=applied)
 
     def _table(self, name: str) -> DataFrame:
@@ -145,18 +140,6 @@ class _Replay:
 
 def _settings(rows: pa.Table) -> dict[str, Any]:
     return dict(zip(*rows.to_pydict().values(), strict=True))
-
-
-def _load(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table) -> None:
-    """Put rows into the place of all of a table."""
-    connection.execute(f"delete from internal.{name}").fetchall()  # noqa: S608 - a name of ours
-    connection.register("loaded", rows.select(tables()[name].columns.names))
-    connection.execute(f"insert into internal.{name} by name from loaded").fetchall()
-    connection.unregister("loaded")
-
-
-def _rows(connection: duckdb.DuckDBPyConnection, name: str) -> pa.Table:
-    return tables()[name].rows(cast("ArrowStream", connection.sql(f"from internal.{name}")))
 
 
 # What the store's own statement counts at once is counted by facts first: an aggregate of the engine keeps all of its

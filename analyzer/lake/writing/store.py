@@ -1,0 +1,78 @@
+"""`WritableLakeStore`: a lake that is checked. What is judged and decided is in it before anything is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Self
+
+from analyzer.lake.location import Lake
+from analyzer.lake.session import require, session
+from analyzer.lake.store import LakeStore
+from analyzer.lake.writing.deciding import record
+from analyzer.lake.writing.judging import judge_all, keep_up
+from analyzer.lake.writing.opening import opened, spark_failures
+from analyzer.store.db.connection import connect, store_errors
+from analyzer.store.db.lock import MEMORY
+from analyzer.store.decisions import decide_all
+
+if TYPE_CHECKING:
+    from analyzer.classifier import Rules
+
+
+class WritableLakeStore(LakeStore):
+    """A lake that this process alone writes to for as long as it is open.
+
+    Raises:
+        StoreBusyError: another process writes to it.
+        StoreError: as `LakeStore`.
+    """
+
+    def __init__(self, lake: Lake) -> None:
+        require(lake)
+        self._held = ExitStack()
+        self._ledger = self._held.enter_context(opened(lake))
+        try:
+            super().__init__(lake)
+        except BaseException:
+            self._held.close()
+            raise
+
+    @property
+    def writable(self) -> bool:
+        """It is."""
+        return True
+
+    def judge_history(self, rules: Rules = None) -> str:
+        """Judge what the ruleset in force has not judged yet, in executors; its digest.
+
+        In force is the active ruleset, else `rules` (a file, a ruleset, None: built in), which do not become active.
+
+        Raises:
+            RulesError: the rules cannot be used.
+            StoreError: the lake does not take the verdicts.
+        """
+        with spark_failures(), store_errors():
+            if self.active_ruleset is not None:
+                keep_up(lambda: session(self._lake), self._ledger)
+            else:
+                judge_all(lambda: session(self._lake), self._ledger, rules)
+        self._look_again()
+        return super().judge_history(rules)
+
+    def decide(self, decisions: Iterable[tuple[str, Mapping[str, Any]]], at: datetime | None = None) -> None:
+        """Record decisions of the analyzer as one batch: types and payloads, in their order, as of one moment (now).
+
+        Raises:
+            StoreError: the lake does not take them; then it has none of them.
+        """
+        with store_errors(), connect(MEMORY, read_only=False) as connection, self._ledger.batch():
+            record(self._ledger, connection, lambda own, journal: decide_all(own, journal, decisions, at))
+        self._look_again()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._held.close()
