@@ -8,6 +8,7 @@ import html
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import date, timedelta
 from html.parser import HTMLParser
 
 import polars as pl
@@ -15,7 +16,9 @@ import pytest
 from plotly.offline import get_plotlyjs
 
 from analyzer.analysis import Overview
+from analyzer.analysis.summary.cases import MAX_CASES
 from analyzer.analysis.summary.overview import TABLES
+from analyzer.classifier import REASONS
 from analyzer.report import render_html
 from analyzer.report.page.made import Made
 from analyzer.report.plain_words import MEANINGS
@@ -156,6 +159,32 @@ def test_long_tables_say_what_is_missing(report: Report) -> None:
     """A table of more than fifty rows is cut, and says how many there are and where."""
     page = render_html(report(others=[f"caller-{number}" for number in range(60)]))
     assert "50 of 62 rows; all: analyzer query errors-by-caller" in page
+
+
+@pytest.mark.slow
+def test_the_largest_page_is_light(report: Report) -> None:
+    """A year of two hundred callers and eight reasons, with as many findings as are shown, leaves room under 1.2 MB."""
+    found = report()
+    days = pl.DataFrame({"day": [date(2025, 11, 22) + timedelta(day) for day in range(365)]})
+    counts = {"errors": 20, "sessions": 10, "unknown_errors": 5, "unknown_share": 0.25, "unknown_sessions": 4}
+    frames = {
+        "errors-timeline": days.join(pl.DataFrame({"reason": [*REASONS]}), how="cross"),
+        "unknown-share": days.join(pl.DataFrame({"caller": [f"caller-{place}" for place in range(200)]}), how="cross"),
+    }
+    tables = {
+        name: replace(found.tables[name], frame=frame.with_columns(**counts).select(found.tables[name].frame.columns))
+        for name, frame in frames.items()
+    }
+    case = found.cases[0]
+    cases = tuple(
+        replace(case, finding=replace(case.finding, id=f"{place:08}{case.finding.id[8:]}")) for place in range(40)
+    )
+    spikes = replace(found.spikes, share=tables["unknown-share"])
+    page = render_html(replace(found, cases=cases, spikes=spikes, tables={**found.tables, **tables}))
+    assert page.count('<article id="finding-') == MAX_CASES
+    assert page.count("2026-11-21\n20 ") == 1
+    # The findings of a real fleet have more sessions, messages and lines of logs than these.
+    assert len(page.encode()) < 1_000_000
 
 
 def test_verdict_reads_without_colour(report: Report, nothing: Overview) -> None:
