@@ -28,7 +28,7 @@ FRAME = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame((
 """What waits until the page has been painted again."""
 FINDINGS = "[...document.querySelectorAll('article.finding')].filter(each => each.offsetParent)"
 SESSIONS_BEHIND = "Sessions behind it"
-BY_CALLER, OUTCOMES = "Errors by caller", "Errors by reason, caller and outcome"
+BY_CALLER, BY_REASON, OUTCOMES = "Errors by caller", "Errors by reason", "Errors by reason, caller and outcome"
 
 
 @pytest.fixture(scope="module")
@@ -180,10 +180,17 @@ def test_a_filter_leaves_what_it_names(page: Browser) -> None:
     assert page.value("document.querySelector('.said').textContent").startswith("0 of 1 findings")
     page.choose(select("caller"), "figma-probe")
     assert page.value(findings) == 1
+    assert page.value(f"{tools(BY_REASON)}.querySelector('.said').textContent") == "of every caller"
     page.choose(select("reason"), "unknown")
+    shown = "[...document.querySelectorAll('.heat thead th')].filter(each => each.offsetParent)"
+    heads = f"{shown}.map(each => each.textContent)"
+    assert page.value(heads) == ["Caller", "unknown"]
+    assert page.value(f"{heat}.map(row => row.innerText.split(/\\s+/))") == [["figma-probe", "12"]]
     assert rows(page, OUTCOMES) == [row for row in all_rows if {"figma-probe", "unknown"} <= {*row}] != []
     page.click("document.querySelector('.filters button')")
     assert rows(page, OUTCOMES) == all_rows
+    assert len(page.value(heads)) > 3
+    assert page.value(f"{tools(BY_REASON)}.querySelector('.said').textContent") == ""
     assert column(page, BY_CALLER, "caller") == callers
     assert page.value(f"{select('caller')}.value + {select('reason')}.value") == ""
     assert page.value("document.querySelector('.filters button').hidden")

@@ -37,11 +37,17 @@
   const listed = (table, mark, form) => [all('thead th', table).map(th => th.dataset.column ?? th.textContent.trim()),
     ...all('tbody tr', table).filter(row => !row.hidden).map(texts)].map(row => row.map(form).join(mark)).join('\r\n');
   const shown = row => { row.hidden = Boolean(row.dataset.searched || row.dataset.filtered); };
-  // Of a table that lacks rows, how many are left; read aloud to who is searching, not of every table to who filters.
+  const names = ['project', 'caller', 'agent', 'reason'], chosen = {};
+  const columnsOf = table => Object.fromEntries(all('thead th', table).map((head, place) => [head.dataset.column, place]));
+
+  // Of a table that lacks rows, how many are left, and of one that cannot be filtered, whose it is; read aloud to who is
+  // searching, not of every table to who filters.
   const counters = new Map();
   const recount = table => {
     const rows = [...table.tBodies[0].rows], left = rows.filter(row => !row.hidden).length;
-    counters.get(table).textContent = left < rows.length ? `${left} of ${rows.length === 1 ? '1 row' : `${rows.length} rows`}` : '';
+    const columns = columnsOf(table), blind = table.closest('article') ? [] : names.filter(name => chosen[name] && columns[name] === undefined);
+    const few = left < rows.length ? [`${left} of ${rows.length === 1 ? '1 row' : `${rows.length} rows`}`] : [];
+    counters.get(table).textContent = [...few, ...blind.map(name => `of every ${name}`)].join(', ');
   };
   all('table.data').forEach(table => {
     const body = table.tBodies[0], rows = [...body.rows], heads = all('thead th', table);
@@ -78,9 +84,8 @@
     table.closest('.scroll').before(bar);
   });
 
-  // Filters: rows and findings that are about something else are hidden; figures stay those of the whole.
-  const names = ['project', 'caller', 'agent', 'reason'], chosen = {};
-  const places = all('table.data').map(table => [table, Object.fromEntries(all('thead th', table).map((head, place) => [head.dataset.column, place]))]);
+  // Filters: rows, findings and shades that are about something else are hidden; figures and charts stay those of all.
+  const places = all('table.data').map(table => [table, columnsOf(table)]);
   const about = item => name => { try { return JSON.parse(item.dataset[name] ?? '[]'); } catch { return []; } };
   const findings = all('article.finding');
   const apply = () => {
@@ -93,8 +98,10 @@
     }
     for (const item of findings) item.hidden = names.some(name => chosen[name] && !about(item)(name).includes(chosen[name]));
     all('.heat tbody tr').forEach(row => { row.hidden = Boolean(chosen.caller) && row.cells[0].textContent.trim() !== chosen.caller; });
+    const shades = all('.heat thead th').map(head => head.textContent.replaceAll(' ', '_')), kept = shades.indexOf(chosen.reason, 1);
+    all('.heat tr').forEach(row => [...row.cells].forEach((cell, place) => { cell.hidden = kept > 0 && place > 0 && place !== kept; }));
     const active = names.some(name => chosen[name]);
-    count.textContent = active ? `${findings.filter(item => !item.hidden).length} of ${findings.length} findings; the figures above stay those of all.` : '';
+    count.textContent = active ? `${findings.filter(item => !item.hidden).length} of ${findings.length} findings; charts and figures stay those of all.` : '';
     clear.hidden = !active;
   };
   const values = name => [...new Set([...places.flatMap(([table, columns]) => columns[name] === undefined ? [] : [...table.tBodies[0].rows].map(row => texts(row)[columns[name]])),
