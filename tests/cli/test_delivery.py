@@ -7,9 +7,11 @@ import json
 import shutil
 import socket
 import subprocess
+import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from email import message_from_bytes
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,8 @@ from typing import Any
 import pytest
 from aiosmtpd.controller import Controller
 
+from analyzer.cli.delivery.failed import UndeliveredError
+from analyzer.cli.delivery.web import post
 from tests.cli.nightly import NEW_ON, after
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -223,3 +227,27 @@ def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def test_an_answer_that_trickles_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A byte now and then keeps a socket from timing out; the call ends all the same, and its own errors are told."""
+    monkeypatch.setattr("analyzer.cli.delivery.failed.ATTEMPT_SECONDS", 0.3)
+    ended = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def trickle() -> None:
+            taken, _ = listener.accept()
+            with taken, suppress(OSError):
+                taken.sendall(b"HTTP/1.1 200 OK\r\n")
+                while not ended.wait(0.05):
+                    taken.sendall(b"X-A: b\r\n")
+
+        (thread := threading.Thread(target=trickle)).start()
+        began = time.monotonic()
+        with pytest.raises(UndeliveredError, match=r"no whole answer within 0\.3 s"):
+            post(f"http://127.0.0.1:{listener.getsockname()[1]}/secret-token", {})
+        assert time.monotonic() - began < 5
+        ended.set()
+        thread.join()
+    with pytest.raises(UndeliveredError, match="unknown url type: nowhere"):
+        post("nowhere:secret-token", {})

@@ -43,6 +43,7 @@ def test_one_command_does_all_of_the_nights_work(run: Run, store: Path) -> None:
     ]
     assert done.stdout.count("1 new finding for 2026-10-07.") == 1
     assert "Unknown errors spiked: planner" in done.stdout
+    assert "→ analyzer unknowns --suggest --store x.duckdb\n" in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 80
     folder = store.parent
     assert "planner" in (folder / "report.html").read_text("utf-8")

@@ -16,7 +16,7 @@ from analyzer import interpreter
 from analyzer.cli import complain
 from analyzer.cli.commands.prune import kept_since
 from analyzer.cli.delivery.targets import VARIABLE, deliver, targets
-from analyzer.cli.machine import HERE, REPORTED, home_folder, make_room, read_into, store_to_fill, tell_found
+from analyzer.cli.machine import HERE, REPORTED, asking_of, home_folder, make_room, read_into, store_to_fill, tell_found
 from analyzer.cli.options import chosen_window, deliver_option, quiet_option, rules_option, store_option
 from analyzer.cli.output import add_to_job_summary, narrate, report_problems, text_layout, write, write_new
 from analyzer.cli.progress import progress
@@ -148,7 +148,7 @@ def command(
         write(json_text(job_dict(steps, night, name)), None)
     else:
         width, colour = text_layout(None)
-        write(render_job_text(steps, night, width, colour=colour), None)
+        write(render_job_text(steps, night, width, colour=colour, asking=asking_of(name)), None)
     return gravest_code(steps)
 
 

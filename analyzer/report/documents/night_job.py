@@ -11,6 +11,7 @@ from typing import Any
 
 from analyzer.analysis.nightly.night import Night
 from analyzer.errors import FINDINGS, OK, PARTIAL, UNREADABLE, USAGE
+from analyzer.report.asking import HERE, Asking
 from analyzer.report.documents.night_markdown import render_night_markdown
 from analyzer.report.escape import markdown_text, terminal_safe
 from analyzer.report.terminal.monospace import columns, fold
@@ -56,7 +57,9 @@ def job_dict(steps: Sequence[JobStep], night: Night | None, store: str) -> dict[
     }
 
 
-def render_job_text(steps: Sequence[JobStep], night: Night | None, width: int = 80, *, colour: bool = False) -> str:
+def render_job_text(
+    steps: Sequence[JobStep], night: Night | None, width: int = 80, *, colour: bool = False, asking: Asking = HERE
+) -> str:
     """A line a step, and below them the night where it has findings or remarks."""
     names = columns([(step.name, _WORDS.get(step.exit_code, "FAILED")) for step in steps], [False, False])
     lines = []
@@ -67,7 +70,7 @@ def render_job_text(steps: Sequence[JobStep], night: Night | None, width: int = 
         lines += [f"{'':{widest}}  {each}" for each in more]
     if night and (night.findings or night.remarks):
         # Its headline stands with the step.
-        lines += ["", render_night_text(night, width, colour=colour).partition("\n\n")[2].rstrip("\n")]
+        lines += ["", render_night_text(night, width, colour=colour, asking=asking).partition("\n\n")[2].rstrip("\n")]
     return "\n".join(lines) + "\n"
 
 
