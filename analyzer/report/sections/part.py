@@ -12,6 +12,8 @@ from analyzer.store import find
 
 MAX_ROWS = 50
 """Rows of one table in a report; it says where the others are."""
+_IDS = ("fingerprint",)
+"""Columns that name a row to a machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,9 @@ class Section:
 def part_of(overview: Overview, name: str, chart: str = "") -> Part:
     """A table of the overview as it is."""
     table = overview.tables[name]
-    return Part(table.query, table.title, table.description, table.columns, table.frame, chart)
+    # People read what was said first; what names it to a machine comes last.
+    columns = dict(sorted(table.columns.items(), key=lambda column: column[0] in _IDS))
+    return Part(table.query, table.title, table.description, columns, table.frame, chart)
 
 
 def _limit(query: str) -> int | None:
