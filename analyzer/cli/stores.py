@@ -60,6 +60,6 @@ def judging(store: str, master: str | None) -> AbstractContextManager[Judging]:
         from analyzer.store import open_store
 
         return open_store(store, writable=True, create=False)
-    from analyzer.lake.writing.store import WritableLakeStore
+    from analyzer.lake.writable import WritableLakeStore
 
     return WritableLakeStore(lake)

@@ -17,8 +17,8 @@ from analyzer.lake.location import Lake, lake_of
 from analyzer.lake.moving import up
 from analyzer.lake.session import java, session
 from analyzer.lake.store import LakeStore
+from analyzer.lake.writable import WritableLakeStore
 from analyzer.lake.writing.ledger import Ledger
-from analyzer.lake.writing.store import WritableLakeStore
 from analyzer.store import Store, open_store
 from tests import REPOSITORY
 from tests.lake.equal import differences

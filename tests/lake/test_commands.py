@@ -30,7 +30,7 @@ def test_a_report_on_a_lake_reads_no_logs(capsys: pytest.CaptureFixture[str]) ->
     assert "analyzer ingest PATH --store delta:/nowhere" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", [["prune", "--older-than", "9d"], ["rebuild"], ["sql", "select 1"]])
+@pytest.mark.parametrize("command", [["rebuild"], ["sql", "select 1"]])
 def test_what_takes_a_file_alone_says_so_of_a_lake(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """With what to do, and nothing made under the name of a lake."""
     assert call([*command, "--store", "delta:/nowhere"]) == 2

@@ -7,10 +7,12 @@ from datetime import datetime
 import click
 
 from analyzer.cli.machine import asking_of
-from analyzer.cli.options import result_options, store_option
+from analyzer.cli.options import master_option, result_options, store_option
 from analyzer.cli.output import narrate, write
+from analyzer.cli.stores import chosen_lake
 
 _KEEPS = "The store's file keeps its size; it is made smaller by:"
+_VACUUM = "Files of the lake hold what was deleted until its tables are vacuumed: see docs/how-to/fleet.md"
 
 
 @click.command("prune")
@@ -21,13 +23,15 @@ _KEEPS = "The store's file keeps its size; it is made smaller by:"
     help="Delete files too: finished parts of event logs and of the journal that hold nothing newer.",
 )
 @click.option("--dry-run", "-n", is_flag=True, help="Say what would go, and delete nothing.")
-@store_option()
+@store_option(lake=True)
+@master_option
 @result_options("table", "json")
 def command(
     older_than: str,
     files: bool,
     dry_run: bool,
     store_path: str,
+    master: str | None,
     row_format: str,
     output: str | None,
     quiet: bool,
@@ -42,12 +46,19 @@ def command(
     \b
       analyzer prune --older-than 90d --dry-run --store fleet.duckdb
       analyzer prune --older-than 90d --files --store fleet.duckdb
+      analyzer prune --older-than 90d --store delta:/lake/fleet
     """
-    from analyzer.store import open_store
-
     before = kept_since(older_than)
-    with open_store(store_path, writable=not dry_run, create=False) as store:
-        result = store.prune(before, files=files, dry_run=dry_run)
+    lake = chosen_lake(store_path, master)
+    if lake:
+        from analyzer.lake.writing.pruning import prune
+
+        result = prune(lake, before, files=files, dry_run=dry_run)
+    else:
+        from analyzer.store import open_store
+
+        with open_store(store_path, writable=not dry_run, create=False) as store:
+            result = store.prune(before, files=files, dry_run=dry_run)
     if row_format == "json":
         from analyzer.report.escape import json_text
 
@@ -57,7 +68,8 @@ def command(
 
         write(render_prune(result, files=files), output)
         if result.done and result.events:
-            narrate(f"{_KEEPS} {asking_of(store_path).command('rebuild')}", quiet=quiet)
+            kept = _VACUUM if lake else f"{_KEEPS} {asking_of(store_path).command('rebuild')}"
+            narrate(kept, quiet=quiet)
 
 
 def kept_since(older_than: str) -> datetime:

@@ -90,6 +90,15 @@ class Ledger:
         """Delete the rows that are `where`."""
         self._tables[name].delete(where, commit_properties=self._marked())
 
+    def drop(self, name: str, key: str, rows: pa.Table) -> None:
+        """Delete the rows with the keys of others."""
+        (
+            self._tables[name]
+            .merge(rows, f"t.{key} = s.{key}", source_alias="s", target_alias="t", commit_properties=self._marked())
+            .when_matched_delete()
+            .execute()
+        )
+
     def _marked(self) -> CommitProperties:
         return CommitProperties(app_transactions=[Transaction(APP, self._number)])
 

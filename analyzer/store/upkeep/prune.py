@@ -111,7 +111,7 @@ def apply_horizon(connection: duckdb.DuckDBPyConnection) -> int:
     run = connection.execute
     forget_before(connection, before)
     deleted = run(f"delete from internal.event_v1 where {_OLD_EVENTS}", [before]).fetchall()[0][0]  # noqa: S608
-    run(f"delete from internal.quarantine_v1 where {_OLD_REJECTS}", [_nanoseconds(before)]).fetchall()  # noqa: S608
+    run(f"delete from internal.quarantine_v1 where {_OLD_REJECTS}", [nanoseconds(before)]).fetchall()  # noqa: S608
     run(
         "delete from internal.facts_v1 where facts_id not in"
         " (select facts_id from internal.event_v1 where facts_id is not null)"
@@ -141,12 +141,13 @@ def _count(connection: duckdb.DuckDBPyConnection, before: datetime) -> tuple[int
     found = int(events.fetchall()[0][0])
     rejects = connection.execute(
         f"select count(*) from internal.quarantine_v1 where {_OLD_REJECTS}",  # noqa: S608
-        [_nanoseconds(before)],
+        [nanoseconds(before)],
     )
     return found, int(rejects.fetchall()[0][0])
 
 
-def _nanoseconds(moment: datetime) -> int:
+def nanoseconds(moment: datetime) -> int:
+    """A moment (naive UTC) as files have theirs, in nanoseconds since 1970."""
     return int((moment - EPOCH).total_seconds()) * 10**9
 
 
