@@ -28,6 +28,8 @@ def test_a_report_on_a_lake_reads_no_logs(capsys: pytest.CaptureFixture[str]) ->
     """Spark reads them, by another command, which is named."""
     assert call(["report", "logs", "--store", "delta:/nowhere"]) == 2
     assert "analyzer ingest PATH --store delta:/nowhere" in capsys.readouterr().err
+    assert call(["report", "logs", "--master", "local[2]"]) == 2
+    assert "--master is for a lake alone" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", [["rebuild"], ["sql", "select 1"]])

@@ -23,7 +23,7 @@ from analyzer.cli.options import (
 from analyzer.cli.output import narrate, open_page, report_problems, text_layout, write
 from analyzer.cli.paths import PathsCommand
 from analyzer.cli.progress import progress
-from analyzer.cli.stores import LAKE, asked
+from analyzer.cli.stores import LAKE, asked, chosen_lake
 from analyzer.errors import UNREADABLE, AnalyzerError
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def command(
     with ExitStack() as stack:
         asked_of: Judging
         if paths or everywhere:
-            asked_of = store = stack.enter_context(_filled(name))
+            asked_of = store = stack.enter_context(_filled(name, master))
             if everywhere:
                 problems = read_into(store, quiet=quiet).problems
             else:
@@ -151,17 +151,18 @@ def command(
     return UNREADABLE if problems or content.reads_no_log else 0
 
 
-def _filled(name: str) -> Store:
+def _filled(name: str, master: str | None) -> Store:
     """The store that logs are read into first.
 
     Raises:
-        AnalyzerError: it is a lake, whose logs Spark reads.
+        AnalyzerError: it is a lake, whose logs Spark reads, or there is a master without one.
     """
     from analyzer.store import open_store
 
     if name.startswith(LAKE):
         hint = f"read the logs into it first: analyzer ingest PATH --store {quote(name)}"
         raise AnalyzerError("a report on a lake takes no PATHs", hint)
+    chosen_lake(name, master)
     return open_store(name, writable=True)
 
 
