@@ -6,6 +6,7 @@ The message says what is wrong, the hint what to do. `exit_code` is what the com
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Self
 
 OK = 0
 FINDINGS = 1
@@ -56,6 +57,11 @@ class LimitError(QueryError):
     """A query that was stopped at a limit of time, memory or size."""
 
     exit_code = LIMIT
+
+    @classmethod
+    def of_time(cls, seconds: float) -> Self:
+        """The error of a query that would have taken longer than so many seconds."""
+        return cls(f"stopped after {seconds:g} s", "ask for less, as one day or one caller; or allow more: --timeout")
 
 
 class StoreError(AnalyzerError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -53,6 +54,11 @@ def jsonl(tmp_path: Path) -> Callable[..., Path]:
         return path
 
     return write
+
+
+def pytest_configure() -> None:
+    """Programs that tests start hear Ctrl-C, also where these tests run behind a shell's `&`, which ignores it."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -57,6 +57,8 @@ def executed(path: Path) -> Any:
     NotebookClient(
         notebook,
         timeout=120,
+        # A slow machine sends what a cell prints in several pieces.
+        coalesce_streams=True,
         kernel_manager_class=_ThisInterpreter,
         resources={"metadata": {"path": str(path.parent)}},
     ).execute()

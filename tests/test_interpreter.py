@@ -17,7 +17,8 @@ from analyzer.classifier.parallel import judge_in_parallel
 from analyzer.cli.sandbox import parent as sandbox
 from analyzer.store import open_store
 from analyzer.store.doctor.append_test import appending_works
-from analyzer.store.ingest import decoding
+from analyzer.store.ingest.helping.blocks import BlockErrand
+from analyzer.store.ingest.helping.pool import Helper
 
 LINE = b'{"v":1,"id":"a","type":"t","timestamp":"2026-11-02T08:00:00Z","sessionId":null,"payload":{}}\n'
 
@@ -39,8 +40,8 @@ def answers(folder: Path) -> bool:
 
 def decodes(_: Path) -> bool:
     """A helper of an ingest decodes a block."""
-    helper = decoding.Helper()
-    told = helper.ask(LINE, datetime(2026, 11, 2, tzinfo=UTC), False)
+    helper = Helper()
+    told = helper.ask(BlockErrand(LINE, datetime(2026, 11, 2, tzinfo=UTC), False))
     helper.kill()
     helper.close()
     return told is not None and len(told.events) == 1  # type: ignore[arg-type]

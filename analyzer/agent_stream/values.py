@@ -11,7 +11,8 @@ MOST = 10**12
 
 def mapping(value: object) -> Mapping[str, Any]:
     """The object under a key; an empty one where there is none."""
-    return value if isinstance(value, Mapping) else {}
+    # A dict, mostly; to ask an abstract class takes longer than all that is done with it.
+    return value if type(value) is dict or isinstance(value, Mapping) else {}
 
 
 def text(value: object) -> str | None:

@@ -17,16 +17,11 @@ from analyzer.analysis.nightly.handling import findings
 from analyzer.analysis.tables import json_value
 from analyzer.errors import AnalyzerError
 from analyzer.importers.work.resuming import resuming
-from analyzer.store import Store
+from analyzer.store import Judging
 
 MOST_CANDIDATES = 5
 _SHORTEST = 4
 """Characters of an id that a person has to type, where they are not all of it."""
-_ASKED = (
-    ("session", "select session_id from sessions where {}"),
-    ("finding", "select finding_id from findings where {}"),
-    ("operation", "select operation from retries where {}"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +76,7 @@ class Timeline:
         return {"schema": "analyzer.show/1", **asdict(self), "happenings": rows}
 
 
-def timeline(store: Store, name: str) -> Timeline:
+def timeline(store: Judging, name: str) -> Timeline:
     """The timeline of the session, finding or operation whose id is this or begins so.
 
     Raises:
@@ -104,27 +99,19 @@ def timeline(store: Store, name: str) -> Timeline:
     )
 
 
-def _identified(store: Store, name: str) -> tuple[str, str]:
+def _identified(store: Judging, name: str) -> tuple[str, str]:
     """The kind and the whole id of what is named."""
-    for kind, query in _ASKED:
-        column = query.split()[1]
-        if store.sql(query.format(f"{column} = ?"), [name]).height:
-            return kind, name
-    if len(name) >= _SHORTEST:
-        found = [
-            (kind, str(whole))
-            for kind, query in _ASKED
-            for (whole,) in store.sql(
-                query.format(f"starts_with({query.split()[1]}, ?) order by 1 limit {MOST_CANDIDATES}"), [name]
-            ).iter_rows()
-        ]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            raise AnalyzerError(f"several ids begin with {name}", f"type more of it: {_listed(found)}")
-    known = [(kind, str(row[0])) for kind, query in _ASKED for row in store.sql(query.format("true")).iter_rows()]
+    found = list(store.query("timeline-names", begins=name).iter_rows())
+    for kind, whole in found:
+        if whole == name:
+            return kind, whole
+    if len(found) == 1 and len(name) >= _SHORTEST:
+        return found[0]
+    if found and len(name) >= _SHORTEST:
+        raise AnalyzerError(f"several ids begin with {name}", f"type more of it: {_listed(found[:MOST_CANDIDATES])}")
+    known = list(store.query("timeline-names").iter_rows())
     close = get_close_matches(name, [whole for _, whole in known], n=MOST_CANDIDATES, cutoff=0.5)
-    kinds = {whole: kind for kind, whole in known}
+    kinds = {whole: kind for kind, whole in reversed(known)}
     every = "select session_id as id from sessions union all select finding_id from findings"
     hint = (
         f"did you mean {_listed((kinds[each], each) for each in close)}?"

@@ -68,9 +68,12 @@ class Classification:
         """
         return doubts(*self.basis) if isinstance(self.basis, tuple) else (None, False)
 
-    def __getstate__(self) -> list[object]:
-        """Copies and pickles carry what was matched, not the ruleset that it was matched by."""
-        return [*(getattr(self, each.name) for each in fields(self)[:-1]), self.matched]
+    def __reduce__(self) -> tuple[type[Classification], tuple[object, ...]]:
+        """Copies and pickles carry what was matched, not the ruleset that it was matched by.
+
+        Not as `__getstate__`, which `dataclass` puts its own in the place of before Python 3.11.4.
+        """
+        return Classification, (*(getattr(self, each.name) for each in fields(self)[:-1]), self.matched)
 
     def to_dict(self) -> dict[str, object]:
         """The keys that `analyzer classify` prints; `reset_at` as ISO 8601 with a Z."""

@@ -13,7 +13,7 @@ from analyzer.errors import UNREADABLE, AnalyzerError, StoreError
 if TYPE_CHECKING:
     from analyzer.importers.machine.places import LogPlace
     from analyzer.report.asking import Asking
-    from analyzer.store import IngestResult, Store, Survey
+    from analyzer.store import Filling, IngestResult, Survey
 
 HERE = "analyzer.duckdb"
 """The store of the working directory."""
@@ -120,7 +120,7 @@ def tell_found(name: str, *, quiet: bool) -> None:
         raise failure
 
 
-def read_into(store: Store, *, quiet: bool) -> IngestResult:
+def read_into(store: Filling, *, quiet: bool) -> IngestResult:
     """Read what is new of all agents into a store; what could not be read is told with `~` for the home directory."""
     from analyzer.cli.progress import progress
     from analyzer.redaction.homes import without_home

@@ -31,7 +31,7 @@ class Seconds(click.FloatRange):
 
 
 def store_option(
-    note: str = "", default: Callable[[], str] | None = default_store, *, lake: bool = False
+    note: str = "", default: Callable[[], str] | None = default_store, *, lake: bool = True
 ) -> Callable[[F], F]:
     """`--store FILE`, else $ANALYZER_STORE, else the default; None for a command that decides by its paths.
 
@@ -42,7 +42,7 @@ def store_option(
         if named and named.startswith(LAKE) and not lake and not context.resilient_parsing:
             raise AnalyzerError(
                 f"{context.info_name} takes a store in a file, not a lake",
-                f"bring a slice of it down: analyzer export --store {named} --last 30d --to slice.duckdb",
+                "name a file with --store",
             )
         return named or (default() if default else None)
 

@@ -41,6 +41,8 @@ def copy(content: IO[bytes], output: str | None) -> None:
         AnalyzerError: the file cannot be written, or a stranger decides where it would be.
     """
     if output is None or output == "-":
+        if sys.stdout is None:
+            return  # it was closed by whoever started us
         try:
             sys.stdout.flush()
             shutil.copyfileobj(content, sys.stdout.buffer)
@@ -198,7 +200,8 @@ def narrate(message: str, *, quiet: bool = False) -> None:
     from analyzer.report.escape import terminal_safe
 
     if not quiet:
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
         click.echo(terminal_safe(redact(message)), err=True)
 
 

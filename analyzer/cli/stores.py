@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ from analyzer.errors import AnalyzerError
 
 if TYPE_CHECKING:
     from analyzer.lake.location import Lake
-    from analyzer.store import Judging
+    from analyzer.store import Filling, Judging
 
 LAKE = "delta:"
 """How the name of a lake begins."""
@@ -29,8 +30,9 @@ def chosen_lake(store: str, master: str | None) -> Lake | None:
     from analyzer.lake.location import lake_of
     from analyzer.lake.session import require_extra
 
+    lake = lake_of(store, master)
     require_extra()
-    return lake_of(store, master)
+    return lake
 
 
 def asked(store: str, master: str | None) -> AbstractContextManager[Judging]:
@@ -63,3 +65,29 @@ def judging(store: str, master: str | None) -> AbstractContextManager[Judging]:
     from analyzer.lake.writable import WritableLakeStore
 
     return WritableLakeStore(lake)
+
+
+def lake_to_fill(store: str, master: str | None, paths: Sequence[str]) -> Lake | None:
+    """The lake that a name means, None for a file, for logs of these paths.
+
+    Raises:
+        AnalyzerError: as `chosen_lake`, or there is no path.
+    """
+    if store.startswith(LAKE) and not paths:
+        raise AnalyzerError("a lake is of many machines: no logs of this one are looked for", "name the PATHs to read")
+    return chosen_lake(store, master)
+
+
+def filling(store: str, lake: Lake | None) -> AbstractContextManager[Filling]:
+    """The lake, or the store of this name in a file, made where there is none and open for logs.
+
+    Raises:
+        AnalyzerError: it cannot be opened, or another process writes to it.
+    """
+    if lake is None:
+        from analyzer.store import open_store
+
+        return open_store(store, writable=True)
+    from analyzer.lake.writable import WritableLakeStore
+
+    return WritableLakeStore(lake, create=True)

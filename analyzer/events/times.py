@@ -27,11 +27,11 @@ def parse_time(value: object) -> datetime | None:
         return from_epoch(value)
     if not isinstance(value, str):
         raise ValueError(f"a {type(value).__name__} is not a time")
-    if not any(character.isdigit() for character in value):
-        return None
     try:
         moment = datetime.fromisoformat(value)
     except ValueError:
+        if not any(character.isdigit() for character in value):
+            return None
         raise ValueError(f"not an ISO 8601 time: {value[:40]!r}") from None
     return _plausible(to_naive_utc(moment))
 
@@ -57,7 +57,8 @@ def _plausible(moment: datetime) -> datetime:
 
 
 def _to_millisecond(moment: datetime) -> datetime:
-    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+    beyond = moment.microsecond % 1000
+    return moment.replace(microsecond=moment.microsecond - beyond) if beyond else moment
 
 
 def to_naive_utc(moment: datetime) -> datetime:
@@ -68,6 +69,8 @@ def to_naive_utc(moment: datetime) -> datetime:
     """
     if moment.tzinfo is None:
         return moment
+    if moment.tzinfo is UTC:
+        return moment.replace(tzinfo=None)
     try:
         return moment.astimezone(UTC).replace(tzinfo=None)
     except OverflowError:

@@ -25,10 +25,11 @@ from analyzer.importers.records import dressed
 from analyzer.importers.work.places import place_of
 from analyzer.importers.work.tools import MOST_TOOLS
 
-# Inside a JSON string these quotes would be escaped, so an unescaped match is structure, never somebody's prose.
+# Inside a JSON string these quotes would be escaped, so an unescaped match is structure, never somebody's prose. Each
+# alternative begins with one: the search skips from quotation mark to quotation mark, four times as fast as without.
 TELLING = re2.compile(
-    rb'"api_error"|"isApiErrorMessage"|compact_boundary"|"api_retry"|"subagent_retry"|"StopFailure"|"type": ?"result"'
-    rb'|"is_error": ?true'
+    rb'"api_error"|"isApiErrorMessage"|"(?:micro)?compact_boundary"|"api_retry"|"subagent_retry"|"StopFailure"'
+    rb'|"type": ?"result"|"is_error": ?true'
 )
 DECIDING = (b'"assistant"', INTERRUPTED.encode())
 OPENINGS = (b'{"parentUuid"', b'{"type"', b'{"uuid"')
@@ -135,7 +136,7 @@ class ClaudeReader(Reader):
             "file_session": self._session,
             "part": self._part,
             "calls": dict(list(self._calls.items())[-_IN_HAND:]),
-            "tools": self._tools,
+            "tools": dict(self._tools),
             "started_at": self._started,
             "ended_at": self._ended,
             "requests": self._requests,
@@ -160,31 +161,36 @@ class ClaudeReader(Reader):
         self._session = self._session or _first(_SESSION, block)
         self._part = self._part or _first(_FIRST_UUID, block)
         self._started = self._started or _first(_TIMESTAMP, block)
-        last = block.rfind(b'"timestamp"')
-        self._ended = (_first(_TIMESTAMP, block[last : last + 80]) if last >= 0 else None) or self._ended
-        reply = -1
+        at = block.rfind(b'"timestamp"')
+        self._ended = (_first(_TIMESTAMP, block[at : at + 80]) if at >= 0 else None) or self._ended
         self._calls = dict(list(self._calls.items())[-_IN_HAND:])
-        for match in _NAMED.finditer(block):
-            if match[1]:
-                message, reply = match[1].decode(), match.start()
-                if message not in self._recent:
-                    self._recent.append(message)
-                    self._requests += 1
-            else:
-                tool = match[3].decode("utf-8", "replace")
-                self._calls[match[2].decode()] = tool
+        last = b""
+        for message, call, name in _NAMED.findall(block):
+            if not message:
+                tool = name.decode("utf-8", "replace")
+                self._calls[call.decode()] = tool
                 if tool in self._tools or len(self._tools) < MOST_TOOLS:
                     self._tools[tool] += 1
-        known, last = self._records.known, block.rfind(b'"gitBranch"')
+                continue
+            if message != last and (reply := message.decode()) not in self._recent:
+                self._recent.append(reply)
+                self._requests += 1
+            last = message
+        known, at = self._records.known, block.rfind(b'"gitBranch"')
         if "cwd" not in known:
             known |= place_of(_quoted(_first(_CWD, block)))
         if "agent_version" not in known:
             known |= present({"agent_version": _first(_VERSION, block)})
-        branch = _quoted(_first(_BRANCH, block[last : last + 400])) if last >= 0 else None
-        return present({"branch": branch, "model": self._model_at(reply) if reply >= 0 else None})
+        branch = _quoted(_first(_BRANCH, block[at : at + 400])) if at >= 0 else None
+        return present({"branch": branch, "model": self._model_of(last) if last else None})
 
     def _model_before(self, offset: int) -> str | None:
         return self._model_at(at) if (at := self._data.rfind(b'"msg_', 0, offset)) >= 0 else None
+
+    def _model_of(self, reply: bytes) -> str | None:
+        """The model of a reply of the block in hand, by its id."""
+        places = (self._data.rfind(b'"id":%s"%s"' % (space, reply)) for space in (b"", b" "))
+        return self._model_at(next(place for place in places if place >= 0))
 
     def _model_at(self, reply: int) -> str | None:
         """The model of the reply whose id stands there: before it or behind it, by the version of the program."""

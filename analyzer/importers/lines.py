@@ -130,7 +130,10 @@ class LineFinder:
 
     def _advance(self, end: int) -> int:
         """Where the first match behind `end` begins, or -1."""
-        return next((match.start() for match in self._matches if match.start() >= end), -1)
+        for match in self._matches:
+            if (begins := match.start()) >= end:
+                return int(begins)
+        return -1
 
 
 def malformed_lines(block: Block) -> Iterator[Line]:

@@ -203,6 +203,9 @@ class RecordReader(Reader):
             yield from all_lines(block)
             return
         telling = iter(LineFinder(block, self.telling).next, None)
+        if block.uniform:
+            yield from telling
+            return
         last = -1
         for line in heapq.merge(telling, malformed_lines(block), key=lambda item: item.offset):
             if line.offset != last:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import cache, partial
 from itertools import dropwhile
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +18,8 @@ import polars as pl
 from sqlglot import exp
 
 from analyzer.errors import QueryError, StoreError
-from analyzer.lake.dialect import INTERNAL, WHOLE, Macro, parsed, spark_sql
-from analyzer.lake.files import files
+from analyzer.lake.dialect import INTERNAL, WHOLE, Macro, Statement, parsed, spark_sql
+from analyzer.lake.files import files, finished
 from analyzer.lake.layout import LakeTable, tables
 from analyzer.lake.location import Lake
 from analyzer.lake.session import CONNECTOR, lacks_connector, spark_said
@@ -39,6 +40,8 @@ _MADE = re.compile(
     re.DOTALL,
 )
 """A statement that makes a view or a macro, as the store writes them below lines of comments."""
+ASK_A_SLICE = "a slice answers all of DuckDB's SQL: analyzer export --store LAKE --last 30d --to slice.duckdb"
+"""What to do where Spark does not answer."""
 _SAID = re.compile(r"\[[A-Z_0-9.]+\] [^\n]*")
 """A condition of Spark's with its sentence."""
 _TYPES: Mapping[str, Any] = {
@@ -66,11 +69,15 @@ class Answers:
 
     def __init__(self, spark: SparkSession, lake: Lake) -> None:
         self._spark = spark
-        self._macros: dict[str, Macro] = {}
+        self._waiting: dict[str, Callable[[], DataFrame]] = {}
+        """The views that nothing asked for yet: Spark looks through each as it is made, longer than it takes to answer
+        most questions."""
+        batch = finished(lake)
         for name in _BASE:
-            stored(spark, tables()[name], files(lake, name)).createOrReplaceTempView(INTERNAL + name)
-        for statement in statements():
-            self._define(statement)
+            self._waiting[INTERNAL + name] = partial(stored, spark, tables()[name], files(lake, name, batch))
+        definitions, macros = _program()
+        self._macros = dict(macros)
+        self._define(definitions)
 
     def query(self, header: Header, values: Mapping[str, object]) -> pl.DataFrame:
         """The rows of a catalogue query, in its own order, with the types that its header names.
@@ -79,15 +86,34 @@ class Answers:
             QueryError: Spark refuses it, or one of the values.
             StoreError: a file of the lake cannot be read.
         """
-        names = tuple(column.name for column in header.columns)
-        sql = spark_sql(parsed(header.body), self._macros, {one.name: one.type for one in header.params}, names)
-        frame = _collected(lambda: self._spark.sql(sql, args={name: _text(value) for name, value in values.items()}))
+        statement = spark_sql(parsed(header.body), self._macros, {one.name: one.type for one in header.params})
+        frame = _collected(lambda: self._sql(statement, values))
         return frame.select(pl.col(column.name).cast(_TYPES[column.type]) for column in header.columns)
 
     def view(self, name: str) -> pl.DataFrame:
         """All rows of a view, in no order, with the types that its header names."""
-        frame = _collected(lambda: self._spark.table(name))
+        frame = _collected(lambda: self._table(name))
         return frame.select(pl.col(column.name).cast(_TYPES[column.type]) for column in views()[name].columns)
+
+    @property
+    def macros(self) -> frozenset[str]:
+        """The names of the macros that statements may call."""
+        return frozenset(self._macros)
+
+    def asked(self, tree: exp.Expr, names: Sequence[str], limit: int | None) -> pl.DataFrame:
+        """The rows of a query over the views, at most so many of them, in its own order, under these names.
+
+        Raises:
+            QueryError: Spark refuses it.
+            StoreError: as `query`.
+        """
+        statement = spark_sql(tree, self._macros, {})
+
+        def made() -> DataFrame:
+            found = self._sql(statement, {}).toDF(*names)
+            return found if limit is None else found.limit(limit)
+
+        return _collected(made)
 
     def rows(self, statement: str, given: Mapping[str, object], frames: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
         """The rows of a statement of the program's own over the views and these frames, in its own order.
@@ -116,9 +142,30 @@ class Answers:
         if not ordered:
             tree.set("order", None)
         kinds = {name: _KINDS.get(type(value), "VARCHAR") for name, value in given.items()}
-        names = tuple(column.alias_or_name for column in tree.selects) if isinstance(tree, exp.Query) else ()
-        sql = spark_sql(tree, self._macros, kinds, names)
-        return self._spark.sql(sql, args={name: _text(value) for name, value in given.items()})
+        return self._sql(spark_sql(tree, self._macros, kinds), given)
+
+    def _sql(self, statement: Statement, given: Mapping[str, object]) -> DataFrame:
+        for name in statement.names:
+            self._make(name)
+        return self._spark.sql(statement.sql, args={name: _text(value) for name, value in given.items()})
+
+    def _table(self, name: str) -> DataFrame:
+        self._make(name)
+        return self._spark.table(name)
+
+    def _make(self, name: str) -> None:
+        """Make a view that waits to be asked for, and before it those that it stands on; one that fails waits on."""
+        if definition := self._waiting.pop(name, None):
+            try:
+                with _spark_errors():
+                    definition().createOrReplaceTempView(name)
+            except BaseException:
+                self._waiting[name] = definition
+                raise
+
+    def _make_all(self) -> None:
+        for name in list(self._waiting):
+            self._make(name)
 
     @contextlib.contextmanager
     def pinned(self, since: datetime | None, until: datetime | None) -> Iterator[None]:
@@ -128,6 +175,7 @@ class Answers:
         if not whole:
             given["first"], given["last"] = self.rows(CHAINS, given, {}).row(0)
         kept: dict[str, tuple[DataFrame, DataFrame]] = {}
+        self._make_all()
         try:
             for name, columns in PINNED.items():
                 before = self._spark.table(name)
@@ -149,30 +197,42 @@ class Answers:
             yield
             return
         macros, whole = dict(self._macros), [name for name, header in views().items() if not header.params]
+        self._make_all()
         for name in whole:
             self._spark.table(name).createOrReplaceTempView(WHOLE + name)
         self._macros |= {WHOLE + name: macro for name, macro in macros.items()}
         try:
-            for statement in statements_of(only, "main"):
-                self._define(statement)
+            definitions, self._macros = _defined(statements_of(only, "main"), self._macros)
+            self._define(definitions)
+            self._make_all()
             yield
         finally:
             self._macros = macros
             for name in whole:
                 self._spark.table(WHOLE + name).createOrReplaceTempView(name)
 
-    def _define(self, statement: str) -> None:
+    def _define(self, definitions: Mapping[str, Statement]) -> None:
+        self._waiting |= {name: partial(self._sql, one, {}) for name, one in definitions.items()}
+
+
+@cache
+def _program() -> tuple[dict[str, Statement], dict[str, Macro]]:
+    """The definitions of the store's own views, and its macros."""
+    return _defined(statements(), {})
+
+
+def _defined(made: Iterable[str], macros: Mapping[str, Macro]) -> tuple[dict[str, Statement], dict[str, Macro]]:
+    """What statements make: the definitions of views by name, and macros beside those that there are."""
+    definitions, known = {}, dict(macros)
+    for statement in made:
         found = _MADE.fullmatch("".join(dropwhile(_says_nothing, statement.splitlines(True))))
         if found is None:
-            return
+            continue
         if view := found["view"]:
-            name = view.replace("internal.", INTERNAL)
-            sql = spark_sql(parsed(found["body"]), self._macros, {})
-            with _spark_errors():
-                self._spark.sql(sql).createOrReplaceTempView(name)
+            definitions[view.replace("internal.", INTERNAL)] = spark_sql(parsed(found["body"]), known, {})
         elif not found["macro"].startswith("internal."):
-            names = tuple(found["names"].split(", "))
-            self._macros[found["macro"]] = Macro(names, parsed(found["body"]))
+            known[found["macro"]] = Macro(tuple(found["names"].split(", ")), parsed(found["body"]))
+    return definitions, known
 
 
 def stored(spark: SparkSession, table: LakeTable, paths: list[str]) -> DataFrame:
@@ -217,4 +277,4 @@ def _spark_errors() -> Iterator[None]:
         if "FAILED_READ_FILE" in said or "PATH_NOT_FOUND" in said:
             hint = "bring the file back, or make the lake again"
             raise StoreError(f"the lake cannot be read: {said}", hint) from None
-        raise QueryError(said, "what queries take and give: analyzer query --list") from None
+        raise QueryError(said, ASK_A_SLICE) from None

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlglot
 from sqlglot import exp
@@ -32,21 +32,25 @@ def parsed(sql: str) -> exp.Expr:
     return sqlglot.parse_one(sql, read="duckdb")
 
 
-def spark_sql(
-    tree: exp.Expr, macros: Mapping[str, Macro], params: Mapping[str, str], columns: tuple[str, ...] = ()
-) -> str:
+class Statement(NamedTuple):
+    """A statement in the words of Spark."""
+
+    sql: str
+    names: frozenset[str]
+    """Of the tables and views that it asks, and of its own CTEs, in small letters."""
+
+
+def spark_sql(tree: exp.Expr, macros: Mapping[str, Macro], params: Mapping[str, str]) -> Statement:
     """A tree in the words of Spark.
 
     `params` are the statement's own parameters with their types in DuckDB, which `:name` stands for and whose values
-    are texts; `columns` are those of the answer, for `order by all`.
+    are texts.
     """
     tree = expanded(tree.copy(), macros)
-    for order in list(tree.find_all(exp.Order)):
-        if [one.name.lower() for one in order.expressions] == ["all"]:
-            order.set("expressions", [exp.Ordered(this=exp.column(name), nulls_first=False) for name in columns])
     for remedy in (lambda node: _parameter(node, params), *_REMEDIES):
         tree = _upwards(tree, remedy)
-    return str(tree.sql(dialect="spark"))
+    names = frozenset(table.name.lower() for table in tree.find_all(exp.Table))
+    return Statement(str(tree.sql(dialect="spark")), names)
 
 
 def _upwards(tree: exp.Expr, change: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
@@ -125,6 +129,13 @@ def _names(node: exp.Expr) -> exp.Expr:
         node.set("this", exp.to_identifier(before + node.name))
         node.set("db", None)
         node.set("catalog", None)
+    return node
+
+
+def _where(node: exp.Expr) -> exp.Expr:
+    """`t where (seen)` is to Spark a table that is called `where`, with a column that is called `seen`."""
+    if isinstance(node, exp.Where):
+        node.set("this", node.this.unnest())
     return node
 
 
@@ -297,4 +308,4 @@ _ANONYMOUS: dict[str, Callable[[Any], exp.Expr]] = {
     "timezone": _zoned,
     "list_sum": _total,
 }
-_REMEDIES: tuple[Callable[[exp.Expr], exp.Expr], ...] = (_names, _literal, _best, _nested_filter, _function)
+_REMEDIES: tuple[Callable[[exp.Expr], exp.Expr], ...] = (_names, _where, _literal, _best, _nested_filter, _function)

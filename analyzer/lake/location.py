@@ -18,6 +18,13 @@ LOCAL = "local[*]"
 _HINT = "write delta:/path/of/lake, or delta:s3://bucket/path"
 _REMOTE = ("s3://", "s3a://", "gs://", "abfs://", "abfss://", "hdfs://")
 
+
+class NoLakeError(StoreError):
+    """Nothing is there that could be a lake."""
+
+
+_MISREAD = re.compile(r"%[0-9A-Fa-f]{2}|[][{}*?\\]")
+"""What an address escapes, and what stands for many files."""
 _MARKS = re.compile(r"\x1b\[[0-9]+m|↳")
 _FRAME = re.compile(r"^ *[0-9]+: ")
 
@@ -64,15 +71,18 @@ class Lake:
         """Say so where there is no lake.
 
         Raises:
-            StoreError: there is nothing at this path, or something else than a lake.
+            NoLakeError: there is nothing at this path.
+            StoreError: there is something else than a lake.
         """
         if self.exists:
             return
         if not self.remote and os.path.exists(self.path) and not os.path.isdir(self.path):
             raise StoreError(f"{self.path} is a file, not a lake", "name a DuckDB file without delta: before it")
+        if not self.remote and os.path.isdir(self.path) and not os.access(self.path, os.R_OK | os.X_OK):
+            raise StoreError(f"{self.path} may not be read", "check its permissions")
         if not self.remote and os.path.isdir(self.path) and os.listdir(self.path):
             raise StoreError(f"{self.path} holds something else than a lake of this program", "name another folder")
-        raise StoreError(f"no lake at {self.path}", f"make one with: analyzer export --to {PREFIX}{self.path}")
+        raise NoLakeError(f"no lake at {self.path}", f"make one with: analyzer export --to {PREFIX}{self.path}")
 
 
 def for_spark(address: str) -> str:
@@ -95,7 +105,8 @@ def lake_of(store: str, master: str | None = None, storage: Mapping[str, str] | 
     """The lake that `delta:PATH` names, whether it is there or not.
 
     Raises:
-        AnalyzerError: the name holds no path, or the master is none that Spark knows.
+        AnalyzerError: the name holds no path, or one that Delta or Spark would read as another, or the master is none
+            that Spark knows.
     """
     named = store.removeprefix(PREFIX)
     if not named.strip("/"):
@@ -106,4 +117,7 @@ def lake_of(store: str, master: str | None = None, storage: Mapping[str, str] | 
     if not (chosen in {"local", "yarn"} or chosen.startswith(("local[", "spark://", "sc://", "k8s://"))):
         raise AnalyzerError(f"{chosen!r} is no master of Spark", "write local[*], spark://host:7077 or sc://host:15002")
     path = named.rstrip("/") if named.startswith(_REMOTE) else os.path.realpath(named)
+    if not named.startswith(_REMOTE) and (odd := _MISREAD.search(path)):
+        said = f"{odd[0]!r} in the path {path} means something else to Delta or to Spark"
+        raise AnalyzerError(said, "name a folder without it")
     return Lake(path, chosen, dict(storage or {}))

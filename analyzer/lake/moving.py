@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import datetime
 from itertools import islice
 from typing import Any, cast
@@ -18,7 +19,7 @@ from deltalake import write_deltalake
 
 from analyzer.errors import FREE_SPACE, StoreError
 from analyzer.events.times import format_time, now
-from analyzer.lake.files import KNOWN_BY, check_version, lake_errors, opened
+from analyzer.lake.files import KNOWN_BY, check_version, finished, lake_errors, opened
 from analyzer.lake.layout import JOURNAL, LakeTable, tables
 from analyzer.lake.location import PREFIX, Lake
 from analyzer.store.db.arrow import ArrowStream, OnlyStream
@@ -48,16 +49,13 @@ def up(store_path: str, lake: Lake) -> dict[str, int]:
     rows: dict[str, int] = {}
     folder = journal_of(store_path)
     assert folder is not None  # a store in memory cannot be opened again
-    connection = connect(store_path, read_only=True)
-    try:
+    with private_files(), closing(connect(store_path, read_only=True)) as connection:
         # The table by which a lake is known comes last.
         for name in sorted(tables(), key=lambda name: (name == KNOWN_BY, name)):
             batches = (
                 journal_lines(str(journal_of(store_path))) if name == JOURNAL else _stored(connection, tables()[name])
             )
             rows[name] = _append(lake, tables()[name], batches)
-    finally:
-        connection.close()
     return rows
 
 
@@ -78,9 +76,10 @@ def down(lake: Lake, store_path: str, since: datetime | None = None, until: date
     with private_files(), exclusive(store_path):
         discard_work(store_path)
         try:
-            rows = _fill(work_of(store_path), lake, since, until)
+            batch = finished(lake)
+            rows = _fill(work_of(store_path), lake, batch, since, until)
             if folder and since is None and until is None:
-                rows[JOURNAL] = _write_journal(lake, folder)
+                rows[JOURNAL] = _write_journal(lake, batch, folder)
             replace_store(store_path)
         except OSError as error:
             raise StoreError(f"{store_path} cannot be made: {error.strerror}", FREE_SPACE) from None
@@ -144,14 +143,14 @@ def journal_lines(folder: str) -> Iterator[pa.Table]:
         yield pa.Table.from_pylist(some, schema)
 
 
-def _write_journal(lake: Lake, folder: str) -> int:
-    table, count = opened(lake, JOURNAL), 0
+def _write_journal(lake: Lake, batch: int, folder: str) -> int:
+    table, count = opened(lake, JOURNAL, batch), 0
     os.makedirs(os.path.join(folder, RULESETS), exist_ok=True)
     with lake_errors(lake):
         path = os.path.join(folder, _PART.format(now()))
         with open(path, "w", encoding="utf-8") as part:
-            for batch in table.to_pyarrow_dataset().to_batches():
-                for row in batch.to_pylist():
+            for some in table.to_pyarrow_dataset().to_batches():
+                for row in some.to_pylist():
                     count += 1
                     name = row["event_id"] or ""
                     if name.startswith(f"{RULESETS}/"):
@@ -165,14 +164,14 @@ def _write_journal(lake: Lake, folder: str) -> int:
     return count
 
 
-def _fill(work: str, lake: Lake, since: datetime | None, until: datetime | None) -> dict[str, int]:
+def _fill(work: str, lake: Lake, batch: int, since: datetime | None, until: datetime | None) -> dict[str, int]:
     connection = connect(work, read_only=False)
     try:
         with store_errors(), transaction(connection):
             connection.execute("delete from internal.store_v1").fetchall()
             for name, table in tables().items():
                 if name != JOURNAL:
-                    _insert(connection, lake, table, since, until)
+                    _insert(connection, lake, batch, table, since, until)
             if since is not None:
                 set_horizon(connection, since)
                 apply_horizon(connection)
@@ -185,7 +184,9 @@ def _fill(work: str, lake: Lake, since: datetime | None, until: datetime | None)
         connection.close()
 
 
-def _insert(connection: Any, lake: Lake, table: LakeTable, since: datetime | None, until: datetime | None) -> None:
+def _insert(
+    connection: Any, lake: Lake, batch: int, table: LakeTable, since: datetime | None, until: datetime | None
+) -> None:
     wanted = None
     if table.day_of:
         # Decisions are no events of a log, and are kept by every prune.
@@ -196,7 +197,8 @@ def _insert(connection: Any, lake: Lake, table: LakeTable, since: datetime | Non
                 wanted = within if wanted is None else wanted & within
     names = ", ".join(f'"{name}"' for name in table.columns.names)
     with lake_errors(lake):
-        rows = opened(lake, table.name).to_pyarrow_dataset().scanner(columns=table.columns.names, filter=wanted)
+        dataset = opened(lake, table.name, batch).to_pyarrow_dataset()
+        rows = dataset.scanner(columns=table.columns.names, filter=wanted)
         connection.register("incoming", OnlyStream(cast("ArrowStream", rows.to_reader())))
         connection.execute(f"insert into internal.{table.name} ({names}) select {names} from incoming").fetchall()  # noqa: S608
         connection.unregister("incoming")

@@ -30,6 +30,8 @@ _SQL = {
     "spark.sql.ansi.enabled": "true",
     # A name of a view's column is its name in any case.
     "spark.sql.caseSensitive": "false",
+    # A text that holds ${…} is that text, and nothing out of the environment.
+    "spark.sql.variable.substitute": "false",
     "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
     # Moments of the lake are naive UTC, and so is what a parameter gives.
     "spark.sql.timestampType": "TIMESTAMP_NTZ",

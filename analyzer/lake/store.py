@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, Self
 
 from analyzer.errors import StoreError
 from analyzer.lake.answers import Answers
-from analyzer.lake.files import KNOWN_BY, check_version, opened
+from analyzer.lake.files import check_version, lake_errors, opened, settings
 from analyzer.lake.location import PREFIX, Lake
 from analyzer.lake.session import own_views, require, session
 from analyzer.store.query.catalogue import find
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import polars as pl
 
     from analyzer.classifier import Rules
+    from analyzer.store.ingest.identity import SourceCheckpoint
+    from analyzer.store.query.adhoc import Answer
     from analyzer.store.sums.daily import DailySums
 
 
@@ -76,8 +78,7 @@ class LakeStore:
     @property
     def active_ruleset(self) -> str | None:
         """The digest of the ruleset that was applied last; None where none was."""
-        rows = opened(self._lake, KNOWN_BY).to_pyarrow_table().to_pylist()
-        return next((str(row["value"]) for row in rows if row["key"] == "active_ruleset"), None)
+        return settings(self._lake).get("active_ruleset")
 
     def pinned(self, since: datetime | None = None, until: datetime | None = None) -> AbstractContextManager[None]:
         """For many questions about one window (naive UTC): within the block its errors, retries and relays are worked
@@ -110,9 +111,43 @@ class LakeStore:
         """Within the block `query` sees that part of the lake alone: its errors, chains, sessions and so on."""
         return self._answers.selecting(only)
 
+    def run_sql(self, statement: str, limit: int | None = None, seconds: float = 86_400.0) -> Answer:
+        """The rows of one reading statement over the views, in DuckDB's dialect, at most `limit` of them.
+
+        Raises:
+            QueryError: it is more than one statement, does not only read, or asks for what a lake cannot answer.
+            LimitError: it takes longer.
+        """
+        from analyzer.lake.adhoc import run
+
+        remote = self._lake.master.startswith("sc://")
+        return run(self._answers, session(self._lake), statement, limit, seconds, remote=remote)
+
     def view(self, name: str) -> pl.DataFrame:
         """All rows of a view, in no order."""
         return self._answers.view(name)
+
+    def excerpts(self, places: Iterable[tuple[str, int]]) -> dict[tuple[str, int], str]:
+        """The beginnings of lines of logs (path, 1-based number), redacted, where this machine sees the file and it
+        still is what was read.
+
+        Raises:
+            StoreError: the lake cannot be read.
+        """
+        from analyzer.store.query.excerpts import excerpts
+
+        return excerpts(self._checkpoints, places)
+
+    def _checkpoints(self, paths: Collection[str]) -> list[SourceCheckpoint]:
+        """How far the sources were read that stood under some paths."""
+        from pyarrow.dataset import field
+
+        from analyzer.store.ingest.run import CHECKPOINT, checkpoint_of
+
+        with lake_errors(self._lake):
+            dataset = opened(self._lake, "source_v1").to_pyarrow_dataset()
+            found = dataset.to_table(columns=list(CHECKPOINT), filter=field("path").isin(list(paths)))
+        return [checkpoint_of([row[name] for name in CHECKPOINT]) for row in found.to_pylist()]
 
     def __enter__(self) -> Self:
         return self

@@ -1,8 +1,8 @@
-"""`WritableLakeStore`: a lake that is checked. What is judged and decided is in it before anything is told."""
+"""`WritableLakeStore`: a lake that is written to. What is judged and decided is in it before anything is told."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self
@@ -12,13 +12,17 @@ from analyzer.lake.session import require, session
 from analyzer.lake.store import LakeStore
 from analyzer.lake.writing.deciding import record
 from analyzer.lake.writing.judging import judge_all, keep_up
-from analyzer.lake.writing.opening import opened, spark_failures
+from analyzer.lake.writing.opening import ingest_held, make_where_none_is, opened, spark_failures
+from analyzer.lake.writing.pruning import prune_held
 from analyzer.store.db.connection import connect, store_errors
 from analyzer.store.db.lock import MEMORY
 from analyzer.store.decisions import decide_all
 
 if TYPE_CHECKING:
     from analyzer.classifier import Rules
+    from analyzer.importers.machine.places import LogPlace
+    from analyzer.store.ingest.run import IngestResult
+    from analyzer.store.upkeep.prune import Prune
 
 
 class WritableLakeStore(LakeStore):
@@ -29,8 +33,11 @@ class WritableLakeStore(LakeStore):
         StoreError: as `LakeStore`.
     """
 
-    def __init__(self, lake: Lake) -> None:
+    def __init__(self, lake: Lake, *, create: bool = False) -> None:
+        """With `create` an empty lake is made where there is none."""
         require(lake)
+        if create:
+            make_where_none_is(lake)
         self._held = ExitStack()
         self._ledger = self._held.enter_context(opened(lake))
         try:
@@ -70,6 +77,30 @@ class WritableLakeStore(LakeStore):
         with store_errors(), connect(MEMORY, read_only=False) as connection, self._ledger.batch():
             record(self._ledger, connection, lambda own, journal: decide_all(own, journal, decisions, at))
         self._look_again()
+
+    def ingest(
+        self, paths: Iterable[str | LogPlace], progress: Callable[[str, int, int], None] | None = None
+    ) -> IngestResult:
+        """Read what is new below the paths, in executors; `progress` is told each path, its place and their number.
+
+        Raises:
+            StoreError: Spark fails, or the lake refused a batch; earlier batches are kept.
+        """
+        try:
+            return ingest_held(self._lake, self._ledger, paths, progress)
+        finally:
+            self._look_again()
+
+    def prune(self, before: datetime) -> Prune:
+        """Delete the events before a moment (naive UTC), with all that rests on them alone; decisions stay.
+
+        Raises:
+            StoreError: the lake cannot be read or written; then nothing of it is deleted.
+        """
+        try:
+            return prune_held(self._lake, self._ledger, before)
+        finally:
+            self._look_again()
 
     def __enter__(self) -> Self:
         return self

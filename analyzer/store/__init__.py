@@ -18,7 +18,7 @@ from analyzer.store.ingest.discovery import Problem
 from analyzer.store.ingest.run import IngestResult
 from analyzer.store.journal import journal_of
 from analyzer.store.query.adhoc import Answer
-from analyzer.store.query.answering import Answering, Judging
+from analyzer.store.query.answering import Answering, Filling, Judging
 from analyzer.store.query.catalogue import Query, catalogue, find
 from analyzer.store.query.human_times import moment, span
 from analyzer.store.query.selection import Selection, narrows
@@ -68,6 +68,7 @@ __all__ = [
     "Check",
     "Column",
     "DailySums",
+    "Filling",
     "Header",
     "IngestResult",
     "Judging",

@@ -226,9 +226,10 @@ class Store(Shown):
 
     def excerpts(self, places: Iterable[tuple[str, int]]) -> dict[tuple[str, int], str]:
         """The beginnings of lines of logs (path, 1-based number), redacted, where the file still is what was read."""
+        from analyzer.store.ingest.run import checkpoints
         from analyzer.store.query.excerpts import excerpts
 
-        return excerpts(self._connection, places)
+        return excerpts(lambda paths: checkpoints(self._connection, paths), places)
 
     def export(
         self,

@@ -193,9 +193,12 @@ def test_a_real_alertmanager_takes_what_opens_and_ends_what_is_over(run: Run, st
             "--cluster.listen-address=",
         ],
         stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
     )
     try:
+        with suppress(subprocess.TimeoutExpired):
+            said = process.communicate(timeout=2)[1].decode().splitlines()
+            pytest.skip(f"ALERTMANAGER WAS NOT TRIED, it does not start on this machine: {said[-1] if said else ''}")
         target = ("--deliver", f"alertmanager:http://127.0.0.1:{port}")
         _answer(f"http://127.0.0.1:{port}/-/ready")
         assert run(*NIGHT, *target).returncode == 1
@@ -209,17 +212,17 @@ def test_a_real_alertmanager_takes_what_opens_and_ends_what_is_over(run: Run, st
         assert json.loads(_answer(f"http://127.0.0.1:{port}/api/v2/alerts")) == []
     finally:
         process.terminate()
-        process.wait(10)
+        process.communicate(timeout=10)
 
 
 def _answer(url: str) -> str:
-    """What a server says that may still be starting."""
-    for _ in range(200):
+    """What a server says that may still be starting, which takes long on a machine with other work."""
+    for _ in range(300):
         try:
             with urllib.request.urlopen(url, timeout=5) as answer:
                 return str(answer.read().decode())
         except OSError:
-            time.sleep(0.05)
+            time.sleep(0.2)
     raise AssertionError(f"{url} never answered")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import signal
+import subprocess
 import sys
 import time
 from importlib import import_module
@@ -20,7 +21,7 @@ from tests.cli.forking import Done, Forks, Line
 STORE = ("--store", "s.duckdb")
 READING = [
     ("report", "-q", *STORE),
-    ("check", *STORE),
+    ("check", "--until", "2026-11-10", *STORE),
     ("sql", "from errors", *STORE),
     ("query", "errors-by-reason", *STORE),
     ("unknowns", *STORE),
@@ -256,3 +257,11 @@ def test_ctrl_c_at_the_very_end_is_no_traceback(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(SystemExit) as ended:
         analyzer.cli.main()
     assert (ended.value.code, told) == (INTERRUPTED, [signal.SIGINT, signal.SIGINT])
+
+
+def test_a_command_without_stdout_does_its_work(tmp_path: Path) -> None:
+    """Whoever closed it wants no answer."""
+    (tmp_path / "log.jsonl").write_bytes((REPOSITORY / "sample_events" / "healthy-week.jsonl").read_bytes())
+    line = [sys.executable, "-m", "analyzer", "ingest", "log.jsonl", "--store", "s.duckdb"]
+    done = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", *line], cwd=tmp_path, stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, b"internal error" in done.stderr) == (0, False)

@@ -11,11 +11,19 @@ from typing import Any
 import pytest
 
 from analyzer.events import Event
+from analyzer.importers.claude import TELLING
 from analyzer.recovery.supervision.observer import Observer
 from analyzer.recovery.supervision.step_error import step_error
 
 Read = Callable[..., tuple[list[Event], Any]]
 _numbers = itertools.count(1)
+
+
+def test_the_search_skips_from_quotation_mark_to_quotation_mark() -> None:
+    """Of alternatives that begin with the same byte RE2 looks at nothing but its places, four times as fast."""
+    alternatives = TELLING.pattern.split(b"|")
+    assert len(alternatives) == 8
+    assert all(each.startswith(b'"') for each in alternatives)
 
 
 def record(kind: str, **keys: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The tests of a lake, as `python -m tests.lake`: Spark is installed into an environment of its own, `.venv-lake`.
+"""The tests of a lake, as `python -m tests.lake [PATH]...`: Spark is installed into `.venv-lake`, which is its own.
 
 They need Java 17. The test command runs them where `.venv-lake` is there, and says so where it is not: the libraries of
 Spark are half a gigabyte, which no other test needs.
@@ -13,6 +13,8 @@ from tests import REPOSITORY
 
 VENV = REPOSITORY / ".venv-lake"
 PYTHON = VENV / "bin" / "python"
+TOGETHER = ("-n", "2", "--dist", "loadfile")
+"""Two processes, each with a Spark of its own, which plans with one thread; the tests of a file share theirs."""
 
 
 def main() -> int:
@@ -22,8 +24,9 @@ def main() -> int:
         subprocess.run([sys.executable, "-m", "venv", str(VENV)], check=True)
         subprocess.run([*install, "--require-hashes", "-r", "constraints-spark.txt"], cwd=REPOSITORY, check=True)
         subprocess.run([*install, "--no-deps", "--no-build-isolation", "-e", "."], cwd=REPOSITORY, check=True)
+    asked = sys.argv[1:] or ["tests/lake"]
     return subprocess.run(
-        [str(PYTHON), "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "tests/lake", *sys.argv[1:]],
+        [str(PYTHON), "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", *TOGETHER, *asked],
         cwd=REPOSITORY,
         check=False,
     ).returncode

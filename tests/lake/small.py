@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from analyzer.cli import main
-from analyzer.lake.writing import run, tasks
+from analyzer.lake.reading import staged, tasks
 
 BATCH, RANGE = 250, 80_000
 
 if __name__ == "__main__":
-    run.MAX_EVENTS, tasks.GROUP_BYTES = BATCH, RANGE
+    staged.MAX_EVENTS, tasks.GROUP_BYTES = BATCH, RANGE
     main()

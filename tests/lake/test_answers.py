@@ -14,8 +14,10 @@ from polars.testing import assert_frame_equal
 pytest.importorskip("pyspark", reason="the extra `spark` is not installed")
 
 from analyzer.analysis import Overview, check, handle, overview, window
+from analyzer.analysis.timeline import timeline
 from analyzer.cli import call
-from analyzer.errors import QueryError, StoreError
+from analyzer.errors import AnalyzerError, LimitError, QueryError, StoreError
+from analyzer.lake import answers
 from analyzer.lake.location import Lake, lake_of
 from analyzer.lake.moving import up
 from analyzer.lake.session import java, session
@@ -97,14 +99,16 @@ def test_every_query_is_the_same(store: Store, lake: LakeStore, name: str) -> No
         assert here.equals(there), pl.concat([here, there])
 
 
-def test_a_part_of_a_lake_is_that_of_the_store(store: Store, lake: LakeStore) -> None:
-    """Chosen by a caller; afterwards the whole lake answers again."""
+@pytest.mark.parametrize("name", Selection.__slots__)
+def test_a_part_of_a_lake_is_that_of_the_store(store: Store, lake: LakeStore, name: str) -> None:
+    """Chosen by each of the names, of views that have no such column, too; afterwards the whole lake answers again."""
     whole = lake.query("errors-by-reason")
-    only = Selection(caller=store.query("errors-by-caller")["caller"][0])
+    value = store.sql(f"select {name} from errors where {name} is not null order by all limit 1").item()
+    only = Selection(**{name: value})
     with store.selecting(only), lake.selecting(only):
-        for name in ("errors-by-reason", "overview-totals", "ruleset-matrix"):
-            assert store.query(name).equals(lake.query(name)), name
-        assert not whole.equals(lake.query("errors-by-reason"))
+        for query in ("errors-by-reason", "overview-totals", "tools-by-tool"):
+            assert store.query(query).equals(lake.query(query)), query
+        assert store.query("errors-by-reason").height
     assert whole.equals(lake.query("errors-by-reason"))
 
 
@@ -134,6 +138,24 @@ def test_a_file_that_goes_while_a_lake_is_open_is_told(folder: Path, lake: LakeS
         opened.query("quarantine-lines")
 
 
+def test_a_view_that_could_not_be_made_is_made_for_the_next_who_asks(
+    lake: LakeStore, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Views are made as they are asked for, and that may be stopped at any moment."""
+    real, stopped = answers.stored, iter([LimitError("not now")])
+
+    def stored(*given: Any) -> Any:
+        for error in stopped:
+            raise error
+        return real(*given)
+
+    monkeypatch.setattr(answers, "stored", stored)
+    again = LakeStore(lake_of(f"delta:{folder}/fleet", "local[2]"))
+    with pytest.raises(LimitError):
+        again.query("errors-by-reason")
+    assert again.query("errors-by-reason").equals(lake.query("errors-by-reason"))
+
+
 def test_the_report_is_the_same(store: Store, lake: LakeStore) -> None:
     """Findings with all that is behind them, tables and figures, in days of a zone that is no whole hours off."""
     chosen = window("2026-11-03", "2026-11-10", None, "Asia/Kathmandu")
@@ -159,6 +181,146 @@ def test_sums_are_the_same(store: Store, lake: LakeStore) -> None:
     for one in callers:
         assert_frame_equal(here.groups([one]), there.groups([one]))
         assert here.groups([one]).height
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "from errors select caller, reason, count(*) as errors group by all order by all",
+        (
+            "with late as (select * from retries where waited_seconds > 1)"
+            " select outcome, count(*) as n from late group by 1 order by 1"
+        ),
+        "select reason, count(*) as n from errors_under('x') group by reason order by n desc, reason;",
+        "select caller, count(*), max(occurred_at) from errors group by all order by all",
+        "select outcome, caller from (select * from retries order by all desc) where (true) order by all desc",
+        "describe errors",
+        "describe select count(*) from retries",
+        "select caller, '${env:HOME}', '${spark.driver.host}' from errors order by all",
+        "with t as (select false as x) select count(*) as n from t where (x)",
+        (
+            "select date_trunc('minute', occurred_at), date_trunc('hour', occurred_at), date_trunc('day', occurred_at),"
+            " date_trunc('week', occurred_at), date_trunc('month', occurred_at), date_trunc('year', occurred_at)"
+            " from events order by all"
+        ),
+        (
+            "select abs(-attempts), attempts % 2, upper(caller), lower(caller), trim(' ' || caller || ' '),"
+            " contains(caller, 'a'), caller like '%a%', caller ilike '%A%', attempts between 1 and 2"
+            " from retries order by all"
+        ),
+        (
+            "select caller, rank() over (order by caller), dense_rank() over (order by caller),"
+            " lag(caller) over (order by caller, occurred_at), lead(caller) over (order by caller, occurred_at)"
+            " from errors order by all"
+        ),
+        (
+            "select outcome, count(distinct caller), sum(waited_seconds), count(*) / 3 from retries"
+            " group by all order by all"
+        ),
+        "select caller, case when occurred_at < '2026-11-05' then 'early' else 'late' end from errors order by all",
+    ],
+)
+def test_sql_of_ones_own_is_the_same(store: Store, lake: LakeStore, statement: str) -> None:
+    """Over views, macros and the statement's own names."""
+    assert_frame_equal(lake.run_sql(statement).frame, store.sql(statement))
+
+
+def test_columns_of_one_name_are_told_apart_as_in_a_file(
+    folder: Path, capsys: pytest.CaptureFixture[str], lake: LakeStore
+) -> None:
+    """The command shows both."""
+    said = []
+    for name in (f"{folder}/fleet.duckdb", f"delta:{folder}/fleet"):
+        assert (
+            call(["sql", "select caller, caller, 1, 1 from errors order by 1 limit 2", "--json", "--store", name]) == 0
+        )
+        said.append(capsys.readouterr().out)
+    assert said[0] == said[1]
+
+
+def test_a_timeline_is_the_same(store: Store, lake: LakeStore) -> None:
+    """Of a session, a finding and a chain, with the lines of its logs, and by the beginning of an id."""
+    chosen = [
+        store.sql(f"select {column} as id from {view} where {column} is not null order by 1 limit 1").item()
+        for view, column in (("sessions", "session_id"), ("findings", "finding_id"), ("retries", "operation"))
+    ]
+    for name in (chosen[0], chosen[1][:6], chosen[2]):
+        here, there = timeline(store, name), timeline(lake, name)
+        assert here.happenings
+        assert any(one.excerpt for one in here.happenings)
+        assert here.to_dict() == there.to_dict()
+    said = []
+    for each in (store, lake):
+        with pytest.raises(AnalyzerError, match="no session, finding or operation") as found:
+            timeline(each, f"{chosen[0][:-1]}x")
+        said.append(found.value.hint)
+    assert said[0].startswith("did you mean session")
+    assert said[0] == said[1]
+
+
+def test_sql_is_cut_at_its_limit(lake: LakeStore) -> None:
+    """And says so."""
+    answer = lake.run_sql("select session_id from errors order by 1", 3)
+    assert (answer.frame.height, answer.truncated) == (3, True)
+    assert not lake.run_sql("select session_id from errors order by 1 limit 2", 3).truncated
+    assert lake.run_sql("select 1 as one", 99_999_999_999).frame.item() == 1
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "select 1; select 2",
+        "delete from errors",
+        "create table x as select 1",
+        "copy errors to '/tmp/x'",
+        "explain select 1",
+        "summarize errors",
+        "show tables",
+        "from nothing",
+        "select nothing from errors",
+        "select * from 'x.parquet'",
+        'select * from parquet."/etc/passwd"',
+        "select * from text.`/etc/passwd`",
+        "select * from read_csv('/etc/passwd')",
+        "select * from internal.event_v1",
+        "select * from internal_event_v1",
+        "select reflect('java.lang.System', 'getenv')",
+        "select java_method('java.lang.Runtime', 'getRuntime')",
+        "select",
+        "select 'x",
+        "select date_diff('day', min(occurred_at), max(occurred_at)) from errors",
+        "select dayofweek(occurred_at) from errors",
+        "select caller from errors where caller = any(['x'])",
+        "select list(caller order by caller) from errors",
+        "select list(null) from errors",
+        "select cast(1.7 as bigint)",
+        "select cast(occurred_at as varchar) from errors",
+        "select cast(occurred_at as date) - date '2026-11-01' from errors",
+        "select occurred_at at time zone 'Europe/Berlin' from errors",
+        "select quantile_cont(attempts, 0.5) from retries",
+        "select regexp_replace(caller, 'a', '') from errors",
+        "select substr(caller, 0, 2) from errors",
+        "select max(occurred_at) - min(occurred_at) from errors",
+        "select round(12345, -2)",
+        "select left(caller, -2) from errors",
+        "select caller like 'a\\%' from errors",
+        "select [1, 2][-1]",
+        "select count(*) from errors where occurred_at < '2026-11-05T00:00:00+02:00'",
+        "select sum(attempts) over (order by started_at rows between 1 preceding and current row) from retries",
+    ],
+)
+def test_sql_that_is_no_query_over_the_views_is_refused(lake: LakeStore, statement: str) -> None:
+    """It writes, reads files or tables that are not shown, runs code, or cannot be understood."""
+    with pytest.raises(QueryError):
+        lake.run_sql(statement)
+
+
+def test_sql_is_stopped_at_its_time(lake: LakeStore) -> None:
+    """The answer is not waited for, and the session goes on; what a task has begun with it ends by itself."""
+    long = "select count(*) as n from events a, events b, events c where a.event_id || b.event_id <> c.event_id"
+    with pytest.raises(LimitError, match=r"stopped after 0\.5 s"):
+        lake.run_sql(long, None, 0.5)
+    assert lake.run_sql("select 1 as one").frame.item() == 1
 
 
 def _reported(found: Overview) -> dict[str, Any]:

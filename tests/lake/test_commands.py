@@ -20,8 +20,9 @@ def test_what_does_not_go_with_a_lake_is_refused_with_2(
     arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Each with its reason."""
-    assert call(["ingest", *arguments]) == 2
-    assert said in capsys.readouterr().err
+    for command in ("ingest", "nightly"):
+        assert call([command, *arguments]) == 2
+        assert said in capsys.readouterr().err
 
 
 def test_a_report_on_a_lake_reads_no_logs(capsys: pytest.CaptureFixture[str]) -> None:
@@ -32,10 +33,9 @@ def test_a_report_on_a_lake_reads_no_logs(capsys: pytest.CaptureFixture[str]) ->
     assert "--master is for a lake alone" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", [["rebuild"], ["sql", "select 1"]])
-def test_what_takes_a_file_alone_says_so_of_a_lake(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_takes_a_file_alone_says_so_of_a_lake(capsys: pytest.CaptureFixture[str]) -> None:
     """With what to do, and nothing made under the name of a lake."""
-    assert call([*command, "--store", "delta:/nowhere"]) == 2
-    said = capsys.readouterr().err
-    assert f"{command[0]} takes a store in a file, not a lake" in said
-    assert "analyzer export --store delta:/nowhere --last 30d --to slice.duckdb" in said
+    assert call(["sources", "--store", "delta:/nowhere"]) == 2
+    assert "sources takes a store in a file, not a lake" in capsys.readouterr().err
+    assert call(["quarantine", "retry", "--store", "delta:/nowhere"]) == 2
+    assert "analyzer rebuild --store delta:/nowhere" in capsys.readouterr().err

@@ -19,6 +19,8 @@ pytest.importorskip("pyspark", reason="the extra `spark` is not installed")
 from deltalake import DeltaTable
 
 from analyzer.errors import StoreError
+from analyzer.lake.files import finished
+from analyzer.lake.files import opened as table_of
 from analyzer.lake.layout import tables
 from analyzer.lake.location import Lake, lake_of
 from analyzer.lake.writing.applying import Applying
@@ -137,3 +139,17 @@ def test_a_missing_data_file_is_named_by_whoever_writes(
         _ingest(lake, monkeypatch)
     assert versions == {one: DeltaTable(lake.table(one)).version() for one in tables()}
     data.write_bytes(content)
+
+
+def test_tables_are_opened_as_of_one_batch(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever asks for several sees none of what a batch adds meanwhile, nor of its sources."""
+    _ingest(lake, monkeypatch)
+    before = finished(lake)
+    names = ("event_v1", "source_v1")
+    held = {name: table_of(lake, name, before).to_pyarrow_table().num_rows for name in names}
+    with opened(lake) as ledger, ledger.batch():
+        for name in names:
+            ledger.append(name, ledger.rows(name).slice(0, 1))
+    assert finished(lake) > before
+    assert {name: table_of(lake, name, before).to_pyarrow_table().num_rows for name in names} == held
+    assert all(table_of(lake, name).to_pyarrow_table().num_rows == held[name] + 1 for name in names)

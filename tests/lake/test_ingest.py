@@ -17,11 +17,11 @@ from deltalake import DeltaTable, write_deltalake
 
 from analyzer.lake.layout import JOURNAL
 from analyzer.lake.location import Lake, lake_of
+from analyzer.lake.reading.tasks import tasks_of
 from analyzer.lake.session import java, session
 from analyzer.lake.writing.ledger import Ledger
 from analyzer.lake.writing.opening import ingest_into
 from analyzer.lake.writing.run import _Planned
-from analyzer.lake.writing.tasks import tasks_of
 from analyzer.store import open_store
 from analyzer.store.db.tables.schema import SCHEMA_VERSION
 from analyzer.store.ingest.identity import SourceCheckpoint
@@ -116,7 +116,7 @@ def test_ranges_of_a_large_log_are_the_rows_and_the_checkpoint_of_the_whole(
 ) -> None:
     """Several tasks for one log: with lines that are blank, broken, repeated and longer than a range, and one torn that
     is whole later; between logs that are one task, and one of another format, which is never cut."""
-    monkeypatch.setattr("analyzer.lake.writing.tasks.GROUP_BYTES", 8_000)
+    monkeypatch.setattr("analyzer.lake.reading.tasks.GROUP_BYTES", 8_000)
     logs = tmp_path / "logs"
     logs.mkdir()
     samples = REPOSITORY / "sample_events"
@@ -153,7 +153,7 @@ def test_a_log_that_is_cut_short_while_its_ranges_are_read_is_read_again_from_th
     log = tmp_path / "log.jsonl"
     lines = (REPOSITORY / "sample_events" / "healthy-week.jsonl").read_bytes().splitlines(True)[:60]
     log.write_bytes(b"".join(lines))
-    monkeypatch.setattr("analyzer.lake.writing.tasks.GROUP_BYTES", 8_000)
+    monkeypatch.setattr("analyzer.lake.reading.tasks.GROUP_BYTES", 8_000)
     planned = _Planned.take
 
     def cut(*given: Any) -> None:

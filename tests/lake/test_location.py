@@ -16,6 +16,14 @@ def test_a_lake_is_told_from_a_file_by_the_word_before_its_path(tmp_path):
     assert lake_of(f"delta:{tmp_path}/fleet/").table("event_v1") == f"{tmp_path}/fleet/event_v1"
 
 
+@pytest.mark.parametrize("name", ["p%41", "q[1]", "{x}", "many*", "one?", "back\\slash"])
+def test_a_path_that_means_another_one_is_refused(tmp_path, name):
+    """Delta takes `%41` for `A`, so that its log would be in the folder of another lake; `100%` is like others."""
+    with pytest.raises(AnalyzerError, match="means something else"):
+        lake_of(f"delta:{tmp_path}/{name}")
+    assert lake_of(f"delta:{tmp_path}/100%, it's ü #1").path.endswith("#1")
+
+
 def test_an_address_of_an_object_store_stays_as_it_is():
     """Nothing of the working directory gets into it."""
     lake = lake_of("delta:s3://bucket/fleet/", "spark://head:7077")

@@ -35,7 +35,7 @@ FORMATS = ("table", "json", "jsonl", "markdown")
 
 
 @click.command("check")
-@store_option(lake=True)
+@store_option()
 @master_option
 @window_options
 @rules_option

@@ -28,7 +28,7 @@ SLICE_ENDING = ".duckdb"
     "--to", "to", required=True, metavar="DIR|FILE.duckdb|delta:PATH", help="Where the days go; or a store; or a lake."
 )
 @click.option("--format", "-f", "row_format", type=click.Choice(FORMATS), help="Of the files in DIR. Default: parquet.")
-@store_option(lake=True)
+@store_option()
 @span_options
 @click.option("--json", "-j", "as_json", is_flag=True, help="What was written, as one JSON object.")
 @quiet_option

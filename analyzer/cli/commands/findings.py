@@ -22,7 +22,7 @@ def decision_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """`--store`, `--master`, `--note` and `--by`."""
     by = click.option("--by", metavar="NAME", help="Who decides; default: the account that runs this.")
     note = click.option("--note", default="", metavar="TEXT", help="Why; kept in the journal.")
-    return store_option(lake=True)(master_option(note(by(function))))
+    return store_option()(master_option(note(by(function))))
 
 
 @click.group("findings")
@@ -42,7 +42,7 @@ def command() -> None:
 
 
 @command.command("list", short_help="List the open findings, the gravest first.")
-@store_option(lake=True)
+@store_option()
 @master_option
 @click.option("--all", "every", is_flag=True, help="Those that are over, too.")
 @json_option
@@ -63,7 +63,7 @@ def list_command(store_path: str, master: str | None, every: bool, as_json: bool
 
 @command.command("show", short_help="Show one finding whole.")
 @identifier
-@store_option(lake=True)
+@store_option()
 @master_option
 @json_option
 def show_command(finding: str, store_path: str, master: str | None, as_json: bool) -> None:

@@ -13,6 +13,7 @@ from analyzer.cli.options import master_option, result_options, store_option
 from analyzer.cli.output import report_problems, write
 from analyzer.cli.paths import PathsCommand
 from analyzer.cli.progress import progress
+from analyzer.cli.stores import LAKE, lake_to_fill
 from analyzer.errors import PARTIAL, UNREADABLE, AnalyzerError, StoreBusyError
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ POLL_SECONDS = 2.0
 
 @click.command("ingest", cls=PathsCommand)
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
-@store_option(default=None, lake=True)
+@store_option(default=None)
 @master_option
 @click.option("--follow", is_flag=True, help="Keep looking for new lines until interrupted.")
 @click.option("--strict", is_flag=True, help="Exit with 4 when lines went to quarantine.")
@@ -102,7 +103,7 @@ def _due(name: str, paths: tuple[str, ...]) -> Callable[[IngestResult | None], b
     from analyzer.store.db.replacement import files_of
     from analyzer.store.following.changes import Changes
 
-    own = [] if name.startswith("delta:") else [*files_of(name), *filter(None, [journal_of(name)])]
+    own = [] if name.startswith(LAKE) else [*files_of(name), *filter(None, [journal_of(name)])]
     changes = Changes(paths or places_here(), own)
     problems = changes.problems
 
@@ -118,15 +119,10 @@ def _due(name: str, paths: tuple[str, ...]) -> Callable[[IngestResult | None], b
 
 def _reader(name: str, paths: tuple[str, ...], master: str | None, *, quiet: bool) -> Callable[[], IngestResult]:
     """A function that reads what is new into the store of this name, whichever engine it has."""
-    if name.startswith("delta:"):
-        from analyzer.lake.location import lake_of
+    lake = lake_to_fill(name, master, paths)
+    if lake is not None:
         from analyzer.lake.session import require
 
-        if not paths:
-            raise AnalyzerError(
-                "a lake is of many machines: no logs of this one are looked for", "name the PATHs to read"
-            )
-        lake = lake_of(name, master)
         require(lake)
         from analyzer.lake.writing.opening import ingest_into
 
@@ -135,8 +131,6 @@ def _reader(name: str, paths: tuple[str, ...], master: str | None, *, quiet: boo
                 return ingest_into(lake, paths, shown)
 
         return into_lake
-    if master is not None:
-        raise AnalyzerError("--master is for a lake alone", "name one: --store delta:PATH")
 
     def into_file() -> IngestResult:
         from analyzer.store import open_store

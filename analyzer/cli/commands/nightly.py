@@ -17,9 +17,10 @@ from analyzer.cli import complain
 from analyzer.cli.commands.prune import kept_since
 from analyzer.cli.delivery.targets import VARIABLE, deliver, targets
 from analyzer.cli.machine import HERE, REPORTED, asking_of, home_folder, make_room, read_into, store_to_fill, tell_found
-from analyzer.cli.options import chosen_window, deliver_option, quiet_option, rules_option, store_option
+from analyzer.cli.options import chosen_window, deliver_option, master_option, quiet_option, rules_option, store_option
 from analyzer.cli.output import add_to_job_summary, narrate, report_problems, text_layout, write, write_new
 from analyzer.cli.progress import progress
+from analyzer.cli.stores import filling, lake_to_fill
 from analyzer.errors import FINDINGS, OK, PARTIAL, UNREADABLE, AnalyzerError
 from analyzer.phrases import counted
 from analyzer.report.documents.job_units import KINDS, LABEL, job_units
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from analyzer.analysis import Night
     from analyzer.cli.delivery.targets import Target
     from analyzer.report.documents.night_job import JobStep
-    from analyzer.store import Store
+    from analyzer.store import Filling, Judging
 
 Done = tuple[int, str]
 """The exit code of a step, and what came of it."""
@@ -37,6 +38,7 @@ Done = tuple[int, str]
 @click.command("nightly")
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
 @store_option(default=None)
+@master_option
 @click.option("--timezone", "-z", default="UTC", metavar="ZONE", help="Where days begin. Default UTC.")
 @click.option("--until", metavar="TIME", help="Judge the last whole day before this time. Default: now.")
 @rules_option
@@ -59,6 +61,7 @@ Done = tuple[int, str]
 def command(
     paths: tuple[str, ...],
     store_path: str | None,
+    master: str | None,
     timezone: str,
     until: str | None,
     rules_path: str | None,
@@ -80,7 +83,8 @@ def command(
     step. A step that fails is told and costs the others nothing: what could be read is judged, and the page is made
     whatever the check says. The store is held from the first step to the last, so a second job, or any other writer,
     is told to come back (75). The exit code is that of the gravest step: 3 before 2, 4 and 1. With $GITHUB_STEP_SUMMARY
-    set, the steps and the night are added to the job's summary as Markdown.
+    set, the steps and the night are added to the job's summary as Markdown. On a lake (delta:PATH) Spark reads and
+    counts; PATHs are needed there.
 
     With --install nothing of that is done: the unit is printed that runs the same line every night, in this folder.
 
@@ -95,7 +99,7 @@ def command(
     if install:
         _install(install, write_it)
         return OK
-    from analyzer.store import load_frugal_polars, open_store
+    from analyzer.store import load_frugal_polars
 
     load_frugal_polars()
     from analyzer.analysis import check, overview
@@ -109,12 +113,13 @@ def command(
     rules, places = rules_in_use(rules_path), targets(deliver_to)
     before = kept_since(keep) if keep else None
     name = store_path or (HERE if paths else store_to_fill())
+    lake = lake_to_fill(name, master, paths)
     if not paths:
         tell_found(name, quiet=quiet)
         make_room(name)
     steps: list[JobStep] = []
     nights: list[Night] = []
-    with open_store(name, writable=True) as store:
+    with filling(name, lake) as store:
 
         def judge() -> Done:
             nights.append(check(store, until=judged.until, timezone=timezone, rules=rules))
@@ -169,7 +174,7 @@ def _step(name: str, work: Callable[[], Done]) -> JobStep:
     return JobStep(name, code, redact(message), redact(hint))
 
 
-def _ingest(store: Store, paths: tuple[str, ...], strict: bool, quiet: bool) -> Done:
+def _ingest(store: Filling, paths: tuple[str, ...], strict: bool, quiet: bool) -> Done:
     if paths:
         with progress(quiet=quiet) as bar:
             result = store.ingest(paths, bar)
@@ -186,7 +191,7 @@ def _ingest(store: Store, paths: tuple[str, ...], strict: bool, quiet: bool) -> 
     return PARTIAL if strict and (total.quarantined or damaged) else OK, ", ".join(said)
 
 
-def _gauges(store: Store, night: Night, target: str) -> Done:
+def _gauges(store: Judging, night: Night, target: str) -> Done:
     from analyzer.analysis.summary.night_figures import night_figures
     from analyzer.report.documents.night_prometheus import render_prometheus
 

@@ -23,7 +23,7 @@ _VACUUM = "Files of the lake hold what was deleted until its tables are vacuumed
     help="Delete files too: finished parts of event logs and of the journal that hold nothing newer.",
 )
 @click.option("--dry-run", "-n", is_flag=True, help="Say what would go, and delete nothing.")
-@store_option(lake=True)
+@store_option()
 @master_option
 @result_options("table", "json")
 def command(

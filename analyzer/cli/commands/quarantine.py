@@ -5,38 +5,43 @@ from __future__ import annotations
 import click
 
 from analyzer.cli.machine import asking_of
-from analyzer.cli.options import result_options, store_option
+from analyzer.cli.options import master_option, result_options, store_option
 from analyzer.cli.output import write, write_rows
-from analyzer.errors import USAGE, AnalyzerError
+from analyzer.cli.stores import LAKE, asked, chosen_lake
+from analyzer.errors import AnalyzerError
 from analyzer.report import FORMATS
 
 
 @click.command("quarantine")
 @click.argument("act", type=click.Choice(("list", "retry")), default="list", metavar="[list|retry]")
 @store_option()
+@master_option
 @result_options(*FORMATS)
-def command(act: str, store_path: str, row_format: str, output: str | None, quiet: bool) -> None:
+def command(act: str, store_path: str, master: str | None, row_format: str, output: str | None, quiet: bool) -> None:
     """List the lines that could not be read, by reason and file; or retry them.
 
     After an upgrade that reads more, or a repair of a file that kept every byte in its place, `retry` reads the same
     bytes again. Lines that can be read now leave quarantine and give their events, once. Files that are gone, or hold
-    something else now, are left as they are. The lines themselves: analyzer query quarantine-lines
+    something else now, are left as they are. Those of a lake `analyzer rebuild` reads again. The lines themselves:
+    analyzer query quarantine-lines
 
     \b
       analyzer quarantine --store fleet.duckdb
       analyzer quarantine retry --store fleet.duckdb --json
     """
-    from analyzer.store import open_store
-
     if act == "list":
-        with open_store(store_path) as store:
+        with asked(store_path, master) as store:
             frame = store.query("quarantine-reasons")
         write_rows(frame, row_format, output, schema="analyzer.query/1", quiet=quiet)
         return
     if row_format not in {"table", "json"}:
-        error = AnalyzerError(f"retry has no rows to write as {row_format}", "write --format table or --json")
-        error.exit_code = USAGE
-        raise error
+        raise AnalyzerError(f"retry has no rows to write as {row_format}", "write --format table or --json")
+    if store_path.startswith(LAKE):
+        said = f"analyzer rebuild --store {store_path}"
+        raise AnalyzerError("retry takes a store in a file, not a lake", f"read all logs of the lake again: {said}")
+    chosen_lake(store_path, master)
+    from analyzer.store import open_store
+
     with open_store(store_path, writable=True, create=False) as store:
         result = store.retry_quarantine()
     if row_format == "json":

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 )
 @click.option("--list", "listing", is_flag=True, help="List the queries, their parameters and columns.")
 @click.option("--sql", "show_sql", is_flag=True, help="Print the query's SQL instead of running it.")
-@store_option(lake=True)
+@store_option()
 @master_option
 @window_options
 @selection_options

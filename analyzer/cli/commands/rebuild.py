@@ -1,24 +1,29 @@
-"""`analyzer rebuild` makes a store again from its logs and its journal."""
+"""`analyzer rebuild` makes a store or a lake again from its logs and its journal."""
 
 from __future__ import annotations
 
 import click
 
 from analyzer.cli.machine import asking_of
-from analyzer.cli.options import result_options, store_option
-from analyzer.cli.output import report_problems, write
+from analyzer.cli.options import master_option, result_options, store_option
+from analyzer.cli.output import narrate, report_problems, write
 from analyzer.cli.paths import PathsCommand
 from analyzer.cli.progress import progress
+from analyzer.cli.stores import chosen_lake
 from analyzer.errors import UNREADABLE
+
+_BEFORE = "Files of the lake hold what it was before until its tables are vacuumed: see docs/how-to/fleet.md"
 
 
 @click.command("rebuild", cls=PathsCommand)
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
 @store_option()
+@master_option
 @result_options("table", "json")
 def command(
     paths: tuple[str, ...],
     store_path: str,
+    master: str | None,
     row_format: str,
     output: str | None,
     quiet: bool,
@@ -28,16 +33,24 @@ def command(
     The logs are those that the store knows; PATHs add logs that were renamed since. A store that cannot be opened knows
     none: name them all. What only the former store still has is carried over, and its sources are marked as vanished.
     The new store appears whole or not at all; the former one is kept beside it as FILE.before-rebuild, or the first
-    such name that is free. A file that is no store is left alone.
+    such name that is free. A file that is no store is left alone. The tables of a lake change as one batch, and what
+    they held before stays in files that none of them names until these are vacuumed.
 
     \b
       analyzer rebuild --store fleet.duckdb
       analyzer rebuild ~/.claude/projects telemetry/ --store fleet.duckdb
+      analyzer rebuild --store delta:/lake/fleet --master spark://head:7077
     """
-    from analyzer.store import rebuild
-
+    lake = chosen_lake(store_path, master)
     with progress(quiet=quiet) as shown:
-        result = rebuild(store_path, paths, shown)
+        if lake:
+            from analyzer.lake.rebuilding.rebuild import rebuild as rebuild_lake
+
+            result = rebuild_lake(lake, paths, shown)
+        else:
+            from analyzer.store import rebuild
+
+            result = rebuild(store_path, paths, shown)
     report_problems(result.problems)
     if row_format == "json":
         from analyzer.report.escape import json_text
@@ -47,4 +60,6 @@ def command(
         from analyzer.report.terminal.store_work import render_rebuild
 
         write(render_rebuild(result, store_path, asking_of(store_path)), output)
+        if lake and result.former != "missing":
+            narrate(_BEFORE, quiet=quiet)
     return UNREADABLE if result.problems else 0

@@ -13,7 +13,7 @@ from analyzer.errors import FINDINGS
 
 
 @click.command("reclassify")
-@store_option(lake=True)
+@store_option()
 @master_option
 @rules_option
 @click.option("--apply", is_flag=True, help="Keep the verdicts and make this ruleset the active one.")

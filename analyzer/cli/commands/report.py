@@ -35,7 +35,7 @@ FORMATS = ("summary", "html", "markdown", "json")
 
 @click.command("report", cls=PathsCommand)
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
-@store_option(" With PATHs they are read into it first, if it is named here.", None, lake=True)
+@store_option(" With PATHs they are read into it first, if it is named here.", None)
 @master_option
 @window_options
 @selection_options

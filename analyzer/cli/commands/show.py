@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import click
 
-from analyzer.cli.options import result_options, store_option
+from analyzer.cli.options import master_option, result_options, store_option
 from analyzer.cli.output import text_layout, write
+from analyzer.cli.stores import asked
 
 
 @click.command("show")
 @click.argument("name", metavar="SESSION|FINDING|OPERATION")
 @store_option()
+@master_option
 @result_options("table", "json")
-def command(name: str, store_path: str, row_format: str, output: str | None, quiet: bool) -> None:
+def command(name: str, store_path: str, master: str | None, row_format: str, output: str | None, quiet: bool) -> None:
     """Tell what happened in one session, behind one finding, or in one chain of retries, in order.
 
     Errors, retries with their waits, hand-offs and compactions, failed tools and usage limits, with times (UTC), what
@@ -28,10 +30,9 @@ def command(name: str, store_path: str, row_format: str, output: str | None, qui
     from analyzer.analysis.timeline import timeline
     from analyzer.report.escape import json_text
     from analyzer.report.terminal.happening.timeline import render_timeline
-    from analyzer.store import open_store
 
     del quiet
-    with open_store(store_path) as store:
+    with asked(store_path, master) as store:
         shown = timeline(store, name)
     width, _ = text_layout(output)
     write(json_text(shown.to_dict()) if row_format == "json" else render_timeline(shown, width), output)

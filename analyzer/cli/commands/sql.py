@@ -7,8 +7,9 @@ import sys
 
 import click
 
-from analyzer.cli.options import Seconds, result_options, store_option
-from analyzer.cli.output import copy, rows_width, tell_cut
+from analyzer.cli.options import Seconds, master_option, result_options, store_option
+from analyzer.cli.output import copy, rows_width, tell_cut, write_rows
+from analyzer.cli.stores import chosen_lake
 from analyzer.report import FORMATS
 
 DEFAULT_LIMIT = 10_000
@@ -48,6 +49,7 @@ def _size(_: click.Context, __: click.Parameter, text: str) -> int:
     help=f"Memory for the query and its answer: 512MB, 2GB. Default {DEFAULT_MEMORY}.",
 )
 @store_option()
+@master_option
 @result_options(*FORMATS)
 def command(
     statement: str,
@@ -55,6 +57,7 @@ def command(
     seconds: float,
     memory: int,
     store_path: str,
+    master: str | None,
     row_format: str,
     output: str | None,
     quiet: bool,
@@ -71,12 +74,23 @@ def command(
       analyzer sql "select column_name, comment from duckdb_columns()
                     where table_name = 'errors'"
       analyzer sql "select caller, count(*) from errors group by all order by all"
+
+    On a lake (delta:PATH) Spark answers it, over the views alone and in the memory that Spark was given.
     """
     from analyzer.cli.sandbox.parent import Request, answer
 
+    text = sys.stdin.read() if statement == "-" else statement
+    lake = chosen_lake(store_path, master)
+    if lake:
+        from analyzer.lake.store import LakeStore
+
+        with LakeStore(lake) as store:
+            found = store.run_sql(text, limit or None, seconds)
+        write_rows(found.frame, row_format, output, schema="analyzer.sql/1", quiet=quiet, truncated=found.truncated)
+        return
     request = Request(
         store=store_path,
-        sql=sys.stdin.read() if statement == "-" else statement,
+        sql=text,
         rows=limit or None,
         row_format=row_format,
         width=rows_width(row_format, output),

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @click.command("unknowns")
 @click.argument("fingerprints", nargs=-1, metavar="[FINGERPRINT]...")
-@store_option(lake=True)
+@store_option()
 @master_option
 @rules_option
 @window_options

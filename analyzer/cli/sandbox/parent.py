@@ -96,9 +96,7 @@ def _run(request: Request, content: IO[bytes]) -> int:
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.communicate(json.dumps(asdict(request)).encode(), timeout=request.seconds)
             return process.returncode
-        raise LimitError(
-            f"stopped after {request.seconds:g} s", "ask for less, as one day or one caller; or allow more: --timeout"
-        )
+        raise LimitError.of_time(request.seconds)
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
@@ -125,7 +123,7 @@ def _told(header: dict[str, Any], request: Request) -> AnalyzerError:
 def _ended(code: int, request: Request) -> AnalyzerError:
     """What a process without an answer died of."""
     if code in {-signal.SIGXCPU, -signal.SIGALRM}:
-        return LimitError(f"stopped after {request.seconds:g} s", "ask for less, or allow more: --timeout")
+        return LimitError.of_time(request.seconds)
     if code == LIMIT:
         return _too_much("the answer is too large", request)
     if code < 0:

@@ -30,6 +30,10 @@ _CALLED = re.compile(
     rb'"type": ?"(?:function_call|custom_tool_call)", ?(?:"(?:id|status|call_id)": ?"[^"\\]*", ?){0,3}'
     rb'"name": ?"([^"\\]{1,100})"'
 )
+_TYPE, _CALL, _NEAR = b'"type"', b'_call"', 30
+"""How the pattern begins, what it holds at most so many bytes behind that, and nearly no other text does: a search for
+fixed bytes takes half as long as one for the pattern.
+"""
 _EXIT = re.compile(r"^(?:Exit code: |(?:.{0,200}\n){0,4}Process exited with code )(-?\d{1,10})")
 _REFUSED = re.compile(
     r"(?:apply_patch verification failed|exec command rejected|unsupported call|Script failed|failed to |"
@@ -38,6 +42,18 @@ _REFUSED = re.compile(
 )
 _TIMED_OUT = 124
 _CLOCK_ONLY = re.compile(r"try again at ", re.IGNORECASE)
+
+
+def _tools_called(data: bytes) -> list[str]:
+    """The tools that the calls of a block ask for, in order."""
+    found = []
+    at = data.find(_CALL)
+    while at >= 0:
+        begins = data.rfind(_TYPE, max(at - _NEAR, 0), at)
+        if begins >= 0 and (called := _CALLED.match(data, begins)):
+            found.append(called[1].decode("utf-8", "replace"))
+        at = data.find(_CALL, at + len(_CALL))
+    return found
 
 
 def error_facts(message: str | None, info: object) -> dict[str, Any]:
@@ -111,8 +127,8 @@ class CodexReader(RecordReader):
         """Hits of the block, in order; calls of tools are counted without a look into their records."""
         self._data, self._near = block.data, 0
         yield from super().read(block)
-        if called := _CALLED.findall(block.data):
-            self.see_calls(*(name.decode("utf-8", "replace") for name in called))
+        if called := _tools_called(block.data):
+            self.see_calls(*called)
 
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
         """The events of one record."""

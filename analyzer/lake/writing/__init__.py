@@ -1,1 +1,1 @@
-"""Logs into a lake: read by executors, applied batch by batch, committed table by table, the sources last."""
+"""What executors have read into a lake: applied batch by batch, committed table by table, the sources last."""

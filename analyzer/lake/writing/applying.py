@@ -70,11 +70,15 @@ class Applying:
         with store_errors():
             touched = self._meet(batch)
             self._writer.apply(batch)
+            self._took()
             recorded = self._rows(JOURNAL, _RECORDED) if "recorded" in batch.events.columns else None
             self.pruned += apply_horizon(self.connection)
             add_suggestions(self.connection)
             with self._ledger.batch():
                 self._commit(batch, touched, recorded)
+
+    def _took(self) -> None:
+        """What is to be done to the rows of a batch before they are committed: nothing, for logs."""
 
     def _meet(self, batch: Sealed) -> set[int]:
         """Hold what the batch meets; the sources whose quarantine may lose rows."""

@@ -5,7 +5,8 @@ What was interrupted goes on where it stopped, as facts that have a verdict are 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -53,9 +54,28 @@ def judge_all(spark: Callable[[], SparkSession], ledger: Ledger, rules: Rules) -
     _judge(spark(), ledger, ruleset.digest, lambda: ruleset)
 
 
-def _judge(spark: SparkSession, ledger: Ledger, digest: str, rules: Callable[[], Ruleset | None]) -> int:
+def judge_former(spark: Callable[[], SparkSession], ledger: Ledger, digest: str, before: datetime) -> None:
+    """Judge what happened before a moment (naive UTC) by a ruleset that was active then, if its rules are at hand."""
+    _judge(spark(), ledger, digest, lambda: _ruleset(ledger, None, digest), before)
+
+
+def _judge(
+    spark: SparkSession,
+    ledger: Ledger,
+    digest: str,
+    rules: Callable[[], Ruleset | None],
+    before: datetime | None = None,
+) -> int:
     """Judge what a ruleset has not judged; how many facts wait because there are no rules."""
-    waiting = waiting_for(spark, lambda name: [for_spark(one) for one in ledger[name].file_uris()], digest)
+
+    def paths(name: str) -> list[str]:
+        return [for_spark(one) for one in ledger[name].file_uris()]
+
+    waiting = waiting_for(spark, paths, digest)
+    if waiting is not None and before is not None:
+        events = spark.read.parquet(*paths("event_v1"))
+        asked = events.where(f"occurred_at < timestamp_ntz'{before.isoformat(' ')}'").select("facts_id").distinct()
+        waiting = waiting.join(asked, "facts_id", "left_semi")
     count = waiting.count() if waiting is not None else 0
     if waiting is None or not count:
         return 0
@@ -109,8 +129,17 @@ def waiting_for(spark: SparkSession, paths: Callable[[str], list[str]], digest: 
 
 
 def _ruleset(ledger: Ledger, path: str | None, digest: str) -> Ruleset | None:
+    return rules_at_hand(ledger.rows(JOURNAL, kept_filter(digest))["line"].to_pylist(), path, digest)
+
+
+def kept_filter(digest: str) -> list[tuple[str, str, object]]:
+    """Which row of a lake's journal has the rules of an applied ruleset, as text."""
+    return [("event_id", "=", kept_name(digest))]
+
+
+def rules_at_hand(kept: Sequence[str], path: str | None, digest: str) -> Ruleset | None:
     """The rules of this digest: those that the lake keeps, else of the file that they were read from, or built in."""
-    for text in ledger.rows(JOURNAL, [("event_id", "=", kept_name(digest))])["line"].to_pylist():
+    for text in kept:
         return parse_ruleset(text)
     for place in (path, None):
         try:

@@ -41,10 +41,22 @@ GONE = "its log or a file is damaged or gone: bring the folder back from a copy,
 def unreadable(table: str, error: Exception) -> StoreError:
     """The error of a table whose log or files cannot be read."""
     said = (str(error).strip().splitlines() or [type(error).__name__])[0]
-    hint = (
-        "its log or a file is damaged or gone: bring the folder back from a copy, or make the lake again from the logs"
-    )
-    return StoreError(f"{table} cannot be read: {said}"[:400], hint)
+    return StoreError(f"{table} cannot be read: {said}"[:400], GONE)
+
+
+def held(lake: str, options: dict[str, str] | None = None) -> tuple[str, bool] | None:
+    """Who holds the lease of a lake, and whether it still lives; None where nobody does.
+
+    Raises:
+        StoreError: the lease cannot be read.
+    """
+    try:
+        rows = DeltaTable(f"{lake}/lease", storage_options=options).to_pyarrow_table().to_pylist()
+    except TableNotFoundError:
+        return None
+    except (DeltaError, OSError) as error:
+        raise unreadable(f"{lake}/lease", error) from None
+    return next(((_named(row), _alive(row)) for row in rows), None)
 
 
 class Lease:
@@ -75,7 +87,7 @@ class Lease:
         for row in rows:
             if _alive(row):
                 raise StoreBusyError(
-                    f"{self._lake} is being written by process {row['process']} on {row['host']}",
+                    f"{self._lake} is being written by {_named(row)}",
                     "try again when it has finished",
                 )
             self.taken_over = True
@@ -126,6 +138,10 @@ class Lease:
             assert self._table is not None
             with suppress(Exception):  # a commit that fails says what became of the lease
                 self._write(self._table, [self._row()])
+
+
+def _named(row: dict[str, object]) -> str:
+    return f"process {row['process']} on {row['host']}"
 
 
 def _alive(row: dict[str, object]) -> bool:

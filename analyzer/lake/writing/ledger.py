@@ -6,7 +6,7 @@ the last finished batch left them, and no commit of one who was taken for dead g
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 import pyarrow as pa
@@ -76,6 +76,13 @@ class Ledger:
         """Put rows in the place of all that are `where`, or of the whole table."""
         write_deltalake(self._tables[name], rows, mode="overwrite", predicate=where, commit_properties=self._marked())
 
+    def renew(self, name: str, chunks: Iterable[pa.Table]) -> None:
+        """Put rows in the place of a whole table, a commit for each chunk, so that no more than one is in memory."""
+        rows = iter(chunks)
+        self.replace(name, next(rows, self._tables[name].schema().to_arrow().empty_table()))
+        for chunk in rows:
+            self.append(name, chunk)
+
     def upsert(self, name: str, key: str, rows: pa.Table) -> None:
         """Put rows in the place of those with the same key, and add the others."""
         (
@@ -114,14 +121,14 @@ class Ledger:
                 continue
             if number > self._finished:
                 table = self._tables[name]
-                table.restore(_before(table, self._finished), commit_properties=self._marked())
+                table.restore(before(table, self._finished), commit_properties=self._marked())
             else:
                 self._mark(name)
         self._mark(LAST)
         self._finished = self._number
 
 
-def _before(table: DeltaTable, finished: int) -> int:
+def before(table: DeltaTable, finished: int) -> int:
     """The last version of a table that no batch after the finished one has written to."""
     former = DeltaTable(table.table_uri, version=table.version(), storage_options=table._storage_options)
     while (former.transaction_version(APP) or 0) > finished:

@@ -10,14 +10,13 @@ from contextlib import contextmanager, suppress
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import DeltaError
-from deltalake.fs import DeltaStorageHandler
-from pyarrow.fs import PyFileSystem
 
 from analyzer.errors import StoreError
 from analyzer.events.ids import new_id
 from analyzer.importers.machine.places import LogPlace
+from analyzer.lake.files import filesystem
 from analyzer.lake.layout import tables
-from analyzer.lake.location import Lake, for_spark, said_by
+from analyzer.lake.location import Lake, NoLakeError, for_spark, said_by
 from analyzer.lake.session import CONNECTOR, lacks_connector, session, spark_said
 from analyzer.lake.writing.judging import keep_up
 from analyzer.lake.writing.lease import GONE, Lease, unreadable
@@ -42,19 +41,42 @@ def ingest_into(
         StoreBusyError: another process writes to it.
         StoreError: Spark does not start, or the lake refused a batch; earlier batches are kept.
     """
+    make_where_none_is(lake)
+    with opened(lake) as ledger:
+        return ingest_held(lake, ledger, paths, progress)
+
+
+def ingest_held(
+    lake: Lake,
+    ledger: Ledger,
+    paths: Iterable[str | LogPlace],
+    progress: Callable[[str, int, int], None] | None = None,
+) -> IngestResult:
+    """The same into a lake that this process holds already.
+
+    Raises:
+        StoreError: as `ingest_into`.
+    """
+    # Nobody else's: an executor of a driver that died may go on writing for a while.
+    staging = for_spark(f"{lake.table(STAGING)}/{new_id()}")
+    own = [] if lake.remote else [lake.path]
+    try:
+        with spark_failures():
+            result = ingest(lambda: session(lake), ledger, paths, staging=staging, own=own, progress=progress)
+            result.unjudged = keep_up(lambda: session(lake), ledger)
+            return result
+    finally:
+        clear_staging(lake)
+
+
+def make_where_none_is(lake: Lake) -> None:
+    """Make an empty lake, unless there is one.
+
+    Raises:
+        StoreError: it cannot be made.
+    """
     if not lake.exists:
         _make(lake)
-    with opened(lake) as ledger:
-        # Nobody else's: an executor of a driver that died may go on writing for a while.
-        staging = for_spark(f"{lake.table(STAGING)}/{new_id()}")
-        own = [] if lake.remote else [lake.path]
-        try:
-            with spark_failures():
-                result = ingest(lambda: session(lake), ledger, paths, staging=staging, own=own, progress=progress)
-                result.unjudged = keep_up(lambda: session(lake), ledger)
-                return result
-        finally:
-            _clear_staging(lake)
 
 
 @contextmanager
@@ -83,15 +105,23 @@ def opened(lake: Lake) -> Iterator[Ledger]:
         StoreError: there is none, or it cannot be read.
     """
     lake.check()
-    options = dict(lake.storage)
-    with private_files(), Lease(lake.path, options) as lease:
-        found: dict[str, DeltaTable] = {}
-        for name in tables():
-            try:
-                found[name] = DeltaTable(lake.table(name), storage_options=options)
-            except (DeltaError, OSError) as error:
-                raise unreadable(lake.table(name), error) from None
-        yield Ledger(found, taken_over=lease.taken_over)
+    with private_files(), Lease(lake.path, dict(lake.storage)) as lease:
+        yield ledger_of(lake, taken_over=lease.taken_over)
+
+
+def ledger_of(lake: Lake, *, taken_over: bool = False) -> Ledger:
+    """The tables of a lake that nobody else writes to.
+
+    Raises:
+        StoreError: one of them cannot be read.
+    """
+    found: dict[str, DeltaTable] = {}
+    for name in tables():
+        try:
+            found[name] = DeltaTable(lake.table(name), storage_options=dict(lake.storage))
+        except (DeltaError, OSError) as error:
+            raise unreadable(lake.table(name), error) from None
+    return Ledger(found, taken_over=taken_over)
 
 
 def _half_made(lake: Lake) -> bool:
@@ -99,21 +129,23 @@ def _half_made(lake: Lake) -> bool:
     return os.path.isdir(lake.path) and set(os.listdir(lake.path)) <= set(tables())
 
 
-def _clear_staging(lake: Lake) -> None:
+def clear_staging(lake: Lake) -> None:
     """Delete what was staged, by those who died, too; what cannot be deleted waits for the next ingest."""
     if not lake.remote:
         shutil.rmtree(lake.table(STAGING), ignore_errors=True)
         return
     with suppress(DeltaError, OSError):
-        PyFileSystem(DeltaStorageHandler(lake.path, options=dict(lake.storage))).delete_dir(STAGING)
+        filesystem(lake).delete_dir(STAGING)
 
 
 def _make(lake: Lake) -> None:
     """Make the tables, the one that tells a lake last: who dies here leaves nothing that counts."""
     try:
         lake.check()
-    except StoreError as error:
-        if not (error.message.startswith("no lake at") or _half_made(lake)):
+    except NoLakeError:
+        pass
+    except StoreError:
+        if not _half_made(lake):
             raise
     options = dict(lake.storage)
     try:

@@ -49,13 +49,24 @@ def prune(lake: Lake, before: datetime, *, files: bool = False, dry_run: bool = 
     """
     if files:
         raise AnalyzerError("--files is for a store in a file", "leave it out: the logs of a lake stay where they are")
-    result = Prune(before, done=not dry_run)
     require(lake)
     check_version(lake)
     if dry_run:
+        result = Prune(before, done=False)
         _count(result, partial(table_of, lake), lake)
         return result
-    with spark_failures(), store_errors(), opened(lake) as ledger:
+    with opened(lake) as ledger:
+        return prune_held(lake, ledger, before)
+
+
+def prune_held(lake: Lake, ledger: Ledger, before: datetime) -> Prune:
+    """Delete the same from a lake that this process holds already.
+
+    Raises:
+        StoreError: as `prune`.
+    """
+    result = Prune(before, done=True)
+    with spark_failures(), store_errors():
         _count(result, ledger.__getitem__, lake)
         with connect(MEMORY, read_only=False) as connection, ledger.batch():
             record(ledger, connection, partial(_decide, before))
@@ -63,7 +74,7 @@ def prune(lake: Lake, before: datetime, *, files: bool = False, dry_run: bool = 
             horizon = horizon_of(connection) or before
             # A plain timestamp would be one of nanoseconds, which no column here is compared with.
             moment = f"arrow_cast('{horizon.isoformat()}', 'Timestamp(Microsecond, None)')"
-            ledger.delete("event_v1", f"occurred_at < {moment} and not ({_DECIDED})")
+            ledger.delete("event_v1", f"occurred_at < {moment} and not ({DECIDED})")
             if ids := _old_sources(ledger[LAST], horizon):
                 ledger.delete("quarantine_v1", f"source_id in ({', '.join(map(str, ids))})")
             _drop_facts(session(lake), ledger)
@@ -79,7 +90,7 @@ def _decide(before: datetime, connection: duckdb.DuckDBPyConnection, journal: Ev
     set_horizon(connection, before)
 
 
-_DECIDED = f"source_path is null and type in ({', '.join(repr(name) for name in DECISIONS)})"
+DECIDED = f"source_path is null and type in ({', '.join(repr(name) for name in DECISIONS)})"
 
 
 def _count(result: Prune, table: Callable[[str], DeltaTable], lake: Lake) -> None:

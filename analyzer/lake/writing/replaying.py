@@ -13,11 +13,12 @@ import pyarrow as pa
 
 from analyzer.classifier import Rules, Ruleset, ruleset_for
 from analyzer.classifier.rules.toml_text import ruleset_text
+from analyzer.events.times import now
 from analyzer.lake.answers import stored
 from analyzer.lake.files import check_version, files
 from analyzer.lake.files import opened as table_of
 from analyzer.lake.layout import JOURNAL, tables
-from analyzer.lake.location import Lake
+from analyzer.lake.location import Lake, for_spark
 from analyzer.lake.session import own_views, require, session
 from analyzer.lake.writing.applying import SUMMED
 from analyzer.lake.writing.deciding import load, record, rows_of
@@ -90,29 +91,9 @@ class _Replay:
                 )
             if ledger.rows(SUMMED).num_rows:
                 ledger.delete(SUMMED, "true")
-            self._suggest(connection, ledger)
+            suggest(self._spark, ledger, connection, digest)
             ledger.replace("store_v1", rows_of(connection, "store_v1"))
         self._judged = None
-
-    def _suggest(self, connection: duckdb.DuckDBPyConnection, ledger: Ledger) -> None:
-        """The second opinion on what the rules do not know and nobody was asked about."""
-        verdicts = self._table("verdict_v1")
-        unknown = verdicts.where((verdicts.ruleset == self._ruleset.digest) & (verdicts.reason == "unknown"))
-        facts = self._table("facts_v1")
-        unasked = facts.where(facts.suggested_probability.isNull()).join(
-            unknown.select("facts_id"), "facts_id", "left_semi"
-        )
-        count = unasked.count()
-        for part in slices(unasked, count) if count else ():
-            load(connection, "facts_v1", part)
-            connection.execute("delete from internal.verdict_v1").fetchall()
-            connection.execute(
-                "insert into internal.verdict_v1 (facts_id, ruleset, reason)"
-                " select facts_id, $1, 'unknown' from internal.facts_v1",
-                [self._ruleset.digest],
-            ).fetchall()
-            add_suggestions(connection)
-            ledger.upsert("facts_v1", "facts_id", rows_of(connection, "facts_v1"))
 
     def result(self, *, applied: bool) -> Reclassification:
         """What the verdicts of these rules change."""
@@ -136,6 +117,43 @@ class _Replay:
 
     def _table(self, name: str) -> DataFrame:
         return stored(self._spark, tables()[name], files(self._lake, name))
+
+
+def suggest(
+    spark: SparkSession,
+    ledger: Ledger,
+    connection: duckdb.DuckDBPyConnection,
+    digest: str,
+    *,
+    recorded: bool = False,
+) -> None:
+    """The second opinion on what the active rules do not know and nobody was asked about; of what they have not judged,
+    too, where it was `recorded` as unknown. Call it inside of a batch.
+
+    `connection` is of a store in memory with the lake's settings.
+    """
+
+    # As the batch has them by now, which no reader sees.
+    def table(name: str) -> DataFrame:
+        return stored(spark, tables()[name], [for_spark(one) for one in ledger[name].file_uris()])
+
+    facts, verdicts = table("facts_v1"), table("verdict_v1").where(f"ruleset = '{digest}'")
+    unknown = verdicts.where("reason = 'unknown'").select("facts_id")
+    if recorded:
+        said = table("event_v1").where("type = 'error.classified' and coalesce(reason, 'unknown') = 'unknown'")
+        unknown = unknown.union(said.join(verdicts, "facts_id", "left_anti").select("facts_id"))
+    unasked = facts.where(facts.suggested_probability.isNull()).join(unknown, "facts_id", "left_semi")
+    count = unasked.count()
+    for part in slices(unasked, count) if count else ():
+        load(connection, "facts_v1", part)
+        connection.execute("delete from internal.verdict_v1").fetchall()
+        connection.execute(
+            "insert into internal.verdict_v1 (facts_id, ruleset, reason, retryable, action, rule, judged_at)"
+            " select facts_id, $1, 'unknown', false, '', '', $2 from internal.facts_v1",
+            [digest, now()],
+        ).fetchall()
+        add_suggestions(connection)
+        ledger.upsert("facts_v1", "facts_id", rows_of(connection, "facts_v1"))
 
 
 def _settings(rows: pa.Table) -> dict[str, Any]:

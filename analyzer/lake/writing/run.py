@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import IO, TYPE_CHECKING
 
@@ -17,22 +17,21 @@ import pyarrow as pa
 
 from analyzer.events.times import now
 from analyzer.importers.machine.places import LogPlace
+from analyzer.lake.reading.executing import read_group, read_groups
+from analyzer.lake.reading.parts import SCHEMA, PartHeader, Read, header_of, sealed_of
+from analyzer.lake.reading.staged import DDL, Staged, batches
+from analyzer.lake.reading.tasks import Task, groups_of, tasks_of
 from analyzer.lake.writing.applying import Applying
 from analyzer.lake.writing.ledger import Ledger
-from analyzer.lake.writing.parts import SCHEMA, PartHeader, Read, header_of, sealed_of
-from analyzer.lake.writing.reading import read_group, read_groups
-from analyzer.lake.writing.tasks import Task, groups_of, tasks_of
-from analyzer.store.ingest.batch import MAX_EVENTS, Progress
+from analyzer.store.db.paths import kept
+from analyzer.store.ingest.batch import Progress
 from analyzer.store.ingest.discovery import STDIN, Found, Problem, discover
 from analyzer.store.ingest.identity import Known
 from analyzer.store.ingest.inputs import Input
 from analyzer.store.ingest.run import IngestResult, IngestRun, checkpoints
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-_HEADERS = 1_000
-"""Parts whose headers are held at a time."""
+    from pyspark.sql import SparkSession
 
 
 def ingest(
@@ -42,9 +41,12 @@ def ingest(
     *,
     staging: str,
     own: Sequence[str] = (),
+    limits: Mapping[str, int] | None = None,
+    below: Mapping[str, str] | None = None,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> IngestResult:
-    """Read everything new below `paths`, but for what lies below `own`: the lake itself.
+    """Read everything new below `paths`, but for what lies below `own`: the lake itself. `limits` and `below` are those
+    of an ingest into a file.
 
     `spark` is asked for its session where there is something. What executors have read waits below `staging`, which
     they and the driver reach.
@@ -62,7 +64,8 @@ def ingest(
         for place, path in enumerate(found.files):
             if progress is not None:
                 progress(path, place, len(found.files))
-            run.read(path, None, found.below.get(path))
+            name = kept(path)
+            run.read(path, (limits or {}).get(name), found.below.get(path) or (below or {}).get(name))
         parts = _Parts(spark, staging, run, applying)
         parts.read()
         run.finish(applying, parts.forgotten)
@@ -144,41 +147,10 @@ class _Parts:
         )
         # By range, as what goes round robin puts several groups into one task and none into others.
         frame = self._spark().createDataFrame(asked).repartitionByRange(len(groups), "part_group")
-        read = frame.mapInArrow(partial(read_groups, os.getcwd()), _ddl())
-        read.write.mode("overwrite").option("parquet.block.size", 16 << 20).parquet(self._staging)
-        staged = self._spark().read.schema(_ddl()).parquet(self._staging)
-        headers = staged.where("header is not null").select("part_group", "part", "header")
+        staged = Staged(self._spark(), frame.mapInArrow(partial(read_groups, os.getcwd()), DDL), self._staging)
         self._before.clear()
-        waiting: list[Read] = []
-        height = 0
-        broken: set[str] = set()
-        # Sorted here: Spark would shuffle them for it.
-        for row in headers.toArrow().sort_by([("part_group", "ascending"), ("part", "ascending")]).to_pylist():
-            first = groups[row["part_group"]][0]
-            if first.goes_on and first.path in broken:
-                # What is before it was not read to its end: it is read again from there.
-                continue
-            one = Read(row["part_group"], row["part"], header_of(row["header"]), first.goes_on)
-            if first.is_range and one.header.failed:
-                broken.add(first.path)
-            waiting.append(one)
-            height += one.header.height
-            if height >= MAX_EVENTS or len(waiting) >= _HEADERS:
-                self._apply_parts(staged, waiting, height)
-                waiting, height = [], 0
-        self._apply_parts(staged, waiting, height)
-
-    def _apply_parts(self, staged: DataFrame, waiting: list[Read], height: int) -> None:
-        rows = None
-        if height:
-            first, last = waiting[0], waiting[-1]
-            rows = staged.where(
-                "header is null"
-                f" and part_group in ({', '.join(map(str, sorted({one.group for one in waiting})))})"
-                f" and (part_group > {first.group} or part >= {first.part})"
-                f" and (part_group < {last.group} or part <= {last.part})"
-            ).toArrow()
-        self._apply(waiting, rows)
+        for parts in batches(_whole(staged.headers(), groups)):
+            self._apply(parts, staged.rows(parts))
 
     def _apply(self, parts: list[Read], rows: pa.Table | None) -> None:
         for one in parts:
@@ -188,6 +160,19 @@ class _Parts:
             self._applying.apply(batch)
 
 
+def _whole(parts: Iterable[Read], groups: list[list[Task]]) -> Iterator[Read]:
+    """The parts of groups, without those of a file that was not read to its end before them: it is read again there."""
+    broken: set[str] = set()
+    for one in parts:
+        first = groups[one.group][0]
+        if first.goes_on and first.path in broken:
+            continue
+        one.goes_on = first.goes_on
+        if first.is_range and one.header.failed:
+            broken.add(first.path)
+        yield one
+
+
 def _stretches(tasks: list[Task]) -> Iterator[tuple[bool, list[Task]]]:
     """Tasks of one kind that follow each other; and whether they are standard input's."""
     start = 0
@@ -195,8 +180,3 @@ def _stretches(tasks: list[Task]) -> Iterator[tuple[bool, list[Task]]]:
         if end == len(tasks) or (tasks[end].path == STDIN) is not (tasks[start].path == STDIN):
             yield tasks[start].path == STDIN, tasks[start:end]
             start = end
-
-
-def _ddl() -> str:
-    kinds = {pa.int64(): "bigint", pa.int32(): "int", pa.string(): "string", pa.binary(): "binary"}
-    return ", ".join(f"{field.name} {kinds[field.type]}" for field in SCHEMA)

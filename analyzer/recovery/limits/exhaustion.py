@@ -49,9 +49,9 @@ def exhaustion(agent: str, verdict: Classification, exit_code: int, at: datetime
     reset_at = verdict.reset_at
     if reset_at is None and verdict.retry_after_seconds is not None:
         reset_at = at + timedelta(seconds=verdict.retry_after_seconds)
-    if reset_at is not None and reset_at > at + timedelta(days=MAX_ABSENCE_DAYS):
-        reset_at = None
     when = f"resets {reset_at:%Y-%m-%d %H:%M} UTC" if reset_at else "does not say when it resets"
+    if reset_at is not None and reset_at > at + timedelta(days=MAX_ABSENCE_DAYS):
+        when, reset_at = f"{when}, which is too far away to be believed", None
     said = _line(verdict)
     text = f"usage limit reached, {when}{f': {said}' if said else ''}"
     return Exhaustion(agent, text, at, reset_at, exit_code)

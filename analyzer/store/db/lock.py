@@ -18,6 +18,8 @@ MEMORY = ":memory:"
 PATIENCE_SECONDS = 4.0
 """How long one who finds a store in use waits for it; most uses are shorter than that."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.4
+_NAMELESS_SECONDS = 1.0
+"""How long one who holds the lock may take to write who it is, or to let go after wiping that out."""
 
 T = TypeVar("T")
 
@@ -45,11 +47,8 @@ def exclusive(path: str) -> Iterator[None]:
     location(path)
     descriptor = _opened(lock_of(path))
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            who = _named(descriptor) or "another process"
-            raise StoreBusyError(f"{path} is being written by {who}", "try again when it has finished") from None
+        if who := _held_by_other(descriptor, fcntl.LOCK_EX):
+            raise StoreBusyError(f"{path} is being written by {who}", "try again when it has finished")
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"process {os.getpid()}\n".encode(), 0)
         try:
@@ -69,11 +68,7 @@ def holder(path: str) -> str | None:
     except (ImportError, OSError):
         return None
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return _named(descriptor) or "another process"
-    else:
-        return None
+        return _held_by_other(descriptor, fcntl.LOCK_SH)
     finally:
         os.close(descriptor)
 
@@ -103,5 +98,17 @@ def _opened(lock: str) -> int:
         raise StoreError(f"{lock} cannot be made: {error.strerror}", "the store's folder must be writable") from None
 
 
-def _named(descriptor: int) -> str:
-    return os.pread(descriptor, 32, 0).decode("ascii", "replace").strip()
+def _held_by_other(descriptor: int, kind: int) -> str | None:
+    """Take the lock, or name who has it; one who has it without a name yet, or any more, is given a moment."""
+    import fcntl
+
+    deadline = time.monotonic() + _NAMELESS_SECONDS
+    while True:
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+            return None
+        if name := os.pread(descriptor, 32, 0).decode("ascii", "replace").strip():
+            return name
+        if time.monotonic() > deadline:
+            return "another process"
+        time.sleep(_FIRST_PAUSE)

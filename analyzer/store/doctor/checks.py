@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Literal
 
 State = Literal["ok", "note", "problem"]
+SPARE_BYTES = 256 * 1024 * 1024
+"""Free space that is called little whatever the size of the store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,23 @@ def loose_modes(name: str, paths: Iterable[str]) -> Check:
     if not loose:
         return Check(name, "ok", "for their owner alone")
     return Check(name, "problem", f"others may read or write {listed(loose)}", "chmod go= them")
+
+
+def space_check(folder: str, size: int) -> Check:
+    """Whether the disk of a folder has room for a store of so many bytes to be made again."""
+    free = shutil.disk_usage(folder).free
+    said = f"{megabytes(free)} free, the store has {megabytes(size)}"
+    if free < max(SPARE_BYTES, 2 * size):
+        return Check("space", "problem", said, "free some: a rebuild needs the size of the store twice")
+    return Check("space", "ok", said)
+
+
+def ruleset_check(digest: str, *, at_hand: bool) -> Check:
+    """Whether new errors can be judged by the active ruleset, whose digest this is."""
+    if at_hand:
+        return Check("ruleset", "ok", f"the rules of {digest}, the active one, are at hand")
+    said = f"the rules of {digest}, the active one, are gone"
+    return Check("ruleset", "problem", said, "analyzer reclassify --apply --rules FILE")
 
 
 def listed(names: list[str], shown: int = 3) -> str:

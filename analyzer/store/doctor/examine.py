@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 from collections.abc import Generator, Iterable, Iterator
 
 from analyzer.classifier.rules.loading import ruleset_for
@@ -17,16 +16,13 @@ from analyzer.store.db.connection import EarlierStoreError, connect, store_error
 from analyzer.store.db.location import location
 from analyzer.store.db.lock import holder, lock_of, patiently
 from analyzer.store.db.replacement import WAL, kept_of, replacement_waits, work_of
-from analyzer.store.doctor.checks import Check, listed, loose_modes, megabytes
+from analyzer.store.doctor.checks import Check, listed, loose_modes, megabytes, ruleset_check, space_check
 from analyzer.store.doctor.folder_checks import folder_checks, log_checks
-from analyzer.store.doctor.source_checks import content_checks, journalled
+from analyzer.store.doctor.source_checks import content_checks, journalled, vanished
 from analyzer.store.export.slices import slice_said
 from analyzer.store.journal import journal_of, left_behind, parts_of, rebuild_hint, was_store
 from analyzer.store.upkeep.carry_over import unreadable
 from analyzer.store.verdicts.rulesets import kept_rules
-
-SPARE_BYTES = 256 * 1024 * 1024
-"""Free space that is called little whatever the size of the store."""
 
 
 def examine(store_path: str, folders: Iterable[str] = ()) -> list[Check]:
@@ -56,7 +52,7 @@ def _store(path: str) -> Iterator[Check]:
     writer = holder(path)
     yield _lock(path, writer)
     yield loose_modes("permissions of the store", [name for name in (real, real + WAL) if os.path.exists(name)])
-    yield _space(real)
+    yield space_check(os.path.dirname(real), os.path.getsize(real))
     try:
         why = unreadable(path)
     except StoreBusyError as error:
@@ -88,7 +84,10 @@ def _content(path: str, why: str | None) -> Generator[Check, None, int | None]:
         rows = connection.execute("select value from internal.store_v1 where key = 'active_ruleset'").fetchall()
         if rows:
             yield _rules(path, str(rows[0][0]))
-        yield from content_checks(connection)
+        yield from content_checks(
+            lambda sql, given: connection.execute(sql, dict(given)).fetchall(), "analyzer quarantine retry"
+        )
+        yield vanished(connection)
         if said := slice_said(connection):
             yield Check("slice", "note", said, "read logs into the store that it was cut from")
             return None
@@ -118,27 +117,14 @@ def _leftovers(path: str) -> Iterator[Check]:
         yield Check("write-ahead log", "note", said, "never delete or copy one without the other")
 
 
-def _space(real: str) -> Check:
-    free, size = shutil.disk_usage(os.path.dirname(real)).free, os.path.getsize(real)
-    said = f"{megabytes(free)} free, the store has {megabytes(size)}"
-    if free < max(SPARE_BYTES, 2 * size):
-        return Check("space", "problem", said, "free some: a rebuild needs the size of the store twice")
-    return Check("space", "ok", said)
-
-
 def _rules(path: str, digest: str) -> Check:
     for place in (kept_rules(path, digest), None):
         try:
             if ruleset_for(place).digest == digest:
-                return Check("ruleset", "ok", f"the rules of {digest}, the active one, are at hand")
+                return ruleset_check(digest, at_hand=True)
         except RulesError:
             continue
-    return Check(
-        "ruleset",
-        "problem",
-        f"the rules of {digest}, the active one, are gone",
-        "analyzer reclassify --apply --rules FILE",
-    )
+    return ruleset_check(digest, at_hand=False)
 
 
 def _journal(path: str, kept: int | None) -> Iterator[Check]:

@@ -1,10 +1,14 @@
-"""What the rows of a store say about its sources: loss, wrong clocks, damage, age."""
+"""What the rows of a store say about its sources: loss, wrong clocks, damage, age.
+
+Every statement keeps to the SQL that a lake's engine knows, too: each column has a name, and parameters have theirs.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 import duckdb
 
@@ -12,7 +16,7 @@ from analyzer.events.times import now
 from analyzer.importers import FORMATS
 from analyzer.phrases import counted
 from analyzer.store.db.paths import on_disk
-from analyzer.store.decisions import DECIDED, DECISIONS
+from analyzer.store.decisions import DECIDED
 from analyzer.store.doctor.checks import Check, listed
 from analyzer.store.ingest.discovery import STDIN
 from analyzer.store.ingest.statements import CLAIMED
@@ -23,19 +27,23 @@ BACK = timedelta(minutes=5)
 """A writer whose next event is earlier by more than this had its clock set back."""
 STALE = timedelta(days=7)
 """So long without anything new is worth a word."""
+Asking = Callable[[str, Mapping[str, object]], Sequence[tuple[Any, ...]]]
+"""Who answers a statement over the views, with its named parameters: the rows in its own order."""
 
 
-def content_checks(connection: duckdb.DuckDBPyConnection, moment: datetime | None = None) -> Iterator[Check]:
-    """Every check of the rows; `moment` is naive UTC and stands in for now."""
+def content_checks(ask: Asking, again: str, moment: datetime | None = None) -> Iterator[Check]:
+    """Every check of the rows that any machine can make.
+
+    `again` is the command that reads what is in quarantine once more; `moment` is naive UTC and stands in for now.
+    """
     at = moment or now()
-    yield _gaps(connection)
-    yield _future(connection, at)
-    yield _backwards(connection)
-    yield _damaged(connection)
-    yield _quarantine(connection, at)
-    yield _claims(connection)
-    yield _vanished(connection)
-    yield _age(connection, at)
+    yield _gaps(ask)
+    yield _future(ask, at)
+    yield _backwards(ask)
+    yield _damaged(ask)
+    yield _quarantine(ask, again, at)
+    yield _claims(ask)
+    yield _age(ask, at)
 
 
 def journalled(connection: duckdb.DuckDBPyConnection) -> int:
@@ -45,10 +53,8 @@ def journalled(connection: duckdb.DuckDBPyConnection) -> int:
     return int(connection.execute(query, [native]).fetchall()[0][0])
 
 
-def _gaps(connection: duckdb.DuckDBPyConnection) -> Check:
-    rows = connection.execute(
-        "select writer, missing from writers where missing > 0 order by missing desc, writer"
-    ).fetchall()
+def _gaps(ask: Asking) -> Check:
+    rows = ask("select writer, missing from writers where missing > 0 order by missing desc, writer", {})
     if not rows:
         return Check("gaps", "ok", "no writer's count has one")
     lost = sum(row[1] for row in rows)
@@ -57,25 +63,26 @@ def _gaps(connection: duckdb.DuckDBPyConnection) -> Check:
     return Check("gaps", "note", said, "ingest all parts of their logs; what is in none of them was lost")
 
 
-def _future(connection: duckdb.DuckDBPyConnection, at: datetime) -> Check:
-    rows = connection.execute(
-        "select source_path, count(*), max(occurred_at) from events where occurred_at > $1"
-        " group by source_path order by 2 desc, 1",
-        [at + AHEAD],
-    ).fetchall()
+def _future(ask: Asking, at: datetime) -> Check:
+    rows = ask(
+        "select source_path, count(*) as events, max(occurred_at) as last from events where occurred_at > $ahead"
+        " group by source_path order by events desc, source_path",
+        {"ahead": at + AHEAD},
+    )
     if not rows:
         return Check("future", "ok", "no event is ahead of this machine's clock")
     said = f"{counted(sum(row[1] for row in rows), 'event')} up to {max(row[2] for row in rows):%Y-%m-%d %H:%M} UTC"
     return Check("future", "problem", f"{said} in {listed([str(row[0]) for row in rows])}", "set the clocks")
 
 
-def _backwards(connection: duckdb.DuckDBPyConnection) -> Check:
-    rows = connection.execute(
-        "with step as (select writer, lag(occurred_at) over (partition by writer order by seq) - occurred_at as back"
+def _backwards(ask: Asking) -> Check:
+    rows = ask(
+        "with step as (select writer,"
+        " epoch(lag(occurred_at) over (partition by writer order by seq)) - epoch(occurred_at) as back"
         " from events where writer is not null and seq is not null)"
-        " select writer, epoch(max(back)) from step where back > $1 group by writer order by 2 desc, 1",
-        [BACK],
-    ).fetchall()
+        " select writer, max(back) as most from step where back > $back group by writer order by most desc, writer",
+        {"back": int(BACK.total_seconds())},
+    )
     if not rows:
         return Check("clocks", "ok", "events of each writer are in the order that it counted them")
     writers = listed([f"{writer} by {seconds:,.0f} s" for writer, seconds in rows])
@@ -83,8 +90,8 @@ def _backwards(connection: duckdb.DuckDBPyConnection) -> Check:
     return Check("clocks", "note", said, "days and spikes follow the clock: set it by NTP")
 
 
-def _damaged(connection: duckdb.DuckDBPyConnection) -> Check:
-    rows = connection.execute("select source_path from sources where status = 'damaged' order by 1").fetchall()
+def _damaged(ask: Asking) -> Check:
+    rows = ask("select source_path from sources where status = 'damaged' order by source_path", {})
     if not rows:
         return Check("damaged", "ok", "no compressed log breaks off")
     return Check(
@@ -92,21 +99,23 @@ def _damaged(connection: duckdb.DuckDBPyConnection) -> Check:
     )
 
 
-def _quarantine(connection: duckdb.DuckDBPyConnection, at: datetime) -> Check:
-    total, recent = connection.execute(
-        "select count(*), count(*) filter (where ingested_at > $1) from quarantine", [at - STALE]
-    ).fetchall()[0]
+def _quarantine(ask: Asking, again: str, at: datetime) -> Check:
+    [(total, recent)] = ask(
+        "select count(*) as total, count(*) filter (where ingested_at > $since) as recent from quarantine",
+        {"since": at - STALE},
+    )
     if not total:
         return Check("quarantine", "ok", "every line could be read")
     said = f"{counted(total, 'line')}, {recent:,} of them met in the last {STALE.days} days"
-    return Check("quarantine", "note", said, "analyzer quarantine; after an upgrade its `retry` reads them again")
+    return Check("quarantine", "note", said, f"analyzer quarantine; after an upgrade `{again}` reads them again")
 
 
-def _claims(connection: duckdb.DuckDBPyConnection) -> Check:
-    rows = connection.execute(
-        "select source_path, count(*) from events where starts_with(event_id, $1) group by 1 order by 2 desc, 1",
-        [CLAIMED],
-    ).fetchall()
+def _claims(ask: Asking) -> Check:
+    rows = ask(
+        "select source_path, count(*) as events from events where starts_with(event_id, $claimed)"
+        " group by source_path order by events desc, source_path",
+        {"claimed": CLAIMED},
+    )
     if not rows:
         return Check("claims", "ok", "no log gives its events the ids of other tools' records")
     paths = listed([str(row[0]) for row in rows])
@@ -114,7 +123,8 @@ def _claims(connection: duckdb.DuckDBPyConnection) -> Check:
     return Check("claims", "problem", said, "find out who writes there; a copy of a journal is no log")
 
 
-def _vanished(connection: duckdb.DuckDBPyConnection) -> Check:
+def vanished(connection: duckdb.DuckDBPyConnection) -> Check:
+    """Whether the logs that were read are still where this machine read them."""
     rows = connection.execute(
         "select distinct source_path, source_format from sources where status <> 'vanished' order by 1"
     ).fetchall()
@@ -130,13 +140,14 @@ def _vanished(connection: duckdb.DuckDBPyConnection) -> Check:
     return Check("logs", "note", said, "nothing: the journal has their events")
 
 
-def _age(connection: duckdb.DuckDBPyConnection, at: datetime) -> Check:
+def _age(ask: Asking, at: datetime) -> Check:
     # What the analyzer decided says nothing about the age of what it read.
-    first, last, read = connection.execute(
-        "select min(occurred_at), max(occurred_at), (select max(last_ingested_at) from sources) from events"
-        " where not list_contains($1, type)",
-        [list(DECISIONS)],
-    ).fetchall()[0]
+    [(first, last, read)] = ask(
+        "select min(occurred_at) as first, max(occurred_at) as last,"
+        " (select max(last_ingested_at) from sources) as read"
+        " from events where not is_decision(type)",
+        {},
+    )
     if first is None:
         return Check("age", "note", "no events", "analyzer ingest PATH")
     said = f"events from {first:%Y-%m-%d} to {last:%Y-%m-%d %H:%M} UTC"

@@ -67,6 +67,11 @@ class Rejected(msgspec.Struct, frozen=True, gc=False):
     text: bytes
 
 
+Placed = tuple[Recorded, int | None, int, int]
+"""An event of a foreign log, the line that it was read on (None: of the file as a whole), its offset and length in
+bytes."""
+
+
 @dataclass(frozen=True, slots=True)
 class SourceChange:
     """The checkpoint of one source at the end of a batch, and the figures of what the batch read of it."""
@@ -164,12 +169,16 @@ class Batch:
 
         The store gets them exactly as the journal does, so that it can be made again from that.
         """
-        rows, kept = Rows(), []
-        for event, line, offset, length in events:
-            found = recorded(event)
+        self.add_recorded(
+            progress, [(recorded(event), line, offset, length) for event, line, offset, length in events], end=end
+        )
+
+    def add_recorded(self, progress: Progress, events: list[Placed], *, end: int) -> None:
+        """Events of a foreign log as the journal gets them, of a block that ends at byte `end`."""
+        rows = Rows()
+        for found, line, offset, length in events:
             rows.add_recorded(found, line, offset, length)
-            kept.append(found)
-        self._stage(progress, rows, kept, line=0, offset=0, end=end)
+        self._stage(progress, rows, [found for found, *_ in events], line=0, offset=0, end=end)
 
     def _stage(
         self,

@@ -60,6 +60,11 @@ class SourceCheckpoint:
         """Start again: nothing of the source counts as read."""
         self.offset, self.lines, self.state, self.line_open, self.torn_bytes = 0, 0, None, False, 0
 
+    def advance(self, other: SourceCheckpoint) -> None:
+        """Go where another reading of the same file has come to."""
+        for name in _READ:
+            setattr(self, name, getattr(other, name))
+
     def retract(self) -> int:
         """Go back before a last line that went to quarantine as torn; how many bytes that is."""
         torn, self.torn_bytes = self.torn_bytes, 0
@@ -89,6 +94,13 @@ class SourceCheckpoint:
             return False
         mark = source.between(self.offset - self.mark_length, self.offset)
         return len(mark) == self.mark_length and digest(mark) == self.mark
+
+
+_READ = (
+    *("fingerprint", "fingerprint_length", "mark", "mark_length", "size", "mtime_ns", "ctime_ns"),
+    *("offset", "lines", "state", "line_open", "torn_bytes"),
+)
+"""What a checkpoint says of how far its source was read, not of which it is."""
 
 
 class _Alike:

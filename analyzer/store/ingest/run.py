@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -23,12 +23,13 @@ from analyzer.store.db.paths import kept
 from analyzer.store.db.replacement import files_of
 from analyzer.store.ingest.accounting import AccountingError, Tally
 from analyzer.store.ingest.batch import Batch, Progress
-from analyzer.store.ingest.decoding import Decoders
 from analyzer.store.ingest.discovery import STDIN, Found, Problem, discover
+from analyzer.store.ingest.helping.files import FileRead
+from analyzer.store.ingest.helping.pool import Readers
 from analyzer.store.ingest.identity import Known, SourceCheckpoint
 from analyzer.store.ingest.inputs import Input
 from analyzer.store.ingest.pipeline import Pipeline, Reopen
-from analyzer.store.ingest.source import SourceRun
+from analyzer.store.ingest.source import Ahead, SourceRun
 from analyzer.store.journal import journal_of, open_journal
 from analyzer.store.shown import Shown
 
@@ -127,17 +128,17 @@ def ingest(
     with (
         open_journal(store_path) as journal,
         Pipeline(connection, reopen, journal, moment) as pipeline,
-        Decoders() as decoders,
+        Readers() as readers,
     ):
-        run = _Run(known, pipeline, decoders, result, journal_parts=journal_parts)
+        run = _Run(known, pipeline, readers, result, journal_parts=journal_parts)
         folders = {path: found.below.get(path) or (below or {}).get(kept(path)) for path in found.files}
-        decoders.expect((path, folders[path]) for path in found.files if run.is_new(path, limits or {}))
+        readers.expect((path, folders[path]) for path in found.files if run.is_new(path, limits or {}))
         for place, path in enumerate(found.files):
             if progress is not None:
                 progress(path, place, len(found.files))
-            decoders.look_ahead(path, _is_native, journal=journal_parts)
+            readers.look_ahead(path, _is_native, journal=journal_parts)
             run.read(path, (limits or {}).get(kept(path)), folders[path])
-            decoders.forget(kept(path))
+            readers.forget(kept(path))
         run.mark_incidents()
         run.save()
         pipeline.wait()
@@ -163,6 +164,10 @@ class IngestRun(ABC):
         Raises:
             InputError: it cannot be read.
         """
+
+    def format_of(self, source: Input, limit: int | None) -> str:
+        """The name of the format of an open input, read from its beginning; `limit` is what it was opened with."""
+        return detect(head_of(source.head(HEAD_BYTES))).name
 
     def read(self, path: str, limit: int | None, below: str | None) -> None:
         """Read one input of any kind."""
@@ -208,7 +213,7 @@ class IngestRun(ABC):
             checkpoint.rewind()
             self._batch.forget(checkpoint)
         if checkpoint.offset == 0:
-            checkpoint.format = detect(head_of(source.head(HEAD_BYTES))).name
+            checkpoint.format = self.format_of(source, limit)
         checkpoint.codec = source.codec
         if checkpoint.offset and source.codec == "sqlite":
             source.go_on((checkpoint.state or {}).get("cursor") or {}, checkpoint.offset)
@@ -240,20 +245,31 @@ class _Run(IngestRun):
     """An ingest that reads in this process and saves through a pipeline."""
 
     def __init__(
-        self, known: Known, pipeline: Pipeline, decoders: Decoders, result: IngestResult, *, journal_parts: bool
+        self, known: Known, pipeline: Pipeline, readers: Readers, result: IngestResult, *, journal_parts: bool
     ) -> None:
         super().__init__(known, result)
-        self._pipeline, self._decoders, self._journal_parts = pipeline, decoders, journal_parts
+        self._pipeline, self._readers, self._journal_parts = pipeline, readers, journal_parts
+        self._foreseen: FileRead | None = None
+        """What the input in hand holds, where it was read before its turn."""
 
     def save(self) -> None:
         """Hand the batch over to be saved."""
         self._pipeline.submit(self._batch.seal())
 
+    def format_of(self, source: Input, limit: int | None) -> str:
+        """As `IngestRun` says."""
+        self._foreseen = self._readers.read(source) if limit is None else None
+        return super().format_of(source, limit) if self._foreseen is None else self._foreseen.format
+
     def take(self, source: Input, progress: Progress, limit: int | None, below: str | None) -> None:
         """As `IngestRun` says."""
         journal, problems = self._journal_parts, self._result.problems
-        for _ in reading(source, progress, self._batch, self._decoders, problems, journal=journal):
-            self.save()
+        foreseen, self._foreseen = self._foreseen, None
+        if foreseen is not None:
+            foreseen.into(self._batch, progress)
+        else:
+            for _ in reading(source, progress, self._batch, problems, self._readers.ahead, journal=journal):
+                self.save()
         if self._batch.full:
             self.save()
 
@@ -262,8 +278,8 @@ def reading(
     source: Input,
     progress: Progress,
     batch: Batch,
-    decoders: Decoders,
     problems: list[Problem],
+    ahead: Ahead | None = None,
     *,
     journal: bool = False,
 ) -> Iterator[None]:
@@ -276,7 +292,7 @@ def reading(
     """
     kind = BY_NAME[progress.checkpoint.format]
     try:
-        yield from SourceRun(source, progress, kind, batch, decoders, journal=journal).run()
+        yield from SourceRun(source, progress, kind, batch, ahead, journal=journal).run()
     except (StoreError, AccountingError):
         raise
     except InputError:
@@ -312,18 +328,29 @@ def _still(checkpoint: SourceCheckpoint) -> bool:
     return checkpoint.status != "unsupported" or not _readable(checkpoint.format)
 
 
-def checkpoints(connection: duckdb.DuckDBPyConnection) -> list[SourceCheckpoint]:
-    """How far each source has been read."""
+CHECKPOINT = (
+    *("source_id", "path", "format", "fingerprint", "fingerprint_length", "mark", "mark_length", "read_bytes"),
+    *("read_lines", "size", "mtime_ns", "ctime_ns", "generation", "state", "line_open", "torn_bytes", "pending_bytes"),
+    *("status", "detail", "incident", "codec"),
+)
+"""The columns of a stored checkpoint."""
+
+
+def checkpoints(connection: duckdb.DuckDBPyConnection, paths: Collection[str] | None = None) -> list[SourceCheckpoint]:
+    """How far each source has been read: all of them, or those that stood under some paths."""
+    only, given = ("", []) if paths is None else (" where path in (select unnest(?::varchar[]))", [list(paths)])
+    columns = ", ".join(CHECKPOINT)
     rows = connection.execute(
-        "select source_id, path, format, fingerprint, fingerprint_length, mark, mark_length, read_bytes, read_lines,"
-        " size, mtime_ns, ctime_ns, generation, state, line_open, torn_bytes, pending_bytes, status, detail, incident,"
-        " codec from internal.source_v1 order by source_id"
+        f"select {columns} from internal.source_v1{only} order by source_id",  # noqa: S608 - names of ours
+        given,
     ).fetchall()
-    known: list[SourceCheckpoint] = []
-    for row in rows:
-        checkpoint = SourceCheckpoint(*row[:13])
-        checkpoint.state = msgspec.json.decode(row[13] or "{}")
-        checkpoint.line_open, checkpoint.torn_bytes, checkpoint.pending_bytes = row[14:17]
-        checkpoint.status, checkpoint.detail, checkpoint.incident, checkpoint.codec = row[17:]
-        known.append(checkpoint)
-    return known
+    return [checkpoint_of(row) for row in rows]
+
+
+def checkpoint_of(row: Sequence[Any]) -> SourceCheckpoint:
+    """The checkpoint that was stored as these values of the columns of `CHECKPOINT`."""
+    checkpoint = SourceCheckpoint(*row[:13])
+    checkpoint.state = msgspec.json.decode(row[13] or "{}")
+    checkpoint.line_open, checkpoint.torn_bytes, checkpoint.pending_bytes = row[14:17]
+    checkpoint.status, checkpoint.detail, checkpoint.incident, checkpoint.codec = row[17:]
+    return checkpoint

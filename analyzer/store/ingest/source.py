@@ -4,17 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import Protocol
+
+import msgspec
 
 from analyzer.events import Event, Origin, Reject
 from analyzer.events.codec import decode_object
-from analyzer.events.sanitize import sanitize
+from analyzer.events.sanitize import payload_json
 from analyzer.importers import Block, Format, Hit, Reader, RowReader, Source, blank_lines, block_of, newlines
 from analyzer.store.ingest.batch import KEPT_BYTES, Batch, Progress, Rejected
 from analyzer.store.ingest.blocks import BOM, Blocks, Stretch
-from analyzer.store.ingest.decoding import Decoders, Told, tell
 from analyzer.store.ingest.discovery import STDIN
+from analyzer.store.ingest.helping.blocks import Told, tell
 from analyzer.store.ingest.identity import FINGERPRINT_BYTES, MARK_BYTES
 from analyzer.store.ingest.inputs import Input
+
+
+class Ahead(Protocol):
+    """Reads blocks of a log of ours before their turn."""
+
+    def __call__(
+        self, stretches: Iterable[Stretch], source: Input, left: int, /, *, journal: bool
+    ) -> Iterable[tuple[Stretch, Told | None]]:
+        """All stretches of a source that has so many bytes left, each with what it holds where that is known."""
 
 
 class SourceRun:
@@ -26,12 +38,13 @@ class SourceRun:
         progress: Progress,
         kind: Format,
         batch: Batch,
-        decoders: Decoders,
+        ahead: Ahead | None = None,
         *,
         journal: bool = False,
     ) -> None:
+        """Without `ahead` every block is read in this process."""
         self._source, self._progress, self._kind, self._batch = source, progress, kind, batch
-        self._decoders, self._journal = decoders, journal
+        self._others, self._journal = ahead, journal
         self._checkpoint = progress.checkpoint
         progress.native = kind.native
         # A copy of a log in the making, or a new writer's newline: what was torn when it was read may be whole by now.
@@ -65,9 +78,9 @@ class SourceRun:
         self._mark(finished=True)
 
     def _ahead(self, blocks: Blocks) -> Iterable[tuple[Stretch, Told | None]]:
-        left = self._source.size - self._checkpoint.offset
-        if self._rows is not None:
-            return self._decoders.ahead(blocks, self._source, left, journal=self._journal)
+        if self._rows is not None and self._others is not None:
+            left = self._source.size - self._checkpoint.offset
+            return self._others(blocks, self._source, left, journal=self._journal)
         return ((stretch, None) for stretch in blocks)
 
     def _take(self, stretch: Stretch, told: Told | None = None) -> None:
@@ -150,7 +163,8 @@ class SourceRun:
 
     def _mark(self, *, finished: bool) -> None:
         """Put the checkpoint where reading stands now."""
-        self._checkpoint.state = sanitize(dict(self._reader.state())) if self._reader is not None else None
+        state = payload_json(self._reader.state()) if self._reader is not None else b"null"
+        self._checkpoint.state = msgspec.json.decode(state)
         # The rows of a database come in the order of their changes: what was last there is not there again.
         last = b"" if self._source.codec == "sqlite" else self._last
         self._checkpoint.stamp(self._source, self._first, last, finished=finished)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, Protocol
@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     import polars as pl
 
     from analyzer.classifier import Rules
+    from analyzer.importers.machine.places import LogPlace
+    from analyzer.store.ingest.run import IngestResult
     from analyzer.store.sums.daily import DailySums
+    from analyzer.store.upkeep.prune import Prune
 
 
 class Answering(Protocol):
@@ -43,6 +46,9 @@ class Judging(Answering, Protocol):
     def view(self, name: str) -> pl.DataFrame:
         """All rows of a view, in no order."""
 
+    def excerpts(self, places: Iterable[tuple[str, int]]) -> dict[tuple[str, int], str]:
+        """The beginnings of lines of logs (path, 1-based number), redacted, where the file still is what was read."""
+
     def pinned(self, since: datetime | None = None, until: datetime | None = None) -> AbstractContextManager[None]:
         """For many questions about one window (naive UTC)."""
 
@@ -54,3 +60,15 @@ class Judging(Answering, Protocol):
 
     def decide(self, decisions: Iterable[tuple[str, Mapping[str, Any]]], at: datetime | None = None) -> None:
         """Record decisions of the analyzer, all or none: types and payloads, in their order, as of one moment (now)."""
+
+
+class Filling(Judging, Protocol):
+    """An open store that takes in logs and lets go of old events, as a file and a lake do."""
+
+    def ingest(
+        self, paths: Iterable[str | LogPlace], progress: Callable[[str, int, int], None] | None = None
+    ) -> IngestResult:
+        """Read what is new below the paths; `progress` is told each path, its place and how many there are."""
+
+    def prune(self, before: datetime) -> Prune:
+        """Delete the events before a moment (naive UTC), with all that rests on them alone; decisions stay."""

@@ -6,14 +6,12 @@ Invariant: a line is given only out of a file that still begins with what was re
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-
-import duckdb
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from analyzer.errors import InputError
 from analyzer.redaction import redact
+from analyzer.store.ingest.identity import SourceCheckpoint
 from analyzer.store.ingest.inputs import Input
-from analyzer.store.ingest.run import checkpoints
 
 SHOWN = 300
 """Characters of a line that are given."""
@@ -21,17 +19,21 @@ _REDACTED = 256 * 1024
 """Bytes of a line in which secrets are looked for before it is cut, so that none is cut in two and then shown."""
 
 
-def excerpts(connection: duckdb.DuckDBPyConnection, places: Iterable[tuple[str, int]]) -> dict[tuple[str, int], str]:
-    """The beginnings of lines (path and 1-based number) that are still there."""
+def excerpts(
+    read: Callable[[Collection[str]], Iterable[SourceCheckpoint]], places: Iterable[tuple[str, int]]
+) -> dict[tuple[str, int], str]:
+    """The beginnings of lines (path and 1-based number) that are still there; `read` tells how far paths were read."""
     wanted: dict[str, set[int]] = defaultdict(set)
     for path, line in places:
         wanted[path].add(line)
-    read = [one for one in checkpoints(connection) if one.path in wanted] if wanted else []
+    known: dict[str, list[SourceCheckpoint]] = defaultdict(list)
+    for one in read(wanted.keys()) if wanted else ():
+        known[one.path].append(one)
     found: dict[tuple[str, int], str] = {}
     for path, lines in wanted.items():
         try:
             with Input(path) as source:
-                if any(one.path == path and one.fits(source) for one in read):
+                if any(one.fits(source) for one in known[path]):
                     texts = _lines(source, lines)
                     found.update({(path, line): _shown(data) for line, data in texts.items()})
         except InputError:

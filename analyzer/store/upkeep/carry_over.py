@@ -24,7 +24,7 @@ _TABLES = ("store_v1", "event_v1", "facts_v1", "verdict_v1", "source_v1", "quara
 _NOTHING = {"BIGINT": "0", "INTEGER": "0", "BOOLEAN": "false", "VARCHAR": "''"}
 _DERIVED = {"event_bytes": "bytes"}
 """Figures that an older store has in one sum alone."""
-_NATIVE = tuple(known.name for known in FORMATS if known.native)
+NATIVE = tuple(known.name for known in FORMATS if known.native)
 
 
 def unreadable(path: str) -> str | None:
@@ -99,7 +99,7 @@ class FormerStore:
         # Figures depend on the order of reading; where the same lines were met, the former split of them holds.
         run(
             self._update_sources(kept)
-            + "".join(f" and n.{name} = o.{name}" for name in ("format", "lines", "bytes", *_FATES))
+            + "".join(f" and n.{name} = o.{name}" for name in ("format", "lines", "bytes", *FATES))
         ).fetchall()
         run(
             f"insert into internal.source_v1 by name select * replace ("  # noqa: S608 - names from this file alone
@@ -201,7 +201,8 @@ class FormerStore:
         self._connection.execute(f"detach {FORMER}").fetchall()
 
 
-_FATES = ("quarantined", "blank", "skipped")
+FATES = ("quarantined", "blank", "skipped")
+"""Figures that do not depend on what was read before."""
 
 
 def split_by_events(connection: duckdb.DuckDBPyConnection) -> None:
@@ -213,23 +214,29 @@ def split_by_events(connection: duckdb.DuckDBPyConnection) -> None:
         " on e.source_path = s.path and e.source_format = s.format"
         " left join (select distinct source_id, line from internal.quarantine_v1) as q"
         " on q.source_id = s.source_id and q.line = e.source_line"
-        f" where s.format not in ({', '.join(repr(name) for name in _NATIVE)})"
+        f" where s.format not in ({', '.join(repr(name) for name in NATIVE)})"
     ).fetchall()
     rows = connection.execute(
         "select source_id, path, any_value(events), coalesce(list(line) filter (whole and line is not null), [])"
         " from given group by source_id, path"
     ).fetchall()
     for source_id, path, events, lines in rows:
-        connection.execute(
-            "update internal.source_v1 set events = $2, event_lines = least($3, event_lines + duplicates),"
-            " duplicates = greatest(event_lines + duplicates - $3, 0),"
-            " event_bytes = least($4, event_bytes + duplicate_bytes),"
-            " duplicate_bytes = greatest(event_bytes + duplicate_bytes - $4, 0) where source_id = $1",
-            [source_id, events, len(lines), _bytes_of(path, set(lines))],
-        ).fetchall()
+        split(connection, source_id, events, len(lines), bytes_of(path, set(lines)))
 
 
-def _bytes_of(path: str, lines: set[int]) -> int:
+def split(connection: duckdb.DuckDBPyConnection, source_id: int, events: int, lines: int, size: int) -> None:
+    """Say of a source how many events it gave, and how many whole lines of how many bytes gave these."""
+    connection.execute(
+        "update internal.source_v1 set events = $2, event_lines = least($3, event_lines + duplicates),"
+        " duplicates = greatest(event_lines + duplicates - $3, 0),"
+        " event_bytes = least($4, event_bytes + duplicate_bytes),"
+        " duplicate_bytes = greatest(event_bytes + duplicate_bytes - $4, 0) where source_id = $1",
+        [source_id, events, lines, size],
+    ).fetchall()
+
+
+def bytes_of(path: str, lines: set[int]) -> int:
+    """The bytes of some lines of a log, 0 where it cannot be read."""
     try:
         with Input(path) as source:
             return sum(lengths_of(source, lines).values())

@@ -197,15 +197,8 @@ class _Work:
         return [kept(name) for name in found.files if name != STDIN]
 
     def _adopt(self, former: FormerStore, known: list[SourceCheckpoint], matched: Matched) -> None:
-        read = {str(row[0]) for row in self._connection.execute("select path from internal.source_v1").fetchall()}
-        again = {name: item.source_id for name, item in matched.readable.items() if name in read}
-        numbers = set(again.values())
-        former.adopt_sources(again, {item.source_id for item in matched.vanished})
-        former.adopt_quarantine()
-        former.adopt_rejects_of([item.source_id for item in known if item.source_id not in numbers])
-        former.adopt_settings()
+        self._result.vanished = adopt_sources(self._connection, former, known, matched)
         self._result.carried_events = former.adopt_events()
-        self._result.vanished = sorted({item.path for item in matched.vanished})
 
     def _restore_ruleset(self, *, judge_all: bool) -> None:
         """The last one applied is active; those before judged what had happened by then."""
@@ -255,6 +248,20 @@ def match(known: list[SourceCheckpoint], files: list[str]) -> Matched:
     by_id = {item.source_id: item for item in known}
     readable = {found[source_id]: by_id[source_id] for source_id in sorted(found)}
     return Matched(readable, [item for item in known if item.source_id not in there])
+
+
+def adopt_sources(
+    connection: duckdb.DuckDBPyConnection, former: FormerStore, known: list[SourceCheckpoint], matched: Matched
+) -> list[str]:
+    """Take over what the former store says of its sources, their rejects and itself; the paths that have vanished."""
+    read = {str(row[0]) for row in connection.execute("select path from internal.source_v1").fetchall()}
+    again = {name: item.source_id for name, item in matched.readable.items() if name in read}
+    numbers = set(again.values())
+    former.adopt_sources(again, {item.source_id for item in matched.vanished})
+    former.adopt_quarantine()
+    former.adopt_rejects_of([item.source_id for item in known if item.source_id not in numbers])
+    former.adopt_settings()
+    return sorted({item.path for item in matched.vanished})
 
 
 def _fits(checkpoint: SourceCheckpoint) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -101,6 +103,19 @@ def test_the_lock_of_a_killed_process_is_gone_with_it(path: str, tmp_path: Path)
         assert holder(path) is None
         done, _ = analyzer("ingest", str(tmp_path / "log.jsonl"), "--store", path)
         assert done.returncode == 0
+
+
+@pytest.mark.parametrize(("after", "told"), [("process 4711\n", "process 4711"), (None, None)], ids=["named", "let go"])
+def test_one_who_has_the_lock_without_a_name_is_given_a_moment(path: str, after: str | None, told: str | None) -> None:
+    """A writer may be held up between taking the lock and signing it, or between wiping its name and letting go."""
+    with open(lock_of(path), "w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        later = threading.Timer(0.2, lambda: os.pwrite(handle.fileno(), after.encode(), 0) if after else handle.close())
+        later.start()
+        try:
+            assert holder(path) == told
+        finally:
+            later.join()
 
 
 def test_a_reader_waits_for_a_short_write(path: str) -> None:

@@ -105,7 +105,7 @@ def test_loose_permissions_are_a_problem(path: Path, tmp_path: Path) -> None:
 
 def test_little_space_is_a_problem(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A rebuild could not be made."""
-    monkeypatch.setattr("analyzer.store.doctor.examine.SPARE_BYTES", 2**62)
+    monkeypatch.setattr("analyzer.store.doctor.checks.SPARE_BYTES", 2**62)
     assert states(examine(str(path))) == {"space": "problem"}
 
 

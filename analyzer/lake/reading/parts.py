@@ -132,7 +132,7 @@ def _clean(one: Rejected) -> Rejected:
     return msgspec.structs.replace(one, text=text.encode(), path=sanitize(one.path), detail=sanitize(one.detail))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Read:
     """One part as the driver takes it."""
 

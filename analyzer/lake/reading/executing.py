@@ -13,11 +13,10 @@ import pyarrow as pa
 
 from analyzer.errors import InputError
 from analyzer.importers import HEAD_BYTES, detect, head_of
-from analyzer.lake.writing.parts import rows_of
-from analyzer.lake.writing.tasks import Task
+from analyzer.lake.reading.parts import rows_of
+from analyzer.lake.reading.tasks import Task
 from analyzer.store.db.paths import on_disk
 from analyzer.store.ingest.batch import Batch, Progress
-from analyzer.store.ingest.decoding import Decoders
 from analyzer.store.ingest.discovery import Problem
 from analyzer.store.ingest.inputs import Input
 from analyzer.store.ingest.run import reading, unread
@@ -43,25 +42,24 @@ def read_group(group: int, tasks: list[Task], stdin: IO[bytes] | None = None) ->
     batch, part = Batch(SHARE), 0
     problems: list[Problem] = []
     failed: list[int] = []
-    with Decoders(alone=True) as decoders:
-        for task in tasks:
-            progress = Progress(task.checkpoint, codec=task.checkpoint.codec, kept=replace(task.checkpoint))
-            try:
-                with Input(task.path, task.limit, below=task.below, handle=stdin) as source:
-                    _same(source, task)
-                    for _ in reading(source, progress, batch, decoders, problems):
-                        yield from rows_of(group, part, batch.seal(), [], [])
-                        part += 1
-                if task.ends_early:
-                    _leave(task, progress, batch)
-            except InputError as error:
-                problems.append(unread(task.path, error))
-                progress.status = "failed"
-            if progress.status == "failed":
-                failed.append(task.checkpoint.source_id)
-            if batch.full:
-                yield from rows_of(group, part, batch.seal(), [], [])
-                part += 1
+    for task in tasks:
+        progress = Progress(task.checkpoint, codec=task.checkpoint.codec, kept=replace(task.checkpoint))
+        try:
+            with Input(task.path, task.limit, below=task.below, handle=stdin) as source:
+                _same(source, task)
+                for _ in reading(source, progress, batch, problems):
+                    yield from rows_of(group, part, batch.seal(), [], [])
+                    part += 1
+            if task.ends_early:
+                _leave(task, progress, batch)
+        except InputError as error:
+            problems.append(unread(task.path, error))
+            progress.status = "failed"
+        if progress.status == "failed":
+            failed.append(task.checkpoint.source_id)
+        if batch.full:
+            yield from rows_of(group, part, batch.seal(), [], [])
+            part += 1
     yield from rows_of(group, part, batch.seal(), failed, problems)
 
 
