@@ -249,6 +249,14 @@ def test_a_folder_on_a_network_is_a_problem(tmp_path: Path, monkeypatch: pytest.
     assert states(logfolder.folder_checks(str(tmp_path))) == {"folder": "note", "file system": "problem"}
 
 
+def test_the_self_test_writes_lines_however_slow_the_machine_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A try that wrote nothing would find nothing wrong."""
+    monkeypatch.setattr(selftest, "SECONDS", 0.0)
+    assert selftest.appending_works(str(tmp_path)) == (2, "")
+
+
 def test_the_self_test_notices_lines_that_are_mixed_or_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A broken line, a lost one, a folder that cannot be written."""
     assert selftest.appending_works(str(tmp_path))[1] == ""

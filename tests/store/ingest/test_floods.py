@@ -141,10 +141,10 @@ def test_a_flood_of_bad_lines_takes_bounded_memory(native: Native, tmp_path: Pat
     """A million of them, two bytes each."""
     (tmp_path / "log").write_bytes(native("a") + line * 1_000_000)
     code = (
-        "import resource, sys; from analyzer.store import open_store\n"
+        "import sys; from analyzer.store import open_store; from tests.peak import peak_megabytes\n"
         "store = open_store(sys.argv[2], writable=True); total = store.ingest(sys.argv[1:2]).total\n"
         "print(total.quarantined, store.sql('select count(*) from quarantine').item())\n"
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)"
+        "print(peak_megabytes())"
     )
     command = [sys.executable, "-c", code, str(tmp_path / "log"), str(tmp_path / "s.duckdb")]
     *told, megabytes = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()

@@ -164,10 +164,10 @@ def test_a_bomb_is_read_in_bounded_memory(native: Callable[..., bytes], tmp_path
     )
     (tmp_path / "bomb").write_bytes(packed)
     code = (
-        "import resource, sys; from analyzer.store import open_store\n"
+        "import sys; from analyzer.store import open_store; from tests.peak import peak_megabytes\n"
         "store = open_store(':memory:'); store.ingest(sys.argv[1:])\n"
         "print(store.sql('select count(*) from events').item())\n"
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)"
+        "print(peak_megabytes())"
     )
     command = [sys.executable, "-c", code, str(tmp_path / "bomb")]
     events, megabytes = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
@@ -290,12 +290,11 @@ def test_a_line_of_200_megabytes_is_read_in_bounded_memory(native: Callable[...,
             handle.write(b"long " * 200_000)
         handle.write(b'"}}\n' + native("b"))
     code = (
-        "import resource, sys; from analyzer.store import open_store\n"
-        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "import sys; from analyzer.store import open_store; from tests.peak import peak_megabytes\n"
+        "before = peak_megabytes()\n"
         "store = open_store(':memory:'); total = store.ingest(sys.argv[1:]).total\n"
         "why = store.sql('select why from quarantine').item()\n"
-        "grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before\n"
-        "print(total.events, total.quarantined, why, grown >> 10)"
+        "print(total.events, total.quarantined, why, peak_megabytes() - before)"
     )
     command = [sys.executable, "-c", code, str(tmp_path / "log.jsonl")]
     *told, megabytes = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
