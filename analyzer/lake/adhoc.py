@@ -1,9 +1,10 @@
 """Ad-hoc SQL over the views of a lake: a statement that DuckDB's own tree of it says to read, in the words of Spark.
 
 Protection against accidents, as for a file. Whatever is no view or macro of the store is refused by name, as Spark
-would read files that stand in the place of a table, and run Java that stands in that of a function. Invariant: what
-the two engines may answer differently is refused, too. A function may be used in a form in which the program's own
-queries use it, which tests hold equal on both engines, and in a few forms beside.
+would read files that stand in the place of a table, and run Java that stands in that of a function. Invariant: what is
+known to be answered differently is refused, too, but for the last digits of doubles and the case of a few letters
+beyond ASCII. A clause or a function may be used in a form in which the program's own queries use it, which tests hold
+equal on both engines, and in a few forms beside.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from analyzer.lake.dialect import parsed
 from analyzer.store.db.connection import connect
 from analyzer.store.db.lock import MEMORY
 from analyzer.store.db.tables.schema import views
-from analyzer.store.query.adhoc import Answer
+from analyzer.store.query.adhoc import Answer, schema_of
 from analyzer.store.query.adhoc import run as run_in_file
 from analyzer.store.query.catalogue import catalogue
 from analyzer.store.query.readonly import reading
@@ -79,17 +80,21 @@ def run(answers: Answers, spark: SparkSession, sql: str, limit: int | None, seco
         LimitError: it takes longer.
         StoreError: a file of the lake cannot be read.
     """
-    with connect(MEMORY, read_only=False) as empty:
+    # Nothing of it runs there: no file is opened, and no row is made.
+    with connect(MEMORY, read_only=True, closed=True) as empty:
         statement = reading(empty, sql).statement
         try:
             tree = sqlglot.parse_one(statement, read="duckdb")
         except sqlglot.errors.SqlglotError as error:
             raise QueryError(f"Spark cannot be asked that: {str(error).splitlines()[0]}", ASK_A_SLICE) from None
+        if isinstance(tree, exp.Show):
+            return run_in_file(empty, statement, limit)
         if isinstance(tree, exp.Describe):
             # Its views have the columns of a store without rows.
+            _check(tree.this if isinstance(tree.this, exp.Query) else exp.select("*").from_(tree.this), answers.macros)
             return run_in_file(empty, statement, limit)
         _check(tree, answers.macros)
-        schema = run_in_file(empty, statement, 0).frame.schema
+        schema = schema_of(empty, statement)
     cancel = spark.interruptAll if remote else spark.sparkContext.cancelAllJobs
     late, done = threading.Event(), threading.Event()
 
@@ -136,13 +141,35 @@ def _check(tree: exp.Expr, macros: frozenset[str]) -> None:
         if text.is_string and _OFFSET.fullmatch(text.name.strip()):
             raise QueryError(f"{text.name} names its distance from UTC", "write moments in UTC, without it")
     for node in tree.dfs():
-        if isinstance(node, _JUDGED) and not _equal(node, macros):
+        if not (_equal(node, macros) if isinstance(node, _JUDGED) else _plain(node)):
             said = f"Spark may answer {node.sql(dialect='duckdb')[:60]} otherwise than DuckDB"
             raise QueryError(said, ASK_A_SLICE)
+    stars = (star for star in tree.find_all(exp.Star) if not isinstance(star.parent, exp.Count))
+    if next(stars, None) and any(join.args.get("using") for join in tree.find_all(exp.Join)):
+        raise QueryError("Spark puts the columns of `using` first in a *", "name the columns, or join by `on`")
 
 
 _JUDGED = (exp.Func, exp.Binary, exp.Unary, exp.Window, exp.AtTimeZone, exp.Bracket, exp.Between, exp.Lambda, exp.Any)
 """Nodes of which each engine has an idea of its own."""
+_CLAUSES = {
+    "Boolean": {"this"},
+    "Column": {"this", "table"},
+    "Except": {"this", "expression", "distinct", "order", "with_"},
+    "Having": {"this"},
+    "Identifier": {"this", "quoted"},
+    "Intersect": {"this", "expression", "distinct", "order", "with_"},
+    "Interval": {"this", "unit"},
+    "Join": {"kind", "side", "on", "using"},
+    "Offset": {"expression"},
+    "Ordered": {"nulls_first"},
+    "Paren": {"this"},
+    "Select": {"having", "offset"},
+    "Subquery": {"joins"},
+    "Table": {"joins"},
+    "TableAlias": {"columns"},
+    "Union": {"limit", "offset"},
+}
+"""By the kind of any other node, clauses that no query of the program's has and that mean the same to both."""
 _Form = tuple[str, str, frozenset[str]]
 
 
@@ -164,6 +191,27 @@ def _cast_alike(node: exp.Expr) -> bool:
     return node.args["to"].sql(dialect="duckdb") not in {"BIGINT", "TEXT"}
 
 
+def _no_tuple(node: exp.Expr) -> bool:
+    """Whether it compares no tuples: a null in one is a value to one of them."""
+    return not isinstance(node.this, exp.Tuple) and not isinstance(node.expression, exp.Tuple)
+
+
+def _texts(node: exp.Expr) -> bool:
+    """Whether it joins texts: numbers and moments are other texts."""
+    return all(map(_is_text, (node.this, node.expression)))
+
+
+def _is_text(node: exp.Expr) -> bool:
+    node = node.unnest()
+    if isinstance(node, exp.Column):
+        return {
+            column.type for header in views().values() for column in header.columns if column.name == node.name
+        } == {"VARCHAR"} and not any(alias.alias == node.name for alias in node.root().find_all(exp.Alias))
+    return isinstance(node, exp.DPipe | exp.Lower | exp.Trim | exp.Upper) or (
+        isinstance(node, exp.Literal) and bool(node.is_string)
+    )
+
+
 _PLAINLY: Mapping[type, Callable[[exp.Expr], bool]] = {
     exp.Cast: _cast_alike,
     exp.TryCast: _cast_alike,
@@ -174,8 +222,22 @@ _PLAINLY: Mapping[type, Callable[[exp.Expr], bool]] = {
     # A backslash is an escape to one of them.
     exp.Like: lambda node: "\\" not in node.expression.name,
     exp.ILike: lambda node: "\\" not in node.expression.name,
+    **dict.fromkeys((exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE), _no_tuple),
+    exp.DPipe: _texts,
+    # Of several values that are as frequent one engine takes the first it sees.
+    exp.Mode: lambda node: isinstance(node.this, exp.Order),
 }
 """Of what is used in a tested form: whether its values are such that the engines agree."""
+
+
+def _plain(node: exp.Expr) -> bool:
+    """Whether a node that computes nothing has no other clauses than tests hold equal."""
+    known = _clauses().get(type(node).__name__)
+    return known is not None and _given(node) <= known
+
+
+def _given(node: exp.Expr) -> set[str]:
+    return {key for key, value in node.args.items() if value not in (None, False, [])}
 
 
 def _form(node: exp.Expr) -> _Form:
@@ -183,9 +245,7 @@ def _form(node: exp.Expr) -> _Form:
     name = node.name.lower() if isinstance(node, exp.Anonymous) else type(node).__name__
     unit = node.args.get("unit")
     by = node.to.sql(dialect="duckdb") if isinstance(node, exp.Cast) else unit.name.lower() if unit is not None else ""
-    values = ("this", "expression", "expressions")
-    given = (key for key, value in node.args.items() if value not in (None, False, []) and key not in values)
-    return name, by, frozenset(given)
+    return name, by, frozenset(_given(node) - {"this", "expression", "expressions"})
 
 
 @cache
@@ -194,6 +254,17 @@ def _forms() -> frozenset[_Form]:
     trees = (parsed(query.header.body) for query in catalogue().values())
     used = {_form(node) for tree in trees for node in tree.dfs() if isinstance(node, _JUDGED)}
     return _FORMS | used
+
+
+@cache
+def _clauses() -> Mapping[str, set[str]]:
+    """By the kind of node that computes nothing: the clauses that it has in the catalogue, and a few beside."""
+    known = {name: set(given) for name, given in _CLAUSES.items()}
+    for query in catalogue().values():
+        for node in parsed(query.header.body).dfs():
+            if not isinstance(node, _JUDGED):
+                known.setdefault(type(node).__name__, set()).update(_given(node))
+    return known
 
 
 def _as_in_a_file(frame: pl.DataFrame, schema: pl.Schema) -> pl.DataFrame:

@@ -200,14 +200,16 @@ class Answers:
         self._make_all()
         for name in whole:
             self._spark.table(name).createOrReplaceTempView(WHOLE + name)
-        self._macros |= {WHOLE + name: macro for name, macro in macros.items()}
         try:
-            definitions, self._macros = _defined(statements_of(only, "main"), self._macros)
+            every = macros | {WHOLE + name: macro for name, macro in macros.items()}
+            definitions, self._macros = _defined(statements_of(only, "main"), every)
             self._define(definitions)
             self._make_all()
             yield
         finally:
             self._macros = macros
+            # Who asks next asks the whole, also where a view of the part could not be made.
+            self._waiting.clear()
             for name in whole:
                 self._spark.table(WHOLE + name).createOrReplaceTempView(name)
 

@@ -71,15 +71,19 @@ def _lake(lake: Lake) -> Iterator[Check]:
         yield Check("rows", "note", "not looked into: tables are broken", "run it again when they are mended")
         return
     if writer is None:
-        yield from _leftovers(lake)
+        yield from _told("batches", _leftovers(lake))
     if not lake.remote:
         yield space_check(lake.path, found.size)
-    yield from _ruleset(lake)
+    yield from _told("ruleset", _ruleset(lake))
+    yield from _told("rows", _rows(lake))
+
+
+def _told(name: str, checks: Iterator[Check]) -> Iterator[Check]:
+    """Checks, and the error that ends them as one of them."""
     try:
-        require(lake)
-        yield from _rows(lake)
+        yield from checks
     except AnalyzerError as error:
-        yield Check("rows", "problem", error.message, error.hint)
+        yield Check(name, "problem", error.message, error.hint)
 
 
 def _lock(writer: tuple[str, bool] | None) -> Check:
@@ -186,5 +190,6 @@ def _ruleset(lake: Lake) -> Iterator[Check]:
 def _rows(lake: Lake) -> Iterator[Check]:
     from analyzer.lake.answers import Answers
 
+    require(lake)
     answers = Answers(own_views(session(lake)), lake)
     yield from content_checks(lambda sql, given: answers.rows(sql, given, {}).rows(), "analyzer rebuild")

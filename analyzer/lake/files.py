@@ -14,6 +14,7 @@ from urllib.parse import unquote
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.fs import DeltaStorageHandler
+from pyarrow import ArrowException
 from pyarrow.fs import PyFileSystem
 
 from analyzer.errors import StoreError
@@ -109,7 +110,7 @@ def settings(lake: Lake) -> dict[str, str | None]:
 
 @contextlib.contextmanager
 def lake_errors(lake: Lake) -> Iterator[None]:
-    """The errors of Delta and of the storage as `StoreError`."""
+    """The errors of Delta, of its files and of the storage as `StoreError`."""
     try:
         yield
     except TableNotFoundError as error:
@@ -118,3 +119,6 @@ def lake_errors(lake: Lake) -> Iterator[None]:
     except (DeltaError, OSError) as error:
         hint = "look at the _delta_log folder of the table: an entry is damaged, or the storage refuses"
         raise StoreError(f"{lake.path} cannot be used: {said_by(error)}", hint) from None
+    except ArrowException as error:
+        hint = "a file of it is damaged: bring it back from a copy, or make the lake again by analyzer rebuild"
+        raise StoreError(f"{lake.path} cannot be read: {said_by(error)}", hint) from None

@@ -200,6 +200,14 @@ def test_calls_of_codex_that_end_in_another_order_keep_their_tools(read: Read) -
     assert told == ["tool-b", "tool-a", "tool-c", None]
 
 
+def test_a_call_of_codex_counts_once_whatever_its_id_is(read: Read) -> None:
+    """Ids are another program's, and may look like the end of a type."""
+    begun = {"timestamp": "2026-03-05T10:00:00.000Z", "type": "session_meta", "payload": {"id": "s", "cwd": "/x"}}
+    calls = [_item("function_call", id="_call", name=tool, call_id="_call") for tool in ("exec", "exec", "patch")]
+    events, _ = read(begun, *calls)
+    assert [event.payload["tools"] for event in events if "tools" in event.payload] == [{"exec": 2, "patch": 1}]
+
+
 def test_a_command_of_pi_is_told_by_its_end(read: Read) -> None:
     """What it printed stands first, and is not kept."""
     begun = {"type": "session", "id": "s", "timestamp": "2026-03-05T10:00:00.000Z", "cwd": "/x"}

@@ -218,6 +218,22 @@ def test_sums_are_the_same(store: Store, lake: LakeStore) -> None:
             " group by all order by all"
         ),
         "select caller, case when occurred_at < '2026-11-05' then 'early' else 'late' end from errors order by all",
+        (
+            "select e.caller, count(*) as n from errors e join retries r using (session_id) group by e.caller"
+            " having count(*) > 1 order by all nulls first limit 5 offset 1"
+        ),
+        "select session_id from errors right join (select session_id from retries) using (session_id) order by all",
+        (
+            "select session_id, n from sessions full join (select 'x' as session_id, 1 as n) using (session_id)"
+            " order by all"
+        ),
+        "select caller from errors except select caller from retries order by 1",
+        "select caller from errors intersect select caller from retries order by 1",
+        "select occurred_at - interval 1 day, occurred_at + interval 1 month from errors order by all",
+        "select count(*) from errors e semi join retries r on e.session_id = r.session_id",
+        "select count(*) from errors e anti join retries r on e.session_id = r.session_id",
+        "with t(a, b) as (select caller || '/' || reason, 1 from errors) select a, b from t order by 1",
+        "show tables",
     ],
 )
 def test_sql_of_ones_own_is_the_same(store: Store, lake: LakeStore, statement: str) -> None:
@@ -275,7 +291,8 @@ def test_sql_is_cut_at_its_limit(lake: LakeStore) -> None:
         "copy errors to '/tmp/x'",
         "explain select 1",
         "summarize errors",
-        "show tables",
+        "describe select * from read_csv('/etc/passwd')",
+        "describe '/etc/passwd'",
         "from nothing",
         "select nothing from errors",
         "select * from 'x.parquet'",
@@ -307,12 +324,56 @@ def test_sql_is_cut_at_its_limit(lake: LakeStore) -> None:
         "select [1, 2][-1]",
         "select count(*) from errors where occurred_at < '2026-11-05T00:00:00+02:00'",
         "select sum(attempts) over (order by started_at rows between 1 preceding and current row) from retries",
+        "select * from errors join retries using (session_id)",
+        "select e.* from errors e right join retries r using (session_id)",
+        "select * from errors natural join retries",
+        "select * from (select 1 as a) positional join (select 2 as b)",
+        (
+            "select caller from errors asof join (select session_id, started_at as occurred_at from sessions)"
+            " using (session_id, occurred_at)"
+        ),
+        "select caller from errors using sample 3",
+        "select distinct on (caller) caller, reason from errors order by all",
+        "select caller from errors union by name select reason, caller from errors",
+        "select caller || waited_seconds from retries",
+        "select caller || '' from (select attempts as caller from retries)",
+        "select mode(caller) from errors",
+        "select (1, 2) < (1, null)",
+        "with recursive t(n) as (select 1 union all select n + 1 from t) select count(*) from t",
     ],
 )
 def test_sql_that_is_no_query_over_the_views_is_refused(lake: LakeStore, statement: str) -> None:
     """It writes, reads files or tables that are not shown, runs code, or cannot be understood."""
     with pytest.raises(QueryError):
         lake.run_sql(statement)
+
+
+def test_describing_opens_no_file(lake: LakeStore, tmp_path: Path) -> None:
+    """Its first line would be the names of columns."""
+    (tmp_path / "secret.csv").write_text("a_secret\n1\n", "utf-8")
+    for statement in ("describe select * from '{}'", "describe from read_csv('{}')", "select * from read_csv('{}')"):
+        with pytest.raises(QueryError) as refused:
+            lake.run_sql(statement.format(tmp_path / "secret.csv"))
+        assert "a_secret" not in str(refused.value)
+
+
+def test_a_part_that_fails_half_way_leaves_the_whole(lake: LakeStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who asks next is not told of a part."""
+    whole = lake.query("errors-by-caller")
+    make_all, calls = answers.Answers._make_all, iter((False, True))
+
+    def failing(self: answers.Answers) -> None:
+        if next(calls):
+            self._make(next(iter(self._waiting)))
+            raise QueryError("a hiccup", "")
+        make_all(self)
+
+    with monkeypatch.context() as patched, pytest.raises(QueryError, match="a hiccup"):
+        patched.setattr(answers.Answers, "_make_all", failing)
+        with lake.selecting(Selection(caller="figma-probe")):
+            pass
+    assert whole.height > 1
+    assert whole.equals(lake.query("errors-by-caller"))
 
 
 def test_sql_is_stopped_at_its_time(lake: LakeStore) -> None:

@@ -23,7 +23,7 @@ from analyzer.errors import StoreError
 from analyzer.events.times import now
 from analyzer.lake import examine as doctor
 from analyzer.lake.examine import examine
-from analyzer.lake.layout import tables
+from analyzer.lake.layout import JOURNAL, tables
 from analyzer.lake.location import Lake, lake_of
 from analyzer.lake.moving import up
 from analyzer.lake.session import java, session
@@ -152,16 +152,24 @@ def _cut(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-7])
 
 
-@pytest.mark.parametrize("content", [None, b""])
+@pytest.mark.parametrize("content", [None, b"", b"PAR1" + bytes(40)])
 def test_a_lake_whose_settings_are_gone_is_a_problem(lake: Lake, content: bytes | None) -> None:
-    """The file that tells its version is missing or empty; whoever asks the lake is told the same."""
+    """The file that tells its version is missing, empty or damaged; whoever asks the lake is told the same."""
     data = next(Path(lake.table("store_v1")).glob("*.parquet"))
     data.unlink() if content is None else data.write_bytes(content)
     [check] = examine(lake)
     assert (check.name, check.state) == ("store", "problem")
     assert "\x1b" not in check.said
-    with pytest.raises(StoreError, match="cannot be used"):
+    with pytest.raises(StoreError, match=r"cannot be (used|read)"):
         LakeStore(lake)
+
+
+@pytest.mark.usefixtures("rowless")
+def test_a_damaged_journal_is_a_problem(lake: Lake) -> None:
+    """Its files have their sizes, and cannot be read; the other checks are made all the same."""
+    for data in Path(lake.table(JOURNAL)).rglob("*.parquet"):
+        data.write_bytes(data.read_bytes()[:-8] + bytes(8))
+    assert _states(lake) == {"ruleset": "problem"}
 
 
 @pytest.mark.usefixtures("rowless")

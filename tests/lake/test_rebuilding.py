@@ -175,3 +175,10 @@ def test_a_lake_with_a_file_missing_is_made_again_from_the_logs_that_are_named(
     with pytest.raises(StoreError, match="no lake at"):
         rebuild(lake)
     assert rebuild(lake, [str(logs / "healthy-week.jsonl")]).events > 100
+    for known in Path(lake.path).glob("store_v1/*.parquet"):
+        known.unlink()
+    with pytest.raises(StoreError) as refused:
+        rebuild(lake)
+    assert "name the logs" in str(refused.value.hint)
+    again = rebuild(lake, [str(logs / "healthy-week.jsonl")])
+    assert (again.former, again.events > 100) == ("unreadable", True)

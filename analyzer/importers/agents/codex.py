@@ -47,12 +47,13 @@ _CLOCK_ONLY = re.compile(r"try again at ", re.IGNORECASE)
 def _tools_called(data: bytes) -> list[str]:
     """The tools that the calls of a block ask for, in order."""
     found = []
-    at = data.find(_CALL)
-    while at >= 0:
-        begins = data.rfind(_TYPE, max(at - _NEAR, 0), at)
-        if begins >= 0 and (called := _CALLED.match(data, begins)):
+    end = 0
+    while (at := data.find(_CALL, end)) >= 0:
+        begins = data.rfind(_TYPE, max(at - _NEAR, end), at)
+        called = _CALLED.match(data, begins) if begins >= 0 else None
+        if called:
             found.append(called[1].decode("utf-8", "replace"))
-        at = data.find(_CALL, at + len(_CALL))
+        end = called.end() if called else at + len(_CALL)
     return found
 
 

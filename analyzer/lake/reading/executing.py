@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import chdir, nullcontext
+from contextlib import AbstractContextManager, chdir, nullcontext
 from dataclasses import replace
 from typing import IO
 
@@ -33,8 +33,13 @@ def read_groups(folder: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.R
     for batch in batches:
         for row in batch.to_pylist():
             tasks = _decode(row["tasks"])
-            with nullcontext() if all(os.path.isabs(on_disk(task.path)) for task in tasks) else chdir(folder):
+            with where_held(folder, (task.path for task in tasks)):
                 yield from read_group(row["part_group"], tasks)
+
+
+def where_held(folder: str, paths: Iterable[str]) -> AbstractContextManager[None]:
+    """Within the block these names of files, as a store keeps them, are those that hold in a folder."""
+    return nullcontext() if all(os.path.isabs(on_disk(path)) for path in paths) else chdir(folder)
 
 
 def read_group(group: int, tasks: list[Task], stdin: IO[bytes] | None = None) -> Iterator[pa.RecordBatch]:

@@ -6,8 +6,10 @@ Invariant: nothing of an event reaches the driver here but the figures of logs; 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -15,6 +17,7 @@ import pyarrow as pa
 from analyzer.lake.answers import stored
 from analyzer.lake.layout import tables
 from analyzer.lake.location import for_spark
+from analyzer.lake.reading.executing import where_held
 from analyzer.lake.writing.ledger import Ledger
 from analyzer.lake.writing.pruning import DECIDED
 from analyzer.store.upkeep.carry_over import bytes_of
@@ -57,7 +60,7 @@ class Merging:
         names = pa.table(list(zip(*sources, strict=True)), names=["source_id", "path", "format"])
         self._spark.createDataFrame(names).createOrReplaceTempView("split_source")
         given = self._spark.sql(_GIVEN).repartition("source_id")
-        found: list[dict[str, int]] = given.mapInArrow(_measured, _SPLIT).toArrow().to_pylist()
+        found: list[dict[str, int]] = given.mapInArrow(partial(_measured, os.getcwd()), _SPLIT).toArrow().to_pylist()
         return found
 
     def stage(self, horizon: datetime | None, ruleset: str | None) -> None:
@@ -146,13 +149,15 @@ group by s.source_id
 """  # noqa: S608 - names of ours
 
 
-def _measured(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Rows of logs and lines → the number of the lines and their bytes."""
+def _measured(folder: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Rows of logs and lines → the number of the lines and their bytes; names of logs hold in this folder."""
     names = [part.split()[0] for part in _SPLIT.split(", ")]
     for batch in batches:
-        rows = [
-            (row["source_id"], row["events"], len(row["lines"]), bytes_of(row["path"], set(row["lines"])))
-            for row in batch.to_pylist()
-        ]
+        found = batch.to_pylist()
+        with where_held(folder, (row["path"] for row in found)):
+            rows = [
+                (row["source_id"], row["events"], len(row["lines"]), bytes_of(row["path"], set(row["lines"])))
+                for row in found
+            ]
         arrays = [pa.array([row[place] for row in rows], pa.int64()) for place in range(4)]
         yield pa.RecordBatch.from_arrays(arrays, names=names)

@@ -20,7 +20,7 @@ import pyarrow.dataset as ds
 from analyzer.errors import StoreError
 from analyzer.events.ids import new_id
 from analyzer.lake.answers import stored
-from analyzer.lake.files import check_version, filesystem
+from analyzer.lake.files import check_version, filesystem, settings
 from analyzer.lake.layout import JOURNAL, tables
 from analyzer.lake.location import PREFIX, Lake, for_spark
 from analyzer.lake.rebuilding.books import Books
@@ -65,8 +65,8 @@ def rebuild(lake: Lake, paths: Iterable[str] = (), progress: Shown | None = None
     result = Rebuild(f"{PREFIX}{lake.path}")
     require(lake)
     if lake.exists:
-        check_version(lake)
-        result.former = "read"
+        result.why = _unusable(lake, result.store, named)
+        result.former = "unreadable" if result.why else "read"
     elif not named:
         lake.check()
     else:
@@ -79,6 +79,26 @@ def rebuild(lake: Lake, paths: Iterable[str] = (), progress: Shown | None = None
             clear_staging(lake)
     result.seconds = time.monotonic() - began
     return result
+
+
+def _unusable(lake: Lake, store: str, named: list[str]) -> str | None:
+    """Why a lake does not tell what it knows of itself; None where it does.
+
+    Raises:
+        StoreError: it does not and no logs are named, or it is of another version of the program.
+    """
+    try:
+        settings(lake)
+    except StoreError as error:
+        if named:
+            return error.message
+        raise StoreError(error.message, _name_logs(store)) from None
+    check_version(lake)
+    return None
+
+
+def _name_logs(store: str) -> str:
+    return f"name the logs that it was made from: analyzer rebuild PATH... --store {store}"
 
 
 class _Work:
@@ -99,8 +119,7 @@ class _Work:
         if result.former == "read" and (why := self._unreadable()):
             result.former, result.why = "unreadable", why
             if not named:
-                hint = f"name the logs that it was made from: analyzer rebuild PATH... --store {result.store}"
-                raise StoreError(f"{self._lake.path} cannot be read: {why}", hint)
+                raise StoreError(f"{self._lake.path} cannot be read: {why}", _name_logs(result.store))
         work = Lake(f"{self._place}/lake", self._lake.master, self._lake.storage)
         make_where_none_is(work)
         new = ledger_of(work)

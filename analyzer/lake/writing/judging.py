@@ -139,11 +139,11 @@ def kept_filter(digest: str) -> list[tuple[str, str, object]]:
 
 def rules_at_hand(kept: Sequence[str], path: str | None, digest: str) -> Ruleset | None:
     """The rules of this digest: those that the lake keeps, else of the file that they were read from, or built in."""
-    for text in kept:
-        return parse_ruleset(text)
-    for place in (path, None):
+    ways: list[Callable[[], Ruleset]] = [partial(parse_ruleset, text) for text in kept]
+    ways.extend(partial(ruleset_for, place) for place in (path, None))
+    for load in ways:
         try:
-            found = ruleset_for(place)
+            found = load()
         except RulesError:
             continue
         if found.digest == digest:

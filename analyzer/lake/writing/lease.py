@@ -35,7 +35,10 @@ _SCHEMA = pa.schema(
 )
 
 
-GONE = "its log or a file is damaged or gone: bring the folder back from a copy, or make the lake again from the logs"
+GONE = (
+    "its log or a file is damaged or gone: bring the folder back from a copy, or move the lake away and ingest the logs"
+    " into a new one"
+)
 
 
 def unreadable(table: str, error: Exception) -> StoreError:

@@ -317,11 +317,12 @@ def test_a_second_process_that_dies_amid_files_costs_nothing(
     assert found == contents(tmp_path / "one.duckdb", foreign)
 
 
+@pytest.mark.parametrize("bound", ["_MOST", "_MOST_BYTES"])
 def test_a_file_that_gives_very_much_is_left_to_who_asked(
-    tmp_path: Path, foreign: Path, split: list[Errand[Any]], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, foreign: Path, split: list[Errand[Any]], monkeypatch: pytest.MonkeyPatch, bound: str
 ) -> None:
     """Its batches are saved one by one there."""
-    monkeypatch.setattr(files, "_MOST", 0)
+    monkeypatch.setattr(files, bound, 0)
     taken: list[str] = []
     monkeypatch.setattr(files.FileRead, "into", lambda self, *_: taken.append(self.format))
     monkeypatch.setattr(pool, "_LEAST", 0)
@@ -330,3 +331,42 @@ def test_a_file_that_gives_very_much_is_left_to_who_asked(
     assert taken == []
     monkeypatch.undo()
     assert found == contents(tmp_path / "one.duckdb", foreign)
+
+
+def test_a_second_process_that_starts_while_all_ends_is_ended_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody would tell it that there is no more work."""
+    monkeypatch.setattr(pool, "_processors", lambda: 2)
+    monkeypatch.setattr(pool, "WORTH_IT", 1)
+    starting, ending, started = threading.Event(), threading.Event(), pool._started
+    helpers: list[subprocess.Popen[bytes]] = []
+
+    def late() -> subprocess.Popen[bytes]:
+        starting.set()
+        assert ending.wait(30)
+        helpers.append(started())
+        return helpers[0]
+
+    monkeypatch.setattr(pool, "_started", late)
+    kill = pool.Helper.kill
+
+    def killed(self: pool.Helper) -> None:
+        kill(self)
+        ending.set()
+
+    monkeypatch.setattr(pool.Helper, "kill", killed)
+
+    def run() -> None:
+        with pool.Readers() as readers:
+            readers._start(1)
+            readers._submit(files.FileErrand(__file__, None))
+            assert starting.wait(30)
+
+    ran = threading.Thread(target=run, daemon=True)
+    ran.start()
+    ran.join(30)
+    hung = ran.is_alive()
+    if hung:
+        helpers[0].kill()
+        ran.join(30)
+    assert not hung
+    assert helpers[0].returncode is not None

@@ -20,6 +20,8 @@ from analyzer.store.ingest.source import SourceRun
 
 _MOST = 20_000
 """Events and rejected lines of one file; what gives more is read where its batches are saved."""
+_MOST_BYTES = 4 * 1024 * 1024
+"""Of their payloads and texts, as several such files wait for their turn in memory."""
 
 
 class FileRead(msgspec.Struct, array_like=True):
@@ -64,22 +66,24 @@ class _Heard(Batch):
         super().__init__()
         self.blocks: list[tuple[int, list[Placed]]] = []
         self.rejected: list[tuple[Rejected, int]] = []
-        self._count = 0
+        self._count = self._bytes = 0
 
     @property
     def full(self) -> bool:
         """Whether this is more than what is sent."""
-        return self._count + len(self.rejected) > _MOST
+        return self._count + len(self.rejected) > _MOST or self._bytes > _MOST_BYTES
 
     def add_recorded(self, progress: Progress, events: list[Placed], *, end: int) -> None:
         """As `Batch` says."""
         if events:
             self.blocks.append((end, events))
             self._count += len(events)
+            self._bytes += sum(len(found.payload) for found, *_ in events)
 
     def add_rejected(self, progress: Progress, rejected: Rejected, newline_bytes: int) -> None:
         """As `Batch` says."""
         self.rejected.append((rejected, newline_bytes))
+        self._bytes += len(rejected.text)
 
 
 _encode, _decode = msgspec.msgpack.Encoder().encode, msgspec.msgpack.Decoder(FileRead).decode

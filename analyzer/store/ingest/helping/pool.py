@@ -65,7 +65,8 @@ class Helper:
             self._process.kill()
 
     def close(self) -> None:
-        """Let go of a process that has ended."""
+        """End the process, now that nobody asks it any more, and let go of it."""
+        self.kill()  # it may have started after the first time
         if self._process is not None:
             self._process.wait()
             for pipe in (self._process.stdin, self._process.stdout):
