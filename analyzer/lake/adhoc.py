@@ -87,10 +87,10 @@ def run(answers: Answers, spark: SparkSession, sql: str, limit: int | None, seco
             tree = sqlglot.parse_one(statement, read="duckdb")
         except sqlglot.errors.SqlglotError as error:
             raise QueryError(f"Spark cannot be asked that: {str(error).splitlines()[0]}", ASK_A_SLICE) from None
-        if isinstance(tree, exp.Show):
+        # Its views have the columns of a store without rows.
+        if isinstance(tree, exp.Show) or _asks_for_views(tree):
             return run_in_file(empty, statement, limit)
         if isinstance(tree, exp.Describe):
-            # Its views have the columns of a store without rows.
             _check(tree.this if isinstance(tree.this, exp.Query) else exp.select("*").from_(tree.this), answers.macros)
             return run_in_file(empty, statement, limit)
         _check(tree, answers.macros)
@@ -121,6 +121,12 @@ def run(answers: Answers, spark: SparkSession, sql: str, limit: int | None, seco
     if limit is None:
         return Answer(frame, truncated=False)
     return Answer(frame.head(limit), truncated=frame.height > limit)
+
+
+def _asks_for_views(tree: exp.Expr) -> bool:
+    """Whether a query asks which views there are, or for their columns, and for nothing else."""
+    asked = {table.this.name.lower() for table in tree.find_all(exp.Table)}
+    return bool(asked) and asked <= {"duckdb_columns", "duckdb_views"}
 
 
 def _check(tree: exp.Expr, macros: frozenset[str]) -> None:

@@ -24,7 +24,9 @@ def main() -> int:
         subprocess.run([sys.executable, "-m", "venv", str(VENV)], check=True)
         subprocess.run([*install, "--require-hashes", "-r", "constraints-spark.txt"], cwd=REPOSITORY, check=True)
         subprocess.run([*install, "--no-deps", "--no-build-isolation", "-e", "."], cwd=REPOSITORY, check=True)
-    asked = sys.argv[1:] or ["tests/lake"]
+    asked = sys.argv[1:]
+    if all(word.startswith("-") for word in asked):
+        asked.append("tests/lake")
     return subprocess.run(
         [str(PYTHON), "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", *TOGETHER, *asked],
         cwd=REPOSITORY,

@@ -234,6 +234,7 @@ def test_sums_are_the_same(store: Store, lake: LakeStore) -> None:
         "select count(*) from errors e anti join retries r on e.session_id = r.session_id",
         "with t(a, b) as (select caller || '/' || reason, 1 from errors) select a, b from t order by 1",
         "show tables",
+        "select column_name, comment from duckdb_columns() where table_name = 'errors'",
     ],
 )
 def test_sql_of_ones_own_is_the_same(store: Store, lake: LakeStore, statement: str) -> None:

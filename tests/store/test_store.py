@@ -174,14 +174,14 @@ def test_a_limit_is_told(path: str) -> None:
     assert (cut.frame.height, cut.truncated, whole.frame.height, whole.truncated) == (1, True, 2, False)
 
 
-def test_frames_reach_sql_without_pyarrow() -> None:
+def test_frames_reach_sql_without_pyarrow(monkeypatch: pytest.MonkeyPatch) -> None:
     """DuckDB reads the Arrow C stream of anything that has one; it asks for pyarrow when it sees polars itself."""
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
     connection = duckdb.connect()
     register(connection, "staged", pl.DataFrame({"a": [1, 2], "b": ["x", None], "c": [datetime(2026, 1, 1)] * 2}))
     assert connection.execute("select sum(a), count(b), max(c) from staged").fetchall() == [
         (3, 1, datetime(2026, 1, 1))
     ]
-    assert "pyarrow" not in sys.modules
 
 
 def test_a_failed_statement_makes_commit_a_lie() -> None:
