@@ -114,7 +114,7 @@ def tell_found(name: str, *, quiet: bool) -> None:
     if found.found:
         return
     if not os.path.exists(name):
-        hint = "name files or folders: analyzer report PATH; $CODEX_HOME and other variables of agents are followed"
+        hint = "name the files or folders that hold them; $CODEX_HOME and other variables of agents are followed"
         failure = AnalyzerError("no logs of agents were found on this machine", hint)
         failure.exit_code = UNREADABLE
         raise failure

@@ -82,7 +82,7 @@ class Lake:
             raise StoreError(f"{self.path} may not be read", "check its permissions")
         if not self.remote and os.path.isdir(self.path) and os.listdir(self.path):
             raise StoreError(f"{self.path} holds something else than a lake of this program", "name another folder")
-        raise NoLakeError(f"no lake at {self.path}", f"make one with: analyzer export --to {PREFIX}{self.path}")
+        raise NoLakeError(f"no lake at {self.path}", f"make one with: analyzer ingest PATH --store {PREFIX}{self.path}")
 
 
 def for_spark(address: str) -> str:

@@ -12,6 +12,7 @@ import logging
 import os
 import re
 import shutil
+import socket
 import tempfile
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -50,6 +51,9 @@ _LOCAL = {
     # One machine has few cores, and each part of a result costs.
     "spark.sql.shuffle.partitions": "8",
 }
+_STANDALONE = "spark://"
+_ANSWER_SECONDS = 5.0
+"""A master that takes longer to answer is taken for none."""
 
 
 def available() -> str | None:
@@ -100,6 +104,8 @@ def session(lake: Lake, settings: dict[str, str] | None = None) -> SparkSession:
     require(lake)
     from pyspark.sql import SparkSession
 
+    if SparkSession.getActiveSession() is None:
+        _reach(lake.master)
     # Workers run this program's interpreter: another one would lack the package.
     os.environ.setdefault("PYSPARK_PYTHON", interpreter.path())
     builder: Any = SparkSession.builder.appName("analyzer")
@@ -120,12 +126,30 @@ def session(lake: Lake, settings: dict[str, str] | None = None) -> SparkSession:
             if not lake.master.startswith("sc://"):
                 found.sparkContext.setLogLevel("OFF")
     except Exception as error:  # noqa: BLE001 - the JVM, its bridge and Connect each raise classes of their own
-        said = str(error).strip().splitlines()
-        raise StoreError(
-            f"Spark does not start for {lake.master}: {said[0] if said else type(error).__name__}",
-            "check --master, and that Java 17 or later runs here",
-        ) from None
+        said = f"Spark does not start for {lake.master}: {spark_said(error)}"
+        raise StoreError(said, "check --master, and that Java 17 or later runs here") from None
     return found
+
+
+def _reach(master: str) -> None:
+    """Say so where none of the standalone masters that are named answers: Spark itself tries for a minute.
+
+    Raises:
+        StoreError: none does.
+    """
+    if not master.startswith(_STANDALONE):
+        return
+    failed = []
+    for place in master.removeprefix(_STANDALONE).split(","):
+        host, _, port = place.rpartition(":")
+        try:
+            with socket.create_connection((host.strip("[]"), int(port)), timeout=_ANSWER_SECONDS):
+                return
+        except ValueError:
+            failed.append(f"{place} (without a port)")
+        except OSError as error:
+            failed.append(f"{place} ({error.strerror or error})")
+    raise StoreError(f"no master of Spark answers at {', '.join(failed)}", "start it, or check --master")
 
 
 CONNECTOR = (

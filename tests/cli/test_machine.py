@@ -108,7 +108,7 @@ def test_a_home_without_logs_says_where_it_looked(run: Run, tmp_path: Path, home
         assert (done.returncode, done.stdout) == (3, "")
         assert "  Codex: ~/.codex" in done.stderr
         assert "analyzer: no logs of agents were found on this machine" in done.stderr
-        assert "hint: name files or folders" in done.stderr
+        assert "hint: name the files or folders" in done.stderr
         assert max(len(line) for line in done.stderr.splitlines() if "~/" in line) <= 80
     assert [path.name for path in tmp_path.iterdir()] == ["empty"]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from analyzer.cli import call
@@ -37,5 +39,26 @@ def test_what_takes_a_file_alone_says_so_of_a_lake(capsys: pytest.CaptureFixture
     """With what to do, and nothing made under the name of a lake."""
     assert call(["sources", "--store", "delta:/nowhere"]) == 2
     assert "sources takes a store in a file, not a lake" in capsys.readouterr().err
+    assert call(["rules", "backtest", "--store", "delta:/nowhere"]) == 2
+    assert "analyzer export --store delta:/nowhere --last 30d --to slice.duckdb" in capsys.readouterr().err
     assert call(["quarantine", "retry", "--store", "delta:/nowhere"]) == 2
     assert "analyzer rebuild --store delta:/nowhere" in capsys.readouterr().err
+
+
+def test_mistakes_are_told_before_spark_is_asked_to_start(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """There is no lake either, which would be the next thing to say."""
+    for line, said in (
+        (["query", "errors-by-reason", "-p", "foo=1"], "unknown parameter"),
+        (["check", "--rules", "nix.toml"], "cannot read rules"),
+    ):
+        assert call([*line, "--store", f"delta:{tmp_path}/none"]) == 2
+        assert said in capsys.readouterr().err
+
+
+def test_where_no_lake_is_the_hint_makes_one(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """By the command that makes it of logs; a folder in the place of a file may be one."""
+    pytest.importorskip("pyspark", reason="the extra `spark` is not installed")
+    assert call(["query", "errors-by-reason", "--store", f"delta:{tmp_path}/none"]) == 3
+    assert f"analyzer ingest PATH --store delta:{tmp_path}/none" in capsys.readouterr().err
+    assert call(["query", "errors-by-reason", "--store", str(tmp_path)]) == 3
+    assert "delta:PATH" in capsys.readouterr().err

@@ -1,10 +1,12 @@
 """What the name of a lake means, and what is said of names that mean none; no Spark is started."""
 
+import socket
 import sys
 
 import pytest
 
 from analyzer.errors import AnalyzerError, StoreError
+from analyzer.lake import session
 from analyzer.lake.location import for_spark, is_lake, lake_of
 from analyzer.lake.session import lacks_connector, require, spark_said
 
@@ -97,3 +99,13 @@ def test_what_is_no_lake_is_said_to_be_none(tmp_path):
     for name, said in (("none", "no lake at"), ("file", "is a file"), ("other", "something else")):
         with pytest.raises(StoreError, match=said):
             lake_of(f"delta:{tmp_path}/{name}").check()
+
+
+def test_a_master_that_does_not_answer_is_named_at_once():
+    """Each of those that are named is tried; who listens is one, and is left to Spark."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        session._reach(f"spark://127.0.0.1,127.0.0.1:{port}")
+    with pytest.raises(StoreError, match=rf"127\.0\.0\.1:{port} \(Connection refused\), head \(without a port\)"):
+        session._reach(f"spark://127.0.0.1:{port},head")
+    session._reach("local[*]")

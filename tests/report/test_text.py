@@ -14,6 +14,7 @@ from analyzer.analysis.kinds.cost import Cost
 from analyzer.report import render_text
 from analyzer.report.news_words import cost_words, day_title, day_words, news
 from analyzer.report.terminal.monospace import columns, fit, fit_middle, fold, width_of
+from analyzer.store import Selection
 
 Report = Callable[..., Overview]
 ENDLESS = "漢字 " * 900 + "x" * 3000
@@ -235,6 +236,8 @@ def test_nothing_is_a_report_too(nothing: Overview) -> None:
     text = render_text(nothing)
     assert text.startswith("EMPTY  There is nothing in these logs.")
     assert len(text.splitlines()) < 10
+    part = replace(nothing, only=Selection(project="shop"))
+    assert render_text(part).startswith("EMPTY  There is nothing about project shop in these logs.")
     unread = replace(nothing, completeness=replace(nothing.completeness, unsupported={"codex": 3}))
     assert render_text(unread).startswith("EMPTY  None of these files is a log that is read.")
 

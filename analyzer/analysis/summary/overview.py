@@ -313,7 +313,8 @@ def _verdict(report: Overview) -> Verdict:
         if report.elsewhere is None:
             known = report.completeness
             unread = not known.lines and (known.unsupported or known.other_files)
-            said = "None of these files is a log that is read." if unread else "There is nothing in these logs."
+            about = f" about {report.only}" if report.only else ""
+            said = "None of these files is a log that is read." if unread else f"There is nothing{about} in these logs."
             return Verdict("empty", said, ())
         first, last = (f"{moment:%Y-%m-%d %H:%M}" for moment in report.elsewhere)
         return Verdict("empty", "There is nothing in this window.", (f"The logs go from {first} to {last} UTC.",))

@@ -111,9 +111,9 @@ def command(
     if hours and again:
         raise AnalyzerError("hours are not written down", "leave out --again, or --since and --last")
     chosen = chosen_window(since, until, last, timezone)
+    rules = rules_in_use(rules_path)
+    named = ruleset_for(rules_path).digest if rules_path else None
     with judging(store_path, master) as store:
-        rules = rules_in_use(rules_path)
-        named = ruleset_for(rules_path).digest if rules_path else None
         if each_day:
             nights = each_night(store, chosen, rules=rules)
         elif hours:

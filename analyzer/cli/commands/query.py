@@ -89,6 +89,7 @@ def command(
             if key not in known:
                 raise AnalyzerError(f"query {name} has no {key}", "leave the option out")
             given.setdefault(key, value)
+    query.values(given)  # what is wrong with one of them is told before a store is opened
     with asked(store_path, master) as store, store.selecting(only):
         frame = store.query(name, **given)
     write_rows(frame, row_format, output, schema="analyzer.query/1", quiet=quiet)

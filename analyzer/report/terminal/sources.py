@@ -47,8 +47,9 @@ def render_sources(survey: Survey, store_path: str, home: str | None, width: int
     new = sum(stock.new_bytes for stock in survey.found)
     files = sum(stock.new_files for stock in survey.found)
     if rows:
-        said = f"{counted(files, 'file')} with {_size(new)} to read" if files else "Nothing new to read"
-        lines.append(f"\n{said} into {terminal_safe(without_home(store_path, home))}: {asking.command('ingest')}")
+        store = terminal_safe(without_home(store_path, home))
+        what = f"{counted(files, 'file')} with {_size(new)} to read into {store}: {asking.command('ingest')}"
+        lines.append(f"\n{what if files else f'Nothing new to read into {store}'}")
     return "\n".join([*lines, *([""] if rows else []), render_nothing(survey, home, width)])
 
 

@@ -50,4 +50,5 @@ def _look_at(name: str) -> None:
         return
     if not stat.S_ISREG(mode):
         kind = next((said for holds, said in _KINDS if holds(mode)), "a device")
-        raise StoreError(f"{name} is {kind}, not a file", _HINT)
+        lake = "; a lake is named delta:PATH" if stat.S_ISDIR(mode) else ""
+        raise StoreError(f"{name} is {kind}, not a file", _HINT + lake)
