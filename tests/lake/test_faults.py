@@ -119,7 +119,7 @@ def test_a_torn_entry_of_any_log_is_told_before_anything_is_written(lake: Lake, 
     log.write_bytes(whole[:-40])
     with pytest.raises(StoreError, match="cannot be read") as caught, opened(lake):
         pass
-    assert "from the logs" in caught.value.hint
+    assert "ingest the logs into a new one" in caught.value.hint
     log.write_bytes(whole)
     with opened(lake):
         pass
