@@ -105,4 +105,4 @@ def test_a_torn_log_of_a_table_is_told(lake: Lake) -> None:
     log.write_bytes(log.read_bytes()[:40])
     with pytest.raises(StoreError, match="cannot be read") as caught, opened(lake):
         pass
-    assert "from the logs" in caught.value.hint
+    assert "ingest the logs into a new one" in caught.value.hint
