@@ -11,7 +11,7 @@ import click
 
 from analyzer.cli.completing import names_of
 from analyzer.cli.machine import HERE, default_store
-from analyzer.cli.stores import LAKE
+from analyzer.cli.stores import refuse_lake
 from analyzer.errors import AnalyzerError
 
 if TYPE_CHECKING:
@@ -39,11 +39,8 @@ def store_option(
     """
 
     def chosen(context: click.Context, __: click.Parameter, named: str | None) -> str | None:
-        if named and named.startswith(LAKE) and not lake and not context.resilient_parsing:
-            raise AnalyzerError(
-                f"{context.info_name} takes a store in a file, not a lake",
-                "name a file with --store",
-            )
+        if named and not lake and not context.resilient_parsing:
+            refuse_lake(context.info_name, named, "name a file with --store")
         return named or (default() if default else None)
 
     said = f"{note} delta:PATH is a lake." if lake else note

@@ -16,6 +16,16 @@ LAKE = "delta:"
 """How the name of a lake begins."""
 
 
+def refuse_lake(command: str | None, store: str, hint: str) -> None:
+    """Say so of a command that works on a store in a file alone.
+
+    Raises:
+        AnalyzerError: the name means a lake; `hint` is what to do instead.
+    """
+    if store.startswith(LAKE):
+        raise AnalyzerError(f"{command} takes a store in a file, not a lake", hint)
+
+
 def chosen_lake(store: str, master: str | None) -> Lake | None:
     """The lake that a name means, None for a file; what Spark needs is there, where it is asked for.
 

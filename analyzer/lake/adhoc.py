@@ -210,9 +210,7 @@ def _texts(node: exp.Expr) -> bool:
 def _is_text(node: exp.Expr) -> bool:
     node = node.unnest()
     if isinstance(node, exp.Column):
-        return {
-            column.type for header in views().values() for column in header.columns if column.name == node.name
-        } == {"VARCHAR"} and not any(alias.alias == node.name for alias in node.root().find_all(exp.Alias))
+        return node.name in _text_columns() and all(one.alias != node.name for one in node.root().find_all(exp.Alias))
     return isinstance(node, exp.DPipe | exp.Lower | exp.Trim | exp.Upper) or (
         isinstance(node, exp.Literal) and bool(node.is_string)
     )
@@ -255,22 +253,32 @@ def _form(node: exp.Expr) -> _Form:
 
 
 @cache
+def _text_columns() -> frozenset[str]:
+    """Names of columns that are texts in every view that has them."""
+    columns = [column for header in views().values() for column in header.columns]
+    return frozenset({one.name for one in columns} - {one.name for one in columns if one.type != "VARCHAR"})
+
+
+@cache
 def _forms() -> frozenset[_Form]:
     """Those of all queries of the catalogue, and a few beside."""
-    trees = (parsed(query.header.body) for query in catalogue().values())
-    used = {_form(node) for tree in trees for node in tree.dfs() if isinstance(node, _JUDGED)}
-    return _FORMS | used
+    return _FORMS | {_form(node) for node in _used() if isinstance(node, _JUDGED)}
 
 
 @cache
 def _clauses() -> Mapping[str, set[str]]:
     """By the kind of node that computes nothing: the clauses that it has in the catalogue, and a few beside."""
     known = {name: set(given) for name, given in _CLAUSES.items()}
-    for query in catalogue().values():
-        for node in parsed(query.header.body).dfs():
-            if not isinstance(node, _JUDGED):
-                known.setdefault(type(node).__name__, set()).update(_given(node))
+    for node in _used():
+        if not isinstance(node, _JUDGED):
+            known.setdefault(type(node).__name__, set()).update(_given(node))
     return known
+
+
+@cache
+def _used() -> tuple[exp.Expr, ...]:
+    """Every node of the queries of the catalogue."""
+    return tuple(node for query in catalogue().values() for node in parsed(query.header.body).dfs())
 
 
 def _as_in_a_file(frame: pl.DataFrame, schema: pl.Schema) -> pl.DataFrame:

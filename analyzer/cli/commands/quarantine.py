@@ -7,7 +7,7 @@ import click
 from analyzer.cli.machine import asking_of
 from analyzer.cli.options import master_option, result_options, store_option
 from analyzer.cli.output import write, write_rows
-from analyzer.cli.stores import LAKE, asked, chosen_lake
+from analyzer.cli.stores import asked, chosen_lake, refuse_lake
 from analyzer.errors import AnalyzerError
 from analyzer.report import FORMATS
 
@@ -36,9 +36,7 @@ def command(act: str, store_path: str, master: str | None, row_format: str, outp
         return
     if row_format not in {"table", "json"}:
         raise AnalyzerError(f"retry has no rows to write as {row_format}", "write --format table or --json")
-    if store_path.startswith(LAKE):
-        said = f"analyzer rebuild --store {store_path}"
-        raise AnalyzerError("retry takes a store in a file, not a lake", f"read all logs of the lake again: {said}")
+    refuse_lake("retry", store_path, f"read all logs of the lake again: analyzer rebuild --store {store_path}")
     chosen_lake(store_path, master)
     from analyzer.store import open_store
 

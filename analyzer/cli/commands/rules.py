@@ -13,7 +13,7 @@ from analyzer.cli.error_input import described, stated_time, time_option
 from analyzer.cli.options import json_option, rules_option
 from analyzer.cli.output import narrate, terminal_width, write
 from analyzer.cli.progress import counting
-from analyzer.cli.stores import LAKE
+from analyzer.cli.stores import refuse_lake
 from analyzer.errors import FINDINGS, AnalyzerError, InputError
 
 if TYPE_CHECKING:
@@ -214,12 +214,12 @@ def _score(rules_path: str | None, labels: str, as_json: bool) -> None:
 
 def _try(rules_path: str | None, store_path: str, as_json: bool) -> None:
     """Rules against a store's history."""
-    if store_path.startswith(LAKE):
-        raise AnalyzerError(
-            "backtest takes a store in a file, not a lake",
-            f"bring a slice down: analyzer export --store {store_path} --last 30d --to slice.duckdb; what an applied"
-            " ruleset would change in the lake: analyzer reclassify --rules FILE",
-        )
+    refuse_lake(
+        "backtest",
+        store_path,
+        f"bring a slice down: analyzer export --store {store_path} --last 30d --to slice.duckdb; what an applied"
+        " ruleset would change in the lake: analyzer reclassify --rules FILE",
+    )
     from analyzer.analysis.rules.alarms import alarm_changes
     from analyzer.analysis.rules.churn import churn
     from analyzer.cli.settings import rules_in_use
