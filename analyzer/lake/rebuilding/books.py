@@ -15,8 +15,9 @@ import duckdb
 import pyarrow as pa
 
 from analyzer.lake.layout import tables
+from analyzer.lake.writing.deciding import insert
 from analyzer.lake.writing.ledger import LAST, Ledger
-from analyzer.store.db.arrow import ArrowStream, OnlyStream
+from analyzer.store.db.arrow import ArrowStream
 from analyzer.store.db.connection import connect, transaction
 from analyzer.store.ingest.identity import SourceCheckpoint
 from analyzer.store.upkeep.carry_over import FATES, FORMER, NATIVE, FormerStore, split
@@ -60,7 +61,7 @@ class Books:
         """Hold what was read again, and all decisions that there are."""
         for name in (LAST, _QUARANTINE):
             _load(self.connection, name, new[name])
-        _insert(self.connection, "event_v1", decisions)
+        insert(self.connection, "event_v1", decisions)
 
     def unsettled(self, matched: Matched) -> list[tuple[int, str, str]]:
         """Id, path and format of the foreign logs whose figures have to be split by events: the journal had events of
@@ -107,11 +108,4 @@ class Books:
 
 def _load(connection: duckdb.DuckDBPyConnection, name: str, table: DeltaTable) -> None:
     rows = table.to_pyarrow_dataset().scanner(columns=tables()[name].columns.names, batch_size=_ROWS)
-    _insert(connection, name, rows.to_reader())
-
-
-def _insert(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table | pa.RecordBatchReader) -> None:
-    connection.register("loaded", OnlyStream(cast("ArrowStream", rows)))
-    columns = ", ".join(f'"{column}"' for column in tables()[name].columns.names)
-    connection.execute(f"insert into internal.{name} ({columns}) select {columns} from loaded").fetchall()  # noqa: S608
-    connection.unregister("loaded")
+    insert(connection, name, rows.to_reader())

@@ -13,7 +13,7 @@ from analyzer.events import EventLog
 from analyzer.lake.layout import JOURNAL, tables
 from analyzer.lake.moving import journal_lines
 from analyzer.lake.writing.ledger import Ledger
-from analyzer.store.db.arrow import ArrowStream
+from analyzer.store.db.arrow import ArrowStream, OnlyStream
 
 
 def record(
@@ -38,8 +38,14 @@ def record(
 def load(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table) -> None:
     """Put rows into the place of all of a table."""
     connection.execute(f"delete from internal.{name}").fetchall()  # noqa: S608 - a name of ours
-    connection.register("loaded", rows.select(tables()[name].columns.names))
-    connection.execute(f"insert into internal.{name} by name from loaded").fetchall()
+    insert(connection, name, rows)
+
+
+def insert(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table | pa.RecordBatchReader) -> None:
+    """Add rows to a table: those of a lake, whose columns have the names of the store's."""
+    connection.register("loaded", OnlyStream(cast("ArrowStream", rows)))
+    columns = ", ".join(f'"{column}"' for column in tables()[name].columns.names)
+    connection.execute(f"insert into internal.{name} ({columns}) select {columns} from loaded").fetchall()  # noqa: S608
     connection.unregister("loaded")
 
 
