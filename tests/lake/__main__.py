@@ -22,7 +22,7 @@ def main() -> int:
     if not PYTHON.exists():
         install = [str(PYTHON), "-m", "pip", "install", "-q"]
         subprocess.run([sys.executable, "-m", "venv", str(VENV)], check=True)
-        subprocess.run([*install, "--require-hashes", "-r", "constraints-spark.txt"], cwd=REPOSITORY, check=True)
+        subprocess.run([*install, "--no-deps", "--require-hashes", "-r", "constraints-spark.txt"], cwd=REPOSITORY, check=True)
         subprocess.run([*install, "--no-deps", "--no-build-isolation", "-e", "."], cwd=REPOSITORY, check=True)
     asked = sys.argv[1:]
     if all(word.startswith("-") for word in asked):
