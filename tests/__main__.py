@@ -1,6 +1,8 @@
-"""Every check of the project, as `python -m tests`: style, types, layers, unused code, and the tests in two time zones.
+"""The checks of the project: `python -m tests` runs them all, `python -m tests AREA...` the tests of an area alone.
 
-The tests use a process more than there are cores, since many of them wait for other processes and for locks.
+All are style, types, layers, unused code, and the tests in two time zones; `python -m tests style` stops before the tests.
+An area is a folder or a file below `tests/`: `redaction`, `cli/test_check.py`. The tests use a process more than there are
+cores, since many of them wait for other processes and for locks.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -52,13 +55,16 @@ ZONED = [
 PURE = [f"tests/{name}" for name in ("agent_stream", "analysis/detection", "classifier", "redaction")]
 """The tests of the rooms that only compute. They run traced: the others take too long, and work across processes."""
 LAKE = REPOSITORY / ".venv-lake"
-CHECKS: tuple[Check, ...] = (
+STYLE: tuple[Check, ...] = (
     ("style", [str(BIN / "ruff"), "check", "--quiet", "."], {}),
     ("format", [str(BIN / "ruff"), "format", "--check", "--quiet", "."], {}),
     ("types", [sys.executable, "-m", "mypy"], {}),
     ("layers", [str(BIN / "lint-imports")], {}),
     ("dependencies", [str(BIN / "deptry"), "."], {}),
     ("rooms and unused code", [sys.executable, "-m", "tests.house"], {}),
+)
+"""What takes seconds. Where one of these fails no test is run."""
+TESTS: tuple[Check, ...] = (
     ("tests", [*PYTEST, "tests", *(f"--ignore={path}" for path in (*PURE, *ZONED))], {"TZ": "UTC"}),
     # `[tool.coverage]` of pyproject.toml says what is measured, and the floor.
     ("tests of the pure rooms, and the branches that they reach", [*PYTEST, *PURE, "--cov"], {"TZ": "UTC"}),
@@ -67,15 +73,27 @@ CHECKS: tuple[Check, ...] = (
 )
 
 
-def main() -> int:
-    """Run all checks, and say at the end which ones failed."""
-    failed = [name for name, command, environment in CHECKS if not _passes(name, command, environment)]
+def main(areas: Sequence[str] = ()) -> int:
+    """Run all checks, or the tests of some areas, and return 1 where one failed, 2 where there is no such area."""
+    if list(areas) == ["style"]:
+        return _run(STYLE)
+    if missing := [area for area in areas if not (REPOSITORY / "tests" / area).exists()]:
+        print(f"no such area below tests/: {', '.join(missing)}", file=sys.stderr)
+        return 2
+    if areas:
+        return _run((("tests", [*PYTEST, *(f"tests/{area}" for area in areas)], {}),))
+    if failed := _run(STYLE):
+        return failed
     if LAKE.exists():
-        failed += [] if _passes("tests of a lake", [sys.executable, "-m", "tests.lake"], {}) else ["tests of a lake"]
-    else:
-        print("== THE LAKE IS NOT TESTED HERE: python -m tests.lake installs Spark and runs its tests", flush=True)
+        return _run((*TESTS, ("tests of a lake", [sys.executable, "-m", "tests.lake"], {})))
+    print("== THE LAKE IS NOT TESTED HERE: python -m tests.lake installs Spark and runs its tests", flush=True)
+    return _run(TESTS)
+
+
+def _run(checks: Sequence[Check]) -> int:
+    failed = [name for name, command, environment in checks if not _passes(name, command, environment)]
     print(f"failed: {', '.join(failed)}" if failed else "all checks passed", flush=True)
-    return bool(failed)
+    return int(bool(failed))
 
 
 def _passes(name: str, command: list[str], environment: dict[str, str]) -> bool:
@@ -87,4 +105,4 @@ def _passes(name: str, command: list[str], environment: dict[str, str]) -> bool:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

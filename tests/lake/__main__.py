@@ -20,10 +20,10 @@ TOGETHER = ("-n", "2", "--dist", "loadfile")
 def main() -> int:
     """Make the environment where it is not there, and run the tests; the exit code is pytest's."""
     if not PYTHON.exists():
-        install = [str(PYTHON), "-m", "pip", "install", "-q"]
+        install = [str(PYTHON), "-m", "pip", "install", "-q", "--no-deps"]
         subprocess.run([sys.executable, "-m", "venv", str(VENV)], check=True)
-        subprocess.run([*install, "--no-deps", "--require-hashes", "-r", "constraints-spark.txt"], cwd=REPOSITORY, check=True)
-        subprocess.run([*install, "--no-deps", "--no-build-isolation", "-e", "."], cwd=REPOSITORY, check=True)
+        subprocess.run([*install, "--require-hashes", "-r", "constraints-spark.txt"], cwd=REPOSITORY, check=True)
+        subprocess.run([*install, "--no-build-isolation", "-e", "."], cwd=REPOSITORY, check=True)
     asked = sys.argv[1:]
     if all(word.startswith("-") for word in asked):
         asked.append("tests/lake")
