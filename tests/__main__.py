@@ -1,8 +1,8 @@
 """The checks of the project: `python -m tests` runs them all, `python -m tests AREA...` the tests of an area alone.
 
-All are style, types, layers, unused code, and the tests in two time zones; `python -m tests style` stops before the tests.
-An area is a folder or a file below `tests/`: `redaction`, `cli/test_check.py`. The tests use a process more than there are
-cores, since many of them wait for other processes and for locks.
+All are style, types, layers, unused code, and the tests in two time zones; `python -m tests style` stops before the
+tests. An area is a folder or a file below `tests/`: `redaction`, `cli/test_check.py`. The tests use a process more than
+there are cores, since many of them wait for other processes and for locks.
 """
 
 from __future__ import annotations
