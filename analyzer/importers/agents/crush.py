@@ -16,7 +16,7 @@ from analyzer.events.times import format_time
 from analyzer.importers.base import Source
 from analyzer.importers.foreign import classify_foreign, number
 from analyzer.importers.records import RecordReader, identity_of, moment_of
-from analyzer.importers.shapes.databases import moved_on
+from analyzer.importers.shapes.databases import cursor_of, moved_on
 
 _FAILED = "failed to process events: "
 _GAVE_UP = "maximum retry attempts reached"
@@ -164,7 +164,7 @@ class CrushStoreReader(_CrushReader):
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
         super().__init__(source, state)
-        self._cursor: dict[str, Any] = dict(mapping(state.get("cursor")))
+        self._cursor: dict[str, Any] = cursor_of(state)
 
     def remembered(self) -> dict[str, Any]:
         """Up to where the rows were read."""

@@ -17,7 +17,7 @@ from analyzer.events.times import format_time
 from analyzer.importers.base import Source, forget_oldest
 from analyzer.importers.foreign import classify_foreign
 from analyzer.importers.records import RecordReader, moment_of
-from analyzer.importers.shapes.databases import moved_on
+from analyzer.importers.shapes.databases import cursor_of, moved_on
 from analyzer.importers.shapes.rows import listed, slim_goose
 
 _FAILED = re.compile(r"^Ran into this error(?: trying to compact)?: ")
@@ -39,7 +39,7 @@ class GooseReader(RecordReader):
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
         super().__init__(source, state)
-        self._cursor: dict[str, Any] = dict(mapping(state.get("cursor")))
+        self._cursor: dict[str, Any] = cursor_of(state)
         self._sessions: dict[str, dict[str, Any]] = {
             key: dict(mapping(found)) for key, found in mapping(state.get("sessions")).items()
         }

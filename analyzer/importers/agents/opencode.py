@@ -15,7 +15,7 @@ from analyzer.events.times import format_time
 from analyzer.importers.base import Source, forget_oldest
 from analyzer.importers.foreign import classify_foreign, number
 from analyzer.importers.records import RecordReader, identity_of, moment_of
-from analyzer.importers.shapes.databases import moved_on
+from analyzer.importers.shapes.databases import cursor_of, moved_on
 
 _ABORTED = "MessageAbortedError"
 _SAY_NOTHING = frozenset({"APIError", "UnknownError"})
@@ -30,7 +30,7 @@ class OpencodeReader(RecordReader):
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
         super().__init__(source, state)
-        self._cursor: dict[str, Any] = dict(mapping(state.get("cursor")))
+        self._cursor: dict[str, Any] = cursor_of(state)
         self._sessions: dict[str, dict[str, Any]] = {
             key: dict(mapping(found)) for key, found in mapping(state.get("sessions")).items()
         }

@@ -1,15 +1,18 @@
 """SQLite databases of agents as lines: one that names the database, then the rows that are new, in order of change.
 
-Opened for reading only, beside whoever writes. Only the tables and columns that `rows` names are read.
+Invariant: nothing is written beside a database, no lock keeps its writer waiting, and nothing is read that its writer
+has not committed. Only the tables and columns that `rows` names are read.
 """
 
 from __future__ import annotations
 
 import heapq
 import os
+import shutil
 import sqlite3
+import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, contextmanager
 from typing import Any
 from urllib.parse import quote
 
@@ -22,6 +25,8 @@ from analyzer.importers.shapes.rows import SHAPES, Row, RowTable
 SQLITE = b"SQLite format 3\0"
 FIRST_LINE = 1_024
 """Bytes of the line that names the database: always the same, so that the database is known by it."""
+SIDES = ("-wal", "-journal")
+"""Endings of the files beside a database that say what of it is committed: they change without it."""
 _LONGEST = 64 * 1024 * 1024
 """Bytes of a value; longer ones are refused by SQLite itself."""
 _encode = msgspec.json.Encoder().encode
@@ -37,7 +42,7 @@ def rows_as_lines(path: str, after: Mapping[str, Any]) -> Iterator[bytes]:
     Raises:
         sqlite3.Error: the database cannot be read.
     """
-    with closing(_opened(path)) as connection:
+    with _committed(path) as connection:
         connection.execute("begin")
         names = _tables(connection)
         shape = next((found for needed, found in SHAPES if needed <= names.keys()), ())
@@ -53,19 +58,127 @@ def rows_as_lines(path: str, after: Mapping[str, Any]) -> Iterator[bytes]:
             yield line
 
 
+def cursor_of(state: Mapping[str, Any]) -> dict[str, Any]:
+    """The cursor that a reader has remembered, as its own."""
+    return {table: [changed, [*names]] for table, (changed, names) in mapping(state.get("cursor")).items()}
+
+
 def moved_on(cursor: dict[str, Any], record: Mapping[str, Any]) -> None:
     """Move a cursor behind the row that a record was made of."""
     place = record.get("$row")
     if isinstance(place, list) and len(place) == 3 and isinstance(place[0], str):
         table, changed, name = place
         before = cursor.get(table)
-        cursor[table] = [changed, [*before[1], name]] if before and before[0] == changed else [changed, [name]]
+        if before and before[0] == changed:
+            before[1].append(name)
+        else:
+            cursor[table] = [changed, [name]]
 
 
-def _opened(path: str) -> sqlite3.Connection:
-    # Without a log of a writer beside it the file is all there is, and opening it makes no files beside it either.
-    alone = not (os.path.exists(path + "-wal") and os.path.getsize(path + "-wal"))
-    connection = sqlite3.connect(f"file:{quote(path)}?mode=ro{'&immutable=1' * alone}", uri=True, isolation_level=None)
+def in_use(error: sqlite3.Error) -> bool:
+    """Whether a database may be read later that cannot be read now; of any other failure it is no database."""
+    name = getattr(error, "sqlite_errorname", None) or ""
+    return name.startswith(_FOR_NOW) or isinstance(error, _MovedError)
+
+
+_FOR_NOW = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_IOERR", "SQLITE_FULL", "SQLITE_CANTOPEN", "SQLITE_READONLY")
+
+
+class _MovedError(sqlite3.OperationalError):
+    """A database changed under its reader."""
+
+
+@contextmanager
+def _committed(path: str) -> Iterator[sqlite3.Connection]:
+    """A connection to what a database's writer has committed.
+
+    A write-ahead log with its index is read beside whoever writes. A log without one, or a rollback journal, is played
+    into a copy. A file that stands alone is read as it is, and must not change meanwhile.
+
+    Raises:
+        sqlite3.OperationalError: it changed while it was read, or no copy could be made.
+    """
+    before = _state(path)
+    hot, logged = (_holds(path + ending) for ending in ("-journal", "-wal"))
+    if not hot and all(_is_file(path + ending) for ending in ("-wal", "-shm")):
+        with closing(_opened(path, "mode=ro")) as connection:
+            yield connection
+    elif hot or logged:
+        with tempfile.TemporaryDirectory(prefix="analyzer-") as folder:
+            copy = os.path.join(folder, "copy")
+            try:
+                for ending in ("", *filter(lambda ending: _is_file(path + ending), SIDES)):
+                    shutil.copyfile(path + ending, copy + ending)
+                _set_apart(copy + "-journal")
+            except OSError as error:
+                raise _MovedError(f"no copy could be made: {error.strerror}") from None
+            _unmoved(path, before)
+            with closing(_opened(copy, "mode=rw")) as connection:
+                yield connection
+    else:
+        with closing(_opened(path, "mode=ro&immutable=1")) as connection:
+            yield connection
+        _unmoved(path, before)
+
+
+def _state(path: str) -> list[object]:
+    """What changes of a database and of what stands beside it when somebody writes; its header counts commits."""
+    found: list[object] = []
+    try:
+        for ending in ("", *filter(lambda ending: _is_file(path + ending), SIDES)):
+            status = os.stat(path + ending)
+            found.append((ending, status.st_ino, status.st_size, status.st_mtime_ns))
+        with open(path, "rb") as handle:
+            return [*found, handle.read(100)]
+    except OSError as error:
+        raise _MovedError(error.strerror) from None
+
+
+def _unmoved(path: str, before: list[object]) -> None:
+    if _state(path) != before:
+        raise _MovedError("it changed while it was read")
+
+
+def _is_file(path: str) -> bool:
+    """Whether a file stands there: no link, and nothing that keeps its reader waiting."""
+    return os.path.isfile(path) and not os.path.islink(path)
+
+
+def _holds(path: str) -> bool:
+    """Whether a log or a journal holds anything; SQLite is done with one that is empty or begins with a zero."""
+    if not _is_file(path):
+        return False
+    with open(path, "rb") as handle:
+        return handle.read(1) not in (b"", b"\0")
+
+
+_JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
+
+
+def _set_apart(journal: str) -> None:
+    """Free the copy of a journal of the name of another one, which SQLite would read and, once it is done, delete.
+
+    A transaction over several databases is committed once that other journal is gone. The name stands at the end,
+    before its length, its checksum and a mark: https://www.sqlite.org/fileformat.html#the_rollback_journal
+    """
+    if not os.path.exists(journal):
+        return
+    with open(journal, "r+b") as handle:
+        end = handle.seek(0, os.SEEK_END)
+        handle.seek(max(end - 16, 0))
+        tail = handle.read()
+        length = int.from_bytes(tail[:4], "big")
+        if tail[8:] != _JOURNAL_MAGIC or not 0 < length <= end - 20:
+            return
+        handle.seek(end - 16 - length)
+        name = handle.read(length)
+        handle.truncate(end - 20 - length)
+    if not os.path.exists(name.replace(b"\0", b"?")):
+        os.unlink(journal)
+
+
+def _opened(path: str, mode: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(f"file:{quote(os.fsencode(path))}?{mode}", uri=True, isolation_level=None)
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
     connection.text_factory = lambda data: data.decode("utf-8", "replace")
     connection.execute("pragma trusted_schema = off")
@@ -106,20 +219,22 @@ def _changed(
 ) -> Iterator[tuple[float, str, bytes]]:
     """Rows of a table behind the cursor, each with its change, table and line; of one change as they came."""
     since, seen = cursor if isinstance(cursor, list) and len(cursor) == 2 else (-1, [])
+    known = frozenset(map(str, seen))
     columns = [name for name in table.columns if name in there]
     missing = {name: None for name in table.columns if name not in there}
     listed = ", ".join(f'"{name}"' for name in columns)
+    complete = table.completing(connection.execute) if table.completing else None
     query = (
-        f'select {listed}, {table.changed} as "$changed" from "{table.name}"'  # noqa: S608 - names out of the tables of `rows`
+        f'select {listed}, rowid as "$place", {table.changed} as "$changed" from "{table.name}"'  # noqa: S608 - names out of the tables of `rows`
         f" where {table.changed} >= ? order by {table.changed}, rowid"
     )
-    for *values, changed in connection.execute(query, (since,)):
+    for *values, place, changed in connection.execute(query, (since,)):
         row: Row = {**missing, **dict(zip(columns, values, strict=True))}
         name = str(row["id"])
-        if not isinstance(changed, int | float) or (changed == since and name in seen):
+        if not isinstance(changed, int | float) or (changed == since and name in known):
             continue
         record = table.record(row)
-        if table.complete is not None:
-            table.complete(record, connection.execute)
+        if complete is not None:
+            complete(record, place)
         line = _encode({**record, "$row": [table.name, changed, name]}) + b"\n"
         yield float(changed), table.name, line

@@ -5,8 +5,11 @@ Only the tables and columns named here are read: never accounts or tokens.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -37,8 +40,8 @@ class RowTable:
     """What of a row is a record."""
     ahead: bool = False
     """Whether its rows are read before those of other tables, which refer to them."""
-    complete: Callable[[Row, Ask], None] | None = None
-    """What a record lacks that stands in other rows, written into it."""
+    completing: Callable[[Ask], Callable[[Row, int], None]] | None = None
+    """What writes into a record, of a row at a place, what stands in other rows; made once a reading."""
 
 
 def _parsed(value: object) -> Any:
@@ -104,23 +107,32 @@ def _crush_message(row: Row) -> Row:
     return {**row, "finished": finished, "called": called, "failed": failed}
 
 
-_CRUSH_CALLS = """
-select parts from messages
-where session_id = ? and rowid <= (select rowid from messages where id = ?) and instr(parts, ?) > 0
-order by rowid desc
-"""
+_CRUSH_CALLS = "select session_id, rowid, parts from messages where instr(parts, 'tool_call') > 0 order by rowid"
 
 
-def _crush_tools(record: Row, ask: Ask) -> None:
+def _crush_tools(ask: Ask) -> Callable[[Row, int], None]:
     """Name the tools of results that name their calls alone; the row of a call may change after that of its result."""
-    for failed in record["failed"]:
-        call = text(failed["call"])
-        session = text(record["session_id"])
-        if call and session and not text(failed["name"]):
-            found = (_parsed(parts) for (parts,) in ask(_CRUSH_CALLS, (session, record["id"], call)))
-            parts = (part for message in found for part in listed(message) if part.get("type") == "tool_call")
-            calls = (data for data in (mapping(part.get("data")) for part in parts) if data.get("id") == call)
-            failed["name"] = next(calls, {}).get("name")
+
+    @cache
+    def calls() -> dict[tuple[object, str], list[tuple[int, object]]]:
+        """The rows and the tool of each call of a session: one pass, once any is asked for."""
+        found: dict[tuple[object, str], list[tuple[int, object]]] = {}
+        for session, place, parts in ask(_CRUSH_CALLS, ()):
+            for part in listed(_parsed(parts)):
+                data = mapping(part.get("data"))
+                if part.get("type") == "tool_call" and (call := text(data.get("id"))):
+                    found.setdefault((session, call), []).append((place, data.get("name")))
+        return found
+
+    def complete(record: Row, place: int) -> None:
+        for failed in record["failed"]:
+            call = text(failed["call"])
+            if call and not text(failed["name"]):
+                named = calls().get((record["session_id"], call), [])
+                newest = bisect_right(named, place, key=itemgetter(0)) - 1
+                failed["name"] = named[newest][1] if newest >= 0 else None
+
+    return complete
 
 
 def listed(found: object) -> Iterator[Mapping[str, Any]]:
@@ -183,7 +195,7 @@ _CRUSH = (
         "updated_at",
         ("id", "session_id", "role", "parts", "model", "provider", "is_summary_message", "created_at", "updated_at"),
         _crush_message,
-        complete=_crush_tools,
+        completing=_crush_tools,
     ),
 )
 _GOOSE = (

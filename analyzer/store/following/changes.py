@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterable, Sequence
 
 from analyzer.importers.machine.places import LogPlace
+from analyzer.importers.shapes.databases import SIDES
 from analyzer.store.db.paths import on_disk
 from analyzer.store.ingest.discovery import Found, Problem, discover
 
@@ -24,10 +25,10 @@ WALKED_SECONDS = 10.0
 BUSY_SECONDS = 60.0
 """So long after a change a file is looked at whenever somebody asks."""
 _BESIDE = (".db", ".sqlite", ".sqlite3")
-"""Endings of databases, whose write-ahead log changes alone."""
+"""Endings of databases, beside which other files change alone."""
 
 _Look = tuple[int, int, int, int, int]
-"""Device, inode, bytes, nanoseconds of the last change, and of that of the write-ahead log."""
+"""Device, inode, bytes, nanoseconds of the last change, and of that of what stands beside a database."""
 
 
 class Changes:
@@ -106,6 +107,7 @@ def _look(path: str) -> _Look | None:
         return None
     beside = 0
     if path.endswith(_BESIDE):
-        with contextlib.suppress(OSError):
-            beside = os.stat(f"{on_disk(path)}-wal").st_mtime_ns
+        for ending in SIDES:
+            with contextlib.suppress(OSError):
+                beside += os.stat(on_disk(path) + ending).st_mtime_ns
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, beside

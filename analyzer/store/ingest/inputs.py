@@ -24,7 +24,7 @@ from analyzer.errors import InputError
 from analyzer.events import sealed
 from analyzer.events.times import from_epoch, now
 from analyzer.importers import HEAD_BYTES, detect, head_of
-from analyzer.importers.shapes.databases import FIRST_LINE, SQLITE, UNKNOWN, rows_as_lines
+from analyzer.importers.shapes.databases import FIRST_LINE, SIDES, SQLITE, UNKNOWN, in_use, rows_as_lines
 from analyzer.importers.shapes.documents import MOST_BYTES, looks_like_document, unfolded
 from analyzer.store.db.paths import kept, on_disk, open_below
 from analyzer.store.ingest.discovery import STDIN
@@ -87,7 +87,7 @@ class Input:
         self._base = FIRST_LINE
         if self.codec == "plain" and magic.startswith(SQLITE):
             self.codec = "sqlite"
-            self._take_wal(on_disk(path))
+            self._take_sides(on_disk(path))
         elif self.codec == "plain" and looks_like_document(magic) and self._is_read():
             self.codec = "json"
         if limit is not None and self.codec == "plain":
@@ -130,15 +130,16 @@ class Input:
         skipped = self._base - FIRST_LINE
         return self._lines, self._lines.getbuffer().nbytes + skipped, skipped
 
-    def _take_wal(self, path: str) -> None:
-        """What a writer has not put into its database yet stands beside it, and changes alone."""
-        try:
-            status = os.stat(path + "-wal", follow_symlinks=False)
-        except OSError:
-            return
-        self.size += status.st_size
-        # Not its ctime, which SQLite itself moves when a privileged reader opens it.
-        self.mtime_ns = max(self.mtime_ns, min(status.st_mtime_ns, 2**63 - 1))
+    def _take_sides(self, path: str) -> None:
+        """What a writer has not put into its database yet, or may take back, stands beside it, and changes alone."""
+        for ending in SIDES:
+            try:
+                status = os.stat(path + ending, follow_symlinks=False)
+            except OSError:
+                continue
+            self.size += status.st_size
+            # Not its ctime, which SQLite itself moves when a privileged reader opens it.
+            self.mtime_ns = max(self.mtime_ns, min(status.st_mtime_ns, 2**63 - 1))
 
     def go_on(self, cursor: Mapping[str, object], offset: int) -> None:
         """Of a database, give the rows behind this cursor, at this offset; and its first line where it always is."""
@@ -149,7 +150,7 @@ class Input:
         try:
             lines.writelines(rows_as_lines(on_disk(self.path), self._cursor))
         except sqlite3.Error as error:
-            if lines.tell():
+            if lines.tell() or in_use(error):
                 raise InputError(
                     f"{self.path}: cannot be read: {error}", "try again once nobody writes to it"
                 ) from None

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sqlite3
+import struct
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from analyzer.importers.shapes import databases
+from analyzer.importers.shapes import databases, rows
 from analyzer.store import Store
 from analyzer.store.ingest import inputs
 
@@ -105,6 +107,103 @@ def test_nothing_is_left_beside_a_database_without_a_writer(
     assert memory.sql("select count(*) from errors").rows() == [(1,)]
 
 
+def left(writer: sqlite3.Connection, path: Path, to: Path, fail: Callable[..., None]) -> Path:
+    """What a writer leaves that dies within a transaction: of 300 failures with status 500 many have 401 already."""
+    writer.execute("begin")
+    for number in range(300):
+        fail(number)
+    writer.execute("commit")
+    writer.execute("pragma cache_size = 1")
+    writer.execute("begin")
+    writer.execute("update message set data = replace(data, '500', '401')")
+    to.mkdir()
+    for file in path.parent.glob(f"{path.name}*"):
+        if not file.name.endswith("-shm"):
+            shutil.copy(file, to)
+    writer.execute("rollback")
+    return to / path.name
+
+
+STATUSES = "select status, count(*) from errors group by all"
+
+
+def test_rows_that_nobody_committed_are_not_counted(
+    memory: Store, path: Path, writer: sqlite3.Connection, fail: Callable[..., None], tmp_path: Path
+) -> None:
+    """A hot rollback journal takes them back, and both files stay as they are; once it is gone they are read again."""
+    writer.execute("pragma journal_mode = delete")
+    crashed = left(writer, path, tmp_path / "crashed", fail)
+    before = {file.name: file.read_bytes() for file in crashed.parent.iterdir()}
+    assert sorted(before) == [path.name, f"{path.name}-journal"]
+    with sqlite3.connect(f"file:{crashed}?immutable=1", uri=True) as torn:
+        assert torn.execute("select count(*) from message where instr(data, '401') > 0").fetchone() > (0,)
+    memory.ingest([str(crashed)])
+    assert memory.sql(STATUSES).rows() == [(500, 300)]
+    assert {file.name: file.read_bytes() for file in crashed.parent.iterdir()} == before
+    crashed.with_name(f"{path.name}-journal").unlink()
+    assert memory.ingest([str(crashed)]).unchanged == 0
+
+
+def test_a_log_without_its_index_is_read_and_nothing_is_left_beside_it(
+    memory: Store, path: Path, writer: sqlite3.Connection, fail: Callable[..., None], tmp_path: Path
+) -> None:
+    """A write-ahead log that was copied, or whose writer is dead, holds what was committed and what was not."""
+    crashed = left(writer, path, tmp_path / "crashed", fail)
+    before = sorted(os.listdir(crashed.parent))
+    assert before == [path.name, f"{path.name}-wal"]
+    memory.ingest([str(crashed)])
+    assert memory.sql(STATUSES).rows() == [(500, 300)]
+    assert sorted(os.listdir(crashed.parent)) == before
+
+
+def test_a_journal_makes_sqlite_delete_no_file_that_it_names(
+    memory: Store, path: Path, writer: sqlite3.Connection, fail: Callable[..., None], tmp_path: Path
+) -> None:
+    """The name of a transaction over several databases: SQLite deletes what it names, once all of them are done."""
+    writer.execute("pragma journal_mode = delete")
+    crashed = left(writer, path, tmp_path / "crashed", fail)
+    victim = tmp_path / "notes.txt"
+    victim.write_text("kept")
+    name = os.fsencode(victim)
+    end = struct.pack(">II", len(name), sum(name)) + bytes.fromhex("d9d505f920a163d7")
+    journal = crashed.with_name(f"{path.name}-journal")
+    journal.write_bytes(journal.read_bytes() + b"\xff" * 4 + name + end)
+    memory.ingest([str(crashed)])
+    assert memory.sql(STATUSES).rows() == [(500, 300)]
+    assert victim.read_text() == "kept"
+
+
+@pytest.mark.parametrize("ending", ["-wal", "-journal"])
+def test_what_is_no_file_beside_a_database_is_left_alone(
+    memory: Store, path: Path, writer: sqlite3.Connection, fail: Callable[..., None], ending: str
+) -> None:
+    """A pipe of that name would keep its reader waiting for good."""
+    writer.execute("pragma journal_mode = delete")
+    fail(1)
+    writer.close()
+    os.mkfifo(f"{path}{ending}")
+    assert memory.ingest([str(path)]).total.event_lines == 1
+
+
+def test_a_database_that_changes_while_it_is_read_is_read_later(
+    memory: Store, path: Path, writer: sqlite3.Connection, fail: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No lock keeps its writer waiting, so what was read may be torn: nothing of it is taken, and it is told."""
+    writer.execute("pragma journal_mode = delete")
+    fail(1)
+    first_line = databases._first_line
+
+    def meanwhile(*args: Any) -> bytes:
+        fail(2)
+        return first_line(*args)
+
+    monkeypatch.setattr(databases, "_first_line", meanwhile)
+    (problem,) = memory.ingest([str(path)]).problems
+    assert "changed while it was read" in problem.message
+    monkeypatch.undo()
+    assert memory.ingest([str(path)]).total.event_lines == 2
+
+
 def test_tokens_and_prompts_are_never_kept(memory: Store, path: Path, fail: Callable[..., None]) -> None:
     """Only what is named is read: of messages how they ended, of accounts nothing."""
     fail(1)
@@ -146,10 +245,10 @@ def test_a_database_that_its_writer_holds_is_a_problem_and_read_later(
 ) -> None:
     """Nothing of it is marked as read; other sources are."""
     fail(1)
-    rows = databases.rows_as_lines
+    whole = databases.rows_as_lines
 
     def interrupted(path: str, after: Mapping[str, Any]) -> Iterator[bytes]:
-        yield next(rows(path, after))
+        yield next(whole(path, after))
         raise sqlite3.OperationalError("database is locked")
 
     monkeypatch.setattr(inputs, "rows_as_lines", interrupted)
@@ -265,3 +364,39 @@ def test_a_call_that_ends_after_its_result_names_the_tool(memory: Store, tmp_pat
     memory.ingest([str(path)])
     assert memory.sql("select tool from tool_failures order by occurred_at").rows() == [("edit",), ("(unknown)",)]
     assert memory.sql("select sum(tool_calls) from sessions").rows() == [(104,)]
+
+
+def crush_of(path: Path, messages: int, tools: int) -> None:
+    """A database of Crush whose every message has failed tools, of which none is named."""
+    with sqlite3.connect(path) as crush:
+        crush.executescript(CRUSH)
+        for number in range(messages):
+            parts = [
+                {"type": "tool_result", "data": {"tool_call_id": f"{number}-{tool}", "content": "x", "is_error": True}}
+                for tool in range(tools)
+            ]
+            row = (f"m{number}", f"s{number % 3}", "tool", json.dumps(parts), BEGAN // 1000 + number)
+            crush.execute("insert into messages values (?, ?, ?, ?, ?)", row)
+
+
+def test_a_message_is_parsed_twice_at_most_however_many_tools_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once for what it says, and once for the calls that results elsewhere refer to."""
+    crush_of(tmp_path / "crush.db", 60, 40)
+    parsed: list[object] = []
+    parse = rows._parsed
+    monkeypatch.setattr(rows, "_parsed", lambda value: (parsed.append(value), parse(value))[1])
+    assert sum(1 for _ in databases.rows_as_lines(str(tmp_path / "crush.db"), {})) == 61
+    assert 60 <= len(parsed) <= 120
+
+
+def test_a_cursor_takes_rows_of_one_moment_one_by_one() -> None:
+    """Each is added to those before it, which are not copied for it."""
+    cursor: dict[str, Any] = {}
+    databases.moved_on(cursor, {"$row": ["messages", 7, "a"]})
+    names = cursor["messages"][1]
+    databases.moved_on(cursor, {"$row": ["messages", 7, "b"]})
+    assert cursor == {"messages": [7, ["a", "b"]]}
+    assert cursor["messages"][1] is names
+    assert databases.cursor_of({"cursor": cursor})["messages"][1] is not names
