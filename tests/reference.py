@@ -24,6 +24,7 @@ from analyzer.classifier.suggestion.model import WEIGHTS
 from analyzer.classifier.suggestion.training import trained
 from analyzer.cli import COMMANDS, cli
 from analyzer.importers.machine.places import HOMES
+from analyzer.importers.work.forks import FORKS
 from analyzer.redaction import engine
 from analyzer.redaction.commands import NAMES
 from analyzer.redaction.families import FAMILIES
@@ -319,6 +320,7 @@ SECRETS_BEGIN = NOTE.format(source="`analyzer/redaction/families.py`, `keys.py`,
 LAYERS_BEGIN = NOTE.format(source="`[tool.importlinter]` in `pyproject.toml` or the docstring")
 FOLDERS_BEGIN = NOTE.format(source="the docstring of the folder's `__init__.py`")
 PLACES_BEGIN = NOTE.format(source="`analyzer/importers/machine/places.py`")
+FORKS_BEGIN = NOTE.format(source="`analyzer/importers/work/forks.py`")
 READ_BEGIN = NOTE.format(source="an importer, or its log in `tests/shown_formats.py`,")
 SCANNERS = ("gitleaks", "detect-secrets", "trufflehog")
 
@@ -328,7 +330,7 @@ def parts() -> dict[str, tuple[str, ...]]:
     return {
         "CONTRIBUTING.md": (layers(), folders()),
         "docs/explanation/security.md": (known_secrets(),),
-        "docs/reference/formats.md": (what_is_read(), where_logs_lie()),
+        "docs/reference/formats.md": (what_is_read(), who_else_writes(), where_logs_lie()),
     }
 
 
@@ -363,6 +365,15 @@ def _purpose(source: Path) -> str:
 def what_is_read() -> str:
     """What the importers read of a log of each format that has everything such a log can show."""
     return "\n".join([READ_BEGIN, "", *shown_formats.table(), "", END])
+
+
+def who_else_writes() -> str:
+    """The forks whose logs are in the format of another agent, and what tells them apart."""
+    lines = [FORKS_BEGIN, "", "| format | program | name in events | told by |", "| --- | --- | --- | --- |"]
+    for row in FORKS:
+        formats = ", ".join(f"`{name}`" for name in row.formats)
+        lines.append(f"| {formats} | {row.title} | `{row.agent}` | {row.told_by} |")
+    return "\n".join([*lines, "", END])
 
 
 def where_logs_lie() -> str:

@@ -22,6 +22,7 @@ from analyzer.importers.base import Hit, Reader, Source
 from analyzer.importers.claude_records import INTERRUPTED, ClaudeRecords
 from analyzer.importers.lines import Block, LineFinder, malformed_lines, objects_in
 from analyzer.importers.records import dressed
+from analyzer.importers.work.forks import Author
 from analyzer.importers.work.places import place_of
 from analyzer.importers.work.tools import MOST_TOOLS
 
@@ -55,12 +56,12 @@ _IN_HAND = 16
 class ClaudeReader(Reader):
     """Reads one transcript or one stream; both hold the same records."""
 
-    def __init__(
-        self, source: Source, state: Mapping[str, Any], *, program: str, interactive: bool, visibility: str
-    ) -> None:
-        self._records = ClaudeRecords(source, state, program, interactive=interactive)
+    def __init__(self, source: Source, state: Mapping[str, Any], *, form: str, program: str, visibility: str) -> None:
+        self._author = Author(form, source.path, state.get("fork"))
+        self._records = ClaudeRecords(source, state, program, interactive=form == "claude_code")
         self._records.model, self._records.tool = self._model_before, self._tool_of
         self._records.known.setdefault("agent", "claude-code")
+        self._name_fork()
         self._visibility = visibility
         self._calls: dict[str, str] = dict(state.get("calls") or {})
         """Calls of tools by their ids: those of the block in hand, and the last ones before it."""
@@ -80,6 +81,8 @@ class ClaudeReader(Reader):
         """Hits of the block, in order."""
         self._grew = True
         self._data = block.data
+        if self._preamble:
+            self._take_author(block.data)
         told = self._observe(block.data)
         broken = self._broken(block)
         upcoming = next(broken, None)
@@ -133,6 +136,7 @@ class ClaudeReader(Reader):
         """Open runs, and what has been seen of the session."""
         return {
             **self._records.state(),
+            "fork": self._author.fork,
             "file_session": self._session,
             "part": self._part,
             "calls": dict(list(self._calls.items())[-_IN_HAND:]),
@@ -142,6 +146,17 @@ class ClaudeReader(Reader):
             "requests": self._requests,
             "recent": list(self._recent),
         }
+
+    def _take_author(self, data: bytes) -> None:
+        """Look who writes, by the first record that names its session: forks of the format are told by it."""
+        if named := _SESSION.search(data):
+            begins, ends = data.rfind(b"\n", 0, named.start()) + 1, data.find(b"\n", named.start())
+            if any(map(self._author.told_by, objects_in(data[begins:ends], OPENINGS)[0])):
+                self._name_fork()
+
+    def _name_fork(self) -> None:
+        if self._author.fork:
+            self._records.program = self._records.known["agent"] = self._author.fork
 
     def _broken(self, block: Block) -> Iterator[Hit]:
         first = _FIRST_RECORD.search(block.data) if self._preamble else None
@@ -203,12 +218,12 @@ class ClaudeReader(Reader):
 
 def transcript_reader(source: Source, state: Mapping[str, Any]) -> ClaudeReader:
     """A transcript: every attempt that failed is in it."""
-    return ClaudeReader(source, state, program="claude-code", interactive=True, visibility="full")
+    return ClaudeReader(source, state, form="claude_code", program="claude-code", visibility="full")
 
 
 def stream_reader(source: Source, state: Mapping[str, Any]) -> ClaudeReader:
     """A print-mode run: older versions print no retries, so only what ended a run is sure to be there."""
-    return ClaudeReader(source, state, program="claude -p", interactive=False, visibility="terminal")
+    return ClaudeReader(source, state, form="claude_print", program="claude -p", visibility="terminal")
 
 
 def _first(pattern: re.Pattern[bytes], block: bytes) -> str | None:

@@ -45,7 +45,7 @@ class ClaudeRecords:
 
     def __init__(self, source: Source, state: Mapping[str, Any], program: str, *, interactive: bool) -> None:
         self._source = source
-        self._program, self._interactive = program, interactive
+        self.program, self._interactive = program, interactive
         self.known: dict[str, Any] = dict(mapping(state.get("known")))
         """What is known of the work, by the names of `DIMENSIONS`."""
         self.model: Callable[[int], str | None] = lambda _offset: None
@@ -78,7 +78,7 @@ class ClaudeRecords:
     @property
     def caller(self) -> str:
         """The caller that the main conversation is."""
-        return caller_of(self._program, self.known if self._interactive else {})
+        return caller_of(self.program, self.known if self._interactive else {})
 
     def events(self, record: Mapping[str, Any], offset: int = 0) -> list[Event]:
         """The events of one record, which stands at an offset of the block in hand; most give none."""

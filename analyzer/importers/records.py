@@ -21,6 +21,7 @@ from analyzer.events.times import format_time, parse_time
 from analyzer.importers.base import MOST_OPEN, Hit, Reader, Source
 from analyzer.importers.chains import Chains
 from analyzer.importers.lines import Block, Line, LineFinder, all_lines, malformed_lines, objects_in
+from analyzer.importers.work.forks import Author
 from analyzer.importers.work.places import DIMENSIONS, caller_of, place_of
 from analyzer.importers.work.tools import MOST_TOOLS, failure
 
@@ -57,8 +58,8 @@ class RecordReader(Reader):
 
     name: ClassVar[str]
     """The first part of the ids of its events."""
-    agent: ClassVar[str]
-    """The program at work, where nothing says it better."""
+    agent: str
+    """The program at work, where nothing says it better: a class has its format's own, a log may be a fork's."""
     visibility: ClassVar[str]
     """`full`, `terminal` or `none`: what such a log shows of retries."""
     telling: ClassVar[Any] = None
@@ -75,6 +76,8 @@ class RecordReader(Reader):
         """Whether the record in hand names its own time."""
         self.known: dict[str, Any] = dict(mapping(state.get("known")))
         """What is known of that session, by the names of `DIMENSIONS`."""
+        self._author = Author(self.name, source.path, state.get("fork"))
+        self.agent = self._author.fork or self.agent
         self.program: str = state.get("program") or self.agent
         """Who makes the calls."""
         self.role: str | None = state.get("role")
@@ -98,6 +101,9 @@ class RecordReader(Reader):
         """Hits of the block, in order."""
         for line in self._lines(block):
             found, reject = objects_in(line.text, self.openings)
+            if self._author.may_change:
+                for record in found:
+                    self._take_author(record)
             events = [event for record in found for event in self.events(record)]
             if events or reject:
                 why, detail = (reject.why, reject.detail) if reject else ("", "")
@@ -117,6 +123,7 @@ class RecordReader(Reader):
         return {
             "session": self.session,
             "known": self.known,
+            "fork": self._author.fork,
             "program": self.program if self.program != self.agent else None,
             "role": self.role,
             "seen": self._seen,
@@ -197,6 +204,15 @@ class RecordReader(Reader):
         )
 
     # -----------------------------------------------------------------------------------------------------------------
+
+    def _take_author(self, record: Mapping[str, Any]) -> None:
+        """Take the name of the fork that a record shows for all that follows."""
+        before = self.agent
+        if self._author.told_by(record):
+            self.agent = self._author.fork or before
+            self.program = self.agent if self.program == before else self.program
+            if self.known.get("agent") == before:
+                self.known["agent"] = self.agent
 
     def _lines(self, block: Block) -> Iterator[Line]:
         if self.telling is None:

@@ -28,6 +28,12 @@ LOGS = {
     "OpenHands": "~/.openhands/conversations/c/events/event-00001-a.json",
     "goose": "~/.local/share/goose/sessions/sessions.db",
     "pi": "~/.pi/agent/sessions/--x--/1_s.jsonl",
+    "Kilo Code": "~/.config/Code/User/globalStorage/kilocode.kilo-code/tasks/1/ui_messages.json",
+    "Kilo CLI": "~/.local/share/kilo/kilo.db",
+    "OpenClaw": "~/.openclaw/agents/main/sessions/s.jsonl",
+    "oh-my-pi": "~/.omp/agent/sessions/--x--/1_s.jsonl",
+    "iFlow CLI": "~/.iflow/projects/-x/session-1.jsonl",
+    "Qoder": "~/.qoder/projects/-x/s.jsonl",
     "aider": "~/work/shop/.aider.chat.history.md",
     "analyzer run": "~/work/shop/telemetry/events-1.jsonl",
 }
@@ -41,6 +47,10 @@ SECRETS = (
     "~/.copilot/config.json",
     "~/.cline/data/secrets.json",
     "~/.pi/agent/auth.json",
+    "~/.openclaw/agents/main/agent/auth-profiles.json",
+    "~/.openclaw/agents/main/sessions/sessions.json",
+    "~/.omp/agent/history.db",
+    "~/.iflow/oauth_creds.json",
     "~/work/shop/.env",
 )
 

@@ -33,7 +33,7 @@ class AiderReader(RecordReader):
     """Reads a history; a chain ends where something other than an error or a wait follows."""
 
     name: ClassVar[str] = "aider"
-    agent: ClassVar[str] = "aider"
+    agent: str = "aider"
     visibility: ClassVar[str] = "full"
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:

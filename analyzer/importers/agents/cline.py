@@ -33,17 +33,15 @@ class ClineReader(RecordReader):
     """Reads the rows of one task."""
 
     name: ClassVar[str] = "cline"
-    agent: ClassVar[str] = "cline"
+    agent: str = "cline"
     visibility: ClassVar[str] = "full"
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
         super().__init__(source, state)
         self.session = task_of(source.path)
-        if "roo-cline" in source.path:
-            self.program = "roo"
         self._request: dict[str, Any] = dict(mapping(state.get("request")))
         """Why the last request failed, and whether a row behind it has told that: its message stands there alone."""
-        self.known |= {"agent": self.program}
+        self.known |= {"agent": self.agent}
         self._tool: str | None = state.get("tool")
         """The tool that was asked for last."""
 
@@ -162,7 +160,6 @@ class ClineReader(RecordReader):
     # Roo Code
 
     def _delayed(self, _row: Mapping[str, Any], said: str | None, unique: object) -> list[Event]:
-        self.program = self.known["agent"] = "roo"
         return self._retried(said, unique, None, None, None)
 
     def _condensed(self, row: Mapping[str, Any], _said: str | None, unique: object) -> list[Event]:

@@ -85,7 +85,7 @@ class CodexReader(RecordReader):
     """Reads a rollout; remembers the context in use, for the compaction to come."""
 
     name: ClassVar[str] = "codex"
-    agent: ClassVar[str] = "codex"
+    agent: str = "codex"
     visibility: ClassVar[str] = "terminal"
     telling: ClassVar[Any] = re2.compile(
         rb'"type": ?"(?:session_meta|turn_context|thread_settings_applied|compacted|context_compacted|token_count'

@@ -24,7 +24,7 @@ class CodexExecReader(RecordReader):
     """Reads what a run printed; one run is one conversation."""
 
     name: ClassVar[str] = "codex_exec"
-    agent: ClassVar[str] = "codex exec"
+    agent: str = "codex exec"
     visibility: ClassVar[str] = "full"
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:

@@ -20,7 +20,7 @@ class CopilotReader(RecordReader):
     """Reads a session."""
 
     name: ClassVar[str] = "copilot"
-    agent: ClassVar[str] = "copilot"
+    agent: str = "copilot"
     visibility: ClassVar[str] = "terminal"
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:

@@ -37,7 +37,7 @@ def _texts(found: object) -> list[Any]:
 
 
 class _CrushReader(RecordReader):
-    agent: ClassVar[str] = "crush"
+    agent: str = "crush"
     name: ClassVar[str] = "crush"
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:

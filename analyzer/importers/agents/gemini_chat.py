@@ -64,7 +64,7 @@ class GeminiChatReader(RecordReader):
     """Reads a chat."""
 
     name: ClassVar[str] = "gemini_chat"
-    agent: ClassVar[str] = "gemini-cli"
+    agent: str = "gemini-cli"
     visibility: ClassVar[str] = "terminal"
 
     def __init__(self, source: Any, state: Mapping[str, Any]) -> None:

@@ -26,7 +26,7 @@ class GeminiStreamReader(RecordReader):
     """Reads what runs printed; each begins with the session that it is or resumes."""
 
     name: ClassVar[str] = "gemini_stream"
-    agent: ClassVar[str] = "gemini-cli"
+    agent: str = "gemini-cli"
     visibility: ClassVar[str] = "terminal"
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:

@@ -34,7 +34,7 @@ class GooseReader(RecordReader):
     """Reads messages; a database names their session, a file is one."""
 
     name: ClassVar[str] = "goose"
-    agent: ClassVar[str] = "goose"
+    agent: str = "goose"
     visibility: ClassVar[str] = "terminal"
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:

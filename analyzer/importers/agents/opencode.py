@@ -25,7 +25,7 @@ class OpencodeReader(RecordReader):
     """Reads messages and parts, in the order of their change where they are rows."""
 
     name: ClassVar[str] = "opencode"
-    agent: ClassVar[str] = "opencode"
+    agent: str = "opencode"
     visibility: ClassVar[str] = "terminal"
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:

@@ -24,7 +24,7 @@ class OpenHandsReader(RecordReader):
     """Reads events, old and new; the folder names the session."""
 
     name: ClassVar[str] = "openhands"
-    agent: ClassVar[str] = "openhands"
+    agent: str = "openhands"
     visibility: ClassVar[str] = "terminal"
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:

@@ -26,7 +26,7 @@ class PiReader(RecordReader):
     """Reads a session; its entries form a tree, and their order in the file is that of time."""
 
     name: ClassVar[str] = "pi"
-    agent: ClassVar[str] = "pi"
+    agent: str = "pi"
     visibility: ClassVar[str] = "full"
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:

@@ -22,7 +22,7 @@ class QwenReader(TelemetryReader):
     """Reads a chat."""
 
     name: ClassVar[str] = "qwen"
-    agent: ClassVar[str] = "qwen-code"
+    agent: str = "qwen-code"
     visibility: ClassVar[str] = "full"
     counts_replies: ClassVar[bool] = False
 

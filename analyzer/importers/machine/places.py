@@ -30,6 +30,7 @@ class Home:
 
 
 _ROO = "rooveterinaryinc.roo-cline"
+_KILO = "kilocode.kilo-code"
 _CLINE = "saoudrizwan.claude-dev"
 _TASKS = ("*/ui_messages.json",)
 _EDITORS = ("Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf")
@@ -84,6 +85,8 @@ HOMES = (
     Home("Cline", ("cline",), ("$CLINE_DATA_DIR/tasks", "$CLINE_DIR/data/tasks", "~/.cline/data/tasks"), _TASKS),
     Home("Cline", ("cline",), (f"{{editor}}/User/globalStorage/{_CLINE}/tasks",), _TASKS),
     Home("Roo Code", ("cline",), (f"{{editor}}/User/globalStorage/{_ROO}/tasks",), _TASKS),
+    Home("Kilo Code", ("cline",), (f"{{editor}}/User/globalStorage/{_KILO}/tasks",), _TASKS),
+    Home("Kilo CLI", ("opencode_db",), ("$XDG_DATA_HOME/kilo", "~/.local/share/kilo"), ("kilo*.db",)),
     Home(
         "Copilot CLI",
         ("copilot",),
@@ -109,6 +112,10 @@ HOMES = (
         ("sessions.db", "*.jsonl"),
     ),
     Home("pi", ("pi",), ("$PI_CODING_AGENT_DIR/sessions", "~/.pi/agent/sessions"), ("**/*.jsonl",)),
+    Home("OpenClaw", ("pi",), ("~/.openclaw/agents",), ("*/sessions/*.jsonl",)),
+    Home("oh-my-pi", ("pi",), ("~/.omp/agent/sessions",), ("**/*.jsonl",)),
+    Home("iFlow CLI", ("claude_code",), ("~/.iflow/projects",), ("*/session-*.jsonl",)),
+    Home("Qoder", ("claude_code",), ("~/.qoder/projects",), ("**/*.jsonl",)),
     Home("aider", ("aider",), ("$AIDER_CHAT_HISTORY_FILE", "./.aider.chat.history.md")),
     Home("analyzer run", ("analyzer",), (f"./{OWN_LOG}",), ("*.jsonl",)),
 )

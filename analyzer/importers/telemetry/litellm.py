@@ -21,7 +21,7 @@ class LitellmReader(RecordReader):
     """Reads payloads; a trace stands for a session."""
 
     name: ClassVar[str] = "litellm"
-    agent: ClassVar[str] = "litellm"
+    agent: str = "litellm"
     visibility: ClassVar[str] = "full"
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:

@@ -76,7 +76,7 @@ class TelemetryReader(RecordReader):
     """Reads events and spans that whoever inherits has unwrapped."""
 
     name: ClassVar[str] = "otlp"
-    agent: ClassVar[str] = "otlp"
+    agent: str = "otlp"
     visibility: ClassVar[str] = "terminal"
     counts_replies: ClassVar[bool] = True
     """Whether replies that are told as events are the requests of a session."""

@@ -120,7 +120,7 @@ class SdkReader(OtlpReader):
     """Reads the objects of OpenTelemetry's SDK for JavaScript, as Gemini CLI and Qwen Code write them to a file."""
 
     name: ClassVar[str] = "otlp"
-    agent: ClassVar[str] = "gemini-cli"
+    agent: str = "gemini-cli"
     visibility: ClassVar[str] = "full"
 
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
