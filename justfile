@@ -9,7 +9,7 @@ _list:
 check:
     {{ python }} -m tests
 
-# Style and types, then the tests of one area: `just test redaction`, `just test cli/test_check.py`
+# The tests of some areas: `just test redaction`, `just test cli/test_check.py`
 test +areas:
     {{ python }} -m tests {{ areas }}
 
