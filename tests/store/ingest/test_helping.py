@@ -326,7 +326,8 @@ def test_a_file_that_gives_very_much_is_left_to_who_asked(
     taken: list[str] = []
     monkeypatch.setattr(files.FileRead, "into", lambda self, *_: taken.append(self.format))
     monkeypatch.setattr(pool, "_LEAST", 0)
-    monkeypatch.setattr(pool.Helper, "ask", lambda self, work: work.here())
+    # The bound holds in this process alone, and whoever answers must be heard by the fixture.
+    monkeypatch.setattr(files.FileErrand, "ask", lambda self, *_: self.here())
     found = contents(tmp_path / "much.duckdb", foreign)
     assert taken == []
     monkeypatch.undo()
