@@ -27,9 +27,10 @@ class Family(NamedTuple):
 
 
 _HEX = "0123456789abcdef" * 8
-_ALNUM = "a1B2c3D4" * 16
+_ALNUM = "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0u1V2w3X4y5Z6" * 3
 _UPPER = "A1B2C3D4" * 16
-_PLAIN_CLASSES = ("[0-9a-f]", "[A-Z0-9]", "[A-Za-z0-9]", r"[A-Za-z0-9_\-]", r"[A-Za-z0-9_]")
+_MOST_SURE = 16
+"""Characters of a token that the prefilter looks at: more of them make its automaton larger, and little else clean."""
 
 
 def _token(
@@ -41,8 +42,9 @@ def _token(
         filler = _HEX
     elif "a-z" not in body or "A-Z" not in body:
         filler = _UPPER if "A-Z" in body else _UPPER.lower()
+    plain = "+" not in body and "=" not in body
     # A character that JSON may write as an escape ends what can be relied upon.
-    sure = body + f"{{{least}}}" if body in _PLAIN_CLASSES else "[A-Za-z0-9]"
+    sure = f"{body}{{{min(least, _MOST_SURE)}}}" if plain else rf"{body[:-1]}\\]"
     return Family(
         name,
         rf"\b(?:{prefix}){body}{{{least},}}",
@@ -57,6 +59,7 @@ _W = r"[A-Za-z0-9_\-]"
 _A = "[A-Za-z0-9]"
 _H = "[0-9a-f]"
 _B = r"[A-Za-z0-9+/=_\-]"
+_UUID = "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}"
 
 FAMILIES: tuple[Family, ...] = (
     Family(
@@ -85,6 +88,7 @@ FAMILIES: tuple[Family, ...] = (
         "gitleaks",
     ),
     _token("aws_bedrock_key", "ABSK", r"[A-Za-z0-9+/=]", 40, "detect-secrets", most=60),
+    _token("aws_bedrock_key", "bedrock-api-key-", "[A-Za-z0-9+/=]", 20, "gitleaks"),
     Family(
         "aws_signature",
         r"(?i)\bSignature=([0-9a-f]{32,})",
@@ -99,14 +103,15 @@ FAMILIES: tuple[Family, ...] = (
     _token("google_oauth", r"ya29\.|GOCSPX-|1//0", _W, 16, "Google OAuth", sample="GOCSPX-"),
     Family(
         "azure_client_secret",
-        r"\b[A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.\-]{31,}",
-        r"[0-9]Q~[A-Za-z0-9_~.\-]{31}",
+        r"[A-Za-z0-9_~.\-]{3}[0-9]Q~[A-Za-z0-9_~.\-]{31,}",
+        r"[0-9]Q~[A-Za-z0-9_~.\-]{16}",
         "abc8Q~" + _ALNUM[:34],
         "gitleaks",
     ),
     Family(
         "azure_storage_key",
-        r"\b([A-Za-z0-9+/]{86}==)",
+        # Behind `sha512-` it is the digest of a package.
+        r"(?:^|[^A-Za-z0-9+/\-])([A-Za-z0-9+/]{86}==)",
         r"[A-Za-z0-9+/]{3}==(?:[^0-9A-Za-z=]|$)",
         _ALNUM[:86] + "==",
         "detect-secrets",
@@ -143,6 +148,41 @@ FAMILIES: tuple[Family, ...] = (
     _token("mongodb_atlas_secret", "mdb_sa_sk_", _W, 16, "MongoDB Atlas"),
     _token("supabase_key", "sbp_|sb_secret_", _W, 20, "Supabase", sample="sbp_"),
     _token("scalingo_token", "tk-us-", _W, 30, "gitleaks", most=48),
+    _token("cloudflare_key", r"v1\.0-", r"[0-9a-f\-]", 100, "gitleaks", sample="v1.0-"),
+    _token("cloudflare_key", "cf(?:[ua]t|k)_", _A, 40, "trufflehog", sample="cfut_", most=48),
+    _token("deno_token", "dd[pw]_", _A, 30, "trufflehog", sample="ddp_", most=36),
+    _token("backblaze_key", "K00[0-9]", "[A-Za-z0-9+/]", 27, "Backblaze B2", sample="K001", guard="random"),
+    _token("salad_key", "salad_cloud_[A-Za-z0-9]{1,7}_", _A, 16, "trufflehog", sample="salad_cloud_user_"),
+    _token(
+        "ngrok_token", "2[A-Za-z0-9]{26}_[0-9]", _A, 20, "trufflehog", sample="2" + _ALNUM[:26] + "_4", guard="token"
+    ),
+    _token("xata_key", "xau_", _A, 24, "Xata"),
+    _token("appwrite_key", "standard_", _H, 64, "Appwrite", most=64),
+    _token("settlemint_token", "sm_[aps]at_", _A, 16, "gitleaks", sample="sm_pat_"),
+    _token("intra_secret", "[su]-s4t2(?:ud|af)-", _H, 32, "gitleaks", sample="s-s4t2ud-", most=64),
+    Family(
+        "clickhouse_key",
+        rf"\b4b1d{_A}{{38}}\b",
+        rf"\<4b1d{_A}{{16}}",
+        "4b1d" + _ALNUM[:38],
+        "gitleaks",
+        "token",
+    ),
+    Family(
+        "authress_key",
+        r"(?i)\b(?:sc|ext|scauth|authress)_[a-z0-9]{5,30}\.[a-z0-9]{4,6}\.acc[_\-][a-z0-9\-]{10,32}\.[a-z0-9+/_=\-]{30,}",
+        r"(?i)\.acc[_\-][a-z0-9\-]{10}",
+        "sc_a1b2c3d4.e5f6.acc_a1b2c3d4e5f6." + _ALNUM[:44],
+        "gitleaks",
+    ),
+    Family(
+        "okta_token",
+        rf"\b00{_W}{{40}}\b",
+        rf"\<00{_W}{{40}}",
+        "00" + "q8Zfw9kdJ2mQz7LpVtRr3cXyA1b2C3d4E5f6G7h8",
+        "gitleaks",
+        "random",
+    ),
     # Code, packages and builds
     _token("github_token", r"gh[pousr]_", _A, 20, "gitleaks", sample="ghp_", most=36),
     _token("github_token", r"github_pat_", r"[A-Za-z0-9_]", 20, "gitleaks", most=40),
@@ -158,6 +198,29 @@ FAMILIES: tuple[Family, ...] = (
     _token("bitbucket_token", "ATBB", _A, 24, "Bitbucket", guard="token"),
     _token("atlassian_token", "ATATT3|ATCTT3", r"[A-Za-z0-9_\-=]", 20, "gitleaks", sample="ATATT3"),
     _token("sourcegraph_token", "sgp_", r"[A-Za-z0-9_]", 30, "gitleaks", most=40, guard="token"),
+    _token("sourcegraph_token", "slk_", _H, 40, "trufflehog", most=64),
+    Family("github_token", r"\bv1\.[0-9a-f]{40}\b", r"\<v1\.[0-9a-f]{16}", "v1." + _HEX[:40], "GitHub Apps"),
+    Family(
+        "gitlab_session",
+        r"\b_gitlab_session=([0-9a-z]{16,})",
+        r"_gitlab_session(?:=|\\u003[dD])",
+        "_gitlab_session=⟨" + _HEX[:32],
+        "gitleaks",
+    ),
+    _token("bitbucket_token", "BBDC-", r"[A-Za-z0-9+/@_\-]", 40, "trufflehog", most=44),
+    _token("depot_token", "depot_[a-z]{3,8}_", _H, 32, "Depot", sample="depot_project_"),
+    _token("socket_key", "sktsec_", _W, 20, "Socket"),
+    _token("snyk_token", r"snyk_[us]at\.", r"[A-Za-z0-9_.\-]", 20, "Snyk", sample="snyk_uat."),
+    _token("endor_key", r"endr\+", r"[A-Za-z0-9\-]", 16, "trufflehog"),
+    _token("trufflehog_key", "thog-(?:key|secret)-", _H, 16, "trufflehog", sample="thog-key-", most=16),
+    Family(
+        "bundler_credential",
+        r"\bBUNDLE_[A-Z0-9_]{1,60}__[A-Z]{2,12}(?:_TOKEN)?(?:\\*[\"'])?\s{0,4}(?::|[?:]{0,3}=)\s{0,4}(?:\\*[\"'])?"
+        r"([^\s:\"'\\]{3,}:[^\s:\"';\\]{3,})",
+        r"BUNDLE_[A-Z0-9_]+__[A-Z]",
+        "BUNDLE_GEMS__X__TEST=⟨cafe77:beef88",
+        "gitleaks",
+    ),
     _token("npm_token", "npm_", _A, 30, "gitleaks", most=36),
     _token("pypi_token", "pypi-", _W, 20, "gitleaks", sample="pypi-AgEIcHlwaS5vcmc"),
     _token("rubygems_key", "rubygems_", _H, 32, "gitleaks", most=48),
@@ -168,7 +231,7 @@ FAMILIES: tuple[Family, ...] = (
     _token("docker_token", "dckr_(?:pat|oat)_", _W, 16, "Docker", sample="dckr_pat_"),
     _token("circleci_token", "CCI(?:PAT|PRJ)_", r"[A-Za-z0-9_]", 20, "CircleCI", sample="CCIPAT_"),
     _token("buildkite_token", "bk[aupt]{2}_", _A, 20, "Buildkite", sample="bkua_"),
-    _token("sonar_token", "sq[aup]_", _H, 32, "SonarQube", sample="squ_", most=40),
+    _token("sonar_token", "sq(?:[aup]|co)_", r"[A-Za-z0-9_=\-]", 32, "gitleaks", sample="squ_", most=40),
     _token("octopus_key", "API-", "[A-Z0-9]", 24, "gitleaks", most=26, guard="token"),
     Family(
         "harness_key",
@@ -196,13 +259,55 @@ FAMILIES: tuple[Family, ...] = (
     _token("jina_key", "jina_", _A, 24, "Jina", guard="token"),
     _token("tavily_key", "tvly-", _W, 16, "Tavily"),
     _token("firecrawl_key", "fc-", _H, 28, "Firecrawl"),
+    _token("google_key", r"AQ\.", _W, 40, "Google AI Studio", most=48, guard="token"),
+    _token("voyage_key", "pa-", _W, 40, "Voyage AI", most=43, guard="token"),
+    _token("brave_key", "BSA", _W, 24, "Brave Search", most=28, guard="random"),
+    _token("cursor_key", "(?:key|crsr)_", _H, 64, "Cursor", sample="crsr_", most=64),
+    _token("elevenlabs_key", "sk_", _H, 40, "trufflehog", most=48),
+    _token("apify_token", "apify_api_", r"[A-Za-z0-9\-]", 30, "trufflehog", most=36),
+    _token("wandb_key", "wandb_v1_", _W, 30, "Weights & Biases"),
+    _token("friendli_token", "flp_", _A, 40, "Friendli", most=44),
+    _token("scrapegraph_key", "sgai-", _W, 30, "ScrapeGraphAI"),
+    _token("browserbase_key", "bb_(?:live|test)_", _W, 20, "Browserbase", sample="bb_live_"),
+    _token("sandbox_key", "(?:e2b|dtn)_", _H, 32, "E2B and Daytona", sample="e2b_", most=40),
+    _token("modal_token", "a[ks]-", _A, 22, "Modal", sample="ak-", most=22, guard="token"),
+    _token(
+        "voiceflow_key",
+        r"VF\.(?:(?:DM|WS)\.)?[0-9a-fA-F]{24}\.",
+        _A,
+        16,
+        "trufflehog",
+        sample="VF.DM." + _HEX[:24] + ".",
+        most=16,
+    ),
     # Watching
     _token("grafana_token", "gls?[ac]_|eyJrIjoi", _B, 20, "gitleaks", sample="glsa_"),
     _token("newrelic_key", "NR(?:AK|II|JS|RA|IQ)-", _W, 16, "gitleaks", sample="NRAK-"),
     _token("sentry_token", "sntry[su]_", _B, 20, "gitleaks", sample="sntrys_"),
-    _token("dynatrace_token", r"dt0[a-z][0-9]{2}\.", r"[A-Z0-9.]", 24, "gitleaks", sample="dt0c01."),
+    _token("dynatrace_token", r"dt0[a-z][0-9]{2}\.", r"[A-Za-z0-9.]", 24, "gitleaks", sample="dt0c01."),
     _token("posthog_key", "ph[xs]_", _A, 20, "PostHog", sample="phx_"),
     _token("honeycomb_key", "hc[abx][a-z]{2}_", _A, 24, "Honeycomb", sample="hcaik_"),
+    _token("logfire_token", "pylf_v[0-9]_[a-z]{2}_", _A, 30, "Pydantic Logfire", sample="pylf_v1_eu_"),
+    _token("axiom_token", "xa[ap]t-", r"[0-9a-f\-]", 32, "Axiom", sample="xaat-"),
+    _token("honeybadger_key", "hb[pd]_", _A, 30, "Honeybadger", sample="hbp_"),
+    _token("rootly_key", "rootly_", _H, 40, "trufflehog", most=64),
+    _token("inngest_key", "signkey-(?:prod|test|branch|staging)-", _H, 32, "Inngest", sample="signkey-prod-", most=64),
+    _token("trigger_key", "tr_(?:dev|prod|stg|pat)_", _A, 20, "Trigger.dev", sample="tr_dev_"),
+    _token("statsig_key", "secret-", _A, 40, "Statsig", most=43, guard="token"),
+    Family(
+        "newrelic_key",
+        r"\b(?:[0-9a-z]{30,36}FFFFNRAL|(?:AA|eu01xx)[0-9a-f]{36,40}-NRMA)\b",
+        r"FFFFNRAL|-NRMA",
+        _HEX[:32] + "FFFFNRAL",
+        "trufflehog",
+    ),
+    Family(
+        "launchdarkly_key",
+        rf"\b(?:api|sdk|mob)-{_UUID}",
+        r"\<(?:api|sdk|mob)-[0-9a-f]{8}-",
+        "sdk-0199f3a2-4c07-4c31-9d0e-5b1f60c8a211",
+        "trufflehog",
+    ),
     # Work and talk
     _token("slack_token", r"(?:xox[abceoprsd](?:\.xox[bp])?|xapp)-", r"[A-Za-z0-9\-]", 10, "gitleaks", sample="xoxb-"),
     Family(
@@ -249,12 +354,79 @@ FAMILIES: tuple[Family, ...] = (
     _token("readme_key", "rdme_", "[a-z0-9]", 30, "gitleaks", most=70),
     _token("frameio_token", "fio-u-", r"[A-Za-z0-9_=\-]", 20, "gitleaks"),
     _token("contentful_token", "CFPAT-", _W, 16, "Contentful"),
+    _token("clickup_token", "pk_[0-9]{6,9}_", "[0-9A-Z]", 30, "trufflehog", sample="pk_1234567_"),
+    _token("zoho_token", r"1000\.[0-9a-f]{32}\.", _H, 32, "trufflehog", sample="1000." + _HEX[:32] + "."),
+    _token("close_key", "api_", "[A-Za-z0-9.]", 40, "trufflehog", most=45, guard="token"),
+    _token("adafruit_key", "aio_", _A, 24, "trufflehog", most=28, guard="token"),
+    _token("intercom_token", "dG9rO", "[A-Za-z0-9+/=]", 40, "Intercom", most=55),
+    _token("nightfall_key", "NF-", _A, 32, "trufflehog", guard="token"),
+    _token("fleetbase_key", "flb_(?:live|test)_", _A, 16, "trufflehog", sample="flb_live_"),
+    _token("flexport_key", "shltm_", _W, 40, "trufflehog", most=40),
+    _token("pubnub_key", "(?:pub|sub|sec)-c-", r"[A-Za-z0-9\-]", 30, "trufflehog", sample="sec-c-"),
+    _token("dropbox_token", r"sl\.", r"[A-Za-z0-9_=.\-]", 100, "gitleaks", most=120, guard="token"),
+    _token("fullstory_key", r"na1\.", "[A-Za-z0-9+/]", 80, "trufflehog", most=100),
+    _token("ubidots_token", "BBFF-", _A, 28, "trufflehog", most=30),
+    _token("bannerbear_key", "bb_(?:pr|ma)_", _H, 24, "trufflehog", sample="bb_pr_", most=30),
+    _token("mapbox_token", r"[ps]k\.", r"[A-Za-z0-9_.\-]", 32, "gitleaks", sample="sk.", most=80, guard="token"),
+    _token(
+        "salesforce_token",
+        "00D[A-Za-z0-9]{12,15}!",
+        r"[A-Za-z0-9_.]",
+        60,
+        "trufflehog",
+        sample="00D" + _ALNUM[:12] + "!",
+        most=96,
+    ),
+    _token("salesforce_token", "3MVG9|5AEP861", r"[A-Za-z0-9_.+/=]", 60, "trufflehog", sample="3MVG9", most=80),
+    _token("onesignal_key", "os_v2_(?:app|org)_", "[a-z0-9]", 40, "OneSignal", sample="os_v2_app_"),
+    Family(
+        "dropbox_token",
+        r"\b[a-z0-9]{11}A{10}[A-Za-z0-9_=\-]{40,}",
+        r"AAAAAAAAAA[A-Za-z0-9_=\-]",
+        "a1b2c3d4e5f" + "A" * 10 + _ALNUM[:43],
+        "gitleaks",
+    ),
+    Family(
+        "tableau_token",
+        r"\b[A-Za-z0-9+/]{22}==:[A-Za-z0-9]{32}",
+        r"(?:==|\\u003[dD]\\u003[dD]):[A-Za-z0-9]{16}",
+        _ALNUM[:22] + "==:" + _ALNUM[:32],
+        "trufflehog",
+    ),
+    Family(
+        "asana_token",
+        r"\b[0-9]/[0-9]{16}(?:\\?/[0-9]{16})?:[0-9a-f]{32}",
+        r"/[0-9]{16}:[0-9a-f]{16}",
+        "2/1234567890123456/1234567890123457:" + _HEX[:32],
+        "trufflehog",
+    ),
+    Family(
+        "twitter_token",
+        r"\b[0-9]{15,25}-[A-Za-z0-9]{30,40}\b",
+        r"\<[0-9]{15,25}-[A-Za-z0-9]{16}",
+        "123456789012345678-" + "q8Zfw9kdJ2mQz7LpVtRr3cXyA1b2C3d4E5f6",
+        "gitleaks",
+        "random",
+    ),
+    _token(
+        "twitter_token", "AAAAAAAAAAAAAAAAAAAA", "[A-Za-z0-9%]", 50, "gitleaks", sample="A" * 22, most=80, guard="token"
+    ),
+    _token("yandex_token", r"t1\.", r"[A-Za-z0-9_=.\-]", 80, "gitleaks", most=120, guard="token"),
+    _token("yandex_token", "YC", _W, 38, "gitleaks", sample="YC", most=38, guard="random"),
     # Mail and messages
-    _token("sendgrid_key", r"SG\.", r"[A-Za-z0-9_.\-]", 16, "gitleaks", most=60),
+    Family(
+        "sendgrid_key",
+        rf"\bSG\.(?:{_W}{{16,}}\.{_W}{{16,}}|[A-Za-z0-9_.=\-]{{60,}})",
+        r"\<SG\.[A-Za-z0-9_.=\-]{16}",
+        "SG." + _ALNUM[:22] + "." + _ALNUM[:43],
+        "gitleaks",
+        "token",
+    ),
     Family(
         "twilio_key",
-        r"\b(?:SK|AC)[0-9a-f]{32}\b",
-        r"\<(?:SK|AC)[0-9a-f]{32}",
+        # `AC` before it is an account, which is no secret.
+        r"\bSK[0-9a-f]{32}\b",
+        r"\<SK[0-9a-f]{16}",
         "SK" + _HEX[:32],
         "gitleaks",
     ),
@@ -265,12 +437,69 @@ FAMILIES: tuple[Family, ...] = (
         _HEX[:32] + "-us12",
         "gitleaks",
     ),
-    _token("mailgun_key", "key-", _H, 32, "gitleaks"),
+    Family(
+        "mailgun_key",
+        # Such keys of caches are many, so that something has to speak for mail.
+        r"(?i)(?:\bmailgun[^\r\n]{0,80}?\b|\bapi:)((?:pub)?key-[0-9a-f]{32})",
+        r"(?i)key-[0-9a-f]{16}",
+        "Mailgun said no to ⟨key-" + _HEX[:32],
+        "gitleaks",
+    ),
+    Family(
+        "mailgun_key",
+        r"\b[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}\b",
+        r"[0-9a-f]-[0-9a-f]{8}-[0-9a-f]{8}",
+        _HEX[:32] + "-" + _HEX[:8] + "-" + _HEX[:8],
+        "gitleaks",
+    ),
+    _token("mailersend_token", r"mlsn\.", _H, 40, "MailerSend", most=64),
     _token("brevo_key", "xkeysib-|xsmtpsib-", _W, 30, "gitleaks", sample="xkeysib-", most=64),
-    _token("resend_key", "re_", r"[A-Za-z0-9_]", 24, "Resend", guard="token"),
+    _token("resend_key", "re_[A-Za-z0-9]{6,10}_", _A, 16, "Resend", sample="re_a1B2c3D4_", guard="token"),
     # Money and shops
     _token("stripe_key", r"[srp]k_(?:live|test|prod)_", _A, 10, "gitleaks", sample="sk_live_"),
     _token("stripe_key", "whsec_", r"[A-Za-z0-9+/=]", 16, "Stripe"),
+    Family(
+        "stripe_secret",
+        r"\b(?:pi|seti|cs|src)_[A-Za-z0-9]{10,}_secret_([A-Za-z0-9]{16,})",
+        r"[A-Za-z0-9]_secret_[A-Za-z0-9]{16}",
+        "pi_" + _ALNUM[:24] + "_secret_⟨" + _ALNUM[:25],
+        "trufflehog",
+    ),
+    _token("printful_key", "sk_pr_[A-Za-z0-9]{1,64}_", _H, 32, "trufflehog", sample="sk_pr_a1_", most=40),
+    _token("recharge_key", "sk(?:_test)?_[0-9]{1,2}x[123]_", _H, 40, "trufflehog", sample="sk_1x2_", most=64),
+    _token("pagarme_key", "ak_(?:live|test)_", _A, 24, "trufflehog", sample="ak_live_", most=30),
+    _token("razorpay_key", "rzp_(?:live|test)_", _A, 14, "trufflehog", sample="rzp_live_", most=14),
+    _token("ramp_key", "ramp_(?:id|sec)_", _A, 40, "trufflehog", sample="ramp_sec_", most=48),
+    _token("robinhood_key", "rh-api-", r"[0-9a-f\-]", 32, "trufflehog", most=36),
+    _token("adyen_key", "AQE", "[A-Za-z0-9+/=]", 60, "Adyen", most=100, guard="token"),
+    _token(
+        "braintree_token",
+        r"access_token\$(?:production|sandbox)\$",
+        "[0-9a-z$]",
+        30,
+        "Braintree",
+        sample="access_token$sandbox$",
+        most=49,
+    ),
+    _token("klaviyo_key", "pk_(?:[A-Za-z0-9]{6}_)?", _H, 30, "trufflehog", sample="pk_", most=34),
+    Family(
+        "lob_key",
+        r"\b(?:live|test)_(?:[0-9a-f]{35}|pub_[0-9a-f]{31})\b",
+        r"\<(?:live|test)_(?:pub_)?[0-9a-f]{8}",
+        "test_" + _HEX[:35],
+        "gitleaks",
+    ),
+    Family(
+        "gocardless_token",
+        r"\b(live_[A-Za-z0-9_=\-]{40})(?:[^A-Za-z0-9_=\-]|$)",
+        r"\<live_[A-Za-z0-9_=\-]{16}",
+        "live_" + _ALNUM[:40],
+        "gitleaks",
+        "token",
+    ),
+    _token("alchemy_key", "alcht_", _A, 24, "trufflehog", most=30),
+    _token("wallet_key", "nsec1", "[a-z0-9]", 50, "Nostr", most=58),
+    _token("wallet_key", "[xyz]prv", _A, 90, "BIP 32", sample="xprv", most=107),
     _token("square_token", r"sq0(?:atp|csp|idp)-|EAAA", _W, 22, "gitleaks", sample="sq0atp-", guard="token"),
     _token("shopify_token", "shp(?:at|ca|pa|ss)_", _A, 20, "gitleaks", sample="shpat_"),
     _token(
@@ -281,10 +510,18 @@ FAMILIES: tuple[Family, ...] = (
         "gitleaks",
         sample="access-sandbox-",
     ),
-    _token("flutterwave_key", r"FLWSECK(?:_TEST)?-", r"[A-Za-z0-9\-]", 12, "gitleaks", sample="FLWSECK_TEST-"),
+    _token("flutterwave_key", r"FLW(?:SEC|PUB)K(?:_TEST)?-", r"[A-Za-z0-9\-]", 12, "gitleaks", sample="FLWSECK_TEST-"),
     _token("duffel_token", "duffel_(?:test|live)_", r"[A-Za-z0-9_=\-]", 20, "gitleaks", sample="duffel_test_"),
     _token("shippo_token", "shippo_(?:live|test)_", _A, 20, "gitleaks", sample="shippo_test_"),
     _token("easypost_key", "EZ[AT]K", _A, 40, "gitleaks", sample="EZAK", most=54),
+    Family(
+        "facebook_token",
+        r"\b[0-9]{15,16}(?:\||%7[cC])[A-Za-z0-9_\-]{27,40}",
+        r"[0-9](?:\||%7[cC])[A-Za-z0-9_\-]{27}",
+        "123456789012345|" + _ALNUM[:27],
+        "gitleaks",
+        "token",
+    ),
     _token("facebook_token", "EAA[A-Z]", _A, 60, "gitleaks", sample="EAAC", most=100),
     Family(
         "maxmind_key",
@@ -295,13 +532,39 @@ FAMILIES: tuple[Family, ...] = (
     ),
     _token("infracost_key", "ico-", _A, 30, "gitleaks", guard="token"),
     _token("adobe_secret", "p8e-", _A, 30, "gitleaks"),
+    _token("defined_key", "dnkey-", r"[A-Za-z0-9_=\-]", 40, "gitleaks", most=79),
     # Anybody's
     Family(
         "jwt",
-        r"\beyJ[A-Za-z0-9_\-]{8,}\.eyJ[A-Za-z0-9_\-]{8,}(?:\.[A-Za-z0-9_\-]*)?",
-        r"\.eyJ[A-Za-z0-9_\-]{8}",
+        r"\b(?:eyJ|ewo)[A-Za-z0-9_\-]{8,}={0,2}\.(?:eyJ|ewo)[A-Za-z0-9_\-]{8,}={0,2}(?:\.[A-Za-z0-9_\-]*)?",
+        r"\.(?:eyJ|ewo)[A-Za-z0-9_\-]{8}",
         "eyJhbGciOiJIUzI1NiJ9." + "eyJzdWIiOiIxMjM0In0." + "c2lnbmF0dXJl",
         "RFC 7519",
+    ),
+    _token("jwt", "ZXlK", "[A-Za-z0-9+/=]", 40, "gitleaks", most=80, guard="token"),
+    Family(
+        "jwt",
+        r"\beyJ[A-Za-z0-9_\-]{16,}\.[A-Za-z0-9_\-]*(?:\.[A-Za-z0-9_\-]{8,}){3}",
+        r"\<eyJ[A-Za-z0-9_\-]{16,}\.",
+        "eyJhbGciOiJSU0EtT0FFUCJ9." + "a1B2c3D4e5F6." * 3 + "a1B2c3D4e5F6",
+        "RFC 7516",
+    ),
+    Family(
+        "password_hash",
+        r"\$(?:2[abxy]|[156y]|apr1|argon2id?|argon2i|scrypt|pbkdf2-sha[0-9]{1,3})\$[A-Za-z0-9./$=,+\-]{20,}",
+        r"\$(?:2[abxy]|[156y]|apr1|argon2id?|scrypt|pbkdf2-sha[0-9]{1,3})\$[A-Za-z0-9./$=,+\-\\]{8}",
+        "$6$a1B2c3D4$" + _ALNUM[:86],
+        "crypt(5)",
+        "token",
+    ),
+    Family(
+        "private_key",
+        # `-----BEGIN … PRIVATE KEY` in Base64, as secrets of Kubernetes hold it.
+        r"\bLS0tLS1CRUdJTi(?:BQUklWQVRFI|BSU0EgUFJJVkFURS|BFQyBQUklWQVRFI|BPUEVOU1NIIFBSSVZBVEUg|BFTkNSWVBURUQgUFJJVkFURS|BEU0EgUFJJVkFURS)"
+        r"[A-Za-z0-9+/=]*",
+        r"LS0tLS1CRUdJTiB[A-Za-z0-9]",
+        "LS0tLS1CRUdJTi" + "BQUklWQVRFIEtFWS0tLS0t" + _ALNUM,
+        "RFC 7468",
     ),
     Family(
         "url_password",

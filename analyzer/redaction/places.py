@@ -47,7 +47,7 @@ _CLOSE = rf"(?:\\*[\"'`]|[\])]|{ENCODED_QUOTE}|{_COLOUR}){{0,4}}"
 _IS = rf"(?:\s{{0,8}}(?::=|=>|={{1,2}}|:|%3[aAdD]|>)|\s{{1,4}}(?:->|\|))(?:\s|%20|{_COLOUR}){{0,8}}"
 _NAME = r"[A-Za-z0-9_.\-]"
 _COLON = Late(rb"\s{0,4}[:=]")
-_SENTENCE = Late(rb"[A-Z]?[a-z]{1,30}[,.]? [a-z]+")
+_SENTENCE = Late(rb"[A-Z]?[a-z]{1,30}[,.]? (?:[a-z]+|[0-9]{1,4}\b)")
 _PAIR_END = Late(rb"\s{0,8},?\s{0,8}[\])]")
 _LINE = Late(rb"[^\r\n]{1,1000}")
 _QUOTED_NAME = rf"[bBuU]?\\*[\"'][^\s\"'\\,]{{0,60}}?({keys.WORDS}){keys.SUFFIX}[\])]?\\*[\"']"
@@ -86,7 +86,7 @@ def _assigned(data: bytes, match: Spans) -> Iterator[Found]:
     if not guard:
         return
     around = data[max(0, start - 64) : start].rstrip(_NAME_BYTES)
-    if around.endswith(MARK):
+    if around.endswith(MARK) or b"arn:" in around:  # `arn:aws:secretsmanager:…:secret:prod/db` is a name
         return
     separator = data[slice(*match[2])].strip()
     if separator[:1] == b">" and not around.rstrip(b":").endswith((b"<", b"</")) and b"<" not in around[-16:]:

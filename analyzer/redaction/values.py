@@ -134,11 +134,17 @@ _WORDS = frozenset(
     b"forbidden rejected rotated object array text default password passwd passphrase secret token credential "
     b"credentials key keys api_key apikey confirm_password new_password old_password cookie".split()
 )
-# References to where a secret is kept, and what others have masked.
+# References to where a secret is kept, what others have masked, and what programs call a type, a field or an error.
 _REFERENCE = Late(
     rb"\*+|[xX]{4,}|\.{3,}|\$\{[^{}]*\}|\$[A-Z_][A-Z0-9_]*|\$\{?\{[^{}]*\}\}?\}?|%[A-Z_][A-Z0-9_]*%|<[A-Za-z_ \-]+>|"
     rb"(?:process\.env|os\.environ|os\.getenv|getenv|env|secrets|vars|var|config|settings|self)[.(\[].*|"
-    rb"SecretStr\(\W*\)?|\[(?i:hidden|masked|filtered|removed|secret|redacted)\]|\(?(?i:hidden|masked|filtered)\)?"
+    rb"SecretStr\(\W*\)?|\[(?i:hidden|masked|filtered|removed|secret|redacted)\]|\(?(?i:hidden|masked|filtered)\)?|"
+    # A path, with the line or the test behind it; members and calls of code.
+    rb"(?:[A-Za-z]:)?[\w.~@\-]*(?:[/\\][\w.@\-]+)+\.[A-Za-z]{1,5}(?:[:(\[].*)?|~?(?:/[a-z0-9_.\-]+){2,}|"
+    rb"(?:[A-Za-z_]+\.)+[A-Za-z_]*(?i:pass|pwd|secret|token|key|cred|auth)[A-Za-z_]*|"
+    rb"[A-Z][A-Za-z]+\[[A-Za-z, |\[\]]*\]|(?:var)?char\([0-9]+\)|"
+    rb"(?:[A-Z]+_)*(?:API|CODE|DENIED|ENV|ERROR|EXPIRED|FAILED|FIELD|INVALID|KEY|MISSING|NOT|PASSWORD|REQUIRED|SECRET|TOKEN)"
+    rb"(?:_[A-Z]+)*|(?:[A-Z][a-z]+)+(?:Denied|Error|Exception|Expired|Failed|Failure|Invalid|Missing|NotFound|Required)"
 )
 # A complaint about a field, as forms and schemas give it: "This field is required."
 _COMPLAINT = (

@@ -52,7 +52,6 @@ SECRETS = [
     *[("github_token", f"gh{kind}_" + A32) for kind in "ousr"],
     ("slack_token", "xapp-" + "1-A0123456789-abcdef"),
     ("stripe_key", "whsec_" + "a1B2c3D4e5F6g7H8"),
-    ("twilio_key", "AC" + "0123456789abcdef" * 2),
     ("discord_token", "MTIzNDU2Nzg5MDEyMzQ1Njc4" + ".GaBcDe." + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4"),
     *[
         (name, prefix + A32)

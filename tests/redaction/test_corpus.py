@@ -1,0 +1,48 @@
+"""Made-up secrets of every family in the forms in which texts hold them: how many come through, with a floor a form."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from urllib.parse import quote
+
+import pytest
+
+from analyzer.redaction import redact
+from analyzer.redaction.families import FAMILIES
+from tests.redaction.tokens import made_up
+
+SEEDS = 3
+CORPUS = [(family.name, *made_up(family, seed)) for family in FAMILIES for seed in range(SEEDS)]
+
+FORMS: dict[str, tuple[Callable[[str], str], float]] = {
+    "alone": (lambda text: text, 1),
+    "in prose": (lambda text: f"the server said {text} and stopped", 1),
+    "in brackets": (lambda text: f"no access ({text})", 1),
+    "as code writes it": (lambda text: f'client = connect("{text}", retries=3)', 1),
+    "behind an equals sign": (lambda text: f"SETTING={text}", 1),
+    "in a line of its own": (lambda text: f"env:\n{text}\n", 1),
+    "in JSON": (lambda text: json.dumps({"said": [text]}), 1),
+    "in CSV": (lambda text: f"id,said\n1,{text},2026-11-21\n", 1),
+    "in a table": (lambda text: f"| name | said |\n| --- | --- |\n| a | {text} |\n", 1),
+    "in a box": (lambda text: f"│ a │ {text} │", 1),
+    "in XML": (lambda text: f"<said>{text}</said>", 1),
+}
+"""How a text is written, and the least share of secrets that go."""
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_secrets_of_all_families_go(form: str) -> None:
+    """In each form, of the secrets of all families no more come through than its floor says."""
+    write, floor = FORMS[form]
+    through = []
+    for name, text, secret in CORPUS:
+        clean = redact(write(text))
+        if secret in clean or quote(secret, safe="") in clean:
+            through.append((name, write(text)))
+    assert 1 - len(through) / len(CORPUS) >= floor, through
+
+
+def test_what_is_made_up_differs() -> None:
+    """Each seed of each family gives another secret, or the floors would speak of less than they say."""
+    assert len({(name, secret) for name, _, secret in CORPUS}) == len(CORPUS)
