@@ -16,6 +16,7 @@ from analyzer.classifier.reading.tokens import token_counts
 from analyzer.classifier.rules.deciding import Basis, chain, doubts, evidence, judge
 from analyzer.classifier.rules.index import NO_RULE, index_of
 from analyzer.classifier.rules.loading import Rules, ruleset_for
+from analyzer.classifier.rules.text_evidence import timed_texts
 
 __all__ = ["NO_RULE", "Classification", "classify", "classify_facts"]
 
@@ -115,7 +116,8 @@ def classify_facts(facts: Facts, *, at: datetime | None = None, rules: Rules = N
     reason, detail, retryable, action, rule = decision.answer
     seconds = reset_at = current = most = None
     if decision.timed and (timely or facts.headers):
-        reset = read((facts,) if facts.cause is None else chain(facts), limited=decision.limited)
+        levels = (facts,) if facts.cause is None else chain(facts)
+        reset = read(levels, lambda level: timed_texts(level, index), limited=decision.limited)
         if reset is not NOTHING:
             seconds, reset_at = reset.seconds, reset.moment
             if reset_at is None and reset.clock is not None and at is not None:

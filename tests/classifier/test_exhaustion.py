@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from analyzer.classifier import classify
+from analyzer.classifier.rules.explain import explain
 
 LINE = "Claude AI usage limit reached|1790000000"
 RESET = datetime.fromtimestamp(1790000000, UTC)
@@ -132,3 +133,20 @@ def test_the_last_line_gives_the_reset():
 def test_a_farewell_may_follow(ending):
     """Blank lines, codes of the terminal, borders, costs and goodbyes are no work."""
     assert exhausted(classify({"exit_code": 1, "stdout": f"working\n{LINE}{ending}"}))
+
+
+@pytest.mark.parametrize("output", ["> {0}", "log.txt:3:{0}", "the log said: {0}", '  "content": "{0}",', "+{0}"])
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_a_mention_is_no_verdict_and_names_no_time(stream, output):
+    """Nothing of it is heard: alone it is an unknown failure, and beside another error, that one is heard."""
+    alone = classify({"exit_code": 1, stream: output.format(LINE)})
+    assert (alone.reason, alone.reset_at) == ("unknown", None)
+    beside = classify({"exit_code": 1, stream: f"{output.format(LINE)}\nError: connect ECONNREFUSED"})
+    assert (beside.reason, beside.reset_at) == ("network_transient", None)
+    assert any("mention" in sentence for sentence in explain({"exit_code": 1, stream: output.format(LINE)}).why)
+
+
+def test_what_stands_beside_a_mention_counts():
+    """A status and the name of an error in front of the words are heard as before."""
+    found = classify({"exit_code": 1, "stderr": f"litellm.RateLimitError: 429 - {LINE}"})
+    assert (found.reason, found.detail, found.reset_at) == ("rate_limited", None, None)

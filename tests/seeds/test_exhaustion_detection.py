@@ -14,40 +14,51 @@ from typing import Any
 import pytest
 
 from analyzer.events import EventLog
-from analyzer.recovery import AgentPool, Streams, supervise
+from analyzer.recovery import AgentPool, Limits, RateGuard, Run, Streams, supervise
 from analyzer.recovery.limits.exhaustion import Exhaustion
 from tests.recovery.simulated import FakeClock
 from tests.recovery.supervised import LINE, RESET, events
 
-QUOTED = "Claude AI usage limit reached|1770000000"
+BEFORE = datetime(2026, 2, 11, 18, tzinfo=UTC)
+QUOTED = f"Claude AI usage limit reached|{BEFORE.timestamp() + 300:.0f}"
 WORK = "Reading src/pool.py\nRunning the tests\n"
 FAILURE = "Error: connect ECONNREFUSED 127.0.0.1:443"
-BEFORE = datetime(2026, 2, 11, 18, tzinfo=UTC)
 _AGENT = ("sh", "-c", 'cat "$0"; cat "$1" >&2; exit "$2"')
 
 
 class Bench:
-    """A pool, a log, and an agent that prints what it is told."""
+    """A pool, a guard, a log, and an agent that prints what it is told. Its time stands still but for waits."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.pool = AgentPool(folder / "pool.json", clock=FakeClock(BEFORE))
+        self.clock = FakeClock(BEFORE)
+        self.pool = AgentPool(folder / "pool.json", clock=self.clock)
+        self.guard = RateGuard(folder / "limits", clock=self.clock)
 
-    def run(self, stdout: str = "", stderr: str = "", exit_code: int = 1) -> Exhaustion | None:
-        """Why `claude` is out of the pool after a run with this output; None when it stays."""
+    def start(self, *command: str, holds: str = "pool", limits: Limits | None = None) -> Run:
+        """One supervised run under the pool, the guard, or both."""
+        with EventLog(self.folder / "log") as log:
+            return supervise(
+                command,
+                agent="claude",
+                log=log,
+                pool=AgentPool(self.folder / "pool.json", log=log, clock=self.clock) if "pool" in holds else None,
+                guard=self.guard if "guard" in holds else None,
+                limits=limits,
+                clock=self.clock,
+                streams=Streams(None, None),
+            )
+
+    def prints(self, stdout: str = "", stderr: str = "", exit_code: int = 1) -> tuple[str, ...]:
+        """The command of an agent that prints this and ends."""
         paths = [self.folder / "stdout", self.folder / "stderr"]
         for path, text in zip(paths, (stdout, stderr), strict=True):
             path.write_text(text, encoding="utf-8")
-        with EventLog(self.folder / "log") as log:
-            done = supervise(
-                (*_AGENT, *map(str, paths), str(exit_code)),
-                agent="claude",
-                log=log,
-                pool=AgentPool(self.folder / "pool.json", log=log, clock=FakeClock(BEFORE)),
-                clock=FakeClock(BEFORE),
-                streams=Streams(None, None),
-            )
-        assert done.exit_code == exit_code
+        return (*_AGENT, *map(str, paths), str(exit_code))
+
+    def run(self, stdout: str = "", stderr: str = "", exit_code: int = 1) -> Exhaustion | None:
+        """Why `claude` is out of the pool after a run with this output; None when it stays."""
+        assert self.start(*self.prints(stdout, stderr, exit_code)).exit_code == exit_code
         return self.pool.out("claude")
 
     def events(self, kind: str) -> list[dict[str, Any]]:
@@ -165,6 +176,20 @@ QUOTING = {
         QUOTED,
     ),
     "stderr beside a result at its turn limit": (stream(INIT, {**FAILED, "subtype": "error_max_turns"}), QUOTED),
+    "echoed alone": (f"> {QUOTED}\n", ""),
+    "echoed alone on stderr": ("", f"> {QUOTED}\n"),
+    "found by grep": (f"log.txt:3:{QUOTED}\n", ""),
+    "found by grep, on stderr": ("", f"log.txt:3:{QUOTED}\n"),
+    "in double quotes": (f'"{QUOTED}"\n', ""),
+    "at the end of a line": (f"the log said: {QUOTED}\n", ""),
+    "at the end of an error line": (f"{WORK}Error: the log said {QUOTED}\n", ""),
+    "in a listing": (f"     1\t{QUOTED}\n", ""),
+    "in a record that was printed over lines": (
+        json.dumps({"type": "tool_result", "content": QUOTED}, indent=2) + "\n",
+        "",
+    ),
+    "today's words, echoed": ("> Claude usage limit reached. Your limit will reset at 18:05 (UTC).\n", ""),
+    "today's words, found by grep": ("log:3:Claude usage limit reached. Your limit will reset at 18:05 (UTC).\n", ""),
 }
 
 
@@ -176,6 +201,26 @@ def test_a_text_that_mentions_the_signature_is_no_exhaustion(bench: Bench, name:
     assert bench.events("agent.exhausted") == []
     (error,) = bench.events("error.classified")
     assert error.get("detail") != "usage_limit"
+
+
+_WAITING_LONG = Limits(retries=1, max_wait_seconds=5 * 3_600)
+_WAITING = Limits(retries=2, max_wait_seconds=10_000)
+
+
+@pytest.mark.parametrize("name", QUOTING)
+def test_a_mention_changes_neither_pool_nor_guard_nor_waits(bench: Bench, name: str) -> None:
+    """Nothing is on record after it, no try waits for the moment that it names, and the next run begins at once."""
+    stdout, stderr = QUOTING[name]
+    done = bench.start(*bench.prints(stdout, stderr), holds="pool and guard", limits=_WAITING)
+    assert done.exit_code == 1
+    assert done.waited_seconds < 60
+    assert "ECONNREFUSED" in stdout + stderr or "500" in stdout + stderr or done.attempts == 1
+    assert bench.pool.out("claude") is None
+    assert bench.guard.state("claude").ready
+    assert list((bench.folder / "limits").glob("*")) == []
+    at = bench.clock.now()
+    assert bench.start("true", holds="pool and guard").outcome == "succeeded"
+    assert bench.clock.now() == at
 
 
 @pytest.mark.parametrize(
@@ -270,3 +315,25 @@ def test_the_pool_uses_the_parsed_reason(bench: Bench) -> None:
     assert pool.out("claude") is not None
     clock.advance(1)
     assert pool.out("claude") is None
+
+
+@pytest.mark.parametrize("holds", ["pool", "guard", "pool and guard"])
+@pytest.mark.parametrize("stdout", [LINE, f"{WORK}{LINE}\n", f"> {QUOTED}\n{WORK}{LINE}\n"])
+def test_a_limit_holds_the_next_run_until_its_reset(bench: Bench, stdout: str, holds: str) -> None:
+    """Under the pool, the guard, and both: refused until the moment that the line names, then admitted."""
+    assert bench.start(*bench.prints(stdout), holds=holds).exit_code == 1
+    bench.clock.advance((RESET - bench.clock.now()).total_seconds() - 61)
+    refused = bench.start("true", holds=holds)
+    assert (refused.exit_code, refused.outcome) == (75, "short_circuited")
+    bench.clock.advance(61.001)
+    assert bench.start("true", holds=holds).outcome == "succeeded"
+
+
+@pytest.mark.parametrize("holds", ["pool", "guard", "pool and guard", "nothing"])
+def test_a_limit_is_waited_for_where_that_is_allowed(bench: Bench, holds: str) -> None:
+    """The same wait until the reset, whoever keeps the limit; the agent is back in the pool behind it."""
+    command = ("sh", "-c", f'test -e "$0" && exit 0; touch "$0"; echo "{LINE}"; exit 1', str(bench.folder / "seen"))
+    done = bench.start(*command, holds=holds, limits=_WAITING_LONG)
+    assert (done.outcome, done.attempts) == ("recovered", 2)
+    assert 0 < (bench.clock.now() - RESET).total_seconds() < 2
+    assert len(bench.events("agent.exhausted")) == len(bench.events("agent.restored")) == 1

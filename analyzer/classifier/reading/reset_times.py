@@ -7,14 +7,13 @@ the event's own time.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any, NamedTuple
 
 import re2
 
-from analyzer.classifier.reading.ending import last_line
-from analyzer.classifier.reading.facts import MESSAGE_CHARS, STREAM_CHARS, Facts
+from analyzer.classifier.reading.facts import Facts
 from analyzer.classifier.reading.waits_abroad import EAST, EAST_HINT, WEST, WEST_HINT, seconds_abroad
 from analyzer.forking import kept_until_fork
 from analyzer.redaction.automata import Late
@@ -92,8 +91,8 @@ def _compiled() -> _Compiled:
     return _Compiled(check, tuple(re2.compile(pattern.encode()) for pattern in _PATTERNS.values()))
 
 
-def read(levels: Sequence[Facts], *, limited: bool) -> Reset:
-    """When to come back, as an error and its causes say; headers count before texts.
+def read(levels: Sequence[Facts], texts: Callable[[Facts], Iterable[bytes]], *, limited: bool) -> Reset:
+    """When to come back, as an error and its causes say; headers count before `texts`, which gives those of a level.
 
     Reset headers of rate limits stand on successful answers too, so they count only where a limit was hit (`limited`).
     """
@@ -103,20 +102,11 @@ def read(levels: Sequence[Facts], *, limited: bool) -> Reset:
             if found != NOTHING:
                 return found
     for level in levels:
-        for text in _texts(level):
-            found = from_text(text.encode("utf-8", "replace"))
+        for text in texts(level):
+            found = from_text(text)
             if found is not NOTHING:
                 return found
     return NOTHING
-
-
-def _texts(level: Facts) -> Iterator[str]:
-    """The message, then the output: its last words, of a limit first, before the times that may be quoted in it."""
-    if level.message:
-        yield level.message[:MESSAGE_CHARS]
-    streams = [text[:STREAM_CHARS] for text in (level.stderr, level.stdout) if text]
-    yield from sorted((last_line(text) for text in streams), key=lambda line: "limit" not in line.lower())
-    yield from streams
 
 
 def from_text(text: bytes) -> Reset:

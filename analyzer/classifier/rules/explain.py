@@ -17,7 +17,7 @@ from analyzer.classifier.rules.deciding import chain, evidence, holding, judge
 from analyzer.classifier.rules.index import Index, index_of
 from analyzer.classifier.rules.loading import Rules, ruleset_for
 from analyzer.classifier.rules.ruleset import Rule, Ruleset, make
-from analyzer.classifier.rules.text_evidence import LOOSE_CHARS, Passage, succeeded
+from analyzer.classifier.rules.text_evidence import LOOSE_CHARS, Passage, mentions, succeeded
 from analyzer.classifier.suggestion import Suggestion, suggest
 
 
@@ -149,6 +149,8 @@ def _unheard(index: Index, facts: Facts) -> Iterator[str]:
     if succeeded(facts):
         yield "The run went well, so its words are no error's."
         return
+    if mentions(facts, index):
+        yield "A limit's line counts as the last words of a failed command alone; here it is a mention."
     passages: list[Passage] = []
     holding(facts, index, passages)
     if any(index.weights[number] & index.prose for passage in passages for number in passage.found):

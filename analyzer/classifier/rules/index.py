@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, TypeVar
 
+import re2
+
 from analyzer.classifier.reading.reset_times import TIME_PATTERNS
 from analyzer.classifier.recovery_table import decide, remediation
 from analyzer.classifier.rules.first_texts import MOST, first_texts
-from analyzer.classifier.rules.matching import Match, ascii_matcher, utf8_matcher
+from analyzer.classifier.rules.matching import Match, ascii_matcher, options, utf8_matcher
 from analyzer.classifier.rules.ruleset import LINE, NOT, ONLY, PROSE, SIGNAL, STATUS, TEXT, Pattern, Rule, Ruleset
 from analyzer.forking import kept_until_fork
 
@@ -67,9 +69,12 @@ class Index:
         "final",
         "final_errors",
         "full",
+        "guards",
         "lines",
         "match",
         "match_ascii",
+        "mentions",
+        "mentions_with_times",
         "not_prose",
         "nothing",
         "objecting",
@@ -159,6 +164,13 @@ class Index:
         strict_rules = _mask(n for n, rule in enumerate(self.ruleset.rules) if rule.strict_streams)
         self.final = strict_rules << shift[LINE]
         """What output says only by its last words."""
+        self.guards = segment[ONLY] | segment[NOT]
+        """What rules out or asks for, beside the evidence."""
+        last = [pattern for rule in self.ruleset.rules if rule.strict_streams for pattern in rule.line]
+        self.mentions = _longest(last)
+        """Finds the words of `final` wherever they stand; None where no rule has any."""
+        self.mentions_with_times = _longest(last, r"[^\n]*")
+        """The same, up to the end of the line: what follows them is when they say to come back."""
         but_lines = sum(strict_rules << shift[kind] for kind in _SEGMENTS if kind != LINE)
         self.stream_failed = everything & ~but_lines
         self.stream = self.stream_failed & ~self.final
@@ -185,6 +197,14 @@ class Index:
         """Mask of the rules that this status rules out."""
         found = self.objecting.get(status)
         return self.objecting[None] if found is None else found
+
+
+def _longest(patterns: Sequence[str], behind: str = "") -> Any:
+    if not patterns:
+        return None
+    given = options()
+    given.longest_match = True
+    return re2.compile(f"(?:{'|'.join(patterns)}){behind}".encode(), given)
 
 
 def _decision(number: int, rule: Rule | None, detail: str | None = None) -> Decision:

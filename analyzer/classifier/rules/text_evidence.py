@@ -6,6 +6,7 @@ lines, the rest of it is an agent's prose; and what is strict about output count
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import re2
@@ -77,7 +78,7 @@ def _listen_to_streams(
 ) -> tuple[int, int | None]:
     """A stream counts by its strict kinds of words; all words count in its error lines, and where it is short."""
     heard = 0
-    failed = facts.exit_code is not None and facts.exit_code != 0
+    failed = _failed(facts)
     speaking = index.stream_failed if failed else index.stream
     for stream, is_stdout in ((facts.stderr, False), (facts.stdout, True)):
         if not stream:
@@ -86,19 +87,15 @@ def _listen_to_streams(
             # It says nothing about the error; when to come back may still stand there.
             heard |= index.timely
             continue
-        text = stream[:STREAM_CHARS].encode("utf-8", "replace")
+        text = _without(index.mentions, stream)
         alone = _alone(text) if is_stdout else len(text) <= LOOSE_CHARS
         kinds = index.words if alone else index.lines if is_stdout else index.strict
-        more, status = _match(index, text, speaking & kinds, status, passages, True)
-        if more & index.final:
-            # An agent reads, echoes and prints such lines; what ended it is what it said last.
-            more &= ~index.final
-            if passages:
-                passages[-1] = passages[-1]._replace(counting=passages[-1].counting & ~index.final)
-            own = _own_end(facts, stream, facts.stderr if is_stdout else facts.stdout)
-            if own:
-                more |= _match(index, own, speaking & index.final, status, passages, False)[0]
+        more, status = _match(index, text, speaking & kinds & ~index.final, status, passages, True)
         heard |= more
+        own = _own_limit(facts, index, is_stdout)
+        if own:
+            counting = speaking & (index.final | index.guards | index.timely)
+            heard |= _match(index, own, counting, status, passages, False)[0]
         lines = b"" if alone else b"\n".join([match.group() for match in _error_line().finditer(text)])
         if lines:
             more, status = _match(index, lines, speaking & index.words & ~index.final, status, passages, False)
@@ -106,14 +103,66 @@ def _listen_to_streams(
     return heard, status
 
 
-def _own_end(facts: Facts, stream: str, other: str | None) -> bytes:
-    """What ended a failed command, as this stream says at its end; empty where something else says another cause."""
+def timed_texts(facts: Facts, index: Index) -> Iterator[bytes]:
+    """The texts in which an error says when to come back, those that matter most first.
+
+    The message, then the output: its last words, of a limit first, before the times that may be quoted in it.
+    """
+    if facts.message:
+        yield facts.message[:MESSAGE_CHARS].encode("utf-8", "replace")
+    ends: list[bytes] = []
+    texts: list[bytes] = []
+    for stream, is_stdout in ((facts.stderr, False), (facts.stdout, True)):
+        if stream:
+            text = _without(index.mentions_with_times, stream)
+            texts.append(text)
+            ends.append(_own_limit(facts, index, is_stdout) or last_line(text.decode("utf-8", "replace")).encode())
+    yield from sorted(ends, key=lambda line: b"limit" not in line.lower())
+    yield from texts
+
+
+def mentions(facts: Facts, index: Index) -> bool:
+    """Whether output holds words that count only as the last ones of a run, and none that do."""
+    if index.mentions is None or any(_own_limit(facts, index, is_stdout) for is_stdout in (False, True)):
+        return False
+    return any(
+        _without(index.mentions, text) != text[:STREAM_CHARS].encode("utf-8", "replace")
+        for text in (facts.stderr, facts.stdout)
+        if text
+    )
+
+
+def _failed(facts: Facts) -> bool:
+    return facts.exit_code is not None and facts.exit_code != 0
+
+
+def _without(mentions: Any, stream: str) -> bytes:
+    """A stream without the words that count only as the last ones of a run.
+
+    An agent reads, echoes and prints such lines. Elsewhere they are a mention, which says nothing of this run.
+    """
+    text = stream[:STREAM_CHARS].encode("utf-8", "replace")
+    return mentions.sub(b"", text) if mentions is not None and mentions.search(text) is not None else text
+
+
+def _own_limit(facts: Facts, index: Index, is_stdout: bool) -> bytes:
+    """The line of a limit that ended a failed command, as this stream says at its end; empty where none did.
+
+    This is the one place that tells a limit's own line from a mention of it.
+    """
+    stream, other = (facts.stdout, facts.stderr) if is_stdout else (facts.stderr, facts.stdout)
+    if not stream or index.mentions is None or not _failed(facts):
+        return b""
+    own = last_words(stream).encode("utf-8", "replace")
+    if index.mentions.search(own) is None:
+        return b""
     if facts.is_error and (facts.message or facts.subtype not in _SAYING_NO_CAUSE):
         return b""  # the agent's own record tells how it ended
     ending = last_line(other).encode("utf-8", "replace") if other else b""
     if ending and _error_line().fullmatch(ending) is not None and b"limit" not in ending.lower():
-        return b""
-    return last_words(stream).encode("utf-8", "replace")
+        return b""  # the other stream tells another cause
+    found = index.match_ascii(own) if own.isascii() else index.match(own)
+    return own if any(index.weights[number] & index.final for number in found or ()) else b""
 
 
 def _alone(text: bytes) -> bool:

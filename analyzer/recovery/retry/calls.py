@@ -174,7 +174,8 @@ class CallChain(Chain):
         # The guard holds the wait; behind it the jitter starts anew.
         self._backoffs = 0
         headers = response_headers(error) or verdict.facts.headers
-        return limit_step(setting.guard, setting.guarded, verdict, headers, now, self._backoff(care))
+        asked = asked_seconds(verdict, now)
+        return limit_step(setting.guard, setting.guarded, verdict, headers, asked, self._backoff(care))
 
     def _backoff(self, care: Care) -> float:
         self._backoffs += 1

@@ -93,14 +93,19 @@ def limit_step(
     provider: str,
     verdict: Classification,
     headers: object,
-    now: datetime,
+    asked_seconds: float | None,
     jitter_seconds: float,
 ) -> Step:
-    """Records a refusal for a rate limit; the step is to wait until the provider is ready, then the jitter."""
-    asked = asked_seconds(verdict, now)
+    """Records a refusal for a limit; the step is to wait until the provider is ready, then the jitter.
+
+    Weak words hold back who heard them, and nobody else: they may speak of something that did not happen here.
+    """
+    alone = jitter_seconds + (DEFAULT_BLOCK_SECONDS if asked_seconds is None else asked_seconds)
+    certain = verdict.confidence != "weak" or verdict.evidence != "text"
     try:
-        state = guard.record(provider, headers, limited=True, wait_seconds=asked)
+        state = guard.record(provider, headers, limited=certain, wait_seconds=asked_seconds if certain else None)
     except StateError:
-        # Nobody else will know, but this one waits all the same.
-        return Step(delay_seconds=jitter_seconds + (DEFAULT_BLOCK_SECONDS if asked is None else asked))
+        return Step(delay_seconds=alone)  # nobody else will know, but this one waits all the same
+    if state.ready:
+        return Step(delay_seconds=alone)
     return Step(block_seconds=state.wait_seconds, delay_seconds=jitter_seconds)

@@ -97,10 +97,12 @@ class CommandChain(Chain):
         if verdict.action == "compress_then_retry":
             return Step(help="compress")
         if gone is not None:
-            return Step(delay_seconds=max(0.0, (gone.back_at - now).total_seconds()) + jitter)
-        if verdict.reason == "rate_limited":
-            return limit_step(self._guard(), self._provider, verdict, verdict.facts.headers, now, jitter)
+            # The guard holds the next run as the pool does, until the moment that both believe.
+            away = max(0.0, (gone.back_at - now).total_seconds())
+            return limit_step(self._guard(), self._provider, verdict, None, away, jitter)
         asked = asked_seconds(verdict, now)
+        if verdict.reason == "rate_limited":
+            return limit_step(self._guard(), self._provider, verdict, verdict.facts.headers, asked, jitter)
         return Step(
             delay_seconds=BACKOFF.delay_seconds(self.attempt - 1 + skipped) if asked is None else asked + jitter
         )

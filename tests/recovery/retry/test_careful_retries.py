@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from analyzer.classifier import classify
-from analyzer.recovery import Policy, Retry
+from analyzer.recovery import Policy, RateGuard, Retry
 from analyzer.recovery.retry.care import Care, care_of
 from tests.recovery.simulated import STEADY, FakeClock, Flaky, HttpError, Log, settled
 
@@ -70,6 +70,17 @@ def test_a_strong_objection_is_not_retried(settings: dict[str, Any], clock: Fake
     (event,) = log.payloads("error.classified")
     assert (event["reason"], event["action"], event["outcome"]) == ("network_transient", "surface", "surfaced")
     assert clock.slept == []
+
+
+def test_weak_words_hold_back_nobody_else(settings: dict[str, Any], clock: FakeClock) -> None:
+    """Who heard them waits for the time that they name; another caller of the guard is let through meanwhile."""
+    guard = RateGuard(clock=clock)
+    call = Flaky(RuntimeError("sent too many of them, try again in 500 seconds"), "fine")
+    clock.at_sleep = lambda _: waits.append(guard.state("anthropic").ready)
+    waits: list[bool] = []
+    assert Retry("planner", guard=guard, **settings).call(call) == "fine"
+    assert sum(clock.slept) >= 500
+    assert waits == [True]
 
 
 def test_what_a_caller_allows_stands(settings: dict[str, Any]) -> None:
