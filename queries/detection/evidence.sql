@@ -5,7 +5,8 @@
 -- param limit BIGINT = 5 : templates at most, for each that was asked for
 -- column place BIGINT: which of those that were asked for
 -- column template VARCHAR: fingerprint of the message
--- column message VARCHAR: the latest text of it, redacted and capped
+-- column message VARCHAR: a sample: the latest text of it, redacted and capped
+-- column varies BOOLEAN: whether others of them say it with other values; null without a message
 -- column confidence VARCHAR: how sure the verdicts are: weak where a bare status or exit code or weak words decided over any of them, else strong; null where no rule matched, or nobody said
 -- column sessions BIGINT: distinct sessions
 -- column events BIGINT: errors
@@ -99,6 +100,7 @@ select
   place,
   template,
   arg_max(message, (occurred_at, event_id)) as message,
+  min(message) <> max(message) as varies,
   max(confidence) as confidence,
   count(distinct session) as sessions,
   count(*) as events,

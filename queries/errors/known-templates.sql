@@ -5,7 +5,7 @@
 -- column rule VARCHAR: the rule that gave it
 -- column errors BIGINT: errors
 -- column sessions BIGINT: distinct sessions
--- column message VARCHAR: the latest text, redacted and capped
+-- column message VARCHAR: a sample: the latest text, redacted and capped
 select
   template,
   reason,

@@ -4,8 +4,8 @@
 -- param until TIMESTAMP = null : last instant, exclusive, UTC
 -- param caller VARCHAR = null : only this caller
 -- param limit BIGINT = 20 : groups at most
--- column fingerprint VARCHAR: the group
--- column message VARCHAR: the latest text of the group, redacted and capped
+-- column fingerprint VARCHAR: id of the message's template; (no text) without a message
+-- column message VARCHAR: what all of the group say, redacted and capped; <*> stands for what differs; without a message the status, code or type
 -- column errors BIGINT: errors that count as unknown
 -- column sessions BIGINT: distinct sessions
 -- column callers BIGINT: distinct callers
@@ -16,13 +16,10 @@
 -- column suggested_probability DOUBLE: probability that this is right, 0..1
 select
   coalesce(fingerprint, '(no text)') as fingerprint,
-  coalesce(
-    arg_max(message, occurred_at),
-    any_value('status ' || status),
-    any_value('code ' || code),
-    any_value('type ' || error_type),
-    '(no text)'
-  ) as message,
+  case
+    when min(message) = max(message) then max(message)
+    else coalesce(template, 'status ' || status, 'code ' || code, 'type ' || error_type, '(no text)')
+  end as message,
   count(*) as errors,
   count(distinct session_id) as sessions,
   count(distinct caller) as callers,
@@ -36,6 +33,8 @@ where ($since is null or occurred_at >= $since)
   and ($until is null or occurred_at < $until)
   and ($caller is null or caller = $caller)
   and counts_as_unknown
-group by fingerprint
-order by errors desc, last_at desc, 1
+group by
+  fingerprint,
+  coalesce(template, 'status ' || status, 'code ' || code, 'type ' || error_type, '(no text)')
+order by errors desc, last_at desc, 1, 2
 limit $limit

@@ -11,7 +11,7 @@
 -- column errors BIGINT: errors that count as unknown
 -- column first_at TIMESTAMP: the earliest one, UTC
 -- column last_at TIMESTAMP: the latest one, UTC
--- column message VARCHAR: the latest text, redacted and capped
+-- column message VARCHAR: a sample: the latest text, redacted and capped
 -- column event_id VARCHAR: the event of the latest one
 select
   coalesce(template, 'status ' || status, 'code ' || code, 'type ' || error_type, '(no text)') as template,

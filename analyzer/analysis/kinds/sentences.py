@@ -15,8 +15,8 @@ _LEAST_WAIT = 60.0
 """Seconds of waiting that are worth a word."""
 
 
-def sentence(found: Finding, messages: tuple[str, ...] = (), timezone: str = "UTC", when: str = "") -> str:
-    """What happened, what it cost before all else. `messages` are samples of it, the most frequent one first.
+def sentence(found: Finding, message: str | None = None, timezone: str = "UTC", when: str = "") -> str:
+    """What happened, what it cost before all else. `message` is what the errors of its most frequent message all say.
 
     `when` names what was looked at, if it is not its last day.
     """
@@ -27,8 +27,8 @@ def sentence(found: Finding, messages: tuple[str, ...] = (), timezone: str = "UT
         old = f"; what it matched: “{_short(found.wording.old)}”" if found.wording.old else ""
         new = f"; the new text: “{_short(found.wording.new)}”" if found.wording.new else ""
         said += old + new
-    elif messages and found.kind.quotes:
-        said += f"; most often “{_short(messages[0])}”"
+    elif message and found.kind.quotes:
+        said += f"; most often “{_short(message)}”"
     return f"{said}."
 
 

@@ -26,6 +26,7 @@ from analyzer.analysis.observations import Observations, end_of, start_of
 from analyzer.analysis.rules.rewording import Wording, draft_instead
 from analyzer.analysis.window import Window
 from analyzer.classifier import Rules
+from analyzer.classifier.fingerprint import template
 from analyzer.store import Judging
 
 MAX_SAMPLE_CHARS = 1_000
@@ -57,6 +58,8 @@ class _Shown:
     """What a finding shows of its errors."""
 
     samples: tuple[str, ...] = ()
+    said: str | None = None
+    """What all of its most frequent message say: the text itself, or the one without values where these differ."""
     evidence: tuple[str, ...] = ()
     confidence: str | None = None
     wording: Wording | None = None
@@ -87,8 +90,7 @@ def told(
     reworded = [place for place, one in enumerate(asked) if one.latest.rule is not None and one.wording is None]
     old = _old_texts(store, [asked[place] for place in reworded], timezone, ruleset)
     for place, text in zip(reworded, old, strict=True):
-        new = next(iter(behind[place].samples), None)
-        wording = _wording(store, asked[place], text, new, timezone, rules)
+        wording = _wording(store, asked[place], text, behind[place].said, timezone, rules)
         behind[place] = replace(behind[place], wording=wording)
     places = iter(range(len(behind)))
     when = "of these hours" if within else ""
@@ -153,7 +155,7 @@ def _told(one: Finding, behind: _Behind, places: Iterator[int], timezone: str, w
     one = replace(one, wording=one.wording or shown.wording)
     return replace(
         one,
-        explanation=sentence(one, shown.samples, timezone, when),
+        explanation=sentence(one, shown.said, timezone, when),
         advice=_advice(one, shown.samples),
         samples=shown.samples,
         evidence=shown.evidence,
@@ -194,21 +196,24 @@ def _behind(
             errors.append({**asked, **scope, "reason": one.kind.evidence(one)})
     samples: list[list[str]] = [[] for _ in findings]
     evidence: list[list[str]] = [[] for _ in findings]
+    said: dict[int, str] = {}
     sure: dict[int, str | None] = {}
     if errors:
         rows = store.query("detection-evidence", asked=json.dumps(errors), ruleset=ruleset)
-        columns = ("place", "message", "confidence", "event_ids")
-        for place, message, confidence, ids in rows.select(columns).iter_rows():
+        columns = ("place", "message", "varies", "confidence", "event_ids")
+        for place, message, varies, confidence, ids in rows.select(columns).iter_rows():
             sure.setdefault(place, confidence)
             if message:
                 samples[place].append(shortened(message))
+                said.setdefault(place, _common(message, varies))
             evidence[place] += (ids or "").split()
     if hand_offs:
         rows = store.query("detection-hand-offs", asked=json.dumps(hand_offs))
         for place, event_id in rows.select("place", "event_id").iter_rows():
             evidence[place].append(event_id)
     return {
-        place: _Shown(tuple(samples[place]), tuple(evidence[place]), sure.get(place)) for place in range(len(findings))
+        place: _Shown(tuple(samples[place]), said.get(place), tuple(evidence[place]), sure.get(place))
+        for place in range(len(findings))
     }
 
 
@@ -227,8 +232,8 @@ def _old_texts(store: Judging, findings: Sequence[Finding], timezone: str, rules
         for place, one in enumerate(findings)
     ]
     rows = store.query("detection-evidence", asked=json.dumps(asked), ruleset=ruleset, limit=1)
-    texts = dict(rows.select("place", "message").iter_rows())
-    return [shortened(texts[place]) if texts.get(place) else None for place in range(len(findings))]
+    texts = {place: _common(*text) for place, *text in rows.select("place", "message", "varies").iter_rows() if text[0]}
+    return [texts.get(place) for place in range(len(findings))]
 
 
 def _wording(store: Judging, one: Finding, old: str | None, new: str | None, timezone: str, rules: Rules) -> Wording:
@@ -254,6 +259,11 @@ def of_the_day(findings: Iterable[Finding], seen: Observations) -> Iterator[Find
 def _figures(row: Mapping[str, Any]) -> dict[str, Any]:
     groups = row["unknown_groups_replayed"]
     return {"observed": groups / row["groups"], "groups": groups, "sessions": row["unknown_sessions_replayed"]}
+
+
+def _common(message: str, varies: bool) -> str:
+    """What all errors of a message say, of which this is one; `varies`: others of them have other values."""
+    return shortened(template(message) if varies else message)
 
 
 def shortened(text: str) -> str:

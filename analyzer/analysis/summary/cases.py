@@ -152,7 +152,7 @@ def _untold(one: Finding, last: date) -> Case:
 
 
 def _texts(store: Judging, templates: set[str], spans: Sequence[tuple[date, date]], seen: Observations) -> _Texts:
-    """The latest text of each template over all the spans."""
+    """What each template's messages say over all the spans: their text where it is one, else without its values."""
     if not templates:
         return {}
     rows = store.query(
@@ -162,8 +162,9 @@ def _texts(store: Judging, templates: set[str], spans: Sequence[tuple[date, date
         until=end_of(max(end for _, end in spans), seen.timezone),
     )
     texts: _Texts = {}
-    for caller, template, message in rows.iter_rows():
-        texts[caller, template] = texts[None, template] = message  # None is everybody
+    for caller, template, message, masked in rows.iter_rows():
+        texts[caller, template] = message
+        texts[None, template] = message if texts.get((None, template), message) == message else masked  # Of everybody.
     return texts
 
 

@@ -20,9 +20,9 @@ def templates_part(case: Case) -> Part:
     return Part(
         "",
         "Messages behind it",
-        f"Errors {whose}, by message, the one that most sessions show first; numbers and ids differ.",
+        f"Errors {whose}, by message, the one that most sessions show first.",
         {
-            "message": "the latest text of it, redacted and capped",
+            "message": "what all of them say, redacted and capped; <*> stands for what differs",
             "sessions": "distinct sessions that show it",
             "events": "errors with it",
         },

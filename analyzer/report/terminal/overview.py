@@ -10,6 +10,7 @@ import re
 from collections import Counter, defaultdict
 
 from analyzer.analysis import Finding, Overview
+from analyzer.classifier.fingerprint import fingerprint
 from analyzer.phrases import counted
 from analyzer.report.asking import HERE, Asking
 from analyzer.report.cells import NOTHING, count, minute, percent
@@ -195,7 +196,7 @@ def _unknown(overview: Overview, size: int) -> str:
     if frame.is_empty():
         return ""
     row = frame.row(0, named=True)
-    if any(row["message"] in one.explanation for one in overview.findings):
+    if any(fingerprint(text) == row["fingerprint"] for one in overview.findings for text in one.samples[:1]):
         return ""
     hidden = _hidden_callers(overview, [row["message"]])
     message = terminal_safe(" ".join(_masked(row["message"], hidden).split()))

@@ -10,7 +10,7 @@ import duckdb
 
 from analyzer.store.db.freed_memory import MANY_ROWS, give_back
 
-_TEXTS = ("status", "code", "error_type", "message", "fingerprint")
+_TEXTS = ("status", "code", "error_type", "message", "fingerprint", "template")
 PINNED = {
     "retries": "operation, caller, reason, outcome, attempts, waited_seconds, started_at",
     # Texts take most room by far, and a report quotes those of unknown errors alone.

@@ -287,7 +287,7 @@ def test_every_kind_has_its_words_and_its_scope(kind: str) -> None:
     """A sentence without a hole in it, advice for all but the last cause, a scope that survives JSON."""
     figures = {"observed": 0.3, "expected": 0.1, "low": 0.05, "high": 0.2, "p_value": 1e-6, "sessions": 4, "groups": 9}
     found = _new(kind, note="something was noted", scope="some-scope", template="abc", **figures)
-    said = sentence(found, ("a message",))
+    said = sentence(found, "a message")
     assert said.startswith("probe: ")
     assert "None" not in said and "–" not in said
     assert bool(found.kind.advice) == (kind != "traffic_changed")

@@ -23,6 +23,7 @@ from analyzer.analysis.observations import exposed
 from analyzer.analysis.summary.cases import MAX_CASES
 from analyzer.analysis.summary.cases import cases as look_behind
 from analyzer.analysis.summary.window_findings import judge_seen, observe_window
+from analyzer.classifier.fingerprint import fingerprint
 from analyzer.store import Store, open_store
 from tests.analysis.histories import CHANGE, DAYS, START, every_finding
 from tests.analysis.nightly.test_nightly_tests import day, group, mixed, observed
@@ -49,6 +50,26 @@ def cases(store: Store) -> dict[str, Case]:
 def last_row(case: Case) -> dict[str, object]:
     """The numbers of the last day."""
     return case.numbers.row(-1, named=True)
+
+
+def test_what_a_finding_quotes_is_what_all_say_that_it_counts(store: Store, cases: dict[str, Case]) -> None:
+    """Its sentence and its table of messages: numbers that differ between them are not those of the latest one."""
+    errors = store.view("errors").with_columns(day=pl.col("occurred_at").dt.date())
+    quoted = 0
+    for case in cases.values():
+        own = errors.filter(caller=case.finding.scope.caller) if case.finding.scope.caller else errors
+        sure = Counter(own["message"].drop_nulls())
+        for message, events in case.templates.select("message", "events").iter_rows():
+            pattern = re.escape(message).replace(re.escape("<*>"), ".+")
+            assert sum(number for text, number in sure.items() if re.fullmatch(pattern, text)) >= events
+        for sample, said in zip(
+            case.finding.samples, re.findall("; most often “(.*)”", case.finding.explanation), strict=False
+        ):
+            alike = own.filter(fingerprint=fingerprint(sample), day=case.finding.last_on)["message"].unique()
+            pattern = re.escape(said).replace(re.escape("<*>"), ".+")
+            assert all(re.fullmatch(pattern, text) for text in alike)
+            quoted += len(alike) > 1
+    assert quoted
 
 
 def test_the_history_has_every_kind_of_finding(cases: dict[str, Case]) -> None:
