@@ -87,6 +87,7 @@ def command(
     from analyzer.cli import complain
     from analyzer.cli.settings import rules_in_use
     from analyzer.recovery.process.signals import ENDING
+    from analyzer.recovery.process.strays import adopt_orphans
     from analyzer.recovery.supervision.plan import Limits
     from analyzer.recovery.supervision.supervisor import supervise
 
@@ -95,6 +96,7 @@ def command(
     given = {"threshold_percent": percent, "summarizer": summarizer, "summarizer_limits": summarizer_limits}
     settings = _relay_settings({key: value for key, value in given.items() if value is not None}, step_id, say)
     log = _log(folder) if settings or pool_path else folder
+    adopt_orphans()
     # Ctrl-C is Python's own.
     with _ending_on(each for each in ENDING if each != signal.SIGINT):
         done = supervise(

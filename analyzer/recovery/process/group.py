@@ -1,4 +1,4 @@
-"""A command in a process group of its own: output handed on as it comes, a group that can be ended.
+"""A command in a process group of its own: output handed on as it comes; it can be ended with whatever it started.
 
 Invariant: what was read is written on before anybody looks at it, and nothing here keeps output.
 """
@@ -11,11 +11,12 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from queue import Empty, SimpleQueue
 
 from analyzer.errors import NOT_STARTED, UNREADABLE, AnalyzerError
 from analyzer.recovery.process.pump import Pump
+from analyzer.recovery.process.strays import Stray, bury, strays
 from analyzer.recovery.process.terminal import Terminal
 
 _POLL_SECONDS = 0.02
@@ -24,6 +25,9 @@ _SIGNAL_POLL_SECONDS = 0.5
 """A signal that comes just before a wait begins is heard of when the wait is over."""
 _AFTER_KILL_SECONDS = 5.0
 """A process that the kernel cannot end is not waited for without end."""
+
+_running: set[int] = set()
+"""The commands of this process that are started and not closed."""
 
 
 class NotStartedError(AnalyzerError):
@@ -62,6 +66,9 @@ class Process:
             Pump(popen.stderr, stderr, watches[1], lambda: self._news.put("eof")),
         ]
         self._open_pumps = len(self._pumps)
+        # What runs beside this command and has left its own group is not this one's.
+        self._before = {stray.pid for stray in strays(self.pid, ())} if _running else set()
+        _running.add(self.pid)
         for pump in self._pumps:
             pump.start()
         threading.Thread(target=self._await_exit, daemon=True).start()
@@ -75,6 +82,7 @@ class Process:
             if self._exited.is_set():
                 return "exited"
             left = None if deadline is None else deadline - time.monotonic()
+            bury(_running)
             if left is not None and left <= 0:
                 return "timed_out"
             if cancel is not None and cancel.is_set():
@@ -110,18 +118,23 @@ class Process:
         self._signal(signal.SIGCONT)
 
     def end(self, grace_seconds: float) -> None:
-        """Asks the whole group to end, gives it the grace, then kills what is left of it."""
+        """Asks the whole group to end, and what has left it, gives them the grace, then kills what is left of them."""
+        apart = self._apart()
         try:
-            self._signal(signal.SIGTERM)
-            self._signal(signal.SIGCONT)  # one that is paused would not hear of it
+            for number in (signal.SIGTERM, signal.SIGCONT):  # one that is paused would not hear of it
+                self._signal(number, apart)
             deadline = time.monotonic() + grace_seconds
             self._exited.wait(grace_seconds)
-            while self._group_lives() and time.monotonic() < deadline:
+            while (self._group_lives() or (apart := self._apart(apart))) and time.monotonic() < deadline:
                 time.sleep(_POLL_SECONDS)
         finally:
             # Also where the grace was interrupted: a person who asks twice does not want to wait.
             if self._group_lives():
                 self._signal(signal.SIGKILL)
+            deadline = time.monotonic() + _AFTER_KILL_SECONDS
+            while (apart := self._apart(apart)) and time.monotonic() < deadline:
+                self._signal(signal.SIGKILL, apart)
+                time.sleep(_POLL_SECONDS)
             self._exited.wait(_AFTER_KILL_SECONDS)
 
     def drain(self, silent_seconds: float, deadline: float | None = None) -> bool:
@@ -153,6 +166,7 @@ class Process:
         for pump in self._pumps:
             pump.stop()
         self._terminal.take_back()
+        _running.discard(self.pid)
         for pump in self._pumps:
             if isinstance(pump.failure, OSError):
                 why = pump.failure.strerror or str(pump.failure)
@@ -179,6 +193,7 @@ class Process:
         self._news.put("exited")
 
     def _group_lives(self) -> bool:
+        bury(_running)
         try:
             os.killpg(self.pid, 0)
         except ProcessLookupError:
@@ -187,9 +202,15 @@ class Process:
             return not self._exited.is_set()
         return True
 
-    def _signal(self, number: int) -> None:
+    def _apart(self, known: Collection[Stray] = ()) -> set[Stray]:
+        return strays(self.pid, (_running | self._before) - {self.pid}, known)
+
+    def _signal(self, number: int, apart: Iterable[Stray] = ()) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, number)
+        for stray in apart:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(stray.pid, number)
 
 
 def start(

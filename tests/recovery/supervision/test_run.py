@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import pty
+import shlex
 import signal
 import subprocess
 import sys
@@ -395,6 +396,98 @@ def test_interrupted(analyzer: Place, number: int) -> None:
         wait_until(
             lambda pid=pid: not Path(f"/proc/{pid}/cmdline").exists() or not Path(f"/proc/{pid}/cmdline").read_bytes()
         )
+
+
+def lives(pid: int) -> bool:
+    """Whether a process runs; one that has ended and waits for its parent does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the group alone is ended")
+class TestStrays:
+    """What has left the group of its command."""
+
+    @pytest.mark.parametrize("how", ["beside", "orphaned"])
+    def test_what_left_the_group_is_ended_with_its_agent(self, analyzer: Place, how: str) -> None:
+        """A grandchild that calls setsid and ignores SIGTERM, its parent alive or not, does not outlive the timeout."""
+        done = analyzer("run", "--timeout", "1.5", "--grace", "0.2", "--", *agent("leaver", "id", how))
+        assert (done.returncode, done.stdout) == (124, "left\n")
+        assert not lives(int((analyzer.folder / "id").read_text()))
+
+    def test_a_daemon_of_one_try_is_gone_before_the_next(self, analyzer: Place) -> None:
+        """As the rest of its group is."""
+        script = f"{sys.executable} {agent('leaver')[1]} id$$ orphaned 0; echo 'API Error: 529 Overloaded' >&2; exit 1"
+        analyzer("run", "--retries", "1", "--grace", "0.2", "--", "sh", "-c", script)
+        first, second = sorted(analyzer.folder.glob("id*"), key=lambda path: path.stat().st_mtime_ns)
+        assert [lives(int(path.read_text())) for path in (first, second)] == [False, True]
+        os.kill(int(second.read_text()), signal.SIGKILL)
+
+    def test_what_a_command_leaves_behind_by_itself_is_left_alone(self, analyzer: Place) -> None:
+        """A server that was started on purpose."""
+        assert analyzer("run", "--grace", "0.2", "--", *agent("leaver", "id", "orphaned", 0)).returncode == 0
+        pid = int((analyzer.folder / "id").read_text())
+        assert lives(pid)
+        os.kill(pid, signal.SIGKILL)
+
+    def test_the_jobs_of_a_shell_that_became_the_run_are_left_alone(self, analyzer: Place) -> None:
+        """They are children of ours, and were there before."""
+        command = shlex.join([*CLI, "run", "--timeout", "1", "--grace", "0.2", "--", "sleep", "600"])
+        script = f"(sleep 600 & echo $! > job; exec sleep 600) & echo $! > parent; exec {command}"
+        ran = subprocess.run(["sh", "-c", script], cwd=analyzer.folder, env=analyzer.environment, timeout=60)
+        pids = [int((analyzer.folder / name).read_text()) for name in ("job", "parent")]
+        assert (ran.returncode, [lives(pid) for pid in pids]) == (124, [True, True])
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+
+    def test_orphans_that_end_are_forgotten_while_the_agent_works(self, analyzer: Place) -> None:
+        """An agent that orphans a process with each of its tools would fill the machine's list of processes."""
+        script = "for n in 1 2 3 4 5 6 7 8; do (true &); done; echo made; exec sleep 600"
+        running = analyzer.begin("run", "--grace", "0.2", "--", "sh", "-c", script, stdout=subprocess.PIPE)
+        assert running.stdout is not None
+        assert running.stdout.readline() == b"made\n"
+        children = Path(f"/proc/{running.pid}/task/{running.pid}/children")
+        wait_until(lambda: len(children.read_text().split()) == 1)
+        running.terminate()
+        assert running.wait(20) == 143
+        running.stdout.close()
+
+    def test_the_end_of_a_summarizer_spares_the_agent_beside_it(self, tmp_path: Path) -> None:
+        """Of two commands that run beside each other, the daemons of the earlier one are none of the later one's."""
+        program = (
+            "import sys\n"
+            "from analyzer.recovery.process.group import start\n"
+            "from analyzer.recovery.process.strays import adopt_orphans\n"
+            "adopt_orphans()\n"
+            "quiet = lambda data: None\n"
+            "for name in ('agent', 'summarizer'):\n"
+            "    leaver = [sys.executable, sys.argv[1], name, 'orphaned', '0']\n"
+            "    process = start(leaver, stdin=None, stdout=1, stderr=2, watches=(quiet, quiet))\n"
+            "    input()\n"
+            "process.end(0)\n"
+            "input('ended')\n"
+        )
+        running = subprocess.Popen(
+            [sys.executable, "-c", program, agent("leaver")[1]],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        with running:
+            assert running.stdin is not None and running.stdout is not None
+            for _ in range(2):
+                assert running.stdout.readline() == "left\n"
+                running.stdin.write("\n")
+                running.stdin.flush()
+            assert running.stdout.read(5) == "ended"
+            pids = [int((tmp_path / name).read_text()) for name in ("agent", "summarizer")]
+            assert [lives(pid) for pid in pids] == [True, False]
+            running.kill()
+        os.kill(pids[0], signal.SIGKILL)
 
 
 def test_what_never_raises_into_its_host_takes_no_signal() -> None:
