@@ -176,7 +176,7 @@ def test_time_ends_a_query(sql: Sql, store: Path, statement: str) -> None:
     assert (done.returncode, done.stdout) == (LIMIT, "")
     assert "stopped after 0.8 s" in done.stderr
     assert "--timeout" in done.stderr
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 60
     assert content(store.parent) == before
 
 

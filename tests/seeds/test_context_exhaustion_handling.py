@@ -93,7 +93,7 @@ def test_layer_1_failures_are_classified_by_subtype_and_content() -> None:
 
 def test_layer_2_a_process_is_asked_before_it_is_killed(bench: Bench) -> None:
     """On a timeout the agent hears SIGTERM, and what it still says is read: here that its prompt is too long."""
-    done = bench.run(*agent("polite", FULL), timeout=1.0)
+    done = bench.run(*agent("polite", FULL), timeout=3.0)
     assert done.exit_code == 124
     assert FULL in bench.out
     assert isinstance(done.error, StepError)
@@ -234,7 +234,7 @@ def test_risk_an_agent_that_does_not_hear_sigterm_is_killed(bench: Bench) -> Non
     began = time.monotonic()
     done = bench.run(*agent("hang", bench.folder / "ids"), timeout=1.0, grace=1.0)
     assert done.exit_code == 124
-    assert 2.0 <= time.monotonic() - began < 15.0
+    assert 2.0 <= time.monotonic() - began < 60.0  # left alone it would sleep for ten minutes
 
 
 @pytest.mark.parametrize(
@@ -298,9 +298,9 @@ def test_timeout_output_parsing() -> None:
 def test_graceful_termination(bench: Bench) -> None:
     """Who listens ends with its own last words, long before SIGKILL would come."""
     began = time.monotonic()
-    bench.run(*agent("polite", "stopped in the middle"), timeout=1.0, grace=60.0)
+    bench.run(*agent("polite", "stopped in the middle"), timeout=3.0, grace=60.0)
     assert "stopped in the middle" in bench.out
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < 60
 
 
 def test_relay_threshold_default() -> None:

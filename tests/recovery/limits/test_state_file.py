@@ -114,6 +114,8 @@ def test_processes_lose_no_update(tmp_path: Path) -> None:
 def test_kill_9_at_any_point_leaves_a_whole_state(tmp_path: Path) -> None:
     """Writers killed at twelve different moments leave a state that reads, goes on growing, and holds no lock."""
     file = StateFile(tmp_path / "state.json")
+    # Were a dead writer's lock still held, it would give up.
+    patient = StateFile(file.path, stale_after_seconds=3_600)
     last = 0
     for round_ in range(12):
         writer = python(INCREMENT, str(file.path), "1000000")
@@ -127,9 +129,7 @@ def test_kill_9_at_any_point_leaves_a_whole_state(tmp_path: Path) -> None:
         writer.stdout.close()
         state = file.read()
         assert state["count"] == state["same"] > last
-        begun = time.monotonic()
-        last = file.update(counted)["count"]
-        assert time.monotonic() - begun < 2
+        last = patient.update(counted)["count"]
         file.update(lambda state: {**state, "same": state["count"]})
     assert not list(tmp_path.glob("*.damaged"))
     assert len(list(tmp_path.iterdir())) == 2
@@ -157,7 +157,7 @@ except StateBusyError:
     assert holder.stdout.readline() == "holding\n"
     begun = time.monotonic()
     StateFile(path, stale_after_seconds=0.3).update(lambda _: {"by": "the next one"})
-    assert 0.3 < time.monotonic() - begun < 5
+    assert 0.3 < time.monotonic() - begun < 60
     holder.send_signal(signal.SIGCONT)
     assert holder.communicate(timeout=30)[0] == "refused\n"
     assert StateFile(path).read() == {"by": "the next one"}
@@ -169,17 +169,21 @@ def test_a_child_forked_under_the_lock_does_not_keep_it(tmp_path: Path) -> None:
 import os, sys, time
 from analyzer.recovery.limits.state_file import StateFile
 def fork(state):
-    if os.fork() == 0:
+    child = os.fork()
+    if child == 0:
         os.close(1)
-        time.sleep(3)
+        time.sleep(300)
         os._exit(0)
+    print(child)
     return {"forked": True}
 StateFile(sys.argv[1]).update(fork)
 """
-    subprocess.run([sys.executable, "-c", program, str(tmp_path / "state.json")], env=ENVIRONMENT, check=True)
-    begun = time.monotonic()
-    StateFile(tmp_path / "state.json").update(counted)
-    assert time.monotonic() - begun < 1
+    command = [sys.executable, "-c", program, str(tmp_path / "state.json")]
+    child = int(subprocess.run(command, env=ENVIRONMENT, check=True, stdout=subprocess.PIPE, text=True).stdout)
+    try:
+        StateFile(tmp_path / "state.json", stale_after_seconds=3_600).update(counted)
+    finally:
+        os.kill(child, signal.SIGKILL)
 
 
 def test_who_cannot_have_the_lock_is_told(tmp_path: Path) -> None:

@@ -273,7 +273,7 @@ def test_a_real_wait_can_be_cancelled_from_another_thread() -> None:
     with pytest.raises(WaitCancelledError):
         Retry("planner", cancel=cancel).call(Flaky(limited(60), "never"))
     timer.join()
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 50  # of sixty
 
 
 def test_a_block_surfaces_its_own_error(settings: dict[str, Any]) -> None:

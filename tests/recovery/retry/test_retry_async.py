@@ -95,7 +95,7 @@ def test_a_cancelled_task_is_aborted(log: Log, where: str) -> None:
 
     begun = time.monotonic()
     asyncio.run(main())
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 25
     if where == "call":
         assert alone(log)["outcome"] == "aborted"
     else:
@@ -112,7 +112,7 @@ def test_a_cancel_flag_of_another_thread_ends_a_wait(log: Log) -> None:
     with pytest.raises(WaitCancelledError):
         asyncio.run(Retry("planner", log=log, cancel=cancel).call_async(Flaky(limited(30)).later))
     timer.join()
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < 25
     assert settled(log)["outcome"] == "aborted"
 
 

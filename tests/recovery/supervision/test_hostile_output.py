@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from analyzer.recovery.relay.checkpoint import CheckpointError, parse, write
 from analyzer.recovery.relay.extract import summarize
 from analyzer.recovery.supervision.observer import Observer
 from analyzer.recovery.supervision.step_error import StepError, step_error
+from tests.growth import assert_linear, assert_takes
 from tests.recovery.relay.test_relay_checkpoint import DOCUMENT
 from tests.recovery.supervision.test_run import Place
 from tests.recovery.supervision.test_supervise import python
@@ -33,28 +33,32 @@ def observed(data: bytes, stderr: bytes = b"") -> Observer:
 @pytest.mark.parametrize("words", ["a ", "\n", " ", "- [ ] ", "decided ", "[x]", "a. "])
 def test_a_long_odd_session_is_summarized_at_once(words: str) -> None:
     """No text makes the summarizer look at the same characters over and over."""
-    began = time.process_time()
-    parse(summarize(Transcript("t", (Turn("assistant", words * LONG),)), 8_000))
-    assert time.process_time() - began < 5
+    assert_linear(
+        lambda times: parse(summarize(Transcript("t", (Turn("assistant", words * times),)), 8_000)), LONG // 4, LONG
+    )
 
 
-@pytest.mark.parametrize("line", ["## a" + " #" * LONG + " x", "## a" + " " * LONG + "x", "-" + " " * LONG])
-def test_a_long_odd_checkpoint_is_parsed_at_once(line: str) -> None:
+@pytest.mark.parametrize(("begin", "middle", "end"), [("## a", " #", " x"), ("## a", " ", "x"), ("-", " ", "")])
+def test_a_long_odd_checkpoint_is_parsed_at_once(begin: str, middle: str, end: str) -> None:
     """Nor do lines of a checkpoint."""
-    began = time.process_time()
-    assert parse(f"{DOCUMENT}\n{line}").remaining_work
-    assert time.process_time() - began < 5
+
+    def parsed(times: int) -> None:
+        assert parse(f"{DOCUMENT}\n{begin}{middle * times}{end}").remaining_work
+
+    assert_linear(parsed, LONG // 4, LONG)
 
 
 @pytest.mark.parametrize("errors", [b"[" * 3_000_000 + b"]" * 3_000_000, b"[" + b"1," * 3_000_000 + b"1]"])
 def test_a_record_of_megabytes_is_judged_all_the_same(errors: bytes) -> None:
     """Deep nesting is no record, wide lists are cut to what the classifier keeps."""
-    began = time.process_time()
-    seen = observed(b'{"type":"result","is_error":true,"errors":' + errors + b"}\n").observed()
-    error = step_error(seen, 1)
-    assert isinstance(error, StepError)
-    assert len(json.dumps(error.classification.facts.to_dict())) < 100_000
-    assert time.process_time() - began < 10
+
+    def judged() -> None:
+        seen = observed(b'{"type":"result","is_error":true,"errors":' + errors + b"}\n").observed()
+        error = step_error(seen, 1)
+        assert isinstance(error, StepError)
+        assert len(json.dumps(error.classification.facts.to_dict())) < 100_000
+
+    assert_takes(judged, 10)
 
 
 def test_a_session_is_a_name() -> None:

@@ -130,13 +130,13 @@ def test_a_command_that_cannot_be_started(bench: Bench) -> None:
 
 def test_graceful_termination(bench: Bench, tmp_path: Path) -> None:
     """SIGTERM first: who listens may still say how it ends. SIGKILL, to the whole group, for who does not."""
-    done = bench.run(*agent("polite", "stopped in the middle"), limits=Limits(timeout_seconds=1.0))
+    done = bench.run(*agent("polite", "stopped in the middle"), limits=Limits(timeout_seconds=3.0))
     assert done.exit_code == 124
     assert b"stopped in the middle" in bench.out
     began = time.monotonic()
     done = bench.run(*agent("hang", tmp_path / "ids"), limits=Limits(timeout_seconds=1.0, grace_seconds=0.5))
     assert done.exit_code == 124
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 60  # left alone it would sleep for ten minutes
     assert survivors(tmp_path / "ids") == []
 
 
@@ -168,7 +168,7 @@ def test_grandchildren_that_keep_the_output_open_are_not_waited_for(bench: Bench
     began = time.monotonic()
     done = bench.run("sh", "-c", "sleep 30 & echo $!", limits=Limits(grace_seconds=0.3))
     assert done.exit_code == 0
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 25
     os.kill(int(bench.out), signal.SIGKILL)
 
 
