@@ -24,8 +24,11 @@ _OF_RE2 = re.compile(r"\[:\^?[a-z]+:\]|\\[pPQCz]|\\x\{")
 _REPEATED = (kinds.MAX_REPEAT, kinds.MIN_REPEAT)
 
 
-def needed_words(pattern: str) -> frozenset[str]:
-    """Words in lower case, one of which stands in each text that the pattern finds; empty where none are known."""
+def needed_words(pattern: str, *, over_bytes: bool = False) -> frozenset[str]:
+    """Words in lower case, one of which stands in each text that the pattern finds; empty where none are known.
+
+    Over bytes the two cases of a letter beyond ASCII are two letters.
+    """
     if _OF_RE2.search(pattern):
         return frozenset()
     with warnings.catch_warnings():
@@ -35,27 +38,27 @@ def needed_words(pattern: str) -> frozenset[str]:
             read = _parser.parse(pattern.replace("(?i)", ""))
         except re.error:
             return frozenset()
-    return _needed(read) or frozenset()
+    return _needed(read, over_bytes) or frozenset()
 
 
-def _needed(items: Iterable[tuple[Any, Any]]) -> frozenset[str] | None:
+def _needed(items: Iterable[tuple[Any, Any]], over_bytes: bool) -> frozenset[str] | None:
     """The best words of a sequence; None where it may match without any."""
     found: list[frozenset[str] | None] = []
     run = ""
     for kind, value in items:
-        if kind is kinds.LITERAL and (value < 128 or not _has_case(chr(value))):
-            run += chr(value).lower()
+        if kind is kinds.LITERAL and (value < 128 or over_bytes or not _has_case(chr(value))):
+            run += chr(value).lower() if value < 128 else chr(value)
             continue
         found.append(_word(run))
         run = ""
         if kind is kinds.LITERAL:
             found.append(frozenset({BEYOND_ASCII}))
         elif kind is kinds.SUBPATTERN:
-            found.append(_needed(value[-1]))
+            found.append(_needed(value[-1], over_bytes))
         elif kind is kinds.BRANCH:
-            found.append(_any_of([_needed(each) for each in value[1]]))
+            found.append(_any_of([_needed(each, over_bytes) for each in value[1]]))
         elif kind in _REPEATED and value[0] >= 1:
-            found.append(_needed(value[2]))
+            found.append(_needed(value[2], over_bytes))
     found.append(_word(run))
     return max((words for words in found if words is not None), key=_worth, default=None)
 

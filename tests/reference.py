@@ -454,7 +454,7 @@ def _words(ruleset: Ruleset) -> list[list[list[str]]]:
 def trace_words() -> str:
     """The words of each pattern of the prefilter of redaction, one pattern a line."""
     traces = engine._traces()
-    words = ",\n".join(json.dumps(sorted(needed_words(trace))) for trace in traces)
+    words = ",\n".join(json.dumps(sorted(needed_words(trace, over_bytes=True))) for trace in traces)
     return f'{{\n"traces": {json.dumps(traces_number(traces))},\n"words": [\n{words}\n]\n}}\n'
 
 

@@ -62,6 +62,11 @@ def command_spans(data: bytes, at: int, command: bytes) -> Iterator[tuple[int, i
         span = value_at(data, begins)
         if span is None or data.startswith(b"-", span.start):
             continue
+        if row.behind and data.startswith(row.behind, span.end):  # `app:'x'`, `"app":"x"`
+            span = value_at(data, span.end + 1)
+            if span is not None and is_password(data[span.start : span.stop]):
+                yield span.start, span.stop
+            continue
         secret = secret_in(data[span.start : span.stop], row.behind)
         if secret is not None:
             yield span.start + secret, span.stop

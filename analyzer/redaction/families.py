@@ -112,7 +112,7 @@ FAMILIES: tuple[Family, ...] = (
         "azure_storage_key",
         # Behind `sha512-` it is the digest of a package.
         r"(?:^|[^A-Za-z0-9+/\-])([A-Za-z0-9+/]{86}==)",
-        r"[A-Za-z0-9+/]{3}==(?:[^0-9A-Za-z=]|$)",
+        r"[A-Za-z0-9+/]==(?:[^0-9A-Za-z=]|$)",
         _ALNUM[:86] + "==",
         "detect-secrets",
     ),
@@ -403,7 +403,7 @@ FAMILIES: tuple[Family, ...] = (
     Family(
         "twitter_token",
         r"\b[0-9]{15,25}-[A-Za-z0-9]{30,40}\b",
-        r"\<[0-9]{15,25}-[A-Za-z0-9]{16}",
+        r"[0-9]-[A-Za-z0-9]{30}",
         "123456789012345678-" + "q8Zfw9kdJ2mQz7LpVtRr3cXyA1b2C3d4E5f6",
         "gitleaks",
         "random",
@@ -433,7 +433,7 @@ FAMILIES: tuple[Family, ...] = (
     Family(
         "mailchimp_key",
         r"\b[0-9a-f]{32}-us[0-9]{1,2}\b",
-        r"[0-9a-f]{4}-us[0-9]",
+        r"[0-9a-f]-us[0-9]",
         _HEX[:32] + "-us12",
         "gitleaks",
     ),
@@ -441,14 +441,14 @@ FAMILIES: tuple[Family, ...] = (
         "mailgun_key",
         # Such keys of caches are many, so that something has to speak for mail.
         r"(?i)(?:\bmailgun[^\r\n]{0,80}?\b|\bapi:)((?:pub)?key-[0-9a-f]{32})",
-        r"(?i)key-[0-9a-f]{16}",
+        r"(?i)(?:mailgun[^\n]*[^0-9a-z_]|api:)(?:pub)?key-[0-9a-f]{16}",
         "Mailgun said no to ⟨key-" + _HEX[:32],
         "gitleaks",
     ),
     Family(
         "mailgun_key",
         r"\b[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}\b",
-        r"[0-9a-f]-[0-9a-f]{8}-[0-9a-f]{8}",
+        r"-[0-9a-f]{8}-[0-9a-f]{8}",
         _HEX[:32] + "-" + _HEX[:8] + "-" + _HEX[:8],
         "gitleaks",
     ),

@@ -1,23 +1,59 @@
 """Names of things that hold secrets: the one rule by which a key, header, variable, parameter or flag is secret.
 
-A name is secret by its last words, in any case style: `password`, `DB_PASSWORD`, `dbPassword`, `db-password-old`,
-`spring.datasource.password`, `user[password]`; `password_policy`, `max_tokens`, `author` and `monkey` are not.
+A name is secret by its words, in any case style: `password`, `DB_PASSWORD`, `dbPassword`, `db-password-old`,
+`spring.datasource.password`, `user[password]`, `token_of_app`; `password_policy`, `max_tokens`, `author` and `monkey`
+are not.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 import re2
 
 from analyzer.forking import kept_until_fork
-from analyzer.redaction.automata import options
+from analyzer.redaction.automata import Late, options
 
 # What a value under such a name has to be, so that it counts; see `values.GUARDS`. The words of a phrase may be written
 # together, or with `_`, `-`, `.` or a blank between them.
 PHRASES: dict[str, tuple[str, ...]] = {
     # All but plain words: numbers, too.
-    "password": ("password", "passwd", "passphrase", "passcode", "pwd", "passwort", "kennwort", "contrasena"),
+    "password": (
+        "password",
+        "passwd",
+        "passphrase",
+        "passcode",
+        "pwd",
+        "passwort",
+        "kennwort",
+        "mot de passe",
+        "contrasena",
+        "contraseña",
+        "senha",
+        "parola",
+        "wachtwoord",
+        "lösenord",
+        "passord",
+        "adgangskode",
+        "salasana",
+        "hasło",
+        "haslo",
+        "heslo",
+        "jelszó",
+        "lozinka",
+        "şifre",
+        "sifre",
+        "пароль",
+        "κωδικός",
+        "密码",
+        "密碼",
+        "口令",
+        "パスワード",
+        "비밀번호",
+        "암호",
+        "पासवर्ड",
+    ),
     # All but plain words and numbers.
     "plain": (
         "secret",
@@ -56,6 +92,13 @@ PHRASES: dict[str, tuple[str, ...]] = {
         "admin pass",
         "mysql pass",
         "smtp pass",
+        "токен",
+        "令牌",
+        "密钥",
+        "密鑰",
+        "秘密鍵",
+        "トークン",
+        "api キー",
     ),
     # Nothing that reads like words.
     "mixed": (
@@ -70,16 +113,6 @@ PHRASES: dict[str, tuple[str, ...]] = {
         "consumer key",
         "admin key",
         "webhook key",
-        "openai key",
-        "anthropic key",
-        "stripe key",
-        "aws key",
-        "azure key",
-        "gcp key",
-        "google key",
-        "gemini key",
-        "github key",
-        "datadog key",
         "bearer",
         "basic auth",
         "http auth",
@@ -90,20 +123,49 @@ PHRASES: dict[str, tuple[str, ...]] = {
 }
 
 SHORT: dict[str, tuple[str, ...]] = {
-    "plain": ("pass",),
+    "plain": ("pass", "pw", "mdp"),
     "mixed": ("auth", "authentication", "psk", "otp"),
     "random": ("key",),
 }
 """Words that others end in, too (`bypass`, `monkey`): a word begins with them."""
 
+VENDORS = (
+    "adafruit", "airtable", "algolia", "anthropic", "artifactory", "asana", "assemblyai", "aws", "azure", "beamer",
+    "bittrex", "cloudflare", "codecov", "cohere", "confluent", "contentful", "datadog", "deepgram", "deepseek",
+    "discord", "dropbox", "elevenlabs", "etsy", "fastly", "finicity", "finnhub", "freshbooks", "gcp", "gemini",
+    "github", "gitter", "google", "heroku", "hubspot", "intercom", "jfrog", "jira", "kraken", "kucoin",
+    "launchdarkly", "linkedin", "looker", "mailchimp", "mailgun", "mapbox", "mattermost", "messagebird", "mistral",
+    "netlify", "newrelic", "nytimes", "okta", "openai", "openrouter", "pinecone", "plaid", "postmark", "rapidapi",
+    "segment", "sendbird", "sendgrid", "sentry", "shopify", "slack", "snyk", "sonar", "stripe", "sumologic",
+    "telegram", "travis", "twilio", "twitch", "twitter", "vultr", "yandex", "zendesk",
+)  # fmt: skip
+"""Whose keys are secret though they look like an id: `HEROKU_KEY` is a UUID."""
+
 SUFFIXES = (
     "value", "val", "text", "string", "str", "plain", "plaintext", "raw", "hash", "base64", "b64", "enc", "encrypted",
     "prod", "production", "dev", "development", "staging", "stage", "test", "live", "old", "new", "current", "previous",
     "confirm", "confirmation", "again", "repeat", "repeated", "default", "primary", "secondary", "main", "root",
-    "admin", "header", "env",
+    "admin", "header", "env", "base",
 )  # fmt: skip
-"""What may stand behind the words and changes nothing, as a number may; behind anything else (`_id`, `_url`, `_length`,
-`_file`) stands no secret."""
+"""What may stand behind the words and changes nothing, as a number may."""
+
+ABOUT = (
+    "active", "age", "alg", "algorithm", "api", "arn", "at", "attempts", "audience", "auth", "bucket", "budget",
+    "change", "changed", "class", "code", "column", "config", "cost", "count", "counts", "created", "date",
+    "description", "details", "dir", "directory", "disabled", "email", "enabled", "endpoint", "error", "errors",
+    "exchange", "expiration", "expired", "expires", "expiry", "failed", "field", "fields", "file", "files",
+    "folder", "format", "found", "generator", "grant", "handler", "hint", "host", "id", "ids", "idx", "in", "index",
+    "info", "invalid", "is", "issued", "issuer", "kind", "label", "len", "length", "lifetime", "limit", "limits",
+    "line", "link", "location", "manager", "max", "message", "meta", "metadata", "method", "min", "missing", "mode",
+    "msg", "name", "names", "offset", "out", "owner", "path", "paths", "pattern", "per", "percent", "placeholder",
+    "policies", "policy", "port", "position", "prefix", "price", "provider", "question", "rate", "ratio", "reason",
+    "ref", "reference", "refresh", "regex", "region", "required", "reset", "rotated", "rotation", "rule", "rules",
+    "scope", "scopes", "selector", "server", "service", "settings", "size", "source", "state", "status", "store",
+    "strategy", "strength", "template", "time", "timeout", "timestamp", "title", "ttl", "type", "types", "updated",
+    "uri", "url", "urls", "usage", "used", "user", "username", "valid", "validated", "validity", "vault",
+    "verified", "version", "window",
+)  # fmt: skip
+"""Words behind them that tell what is said of a secret; behind any others (`password_of_app`) may stand one."""
 
 NAMING = (
     "name", "key", "header", "field", "variable", "var", "param", "parameter", "property", "attribute", "loc", "label",
@@ -121,25 +183,54 @@ _JOINED = r"[_\-. ]?"
 
 
 def _any(words: tuple[str, ...]) -> str:
-    # The longest first: RE2 takes the first that fits.
-    return "|".join(word.replace(" ", _JOINED) for word in sorted(words, key=len, reverse=True))
+    # The longest first: RE2 takes the first that fits. Words that end alike stand together: the automaton is smaller.
+    ends: dict[str, list[str]] = {}
+    for word in sorted(words, key=len, reverse=True):
+        first, blank, last = word.rpartition(" ")
+        ends.setdefault(blank and last, []).append(first if blank else last)
+    single = ends.pop("", [])
+    several = [f"(?:{'|'.join(firsts).replace(' ', _JOINED)}){_JOINED}{last}" for last, firsts in ends.items()]
+    return "|".join(dict.fromkeys((*several, *(case for word in single for case in _cases(word)))))
 
 
-LONG_WORDS = "(?:" + _any(tuple(word for words in PHRASES.values() for word in words)) + ")"
+def _cases(word: str) -> tuple[str, ...]:
+    """Over bytes RE2 knows the two cases of ASCII alone."""
+    return (word,) if word.isascii() else (word, word.capitalize(), word.upper())
+
+
+_ALL = tuple(word for words in PHRASES.values() for word in words)
+LONG_WORDS = f"(?:{_any(_ALL)})"
 SHORT_WORDS = "(?:" + _any(tuple(word for words in SHORT.values() for word in words)) + ")"
+ESCAPED_WORDS = "|".join(
+    "".join(letter if letter.isascii() else f"\\\\u{ord(letter):04x}" for letter in case)
+    for word in _ALL
+    if not word.isascii()
+    for case in dict.fromkeys(_cases(word))
+)
+"""The words outside of ASCII as JSON may write them."""
 WORDS = f"(?:{LONG_WORDS}|{SHORT_WORDS})"
 """RE2, to be used with `(?i)`."""
 PASSWORDS = _any(PHRASES["password"])
-SUFFIX = rf"(?:[_\-.]?(?:{'|'.join(SUFFIXES)}|[0-9]{{1,3}}))?"
+_NOTHING_BEHIND = rf"(?:[_\-.]?(?:{'|'.join(SUFFIXES)}|v?[0-9]{{1,3}}))?"
+_TAIL = r"(?:[_\-][a-z][a-z0-9]{0,20}){0,3}"
+SUFFIX = _NOTHING_BEHIND + _TAIL
+NAMED = f"(?:{LONG_WORDS}{SUFFIX}|{SHORT_WORDS}{_NOTHING_BEHIND})"
+"""RE2: the words of a name with what may stand behind them."""
 _GUARDS = {
     word.replace(" ", ""): guard for phrases in (PHRASES, SHORT) for guard, words in phrases.items() for word in words
 }
 _SHORT = frozenset(word for words in SHORT.values() for word in words)
 
 
+_ENDS = r"[\]\"')\s:]*$"
+
+
 @kept_until_fork
-def _ending() -> object:
-    return re2.compile(rf"(?i)({WORDS}){SUFFIX}[\]\"')\s:]*$".encode(), options())
+def _endings() -> tuple[Any, Any]:
+    """The words at the end of a name, and those that others follow."""
+    return tuple(
+        re2.compile(rf"(?i)({WORDS}){behind}{_ENDS}".encode(), options()) for behind in (_NOTHING_BEHIND, SUFFIX)
+    )
 
 
 def guard_of(name: bytes) -> str:
@@ -149,19 +240,44 @@ def guard_of(name: bytes) -> str:
 
 @lru_cache(maxsize=1_024)
 def _guard_of(name: bytes) -> str:
-    found = _ending().search(name)  # type: ignore[attr-defined]
-    return guard_of_words(found.group(1), name[: found.start(1)]) if found else ""
+    last, first = _endings()
+    found = last.search(name)
+    if found is not None:
+        return _guard_of_words(found.group(1), name[: found.start(1)])
+    found = first.search(name)
+    if found is None:
+        return ""
+    others = {*_WORD.findall(name[found.end(1) :].lower())} - _CHANGES_NOTHING
+    if others & _ABOUT or _plain(found.group(1)) in _SHORT:
+        return ""
+    return _GUARDS_OF_OTHERS.get(_guard_of_words(found.group(1), name[: found.start(1)]), "")
 
 
-def guard_of_words(words: bytes, before: bytes) -> str:
-    """The same for words of the tables, and what stands directly before them."""
+_REST = Late(rb"[A-Za-z0-9_.\-]*")
+_WORD = Late(rb"[A-Za-z]+")
+_GUARDS_OF_OTHERS = {"password": "plain", "plain": "mixed", "mixed": "mixed"}
+"""What a value has to be where words of unknown meaning follow those of the tables."""
+
+
+def guard_at(data: bytes, start: int, stop: int) -> str:
+    """The same for words of the tables in a text, by what stands directly before and behind them."""
+    before = data[max(0, start - 24) : start]
+    rest = _REST.match(data, stop, stop + 64).group()
+    return _guard_of(before + data[start:stop] + rest) if rest else _guard_of_words(data[start:stop], before)
+
+
+def _guard_of_words(words: bytes, before: bytes) -> str:
     plain = _plain(words)
     if plain in _SHORT and not _begins(words, before):
         return ""
     if plain == "token" and before and before.lower().endswith(_NO_TOKENS):
         return ""
-    if plain == "key" and before.lower().endswith(_NO_KEYS):
-        return ""
+    if plain == "key":
+        lowered = before.lower()
+        if lowered.endswith(_NO_KEYS):
+            return ""
+        if lowered.rstrip(b"_-. ").endswith(_VENDORS):
+            return "mixed"
     if plain == "pwd" and words == b"PWD" and before[-3:] in (b"", b"OLD"):
         return "directory"
     return _GUARDS.get(plain, "")
@@ -169,9 +285,13 @@ def guard_of_words(words: bytes, before: bytes) -> str:
 
 @lru_cache(maxsize=1_024)
 def _plain(words: bytes) -> str:
-    return words.lower().translate(None, b"_-. ").decode("ascii", "replace")
+    return words.decode("utf-8", "replace").lower().translate(_JOINTS)
 
 
+_JOINTS = str.maketrans("", "", "_-. ")
+_VENDORS = tuple(vendor.encode() for vendor in VENDORS)
+_ABOUT = frozenset(word.encode() for word in ABOUT)
+_CHANGES_NOTHING = frozenset(word.encode() for word in (*SUFFIXES, "v"))
 _MOST = 200
 """Bytes of a name that are looked at."""
 _NO_KEYS = tuple(

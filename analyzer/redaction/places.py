@@ -6,12 +6,14 @@ Whether a name is secret is for `keys` to say, and where its value ends for `val
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 from analyzer.redaction import keys
 from analyzer.redaction.automata import Late, Spans, matches
 from analyzer.redaction.commands import COMMANDS, FLAG_TRACE, command_spans
 from analyzer.redaction.values import (
+    CURLY,
     ENCODED_QUOTE,
     GUARDS,
     MARK,
@@ -20,6 +22,7 @@ from analyzer.redaction.values import (
     credential_in,
     is_mixed,
     is_plain,
+    is_token,
     more_of_list,
     nothing_at,
     value_at,
@@ -43,8 +46,18 @@ class Place(NamedTuple):
 
 
 _COLOUR = r"(?:\x1b|\\+(?:u001[bB]|x1[bB]|033|e))\[[0-9;]{0,12}m"
-_CLOSE = rf"(?:\\*[\"'`]|[\])]|{ENCODED_QUOTE}|{_COLOUR}){{0,4}}"
-_IS = rf"(?:\s{{0,8}}(?::=|=>|={{1,2}}|:|%3[aAdD]|>)|\s{{1,4}}(?:->|\|))(?:\s|%20|{_COLOUR}){{0,8}}"
+_CLOSE = rf"(?:{CURLY}|\\*[\"'`]|[\])]|{ENCODED_QUOTE}|{_COLOUR}){{0,4}}"
+# Between a name and its separator: a note in brackets, whom it is for, its type.
+_WORD_OF_TYPE = r"(?:(?:std::)?string|str|text|var|\[\]byte|char\*?|varchar\([0-9]+\))"
+_TYPE = (
+    rf"(?:\s{{1,4}}{_WORD_OF_TYPE}|\s{{0,4}}:\s{{0,4}}&?(?:'static )?[A-Za-z_][A-Za-z_.:]{{0,30}}"
+    r"(?:[\[<][A-Za-z_., |\[\]<>]{0,40}[\]>])?\??\s)"
+)
+_NOTE = r"\[[^\]\n]{0,24}\]\s{0,2}"
+_BOX, _BOX_ESCAPED = r"\xe2(?:\x94[\x82\x83]|\x95\x91)", r"\\u(?:250[23]|2551)"
+_SIGN = r"(?:[?:.+|!]{0,3}=(?:={0,2}>?)|:{1,2}|\xef\xbc[\x9a\x9d]|%3[aAdD]|>)"
+_BAR = rf"\s{{1,4}}(?:->|\xe2\x86\x92|\||{_BOX})"
+_IS = rf"(?:{_TYPE}\s{{0,4}}[:?]?=|\s{{0,8}}(?:{_NOTE})?{_SIGN}|{_BAR})(?:\s|%20|{_COLOUR}){{0,8}}"
 _NAME = r"[A-Za-z0-9_.\-]"
 _COLON = Late(rb"\s{0,4}[:=]")
 _SENTENCE = Late(rb"[A-Z]?[a-z]{1,30}[,.]? (?:[a-z]+|[0-9]{1,4}\b)")
@@ -54,15 +67,25 @@ _QUOTED_NAME = rf"[bBuU]?\\*[\"'][^\s\"'\\,]{{0,60}}?({keys.WORDS}){keys.SUFFIX}
 
 # The same in JSON, where a blank may be `\n`, a quote `\"`, an escape `\u001b`, and `&<>` are written by number.
 _ENCODED_TRACE = r"(?:&|\\u0026)(?:quot|apos|#34|#39|#x2[27]);|%2[027]"
-_GAP = rf"(?:[\s\"'`\\\])\x1b]|\\(?:[nrtfe]|x1[bB]|033|u00[01][0-9a-fA-F])|\[[0-9;]{{0,12}}m|{_ENCODED_TRACE})*"
-_IS_TRACE = rf"{_GAP}-?(?:[=:|>]|\\u003[eE]|%3[aAdD])(?:[=>\[({{]|\\u003[eE]|{_GAP[:-1]})*"
-_SOME = r"[0-9.]*(?:[^0-9.,\s\"';&)}\]\\\[{]|\\[bu/])"
+_CURLY_ESCAPED = r"\\u(?:201[89a-eA-E]|00[aAbB][bB]|300[c-fC-F])"
+_GAP = (
+    rf"(?:{CURLY}|{_CURLY_ESCAPED}|[\s\"'`\\\])\x1b]|\\(?:[nrtfe]|x1[bB]|033|u00[01][0-9a-fA-F])|\[[0-9;]{{0,12}}m"
+    rf"|{_ENCODED_TRACE})*"
+)
+_SIGN_TRACE = (
+    r"(?:[=:|>]|\\u003[eE]|%3[aAdD]|\xef\xbc[\x9a\x9d]|\xe2\x86\x92|\\u(?:[fF]{2}1[aAdD]|2192)"
+    rf"|{_BOX}|{_BOX_ESCAPED})"
+)
+_IS_TRACE = (
+    rf"{_GAP}(?:\[[^\]\n]{{0,24}}\]\s*|{_WORD_OF_TYPE}\s+)?[?.+!\-]{{0,3}}{_SIGN_TRACE}"
+    rf"(?:[=>\[({{]|\\u003[eE]|{_GAP[:-1]})*"
+)
+_SOME = r"[0-9.]*(?:[^0-9.,\s\"';&)}\]\\\[{]|\\[bu/]|&(?:str|'))"
 """The first character of a value that is more than a number."""
 
 
 def _guard(data: bytes, match: Spans) -> str:
-    start, stop = match[1]
-    return keys.guard_of_words(data[start:stop], data[max(0, start - 24) : start])
+    return keys.guard_at(data, *match[1])
 
 
 def mark_of(guard: str) -> str:
@@ -208,16 +231,74 @@ def _flagged(data: bytes, match: Spans) -> Iterator[Found]:
 
 
 def _spoken(data: bytes, match: Spans) -> Iterator[Found]:
-    """`the password is "x"`, `ALTER ROLE app PASSWORD 'x'`."""
+    """`the password is "x"`, `ALTER ROLE app PASSWORD 'x'`, `API key x is not valid`."""
     span = value_at(data, match[0][1])
     if span is None or data.startswith(MARK, span.start):
         return
-    value = data[span.start : span.stop]
-    verb = data[slice(*match[2])].strip()
-    if not verb and (not span.quoted or not data[slice(*match[1])].lower().startswith((b"pass", b"pwd"))):
+    value, word = data[span.start : span.stop], data[slice(*match[1])].lower()
+    if data[slice(*match[2])].strip():
+        counts = is_plain if span.quoted else is_mixed
+    elif span.quoted and word.startswith((b"pass", b"pwd")):
+        counts = is_plain
+    elif word != b"secret" and _guard(data, match) and (span.quoted or _SAID_OF.match(data, span.end) is not None):
+        counts = is_token
+    else:
         return
-    if (is_plain if span.quoted else is_mixed)(value):
+    if counts(value) and (counts is not is_token or len(value) >= _LEAST_SAID):
         yield span.start, span.stop, "assignment"
+
+
+_SAID_OF = Late(rb"\s+(?:is|was|has|does|did|not|for|cannot|could|invalid|expired|revoked|rejected)\b")
+_LEAST_SAID = 8
+
+
+def _tabled(data: bytes, match: Spans) -> Iterator[Found]:
+    """`user,password` and `app,x` in the lines below; columns of Markdown, psql and boxes; `password,x`."""
+    guard = _guard(data, match)
+    if not guard:
+        return
+    # What is no password has to look like a secret: there are tables of limits, and of names.
+    guard = "plain" if guard == "password" else guard if guard in ("authorization", "random") else "mixed"
+    name, begin = match[1][0], data.rfind(b"\n", max(0, match[1][0] - _WIDEST), match[1][0]) + 1
+    lines = data[begin : match[1][0] + _HIGHEST].split(b"\n", _ROWS)
+    if _NO_HEAD.search(lines[0], match[0][1] - begin) is not None:
+        return
+    bar = next((bar for bar in _BARS if bar in lines[0]), b"")
+    if not bar:
+        return
+    column = data.count(bar, begin, name)
+    if column == 0 and lines[0].count(bar) == 1:  # a list of names and values
+        yield from _cell(lines[0].split(bar), 1, bar, begin, "mixed")
+    for above, line in pairwise(lines):
+        begin += len(above) + 1
+        if _RULED.fullmatch(line) is not None:
+            continue
+        if bar not in line:
+            return
+        cells = [each.group() for each in _CELLS.finditer(line)] if bar == b"," and b'"' in line else line.split(bar)
+        yield from _cell(cells, column, bar, begin, guard)
+
+
+_NO_HEAD = Late(rb"[\\:{}]")
+_BARS = (b"\xe2\x94\x82", b"\xe2\x94\x83", b"\xe2\x95\x91", b"|", b"\t", b";", b",")
+_ROWS = 200
+_WIDEST = 1_000
+_HIGHEST = 16_384
+"""Lines and bytes of a table, and bytes of its head before a name in it."""
+_RULED = Late(rb"(?:[\s|+:=\-]|\xe2[\x94\x95][\x80-\xbf])*")
+_CELLS = Late(rb'"(?:[^"]|"")*"|[^,]+|(?<=,)(?=,)')
+
+
+def _cell(cells: list[bytes], column: int, bar: bytes, begin: int, guard: str) -> Iterator[Found]:
+    if column >= len(cells):
+        return
+    cell = cells[column].strip(_AROUND)
+    at = begin + sum(map(len, cells[:column])) + column * len(bar) + cells[column].find(cell)
+    if cell and not cell.startswith(MARK) and GUARDS[guard](cell):
+        yield at, at + len(cell), mark_of(guard)
+
+
+_AROUND = b" \r\t\"'`"
 
 
 def _commanded(data: bytes, match: Spans) -> Iterator[Found]:
@@ -234,7 +315,7 @@ PLACES: tuple[Place, ...] = (
     Place(
         rf"(?i)(?:^|[\s\"'\[,(`])--?{_NAME}{{0,60}}?({keys.WORDS}){keys.SUFFIX}(?:\\*[\"'])?(?:\s{{1,8}}|=|\s{{0,4}},\s{{0,8}})",
         # Between two items of a list stand quotes and a comma.
-        rf"(?i)(?:^|[\s\"'\[,(`]|\\[nrtf]|\\u000[cC])--?[a-z0-9_.\-]*{keys.WORDS}{keys.SUFFIX}(?:[\s\"',=\\]|\\[nrt])+"
+        rf"(?i)(?:^|[\s\"'\[,(`]|\\[nrtf]|\\u000[cC])--?[a-z0-9_.\-]*{keys.NAMED}(?:[\s\"',=\\]|\\[nrt])+"
         r"[^\s\"',=\-\\]",
         _flagged,
         "agent --password ⟨hunter2x",
@@ -247,8 +328,7 @@ PLACES: tuple[Place, ...] = (
     ),
     Place(
         rf"(?i)[\[(,]\s{{0,8}}{_QUOTED_NAME}\s{{0,4}},\s{{0,8}}",
-        rf"(?i)[\[(,](?:\s|\\[nrt])*[bu]?[\"'\\]+[^\s\"'\\,]*{keys.WORDS}{keys.SUFFIX}[\])]?[\"'\\]+"
-        r"\s*,(?:\s|\\[nrt])*[bu]?[\"'\\]",
+        rf"(?i){keys.NAMED}[\])]?[\"'\\]+\s*,(?:\s|\\[nrt])*[bu]?[\"'\\]",
         _paired,
         '[["authorization", "⟨Bearer hunter2x⟩"]]',
     ),
@@ -258,7 +338,7 @@ PLACES: tuple[Place, ...] = (
         rf"[A-Za-z0-9_.\-:/]{{0,60}}?({keys.WORDS}){keys.SUFFIX}(?:\\*[\"']|[\\\s,;)\]}}]|$)",
         rf"(?i)(?:^|[\s\"'{{,(<\[\\]|\\[nrt])(?:{'|'.join(keys.NAMING)})[\"'\\]*(?:\s|\\[nrt])*[:=](?:[\s\"'\\\[(]|\\[nrt])*"
         rf"(?:[a-z0-9_]*[\"'\\]+,\s*[\"'\\]*)?"
-        rf"[A-Za-z0-9_.\-:/]*{keys.WORDS}{keys.SUFFIX}(?:[\"'\\\s,;)\]}}]|$)",
+        rf"[A-Za-z0-9_.\-:/]*{keys.NAMED}(?:[\"'\\\s,;)\]}}]|$)",
         _named,
         '{"name": "DB_PASSWORD", "value": "⟨hunter2x⟩"}',
     ),
@@ -266,13 +346,14 @@ PLACES: tuple[Place, ...] = (
         _ASSIGNMENT,
         "|".join(
             (
-                rf"(?i)(?:{keys.LONG_WORDS}|pass|auth|authentication|psk|otp){keys.SUFFIX}{_IS_TRACE}{_SOME}",
-                rf"(?i)(?:{keys.WORDS}){keys.SUFFIX}[\])]?\"\s*:\s*\"[0-9.,]*[^0-9.,\"]",
+                rf"(?i)(?:{keys.LONG_WORDS}|pass|pw|mdp|auth|authentication|psk|otp){keys.SUFFIX}{_IS_TRACE}{_SOME}",
+                rf"(?i){keys.NAMED}[\])]?\"\s*:\s*\"[0-9.,]*[^0-9.,\"]",
                 # A list under such a name is walked, whatever its first item is: `{"token": [1, "x"]}`.
-                rf"(?i)(?:{keys.WORDS}){keys.SUFFIX}[\])]?\"\s*:\s*\[\s*[^\s\]]",
+                rf"(?i){keys.NAMED}[\])]?\"\s*:\s*\[\s*[^\s\]]",
                 rf"(?i)(?:{keys.PASSWORDS}){keys.SUFFIX}{_IS_TRACE}[0-9]{{4}}",
                 rf"(?i)key{keys.SUFFIX}{_IS_TRACE}[A-Za-z0-9+/_\-\\]{{24}}",
                 r"(?i)(?:[?&]|\\u0026)key=[^&\s\"'<>#\\]",
+                f"(?i){keys.ESCAPED_WORDS}",
             )
         ),
         _assigned,
@@ -281,8 +362,17 @@ PLACES: tuple[Place, ...] = (
     ),
     Place(
         rf"(?i)\b({_SPOKEN})\s{{1,4}}((?:is|was|to)?)\s{{0,2}}:?\s{{0,4}}",
-        rf"(?i)(?:{_SPOKEN})(?:\s|\\[nrt])+(?:(?:is|was|to)[\s:]|[\"'\\`])",
+        rf"(?i)(?:{_SPOKEN})(?:\s|\\[nrt])+(?:(?:is|was|to)[\s:]|[\"'\\`]|[a-z0-9+/_.\-]*(?:[0-9][a-z]|[a-z][0-9]))",
         _spoken,
         "the password is ⟨hunter2x",
+    ),
+    Place(
+        rf"(?i)(?:^|[\n,;\t|]|{_BOX})[ \"']{{0,40}}{_NAME}{{0,40}}?({keys.LONG_WORDS}|pass|pw){keys.SUFFIX}"
+        rf"[ \"']{{0,40}}(?:[,;\t|\r\n]|{_BOX}|$)",
+        rf"(?i)(?:{keys.LONG_WORDS}|pass|pw){keys.SUFFIX}[ \"'\\]*"
+        rf"(?:(?:[,;\t|]|\\t|{_BOX}|{_BOX_ESCAPED})[^\n\\:{{}}]*)?"
+        r"(?:\n|\\[nr]|$)",
+        _tabled,
+        "user,password\napp,⟨hunter2x",
     ),
 )

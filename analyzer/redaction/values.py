@@ -29,9 +29,12 @@ ENCODED_QUOTE = r"(?:&(?:quot|apos|#34|#39|#x2[27]);|%2[27])"
 _NOTHING = Late(rb"[^\s\"'`\\\[({&%\x1b]{0,3}(?:\s|\Z)")
 # What may stand before a value: brackets of a list, a wrapper's name, a prefix of Python's, escapes of JSON in JSON.
 _OPENING = Late(
-    rb"\[REDACTED:[a-z_]+:[0-9a-f]{8}\]|(?:[\[({]\s{0,8})?(?:&?[A-Za-z_][A-Za-z0-9_.]{0,24}\()?[bBrRuUfF]{0,2}"
+    rb"\[REDACTED:[a-z_]+:[0-9a-f]{8}\]|(?:[\[({]\s{0,8})?(?:&?[A-Za-z_][A-Za-z0-9_.:]{0,24}\()?[bBrRuUfF]{0,2}"
     rb"(\\{0,64})([\"'`]|&(?:quot|apos|#34|#39|#x2[27]);|%2[27])"
 )
+CURLY = r"(?:\xe2\x80[\x98-\x9f]|\xc2[\xab\xbb]|\xe3\x80[\x8c-\x8f])"
+"""A quotation mark as people write it."""
+_CURLY = Late(b"%s\\s{0,2}([^\\r\\n]{1,400}?)\\s{0,2}(?:%s|$)" % ((CURLY.encode(),) * 2))
 # Without quotes a value ends with white space; a backslash is a part of it unless it is an escape.
 _BARE = Late(rb"(?:[^\s\"'`\\\x1b]|\\[^nrtbfu\"'`\\\s])+")
 _LINE = Late(rb"[^\r\n\"'`]+")
@@ -66,6 +69,9 @@ def value_at(data: bytes, at: int, *, line: bool = False, query: bool = False) -
         if opening.group(2) is None:
             return Span(at, opening.end(), False, opening.end())
         return _quoted(data, opening.end(), opening.group(1), opening.group(2))
+    curly = _CURLY.match(data, at)
+    if curly is not None:
+        return Span(curly.start(1), curly.end(1), True, curly.end())
     found = (_LINE if line else _BARE).match(data, at, at + _LONGEST)
     if found is None:
         return None
@@ -139,6 +145,7 @@ _REFERENCE = Late(
     rb"\*+|[xX]{4,}|\.{3,}|\$\{[^{}]*\}|\$[A-Z_][A-Z0-9_]*|\$\{?\{[^{}]*\}\}?\}?|%[A-Z_][A-Z0-9_]*%|<[A-Za-z_ \-]+>|"
     rb"(?:process\.env|os\.environ|os\.getenv|getenv|env|secrets|vars|var|config|settings|self)[.(\[].*|"
     rb"SecretStr\(\W*\)?|\[(?i:hidden|masked|filtered|removed|secret|redacted)\]|\(?(?i:hidden|masked|filtered)\)?|"
+    rb"(?:[|+:=\-]|\xe2[\x94\x95][\x80-\xbf])+|"  # a line between the rows of a table
     # A path, with the line or the test behind it; members and calls of code.
     rb"(?:[A-Za-z]:)?[\w.~@\-]*(?:[/\\][\w.@\-]+)+\.[A-Za-z]{1,5}(?:[:(\[].*)?|~?(?:/[a-z0-9_.\-]+){2,}|"
     rb"(?:[A-Za-z_]+\.)+[A-Za-z_]*(?i:pass|pwd|secret|token|key|cred|auth)[A-Za-z_]*|"

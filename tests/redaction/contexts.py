@@ -148,8 +148,69 @@ _IN_TEXT = (
     "user[password]=§",
     "AccountName=x;AccountKey=§;EndpointSuffix=x.test",
     "KeyError: 'x' in {'user': 'app', 'DB_PASS': '§'}",
+    # What may stand between a name and its value
+    'password ?= "§"',
+    'password ::= "§"',
+    'password :::= "§"',
+    '$password .= "§"',
+    "password += '§'",
+    "password ||= '§'",
+    "password ??= '§';",
+    'if (password == "§") return;',
+    "password === '§'",
+    "password != '§'",
+    'var password string = "§"',
+    'string password = "§";',
+    'const char* password = "§";',
+    'password: str = "§"',
+    'password: Optional[str] = "§"',
+    'let password: &str = "§";',
+    "let password: &'static str = \"§\";",
+    'let password: String = String::from("§");',
+    'private readonly password: string = "§";',
+    "password → §",
+    "password：§",
+    "password ＝ §",
+    "password = “§”",
+    "„password“: „§“",
+    "password : « § »",
+    "AWS Secret Access Key [None]: §",
+    "Password [hidden]: §",
+    # What may stand behind the words of a name
+    "token_v2=§",
+    "SECRET_KEY_BASE=§",
+    "password_super_secure: §",
+    "API_TOKEN_FOR_STAGING='§'",
+    "db-password-of-app: §",
+    "pw=§",
+    "pw: §",
+    # Other languages' words
+    *(f"{word}: §" for word in (
+        "Passwort", "Kennwort", "mot de passe", "Mot de passe", "mdp", "contraseña", "CONTRASEÑA", "senha", "parola",
+        "wachtwoord", "hasło", "пароль", "Пароль", "ПАРОЛЬ", "密码", "パスワード", "비밀번호", "lösenord", "şifre", "密钥",
+        "令牌",
+    )),
+    "密码：§",
+    '{"пароль": "§"}',
+    "contraseña=§",
+    "│ password │ § │",
+    # Commands
+    "curl -s -u app:'§' https://x.test",
+    'curl --user "app":"§" https://x.test',
     "a torn record: {\"user\":\"app\",\"password\":\"§",
 )  # fmt: skip
+
+_TABLES = (
+    "user,password,host\napp,§,db.test\n",
+    "password;user\n§;app\n",
+    'id,"password"\n1,"§"\n',
+    "user\tpassword\napp\t§\n",
+    "name,value\nuser,app\npassword,§\n",
+    "| user | password |\n| --- | --- |\n| app | § |\n",
+    " user | password \n------+----------\n app  | §\n(1 row)\n",
+    "+------+----------+\n| user | password |\n+------+----------+\n| app  | § |\n+------+----------+\n",
+    "│ user │ api_key │\n├──────┼─────────┤\n│ app  │ § │\n",
+)
 
 
 def texts(secret: str = PASSWORD) -> list[str]:
@@ -159,7 +220,7 @@ def texts(secret: str = PASSWORD) -> list[str]:
     ]
     nested = [json.dumps({"body": text}, ensure_ascii=False) for text in _IN_TEXT]
     deeper = [json.dumps({"error": text}, ensure_ascii=False) for text in nested]
-    return [text.replace("§", secret) for text in (*_IN_TEXT, *named, *nested, *deeper)]
+    return [text.replace("§", secret) for text in (*_IN_TEXT, *_TABLES, *named, *nested, *deeper)]
 
 
 STRUCTURES: list[object] = [
