@@ -20,10 +20,16 @@ from analyzer.events.payloads import EVENT_TYPES
 from analyzer.events.times import format_time, parse_time
 from analyzer.importers.base import MOST_OPEN, Hit, Reader, Source
 from analyzer.importers.chains import Chains
+from analyzer.importers.foreign import classify_foreign
 from analyzer.importers.lines import Block, Line, LineFinder, all_lines, malformed_lines, objects_in
 from analyzer.importers.work.forks import Author
 from analyzer.importers.work.places import DIMENSIONS, caller_of, place_of
 from analyzer.importers.work.tools import MOST_TOOLS, failure
+
+MAIN = "main"
+"""The chain of a log that is of one conversation."""
+_IN_HAND = 63
+"""Calls of tools that are remembered until their results come."""
 
 
 def moment_of(value: object) -> datetime | None:
@@ -83,6 +89,8 @@ class RecordReader(Reader):
         self.role: str | None = state.get("role")
         """The part that it plays in that session, such as `subagent`; None for the main one."""
         self.chains = Chains(state.get("chains"))
+        self._calls: dict[str, str] = dict(mapping(state.get("calls")))
+        """The tools of the last calls, by the calls' names: a result mostly names its call alone."""
         self._seen: dict[str, dict[str, Any]] = {
             key: dict(mapping(found)) for key, found in mapping(state.get("seen")).items()
         }
@@ -119,7 +127,7 @@ class RecordReader(Reader):
         return {key: value for key, value in self.remembered().items() if value}
 
     def remembered(self) -> dict[str, Any]:
-        """The session in hand, what was seen of each one, and open chains; empty ones are left out."""
+        """The session in hand, what was seen of each one, open chains and calls; empty ones are left out."""
         return {
             "session": self.session,
             "known": self.known,
@@ -128,6 +136,7 @@ class RecordReader(Reader):
             "role": self.role,
             "seen": self._seen,
             "chains": self.chains.state(),
+            "calls": self._calls,
         }
 
     # For those who inherit -------------------------------------------------------------------------------------------
@@ -145,10 +154,69 @@ class RecordReader(Reader):
         if "cwd" not in self.known:
             self.known |= place_of(folder)
 
+    def failed(
+        self,
+        facts: Mapping[str, Any],
+        *identity: object,
+        chain: str | None = None,
+        numbered: int | None = None,
+        **known: Any,
+    ) -> Event:
+        """A failed call of the service, classified by its facts, of which those that are None are left out.
+
+        It is the next failure of a `chain`, which it begins where it is not open, and has the number that the log gives
+        it there (`numbered`, 1-based) where that is higher. Without a chain it was surfaced, unless `known` (fields of
+        the payload) names its operation.
+        """
+        return self._failure("error.classified", facts, identity, chain, numbered, known)
+
+    def retried(
+        self,
+        facts: Mapping[str, Any],
+        *identity: object,
+        chain: str = MAIN,
+        numbered: int | None = None,
+        delay_seconds: float | None = None,
+        **known: Any,
+    ) -> list[Event]:
+        """A failed call that a log tells with the retry that follows it: the failure as in `failed`, and the retry."""
+        failure = self._failure("retry.scheduled", facts, identity, chain, numbered, known)
+        return [failure, self.scheduled(*identity, chain=chain, delay_seconds=delay_seconds)]
+
+    def scheduled(self, *identity: object, chain: str = MAIN, delay_seconds: float | None = None) -> Event:
+        """The retry of an open chain's last failure."""
+        return self.event("retry.scheduled", self.chains.scheduled(chain, delay_seconds=delay_seconds), *identity)
+
+    def settled(self, outcome: str, *, chain: str = MAIN, made: int = 0, reason: str | None = None) -> list[Event]:
+        """The end of a chain after `made` more calls; nothing where none is open or nothing of it was retried."""
+        payload = self.chains.settled(chain, outcome, made=made, reason=reason)
+        return [self.event("retry.settled", payload, payload["operation"])] if payload else []
+
+    def exhausted(self, failure: Event, *identity: object) -> Event:
+        """The end of an agent's usage limit, with the words and the reset of the failure that tells it."""
+        facts, reset_at = mapping(failure.payload.get("facts")), failure.payload.get("reset_at")
+        payload = {"caller": self.caller, "reason_text": facts.get("message"), "reset_at": reset_at}
+        return self.event("agent.exhausted", payload, *identity)
+
     def relay(self, payload: Mapping[str, Any], *identity: object) -> Event:
         """The beginning of a hand-off, which is named by this event."""
-        event = self.event("relay.triggered", payload, *identity)
+        event = self.event("relay.triggered", {"caller": self.caller, **payload}, *identity)
         return replace(event, payload={"relay": event.id, **event.payload})
+
+    def compacted(
+        self, began: Mapping[str, Any], *identity: object, post_tokens: int | None = None, cause: str | None = None
+    ) -> list[Event]:
+        """A compaction that a log tells once it is over: its beginning, and its end or the `cause` why it failed."""
+        begun = self.relay({"strategy": "compact", **began}, *identity)
+        ended: dict[str, Any] = {"relay": begun.id, "caller": begun.payload["caller"]}
+        if cause is not None:
+            return [begun, self.event("relay.halted", {**ended, "cause": cause}, *identity)]
+        return [begun, self.event("relay.resumed", {**ended, "post_tokens": post_tokens}, *identity)]
+
+    def resumed(self, relay: str, post_tokens: int | None) -> Event:
+        """The end of a compaction, told by the first reply after it: that one's tokens are near those it left."""
+        done = {"relay": relay, "caller": self.caller, "post_tokens": post_tokens, "post_tokens_estimated": True}
+        return self.event("relay.resumed", done, relay)
 
     def see(self, *, requests: int = 0, aborted: int = 0) -> None:
         """Count the record in hand for its session: so many model requests, so many stops by the user."""
@@ -184,6 +252,47 @@ class RecordReader(Reader):
             if tool and (tool in counts or len(counts) < MOST_TOOLS):
                 counts[tool] = counts.get(tool, 0) + 1
 
+    def called(self, tool: str | None, call: str | None) -> None:
+        """Count a call of a tool, and remember the tool by the call's name until its result comes."""
+        self.see_calls(tool)
+        self.remember_call(tool, call)
+
+    def remember_call(self, tool: str | None, call: str | None) -> None:
+        """Remember a tool by its call's name; the oldest call is forgotten."""
+        if tool and call:
+            self._calls = {**dict(list(self._calls.items())[-_IN_HAND:]), call: tool}
+
+    def tool_of(self, call: str | None) -> str | None:
+        """The tool of a call whose result has come."""
+        return self._calls.pop(call or "", None)
+
+    def observed(
+        self,
+        part: str,
+        *identity: object,
+        requests: int = 0,
+        aborted: int = 0,
+        tools: Mapping[str, int] | None = None,
+        started_at: str | None = None,
+    ) -> Event:
+        """A part of what is seen of a session, told by itself: its rows may come again, and count once by its name.
+
+        It ends at the moment of the record in hand and begins there, too, unless `started_at` names another one, or
+        is empty because nobody tells.
+        """
+        at = format_time(self.at) if self.timed else None
+        payload = {
+            "caller": self.caller,
+            "requests": requests,
+            "aborted": aborted or None,
+            "started_at": (at if started_at is None else started_at) or None,
+            "ended_at": at,
+            "retry_visibility": self.visibility,
+            "part": part,
+            "tools": tools or None,
+        }
+        return self.event("session.observed", payload, *identity, at)
+
     def tool_failed(
         self, tool: str | None, said: object, *identity: object, kind: str | None = None, hint: str | None = None
     ) -> Event:
@@ -204,6 +313,30 @@ class RecordReader(Reader):
         )
 
     # -----------------------------------------------------------------------------------------------------------------
+
+    def _failure(
+        self,
+        names: str,
+        facts: Mapping[str, Any],
+        identity: tuple[object, ...],
+        chain: str | None,
+        numbered: int | None,
+        known: Mapping[str, Any],
+    ) -> Event:
+        """A failed call; a chain that it begins is named by the event of type `names` and this identity."""
+        caller = known.get("caller") or self.caller
+        place: dict[str, Any] = {"caller": caller}
+        if chain is not None:
+            operation, attempt = self.chains.failed(chain, self.event(names, {}, *identity).id)
+            attempt = attempt if numbered is None else self.chains.renumber(chain, numbered)
+            place |= {"operation": operation, "attempt": attempt}
+        elif "operation" not in known:
+            place["outcome"] = "surfaced"
+        seen = present({**facts, "is_error": True})
+        verdict, payload = classify_foreign(seen, self.at, **{**place, **known})
+        if chain is not None:
+            self.chains.note(chain, verdict.reason, caller)
+        return self.event("error.classified", payload, *identity)
 
     def _take_author(self, record: Mapping[str, Any]) -> None:
         """Take the name of the fork that a record shows for all that follows."""

@@ -11,11 +11,9 @@ from typing import Any, ClassVar
 
 from analyzer.events import Event
 from analyzer.events.ids import derived_id
-from analyzer.events.model import present
 from analyzer.importers.base import Hit, Source
-from analyzer.importers.foreign import classify_foreign
 from analyzer.importers.lines import Block, all_lines
-from analyzer.importers.records import RecordReader, moment_here
+from analyzer.importers.records import MAIN, RecordReader, moment_here
 
 _FILE = ".aider.chat.history.md"
 """It lies in the folder that is worked in."""
@@ -26,7 +24,6 @@ _OVERFLOW = re.compile(r"^> Model \S{1,200} has hit a token limit!")
 _VERSION = re.compile(r"^> Aider v(\S{1,40})")
 _MODEL = re.compile(r"^> (?:Main model|Model): (\S{1,200})")
 _CODE = re.compile(r'"code": ?(\d{3})\b|\bstatus(?: code)?:? (\d{3})\b|Error code: (\d{3})\b')
-_ONE = "main"
 
 
 class AiderReader(RecordReader):
@@ -68,16 +65,15 @@ class AiderReader(RecordReader):
             return self._ended()
         if found := _ERROR.match(line):
             return self._failed(found[1], found[2])
-        if (again := _AGAIN.match(line)) and _ONE in self.chains and not self._waits:
+        if (again := _AGAIN.match(line)) and MAIN in self.chains and not self._waits:
             self._waits = True
-            unique = self._head, self._number
-            return [self.event("retry.scheduled", self.chains.scheduled(_ONE, delay_seconds=_number(again[1])), unique)]
+            return [self.scheduled((self._head, self._number), delay_seconds=_number(again[1]))]
         if _OVERFLOW.match(line):
             return [*self._ended(), *self._failed("ContextWindowExceededError", line.removeprefix("> "))]
         if line.startswith("> ^C"):
             self.see(aborted=1)
             self._waits = False
-            return self._settled("aborted")
+            return self.settled("aborted")
         if line.startswith("> Tokens:"):
             self.see(requests=1)
             return self._ended()
@@ -100,24 +96,16 @@ class AiderReader(RecordReader):
     def _failed(self, kind: str, said: str) -> list[Event]:
         self._waits = False
         self._number += 1
-        unique = self._head, self._number
         code = _CODE.search(said)
         status = next((int(part) for part in code.groups() if part), None) if code else None
-        operation, attempt = self.chains.failed(_ONE, self.event("error.classified", {}, *unique, said).id)
-        facts = present({"status": status, "type": kind, "message": said.strip(), "is_error": True})
-        verdict, payload = classify_foreign(facts, self.at, caller=self.caller, operation=operation, attempt=attempt)
-        self.chains.note(_ONE, verdict.reason, self.caller)
         self.see()
-        return [self.event("error.classified", payload, *unique, said)]
+        facts = {"status": status, "type": kind, "message": said.strip()}
+        return [self.failed(facts, self._head, self._number, said, chain=MAIN)]
 
     def _ended(self) -> list[Event]:
         """The end of a chain by anything else than itself: the call behind a wait was answered, or none was made."""
         waits, self._waits = self._waits, False
-        return self._settled("recovered", 1) if waits else self._settled("exhausted")
-
-    def _settled(self, outcome: str, made: int = 0) -> list[Event]:
-        payload = self.chains.settled(_ONE, outcome, made=made)
-        return [self.event("retry.settled", payload, payload["operation"])] if payload else []
+        return self.settled("recovered", made=1) if waits else self.settled("exhausted")
 
 
 def _number(said: str) -> float | None:

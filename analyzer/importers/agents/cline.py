@@ -15,11 +15,10 @@ from analyzer.agent_stream.values import count, mapping, text
 from analyzer.events import Event
 from analyzer.events.model import present
 from analyzer.importers.base import Source
-from analyzer.importers.foreign import classify_foreign, digits, number, quantity
-from analyzer.importers.records import RecordReader, moment_of
+from analyzer.importers.foreign import digits, number, quantity
+from analyzer.importers.records import MAIN, RecordReader, moment_of
 
 _CODE = re.compile(r"^(\d{3})\b|\bstatus(?: code)?:? (\d{3})\b|\"code\": ?(\d{3})\b|^\W{0,2}(\d{3}) [A-Z]")
-_ONE = "main"
 
 
 def _parsed(said: str | None) -> Mapping[str, Any]:
@@ -27,6 +26,12 @@ def _parsed(said: str | None) -> Mapping[str, Any]:
         return mapping(msgspec.json.decode(said or "{}"))
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return {}
+
+
+def _facts(said: str | None) -> dict[str, Any]:
+    code = _CODE.search(said or "")
+    status = next((digits(part) for part in code.groups() if part), None) if code else None
+    return {"status": status, "message": said}
 
 
 class ClineReader(RecordReader):
@@ -63,32 +68,12 @@ class ClineReader(RecordReader):
         self.see(requests=int(kind == "api_req_started"))
         return events
 
-    def _failure(self, said: str | None, unique: object, **known: Any) -> tuple[Event, str]:
-        code = _CODE.search(said or "")
-        status = next((digits(part) for part in code.groups() if part), None) if code else None
-        facts = present({"status": status, "message": said, "is_error": True})
-        verdict, payload = classify_foreign(facts, self.at, caller=self.caller, **known)
-        return self.event("error.classified", payload, unique), verdict.reason
-
     def _retried(
         self, said: str | None, unique: object, attempt: int | None, most: int | None, delay: float | None
     ) -> list[Event]:
-        if attempt is not None and self.chains.attempts(_ONE) >= attempt:
-            self.chains.settled(_ONE, "unresolved")
-        operation, made = self.chains.failed(_ONE, self.event("retry.scheduled", {}, unique).id)
-        failure, reason = self._failure(
-            self._message(said),
-            unique,
-            operation=operation,
-            attempt=self.chains.renumber(_ONE, attempt or made),
-            max_attempts=most + 1 if most is not None else None,
-        )
-        self.chains.note(_ONE, reason, self.caller)
-        return [failure, self.event("retry.scheduled", self.chains.scheduled(_ONE, delay_seconds=delay), unique)]
-
-    def _settled(self, outcome: str, made: int = 0) -> list[Event]:
-        payload = self.chains.settled(_ONE, outcome, made=made)
-        return [self.event("retry.settled", payload, payload["operation"])] if payload else []
+        self.chains.begin_anew(MAIN, attempt)
+        facts, calls = _facts(self._message(said)), most + 1 if most is not None else None
+        return self.retried(facts, unique, numbered=attempt or None, delay_seconds=delay, max_attempts=calls)
 
     # Cline
 
@@ -100,11 +85,8 @@ class ClineReader(RecordReader):
         if told.get("failed") is not True:
             return self._retried(message, unique, attempt, most, quantity(told.get("delaySeconds")))
         message = self._message(message)
-        if _ONE not in self.chains:
-            return [self._failure(message, unique, outcome="surfaced")[0]]
-        operation, made = self.chains.failed(_ONE, "")
-        failure, _ = self._failure(message, unique, operation=operation, attempt=made)
-        return [failure, *self._settled("exhausted")]
+        failure = self.failed(_facts(message), unique, chain=MAIN if MAIN in self.chains else None)
+        return [failure, *self.settled("exhausted")]
 
     def _message(self, said: str | None) -> str | None:
         """What a failed call says, or the request that it was made for."""
@@ -118,11 +100,11 @@ class ClineReader(RecordReader):
         cause = told.get("cancelReason")
         if cause == "user_cancelled":
             self.see(aborted=1)
-            return [*events, *self._settled("aborted")]
+            return [*events, *self.settled("aborted")]
         if cause in ("streaming_failed", "retries_exhausted"):
             self._request = {"message": text(told.get("streamingFailedMessage")), "unique": unique}
         elif told.get("tokensIn") is not None or told.get("cost") is not None:
-            return [*events, *self._settled("recovered", 1)]
+            return [*events, *self.settled("recovered", made=1)]
         return events
 
     def _alone(self) -> list[Event]:
@@ -130,7 +112,7 @@ class ClineReader(RecordReader):
         if not self._request or self._request.get("told"):
             return []
         self._request["told"] = True
-        return [self._failure(text(self._request.get("message")), self._request.get("unique"), outcome="surfaced")[0]]
+        return [self.failed(_facts(text(self._request.get("message"))), self._request.get("unique"))]
 
     def _asked(self, _row: Mapping[str, Any], _said: str | None, _unique: object) -> list[Event]:
         """The question whether to go on: it repeats the failure before it."""
@@ -169,12 +151,9 @@ class ClineReader(RecordReader):
     def _relay(
         self, unique: object, before: object, after: object, trigger: str | None, *, failed: bool = False
     ) -> list[Event]:
-        payload = {"caller": self.caller, "strategy": "compact", "pre_tokens": count(before), "trigger": trigger}
-        begun = self.relay(payload, unique)
-        rest: dict[str, Any] = {"relay": begun.id, "caller": self.caller}
-        if failed:
-            return [begun, self.event("relay.halted", {**rest, "cause": "the compaction failed"}, unique)]
-        return [begun, self.event("relay.resumed", {**rest, "post_tokens": count(after)}, unique)]
+        began = {"pre_tokens": count(before), "trigger": trigger}
+        cause = "the compaction failed" if failed else None
+        return self.compacted(began, unique, post_tokens=count(after), cause=cause)
 
 
 def task_of(path: str) -> str:

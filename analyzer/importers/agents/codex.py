@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import msgspec
@@ -18,7 +19,7 @@ from analyzer.events import Event
 from analyzer.events.model import present
 from analyzer.events.times import format_time
 from analyzer.importers.base import Hit, Source
-from analyzer.importers.foreign import classify_foreign, number, quantity
+from analyzer.importers.foreign import number, quantity
 from analyzer.importers.lines import Block
 from analyzer.importers.records import RecordReader, identity_of, moment_of
 
@@ -63,7 +64,7 @@ def error_facts(message: str | None, info: object) -> dict[str, Any]:
     said = _STATUS.search(message or "")
     status = number(mapping(inner).get("http_status_code")) or (int(said[1]) if said else None)
     kind = text(name)
-    return present({"status": status, "type": kind if kind != "other" else None, "message": message, "is_error": True})
+    return present({"status": status, "type": kind if kind != "other" else None, "message": message})
 
 
 def _said_by(output: object) -> str:
@@ -205,22 +206,15 @@ class CodexReader(RecordReader):
             return []  # the end of a turn tells the turn's failure again
         self._error = told
         self.see()
-        verdict, said = classify_foreign(facts, self.at, caller=self.caller, outcome="surfaced")
+        unique = text(payload.get("turn_id")) or (format_time(self.at), told)
+        failure = self.failed(facts, unique)
         limited = facts.get("type") == "usage_limit_exceeded"
         if limited and (resets := self._reset()):
-            said["reset_at"] = resets
+            failure = replace(failure, payload={**failure.payload, "reset_at": resets})
         elif _CLOCK_ONLY.search(facts.get("message", "")):
-            said.pop("reset_at", None)  # the writer's own clock, whose zone nobody tells
-        unique = text(payload.get("turn_id")) or (format_time(self.at), told)
-        events = [self.event("error.classified", said, unique)]
-        if limited:
-            exhausted = {
-                "caller": self.caller,
-                "reason_text": verdict.facts.message,
-                "reset_at": said.get("reset_at"),
-            }
-            events.append(self.event("agent.exhausted", exhausted, unique))
-        return events
+            # The writer's own clock, whose zone nobody tells.
+            failure = replace(failure, payload=present({**failure.payload, "reset_at": None}))
+        return [failure, self.exhausted(failure, unique)] if limited else [failure]
 
     def _reset(self) -> str | None:
         """When the limit that is used up is reset, as the last count of limits said; the latest of several."""
@@ -285,8 +279,7 @@ class CodexReader(RecordReader):
             return []  # both records tell each compaction
         self.see()
         unique = text(payload.get("window_id")) or (format_time(self.at), identity_of(payload))
-        triggered = {"caller": self.caller, "strategy": "compact", "pre_tokens": self._used}
-        event = self.relay(triggered, unique)
+        event = self.relay({"strategy": "compact", "pre_tokens": self._used}, unique)
         self._compaction = {"told_by": told_by, "relay": event.id}
         return [event, *self._resumed()]
 
@@ -296,10 +289,4 @@ class CodexReader(RecordReader):
         if compaction is None or self._left_over is None or compaction.get("resumed"):
             return []
         compaction["resumed"] = True
-        payload = {
-            "relay": compaction["relay"],
-            "caller": self.caller,
-            "post_tokens": self._left_over,
-            "post_tokens_estimated": True,
-        }
-        return [self.event("relay.resumed", payload, compaction["relay"])]
+        return [self.resumed(compaction["relay"], self._left_over)]

@@ -14,8 +14,8 @@ from analyzer.events import Event
 from analyzer.events.model import present
 from analyzer.importers.agents.codex import error_facts
 from analyzer.importers.base import Source
-from analyzer.importers.foreign import classify_foreign, digits
-from analyzer.importers.records import RecordReader
+from analyzer.importers.foreign import digits
+from analyzer.importers.records import MAIN, RecordReader
 
 _AGAIN = re.compile(r"(?:Reconnecting\.\.\.|retrying) (\d{1,3})/(\d{1,3})(?: in ([\d.]{1,12})(ms|s))?")
 
@@ -53,7 +53,7 @@ class CodexExecReader(RecordReader):
         elif kind in ("turn.completed", "task_complete", "turn_aborted"):
             self._failed = None
             self.see(requests=int(kind != "turn_aborted"), aborted=int(kind == "turn_aborted"))
-            return self._settled("aborted" if kind == "turn_aborted" else "recovered", made=int(kind != "turn_aborted"))
+            return self.settled("aborted") if kind == "turn_aborted" else self.settled("recovered", made=1)
         return ()
 
     def _error(self, said: Mapping[str, Any], message: str | None) -> list[Event]:
@@ -64,28 +64,12 @@ class CodexExecReader(RecordReader):
         self._failed = None if again else message
         self._number += 1
         unique = self.session or self.source.path, self._number
-        identity = self.event("error.classified", {}, *unique).id
-        known = "main" in self.chains or again
-        operation, attempt = self.chains.failed("main", identity) if known else (None, None)
-        if again:
-            attempt = self.chains.renumber("main", digits(again[1]) or 1)
-        verdict, payload = classify_foreign(
-            error_facts(message, said.get("codex_error_info")),
-            self.at,
-            caller=self.caller,
-            operation=operation,
-            attempt=attempt,
-            max_attempts=int(again[2]) + 1 if again else None,
-            outcome=None if operation else "surfaced",
-        )
-        failure = self.event("error.classified", payload, *unique)
+        facts = error_facts(message, said.get("codex_error_info"))
         if again is None:
-            return [failure, *self._settled("exhausted", reason=verdict.reason)]
+            failure = self.failed(facts, *unique, chain=MAIN if MAIN in self.chains else None)
+            return [failure, *self.settled("exhausted", reason=failure.payload["reason"])]
+        failure = self.failed(
+            facts, *unique, chain=MAIN, numbered=digits(again[1]) or 1, max_attempts=int(again[2]) + 1
+        )
         delay = float(again[3]) / (1000 if again[4] == "ms" else 1) if again[3] else None
-        self.chains.note("main", verdict.reason, self.caller)
-        scheduled = self.chains.scheduled("main", delay_seconds=delay)
-        return [failure, self.event("retry.scheduled", scheduled, *unique)]
-
-    def _settled(self, outcome: str, *, made: int = 0, reason: str | None = None) -> list[Event]:
-        payload = self.chains.settled("main", outcome, made=made, reason=reason)
-        return [self.event("retry.settled", payload, payload["operation"])] if payload else []
+        return [failure, self.scheduled(*unique, delay_seconds=delay)]

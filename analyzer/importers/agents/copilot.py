@@ -8,12 +8,8 @@ from typing import Any, ClassVar
 from analyzer.agent_stream.values import count, mapping, text
 from analyzer.events import Event
 from analyzer.events.model import present
-from analyzer.importers.base import Source
-from analyzer.importers.foreign import classify_foreign, number
+from analyzer.importers.foreign import number
 from analyzer.importers.records import RecordReader, identity_of
-
-_IN_HAND = 63
-"""Calls of tools that are remembered until they end."""
 
 
 class CopilotReader(RecordReader):
@@ -22,15 +18,6 @@ class CopilotReader(RecordReader):
     name: ClassVar[str] = "copilot"
     agent: str = "copilot"
     visibility: ClassVar[str] = "terminal"
-
-    def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
-        super().__init__(source, state)
-        self._calls: dict[str, str] = dict(mapping(state.get("calls")))
-        """Tools by calls that have not ended."""
-
-    def remembered(self) -> dict[str, Any]:
-        """Calls of tools that have not ended."""
-        return {**super().remembered(), "calls": self._calls}
 
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
         """The events of one record."""
@@ -44,15 +31,13 @@ class CopilotReader(RecordReader):
         elif kind == "session.error":
             return self._failed(data, unique)
         elif kind == "session.compaction_complete":
-            after = count(data.get("postCompactionTokens"))
-            return self._compacted("compact", data.get("preCompactionTokens"), after, data, unique)
+            return self._compacted("compact", "CompactionTokens", data, unique)
         elif kind == "session.truncation":
-            after = count(data.get("postTruncationTokensInMessages"))
-            return self._compacted("truncate", data.get("preTruncationTokensInMessages"), after, {}, unique)
+            return self._compacted("truncate", "TruncationTokensInMessages", data, unique)
         elif kind == "assistant.message":
             self.see(requests=1)
         elif kind == "tool.execution_start":
-            return self._tool_began(data)
+            self.called(text(data.get("toolName")), text(data.get("toolCallId")))
         elif kind == "tool.execution_complete":
             return self._tool_ended(data, unique)
         elif kind == "abort":
@@ -73,16 +58,9 @@ class CopilotReader(RecordReader):
         self.work_in(context.get("cwd"))
         self.see()
 
-    def _tool_began(self, data: Mapping[str, Any]) -> list[Event]:
-        tool, call = text(data.get("toolName")), text(data.get("toolCallId"))
-        self.see_calls(tool)
-        if tool and call:
-            self._calls = {**dict(list(self._calls.items())[-_IN_HAND:]), call: tool}
-        return []
-
     def _tool_ended(self, data: Mapping[str, Any], unique: object) -> list[Event]:
         """The end of a call, which names the tool by its beginning."""
-        tool = self._calls.pop(text(data.get("toolCallId")) or "", None) or text(
+        tool = self.tool_of(text(data.get("toolCallId"))) or text(
             mapping(mapping(data.get("toolTelemetry")).get("properties")).get("tool")
         )
         if data.get("success") is not False:
@@ -93,31 +71,22 @@ class CopilotReader(RecordReader):
 
     def _failed(self, data: Mapping[str, Any], unique: object) -> list[Event]:
         self.see()
-        kind, status = text(data.get("errorType")), number(data.get("statusCode"))
+        kind = text(data.get("errorType"))
         facts = {
-            "status": status,
+            "status": number(data.get("statusCode")),
             "type": kind if kind != "query" else None,
             "message": text(data.get("message")),
-            "is_error": True,
         }
-        verdict, payload = classify_foreign(present(facts), self.at, caller=self.caller, outcome="surfaced")
-        events = [self.event("error.classified", payload, unique)]
-        if kind == "quota":
-            exhausted = {
-                "caller": self.caller,
-                "reason_text": verdict.facts.message,
-                "reset_at": payload.get("reset_at"),
-            }
-            events.append(self.event("agent.exhausted", exhausted, unique))
-        return events
+        failure = self.failed(facts, unique)
+        return [failure, self.exhausted(failure, unique)] if kind == "quota" else [failure]
 
-    def _compacted(
-        self, strategy: str, before: object, after: int | None, data: Mapping[str, Any], unique: object
-    ) -> list[Event]:
+    def _compacted(self, strategy: str, counted: str, data: Mapping[str, Any], unique: object) -> list[Event]:
+        """A compaction, its tokens under `pre` and `post` with the rest of their name; a truncation cannot fail."""
         self.see()
-        begun = self.relay({"caller": self.caller, "strategy": strategy, "pre_tokens": count(before) or None}, unique)
-        rest: dict[str, Any] = {"relay": begun.id, "caller": self.caller}
-        if data.get("success") is False:
-            cause = text(data.get("error")) or "the compaction failed"
-            return [begun, self.event("relay.halted", {**rest, "cause": cause}, unique)]
-        return [begun, self.event("relay.resumed", {**rest, "post_tokens": after or None}, unique)]
+        failed = strategy == "compact" and data.get("success") is False
+        return self.compacted(
+            {"strategy": strategy, "pre_tokens": count(data.get(f"pre{counted}")) or None},
+            unique,
+            post_tokens=count(data.get(f"post{counted}")) or None,
+            cause=(text(data.get("error")) or "the compaction failed") if failed else None,
+        )

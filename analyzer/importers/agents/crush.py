@@ -14,8 +14,8 @@ from analyzer.events import Event
 from analyzer.events.model import present
 from analyzer.events.times import format_time
 from analyzer.importers.base import Source
-from analyzer.importers.foreign import classify_foreign, number
-from analyzer.importers.records import RecordReader, identity_of, moment_of
+from analyzer.importers.foreign import number
+from analyzer.importers.records import MAIN, RecordReader, identity_of, moment_of
 from analyzer.importers.shapes.databases import cursor_of, moved_on
 
 _FAILED = "failed to process events: "
@@ -23,13 +23,17 @@ _GAVE_UP = "maximum retry attempts reached"
 _STATUS = re.compile(r'": (\d{3}) [A-Z]|^Error (\d{3}),|"code\\?": ?(\d{3})\b')
 _DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(ms|h|m|s)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-_ONE = "main"
 
 
 def duration_seconds(said: object) -> float | None:
     """A Go duration, as `1m2.5s`, in seconds."""
     found = _DURATION.findall(said) if isinstance(said, str) and len(said) < 40 else []
     return sum(float(amount) * _SECONDS[unit] for amount, unit in found) if found else None
+
+
+def _status(said: str) -> int | None:
+    found = _STATUS.search(said)
+    return next((int(part) for part in found.groups() if part), None) if found else None
 
 
 def _texts(found: object) -> list[Any]:
@@ -47,13 +51,10 @@ class _CrushReader(RecordReader):
         if found:
             self.work_in(project)
 
-    def ended(self, said: str, **known: Any) -> tuple[Event, str]:
-        """The failure that ended a call, and its reason."""
-        status = _STATUS.search(said)
-        code = next((int(part) for part in status.groups() if part), None) if status else None
-        facts = present({"status": code, "message": said, "is_error": True})
-        verdict, payload = classify_foreign(facts, self.at, caller=self.caller, **known)
-        return self.event("error.classified", payload, said, format_time(self.at)[:19]), verdict.reason
+    def ended(self, said: str, chain: str | None = None) -> Event:
+        """The failure that ended a call."""
+        facts = {"status": _status(said), "message": said}
+        return self.failed(facts, said, format_time(self.at)[:19], chain=chain)
 
 
 class CrushLogReader(_CrushReader):
@@ -77,22 +78,21 @@ class CrushLogReader(_CrushReader):
         if said == "OpenAI API error":
             return self._failed_call(record)
         if said == "Retrying due to rate limit":
-            facts, self._told = self._told or {"message": said, "is_error": True}, None
+            facts, self._told = self._told or {"message": said}, None
             return self._retried(facts, record, number(record.get("attempt")), None)
         if said == "Provider request failed, retrying":
             facts = {
                 "status": number(record.get("status_code")),
                 "type": text(record.get("title")),
                 "message": text(record.get("message")),
-                "is_error": True,
             }
-            return self._retried(present(facts), record, None, duration_seconds(record.get("retry_delay")))
+            return self._retried(facts, record, None, duration_seconds(record.get("retry_delay")))
         if said.startswith(_FAILED):
             return self._ended(said.removeprefix(_FAILED))
         if said == "Request cancellation initiated":
             self.session = text(record.get("session_id"))
             self.see(aborted=1)
-            stopped = self._settled("aborted")
+            stopped = self.settled("aborted")
             self.session = None
             return stopped
         return ()
@@ -100,10 +100,8 @@ class CrushLogReader(_CrushReader):
     def _failed_call(self, record: Mapping[str, Any]) -> list[Event]:
         before = self._surfaced()
         whole = text(record.get("error")) or ""
-        code = _STATUS.search(whole)
         facts = {
-            "status": number(record.get("status_code"))
-            or (next(int(part) for part in code.groups() if part) if code else None),
+            "status": number(record.get("status_code")) or _status(whole),
             "type": text(record.get("type")),
             "message": text(record.get("message")) or whole or None,
             "is_error": True,
@@ -116,45 +114,25 @@ class CrushLogReader(_CrushReader):
         facts, self._told = self._told, None
         if facts is None:
             return []
-        _, payload = classify_foreign(facts, self.at, caller=self.caller, outcome="surfaced")
-        return [self.event("error.classified", payload, format_time(self.at), identity_of(facts))]
+        return [self.failed(facts, format_time(self.at), identity_of(facts))]
 
     def _retried(
         self, facts: Mapping[str, Any], record: Mapping[str, Any], attempt: int | None, delay: float | None
     ) -> list[Event]:
-        unique = format_time(self.at), identity_of(record)
-        if attempt is not None and self.chains.attempts(_ONE) >= attempt:
-            self.chains.settled(
-                _ONE, "unresolved"
-            )  # a first attempt begins another chain; how the last one ended is not told
-        operation, made = self.chains.failed(_ONE, self.event("retry.scheduled", {}, *unique).id)
-        most = number(record.get("max_retries"))
-        verdict, payload = classify_foreign(
-            facts,
-            self.at,
-            caller=self.caller,
-            operation=operation,
-            attempt=self.chains.renumber(_ONE, attempt or made),
-            max_attempts=most + 1 if most is not None else None,
-        )
-        self.chains.note(_ONE, verdict.reason, self.caller)
-        scheduled = self.chains.scheduled(_ONE, delay_seconds=delay)
-        return [self.event("error.classified", payload, *unique), self.event("retry.scheduled", scheduled, *unique)]
+        self.chains.begin_anew(MAIN, attempt)  # how the last one ended is not told
+        most, unique = number(record.get("max_retries")), (format_time(self.at), identity_of(record))
+        calls = most + 1 if most is not None else None
+        return self.retried(facts, *unique, numbered=attempt or None, delay_seconds=delay, max_attempts=calls)
 
     def _ended(self, said: str) -> list[Event]:
         self._told = None  # the same failure, told by the client
         if "context canceled" in said:
-            return self._settled("aborted")
-        if _GAVE_UP not in said or _ONE not in self.chains:
-            self.chains.settled(_ONE, "unresolved")
-            return [self.ended(said, outcome="surfaced")[0]]
-        operation, attempt = self.chains.failed(_ONE, "")
-        failure, reason = self.ended(said, operation=operation, attempt=attempt)
-        return [failure, *self._settled("exhausted", reason)]
-
-    def _settled(self, outcome: str, reason: str | None = None) -> list[Event]:
-        payload = self.chains.settled(_ONE, outcome, reason=reason)
-        return [self.event("retry.settled", payload, payload["operation"])] if payload else []
+            return self.settled("aborted")
+        if _GAVE_UP not in said or MAIN not in self.chains:
+            self.chains.settled(MAIN, "unresolved")
+            return [self.ended(said)]
+        failure = self.ended(said, MAIN)
+        return [failure, *self.settled("exhausted", reason=failure.payload["reason"])]
 
 
 class CrushStoreReader(_CrushReader):
@@ -202,10 +180,8 @@ class CrushStoreReader(_CrushReader):
             if part.get("reason") == "error":
                 self.clock(moment_of(part.get("time")) or moment_of(record.get("updated_at")))
                 said = text(part.get("details")) or text(part.get("message")) or ""
-                events.append(self.ended(said, outcome="surfaced")[0])
+                events.append(self.ended(said))
         return events
 
     def _summarised(self, unique: str) -> list[Event]:
-        begun = self.relay({"caller": self.caller, "strategy": "compact"}, "summary", unique)
-        done = {"relay": begun.id, "caller": self.caller}
-        return [begun, self.event("relay.resumed", done, "summary", unique)]
+        return self.compacted({}, "summary", unique)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from analyzer.agent_stream.values import mapping, text
 from analyzer.events import Event
 from analyzer.events.model import present
-from analyzer.importers.foreign import classify_foreign, digits
+from analyzer.importers.foreign import digits
 from analyzer.importers.records import RecordReader, identity_of, moment_of
 
 _ERROR = "[API Error"
@@ -40,7 +40,6 @@ def api_error_facts(said: str) -> dict[str, Any]:
         "status": digits(code[1]) if code else None,
         "type": (status[1] or status[2]) if status else None,
         "message": said,
-        "is_error": True,
     }
     return present(facts)
 
@@ -129,8 +128,7 @@ class GeminiChatReader(RecordReader):
 
     def _failed(self, said: str, unique: str) -> list[Event]:
         self.see()
-        _, payload = classify_foreign(api_error_facts(said), self.at, caller=self.caller, outcome="surfaced")
-        return [self.event("error.classified", payload, unique)]
+        return [self.failed(api_error_facts(said), unique)]
 
     def _informed(self, said: str, unique: str) -> list[Event]:
         if said.startswith(_CANCELLED):
@@ -140,12 +138,8 @@ class GeminiChatReader(RecordReader):
         if tokens is None and percent is None:
             return []
         self.see()
-        payload = {
-            "caller": self.caller,
-            "strategy": "compact",
+        began = {
             "pre_tokens": digits(tokens[1]) if tokens else None,
             "token_usage_percent": float(percent[1]) if percent else None,
         }
-        begun = self.relay(payload, unique)
-        done = {"relay": begun.id, "caller": self.caller, "post_tokens": digits(tokens[2]) if tokens else None}
-        return [begun, self.event("relay.resumed", done, unique)]
+        return self.compacted(began, unique, post_tokens=digits(tokens[2]) if tokens else None)

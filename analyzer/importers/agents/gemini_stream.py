@@ -13,13 +13,10 @@ from analyzer.events import Event
 from analyzer.events.model import present
 from analyzer.importers.agents.gemini_chat import api_error_facts
 from analyzer.importers.base import Source
-from analyzer.importers.foreign import classify_foreign
 from analyzer.importers.records import RecordReader, identity_of
 
 _CANCELLED = "FatalCancellationError"
 _NAMES_NOTHING = frozenset({"Error", "ApiError"})
-_IN_HAND = 63
-"""Calls of tools that are remembered until their results come."""
 
 
 class GeminiStreamReader(RecordReader):
@@ -31,16 +28,14 @@ class GeminiStreamReader(RecordReader):
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
         super().__init__(source, state)
-        self._calls: dict[str, str] = dict(mapping(state.get("calls")))
-        """Tools by the calls whose results are still to come."""
         self._told: str | None = state.get("told")
         """The error of the run in hand, which its end may tell again."""
         self._replying: bool = state.get("replying", False)
         """Whether the reply in hand is counted already: it comes in pieces."""
 
     def remembered(self) -> dict[str, Any]:
-        """Calls without results, the run's error, and whether a reply goes on."""
-        return {**super().remembered(), "calls": self._calls, "told": self._told, "replying": self._replying}
+        """The run's error, and whether a reply goes on."""
+        return {**super().remembered(), "told": self._told, "replying": self._replying}
 
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
         """The events of one record."""
@@ -55,7 +50,7 @@ class GeminiStreamReader(RecordReader):
             self.see(requests=int(not self._replying))
             self._replying = True
             if kind == "tool_use":
-                self._tool_began(text(record.get("tool_name")), text(record.get("tool_id")))
+                self.called(text(record.get("tool_name")), text(record.get("tool_id")))
         elif kind == "tool_result":
             return self._tool_ended(record)
         elif kind == "error":
@@ -66,15 +61,10 @@ class GeminiStreamReader(RecordReader):
             self._replying = False
         return ()
 
-    def _tool_began(self, tool: str | None, call: str | None) -> None:
-        self.see_calls(tool)
-        if tool and call:
-            self._calls = {**dict(list(self._calls.items())[-_IN_HAND:]), call: tool}
-
     def _tool_ended(self, record: Mapping[str, Any]) -> list[Event]:
         self._replying = False
         call = text(record.get("tool_id")) or ""
-        tool = self._calls.pop(call, None)
+        tool = self.tool_of(call)
         if record.get("status") != "error":
             return []
         error = mapping(record.get("error"))
@@ -99,5 +89,4 @@ class GeminiStreamReader(RecordReader):
         facts = api_error_facts(said or "")
         if "type" not in facts and kind not in ("error", *_NAMES_NOTHING):
             facts |= present({"type": kind})
-        _, payload = classify_foreign(facts, self.at, caller=self.caller, outcome="surfaced")
-        return [self.event("error.classified", payload, unique)]
+        return [self.failed(facts, unique)]

@@ -13,9 +13,7 @@ from typing import Any, ClassVar
 from analyzer.agent_stream.values import mapping, text
 from analyzer.events import Event
 from analyzer.events.model import present
-from analyzer.events.times import format_time
 from analyzer.importers.base import Source, forget_oldest
-from analyzer.importers.foreign import classify_foreign
 from analyzer.importers.records import RecordReader, moment_of
 from analyzer.importers.shapes.databases import cursor_of, moved_on
 from analyzer.importers.shapes.rows import listed, slim_goose
@@ -26,8 +24,6 @@ _BEGINS = ("Exceeded auto-compact threshold of ", "Context limit reached. Compac
 _ENDS = "Compaction complete"
 _STATUS = re.compile(r"\b(?:status:?|HTTP|code:?) (\d{3})\b")
 _STOPPED = "Interrupted by the user"
-_IN_HAND = 63
-"""Calls of tools that are remembered until their results come."""
 
 
 class GooseReader(RecordReader):
@@ -44,13 +40,11 @@ class GooseReader(RecordReader):
             key: dict(mapping(found)) for key, found in mapping(state.get("sessions")).items()
         }
         """Of each session: what is known of it, its part, and the compaction that goes on."""
-        self._calls: dict[str, str] = dict(mapping(state.get("calls")))
-        """Tools by the last calls: a result names its call alone."""
 
     def remembered(self) -> dict[str, Any]:
         """Up to where the rows were read, and what the next ones refer to."""
         forget_oldest(self._sessions)
-        return {**super().remembered(), "cursor": self._cursor, "sessions": self._sessions, "calls": self._calls}
+        return {**super().remembered(), "cursor": self._cursor, "sessions": self._sessions}
 
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
         """The events of a session, or of a message."""
@@ -80,7 +74,7 @@ class GooseReader(RecordReader):
         known["role"] = "subagent" if record.get("session_type") == "sub_agent" else None
         self._turn_to(session)
         self.clock(moment_of(record.get("updated")))
-        return [self._observed_part("session", requests=0)]
+        return [self.observed("session", self.session, "session")]
 
     def _turn_to(self, session: str) -> dict[str, Any]:
         """Take a session for the one in hand; returns what is remembered of it."""
@@ -91,21 +85,6 @@ class GooseReader(RecordReader):
         self.known.pop("cwd", None)
         self.work_in(told.get("cwd"))
         return found
-
-    def _observed_part(self, part: str, *, requests: int, aborted: int = 0, tools: object = None) -> Event:
-        """A part of what is seen of a session; rows of one message may come again, and count once."""
-        at = format_time(self.at) if self.timed else None
-        payload = {
-            "caller": self.caller,
-            "requests": requests,
-            "aborted": aborted or None,
-            "started_at": at,
-            "ended_at": at,
-            "retry_visibility": self.visibility,
-            "part": part,
-            "tools": tools or None,
-        }
-        return self.event("session.observed", present(payload), self.session, part, at)
 
     def _message(self, message: Mapping[str, Any]) -> list[Event]:
         session = text(message.get("session"))
@@ -119,8 +98,7 @@ class GooseReader(RecordReader):
             tool, name = text(call.get("name")), text(call.get("call"))
             if tool:
                 tools[tool] = tools.get(tool, 0) + 1
-            if tool and name:
-                self._calls = {**dict(list(self._calls.items())[-_IN_HAND:]), name: tool}
+            self.remember_call(tool, name)
         events = []
         failed = list(listed(message.get("failed")))
         for call in failed:
@@ -132,9 +110,8 @@ class GooseReader(RecordReader):
         stopped = any((text(call.get("said")) or "").startswith(_STOPPED) for call in failed)
         replied = message.get("role") == "assistant" and not told
         if replied or stopped:
-            events.append(
-                self._observed_part(shape, requests=int(replied), aborted=int(stopped and not replied), tools=tools)
-            )
+            aborted = int(stopped and not replied)
+            events.append(self.observed(shape, session, shape, requests=int(replied), aborted=aborted, tools=tools))
         self._seen.clear()  # each message is a part of its own
         return events
 
@@ -149,11 +126,10 @@ class GooseReader(RecordReader):
         if kind == "contextLengthExceeded":
             return [self._failed(said or "context length exceeded", unique)]
         if kind == "creditsExhausted":
-            exhausted = {"caller": self.caller, "reason_text": said or None}
             failure = self._failed(said, unique, type="insufficient_quota")
-            return [failure, self.event("agent.exhausted", present(exhausted), *unique)]
+            return [failure, self.exhausted(failure, *unique)]
         if said.startswith(_BEGINS):
-            begun = self.relay({"caller": self.caller, "strategy": "compact", "trigger": "auto"}, *unique)
+            begun = self.relay({"strategy": "compact", "trigger": "auto"}, *unique)
             found["relay"] = begun.id
             return [begun]
         if kind == "conversationCompacted" or said.startswith(_ENDS):
@@ -162,15 +138,13 @@ class GooseReader(RecordReader):
 
     def _failed(self, said: str, unique: tuple[object, ...], **facts: Any) -> Event:
         status = _STATUS.search(said)
-        seen = {"status": int(status[1]) if status else None, "message": said or None, "is_error": True, **facts}
-        _, payload = classify_foreign(present(seen), self.at, caller=self.caller, outcome="surfaced")
-        return self.event("error.classified", payload, *unique)
+        return self.failed({"status": int(status[1]) if status else None, "message": said or None, **facts}, *unique)
 
     def _compacted(self, kind: str, unique: tuple[object, ...], found: dict[str, Any], **known: Any) -> list[Event]:
         """The end of a compaction, and its beginning too where nothing told that."""
         begun = []
         if "relay" not in found:
-            begun = [self.relay({"caller": self.caller, "strategy": "compact"}, *unique)]
+            begun = [self.relay({"strategy": "compact"}, *unique)]
             found["relay"] = begun[0].id
         done = {"relay": found.pop("relay"), "caller": self.caller, **known}
         return [*begun, self.event(kind, done, *unique)]

@@ -13,7 +13,7 @@ from analyzer.events import Event
 from analyzer.events.model import present
 from analyzer.events.times import format_time
 from analyzer.importers.base import Source, forget_oldest
-from analyzer.importers.foreign import classify_foreign, number
+from analyzer.importers.foreign import number
 from analyzer.importers.records import RecordReader, identity_of, moment_of
 from analyzer.importers.shapes.databases import cursor_of, moved_on
 
@@ -89,52 +89,29 @@ class OpencodeReader(RecordReader):
         if used:
             known["used"] = used
             if relay := known.pop("relay", None):
-                done = {"relay": relay, "caller": self.caller, "post_tokens": used, "post_tokens_estimated": True}
-                events.append(self.event("relay.resumed", done, relay))
-            if payload := self.chains.settled(self.session or "", "recovered", made=1):
-                events.append(self.event("retry.settled", payload, payload["operation"]))
+                events.append(self.resumed(relay, used))
+            events += self.settled("recovered", chain=self.session or "", made=1)
         return events
 
     def _request(self, unique: str, time: Mapping[str, Any], *, aborted: bool) -> Event:
         """One request, told by itself: the files of a session are no source together, and rows may come again."""
         started = moment_of(time.get("created"))
-        payload = {
-            "caller": self.caller,
-            "requests": 1,
-            "aborted": int(aborted) or None,
-            "started_at": format_time(started) if started else None,
-            "ended_at": format_time(self.at) if self.timed else None,
-            "retry_visibility": self.visibility,
-            "part": unique,
-        }
-        return self.event("session.observed", present(payload), unique, aborted, payload["ended_at"])
+        began = format_time(started) if started else ""
+        return self.observed(unique, unique, aborted, requests=1, aborted=int(aborted), started_at=began)
 
     def _failed(self, error: Mapping[str, Any], unique: str) -> list[Event]:
         name, data = text(error.get("name")), mapping(error.get("data"))
         if name == _ABORTED:
-            payload = self.chains.settled(self.session or "", "aborted")
-            return [self.event("retry.settled", payload, payload["operation"])] if payload else []
+            return self.settled("aborted", chain=self.session or "")
         facts = {
             "status": number(data.get("statusCode")),
             "type": name if name not in _SAY_NOTHING else None,
             "message": text(data.get("message")) or text(data.get("responseBody")),
             "headers": mapping(data.get("responseHeaders")) or None,
-            "is_error": True,
         }
-        chain = self.session if self.session is not None and self.session in self.chains else None
-        operation, attempt = self.chains.failed(chain, "") if chain else (None, None)
-        verdict, payload = classify_foreign(
-            present(facts),
-            self.at,
-            caller=self.caller,
-            operation=operation,
-            attempt=attempt,
-            outcome=None if operation else "surfaced",
-        )
-        events = [self.event("error.classified", payload, unique)]
-        if chain and (settled := self.chains.settled(chain, "exhausted", reason=verdict.reason)):
-            events.append(self.event("retry.settled", settled, settled["operation"]))
-        return events
+        key = self.session or ""
+        failure = self.failed(facts, unique, chain=key if key in self.chains else None)
+        return [failure, *self.settled("exhausted", chain=key, reason=failure.payload["reason"])]
 
     def _part(self, part: Mapping[str, Any], known: dict[str, Any]) -> list[Event]:
         unique = text(part.get("id")) or ""
@@ -146,17 +123,9 @@ class OpencodeReader(RecordReader):
             return self._tool(part, unique)
         if part.get("type") != "retry":
             return []
-        key = self.session or ""
         data = mapping(mapping(part.get("error")).get("data"))
-        operation, attempt = self.chains.failed(key, self.event("retry.scheduled", {}, unique).id)
-        attempt = self.chains.renumber(key, number(part.get("attempt")) or attempt)
-        facts = {"status": number(data.get("statusCode")), "message": text(data.get("message")), "is_error": True}
-        verdict, payload = classify_foreign(
-            present(facts), self.at, caller=self.caller, operation=operation, attempt=attempt
-        )
-        self.chains.note(key, verdict.reason, self.caller)
-        scheduled = self.chains.scheduled(key, delay_seconds=None)
-        return [self.event("error.classified", payload, unique), self.event("retry.scheduled", scheduled, unique)]
+        facts = {"status": number(data.get("statusCode")), "message": text(data.get("message"))}
+        return self.retried(facts, unique, chain=self.session or "", numbered=number(part.get("attempt")) or None)
 
     def _tool(self, part: Mapping[str, Any], unique: str) -> list[Event]:
         """A call of a tool; its part is written again until it has ended."""
@@ -164,25 +133,15 @@ class OpencodeReader(RecordReader):
         if state.get("status") not in ("completed", "error"):
             return []
         self.clock(moment_of(mapping(state.get("time")).get("end")) or (self.at if self.timed else None))
-        tool, at = text(part.get("tool")), format_time(self.at) if self.timed else None
-        payload = {
-            "caller": self.caller,
-            "requests": 0,
-            "started_at": at,
-            "ended_at": at,
-            "retry_visibility": self.visibility,
-            "part": unique,
-            "tools": {tool: 1} if tool else None,
-        }
-        events = [self.event("session.observed", present(payload), unique, at)]
+        tool = text(part.get("tool"))
+        events = [self.observed(unique, unique, tools={tool: 1} if tool else None)]
         if state.get("status") == "error":
             events.append(self.tool_failed(tool, text(state.get("error")), unique))
         return events
 
     def _compacted(self, unique: str, known: dict[str, Any], trigger: str | None) -> list[Event]:
         """A compaction, told by its part, by its summary, or by both: either names the message that asked for it."""
-        payload = {"caller": self.caller, "strategy": "compact", "pre_tokens": known.get("used"), "trigger": trigger}
-        begun = self.relay(payload, unique)
+        begun = self.relay({"strategy": "compact", "pre_tokens": known.get("used"), "trigger": trigger}, unique)
         if known.get("last") == unique:
             return []
         known |= {"relay": begun.id, "last": unique}

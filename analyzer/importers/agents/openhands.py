@@ -11,9 +11,8 @@ from typing import Any, ClassVar
 
 from analyzer.agent_stream.values import mapping, text
 from analyzer.events import Event
-from analyzer.events.model import present
 from analyzer.importers.base import Source
-from analyzer.importers.foreign import classify_foreign, number
+from analyzer.importers.foreign import number
 from analyzer.importers.records import RecordReader, moment_here
 
 _STATUS = re.compile(r'"code": ?(\d{3})\b|\b(?:status|code):? (\d{3})\b')
@@ -41,9 +40,7 @@ class OpenHandsReader(RecordReader):
         if kind == "ConversationErrorEvent":
             return self._failed(text(record.get("code")), text(record.get("detail")), unique)
         if kind == "Condensation" or record.get("action") == "condensation":
-            begun = self.relay({"caller": self.caller, "strategy": "condense"}, unique)
-            done = {"relay": begun.id, "caller": self.caller}
-            return [begun, self.event("relay.resumed", done, unique)]
+            return self.compacted({"strategy": "condense"}, unique)
         if record.get("observation") == "agent_state_changed" and extras.get("agent_state") in _FAILED_STATES:
             state = text(extras.get("agent_state"))
             return self._failed(state if state != "error" else None, text(extras.get("reason")), unique)
@@ -75,7 +72,5 @@ class OpenHandsReader(RecordReader):
     def _failed(self, kind: str | None, said: str | None, unique: object) -> list[Event]:
         found = _STATUS.search(said or "")
         status = next((int(part) for part in found.groups() if part), None) if found else None
-        facts = present({"status": status, "type": kind, "message": said, "is_error": True})
-        _, payload = classify_foreign(facts, self.at, caller=self.caller, outcome="surfaced")
         self.see()
-        return [self.event("error.classified", payload, unique)]
+        return [self.failed({"status": status, "type": kind, "message": said}, unique)]

@@ -14,12 +14,10 @@ from analyzer.events import Event
 from analyzer.events.model import present
 from analyzer.importers.agents.gemini_chat import said_by
 from analyzer.importers.base import Source
-from analyzer.importers.foreign import classify_foreign
-from analyzer.importers.records import RecordReader, identity_of
+from analyzer.importers.records import MAIN, RecordReader, identity_of
 
 _STATUS = re.compile(r"^(\d{3})\b")
 _ENDED = re.compile(r"(?:^|\n)(Command (?:exited with code|aborted|timed out)[^\n]{0,100})\s*$")
-_ONE = "main"
 
 
 class PiReader(RecordReader):
@@ -49,9 +47,9 @@ class PiReader(RecordReader):
             self.work_in(record.get("cwd"))
             self.see()
         elif kind == "compaction":
-            self.chains.settled(_ONE, "unresolved")  # an overflow is mended by it, and by no retry
-            payload = {"caller": self.caller, "strategy": "compact", "pre_tokens": count(record.get("tokensBefore"))}
-            begun = self.relay(payload, self.session, unique)
+            self.chains.settled(MAIN, "unresolved")  # an overflow is mended by it, and by no retry
+            began = {"strategy": "compact", "pre_tokens": count(record.get("tokensBefore"))}
+            begun = self.relay(began, self.session, unique)
             self._relay = begun.id
             self.see()
             return [begun]
@@ -67,7 +65,7 @@ class PiReader(RecordReader):
                 shown = ended[1] if ended else said
                 return [self.tool_failed(tool, shown, self.session, unique)] if message.get("isError") is True else ()
             if message.get("role") == "user":
-                return self._settled("exhausted")
+                return self.settled("exhausted")
         return ()
 
     def _reply(self, message: Mapping[str, Any], unique: object) -> list[Event]:
@@ -75,35 +73,18 @@ class PiReader(RecordReader):
         stopped = message.get("stopReason")
         self.see(requests=int(stopped != "aborted"), aborted=int(stopped == "aborted"))
         if stopped == "aborted":
-            return self._settled("aborted")
+            return self.settled("aborted")
+        # The failed reply before this one was tried again.
+        again = [self.scheduled(unique)] if MAIN in self.chains else []
         events: list[Event] = []
         if stopped != "error":
             if self._relay is not None:
                 usage = mapping(message.get("usage"))
                 parts = [count(usage.get(key)) for key in ("input", "cacheRead", "cacheWrite")]
-                used = sum(part for part in parts if part is not None) or None
-                done = {"relay": self._relay, "caller": self.caller, "post_tokens": used, "post_tokens_estimated": True}
-                events.append(self.event("relay.resumed", done, self._relay))
+                events.append(self.resumed(self._relay, sum(part for part in parts if part is not None) or None))
                 self._relay = None
-            if _ONE in self.chains:
-                events.append(self._scheduled(unique))
-            return [*events, *self._settled("recovered", 1)]
-        if _ONE in self.chains:
-            events.append(self._scheduled(unique))
+            return [*events, *again, *self.settled("recovered", made=1)]
         said = text(message.get("errorMessage"))
         status = _STATUS.match(said or "")
-        operation, attempt = self.chains.failed(_ONE, self.event("error.classified", {}, unique).id)
-        facts = {"status": int(status[1]) if status else None, "message": said, "is_error": True}
-        verdict, payload = classify_foreign(
-            present(facts), self.at, caller=self.caller, operation=operation, attempt=attempt
-        )
-        self.chains.note(_ONE, verdict.reason, self.caller)
-        return [*events, self.event("error.classified", payload, unique)]
-
-    def _scheduled(self, unique: object) -> Event:
-        """The failed reply before this one was tried again."""
-        return self.event("retry.scheduled", self.chains.scheduled(_ONE, delay_seconds=None), unique)
-
-    def _settled(self, outcome: str, made: int = 0) -> list[Event]:
-        payload = self.chains.settled(_ONE, outcome, made=made)
-        return [self.event("retry.settled", payload, payload["operation"])] if payload else []
+        facts = {"status": int(status[1]) if status else None, "message": said}
+        return [*again, self.failed(facts, unique, chain=MAIN)]

@@ -6,6 +6,7 @@ Errors, retries and compressions stand in `system` records, as the telemetry of 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from analyzer.agent_stream.values import count, mapping, text
@@ -57,14 +58,10 @@ class QwenReader(TelemetryReader):
         status = info.get("compressionStatus")
         if status not in (_DONE, *_FAILED):
             return []
-        trigger = text(info.get("triggerReason"))
-        begun = self.relay(
-            {"caller": self.caller, "strategy": "compact", "pre_tokens": before, "trigger": trigger}, unique
-        )
-        rest: dict[str, Any] = {"relay": begun.id, "caller": self.caller}
         self.see()
+        began = {"pre_tokens": before, "trigger": text(info.get("triggerReason"))}
         if status in _FAILED:
-            return [begun, self.event("relay.halted", {**rest, "cause": f"compression status {status}"}, unique)]
-        estimated = info.get("newTokenCountIsEstimated") is True or None
-        done = {**rest, "post_tokens": after, "post_tokens_estimated": estimated}
-        return [begun, self.event("relay.resumed", done, unique)]
+            return self.compacted(began, unique, cause=f"compression status {status}")
+        begun, ended = self.compacted(began, unique, post_tokens=after)
+        estimated = info.get("newTokenCountIsEstimated") is True
+        return [begun, replace(ended, payload={**ended.payload, "post_tokens_estimated": True}) if estimated else ended]

@@ -12,7 +12,7 @@ from analyzer.agent_stream.values import count, mapping, text
 from analyzer.events import Event
 from analyzer.events.model import present
 from analyzer.importers.base import Source, forget_oldest
-from analyzer.importers.foreign import classify_foreign, quantity
+from analyzer.importers.foreign import quantity
 from analyzer.importers.records import RecordReader, moment_of
 from analyzer.importers.telemetry.model_calls import whole
 
@@ -60,14 +60,13 @@ class LitellmReader(RecordReader):
         if call.get("cache_hit") is not True:
             self.see(requests=1)
         self._ended.pop(key, None)
-        settled = self.chains.settled(key, "recovered", made=1)
-        return [*again, *([self.event("retry.settled", settled, settled["operation"])] if settled else [])]
+        return [*again, *self.settled("recovered", chain=key, made=1)]
 
     def _again(self, key: str, began: float | None, unique: object) -> list[Event]:
         """The failed call before this one was tried again, after the time between them."""
         before = self._ended.get(key)
         delay = max(0.0, began - before) if began is not None and before is not None else None
-        return [self.event("retry.scheduled", self.chains.scheduled(key, delay_seconds=delay), unique)]
+        return [self.scheduled(unique, chain=key, delay_seconds=delay)]
 
     def _failed(self, call: Mapping[str, Any], key: str | None, ended: float | None, unique: object) -> Event:
         self.see(requests=1)
@@ -76,23 +75,8 @@ class LitellmReader(RecordReader):
             "status": whole(error.get("error_code")),
             "type": text(error.get("error_class")),
             "message": text(error.get("error_message")) or text(call.get("error_str")),
-            "is_error": True,
         }
-        operation, attempt = (
-            self.chains.failed(key, self.event("error.classified", {}, unique).id) if key else (None, None)
-        )
-        verdict, payload = classify_foreign(
-            present(facts),
-            self.at,
-            caller=self.caller,
-            operation=operation,
-            attempt=attempt,
-            outcome=None if operation else "surfaced",
-            input_tokens=count(call.get("prompt_tokens")) or None,
-            output_tokens=count(call.get("completion_tokens")) or None,
-        )
-        if key is not None:
-            self.chains.note(key, verdict.reason, self.caller)
-            if ended is not None:
-                self._ended[key] = ended
-        return self.event("error.classified", payload, unique)
+        if key is not None and ended is not None:
+            self._ended[key] = ended
+        tokens_in, tokens_out = count(call.get("prompt_tokens")) or None, count(call.get("completion_tokens")) or None
+        return self.failed(facts, unique, chain=key, input_tokens=tokens_in, output_tokens=tokens_out)

@@ -131,19 +131,18 @@ class TelemetryReader(RecordReader):
             found = _KINDS.get(kind)
             return found(self, attributes, unique) if found else ()
         if name == "gen_ai.client.operation.exception" and self.program not in _TWINNED:
-            return [self._failure(attributes, unique, outcome="surfaced")]
+            return [self._failure_of(attributes, unique)]
         return ()
 
-    def _failure(self, attributes: Attributes, unique: object, **known: Any) -> Event:
+    def _failure_of(self, attributes: Attributes, unique: object, **known: Any) -> Event:
         status = whole(_first(attributes, "http.response.status_code", "http.status_code", "status_code"))
         kind = _first(attributes, "error.type", "error_type", "exception.type", "final_error_type")
         if status is None and kind is not None and kind.isdigit() and len(kind) == 3:
             status, kind = int(kind), None
         said = _first(attributes, "error.message", "error_message", "exception.message", "error", "status.message")
-        facts = present({"status": status or None, "type": kind, "message": said, "is_error": True})
-        _, payload = classify_foreign(facts, self.at, caller=self._caller(attributes), **known)
         self.see()
-        return self.event("error.classified", payload, unique)
+        facts = {"status": status or None, "type": kind, "message": said}
+        return self.failed(facts, unique, caller=self._caller(attributes), **known)
 
     def _caller(self, attributes: Attributes) -> str:
         source = _first(attributes, "query_source")
@@ -156,9 +155,9 @@ class TelemetryReader(RecordReader):
         if self.program != "claude-code":
             return self._call_failed(attributes, unique)
         if attempts == 1:
-            return [self._failure(attributes, unique, outcome="surfaced")]
+            return [self._failure_of(attributes, unique)]
         operation = self.event("error.classified", {}, unique).id
-        failure = self._failure(attributes, unique, operation=operation, attempt=attempts, max_attempts=attempts)
+        failure = self._failure_of(attributes, unique, operation=operation, attempt=attempts, max_attempts=attempts)
         settled = {
             "operation": operation,
             "caller": self._caller(attributes),
@@ -193,11 +192,7 @@ class TelemetryReader(RecordReader):
         """One failed call; whether it is tried again is told by the next event."""
         if "Abort" in (_first(attributes, "error_type", "error.type") or ""):
             return self._cancelled(attributes, unique)
-        key = self.session or ""
-        operation, attempt = self.chains.failed(key, self.event("error.classified", {}, unique).id)
-        failure = self._failure(attributes, unique, operation=operation, attempt=attempt)
-        self.chains.note(key, failure.payload["reason"], failure.payload["caller"])
-        return [failure]
+        return [self._failure_of(attributes, unique, chain=self.session or "")]
 
     def _retry(self, attributes: Attributes, unique: object) -> list[Event]:
         """The wait before another call; the call that failed may have been told as an error, or not."""
@@ -211,15 +206,7 @@ class TelemetryReader(RecordReader):
         self.chains.renumber(key, attempt)
         delay = figure(_first(attributes, "delay_ms", "retry_delay_ms") or attributes.get("delay_ms"))
         self.see()
-        return [self._scheduled(delay / 1000 if delay is not None else None, unique)]
-
-    def _scheduled(self, delay_seconds: float | None, unique: object) -> Event:
-        payload = self.chains.scheduled(self.session or "", delay_seconds=delay_seconds)
-        return self.event("retry.scheduled", payload, unique)
-
-    def _settled(self, outcome: str, *, made: int = 0) -> list[Event]:
-        payload = self.chains.settled(self.session or "", outcome, made=made)
-        return [self.event("retry.settled", payload, payload["operation"])] if payload else []
+        return [self.scheduled(unique, chain=key, delay_seconds=delay / 1000 if delay is not None else None)]
 
     def _requested(self, attributes: Attributes, unique: object) -> list[Event]:
         """Claude Code tells a call that was answered so; the others one that begins."""
@@ -227,39 +214,35 @@ class TelemetryReader(RecordReader):
 
     def _replied(self, _attributes: Attributes, _unique: object) -> list[Event]:
         self.see(requests=int(self.counts_replies))
-        return self._settled("recovered", made=1)
+        return self.settled("recovered", chain=self.session or "", made=1)
 
     def _content_failed(self, _attributes: Attributes, _unique: object) -> list[Event]:
-        return self._settled("exhausted")
+        return self.settled("exhausted", chain=self.session or "")
 
     def _cancelled(self, _attributes: Attributes, _unique: object) -> list[Event]:
         self.see(aborted=1)
-        return self._settled("aborted")
+        return self.settled("aborted", chain=self.session or "")
 
     def _compacted(self, attributes: Attributes, unique: object) -> list[Event]:
         before = whole(_first(attributes, "pre_tokens", "tokens_before"))
         after = whole(_first(attributes, "post_tokens", "tokens_after"))
         milliseconds = figure(attributes.get("duration_ms"))
-        payload = {
+        began = {
             "caller": self._caller(attributes),
             "trigger": _first(attributes, "trigger"),
-            "strategy": "compact",
             "pre_tokens": count(before),
             "duration_seconds": milliseconds / 1000 if milliseconds is not None else None,
         }
         self.see()
-        begun = self.relay(payload, unique)
-        rest: dict[str, Any] = {"relay": begun.id, "caller": payload["caller"]}
-        if refused(attributes.get("success")):
-            cause = _first(attributes, "error") or "the compaction failed"
-            return [begun, self.event("relay.halted", {**rest, "cause": cause}, unique)]
-        return [begun, self.event("relay.resumed", {**rest, "post_tokens": count(after)}, unique)]
+        failed = refused(attributes.get("success"))
+        cause = (_first(attributes, "error") or "the compaction failed") if failed else None
+        return self.compacted(began, unique, post_tokens=count(after), cause=cause)
 
     def _codex(self, kind: str, attributes: Attributes, unique: object) -> list[Event]:
         said = _first(attributes, "error.message")
         if kind == "sse_event":
             if said is not None:
-                return [self._failure(attributes, unique, outcome="surfaced")]
+                return [self._failure_of(attributes, unique)]
             if attributes.get("event.kind") == "response.completed":
                 self.see(requests=1)
             return []
@@ -268,19 +251,19 @@ class TelemetryReader(RecordReader):
             return self._tool({**attributes, "error": None}, unique)
         if kind in ("websocket_connect", "websocket_request"):
             failed = refused(attributes.get("success"))
-            return [self._failure(attributes, unique, outcome="surfaced")] if failed else []
+            return [self._failure_of(attributes, unique)] if failed else []
         if kind != "api_request" or str(attributes.get("endpoint", "")).endswith("/models"):
             return []  # a catalogue is no call of a model
         before, key = whole(attributes.get("attempt")) or 0, self.session or ""
         events: list[Event] = []
         if before and key in self.chains:
-            events.append(self._scheduled(None, ("again", unique)))
+            events.append(self.scheduled(("again", unique), chain=key))
         elif not before:
-            events += self._settled("exhausted")
+            events += self.settled("exhausted", chain=key)
         status = whole(_first(attributes, "http.response.status_code"))
         if said is not None or (status or 0) >= 400:
             return [*events, *self._call_failed(attributes, unique)]
-        return [*events, *self._settled("recovered", made=1)]
+        return [*events, *self.settled("recovered", chain=key, made=1)]
 
     def _tool(self, attributes: Attributes, unique: object) -> list[Event]:
         """A call of a tool and its end."""
@@ -307,9 +290,7 @@ class TelemetryReader(RecordReader):
         if status.get("code") not in (2, "2", "STATUS_CODE_ERROR", "ERROR") and not thrown:
             return []
         inner = thrown[-1] if thrown else {}
-        return [
-            self._failure({"status.message": status.get("message"), **inner, **attributes}, unique, outcome="surfaced")
-        ]
+        return [self._failure_of({"status.message": status.get("message"), **inner, **attributes}, unique)]
 
 
 def is_model_call(attributes: Attributes) -> bool:
