@@ -312,25 +312,103 @@ def test_links_lead_below_the_bar_at_any_width(browser: Browser, two_findings: s
         browser.ask("Emulation.clearDeviceMetricsOverride")
 
 
-def test_a_page_opened_again_is_whole(page: Browser) -> None:
-    """Nothing of a filter or a search stays: what the lists say is what is shown."""
+BACK = "new Promise(done => { addEventListener('hashchange', () => done(), {once: true}); history.back(); })"
+
+
+def test_a_filtered_page_is_one_that_can_be_linked(browser: Browser, two_findings: str) -> None:
+    """The address holds each filter, a page opened at it shows what was seen, and Back takes the last choice back."""
+    browser.open(two_findings)
+    browser.choose(select("project"), "till")
+    browser.choose(select("reason"), "unknown")
+    shown = browser.value(f"{FINDINGS}.map(each => each.id)")
+    told = browser.value("document.querySelector('.filters .said').textContent")
+    linked = browser.value("location.href")
+    assert linked == f"{two_findings}#project=till&reason=unknown"
+    browser.value(BACK)
+    assert browser.value("location.href") == f"{two_findings}#project=till"
+    assert browser.value(f"{select('reason')}.value + {select('project')}.value") == "till"
+    browser.value(BACK)
+    assert browser.value("location.href") == two_findings
+    assert browser.value(f"{FINDINGS}.length") == 2
+    for _ in range(2):
+        browser.open(linked)
+        assert browser.value(f"{FINDINGS}.map(each => each.id)") == shown
+        assert browser.value("document.querySelector('.filters .said').textContent") == told
+        assert browser.value(f"{select('project')}.value + {select('reason')}.value") == "tillunknown"
+    browser.click("document.querySelector('.filters button')")
+    assert browser.value("location.href") == two_findings
+    assert browser.complaints == []
+
+
+def test_links_of_a_filtered_page_keep_its_filters(browser: Browser, two_findings: str) -> None:
+    """The address names both, a page opened at it leads there, and what is not on the page is said."""
+    browser.open(f"{two_findings}#project=till")
+    browser.click("document.querySelector('nav.contents a[href=\"#errors\"]')")
+    browser.value(FRAME)
+    assert browser.value("location.hash") == "#errors&project=till"
+    browser.open(browser.value("location.href"))
+    browser.value(FRAME)
+    assert browser.value(f"{FINDINGS}.length") == 1
+    assert 0 < browser.value("document.querySelector('#errors').getBoundingClientRect().top") < 200
+    browser.open(f"{two_findings}#project=gone&caller=%3Cb%3E")
+    assert browser.value(f"{FINDINGS}.length") == 2
+    assert browser.value("document.querySelector('.filters .said').textContent").count("Nothing here is of “") == 2
+    assert browser.complaints == []
+
+
+def test_a_page_loaded_again_is_as_its_address_says(page: Browser, address: str) -> None:
+    """Its filters stay, a search does not."""
     unfold(page, BY_CALLER)
     every = rows(page, BY_CALLER)
     page.choose(select("caller"), "lint-hook")
-    assert len(rows(page, BY_CALLER)) == 1
     page.reload()
+    unfold(page, BY_CALLER)
+    assert [row[0] for row in rows(page, BY_CALLER)] == ["lint-hook"]
+    page.open(address)
     unfold(page, BY_CALLER)
     assert rows(page, BY_CALLER) == every
     assert page.value(f"{select('caller')}.value") == ""
 
 
-def test_what_is_far_below_waits_until_it_is_wanted(page: Browser) -> None:
-    """The end of a page is not laid out with its beginning; a link into it has all of it in its place."""
-    laid_out = "document.querySelector('#completeness h2').checkVisibility({contentVisibilityAuto: true})"
-    assert page.value("document.querySelector('#latest h1').checkVisibility({contentVisibilityAuto: true})")
-    assert not page.value(laid_out)
-    page.click("document.querySelector('nav.contents a[href=\"#completeness\"]')")
-    assert page.value(laid_out)
+@pytest.mark.parametrize("width", [390, 1440])
+def test_a_page_is_as_long_as_what_is_on_it(browser: Browser, two_findings: str, width: int) -> None:
+    """No length changes as one scrolls, and a picture of the whole page shows each card."""
+    browser.ask("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=True)
+    cards = "[...document.querySelectorAll('.finding, section')]"
+    try:
+        browser.open(two_findings)
+        claimed = browser.value(f"{cards}.map(each => each.offsetHeight)")
+        places = browser.value(
+            f"{cards}.map(each => [each.getBoundingClientRect().left, each.offsetTop, each.offsetWidth])"
+        )
+        for (left, top, across), high in zip(places, claimed, strict=True):
+            clip = {"x": left, "y": top, "width": across, "height": high, "scale": 1}
+            picture = browser.ask("Page.captureScreenshot", format="png", clip=clip, captureBeyondViewport=True)
+            # A card of one colour takes a few bytes for each of its lines.
+            assert len(picture["data"]) > 20 * high, (top, len(picture["data"]))
+        browser.value(f"{cards}.forEach(each => each.scrollIntoView())")
+        browser.value(FRAME)
+        assert browser.value(f"{cards}.map(each => each.offsetHeight)") == claimed
+    finally:
+        browser.ask("Emulation.clearDeviceMetricsOverride")
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_dates_and_figures_stand_in_line(browser: Browser, two_findings: str, width: int) -> None:
+    """No date of the first list is broken, the figures of tiles side by side share a line, filters show their words."""
+    browser.ask("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=True)
+    try:
+        browser.open(two_findings)
+        assert browser.value("document.querySelectorAll('time').length") == 4
+        assert browser.value("[...document.querySelectorAll('time')].every(each => each.getClientRects().length === 1)")
+        places = browser.value(
+            "[...document.querySelectorAll('.tile')].map(each => "
+            "[each.offsetTop, each.querySelector('.figure').offsetTop])"
+        )
+        assert len({tile for tile, _ in places}) == len(set(map(tuple, places)))
+        assert browser.value("[...document.querySelectorAll('.filters select')].every(each => each.offsetWidth >= 100)")
+    finally:
+        browser.ask("Emulation.clearDeviceMetricsOverride")
 
 
 def test_the_keyboard_reaches_all_of_it(page: Browser) -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import html
+import re
 from collections.abc import Callable
 from functools import lru_cache
 from importlib import resources
@@ -45,6 +47,7 @@ from analyzer.report.sections.finding_parts import (
     templates_part,
 )
 from analyzer.report.sections.overview_sections import sections
+from analyzer.report.svg.element import Svg
 from analyzer.report.svg.looks import palette
 
 ICONS = {
@@ -58,6 +61,7 @@ ICONS = {
 }
 _OPENED = frozenset({"unknown-messages", "exhaustions-list", "tools-by-tool", "tools-messages"})
 """Tables without a chart that stand open; the others are a click away."""
+_DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b")
 _ENDED_HEIGHT = 240
 """Pixels of the chart of a finding that is over."""
 
@@ -141,11 +145,17 @@ def environment() -> Environment:
     filters: tuple[Callable[..., Any], ...] = (
         *(completeness, counted, course, draft_words, handled, minute, title_of, verdict_word, window_words),
         *(drift_part, excerpts_part, numbers_part, places_part, templates_part),
-        *(asked_of, cost_words, dates, day_title, day_words, filtered, plain_heading),
+        *(asked_of, cost_words, dated, dates, day_title, day_words, filtered, plain_heading),
     )
     made.filters.update({each.__name__: each for each in filters}, digest=_digest, figure=count)
     made.globals["icons"] = ICONS
     return made
+
+
+def dated(text: str) -> Svg:
+    """A text whose dates are marked, so that no line ends inside of one."""
+    escaped = html.escape(terminal_safe(text), quote=False)
+    return Svg(_DATE.sub(r"<time>\g<0></time>", escaped))
 
 
 def _visible(value: object) -> object:

@@ -1,4 +1,5 @@
 (() => {
+  const root = document.documentElement, opened = performance.getEntriesByType('navigation')[0]?.type === 'navigate';
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
   const made = (tag, given = {}, ...inside) => { const one = Object.assign(document.createElement(tag), given); one.append(...inside); return one; };
 
@@ -38,6 +39,7 @@
     ...all('tbody tr', table).filter(row => !row.hidden).map(texts)].map(row => row.map(form).join(mark)).join('\r\n');
   const shown = row => { row.hidden = Boolean(row.dataset.searched || row.dataset.filtered); };
   const names = ['project', 'caller', 'agent', 'reason'], chosen = {};
+  let lost = [];
   const columnsOf = table => Object.fromEntries(all('thead th', table).map((head, place) => [head.dataset.column, place]));
 
   // Of a table that lacks rows, how many are left, and of one that cannot be filtered, whose it is; read aloud to who is
@@ -101,49 +103,74 @@
     const shades = all('.heat thead th').map(head => head.textContent.replaceAll(' ', '_')), kept = shades.indexOf(chosen.reason, 1);
     all('.heat tr').forEach(row => [...row.cells].forEach((cell, place) => { cell.hidden = kept > 0 && place > 0 && place !== kept; }));
     const active = names.some(name => chosen[name]);
-    count.textContent = active ? `${findings.filter(item => !item.hidden).length} of ${findings.length} findings; charts and figures stay those of all.` : '';
+    const missed = lost.map(text => `Nothing here is of “${text}”. `).join('');
+    count.textContent = missed + (active ? `${findings.filter(item => !item.hidden).length} of ${findings.length} findings; charts and figures stay those of all.` : '');
     clear.hidden = !active;
   };
   const values = name => [...new Set([...places.flatMap(([table, columns]) => columns[name] === undefined ? [] : [...table.tBodies[0].rows].map(row => texts(row)[columns[name]])),
     ...findings.flatMap(item => about(item)(name))])].filter(text => text && text !== '–').sort((a, b) => a.localeCompare(b));
   const count = made('span', {className: 'said', role: 'status'});
   const clear = made('button', {type: 'button', className: 'tool', textContent: 'Show all', hidden: true});
-  const selects = names.map(name => [name, values(name)]).filter(([, options]) => options.length > 1).map(([name, options]) => {
-    const select = made('select', {ariaLabel: `Only one ${name}`}, new Option(`Every ${name}`, ''), ...options.map(text => new Option(text.length > 40 ? `${text.slice(0, 39)}…` : text, text)));
-    select.addEventListener('change', () => { chosen[name] = select.value; apply(); });
-    return select;
-  });
-  const showAll = () => { selects.forEach(select => { select.value = ''; }); names.forEach(name => { chosen[name] = ''; }); apply(); };
-  clear.addEventListener('click', () => { showAll(); selects[0].focus(); });
-  if (selects.length) document.querySelector('nav.contents').append(made('div', {className: 'filters', role: 'group', ariaLabel: 'Filters'}, ...selects, clear, count));
+  const options = names.map(name => [name, values(name)]).filter(([, texts]) => texts.length > 1);
+  const selects = Object.fromEntries(options.map(([name, texts]) => {
+    const select = made('select', {ariaLabel: `Only one ${name}`}, new Option(`Every ${name}`, ''), ...texts.map(text => new Option(text.length > 40 ? `${text.slice(0, 39)}…` : text, text)));
+    // The keyboard passes options on its way; all of them until the focus goes are one choice.
+    let passing = false;
+    select.addEventListener('focus', () => { passing = false; });
+    select.addEventListener('change', () => { choose({...chosen, [name]: select.value}); write(passing ? 'replaceState' : 'pushState'); passing = true; });
+    return [name, select];
+  }));
+  const choose = wanted => {
+    for (const [name, select] of Object.entries(selects)) { select.value = wanted[name] ?? ''; select.selectedIndex = Math.max(select.selectedIndex, 0); chosen[name] = select.value; }
+    lost = names.filter(name => wanted[name] && wanted[name] !== chosen[name]).map(name => wanted[name]);
+    apply();
+  };
+  clear.addEventListener('click', () => { choose({}); write('pushState'); Object.values(selects)[0].focus(); });
+  if (options.length) document.querySelector('nav.contents').append(made('div', {className: 'filters', role: 'group', ariaLabel: 'Filters'}, ...Object.values(selects), clear, count));
+
+  // The address holds the filters behind the place that a link led to, as in #errors&caller=lint-hook: what is seen can be
+  // sent, and Back takes the last choice back.
+  const anchor = () => location.hash.slice(1).split('&').find(part => !part.includes('=')) ?? '';
+  const write = (how, at = '') => {
+    const held = [at, new URLSearchParams(Object.entries(chosen).filter(([, value]) => value)).toString()].filter(Boolean).join('&');
+    history[how](null, '', location.href.split('#')[0] + (held && `#${held}`));
+  };
+  const read = () => choose(Object.fromEntries(new URLSearchParams(location.hash.slice(1))));
 
   // What is led to, by a link or by the keyboard, ends below the bar, which is higher where its filters wrap.
   const bar = document.querySelector('nav.contents');
-  const measure = () => document.documentElement.style.setProperty('--bar', `${bar.offsetHeight}px`);
+  const measure = () => root.style.setProperty('--bar', `${bar.offsetHeight}px`);
   measure(); new ResizeObserver(measure).observe(bar);
 
   // A link into what is folded or filtered away opens it.
-  const reveal = hash => {
-    const at = hash.length > 1 && document.getElementById(hash.slice(1));
+  const reveal = id => {
+    const at = id && document.getElementById(id);
     if (!at) return;
-    if (at.closest('[hidden]')) showAll();
+    if (at.closest('[hidden]')) choose({});
     all('details.folded', at).slice(0, 1).forEach(item => { item.open = true; });
   };
-  addEventListener('hashchange', () => reveal(location.hash));
-  document.addEventListener('click', event => { const link = event.target.closest('a[href^="#"]'); if (link) reveal(link.hash); });
-  reveal(location.hash);
-  // A page that is opened by a link had not its whole bar when it went there; one that is loaded again stays where it was.
-  addEventListener('load', () => {
-    if (performance.getEntriesByType('navigation')[0]?.type === 'navigate') document.querySelector(':target')?.scrollIntoView({behavior: 'instant'});
+  let followed = null;
+  document.addEventListener('click', event => {
+    const link = event.target.closest('a[href^="#"]');
+    if (link) { followed = link.hash; reveal(followed.slice(1)); }
   });
+  addEventListener('hashchange', () => {
+    // A link of the page keeps the filters; Back and an address that was typed bring theirs.
+    if (location.hash === followed) write('replaceState', anchor()); else read();
+    followed = null;
+    reveal(anchor());
+  });
+  if (location.hash) { read(); reveal(anchor()); }
+  // A page that is opened by a link had not its whole bar when it went there; one that is loaded again stays where it was.
+  addEventListener('load', () => { if (opened) document.getElementById(anchor())?.scrollIntoView({behavior: 'instant'}); });
 
   // The contents say where one is: in the last section that begins in the upper quarter, or in what a link led to.
   const links = all('nav.contents a'), targets = links.map(link => document.getElementById(link.hash.slice(1)));
   const mark = () => {
-    const tops = targets.map(target => target.getBoundingClientRect().top), led = links.findIndex(link => link.hash === location.hash);
-    const ended = scrollY + innerHeight >= document.documentElement.scrollHeight - 2;
+    const tops = targets.map(target => target.getBoundingClientRect().top), led = links.findIndex(link => link.hash === `#${anchor()}`);
+    const ended = scrollY + innerHeight >= root.scrollHeight - 2;
     const at = ended && scrollY > 0 ? (tops[led] >= 0 ? led : tops.length - 1) : tops.findLastIndex(top => top <= innerHeight / 4);
-    links.forEach((link, place) => { place === Math.max(at, 0) ? link.setAttribute('aria-current', 'true') : link.removeAttribute('aria-current'); });
+    links.forEach((link, number) => { number === Math.max(at, 0) ? link.setAttribute('aria-current', 'true') : link.removeAttribute('aria-current'); });
   };
   let due = 0;
   addEventListener('scroll', () => { due ||= requestAnimationFrame(() => { due = 0; mark(); }); }, {passive: true});
