@@ -627,4 +627,30 @@ FAMILIES: tuple[Family, ...] = (
         "netrc",
         "plain",
     ),
+    Family(
+        "mail_password",
+        r"(?i)\bauth (?:plain|login|xoauth2) ([A-Za-z0-9+/]{8,}={0,2})",
+        r"(?i)auth (?:plain|login|xoauth2) [A-Za-z0-9+/\\]{8}",
+        "AUTH PLAIN ⟨AGFwcABodW50ZXIyeA==",
+        "RFC 4954",
+        "plain",
+    ),
+    Family(
+        "piped_password",
+        # What is said to a program that asks for a secret on its standard input.
+        r"\b(?:echo|printf)\s+(?:-[a-zA-Z]+\s+)?[\"']?([^\s\"'|$]{4,})[\"']?\s*\|\s*(?:sudo\s+-S|[^|\r\n]{0,120}"
+        r"(?:-stdin\b|\bpasswd\b|\bchpasswd\b|--with-token\b|\bsecret\b))",
+        r"(?:echo|printf)(?:\s|\\[nrt])[^\n|]*\|[^\n|]*(?:sudo|stdin|passwd|--with-token|secret)",
+        "echo ⟨hunter2x⟩ | docker login -u app --password-stdin",
+        "shells",
+        "plain",
+    ),
+    Family(
+        "secure_string",
+        r"(?i)\bConvertTo-SecureString\s+(?:-String\s+)?\\*[\"']?([^\s\"'$()\\]{4,})",
+        r"(?i)ConvertTo-SecureString",
+        "ConvertTo-SecureString '⟨hunter2x⟩' -AsPlainText -Force",
+        "PowerShell",
+        "plain",
+    ),
 )

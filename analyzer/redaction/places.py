@@ -301,6 +301,41 @@ def _cell(cells: list[bytes], column: int, bar: bytes, begin: int, guard: str) -
 _AROUND = b" \r\t\"'`"
 
 
+def _set(data: bytes, match: Spans) -> Iterator[Found]:
+    """`npm config set _authToken x`, `ENV DB_PASSWORD x`, a line `requirepass x`: a name, a blank and a value."""
+    guard = _guard(data, match)
+    span = value_at(data, match[2][1]) if guard else None
+    if span is None or data.startswith(b"=", span.start):
+        return
+    if not data[match[0][0] : match[1][0]].startswith(_SETTERS) and _LINE_REST.match(data, span.end) is None:
+        return
+    if _counts(data, span, guard if span.quoted or guard == "random" else "mixed"):
+        yield span.start, span.stop, mark_of(guard)
+
+
+_SETTERS = (b"set", b"ENV", b"ARG")
+_LINE_REST = Late(rb"[ \t]*(?:[\r\n\"'\\]|\Z)")
+
+
+def _kept(data: bytes, match: Spans) -> Iterator[Found]:
+    """The values of a `Secret` of Kubernetes, whatever their names are, as YAML and JSON show it."""
+    at = match[0][1]
+    around = data[max(0, match[0][0] - _FAR) : at + _FAR]
+    if _SECRET_KIND.search(around) is None:
+        return
+    stop = _END_OF_DATA.search(data, at, at + _HIGHEST)
+    for found in _ENTRY.finditer(data, at, stop.start() if stop is not None else min(len(data), at + _HIGHEST)):
+        if not found.group(1).startswith(MARK):
+            yield found.start(1), found.end(1), "secret_data"
+
+
+_FAR = 4_000
+"""Bytes between the kind of an object and its data."""
+_SECRET_KIND = Late(rb"kind[\"']?:\s{0,4}[\"']?Secret\b")
+_END_OF_DATA = Late(rb"\}|\n(?=[A-Za-z\-])")
+_ENTRY = Late(rb"[A-Za-z0-9_.\-]{1,80}[\"']?:\s{0,4}[\"']?([A-Za-z0-9+/]{4,}={0,2})(?=[\"'\s,]|\Z)")
+
+
 def _commanded(data: bytes, match: Spans) -> Iterator[Found]:
     """`curl -u app:x`, `sshpass -p x`."""
     for start, stop in command_spans(data, match[0][1], data[slice(*match[1])]):
@@ -310,6 +345,9 @@ def _commanded(data: bytes, match: Spans) -> Iterator[Found]:
 
 _ASSIGNMENT = rf"(?i)({keys.WORDS}){keys.SUFFIX}{_CLOSE}({_IS})"
 _SPOKEN = r"password|passphrase|passwd|passcode|pwd|secret|token|api[ _\-]?key"
+
+_MIXED = r"(?:[\"'\\]|[^\s=]*(?:[^0-9\s=][0-9]|[0-9][^0-9\s=]|[a-z][A-Z]))"
+"""The beginning of a value in quotes, or of one that is more than a word or a number."""
 
 PLACES: tuple[Place, ...] = (
     Place(
@@ -374,5 +412,19 @@ PLACES: tuple[Place, ...] = (
         r"(?:\n|\\[nr]|$)",
         _tabled,
         "user,password\napp,⟨hunter2x",
+    ),
+    Place(
+        rf"(?:(?:^|[\n\"'])[ \t]{{0,20}}|\b(?:setx|setenv|set|ENV|ARG)\s{{1,4}}(?:--?[a-z\-]{{1,20}}\s{{1,4}})?)[\"']?"
+        rf"[A-Za-z0-9_.:/\-]{{0,80}}?((?i:{keys.WORDS}))(?i:{keys.SUFFIX})[\"']?([ \t]{{1,40}}){_MIXED}",
+        rf"(?i:{keys.NAMED})[\"'\\]*(?:[ \t]|\\t)+{_MIXED}",
+        _set,
+        "npm config set //registry.test/:_authToken ⟨a1b2c3d4e5",
+    ),
+    Place(
+        r"\b(?:stringData|data)[\"']?:\s{0,4}(?:\{|\n)",
+        r"kind(?:[\s\"'\\:]|\\[nrt])*Secret",
+        _kept,
+        "apiVersion: v1\ndata:\n  url: ⟨aHR0cHM6Ly9hOmJAeC50ZXN0⟩\nkind: Secret",
+        r"kind[\"']?:\s{0,4}[\"']?Secret\b",
     ),
 )
