@@ -20,6 +20,8 @@ USED = (
     *("before_rule", "crc", "priority", "program_size", "recovered_chains"),
     # Entered by `python -c`, in a process of their own.
     "serve",
+    # Named in the table of formats.
+    *("*Reader", "transcript_reader", "stream_reader"),
     # One method a type of event, called by name in the tests.
     *(f"relay_{what}" for what in ("triggered", "checkpointed", "resumed", "halted", "skipped")),
     *("session_observed", "truncated_sizes"),

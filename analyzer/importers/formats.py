@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from importlib import import_module
 
 from analyzer.importers import detection as known
 from analyzer.importers.base import ReaderFactory
@@ -20,15 +20,16 @@ class Format:
     title: str
     """For a person."""
     recognises: Callable[[Head], bool]
-    readable: bool = False
-    """Whether it is read already."""
+    made_by: str = ""
+    """Where what makes a reader of it stands, as `module:name` below this folder; empty: it is not read yet."""
     native: bool = False
     """Whether its events are the truth themselves; all others are derived and go to the journal too."""
 
     @property
     def reader(self) -> ReaderFactory | None:
-        """What makes a reader; None: not read yet."""
-        return _readers()[self.name] if self.readable else None
+        """What makes a reader, loaded as it is asked for, as often nothing is new; None: not read yet."""
+        module, _, name = self.made_by.partition(":")
+        return getattr(import_module(f"analyzer.importers.{module}"), name) if module else None
 
 
 def detect(head: Head) -> Format:
@@ -54,35 +55,76 @@ def _is_text(data: bytes) -> bool:
 
 FORMATS: tuple[Format, ...] = (
     Format("empty", "an empty file", lambda head: not head.data.strip()),
-    Format("opencode_db", "opencode's database", tables("session", "message", "part"), readable=True),
-    Format("goose_db", "goose's database", tables("sessions", "messages", "schema_version"), readable=True),
-    Format("analyzer", "this project's event log", lines(known.ours), readable=True, native=True),
-    Format("qwen", "a Qwen Code chat", lines(known.qwen), readable=True),
-    Format("claude_code", "a Claude Code transcript", lines(known.claude_code), readable=True),
-    Format("claude_print", "a claude -p run (json or stream-json)", lines(known.claude_print), readable=True),
-    Format("gdd", "GDD telemetry", lines(known.gdd), readable=True),
-    Format("wave", "Wave pipeline events", lines(known.wave), readable=True),
-    Format("codex", "a Codex rollout", lines(known.codex), readable=True),
-    Format("codex_exec", "a codex exec --json run", lines(known.codex_exec), readable=True),
-    Format("pi", "a pi session", lines(known.pi), readable=True),
-    Format("copilot", "a Copilot CLI session", lines(known.copilot), readable=True),
-    Format("opencode", "opencode's storage or output", records(known.opencode), readable=True),
-    Format("openhands", "OpenHands events", records(known.openhands), readable=True),
-    Format("gemini_stream", "a Gemini CLI stream", lines(known.gemini_stream), readable=True),
-    Format("otlp", "OpenTelemetry JSON", records(known.otlp, b'"resource', b'"scope'), readable=True),
-    Format("gemini_telemetry", "Gemini CLI's telemetry outfile", records(known.sdk_telemetry), readable=True),
+    Format(
+        "opencode_db",
+        "opencode's database",
+        tables("session", "message", "part"),
+        made_by="agents.opencode:OpencodeReader",
+    ),
+    Format(
+        "goose_db",
+        "goose's database",
+        tables("sessions", "messages", "schema_version"),
+        made_by="agents.goose:GooseReader",
+    ),
+    Format("analyzer", "this project's event log", lines(known.ours), made_by="eventlog:EventLogReader", native=True),
+    Format("qwen", "a Qwen Code chat", lines(known.qwen), made_by="agents.qwen:QwenReader"),
+    Format("claude_code", "a Claude Code transcript", lines(known.claude_code), made_by="claude:transcript_reader"),
+    Format(
+        "claude_print",
+        "a claude -p run (json or stream-json)",
+        lines(known.claude_print),
+        made_by="claude:stream_reader",
+    ),
+    Format("gdd", "GDD telemetry", lines(known.gdd), made_by="gdd:GddReader"),
+    Format("wave", "Wave pipeline events", lines(known.wave), made_by="wave:WaveReader"),
+    Format("codex", "a Codex rollout", lines(known.codex), made_by="agents.codex:CodexReader"),
+    Format(
+        "codex_exec", "a codex exec --json run", lines(known.codex_exec), made_by="agents.codex_exec:CodexExecReader"
+    ),
+    Format("pi", "a pi session", lines(known.pi), made_by="agents.pi:PiReader"),
+    Format("copilot", "a Copilot CLI session", lines(known.copilot), made_by="agents.copilot:CopilotReader"),
+    Format(
+        "opencode", "opencode's storage or output", records(known.opencode), made_by="agents.opencode:OpencodeReader"
+    ),
+    Format("openhands", "OpenHands events", records(known.openhands), made_by="agents.openhands:OpenHandsReader"),
+    Format(
+        "gemini_stream",
+        "a Gemini CLI stream",
+        lines(known.gemini_stream),
+        made_by="agents.gemini_stream:GeminiStreamReader",
+    ),
+    Format(
+        "otlp", "OpenTelemetry JSON", records(known.otlp, b'"resource', b'"scope'), made_by="telemetry.otlp:OtlpReader"
+    ),
+    Format(
+        "gemini_telemetry",
+        "Gemini CLI's telemetry outfile",
+        records(known.sdk_telemetry),
+        made_by="telemetry.otlp:SdkReader",
+    ),
     Format(
         "gemini_chat",
         "a Gemini CLI chat",
         records(known.gemini_chat, b'"projectHash"', b'"messages"'),
-        readable=True,
+        made_by="agents.gemini_chat:GeminiChatReader",
     ),
-    Format("crush", "a Crush log", lines(known.crush), readable=True),
-    Format("crush_db", "Crush's database", tables("sessions", "messages", "files", "goose_db_version"), readable=True),
-    Format("cline", "a Cline or Roo Code task", records(known.cline), readable=True),
-    Format("goose", "a goose session", lines(known.goose), readable=True),
-    Format("litellm", "LiteLLM's logging payloads", records(known.litellm), readable=True),
-    Format("aider", "an aider chat history", lambda head: b"# aider chat started at " in head.data, readable=True),
+    Format("crush", "a Crush log", lines(known.crush), made_by="agents.crush:CrushLogReader"),
+    Format(
+        "crush_db",
+        "Crush's database",
+        tables("sessions", "messages", "files", "goose_db_version"),
+        made_by="agents.crush:CrushStoreReader",
+    ),
+    Format("cline", "a Cline or Roo Code task", records(known.cline), made_by="agents.cline:ClineReader"),
+    Format("goose", "a goose session", lines(known.goose), made_by="agents.goose:GooseReader"),
+    Format("litellm", "LiteLLM's logging payloads", records(known.litellm), made_by="telemetry.litellm:LitellmReader"),
+    Format(
+        "aider",
+        "an aider chat history",
+        lambda head: b"# aider chat started at " in head.data,
+        made_by="agents.aider:AiderReader",
+    ),
     Format("sqlite", "an SQLite database of no known kind", lambda head: head.data.startswith((SQLITE, b'{"sqlite":'))),
     Format("binary", "a binary file", _binary),
     Format("jsonl", "JSON lines of no known kind", lambda head: bool(head.objects)),
@@ -94,54 +136,3 @@ FORMATS: tuple[Format, ...] = (
 BY_NAME = {found.name: found for found in FORMATS}
 NOT_LOGS = frozenset({"empty", "binary", "sqlite", "text", "json", "jsonl"})
 """Formats that name no product: such a file may well not be a log at all."""
-
-
-@cache
-def _readers() -> dict[str, ReaderFactory]:
-    """What makes the reader of each format; loaded with the first log that is read, as often nothing is new."""
-    from analyzer.importers.agents.aider import AiderReader
-    from analyzer.importers.agents.cline import ClineReader
-    from analyzer.importers.agents.codex import CodexReader
-    from analyzer.importers.agents.codex_exec import CodexExecReader
-    from analyzer.importers.agents.copilot import CopilotReader
-    from analyzer.importers.agents.crush import CrushLogReader, CrushStoreReader
-    from analyzer.importers.agents.gemini_chat import GeminiChatReader
-    from analyzer.importers.agents.gemini_stream import GeminiStreamReader
-    from analyzer.importers.agents.goose import GooseReader
-    from analyzer.importers.agents.opencode import OpencodeReader
-    from analyzer.importers.agents.openhands import OpenHandsReader
-    from analyzer.importers.agents.pi import PiReader
-    from analyzer.importers.agents.qwen import QwenReader
-    from analyzer.importers.claude import stream_reader, transcript_reader
-    from analyzer.importers.eventlog import EventLogReader
-    from analyzer.importers.gdd import GddReader
-    from analyzer.importers.telemetry.litellm import LitellmReader
-    from analyzer.importers.telemetry.otlp import OtlpReader, SdkReader
-    from analyzer.importers.wave import WaveReader
-
-    return {
-        "opencode_db": OpencodeReader,
-        "goose_db": GooseReader,
-        "analyzer": EventLogReader,
-        "qwen": QwenReader,
-        "claude_code": transcript_reader,
-        "claude_print": stream_reader,
-        "gdd": GddReader,
-        "wave": WaveReader,
-        "codex": CodexReader,
-        "codex_exec": CodexExecReader,
-        "pi": PiReader,
-        "copilot": CopilotReader,
-        "opencode": OpencodeReader,
-        "openhands": OpenHandsReader,
-        "gemini_stream": GeminiStreamReader,
-        "otlp": OtlpReader,
-        "gemini_telemetry": SdkReader,
-        "gemini_chat": GeminiChatReader,
-        "crush": CrushLogReader,
-        "crush_db": CrushStoreReader,
-        "cline": ClineReader,
-        "goose": GooseReader,
-        "litellm": LitellmReader,
-        "aider": AiderReader,
-    }

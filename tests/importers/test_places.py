@@ -120,7 +120,7 @@ def test_every_format_that_is_read_has_a_place_or_is_sent_somewhere() -> None:
     """And the table names formats that are known; the log of our own commands is where they write it."""
     named = {name for row in HOMES for name in row.formats}
     assert named <= BY_NAME.keys()
-    assert {kind.name for kind in FORMATS if kind.readable} - named <= ELSEWHERE
+    assert {kind.name for kind in FORMATS if kind.made_by} - named <= ELSEWHERE
     assert OWN_LOG == DEFAULT_LOG
 
 

@@ -109,7 +109,7 @@ class Input:
         """Whether a reader takes this document; any other one stays as it is."""
         self._handle.seek(0)
         # A buffer of a small file's length: as long as a head it would cost more than the file.
-        return detect(head_of(self._handle.read(min(HEAD_BYTES, self.size)))).readable
+        return bool(detect(head_of(self._handle.read(min(HEAD_BYTES, self.size)))).made_by)
 
     def _flat(self) -> tuple[IO[bytes], int, int] | None:
         """What can be read from any place, its length, and how many bytes of the input are not there, as they were read

@@ -320,7 +320,7 @@ def _is_native(data: bytes) -> bool:
 
 def _readable(name: str) -> bool:
     known = BY_NAME.get(name)
-    return known is not None and known.readable
+    return known is not None and bool(known.made_by)
 
 
 def _still(checkpoint: SourceCheckpoint) -> bool:
