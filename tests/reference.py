@@ -28,7 +28,7 @@ from analyzer.importers.work.forks import FORKS
 from analyzer.redaction import engine
 from analyzer.redaction.commands import NAMES
 from analyzer.redaction.families import FAMILIES
-from analyzer.redaction.keys import PHRASES, SHORT
+from analyzer.redaction.keys import ABOUT, PHRASES, SHORT, VENDORS
 from analyzer.redaction.trace_words import KEPT, traces_number
 from analyzer.store import catalogue, views
 from analyzer.store.db.sql_header import Column, Param
@@ -393,11 +393,13 @@ def known_secrets() -> str:
         families.setdefault(known, []).append(f"`{family.name}`")
     lines = [SECRETS_BEGIN, "", "| by its shape, after | |", "| --- | --- |"]
     lines += [f"| {source} | {', '.join(dict.fromkeys(names))} |" for source, names in families.items()]
-    lines += ["", "| under a name that ends in | what counts |", "| --- | --- |"]
+    lines += ["", "| under a name with the words | what counts |", "| --- | --- |"]
     for guard, counts in COUNTS.items():
         words = [*PHRASES.get(guard, ()), *SHORT.get(guard, ())]
         lines.append(f"| {', '.join(f'`{word}`' for word in words)} | {counts} |")
-    names = ", ".join(f"`{command}`" for command in sorted(NAMES))
+    names, vendors, about = (", ".join(f"`{word}`" for word in sorted(words)) for words in (NAMES, VENDORS, ABOUT))
+    lines += ["", f"`key` counts as those with letters and digits do behind the name of a vendor: {vendors}."]
+    lines += ["", f"Behind any of these words a name is about a secret and holds none: {about}."]
     return "\n".join([*lines, "", f"Behind their flags for one: {names}.", "", END])
 
 

@@ -61,6 +61,7 @@ _IS = rf"(?:{_TYPE}\s{{0,4}}[:?]?=|\s{{0,8}}(?:{_NOTE})?{_SIGN}|{_BAR})(?:\s|%20
 _NAME = r"[A-Za-z0-9_.\-]"
 _COLON = Late(rb"\s{0,4}[:=]")
 _SENTENCE = Late(rb"[A-Z]?[a-z]{1,30}[,.]? (?:[a-z]+|[0-9]{1,4}\b)")
+_PROGRESS = Late(rb"[A-Z][a-z]{2,20}ing\b")
 _PAIR_END = Late(rb"\s{0,8},?\s{0,8}[\])]")
 _LINE = Late(rb"[^\r\n]{1,1000}")
 _QUOTED_NAME = rf"[bBuU]?\\*[\"'][^\s\"'\\,]{{0,60}}?({keys.WORDS}){keys.SUFFIX}[\])]?\\*[\"']"
@@ -150,7 +151,7 @@ def _prose(data: bytes, span: Span, guard: str, match: Spans, around: bytes) -> 
     value = data[span.start : span.stop]
     if (around[-1:] in (b"/", b"\\") or data[slice(*match[1])].lower() == b"pass") and not is_mixed(value):
         return True
-    return guard != "password" and _SENTENCE.match(data, span.start) is not None
+    return (_SENTENCE if guard != "password" else _PROGRESS).match(data, span.start) is not None
 
 
 def _authorized(data: bytes, at: int) -> Iterator[Found]:

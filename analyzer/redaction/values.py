@@ -138,7 +138,7 @@ _WORDS = frozenset(
     b"please check found mismatch short weak blank present absent unset valid ignored skipped omitted used using with "
     b"from user username email name type length size this that your their have does when where which unauthorized "
     b"forbidden rejected rotated object array text default password passwd passphrase secret token credential "
-    b"credentials key keys api_key apikey confirm_password new_password old_password cookie".split()
+    b"credentials key keys api_key apikey confirm_password new_password old_password cookie sensitive known".split()
 )
 # References to where a secret is kept, what others have masked, and what programs call a type, a field or an error.
 _REFERENCE = Late(

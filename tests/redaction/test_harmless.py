@@ -153,6 +153,9 @@ HARMLESS = {
     "a keyboard": "key: ArrowLeft, key=F12, hotkey: ctrl+shift+p",
     "a row of a cache": f"cache key: users:{_UUID}:profile",
     "a log of a linter": "S105 Possible hardcoded password assigned to: \"PASSWORD_FIELD\"",
+    "a resource that is looked at": "aws_secretsmanager_secret.db_password: Refreshing state... [id=db-x1Y2z3]",
+    "a value that is hidden": "password = (sensitive value)",
+    "a value that is to come": "+ secret_key = (known after apply)",
     "a commit's title": "fix(auth): rotate token: handle 401 and 403",
 }  # fmt: skip
 
