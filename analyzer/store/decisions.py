@@ -29,6 +29,7 @@ DECISIONS = (
     "finding.resolved",
     "finding.reported",
     "finding.handled",
+    "finding.delivered",
     "night.judged",
     "history.pruned",
 )

@@ -11,16 +11,22 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from email import message_from_bytes
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from aiosmtpd.controller import Controller
 
+from analyzer.analysis import Night
+from analyzer.analysis.nightly.deliveries import Undelivered
 from analyzer.cli.delivery.failed import UndeliveredError
+from analyzer.cli.delivery.targets import FORMS, Target, deliver
 from analyzer.cli.delivery.web import post
+from analyzer.errors import AnalyzerError
 from tests.cli.nightly import NEW_ON, after
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -105,6 +111,120 @@ def test_one_that_fails_costs_the_others_nothing(run: Run, store: Path, hook: An
     assert "embeds" in hook.bodies[3]
     assert "slack at 127.0.0.1 did not take the result: HTTP 500" in done.stderr
     assert "secret-token" not in done.stderr
+
+
+EVERY = ("slack", "teams", "discord", "webhook", "pagerduty")
+
+
+def addressed(form: str, url: str, name: str = "a") -> tuple[str, str]:
+    """A target of a form, one of several there."""
+    return ("--deliver", f"pagerduty:KEY{name}@{url}" if form == "pagerduty" else f"{form}:{url}?{name}")
+
+
+def test_a_night_that_is_run_again_tells_nobody_twice(run: Run, store: Path, hook: Any) -> None:
+    """Neither by the same command, nor by `nightly`, nor after the store was made again from its journal."""
+    places = [word for form in EVERY for word in addressed(form, hook.url)]
+    for _ in range(2):
+        assert run(*NIGHT, *places).returncode == 1
+        assert len(hook.bodies) == len(EVERY)
+    assert run("rebuild", "--store", "x.duckdb").returncode == 0
+    again = run("nightly", "logs", *NIGHT[1:], "--page", "p.html", "--json", *places)
+    assert [step["said"] for step in json.loads(again.stdout)["steps"] if step["step"] == "deliver"] == [
+        "nothing new to tell"
+    ]
+    assert len(hook.bodies) == len(EVERY)
+
+
+def test_what_failed_is_told_again_and_nothing_else(run: Run, store: Path, hook: Any) -> None:
+    """One target of several that is down costs the others no second message, and hears of all once it is back."""
+    places = [word for name in "abc" for word in addressed("slack", hook.url, name)]
+    hook.codes = [200, 500, 500, 500, 200]
+    assert run(*NIGHT, *places).returncode == 3
+    assert len(hook.bodies) == 5
+    assert run(*NIGHT, *places).returncode == 1
+    assert hook.paths[5:] == ["/secret-token?b"]
+
+
+def test_another_state_of_a_finding_is_told_once(run: Run, store: Path, hook: Any) -> None:
+    """What is new on one night is over on another."""
+    place = addressed("pagerduty", hook.url)
+    (finding,) = json.loads(run(*NIGHT, *place, "--json").stdout)["findings"]
+    assert run("findings", "close", finding["id"], "--store", "x.duckdb").returncode == 0
+    for _ in range(2):
+        run(*OVER, *place)
+        assert [body["event_action"] for body in hook.bodies] == ["trigger", "resolve"]
+
+
+@pytest.fixture
+def night(run: Run, store: Path) -> Night:
+    """A night with a new finding of severity `warning`."""
+    return Night.from_dict(json.loads(run(*NIGHT, "--json").stdout))
+
+
+def test_a_graver_state_is_told_and_a_lesser_one_is_not(night: Night) -> None:
+    """The same finding of the same night, judged again with events that came late; and what got worse, or is over."""
+    (new,) = night.findings
+    known = frozenset({(new.id, "new", "warning", "here")})
+
+    def left(target: str, **changed: Any) -> int:
+        return len(Undelivered(replace(night, findings=(replace(new, **changed),)), known).to(target).findings)
+
+    assert [left("here"), left("here", severity="info"), left("here", severity="critical")] == [0, 0, 1]
+    assert [left("here", state="ongoing", worse=True), left("here", state="resolved"), left("there")] == [1, 1, 1]
+
+
+def test_a_service_that_fails_half_way_is_told_the_rest(night: Night, hook: Any) -> None:
+    """PagerDuty takes one event a finding: those that it took are not sent again."""
+    hook.codes = [200, 400]
+    findings = tuple(replace(night.findings[0], id=f"{number:032x}") for number in range(3))
+    told: list[str] = []
+
+    @contextmanager
+    def opened() -> Iterator[Any]:
+        yield SimpleNamespace(decide=lambda decisions: told.extend(payload["finding_id"] for _, payload in decisions))
+
+    left = Undelivered(replace(night, findings=findings), frozenset())
+    with pytest.raises(AnalyzerError, match="did not take"):
+        deliver(left, [Target("pagerduty", f"KEY@{hook.url}")], opened)
+    assert told == [f"{0:032x}"]
+
+
+def test_what_was_told_is_written_down_when_somebody_interrupts(
+    night: Night, hook: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C in the middle of the second target: the first one hears nothing twice."""
+    told: list[str] = []
+
+    @contextmanager
+    def opened() -> Iterator[Any]:
+        yield SimpleNamespace(decide=lambda decisions: told.extend(payload["target"] for _, payload in decisions))
+
+    def interrupted(*_: object) -> Iterator[Any]:
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(FORMS, "teams", replace(FORMS["teams"], send=interrupted))
+    first = Target("slack", hook.url)
+    with pytest.raises(KeyboardInterrupt):
+        deliver(Undelivered(night, frozenset()), [first, Target("teams", hook.url)], opened)
+    assert told == [first.key]
+
+
+def test_alertmanager_hears_of_an_open_finding_again(run: Run, store: Path, hook: Any) -> None:
+    """An alert that is not sent again ends there by itself; the same labels are the same alert."""
+    place = ("--deliver", f"alertmanager:{hook.url}")
+    for _ in range(2):
+        run(*NIGHT, *place)
+    assert len(hook.bodies) == 2
+
+
+def test_no_address_stands_in_what_is_written_down(run: Run, store: Path, hook: Any) -> None:
+    """The journal knows a target by a hash, and keeps it as it is."""
+    run(*NIGHT, *addressed("slack", hook.url))
+    parts = (store.parent / "x.journal").glob("*.jsonl")
+    journal = "".join(part.read_text("utf-8") for part in parts)
+    (line,) = [json.loads(line) for line in journal.splitlines() if '"finding.delivered"' in line]
+    assert line["payload"]["target"] == Target("slack", f"{hook.url}?a").key
+    assert "secret-token" not in journal
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,6 @@ from analyzer.phrases import counted
 
 if TYPE_CHECKING:
     from analyzer.analysis import Night
-    from analyzer.cli.delivery.targets import Target
     from analyzer.report.asking import Asking
     from analyzer.store import Judging, Selection
 
@@ -95,6 +94,7 @@ def command(
 
     load_frugal_polars()
     from analyzer.analysis import check, check_hours, each_night
+    from analyzer.analysis.nightly.deliveries import Undelivered
     from analyzer.analysis.selecting import select_nights
     from analyzer.classifier.rules.loading import ruleset_for
     from analyzer.cli.settings import rules_in_use
@@ -122,6 +122,7 @@ def command(
             nights = [check(store, until=chosen.until, timezone=timezone, rules=rules, again=again)]
         gauges = _gauges(store, nights[-1]) if prometheus else b""
         judged, nights = nights, select_nights(store, nights, only)
+        left = Undelivered.of(store, nights[-1]) if places and not each_day else None
     if others := sum(len(night.findings) for night in judged) - sum(len(night.findings) for night in nights):
         narrate(f"only {only}: {counted(others, 'finding')} about others not told", quiet=quiet)
     if named and nights and nights[0].ruleset_in_force != named:
@@ -139,16 +140,12 @@ def command(
 
         for line in fold(nothing_to_report(nights), terminal_width() if sys.stderr.isatty() else 10_000):
             narrate(line, quiet=quiet)
-    _tell(nights, prometheus, gauges, [] if each_day else places)
-    return FINDINGS if any(night.fails(fail_on) for night in nights) else 0
-
-
-def _tell(nights: list[Night], prometheus: str | None, gauges: bytes, places: list[Target]) -> None:
     add_to_job_summary(lambda: _summary(nights))
     if prometheus:
         write(gauges, prometheus)
-    if places:
-        deliver(nights[-1], places)
+    if left:
+        deliver(left, places, lambda: judging(store_path, master))
+    return FINDINGS if any(night.fails(fail_on) for night in nights) else 0
 
 
 def _gauges(store: Judging, night: Night) -> bytes:

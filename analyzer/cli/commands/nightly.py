@@ -6,6 +6,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from platform import node
 from typing import TYPE_CHECKING
 
@@ -20,13 +21,14 @@ from analyzer.cli.machine import HERE, REPORTED, asking_of, home_folder, make_ro
 from analyzer.cli.options import chosen_window, deliver_option, master_option, quiet_option, rules_option, store_option
 from analyzer.cli.output import add_to_job_summary, narrate, report_problems, text_layout, write, write_new
 from analyzer.cli.progress import progress
-from analyzer.cli.stores import filling, lake_to_fill
+from analyzer.cli.stores import filling, judging, lake_to_fill
 from analyzer.errors import FINDINGS, OK, PARTIAL, UNREADABLE, AnalyzerError
 from analyzer.phrases import counted
 from analyzer.report.documents.job_units import KINDS, LABEL, job_units
 
 if TYPE_CHECKING:
     from analyzer.analysis import Night
+    from analyzer.analysis.nightly.deliveries import Undelivered
     from analyzer.cli.delivery.targets import Target
     from analyzer.report.documents.night_job import JobStep
     from analyzer.store import Filling, Judging
@@ -103,6 +105,7 @@ def command(
 
     load_frugal_polars()
     from analyzer.analysis import check, overview
+    from analyzer.analysis.nightly.deliveries import Undelivered
     from analyzer.cli.settings import rules_in_use
     from analyzer.report import render_html
     from analyzer.report.documents.night_job import gravest_code, job_dict, render_job_markdown, render_job_text
@@ -118,12 +121,13 @@ def command(
         tell_found(name, quiet=quiet)
         make_room(name)
     steps: list[JobStep] = []
-    nights: list[Night] = []
+    nights: list[Undelivered] = []
     with filling(name, lake) as store:
 
         def judge() -> Done:
-            nights.append(check(store, until=judged.until, timezone=timezone, rules=rules))
-            return FINDINGS if nights[0].fails(fail_on) else OK, nights[0].headline
+            night = check(store, until=judged.until, timezone=timezone, rules=rules)
+            nights.append(Undelivered.of(store, night))
+            return FINDINGS if night.fails(fail_on) else OK, night.headline
 
         def draw() -> Done:
             write(render_html(overview(store, shown, rules=rules), Made(node(), name)), page)
@@ -133,7 +137,7 @@ def command(
         steps.append(_step("check", judge))
         steps.append(_step("report", draw))
         # What is deleted may be of the judged day: its figures are taken first.
-        night = nights[0] if nights else None
+        night = nights[0].night if nights else None
         gauged = [_step("prometheus", lambda: _gauges(store, night, prometheus))] if night and prometheus else []
         if before is not None:
             kept = before
@@ -144,8 +148,8 @@ def command(
 
             steps.append(_step("prune", prune))
     steps += gauged
-    if night and places:
-        steps.append(_step("deliver", lambda: _delivered(night, places)))
+    if nights and places:
+        steps.append(_step("deliver", lambda: _delivered(nights[0], places, lambda: judging(name, master))))
     add_to_job_summary(lambda: render_job_markdown(steps, night))
     if as_json:
         from analyzer.report.escape import json_text
@@ -251,6 +255,7 @@ def _own_line() -> list[str]:
     return [interpreter.path(), "-m", "analyzer", *kept]
 
 
-def _delivered(night: Night, places: list[Target]) -> Done:
-    taken = deliver(night, places)
-    return OK, f"told {', '.join(taken)}" if taken else "nothing to tell"
+def _delivered(left: Undelivered, places: list[Target], opened: Callable[[], AbstractContextManager[Judging]]) -> Done:
+    taken = deliver(left, places, opened)
+    news = "nothing new to tell" if left.known else "nothing to tell"
+    return OK, f"told {', '.join(taken)}" if taken else news

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from analyzer.cli.delivery.failed import UndeliveredError, untaken
@@ -11,21 +13,22 @@ from analyzer.cli.delivery.web import host_of, post
 from analyzer.errors import AnalyzerError
 
 if TYPE_CHECKING:
-    from analyzer.analysis import Night
+    from analyzer.analysis import Finding, Night
+    from analyzer.analysis.nightly.deliveries import Undelivered
+    from analyzer.store import Judging
 
 VARIABLE = "ANALYZER_DELIVER"
 """Targets between spaces, for whoever keeps them out of the list of processes."""
 PAGERDUTY = "https://events.pagerduty.com/v2/enqueue"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Delivery:
     """What became of one target."""
 
-    target: str
-    """Its form and its host; never the whole address, which is a secret."""
-    sent: bool
-    """False where there was nothing to tell, and where it failed."""
+    target: Target
+    made: list[Finding] = field(default_factory=list)
+    """The findings that it took; it may have taken some before it failed."""
     failure: str | None = None
     """What the other side answered."""
 
@@ -58,12 +61,10 @@ class Target:
         """Its form and its host, which may be shown."""
         return f"{self.form} at {FORMS[self.form].place(self.address)}"
 
-    def deliver(self, night: Night) -> Delivery:
-        """Send what there is to say of a night, if there is anything."""
-        try:
-            return Delivery(self.name, FORMS[self.form].send(self.address, night))
-        except UndeliveredError as error:
-            return Delivery(self.name, sent=False, failure=str(error))
+    @property
+    def key(self) -> str:
+        """What it is known by where deliveries are written down, which its address cannot be read from."""
+        return blake2b(f"{self.form}:{self.address}".encode(), digest_size=16).hexdigest()
 
 
 def targets(named: Iterable[str]) -> list[Target]:
@@ -80,18 +81,35 @@ def targets(named: Iterable[str]) -> list[Target]:
     return found
 
 
-def deliver(night: Night, places: Sequence[Target]) -> list[str]:
-    """Send a night to all targets, of which one that fails costs the others nothing; the names of those that took it.
+def deliver(
+    left: Undelivered, places: Sequence[Target], opened: Callable[[], AbstractContextManager[Judging]]
+) -> list[str]:
+    """Tell targets of a night what they do not know of it; the names of those that were told anything.
 
-    Those to whom there was nothing to tell are not among them.
+    One that fails costs the others nothing. What was told is written down in the store that `opened` gives, also where
+    somebody interrupts.
 
     Raises:
-        AnalyzerError: some did not take it.
+        AnalyzerError: some did not take it, or what was told could not be written down.
     """
-    done = [target.deliver(night) for target in places]
-    if failures := [(one.target, one.failure) for one in done if one.failure]:
+    done: list[Delivery] = []
+    try:
+        for place in places:
+            done.append(Delivery(place))
+            form = FORMS[place.form]
+            try:
+                for one in form.send(place.address, left.to(place.key) if form.once else left.night):
+                    done[-1].made.append(one)
+            except UndeliveredError as error:
+                done[-1].failure = str(error)
+    finally:
+        made = [(one.target.key, found) for one in done if FORMS[one.target.form].once for found in one.made]
+        if made:
+            with opened() as store:
+                left.write_down(store, made)
+    if failures := [(one.target.name, one.failure) for one in done if one.failure]:
         raise untaken(failures)
-    return [one.target for one in done if one.sent]
+    return [one.target.name for one in done if one.made]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,73 +119,71 @@ class _Form:
     takes: str
     example: str
     accepts: Callable[[str], bool]
-    send: Callable[[str, Night], bool]
-    """Whether there was anything to send.
+    send: Callable[[str, Night], Iterable[Finding]]
+    """Gives the findings that there were to tell, each once it was taken.
 
     Raises:
         UndeliveredError: it was not taken.
     """
     place: Callable[[str], str]
+    once: bool = True
+    """Whether a finding is told once; else the other side wants to hear of it again."""
 
 
-def _webhook(address: str, night: Night) -> bool:
+def _webhook(address: str, night: Night) -> Iterable[Finding]:
     from analyzer.report.documents.night_webhook import webhook_body
 
     return _post_news(address, night, webhook_body)
 
 
-def _slack(address: str, night: Night) -> bool:
+def _slack(address: str, night: Night) -> Iterable[Finding]:
     from analyzer.report.documents.night_chats import slack_message
 
     return _post_news(address, night, slack_message)
 
 
-def _teams(address: str, night: Night) -> bool:
+def _teams(address: str, night: Night) -> Iterable[Finding]:
     from analyzer.report.documents.night_chats import teams_message
 
     return _post_news(address, night, teams_message)
 
 
-def _discord(address: str, night: Night) -> bool:
+def _discord(address: str, night: Night) -> Iterable[Finding]:
     from analyzer.report.documents.night_chats import discord_message
 
     return _post_news(address, night, discord_message)
 
 
-def _post_news(address: str, night: Night, message: Callable[[Night], dict[str, Any]]) -> bool:
-    if not night.news():
-        return False
-    post(address, message(night))
-    return True
+def _post_news(address: str, night: Night, message: Callable[[Night], dict[str, Any]]) -> Iterator[Finding]:
+    if told := night.news():
+        post(address, message(night))
+        yield from told
 
 
-def _pagerduty(address: str, night: Night) -> bool:
+def _pagerduty(address: str, night: Night) -> Iterator[Finding]:
     from analyzer.report.documents.night_alerts import pagerduty_events
 
     key, _, url = address.partition("@")
-    events = pagerduty_events(night, key)
-    for event in events:
+    for one, event in pagerduty_events(night, key):
         post(url or PAGERDUTY, event)
-    return bool(events)
+        yield one
 
 
-def _alertmanager(address: str, night: Night) -> bool:
+def _alertmanager(address: str, night: Night) -> Iterator[Finding]:
     from analyzer.report.documents.night_alerts import alertmanager_alerts
 
-    alerts = alertmanager_alerts(night)
-    if alerts:
+    if alerts := alertmanager_alerts(night):
         post(f"{address.rstrip('/')}/api/v2/alerts", alerts)
-    return bool(alerts)
+        yield from night.findings
 
 
-def _mail(address: str, night: Night) -> bool:
+def _mail(address: str, night: Night) -> Iterator[Finding]:
     from analyzer.cli.delivery.mail import send
     from analyzer.report.documents.night_mail import night_html, night_subject, night_text
 
-    if not night.news():
-        return False
-    send(address, night_subject(night), night_text(night), night_html(night))
-    return True
+    if told := night.news():
+        send(address, night_subject(night), night_text(night), night_html(night))
+        yield from told
 
 
 def _is_web(address: str) -> bool:
@@ -200,7 +216,9 @@ FORMS = {
         _pagerduty,
         lambda address: host_of(address.partition("@")[2] or PAGERDUTY) or "",
     ),
-    "alertmanager": _Form("its address", "alertmanager:http://127.0.0.1:9093", _is_web, _alertmanager, _web_host),
+    "alertmanager": _Form(
+        "its address", "alertmanager:http://127.0.0.1:9093", _is_web, _alertmanager, _web_host, once=False
+    ),
     "mail": _Form("one mail address", "mail:ops@example.org", _is_mail, _mail, lambda address: address),
 }
 """Forms → how they are sent. What opens and what ends goes to on-call services by the finding's id."""

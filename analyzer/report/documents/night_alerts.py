@@ -22,13 +22,13 @@ MAX_SUMMARY = 1_024
 """Characters that PagerDuty takes."""
 
 
-def pagerduty_events(night: Night, routing_key: str) -> list[dict[str, Any]]:
-    """An event for each finding that is new, worse or over; the same finding has the same `dedup_key` every night.
+def pagerduty_events(night: Night, routing_key: str) -> list[tuple[Finding, dict[str, Any]]]:
+    """The event of each finding that is new, worse or over; the same finding has the same `dedup_key` every night.
 
     What is over is resolved even if somebody had acknowledged it here.
     """
     told = [one for one in night.news() if one.is_open] + list(night.of("resolved"))
-    return [_pagerduty(one, routing_key) for one in told]
+    return [(one, _pagerduty(one, routing_key)) for one in told]
 
 
 def _pagerduty(found: Finding, routing_key: str) -> dict[str, Any]:

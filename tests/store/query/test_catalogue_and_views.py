@@ -27,7 +27,7 @@ PLACES = {
     "detection-excerpts",
     "timeline-events",
 }
-NIGHTS = {"detection-handled", "detection-latest", "detection-nights", "detection-reported"}
+NIGHTS = {"detection-delivered", "detection-handled", "detection-latest", "detection-nights", "detection-reported"}
 PARAMS = {
     "detection-late": {"judged_at": "2026-11-01"},
     "timeline-events": {"session": "5e1f0c2a-0000-4000-8000-00000000c0de"},
@@ -40,6 +40,7 @@ VOLATILE = {
     "judged_at": "the moment of the check",
     "last_ingested_at": "the moment of the test",
     "handled_at": "the moment of the decision",
+    "delivered_at": "the moment of the delivery",
     "night": "the name of the night",
     "result": "the result of the check",
     "content": "a finding of the check",
@@ -62,6 +63,7 @@ def judged() -> Iterator[Store]:
         opened.reclassify(apply=True)
         night = check(opened, until="2026-11-10")
         handle(opened, night.findings[0].id, "acknowledged", note="the provider knows")
+        Undelivered.of(opened, night).write_down(opened, [("a hash", night.findings[0])])
         yield opened
 
 
