@@ -129,7 +129,7 @@ class EventLog(TypedEvents):
         except Exception as error:  # noqa: BLE001 - as in `append`
             if not writer.appender.own[0]:
                 return self.sync()
-            self._warn(f"the last events may not be on the disk: {error}")
+            self._warn("the last events may not be on the disk", error)
             return False
         return True
 
@@ -138,7 +138,7 @@ class EventLog(TypedEvents):
         try:
             self._own_writer().appender.close()
         except Exception as error:  # noqa: BLE001 - as in `append`
-            self._warn(f"the last events may not be on the disk: {error}")
+            self._warn("the last events may not be on the disk", error)
 
     def __enter__(self) -> Self:
         return self
@@ -178,7 +178,7 @@ class EventLog(TypedEvents):
         with self._losses:
             self.dropped += 1
             writer.untold += 1 + told
-        self._warn(f"cannot write to the event log: {error}")
+        self._warn("cannot write to the event log", error)
 
 
 class _Complaint:
@@ -189,11 +189,16 @@ class _Complaint:
     def __init__(self, folder: str) -> None:
         self._folder, self._told = folder, False
 
-    def __call__(self, what: str) -> None:
+    def __call__(self, what: str, error: BaseException | None = None) -> None:
         if not self._told:
             self._told = True
             from analyzer.redaction import redact
 
+            if error is not None:
+                try:
+                    what = f"{what}: {error}"
+                except Exception:  # noqa: BLE001 - an error of a host's own object may have no text
+                    what = f"{what}: {type(error).__name__}"
             with contextlib.suppress(Exception):  # a closed stderr is no reason to fail either
                 print(f"analyzer: {self._folder}: {redact(what)}", file=sys.stderr)  # noqa: T201
 

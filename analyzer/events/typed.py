@@ -32,86 +32,102 @@ class TypedEvents(ABC):
 
     def error_classified(
         self,
-        classification: Classification,
+        /,
+        error: object,
         *,
         session: str | None = None,
         at: datetime | None = None,
         **payload: Unpack[payloads.ErrorClassified],
     ) -> str | None:
-        """`error.classified`, with everything that the classification knows; the keywords add to it or override it."""
-        return self.append("error.classified", error_payload(classification, **payload), session=session, at=at)
+        """`error.classified`, with everything that the classification knows; the keywords add to it or override it.
 
-    def retry_scheduled(self, *, session: str | None = None, **payload: Unpack[payloads.RetryScheduled]) -> str | None:
+        `error` is a classification, or what the built-in rules classify here: an exception, a text or a mapping.
+        """
+        told: Mapping[str, Any] = payload
+        try:
+            from analyzer.classifier import Classification, classify  # and RE2, which few logs need
+
+            known = error if isinstance(error, Classification) else classify(error, at=at)
+            told = error_payload(known, **payload)
+        except Exception as failure:  # noqa: BLE001 - a host's own objects may do anything
+            told = {**payload, "unreadable": type(failure).__name__}
+        return self.append("error.classified", told, session=session, at=at)
+
+    def retry_scheduled(
+        self, /, *, session: str | None = None, **payload: Unpack[payloads.RetryScheduled]
+    ) -> str | None:
         """`retry.scheduled`."""
         return self.append("retry.scheduled", payload, session=session)
 
-    def retry_settled(self, *, session: str | None = None, **payload: Unpack[payloads.RetrySettled]) -> str | None:
+    def retry_settled(self, /, *, session: str | None = None, **payload: Unpack[payloads.RetrySettled]) -> str | None:
         """`retry.settled`."""
         return self.append("retry.settled", payload, session=session)
 
-    def relay_triggered(self, *, session: str | None = None, **payload: Unpack[payloads.RelayPayload]) -> str | None:
+    def relay_triggered(self, /, *, session: str | None = None, **payload: Unpack[payloads.RelayPayload]) -> str | None:
         """`relay.triggered`."""
         return self.append("relay.triggered", payload, session=session)
 
-    def relay_checkpointed(self, *, session: str | None = None, **payload: Unpack[payloads.RelayPayload]) -> str | None:
+    def relay_checkpointed(
+        self, /, *, session: str | None = None, **payload: Unpack[payloads.RelayPayload]
+    ) -> str | None:
         """`relay.checkpointed`."""
         return self.append("relay.checkpointed", payload, session=session)
 
-    def relay_resumed(self, *, session: str | None = None, **payload: Unpack[payloads.RelayPayload]) -> str | None:
+    def relay_resumed(self, /, *, session: str | None = None, **payload: Unpack[payloads.RelayPayload]) -> str | None:
         """`relay.resumed`."""
         return self.append("relay.resumed", payload, session=session)
 
-    def relay_halted(self, *, session: str | None = None, **payload: Unpack[payloads.RelayPayload]) -> str | None:
+    def relay_halted(self, /, *, session: str | None = None, **payload: Unpack[payloads.RelayPayload]) -> str | None:
         """`relay.halted`."""
         return self.append("relay.halted", payload, session=session)
 
-    def relay_skipped(self, *, session: str | None = None, **payload: Unpack[payloads.RelayPayload]) -> str | None:
+    def relay_skipped(self, /, *, session: str | None = None, **payload: Unpack[payloads.RelayPayload]) -> str | None:
         """`relay.skipped`."""
         return self.append("relay.skipped", payload, session=session)
 
     def context_recovered(
-        self, *, session: str | None = None, **payload: Unpack[payloads.ContextPayload]
+        self, /, *, session: str | None = None, **payload: Unpack[payloads.ContextPayload]
     ) -> str | None:
         """`context.recovered`."""
         return self.append("context.recovered", payload, session=session)
 
     def context_unrecovered(
-        self, *, session: str | None = None, **payload: Unpack[payloads.ContextPayload]
+        self, /, *, session: str | None = None, **payload: Unpack[payloads.ContextPayload]
     ) -> str | None:
         """`context.unrecovered`."""
         return self.append("context.unrecovered", payload, session=session)
 
     def agent_exhausted(
-        self, *, session: str | None = None, **payload: Unpack[payloads.AgentAvailability]
+        self, /, *, session: str | None = None, **payload: Unpack[payloads.AgentAvailability]
     ) -> str | None:
         """`agent.exhausted`."""
         return self.append("agent.exhausted", payload, session=session)
 
     def agent_restored(
-        self, *, session: str | None = None, **payload: Unpack[payloads.AgentAvailability]
+        self, /, *, session: str | None = None, **payload: Unpack[payloads.AgentAvailability]
     ) -> str | None:
         """`agent.restored`."""
         return self.append("agent.restored", payload, session=session)
 
     def budget_exhausted(
-        self, *, session: str | None = None, **payload: Unpack[payloads.BudgetExhausted]
+        self, /, *, session: str | None = None, **payload: Unpack[payloads.BudgetExhausted]
     ) -> str | None:
         """`budget.exhausted`."""
         return self.append("budget.exhausted", payload, session=session)
 
     def call_short_circuited(
-        self, *, session: str | None = None, **payload: Unpack[payloads.CallShortCircuited]
+        self, /, *, session: str | None = None, **payload: Unpack[payloads.CallShortCircuited]
     ) -> str | None:
         """`call.short_circuited`."""
         return self.append("call.short_circuited", payload, session=session)
 
     def session_observed(
-        self, *, session: str | None = None, **payload: Unpack[payloads.SessionObserved]
+        self, /, *, session: str | None = None, **payload: Unpack[payloads.SessionObserved]
     ) -> str | None:
         """`session.observed`."""
         return self.append("session.observed", payload, session=session)
 
-    def tool_failed(self, *, session: str | None = None, **payload: Unpack[payloads.ToolFailed]) -> str | None:
+    def tool_failed(self, /, *, session: str | None = None, **payload: Unpack[payloads.ToolFailed]) -> str | None:
         """`tool.failed`."""
         return self.append("tool.failed", payload, session=session)
 

@@ -19,6 +19,11 @@ from analyzer.store.db.tables.schema import MIGRATED, SCHEMA_VERSION, create, mi
 from analyzer.store.journal import left_behind, rebuild_hint, was_store
 from analyzer.store.sums.tables import create_sums
 
+CATALOG = "analyzer"
+"""The name of the database that is open, whatever its file is called: DuckDB would take the file's first word, which
+then collides with tables, columns and aliases of that name."""
+STORAGE_VERSION = "v1.4.0"
+"""The storage format of new stores: DuckDB 1.4 and later read them."""
 PARAMETERS_HINT = "give a list of values for ? and $1, or a dict for $name"
 
 
@@ -63,7 +68,7 @@ def connect_plain(
     """Open the file without looking at what is in it; a new file is readable by its owner alone.
 
     Raises:
-        StoreBusyError: another process holds it.
+        StoreBusyError: another process holds it, or this one does in the other mode.
         StoreError: it is no file.
         duckdb.Error: it does not open.
     """
@@ -75,13 +80,42 @@ def connect_plain(
         "allow_persistent_secrets": "false",
         **(settings or {}),
     }
+    instance = MEMORY
+    if path != MEMORY:
+        path = location(path)
+        # Connections of one process to one file share an instance, which is known by this name.
+        instance += path
+        config.setdefault("temp_directory", f"{path}.tmp")
+    connection = duckdb.connect(instance, config=config)
     try:
         with private_files():
-            return duckdb.connect(path if path == MEMORY else location(path), read_only=read_only, config=config)
+            _attach(connection, path, read_only=read_only)
     except duckdb.IOException as error:
+        connection.close()
         if busy := _busy(path, str(error)):
             raise busy from None
         raise
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _attach(connection: duckdb.DuckDBPyConnection, path: str, *, read_only: bool) -> None:
+    """Open the database under `CATALOG`, and leave no other one beside it."""
+    opened = connection.execute(
+        "select readonly from duckdb_databases() where database_name = $1", [CATALOG]
+    ).fetchall()
+    if not opened:
+        quoted = path.replace("'", "''")
+        # A file that is there keeps the format that it has: DuckDB refuses to open it under another one.
+        new = f"(storage_version '{STORAGE_VERSION}')" if path == MEMORY or not os.path.exists(path) else ""
+        connection.execute(f"attach '{quoted}' as {CATALOG} {'(read_only)' if read_only else new}").fetchall()
+    elif opened[0][0] != read_only:
+        mode = "writing" if read_only else "reading"
+        raise StoreBusyError(f"{path} is open for {mode} in this process", "close it first")
+    connection.execute(f"use {CATALOG}").fetchall()
+    connection.execute("detach database if exists memory").fetchall()
 
 
 def _prepare(connection: duckdb.DuckDBPyConnection, path: str, *, read_only: bool, closed: bool) -> None:

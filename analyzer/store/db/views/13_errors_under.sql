@@ -39,7 +39,13 @@ with judged as (
       when v.reason is null then e.detail
       else v.detail
     end as detail,
-    nullif(if(digest is null or v.reason is null, coalesce(e.judged_rule, e.rule), v.rule), 'none') as rule,
+    nullif(
+      case
+        when digest is null or v.reason is null then coalesce(e.judged_rule, e.rule)
+        else v.rule
+      end,
+      'none'
+    ) as rule,
     e.reason as recorded_reason,
     e.detail as recorded_detail,
     digest is null or v.reason is not null as judged,

@@ -39,34 +39,38 @@ with decision as (
     and (decided[1].night is null or decided[1].night in (select n.night from nights as n))
 )
 
+-- The parentheses keep `o` and `l` from being read as the name of a store's file.
 select
-  o.said.finding_id as finding_id,
-  o.said.finding as finding,
-  o.said.scope_caller as caller,
-  o.said.scope_reason as reason,
-  o.said.scope_template as template,
-  o.said.severity as severity,
-  if(l.type = 'finding.opened', 'open', 'resolved') as state,
-  o.said.window_since as opened_on,
-  o.said.onset as onset,
+  (o.said).finding_id as finding_id,
+  (o.said).finding as finding,
+  (o.said).scope_caller as caller,
+  (o.said).scope_reason as reason,
+  (o.said).scope_template as template,
+  (o.said).severity as severity,
   case
-    when l.type = 'finding.resolved' then l.said.resolved_on
+    when l.type = 'finding.opened' then 'open'
+    else 'resolved'
+  end as state,
+  (o.said).window_since as opened_on,
+  (o.said).onset as onset,
+  case
+    when l.type = 'finding.resolved' then (l.said).resolved_on
   end as resolved_on,
   case
-    when l.type = 'finding.resolved' then l.said.resolution
+    when l.type = 'finding.resolved' then (l.said).resolution
   end as resolution,
   o.opened_at,
   case
     when l.type = 'finding.resolved' then l.occurred_at
   end as resolved_at,
-  o.said.observed as observed,
-  o.said.expected as expected,
-  o.said.p_value as p_value,
-  o.said.sessions as sessions,
-  o.said.scope as scope,
-  o.said.explanation as explanation
+  (o.said).observed as observed,
+  (o.said).expected as expected,
+  (o.said).p_value as p_value,
+  (o.said).sessions as sessions,
+  (o.said).scope as scope,
+  (o.said).explanation as explanation
 from decision as o
 inner join decision as l
-  on o.said.finding_id is not distinct from l.said.finding_id
+  on (o.said).finding_id is not distinct from (l.said).finding_id
 where o.from_opening = 1
   and l.from_latest = 1
