@@ -15,8 +15,9 @@ from typing import Any
 from analyzer.events import EventLog
 from analyzer.recovery.context.account import Fitted
 from analyzer.recovery.context.conversation import Messages, tokens_of
+from analyzer.recovery.context.progress import Remains, went_on
 from analyzer.recovery.context.recovery import ContextRecovery
-from analyzer.recovery.context.sessions import SessionStore, went_on
+from analyzer.recovery.context.sessions import SessionStore
 from analyzer.recovery.context.state import PruneState, RetryState, SessionState, TruncateState
 from analyzer.recovery.context.token_limit import TokenLimit, parse_token_limit_error
 from analyzer.recovery.waiting import Clock, SystemClock
@@ -49,8 +50,8 @@ class _Session:
     strategy: str | None = None
     truncate: TruncateState = field(default_factory=TruncateState)
     pruned_tokens: int = 0
-    left: int = 0
-    """Messages that the last attempt left."""
+    remains: Remains = field(default_factory=Remains)
+    """What the last attempt left of the conversation."""
     recovered: float | None = None
     """When the last attempt succeeded, by the steady clock; null if it did not."""
 
@@ -196,26 +197,25 @@ class ContextRecoveryHook:
     def _may_try(self, session_id: str, session: _Session, messages: Messages) -> bool:
         """Count one more attempt; False where none is left. A recovery that lasted starts the count again."""
         settings = self._recovery.settings
-        if session.attempts and self._lasted(session, messages):
+        smaller, behind = session.remains.compared(messages)
+        if session.attempts and smaller and (went_on(behind) or self._held(session)):
             session.attempts = 0
         if session.attempts < settings.max_attempts:
             session.attempts += 1
             session.last_attempt_at = self._clock.now()
             return True
         session.pending = None
+        session.remains = session.remains.followed_by(behind)
         if self._log is not None:
             self._log.context_unrecovered(session=session_id, caller=self._caller, attempt=session.attempts)
         said = f"It was tried {settings.max_attempts} times; start a fresh conversation."
         self._notify(Notice("Context recovery gave up", said, "error"))
         return False
 
-    def _lasted(self, session: _Session, messages: Messages) -> bool:
-        """Whether the session went on behind its last recovery, so that this overflow is another one."""
-        if session.recovered is not None:
-            passed = self._clock.monotonic() - session.recovered
-            if passed >= self._recovery.settings.lasting_seconds:
-                return True
-        return went_on(messages, session.left)
+    def _held(self, session: _Session) -> bool:
+        """Whether the last recovery was followed by no overflow for so long that this is another one."""
+        passed = None if session.recovered is None else self._clock.monotonic() - session.recovered
+        return passed is not None and passed >= self._recovery.settings.lasting_seconds
 
     def _finish(self, job: _Job, fitted: Fitted) -> bool:
         """Stores what fits, leaves the event, tells the person; whether the session can go on."""
@@ -224,7 +224,7 @@ class ContextRecoveryHook:
         change, session = fitted.change, job.session
         passed_over = f" Passed over: {'; '.join(fitted.skipped)}." if fitted.skipped else ""
         if change is None:
-            session.left, session.recovered = len(job.messages), None
+            session.remains, session.recovered = Remains.of(job.messages, job.messages), None
             before = job.limit.current_tokens or sum(map(tokens_of, job.messages))
             if self._log is not None:
                 self._log.context_unrecovered(
@@ -234,7 +234,8 @@ class ContextRecoveryHook:
             return False
         self._store.replace(job.session_id, fitted.messages)
         session.pending = None
-        session.left, session.recovered = len(fitted.messages), self._clock.monotonic()
+        session.remains = Remains.of(job.messages, fitted.messages)
+        session.recovered = self._clock.monotonic()
         session.strategy = change.strategy
         if fitted.truncated.truncated_messages:
             session.truncate = fitted.truncated

@@ -17,10 +17,7 @@ from analyzer.recovery.context.conversation import (
     text_of,
 )
 from analyzer.recovery.context.media import get
-from analyzer.recovery.context.token_limit import is_token_limit_error
 
-LASTING_ANSWERS = 3
-"""So many answers of the model behind a recovery, and the session went on."""
 OUTLINE_CHARS = 4_000
 _LINE_CHARS = 200
 
@@ -45,22 +42,6 @@ class MemorySessions(dict[str, list[Message]]):
     def replace(self, session_id: str, messages: list[Message]) -> None:
         """See `SessionStore`; the list stays the same object."""
         self.setdefault(session_id, [])[:] = messages
-
-
-def went_on(messages: Messages, left: int) -> bool:
-    """Whether a conversation went on behind its first `left` messages: an answer and a new question, or three answers.
-
-    An answer is the model's: a message in its name that tells of a token limit, as some agents write one, is none.
-    """
-    answers = 0
-    for message in messages[left:]:
-        role = role_of(message)
-        if role == "assistant":
-            answers += not is_token_limit_error(text_of(message))
-        asked = role == "user" and not answers_a_call(message)
-        if answers >= LASTING_ANSWERS or (answers and asked):
-            return True
-    return False
 
 
 def outline(messages: list[Message]) -> str:
