@@ -87,7 +87,7 @@ class Work:
 
     def _saves(self, smaller: list[Message], name: str) -> bool:
         scale = strategies.weigh(self.present, self.total)
-        saved = sum(scale.weights) - strategies.weigh(smaller, None).total * scale.share
+        saved = sum(scale.weights) - scale.weight(smaller)
         if saved <= 0:
             return False
         self.present, self.total = smaller, max(1, round(self.total - saved))

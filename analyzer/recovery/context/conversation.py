@@ -113,8 +113,16 @@ def leads_to_the_next(message: Message) -> bool:
 
 def tokens_of(message: Message) -> int:
     """Tokens as the message's metadata counts them (`metadata.tokens.total`), else as they are estimated."""
-    counted = _counted(message)
+    counted = counted_tokens(message)
     return estimated_tokens(message) if counted is None else counted
+
+
+def counted_tokens(message: Message) -> int | None:
+    """Tokens as the message's metadata counts them; None where they do not."""
+    metadata = get(message, "metadata")
+    tokens = get(metadata, "tokens") if metadata is not None else None
+    total = get(tokens, "total") if isinstance(tokens, Mapping) else tokens
+    return total if type(total) is int and 0 < total < _NONSENSE_TOKENS else None
 
 
 def estimated_tokens(message: Message) -> int:
@@ -131,7 +139,7 @@ def text_of(message: Message) -> str:
 def with_content(message: Mapping[str, Any], content: Any) -> dict[str, Any]:
     """A copy with other content; a count of tokens in its metadata changes in proportion to the estimate."""
     changed = {**message, _body_key(message): content}
-    counted = _counted(message)
+    counted = counted_tokens(message)
     if counted is not None:
         share = estimated_tokens(changed) / estimated_tokens(message)
         tokens = message["metadata"]["tokens"]
@@ -157,13 +165,6 @@ def _keyed(block: object, *names: str) -> Any:
 
 def _body_key(message: Message) -> str:
     return next((key for key in _BODIES if get(message, key) is not None), "content")
-
-
-def _counted(message: Message) -> int | None:
-    metadata = get(message, "metadata")
-    tokens = get(metadata, "tokens") if metadata is not None else None
-    total = get(tokens, "total") if isinstance(tokens, Mapping) else tokens
-    return total if type(total) is int and 0 < total < _NONSENSE_TOKENS else None
 
 
 def _size(thing: object, depth: int) -> int:

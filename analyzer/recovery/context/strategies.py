@@ -14,6 +14,7 @@ from analyzer.recovery.context.conversation import (
     Messages,
     blocks_of,
     body_of,
+    counted_tokens,
     is_tool_output,
     role_of,
     tokens_of,
@@ -30,6 +31,10 @@ KEPT_SHARE = 0.8
 """How much of the threshold stays of an output that passed it: 40,000 characters of 50,000."""
 
 
+DENSEST = 8.0
+"""A message may weigh so many times its estimate: two tokens a character. Beyond that it is prompt and tools."""
+
+
 @dataclass(frozen=True, slots=True)
 class Scale:
     """What the conversation weighs, in the provider's tokens."""
@@ -37,17 +42,38 @@ class Scale:
     total: int
     """As the error says, else as counted or estimated."""
     weights: list[float]
-    """By message. Where the provider counted more than the messages weigh, the rest is prompt and tools."""
+    """By message. Where the provider counted more than the messages can weigh, the rest is prompt and tools."""
     share: float
-    """What a token as counted or estimated here weighs, 0..1."""
+    """What a token as estimated here weighs."""
+    counted_share: float
+    """What a token as the messages' metadata count it weighs, 0..1."""
+
+    def weight(self, messages: Messages) -> float:
+        """The weight of messages of this conversation, or of what they became."""
+        return sum(_weight(each, self.share, self.counted_share) for each in messages)
 
 
 def weigh(messages: Messages, current_tokens: int | None) -> Scale:
-    """Weighs each message; estimates above the provider's own count shrink to it."""
-    counted = [tokens_of(message) for message in messages]
-    total = sum(counted)
-    share = 1.0 if current_tokens is None or not total else min(1.0, current_tokens / total)
-    return Scale(total if current_tokens is None else current_tokens, [tokens * share for tokens in counted], share)
+    """Weighs each message by the provider's own count.
+
+    Dense text has more tokens than are estimated, and light text fewer: estimates grow and shrink to what the count
+    leaves for them. Counts of single messages are what they are, unless they come to more than the whole.
+    """
+    counted = sum(counted_tokens(message) or 0 for message in messages)
+    total = sum(map(tokens_of, messages))
+    estimated = total - counted
+    share = counted_share = 1.0
+    if current_tokens is not None and total:
+        if current_tokens - counted < estimated / DENSEST:
+            share = counted_share = current_tokens / total
+        elif estimated:
+            share = min(DENSEST, (current_tokens - counted) / estimated)
+    weights = [_weight(message, share, counted_share) for message in messages]
+    return Scale(total if current_tokens is None else current_tokens, weights, share, counted_share)
+
+
+def _weight(message: Message, share: float, counted_share: float) -> float:
+    return tokens_of(message) * (share if counted_tokens(message) is None else counted_share)
 
 
 def truncated(messages: Messages, over_chars: int) -> tuple[list[Message], set[int]]:

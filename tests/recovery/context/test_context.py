@@ -6,6 +6,8 @@ import asyncio
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from analyzer.errors import AnalyzerError
 from analyzer.recovery import (
@@ -170,11 +172,30 @@ def test_an_overflow_without_figures_still_shrinks() -> None:
 
 
 def test_what_only_the_provider_counts_cannot_be_pruned() -> None:
-    """Prompt and tools weigh 40,000 tokens that no message has: so much more has to go."""
-    fitted = only("prune").fit(talk(30), TokenLimit(100_000, 90_000))
+    """Prompt and tools weigh 40,000 tokens that no counted message has: so much more has to go."""
+    counted = [each | {"metadata": {"tokens": {"total": tokens_of(each)}}} for each in talk(30)]
+    fitted = only("prune").fit(counted, TokenLimit(100_000, 90_000))
     assert fitted.change is not None
     assert fitted.change.removed_messages == 28
-    assert fitted.change.post_tokens == 72_000
+    assert 71_000 < fitted.change.post_tokens <= 72_000
+
+
+@settings(deadline=None)
+@given(heavy=st.integers(20, 800), over=st.floats(1.01, 2.5), counted=st.sampled_from([0, 40, 120]))
+def test_dense_text_goes_by_its_real_weight(heavy: int, over: float, counted: int) -> None:
+    """From a twentieth of a token a character to two, counted or not: what stays fits, and no more goes than must."""
+    messages = [{"role": each["role"], "content": each["content"][:400].ljust(400)} for each in talk(60, 400)]
+    messages[:counted] = [each | {"metadata": {"tokens": heavy}} for each in messages[:counted]]
+    tokens = heavy * len(messages)
+    most = int(tokens / over)
+    fitted = only("prune").fit(messages, TokenLimit(tokens, most))
+    assert fitted.change is not None
+    assert 0.8 * most - 3 * heavy <= heavy * len(fitted.messages) <= most
+
+
+def test_a_conversation_that_cannot_weigh_so_much_is_not_blamed() -> None:
+    """Nothing has more than two tokens a character: the rest is prompt and tools, which no pruning makes smaller."""
+    assert only("prune").fit(talk(30, 40), TokenLimit(210_000, 200_000)).change is None
 
 
 def test_steps_of_one_long_turn_go_one_by_one() -> None:
