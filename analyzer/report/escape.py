@@ -11,18 +11,11 @@ import json
 import re
 import string
 from collections.abc import Callable, Iterable
-from functools import lru_cache
 from typing import Any
 
-_FORMATTING = (
-    "\x7f-\x9f\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e"
-    "\u2060-\u206f\u3164\ud800-\udfff\ufeff\uffa0\ufff9-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f"
-    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
-)
-"""DEL and C1, format characters (bidi marks, zero width), fillers and tags that take no ink, surrogates, separators."""
-_INVISIBLE = re.compile(f"[\x00-\x1f{_FORMATTING}]")
-_STEERING = re.compile(f"[{_FORMATTING}]")
-"""What JSON itself leaves as it is."""
+from analyzer.phrases import stand_in
+from analyzer.phrases import terminal_safe as terminal_safe
+
 _MARKDOWN = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]#|!~$"} | {"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _BREAK = "\u200b"
 """A space without width: no program takes what stands on both sides of it for one name or one address."""
@@ -30,6 +23,8 @@ _BREAK_IN_MARKDOWN = "&#8203;"
 _NAMED = re.compile(r"@(?=\S)|(?:#|!|\bGH-)(?=[0-9])", re.IGNORECASE)
 """What calls somebody, or is linked to an issue or a change: viewers look for it when all escapes are gone."""
 _ADDRESS = re.compile(r"://|\bwww\.|\]\(", re.IGNORECASE)
+_DOMAIN = re.compile(r"(?<=[^\W_])[.。．｡](?=[^\W\d_]{2})")
+"""A point that chats take for one of a domain, also where no scheme stands before it."""
 _BARE = re.compile(r"[\\`*_\[\]#|~<>]")
 _LIST_START = re.compile(r"^(\s*)([-+=]|\d+(?=[.)]))")
 _WWW = re.compile(r"\b(www)\.", re.IGNORECASE)
@@ -40,17 +35,6 @@ _BEFORE_A_FORMULA = (
 )
 """White space and quotation marks, which a spreadsheet may drop when it reads a cell."""
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-
-
-def terminal_safe(text: str, *, keep: str = "") -> str:
-    r"""The text with every invisible or steering character shown as `\xNN`, `\uNNNN` or `\UNNNNNNNN`.
-
-    `keep` names characters to leave alone: `"\n\t"` for text whose layout is our own. Text from a log keeps none, so
-    that it cannot forge a second line.
-    """
-    if text.isascii() and text.isprintable():
-        return text
-    return text.translate(_visible_codes(keep)) if _INVISIBLE.search(text) else text
 
 
 def one_line(text: str) -> str:
@@ -65,7 +49,11 @@ def json_text(value: object, *, indent: int | None = None, default: Callable[[An
         ValueError: it holds a NaN or an infinity.
     """
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent, default=default)
-    return text.translate(_json_codes()) if _STEERING.search(text) else text
+    # JSON itself escapes what comes before these.
+    plain = text.isascii() and "\x7f" not in text
+    hidden = [] if plain else [each for each in set(text) if each > "~" and stand_in(each)]
+    codes = {ord(each): f"\\u{ord(each):04x}" if each <= "\uffff" else json.dumps(each)[1:-1] for each in hidden}
+    return text.translate(codes) if codes else text
 
 
 def jsonl_text(values: Iterable[object]) -> str:
@@ -94,14 +82,36 @@ def markdown_text(text: str) -> str:
 
 def chat_text(text: str) -> str:
     """Safe in a message to a chat that reads Slack's form: nobody is called, and nothing in it is a link."""
-    escaped = terminal_safe(text, keep="\n").replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return _ADDRESS.sub(_broken, _NAMED.sub(rf"\g<0>{_BREAK}", escaped))
+    return unlinked(_entities(terminal_safe(text, keep="\n")))
+
+
+def chat_code(text: str) -> str:
+    """A command as code in a chat that reads Slack's form, which links nothing there: it can be copied as it is."""
+    return chat_text(text) if "`" in text else f"`{_entities(one_line(text))}`"
 
 
 def bare_markdown_text(text: str) -> str:
     """Safe in a chat that reads Markdown and shows HTML's entities as they are: no markup, nobody called, no link."""
     flat = terminal_safe(re.sub(r"[\r\n\t\u2028\u2029]+", " ", text))
-    return _BARE.sub(r"\\\g<0>", _ADDRESS.sub(_broken, _NAMED.sub(rf"\g<0>{_BREAK}", flat)))
+    return _BARE.sub(r"\\\g<0>", unlinked(flat))
+
+
+def unlinked(text: str) -> str:
+    """The text with a space without width in each name, number, address and domain that programs take for a link."""
+    return _DOMAIN.sub(rf"\g<0>{_BREAK}", _ADDRESS.sub(_broken, _NAMED.sub(rf"\g<0>{_BREAK}", text)))
+
+
+def each_text(value: Any) -> Any:
+    """What JSON can hold, with each text in it, names included, on one line and safe to show anywhere."""
+    if isinstance(value, str):
+        return one_line(value)
+    if isinstance(value, dict):
+        return {each_text(name): each_text(one) for name, one in value.items()}
+    return [each_text(one) for one in value] if isinstance(value, list) else value
+
+
+def _entities(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def _broken(match: re.Match[str]) -> str:
@@ -114,29 +124,6 @@ def csv_cell(text: str) -> str:
     """A text that no spreadsheet takes for a formula: `'` goes before what would start one; numbers stay."""
     starts = text[:1] in _TAB_AND_RETURN or text.lstrip(_BEFORE_A_FORMULA)[:1] in _FORMULA_STARTS
     return f"'{text}" if starts and not _NUMBER.fullmatch(text) else text
-
-
-# Tables, because a text may consist of nothing else: one pass takes 50 ms a megabyte at worst, a substitution 300.
-@lru_cache(maxsize=4)
-def _visible_codes(keep: str) -> dict[int, str]:
-    return {ord(each): _visible(ord(each)) for each in _members(_INVISIBLE) if each not in keep}
-
-
-@lru_cache(maxsize=1)
-def _json_codes() -> dict[int, str]:
-    codes = {ord(each): json.dumps(each)[1:-1] for each in _members(_STEERING)}
-    # The one of them that is ASCII, which JSON does not escape.
-    return codes | {0x7F: "\\u007f"}
-
-
-def _members(pattern: re.Pattern[str]) -> list[str]:
-    return pattern.findall("".join(map(chr, (*range(0x20000), *range(0xE0000, 0xE1000)))))
-
-
-def _visible(number: int) -> str:
-    if number <= 0xFF:
-        return f"\\x{number:02x}"
-    return f"\\u{number:04x}" if number <= 0xFFFF else f"\\U{number:08x}"
 
 
 def _unlisted(match: re.Match[str]) -> str:

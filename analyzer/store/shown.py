@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
+from analyzer.phrases import terminal_safe
 from analyzer.store.db.tables.schema import views
 
 if TYPE_CHECKING:
@@ -79,4 +80,4 @@ def views_frame() -> pl.DataFrame:
 
 
 def _text(value: str) -> str:
-    return html.escape("".join(char if char.isprintable() else "\ufffd" for char in value))
+    return html.escape(terminal_safe(value))

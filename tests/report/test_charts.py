@@ -59,7 +59,7 @@ def lined(spikes: Spikes, callers: int) -> Spikes:
         ('<a href="x">', '&lt;a href="x"&gt;'),
         ("%{x}", "%&#123;x}"),
         ("&lt;", "&amp;lt;"),
-        ("a\nb\x1b", "a�b�"),
+        ("a\nb\x1b", r"a b\x1b"),
         ("x" * 50, "x" * 31 + "…"),
     ],
 )

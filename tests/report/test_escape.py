@@ -30,6 +30,9 @@ STEERING = [
     ("filler\u3164\uffa0\u115f", r"filler\u3164\uffa0\u115f"),
     ("smuggled\U000e0100\U000e01ef", r"smuggled\U000e0100\U000e01ef"),
     ("mark\u061c\xad", r"mark\u061c\xad"),
+    ("blank\u2800\u17b4\U0001d159", r"blank\u2800\u17b4\U0001d159"),
+    ("selected\u26a0\ufe0f", "selected\u26a0\\ufe0f"),
+    ("wide\xa0\u3000space", "wide  space"),
 ]
 
 
@@ -113,9 +116,10 @@ def test_markdown_is_taken_literally(hostile: str, shown: str) -> None:
     [
         ("@everyone", "@\u200beveryone"),
         ("<!channel> & <@U1>", "&lt;!channel&gt; &amp; &lt;@\u200bU1&gt;"),
-        ("a.b@e.example", "a.b@\u200be.example"),
-        ("https://e.example, www.e.example", "https:\u200b//e.example, www.\u200be.example"),
-        ("[x](e.example)", "[x]\u200b(e.example)"),
+        ("a.b@e.example", "a.b@\u200be.\u200bexample"),
+        ("https://e.example, www.e.example", "https:\u200b//e.\u200bexample, www.\u200be.\u200bexample"),
+        ("[x](e.example)", "[x]\u200b(e.\u200bexample)"),
+        ("see e.example. It took 1.5 s, v2.10", "see e.\u200bexample. It took 1.5 s, v2.10"),
         ("see #123", "see #\u200b123"),
         ("\x1b[31m\u202e", r"\x1b[31m\u202e"),
         ("3 @ 5, 50% of C#", "3 @ 5, 50% of C#"),

@@ -17,6 +17,7 @@ import polars as pl
 from analyzer.analysis.charts.colours import GRID, INK, MARK, SLATE
 from analyzer.analysis.tables import Table
 from analyzer.errors import AnalyzerError
+from analyzer.phrases import terminal_safe
 
 MAX_DAYS = 366
 DAY_MILLISECONDS = 86_400_000
@@ -42,7 +43,7 @@ def rows_of(given: Table | pl.DataFrame, query: str, *columns: str) -> pl.DataFr
 
 def label(text: object) -> str:
     """A text from a log as plotly shows it literally, on one line and not too long."""
-    flat = " ".join("".join(char if char.isprintable() else "\ufffd" for char in str(text)).split())
+    flat = terminal_safe(" ".join(str(text).split()))
     short = flat if len(flat) <= _LONGEST_LABEL else flat[: _LONGEST_LABEL - 1] + "…"
     # A brace would open a placeholder of a hover template.
     return html.escape(short, quote=False).replace("{", "&#123;")

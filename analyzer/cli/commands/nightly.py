@@ -224,8 +224,10 @@ def _install(kind: str, write_it: bool) -> None:
     if context.get_parameter_source("store_path") is ParameterSource.ENVIRONMENT:
         line[4:4] = ["--store", context.params["store_path"]]
     folder = os.getcwd()
+    from analyzer.report.escape import terminal_safe
+
     for text in (*line, folder):
-        if not text.isprintable():
+        if terminal_safe(text) != text:
             hint = "name files by printable characters of UTF-8"
             raise AnalyzerError(f"a unit is text in lines, and cannot hold {text!r}", hint)
     units = job_units(kind, line, folder)

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 import shlex
 
+from analyzer.phrases import terminal_safe
+
 _COMMANDS = {
     "claude_code": "claude --resume {}",
     "claude_print": "claude --resume {}",
@@ -26,7 +28,7 @@ def resuming(source_format: str | None, session: str, cwd: str | None) -> str:
     if command is None or not _ID.fullmatch(session):
         return ""
     said = command.format(session)
-    if not cwd or not cwd.isprintable():
+    if not cwd or terminal_safe(cwd) != cwd:
         return said
     home, slash, rest = cwd.partition("~/")
     folder = f"~/{shlex.quote(rest)}" if slash and not home else shlex.quote(cwd)

@@ -7,13 +7,13 @@ API v2 (https://prometheus.io/docs/alerting/latest/alerts_api).
 from __future__ import annotations
 
 from datetime import datetime, time, timedelta
-from typing import Any
+from typing import Any, cast
 
 from analyzer.analysis.kinds.severity import SEVERITIES
 from analyzer.analysis.nightly.findings import Finding
 from analyzer.analysis.nightly.night import Night
 from analyzer.events.times import format_time
-from analyzer.report.escape import one_line
+from analyzer.report.escape import each_text, one_line
 
 SOURCE = "analyzer"
 ALERT_HOURS = 36
@@ -35,7 +35,7 @@ def _pagerduty(found: Finding, routing_key: str) -> dict[str, Any]:
     action = "trigger" if found.is_open else "resolve"
     event: dict[str, Any] = {"routing_key": routing_key, "event_action": action, "dedup_key": found.id}
     if found.is_open:
-        event["payload"] = {
+        payload = {
             "summary": _said(found)[:MAX_SUMMARY],
             "source": found.scope.who,
             "severity": found.severity,
@@ -44,6 +44,7 @@ def _pagerduty(found: Finding, routing_key: str) -> dict[str, Any]:
             "class": found.finding,
             "custom_details": {"advice": found.advice, "scope": found.scope.to_dict()},
         }
+        event["payload"] = each_text(payload)
     return event
 
 
@@ -65,9 +66,9 @@ def alertmanager_alerts(night: Night) -> list[dict[str, Any]]:
 
 def _alert(found: Finding, severity: str, ends_at: datetime) -> dict[str, Any]:
     scope = {name: value for name, value in found.scope.to_dict().items() if value is not None and name != "template"}
-    return {
+    alert = {
         "labels": {
-            **{name: one_line(value) for name, value in scope.items()},
+            **scope,
             "alertname": "AgentFinding",
             "finding": found.finding,
             "finding_id": found.id,
@@ -77,6 +78,7 @@ def _alert(found: Finding, severity: str, ends_at: datetime) -> dict[str, Any]:
         "startsAt": format_time(datetime.combine(found.opened_on, time())),
         "endsAt": format_time(ends_at),
     }
+    return cast("dict[str, Any]", each_text(alert))
 
 
 def _said(found: Finding) -> str:

@@ -12,7 +12,7 @@ from analyzer.analysis.nightly.findings import Finding
 from analyzer.analysis.nightly.night import Night
 from analyzer.phrases import counted
 from analyzer.report.documents.night_webhook import MAX_TEXT_FINDINGS
-from analyzer.report.escape import bare_markdown_text, chat_text, one_line
+from analyzer.report.escape import bare_markdown_text, chat_code, chat_text, one_line
 
 MAX_SLACK_SECTION = 3_000
 """Characters of one block of text."""
@@ -30,8 +30,9 @@ def slack_message(night: Night) -> dict[str, Any]:
     for one in shown:
         text = f"{_sign(one)} *{one.severity}, {_state(one)}*: {chat_text(_said(one))}"
         if command := _command(one):
-            text += f"\n`{chat_text(command)}`"
-        blocks.append({"type": "section", "text": {"type": "mrkdwn", "text": _cut(text, MAX_SLACK_SECTION)}})
+            text += f"\n{chat_code(command)}"
+        section = {"type": "mrkdwn", "text": _cut(text, MAX_SLACK_SECTION), "verbatim": True}
+        blocks.append({"type": "section", "text": section})
     if rest:
         blocks.append({"type": "context", "elements": [{"type": "mrkdwn", "text": chat_text(rest)}]})
     return {"text": chat_text(_title(night)), "blocks": blocks}

@@ -6,7 +6,7 @@ from html import escape
 
 from analyzer.analysis.nightly.findings import Finding
 from analyzer.analysis.nightly.night import Night
-from analyzer.report.escape import one_line
+from analyzer.report.escape import one_line, unlinked
 from analyzer.report.overview_words import course, draft_words
 from analyzer.report.terminal.night import render_night_text
 
@@ -28,7 +28,7 @@ def night_text(night: Night) -> str:
 def night_html(night: Night) -> str:
     """A table of one column with a cell for each finding: no style sheet, script or picture, which mail leaves out."""
     cells = [_cell(one) for one in night.findings]
-    remarks = "".join(f'<p style="color:#475467">{escape(one_line(said))}</p>' for said in night.remarks)
+    remarks = "".join(f'<p style="color:#475467">{escape(unlinked(one_line(said)))}</p>' for said in night.remarks)
     return (
         '<!doctype html><html lang="en"><body style="font:15px/1.45 system-ui,sans-serif;color:#101828;margin:0">'
         f'<table role="presentation" width="100%" style="max-width:720px;margin:0 auto;padding:16px"><tr><td>'
@@ -43,11 +43,11 @@ def _cell(found: Finding) -> str:
     said = [f"<strong>{escape(f'{found.severity}, {state}')}</strong>: {escape(_said(found))}"]
     said.append(f'<div style="color:#475467">{escape(course(found))}; id {escape(found.id[:8])}</div>')
     if draft := draft_words(found):
-        said.append(f"<div>{escape(one_line(draft))}</div>")
+        said.append(f"<div>{escape(unlinked(one_line(draft)))}</div>")
     if found.advice:
         said.append(f'<pre style="{_CODE};white-space:pre-wrap">{escape(one_line(found.advice))}</pre>')
     return f'<tr><td style="border-left:4px solid {edge};padding:8px 12px">{"".join(said)}</td></tr>'
 
 
 def _said(found: Finding) -> str:
-    return one_line(found.explanation or found.kind.title)
+    return unlinked(one_line(found.explanation or found.kind.title))

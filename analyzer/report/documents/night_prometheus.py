@@ -11,6 +11,7 @@ from analyzer.analysis.kinds.severity import SEVERITIES
 from analyzer.analysis.nightly.findings import STATES
 from analyzer.analysis.nightly.night import Night
 from analyzer.analysis.summary.night_figures import NightFigures
+from analyzer.report.escape import one_line
 
 MAX_FINDINGS = 100
 """Series of single findings; what is beyond them is in the counts."""
@@ -30,15 +31,18 @@ def render_prometheus(night: Night, figures: NightFigures) -> bytes:
         registry=registry,
     )
     for one in [one for one in night.findings if one.state != "resolved"][:MAX_FINDINGS]:
-        own = {"id": one.id, "finding": one.finding, "caller": one.scope.caller or "", "severity": one.severity}
-        single.labels(**own).set(one.latest.observed or 0.0)
+        caller = one_line(one.scope.caller or "")
+        single.labels(id=one.id, finding=one.finding, caller=caller, severity=one.severity).set(
+            one.latest.observed or 0.0
+        )
     for name, words, labels, values in (
         ("analyzer_errors", "Errors of the judged day.", ("caller", "reason"), figures.errors),
         ("analyzer_error_sessions", "Sessions that met them.", ("caller", "reason"), figures.error_sessions),
     ):
         gauge = Gauge(name, words, labels, registry=registry)
         for (caller, reason), amount in values.items():
-            gauge.labels(caller=caller, reason=reason).set(amount)
+            # Two callers may be one on a line.
+            gauge.labels(caller=one_line(caller), reason=one_line(reason)).inc(amount)
     by_caller: tuple[tuple[str, str, Mapping[str, float]], ...] = (
         ("analyzer_sessions", "Sessions at work on the judged day, with errors or without.", figures.sessions),
         ("analyzer_unknown_share", "Share of unknown errors of the judged day, 0 to 1.", figures.unknown_share),
@@ -46,7 +50,7 @@ def render_prometheus(night: Night, figures: NightFigures) -> bytes:
     for name, words, of_callers in by_caller:
         gauge = Gauge(name, words, ("caller",), registry=registry)
         for caller, figure in of_callers.items():
-            gauge.labels(caller=caller).set(figure)
+            gauge.labels(caller=one_line(caller)).set(figure)
     for name, words, value in (
         ("analyzer_callers_judged", "Callers with anything to judge that night.", night.callers),
         ("analyzer_late_events", "Events that came after the night was judged.", night.late_events),

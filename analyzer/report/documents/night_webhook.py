@@ -6,7 +6,7 @@ from typing import Any
 
 from analyzer.analysis.nightly.findings import Finding
 from analyzer.analysis.nightly.night import Night
-from analyzer.report.escape import chat_text
+from analyzer.report.escape import chat_code, chat_text
 from analyzer.report.overview_words import draft_words
 
 MAX_TEXT_FINDINGS = 10
@@ -29,4 +29,4 @@ def webhook_body(night: Night) -> dict[str, Any]:
 
 def _end(found: Finding) -> str:
     draft = f"; {chat_text(said)}" if (said := draft_words(found)) else ""
-    return draft + (f" → `{found.advice}`" if found.advice.startswith("analyzer ") else "")
+    return draft + (f" → {chat_code(found.advice)}" if found.advice.startswith("analyzer ") else "")
