@@ -19,6 +19,7 @@ from analyzer.events.ids import derived_id
 from analyzer.events.model import SCHEMA_VERSION, Event, Origin
 from analyzer.events.rejects import Reject, diagnosed, repeated_key
 from analyzer.events.times import format_time, parse_time
+from analyzer.redaction.halves import mended
 
 MAX_DEPTH = 64
 """Deeper nesting is refused: some readers of JSON recurse, and crash on a hostile line."""
@@ -106,7 +107,10 @@ def _decode_object(line: bytes, *, unique_keys: bool) -> dict[str, Any] | Reject
     try:
         record = _decoder.decode(line)
     except msgspec.DecodeError as error:
-        return diagnosed(line, str(error))
+        whole = mended(line)
+        if whole is line:
+            return diagnosed(line, str(error))
+        return _decode_object(whole, unique_keys=unique_keys)
     except UnicodeDecodeError as error:
         return diagnosed(line, str(error))
     except RecursionError:
@@ -134,6 +138,22 @@ def _surely_unique(record: dict[str, Any], line: bytes) -> bool:
         return _encoder.encode(record).count(b'":') == compact.count(b'":')
     except (ValueError, OverflowError, RecursionError):
         return False
+
+
+def parsed(text: str | bytes) -> Any:
+    """JSON inside of a record as a value.
+
+    Raises:
+        msgspec.DecodeError, UnicodeError, RecursionError: it is none.
+    """
+    try:
+        return _decoder.decode(text)
+    except msgspec.DecodeError:
+        raw = text.encode() if isinstance(text, str) else text
+        whole = mended(raw)
+        if whole is raw:
+            raise
+        return _decoder.decode(whole)
 
 
 def event_from(record: Mapping[str, Any], line: bytes, file_time: datetime) -> Event | Reject:

@@ -37,6 +37,7 @@ from analyzer.events.times import format_time
 from analyzer.events.upcast import upcast
 from analyzer.phrases import counted
 from analyzer.redaction import may_hold_secret
+from analyzer.redaction.halves import mended
 
 _PIECE = 64 * 1024
 """Bytes; so much is searched for secrets at once, and line by line only where something like one is found."""
@@ -130,6 +131,8 @@ class Decoded:
     blank: int = 0
     blank_bytes: int = 0
     """Newlines included."""
+    mended: int = 0
+    """Lines that hold half of a UTF-16 pair."""
 
 
 class RowDecoder:
@@ -219,6 +222,8 @@ class RowDecoder:
                 decoded.blank_bytes += len(text) + 1
             elif reject := self._take_line(decoded.rows, text, decoded.lines, offset):
                 decoded.rejects.append((decoded.lines, offset, text, reject))
+            elif mended(text) is not text:
+                decoded.mended += 1
             offset += len(text) + 1
 
     def _take_line(self, rows: Rows, text: bytes, line: int, offset: int) -> Reject | None:
@@ -248,7 +253,7 @@ class RowDecoder:
         if not self._journal and event.origin is not None:
             event = replace(event, origin=None)
         try:
-            rows.add(event, line, offset, length, text if crc_holds(text) else b"")
+            rows.add(event, line, offset, length, text if crc_holds(text) and mended(text) is text else b"")
         except Exception as error:  # noqa: BLE001 - whatever an upcaster does, the line is kept
             return Reject("upcast_failed", f"from version {event.v}: {type(error).__name__}: {error}"[:300])
         return None

@@ -26,6 +26,7 @@ from analyzer.redaction import (
     redact_member,
     redact_number,
 )
+from analyzer.redaction.halves import readable
 
 MAX_TEXT = 16_384
 """Characters of one text; redaction comes before the cut, so that no half of a secret survives it."""
@@ -196,7 +197,7 @@ class _Walk:
             clean = redact_argument(argument, seen, command)
         else:
             clean = redact(seen)
-        if length > len(seen) or len(clean) > MAX_TEXT:
+        if length > MAX_TEXT + _LOOKAHEAD or len(clean) > MAX_TEXT:
             kept = clean[: MAX_TEXT - _CUT_NOTE]
             clean = f"{kept}[… {max(length, len(clean)) - len(kept)} characters cut]"
         self.left -= len(clean)
@@ -243,7 +244,7 @@ def _unreadable(value: object) -> str:
 
 def _readable(text: str) -> str:
     # A lone surrogate (from file names, mostly) is no UTF-8: strict readers refuse the whole line.
-    return str.__getitem__(text, slice(MAX_TEXT + _LOOKAHEAD)).encode("utf-8", "replace").decode("utf-8")
+    return readable(str.__getitem__(text, slice(MAX_TEXT + _LOOKAHEAD)))
 
 
 def _digits(value: int) -> str:

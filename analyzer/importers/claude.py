@@ -15,6 +15,7 @@ import re2
 
 from analyzer.agent_stream.values import text
 from analyzer.events import Event
+from analyzer.events.codec import parsed
 from analyzer.events.ids import derived_id
 from analyzer.events.model import present
 from analyzer.events.times import parse_time
@@ -234,7 +235,7 @@ def _first(pattern: re.Pattern[bytes], block: bytes) -> str | None:
 def _quoted(said: str | None) -> str | None:
     """A JSON text as it was written, quotes included."""
     try:
-        return text(msgspec.json.decode(said)) if said else None
+        return text(parsed(said)) if said else None
     except msgspec.DecodeError:
         return None
 

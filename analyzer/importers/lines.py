@@ -168,7 +168,7 @@ def objects_in(text: bytes, openings: Sequence[bytes]) -> tuple[list[dict[str, A
             record, end = _raw.raw_decode(rest, at)
         except (ValueError, RecursionError):
             break
-        # The same checks as for a line of its own: no lone surrogates, no depth without end.
+        # The same checks as for a line of its own: no depth without end, no key twice.
         again = decode_object(rest[at:end].encode("utf-8"))
         if isinstance(again, Reject):
             return found, again

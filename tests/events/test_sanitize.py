@@ -212,7 +212,7 @@ def test_types_become_what_a_reader_expects() -> None:
         "set": [1],
         "enum": 1,
         "huge": "18446744073709551616",
-        "surrogate": "a?",
+        "surrogate": "a\ufffd",
         "3": "1.50",
         "unruly": "[unreadable Unruly]",
         "sub": "sub",

@@ -25,6 +25,7 @@ from analyzer.classifier.reading.facts import (
 )
 from analyzer.forking import kept_until_fork
 from analyzer.redaction import redact
+from analyzer.redaction.halves import readable
 
 _ANSI = rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])"
 _CONTROL = {code: None for code in (*range(0x20), *range(0x7F, 0xA0)) if code not in (0x09, 0x0A)}
@@ -272,7 +273,7 @@ def _clean(text: str, limit: int) -> str | None:
 
 def _clean_any(text: str, limit: int) -> str | None:
     if not text.isascii():
-        text = text.encode("utf-8", "replace").decode("utf-8")
+        text = readable(text)
     if not text.isprintable():
         if "\x1b" in text:
             text = _regex(_ANSI).sub(b"", text.encode()).decode("utf-8", "replace")

@@ -13,6 +13,7 @@ import msgspec
 
 from analyzer.agent_stream.values import count, mapping, text
 from analyzer.events import Event
+from analyzer.events.codec import parsed
 from analyzer.events.model import present
 from analyzer.importers.base import Source
 from analyzer.importers.foreign import digits, number, quantity
@@ -23,7 +24,7 @@ _CODE = re.compile(r"^(\d{3})\b|\bstatus(?: code)?:? (\d{3})\b|\"code\": ?(\d{3}
 
 def _parsed(said: str | None) -> Mapping[str, Any]:
     try:
-        return mapping(msgspec.json.decode(said or "{}"))
+        return mapping(parsed(said or "{}"))
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return {}
 

@@ -16,6 +16,7 @@ import re2
 
 from analyzer.agent_stream.values import count, mapping, text
 from analyzer.events import Event
+from analyzer.events.codec import parsed
 from analyzer.events.model import present
 from analyzer.events.times import format_time
 from analyzer.importers.base import Hit, Source
@@ -75,7 +76,7 @@ def _said_by(output: object) -> str:
         output = text(mapping(output).get("content")) or ""
     if output.startswith("{"):
         try:
-            code = number(mapping(mapping(msgspec.json.decode(output)).get("metadata")).get("exit_code"))
+            code = number(mapping(mapping(parsed(output)).get("metadata")).get("exit_code"))
         except (msgspec.DecodeError, UnicodeError, RecursionError):
             code = None
         return output if code is None else f"Exit code: {code}"

@@ -14,6 +14,8 @@ from typing import Any
 
 import msgspec
 
+from analyzer.redaction.halves import mended
+
 MOST_BYTES = 256 * 1024 * 1024
 """Of a document, which is held in memory as a whole; larger ones are not read."""
 _BEGINS = re.compile(rb"(?:\xef\xbb\xbf)?\s{0,32}(?:\[|\{[ \t\r]{0,32}\n)")
@@ -29,14 +31,14 @@ def looks_like_document(data: bytes) -> bool:
 
 def first_records(data: bytes, most: int) -> tuple[dict[str, Any], ...]:
     """The first objects of a document, whose end may be missing; none where it does not begin with a whole one."""
-    found = list(islice(_records(data.decode("utf-8-sig", "replace")), most))
+    found = list(islice(_records(mended(data).decode("utf-8-sig", "replace")), most))
     return tuple(record for record, _ in found if isinstance(record, dict)) if found and found[0][1] is None else ()
 
 
 def unfolded(data: bytes) -> bytes:
     """The records of a document, one a line. What is broken between two of them is a line too."""
     lines = bytearray()
-    for record, broken in _records(data.decode("utf-8-sig", "replace")):
+    for record, broken in _records(mended(data).decode("utf-8-sig", "replace")):
         if broken is None:
             for part in _parts(record):
                 lines += _encode(part) + b"\n"

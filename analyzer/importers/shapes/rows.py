@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from analyzer.agent_stream.values import mapping, text
+from analyzer.events.codec import parsed
 from analyzer.events.ids import derived_id
 
 GOOSE_FAILURES = ("Ran into this error", "Network error: ", "Error: Context length exceeds limits")
@@ -46,8 +47,8 @@ class RowTable:
 
 def _parsed(value: object) -> Any:
     try:
-        return msgspec.json.decode(value) if isinstance(value, str | bytes) else None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return parsed(value) if isinstance(value, str | bytes) else None
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         return None
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from analyzer.agent_stream.values import mapping
+from analyzer.events.codec import parsed
 
 Record = Mapping[str, Any]
 
@@ -68,7 +69,7 @@ def _request_has(*keys: str) -> Callable[[Record], bool]:
         if record.get("say") != "api_req_started" or not isinstance(said, str) or not any(key in said for key in keys):
             return False
         try:
-            return any(key in mapping(msgspec.json.decode(said)) for key in keys)
+            return any(key in mapping(parsed(said)) for key in keys)
         except (msgspec.DecodeError, UnicodeError, RecursionError):
             return False
 

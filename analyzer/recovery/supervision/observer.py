@@ -131,8 +131,10 @@ def parse(line: bytes) -> Mapping[str, Any]:
         return {}
     import msgspec  # a command should not have to wait for it
 
+    from analyzer.events.codec import parsed
+
     try:
-        found = msgspec.json.decode(line)
+        found = parsed(line)
     except (msgspec.DecodeError, RecursionError, UnicodeError):
         return {}
     return mapping(found)

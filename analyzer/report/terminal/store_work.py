@@ -47,6 +47,8 @@ def render_ingest(result: IngestResult, store_path: str, asking: Asking = HERE) 
     pending = sum(item.pending_bytes > 0 and item.status == "read" for item in result.sources)
     if pending:
         lines.append(f"{pending:,} unfinished last line{'s wait for their' if pending > 1 else ' waits for its'} end.")
+    if total.mended:
+        lines.append(f"{counted(total.mended, 'line')} with half of an emoji or the like, which is kept as U+FFFD.")
     if result.pruned:
         lines.append(f"{counted(result.pruned, 'new event')} left out: {_PRUNED}")
     if result.unjudged:

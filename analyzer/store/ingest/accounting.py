@@ -26,6 +26,8 @@ class Tally:
     quarantined_bytes: int = 0
     blank_bytes: int = 0
     skipped_bytes: int = 0
+    mended: int = 0
+    """Lines whose events have U+FFFD in the place of half of a UTF-16 pair; these lines are among the others."""
 
     def add(self, other: Tally) -> None:
         """Add the figures of another tally to this one."""
@@ -49,3 +51,7 @@ class Tally:
     def to_dict(self) -> dict[str, int]:
         """The figures by name."""
         return {name: getattr(self, name) for name in self.__slots__}
+
+
+STORED = tuple(name for name in Tally.__slots__ if name != "mended")
+"""The figures that a store keeps of each source."""

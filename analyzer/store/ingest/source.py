@@ -12,6 +12,7 @@ from analyzer.events import Event, Origin, Reject
 from analyzer.events.codec import decode_object
 from analyzer.events.sanitize import payload_json
 from analyzer.importers import Block, Format, Hit, Reader, RowReader, Source, blank_lines, block_of, newlines
+from analyzer.redaction.halves import mended
 from analyzer.store.ingest.batch import KEPT_BYTES, Batch, Progress, Rejected
 from analyzer.store.ingest.blocks import BOM, Blocks, Stretch
 from analyzer.store.ingest.discovery import STDIN
@@ -114,6 +115,7 @@ class SourceRun:
         checkpoint = self._checkpoint
         end = stretch.offset + stretch.length
         self._batch.add_block(self._progress, told.events, line=checkpoint.lines, offset=stretch.offset, end=end)
+        self._progress.gained.mended += told.mended
         for line, offset, text, why, detail in told.rejects:
             self._reject(line, offset, len(text), stretch, why, detail, text)
         return told.lines
@@ -130,8 +132,9 @@ class SourceRun:
             found += (
                 (self._derived(event, number), number, stretch.offset + hit.offset, hit.length) for event in hit.events
             )
+            text = stretch.data[hit.offset : hit.offset + hit.length]
+            self._progress.gained.mended += mended(text) is not text
             if hit.why:
-                text = stretch.data[hit.offset : hit.offset + hit.length]
                 self._reject(line, hit.offset, hit.length, stretch, hit.why, hit.detail, text)
         self._batch.add_derived(self._progress, found, end=stretch.offset + stretch.length)
         return block.lines

@@ -10,11 +10,11 @@ from __future__ import annotations
 from analyzer.events.model import SCHEMA_VERSION
 from analyzer.events.payloads import EVENT_TYPES
 from analyzer.store.db.tables.columns import filled
-from analyzer.store.ingest.accounting import Tally
+from analyzer.store.ingest.accounting import STORED
 
 _KNOWN_TYPES = ", ".join(f"'{name}'" for name in sorted(EVENT_TYPES))
 _FACTS_ID = "case when facts is not null then md5(facts) end"
-_SUMMED = tuple(Tally.__slots__)
+_SUMMED = STORED
 SOURCE_SCHEMA = {
     "source_id": "Int64",
     **dict.fromkeys(("path", "format", "status", "detail", "codec"), "String"),

@@ -20,7 +20,7 @@ from analyzer.events.sanitize import sanitize
 from analyzer.redaction import may_hold_secret
 from analyzer.store.db.connection import transaction
 from analyzer.store.db.frames import frame_of, register
-from analyzer.store.ingest.accounting import Tally
+from analyzer.store.ingest.accounting import STORED, Tally
 from analyzer.store.ingest.batch import KEPT_TEXT, Rejected, Sealed, SourceChange
 from analyzer.store.ingest.staging import renamed_at
 from analyzer.store.ingest.statements import (
@@ -271,7 +271,7 @@ def _source_row(change: SourceChange, tally: Tally, now: datetime) -> dict[str, 
         "mtime_ns": checkpoint.mtime_ns,
         "ctime_ns": checkpoint.ctime_ns,
         "state": _json.encode(checkpoint.state or {}).decode(),
-        **tally.to_dict(),
+        **{name: getattr(tally, name) for name in STORED},
         "pending_bytes": change.pending_bytes,
         "incident": checkpoint.incident,
         "incident_at": now if checkpoint.incident else None,

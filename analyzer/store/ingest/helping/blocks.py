@@ -32,6 +32,8 @@ class Told:
     lines: int
     blank: int
     blank_bytes: int
+    mended: int
+    """Lines that hold half of a UTF-16 pair."""
 
 
 class _Header(msgspec.Struct, array_like=True):
@@ -42,6 +44,8 @@ class _Header(msgspec.Struct, array_like=True):
     lines: int
     blank: int
     blank_bytes: int
+    mended: int
+    """Lines that hold half of a UTF-16 pair."""
 
 
 _decoder = msgspec.msgpack.Decoder(_Header)
@@ -52,7 +56,9 @@ def tell(decode: Callable[[bytes], Decoded], data: bytes) -> Told:
     found = decode(data)
     rejects = [(line, offset, text, reject.why, reject.detail) for line, offset, text, reject in found.rejects]
     few = len(found.rows.payloads) < SMALL
-    return Told(found.rows if few else staged(found.rows), rejects, found.lines, found.blank, found.blank_bytes)
+    return Told(
+        found.rows if few else staged(found.rows), rejects, found.lines, found.blank, found.blank_bytes, found.mended
+    )
 
 
 class BlockErrand(Errand[Told]):
@@ -75,7 +81,7 @@ class BlockErrand(Errand[Told]):
         requests.flush()
         told = _decoder.decode(answers.read(int(answers.readline())))
         frame = pl.read_ipc(BytesIO(answers.read(told.frame_bytes)))
-        return Told(frame, told.rejects, told.lines, told.blank, told.blank_bytes)
+        return Told(frame, told.rejects, told.lines, told.blank, told.blank_bytes, told.mended)
 
 
 def serve_block(words: list[str], requests: IO[bytes], answers: IO[bytes]) -> None:
@@ -85,6 +91,8 @@ def serve_block(words: list[str], requests: IO[bytes], answers: IO[bytes]) -> No
     frame = BytesIO()
     (staged(told.events) if isinstance(told.events, Rows) else told.events).write_ipc(frame)
     columns = frame.getbuffer()
-    header = msgspec.msgpack.encode(_Header(len(columns), told.rejects, told.lines, told.blank, told.blank_bytes))
+    header = msgspec.msgpack.encode(
+        _Header(len(columns), told.rejects, told.lines, told.blank, told.blank_bytes, told.mended)
+    )
     answers.write(b"%d\n" % len(header) + header)
     answers.write(columns)
