@@ -10,11 +10,11 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from difflib import get_close_matches
-from shlex import quote
 from typing import Any
 
 from analyzer.analysis.nightly.handling import findings
 from analyzer.analysis.tables import json_value
+from analyzer.command_lines import command_line
 from analyzer.errors import AnalyzerError
 from analyzer.importers.work.resuming import resuming
 from analyzer.store import Judging
@@ -116,7 +116,7 @@ def _identified(store: Judging, name: str) -> tuple[str, str]:
     hint = (
         f"did you mean {_listed((kinds[each], each) for each in close)}?"
         if close
-        else f"list them: analyzer sql '{every}' --store {quote(store.path)}"
+        else f"list them: {command_line('sql', every, store=store.path)}"
     )
     raise AnalyzerError(f"no session, finding or operation {name}", hint)
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from analyzer.errors import UNREADABLE, AnalyzerError, StoreError
 
 if TYPE_CHECKING:
+    from analyzer.command_lines import Asking
     from analyzer.importers.machine.places import LogPlace
-    from analyzer.report.asking import Asking
     from analyzer.store import Filling, IngestResult, Survey
 
 HERE = "analyzer.duckdb"
@@ -52,13 +52,19 @@ def store_to_fill() -> str:
     return HERE if is_here() else machine_store() or HERE
 
 
-def asking_of(name: str, paths: Sequence[str] = ()) -> Asking:
-    """How a store is asked further; one in memory of these PATHs has to be kept first."""
-    from analyzer.report.asking import Asking
+def asking_of(name: str, paths: Sequence[str] = (), *, elsewhere: bool = False) -> Asking:
+    """How a store is asked further; one in memory of these PATHs has to be kept first.
+
+    Who reads of it `elsewhere` may be in another folder, and have another store.
+    """
+    from analyzer.command_lines import Asking, whole_path
     from analyzer.store import MEMORY
 
     if name == MEMORY:
-        return Asking(keep=tuple("FILE" if path == "-" else path for path in paths))
+        kept = tuple(map(whole_path, paths)) if elsewhere else tuple(paths)
+        return Asking(gone=True) if "-" in paths else Asking(keep=kept)
+    if elsewhere:
+        return Asking(whole_path(name))
     return Asking(None if name == (os.environ.get("ANALYZER_STORE") or default_store()) else name)
 
 

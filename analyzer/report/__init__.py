@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from analyzer.report.asking import Asking
+    from analyzer.command_lines import Asking
     from analyzer.report.documents.overview_json import render_json
     from analyzer.report.documents.overview_markdown import render_markdown
     from analyzer.report.escape import csv_cell, markdown_text, terminal_safe
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 FORMATS = ("table", "json", "jsonl", "csv", "markdown", "parquet")
 """What the rows of a query can be written as."""
 _HOMES = {
-    "Asking": "analyzer.report.asking",
+    "Asking": "analyzer.command_lines",
     "Made": "analyzer.report.page.made",
     "csv_cell": "analyzer.report.escape",
     "markdown_text": "analyzer.report.escape",

@@ -96,6 +96,11 @@ def bare_markdown_text(text: str) -> str:
     return _BARE.sub(r"\\\g<0>", unlinked(flat))
 
 
+def bare_markdown_code(command: str) -> str:
+    """A command for chats, in one that reads Markdown but shows no code: it is copied as it was."""
+    return _BARE.sub(r"\\\g<0>", command)
+
+
 def unlinked(text: str) -> str:
     """The text with a space without width in each name, number, address and domain that programs take for a link."""
     return _DOMAIN.sub(rf"\g<0>{_BREAK}", _ADDRESS.sub(_broken, _NAMED.sub(rf"\g<0>{_BREAK}", text)))

@@ -6,6 +6,7 @@ from analyzer.analysis import Finding, Handling, Overview
 from analyzer.analysis.nightly.findings import RESOLUTIONS
 from analyzer.phrases import counted
 from analyzer.report.cells import count, minute
+from analyzer.report.escape import markdown_text
 
 _LEVELS = {"unjudged": "NOT JUDGED"}
 
@@ -44,6 +45,12 @@ def draft_words(found: Finding) -> str:
     """The draft of a rule that a finding comes with, in words; empty without one."""
     wording = found.wording
     return f"draft of a rule: {wording.reason}, text '{wording.pattern}'" if wording and wording.pattern else ""
+
+
+def next_step(advice: str, command: str) -> list[str]:
+    """What to do next as an item of a list in Markdown; `command` is one for chats."""
+    said = [part for part in (markdown_text(advice), command and f"`{command}`") if part]
+    return [f"- next: {': '.join(said)}"] if said else []
 
 
 def course(found: Finding) -> str:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shlex
 from collections.abc import Iterable, Iterator
 
+from analyzer.command_lines import command_line
 from analyzer.errors import StoreError
 from analyzer.events import Event, EventLog
 from analyzer.events.recorded import Recorded
@@ -85,4 +85,4 @@ def was_store(path: str) -> bool:
 
 def rebuild_hint(store_path: str) -> str:
     """How to make a store again, for one that is damaged, too old or gone."""
-    return f"make it again from the logs: analyzer rebuild PATH... --store {shlex.quote(store_path)}"
+    return f"make it again from the logs: {command_line('rebuild', 'PATH...', store=store_path)}"

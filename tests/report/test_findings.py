@@ -51,7 +51,8 @@ def test_a_finding_says_all_that_is_known_of_it(report: Report) -> None:
     shown = section(render_html(found), "findings")
     assert "CRITICAL · open since 2026-11-21" in shown
     assert "figma-probe: 100% of its distinct errors on 2026-11-21 are unknown" in shown
-    assert 'Next: <code class="command">analyzer unknowns --suggest</code>' in shown
+    days = "--caller figma-probe --since 2026-11-21 --until 2026-11-22"
+    assert f'the command drafts one: <code class="command">analyzer unknowns --suggest {days}</code>' in shown
     assert "The numbers: 21 rows" in shown
     assert "Messages behind it" in shown
     assert "E_PIPE while draining" in shown
@@ -113,7 +114,7 @@ def test_markdown_has_the_findings_first(report: Report) -> None:
         "## Findings",
         "### CRITICAL: Unknown errors spiked: figma-probe",
     ]
-    assert "- next: analyzer unknowns --suggest" in text
+    assert "the command drafts one: `analyzer unknowns --suggest --caller figma-probe --since 2026-11-21" in text
     assert text.index("E\\_PIPE while draining") < text.index("## Unknown errors")
 
 
@@ -160,7 +161,8 @@ def test_the_heat_map_says_what_it_leaves_out(report: Report) -> None:
     """Rows are capped with a note."""
     shown = render_html(report(others=[f"c-{number}" for number in range(60)]))
     assert shown.count('<th scope="row">') == MAX_CALLERS
-    assert "30 of 62 callers; all: analyzer query errors-by-reason-caller-outcome" in shown
+    assert "30 of 62 callers." in shown
+    assert "<code>analyzer query errors-by-reason-caller-outcome</code>" in shown
 
 
 def test_an_empty_heat_map_is_left_out(nothing: Overview) -> None:

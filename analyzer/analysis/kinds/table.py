@@ -38,7 +38,9 @@ class Kind:
     quotes: bool = False
     """Whether the sentence ends with the most frequent message."""
     advice: str = ""
-    """What to do next, as a command where there is one."""
+    """What to do next, in words."""
+    asks: tuple[str, ...] = ()
+    """The words of the command that shows more; MESSAGE and SESSION are its own."""
     family: str | None = None
     """Detections of one family are one incident, whichever test made them; None: the kind is alone in its own."""
     scope: str | None = None
@@ -65,6 +67,11 @@ class Kind:
     """Its chart in a report and the numbers of it; None for causes."""
 
 
+MESSAGE_ITSELF, SESSION_ITSELF = "MESSAGE", "SESSION"
+"""In a command, the most frequent message of a finding, and its session."""
+_BY_OUTCOME = ("query", "errors-by-reason-caller-outcome")
+_CHAINS = ("query", "retries-outcomes")
+
 _RISE = Kind(
     title="",
     metric="share of distinct errors that are unknown, 0..1",
@@ -72,7 +79,8 @@ _RISE = Kind(
     severity=severity.of_rise,
     sentence=sentences.rise,
     quotes=True,
-    advice="analyzer unknowns --suggest",
+    advice="write a rule for them; the command drafts one",
+    asks=("unknowns", "--suggest"),
     family=SHARE,
     asked=True,
     priced=True,
@@ -95,7 +103,8 @@ _VOLUME = Kind(
     severity=severity.of_volume,
     sentence=sentences.more_errors,
     quotes=True,
-    advice="analyzer query errors-by-reason-caller-outcome",
+    advice="see which errors they are",
+    asks=_BY_OUTCOME,
     priced=True,
     behind=errors_behind.EVERY,
     chart=chart_numbers.VOLUME,
@@ -107,6 +116,7 @@ _MESSAGE = Kind(
     severity=severity.warning,
     quotes=True,
     advice=_RISE.advice,
+    asks=_RISE.asks,
     family=MESSAGE,
     priced=True,
     evidence=errors_behind.unknown,
@@ -135,7 +145,8 @@ KINDS = {
         title="A new message that a rule knows by weak evidence",
         severity=severity.of_message,
         sentence=sentences.weak_message,
-        advice="analyzer rules explain -- MESSAGE; write a rule for it where the reason is wrong",
+        advice="write a rule for it where the reason is wrong",
+        asks=("rules", "explain", "--", MESSAGE_ITSELF),
         family=None,
         scope="reason",
         part_of_rise=True,
@@ -160,6 +171,7 @@ KINDS = {
         _VOLUME,
         title="More sessions meet unknown errors",
         advice=_RISE.advice,
+        asks=_RISE.asks,
         part_of_rise=True,
         evidence=errors_behind.unknown,
         behind=errors_behind.UNKNOWN,
@@ -171,13 +183,17 @@ KINDS = {
         advice="ask the provider; let callers wait longer",
     ),
     "model_outage": replace(
-        _VOLUME, title="A model fails at many callers", scope="model", advice="ask the provider, or use another model"
+        _VOLUME,
+        title="A model fails at many callers",
+        scope="model",
+        advice="ask the provider, or use another model",
     ),
     "burst": Kind(
         title="One session repeats an error",
         metric="repeats of the message in the session",
         quotes=True,
         advice="look at that session; one session is no change of the world",
+        asks=("show", SESSION_ITSELF),
         scope="session",
         part_of_rise=True,
         behind=errors_behind.MESSAGE,
@@ -188,7 +204,8 @@ KINDS = {
         metric="divergence of the two mixes (Jensen-Shannon), in bits",
         severity=severity.of_mix,
         sentence=sentences.mix,
-        advice="analyzer query errors-by-reason-caller-outcome",
+        advice="see which errors they are",
+        asks=_BY_OUTCOME,
         asked=True,
         part_of_rise=True,
         behind=errors_behind.GROWN_REASON,
@@ -199,7 +216,8 @@ KINDS = {
         metric="hand-offs of the day",
         severity=severity.warning,
         sentence=sentences.hand_offs,
-        advice="analyzer query relays-by-step; split steps that hand off often",
+        advice="split steps that hand off often",
+        asks=("query", "relays-by-step"),
         scope="step",
         behind=errors_behind.HAND_OFFS,
         chart=chart_numbers.HAND_OFFS,
@@ -209,24 +227,28 @@ KINDS = {
         title="Retries recover less",
         severity=severity.warning,
         sentence=sentences.recovery_fell,
-        advice="analyzer query retries-outcomes; wait longer between calls, or ask the provider",
+        advice="wait longer between calls, or ask the provider",
+        asks=_CHAINS,
     ),
     "retry_in_vain": replace(
         _RETRIES,
         title="Retries buy nothing",
         sentence=sentences.retry_in_vain,
         advice="stop retrying it: the waits buy nothing",
+        asks=_CHAINS,
     ),
     "retry_would_pay": replace(
         _RETRIES,
         title="Retries are not made that would pay",
         sentence=sentences.retry_would_pay,
         advice="let it be retried; the recovery table allows it",
+        asks=_BY_OUTCOME,
     ),
     "classifier_changed": Kind(
         title="The classifier changed",
         metric="share of distinct errors that are judged otherwise than they were recorded, 0..1",
-        advice="analyzer query ruleset-drift",
+        advice="see what is judged otherwise",
+        asks=("query", "ruleset-drift"),
         scope="reason",
         cause=True,
         explains=True,

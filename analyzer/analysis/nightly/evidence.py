@@ -6,7 +6,6 @@ Invariant: however many findings there are, the store is asked once for their er
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -94,7 +93,7 @@ def told(
         behind[place] = replace(behind[place], wording=wording)
     places = iter(range(len(behind)))
     when = "of these hours" if within else ""
-    return tuple(_told(one, behind, places, timezone, when) for one in findings)
+    return tuple(_told(one, behind, places, timezone, when).in_store(store) for one in findings)
 
 
 def costed(
@@ -156,19 +155,13 @@ def _told(one: Finding, behind: _Behind, places: Iterator[int], timezone: str, w
     return replace(
         one,
         explanation=sentence(one, shown.said, timezone, when),
-        advice=_advice(one, shown.samples),
+        advice=one.kind.advice if one.is_open else "",
+        timezone=timezone,
         samples=shown.samples,
         evidence=shown.evidence,
         confidence=shown.confidence,
         parts=tuple(_told(part, behind, places, timezone, when) for part in one.parts),
     )
-
-
-def _advice(one: Finding, samples: Sequence[str]) -> str:
-    """What to do next of an open finding; a command in it names its message."""
-    if not one.is_open:
-        return ""
-    return one.kind.advice.replace("MESSAGE", shlex.quote(samples[0])) if samples else one.kind.advice
 
 
 def _stays(one: Finding) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import Any, NamedTuple
 
 import msgspec
@@ -15,11 +15,13 @@ import msgspec
 from analyzer.analysis.detection.detection import Detection
 from analyzer.analysis.kinds.cost import Cost
 from analyzer.analysis.kinds.severity import SEVERITIES
-from analyzer.analysis.kinds.table import MESSAGE, Kind, family_of, kind_of
+from analyzer.analysis.kinds.table import MESSAGE, MESSAGE_ITSELF, SESSION_ITSELF, Kind, family_of, kind_of
 from analyzer.analysis.rules.rewording import Wording
+from analyzer.command_lines import PROGRAM, command_line, whole_path, window_words
 from analyzer.errors import AnalyzerError
 from analyzer.events.ids import derived_id
 from analyzer.events.times import format_time
+from analyzer.store import MEMORY, Judging
 from analyzer.store.shown import Shown
 
 STATES = ("new", "ongoing", "resolved")
@@ -35,6 +37,8 @@ RESOLUTIONS = {
 
 WHO_CHARS = 80
 """So much of a caller's name is shown."""
+MOST_NAMED_CHARS = 200
+"""A name that is longer stands in no command: nobody would paste it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +145,7 @@ class Finding(Shown):
     explanation: str = ""
     """One sentence in plain language."""
     advice: str = ""
-    """What to do next, as a command where there is one."""
+    """What to do next, in words; empty where it is over."""
     evidence: tuple[str, ...] = ()
     """Ids of some of its events."""
     samples: tuple[str, ...] = ()
@@ -158,6 +162,10 @@ class Finding(Shown):
     """What somebody decided of it; no part of what a night writes down."""
     wording: Wording | None = None
     """The texts of a change of wording that is told alone."""
+    timezone: str = "UTC"
+    """The zone of its days."""
+    store: str = ""
+    """The whole path of the store that it is of; empty for one that is thrown away. No part of what is written down."""
 
     def _shown(self) -> tuple[str, Mapping[str, str]]:
         facts = {"finding": self.finding, "severity": self.severity, "state": self.state}
@@ -172,6 +180,33 @@ class Finding(Shown):
     def kind(self) -> Kind:
         """What there is to say about its kind."""
         return kind_of(self.finding)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words of the command that shows more of it: of its own caller and days; none where it has none."""
+        own = {MESSAGE_ITSELF: self.samples[0] if self.samples else None, SESSION_ITSELF: self.scope.session}
+        asked = [own.get(word, word) for word in self.kind.asks if self.is_open]
+        words = tuple(filter(None, asked))
+        named = [who for name in ("caller", "model", "session") if (who := getattr(self.scope, name))]
+        if len(words) < max(1, len(asked)) or max(map(len, named), default=0) > MOST_NAMED_CHARS:
+            return ()
+        if set(self.kind.asks) & own.keys():
+            return words
+        first = min(self.onset, self.last_on - timedelta(days=self.kind.evidence_days - 1))
+        about = [
+            part for name in ("caller", "model") if (who := getattr(self.scope, name)) for part in (f"--{name}", who)
+        ]
+        return (*words, *about, *window_words(first, self.last_on + timedelta(days=1), self.timezone))
+
+    @property
+    def command(self) -> str:
+        """The command that shows more of it, as it is pasted into a shell; empty where there is none to ask."""
+        return command_line(*self.words, store=self.store) if self.store and self.words else ""
+
+    @property
+    def command_in_chats(self) -> str:
+        """The same where a name of it might call somebody, be a link, or end what is shown as code."""
+        return command_line(*self.words, store=self.store, chat=True) if self.command else ""
 
     @property
     def is_open(self) -> bool:
@@ -192,6 +227,11 @@ class Finding(Shown):
     def onset(self) -> date:
         """The day from which on it probably was so."""
         return self.latest.onset or self.opened_on
+
+    def in_store(self, store: Judging) -> Finding:
+        """The same as one of this store, its parts too."""
+        place = "" if store.path == MEMORY else whole_path(store.path)
+        return replace(self, store=place, parts=tuple(part.in_store(store) for part in self.parts))
 
     def graver_than(self, before: Finding) -> bool:
         """Whether it is open and of a higher severity than an earlier night told: the one rule of what is worse.
@@ -223,6 +263,8 @@ class Finding(Shown):
             **own,
             "explanation": self.explanation,
             "advice": self.advice,
+            "command": self.command or None,
+            "timezone": self.timezone,
             "evidence": list(self.evidence),
             "samples": list(self.samples),
             "confidence": self.confidence,
@@ -247,7 +289,18 @@ class Finding(Shown):
         latest = {**{name: data[name] for name in ("finding", "onset", *_FIGURES)}, **about, "day": until}
         parts = [cls.from_dict(part) for part in data["parts"]]
         cost = Cost.from_dict(data["cost"]) if data.get("cost") else None
-        own = {**data, "cost": None, "handling": None, "opened_on": since, "last_on": until, "latest": latest}
+        advice = data["advice"]
+        if advice.startswith(f"{PROGRAM} "):  # Commands stood there once.
+            advice = kind_of(data["finding"]).advice
+        own = {
+            **data,
+            "advice": advice,
+            "cost": None,
+            "handling": None,
+            "opened_on": since,
+            "last_on": until,
+            "latest": latest,
+        }
         return replace(msgspec.convert({**own, "parts": parts}, cls), cost=cost)
 
 

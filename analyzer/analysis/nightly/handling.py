@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
-from shlex import quote
 
 from analyzer.analysis.nightly.findings import Finding, Handling
 from analyzer.analysis.nightly.incidents import gravest_first
 from analyzer.analysis.nightly.night import Night
+from analyzer.command_lines import command_line
 from analyzer.errors import AnalyzerError
 from analyzer.events.times import format_time, now
 from analyzer.store import Judging
@@ -52,7 +52,7 @@ def findings(store: Judging, *, every: bool = False) -> list[Finding]:
     for name, content in store.query("detection-latest").select("finding_id", "content").iter_rows():
         one = Finding.from_dict({**json.loads(content), "id": name, "parts": []})
         if every or (one.is_open and states.get(name) == "open"):
-            known.append(replace(one, handling=decisions.get(name)))
+            known.append(replace(one.in_store(store), handling=decisions.get(name)))
     return list(gravest_first(known))
 
 
@@ -93,12 +93,13 @@ def handle(
         raise AnalyzerError("a finding is snoozed for a while, such as 7d", "no other decision has a length of time")
     if snoozed_for is not None and not timedelta() < snoozed_for <= MOST_SNOOZED:
         raise AnalyzerError(
-            "a finding is snoozed for some time, a year at most", "analyzer findings close ID ends it for good"
+            "a finding is snoozed for some time, a year at most",
+            f"{command_line('findings', 'close', 'ID')} ends it for good",
         )
     name = identified(store, finding)
     state = store.view("findings").filter(finding_id=name)["state"].item()
     if state != "open":
-        raise AnalyzerError(f"finding {name} is over", f"see: analyzer findings list --store {quote(store.path)}")
+        raise AnalyzerError(f"finding {name} is over", f"see: {command_line('findings', 'list', store=store.path)}")
     moment = now()
     until = moment + snoozed_for if snoozed_for else None
     decision = Handling(act, moment, until, note, by)
@@ -119,7 +120,9 @@ def identified(store: Judging, finding: str) -> str:
     if len(names) == 1:
         return str(names[0])
     if not names:
-        raise AnalyzerError(f"no finding {finding}", f"see: analyzer findings list --all --store {quote(store.path)}")
+        raise AnalyzerError(
+            f"no finding {finding}", f"see: {command_line('findings', 'list', '--all', store=store.path)}"
+        )
     raise AnalyzerError(f"{len(names):,} findings begin with {finding}", f"type more of it, such as {names[0]}")
 
 

@@ -66,7 +66,8 @@ def _newest(store: Judging, nights: pl.DataFrame) -> Night | None:
             if "findings" not in result:  # Nights had all their findings in one event once.
                 told = store.query("detection-reported", night=row["night"], judged_at=row["judged_at"])
                 result["findings"] = _together(told)
-            return Night.from_dict(result)
+            night = Night.from_dict(result)
+            return replace(night, findings=tuple(one.in_store(store) for one in night.findings))
     return None
 
 
@@ -114,7 +115,7 @@ def _together(reported: pl.DataFrame) -> list[dict[str, Any]]:
 def _payload(one: Finding) -> dict[str, Any]:
     known = one.to_dict()
     # What people decide of it is written down by itself.
-    own = {name: value for name, value in known.items() if name not in {"id", "parts", "handling"}}
+    own = {name: value for name, value in known.items() if name not in {"id", "parts", "handling", "command"}}
     return {"finding_id": known["id"], **own}
 
 

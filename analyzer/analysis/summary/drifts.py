@@ -87,7 +87,7 @@ def _of_fleet(store: Judging, seen: Observations, split: date, until: date) -> t
     rows = store.query("ruleset-groups", **span, split=start_of(split, seen.timezone), ruleset=seen.ruleset)
     found = detections_in(causes(rows, day=until, caller=None))
     templates = sorted({one.template for one in found if one.template is not None})
-    messages: dict[str, str | None] = {}
+    messages: dict[str | None, str | None] = {}
     if templates:
         texts = store.query("detection-messages", **span, templates=json.dumps(templates))
         for template, message, masked in texts.select("template", "message", "masked").iter_rows():

@@ -22,12 +22,13 @@ from analyzer.cli.options import (
 )
 from analyzer.cli.output import add_to_job_summary, narrate, terminal_width, text_layout, write
 from analyzer.cli.stores import judging
+from analyzer.command_lines import command_line
 from analyzer.errors import FINDINGS, AnalyzerError
 from analyzer.phrases import counted
 
 if TYPE_CHECKING:
     from analyzer.analysis import Night
-    from analyzer.report.asking import Asking
+    from analyzer.command_lines import Asking
     from analyzer.store import Judging, Selection
 
 FORMATS = ("table", "json", "jsonl", "markdown")
@@ -128,7 +129,7 @@ def command(
     if named and nights and nights[0].ruleset_in_force != named:
         narrate(
             f"{rules_path} has no say: ruleset {nights[0].ruleset_in_force} was applied to this store; "
-            "another one takes over with analyzer reclassify --rules FILE --apply",
+            f"another one takes over with {command_line('reclassify', '--rules', 'FILE', '--apply', store=store_path)}",
             quiet=quiet,
         )
     told = [night for night in nights if night.findings]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from analyzer.cli.machine import asking_of
 from analyzer.cli.options import master_option, result_options, store_option
 from analyzer.cli.output import rows_width, write
 from analyzer.cli.paths import PathsCommand
@@ -52,5 +51,5 @@ def command(
         if shown or output or not quiet:
             from analyzer.report.terminal.doctor import render_checks
 
-            write(render_checks(shown, problems, rows_width("table", output), asking_of(store_path)), output)
+            write(render_checks(shown, problems, rows_width("table", output)), output)
     return FINDINGS if problems else 0

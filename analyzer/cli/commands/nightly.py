@@ -130,7 +130,10 @@ def command(
             return FINDINGS if night.fails(fail_on) else OK, night.headline
 
         def draw() -> Done:
-            write(render_html(overview(store, shown, rules=rules), Made(node(), name)), page)
+            write(
+                render_html(overview(store, shown, rules=rules), Made(node(), name, asking_of(name, elsewhere=True))),
+                page,
+            )
             return OK, f"written to {page}"
 
         steps.append(_step("ingest", lambda: _ingest(store, paths, strict, quiet)))

@@ -8,6 +8,7 @@ from analyzer.cli.machine import asking_of
 from analyzer.cli.options import master_option, result_options, store_option
 from analyzer.cli.output import write, write_rows
 from analyzer.cli.stores import asked, chosen_lake, refuse_lake
+from analyzer.command_lines import command_line
 from analyzer.errors import AnalyzerError
 from analyzer.report import FORMATS
 
@@ -36,7 +37,7 @@ def command(act: str, store_path: str, master: str | None, row_format: str, outp
         return
     if row_format not in {"table", "json"}:
         raise AnalyzerError(f"retry has no rows to write as {row_format}", "write --format table or --json")
-    refuse_lake("retry", store_path, f"read all logs of the lake again: analyzer rebuild --store {store_path}")
+    refuse_lake("retry", store_path, f"read all logs of the lake again: {command_line('rebuild', store=store_path)}")
     chosen_lake(store_path, master)
     from analyzer.store import open_store
 

@@ -17,6 +17,7 @@ from analyzer.cli.options import (
 )
 from analyzer.cli.output import write, write_rows
 from analyzer.cli.stores import asked
+from analyzer.command_lines import command_line
 from analyzer.errors import AnalyzerError
 from analyzer.report import FORMATS
 
@@ -64,7 +65,7 @@ def command(
 
     if listing or name is None:
         if name is None and not listing:
-            raise AnalyzerError("no query named", "analyzer query --list shows them all")
+            raise AnalyzerError("no query named", f"{command_line('query', '--list')} shows them all")
         from analyzer.report.terminal.catalogue import render_catalogue
 
         write(render_catalogue(name), output)
@@ -83,7 +84,9 @@ def command(
         raise AnalyzerError(f"query {name} is about the whole store", f"leave out {only}")
     known = {param.name for param in query.header.params}
     chosen = chosen_window(since, until, last, timezone)
-    window = {**chosen.params, "timezone": timezone if timezone != "UTC" else None}
+    # Of a query without days the zone says when those of the window begin.
+    zone = timezone if timezone != "UTC" and ("timezone" in known or not (since or until)) else None
+    window = {**chosen.params, "timezone": zone}
     for key, value in window.items():
         if value is not None:
             if key not in known:

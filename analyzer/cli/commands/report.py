@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack
+from dataclasses import replace
 from platform import node
-from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -24,6 +24,7 @@ from analyzer.cli.output import narrate, open_page, report_problems, text_layout
 from analyzer.cli.paths import PathsCommand
 from analyzer.cli.progress import progress
 from analyzer.cli.stores import LAKE, asked, chosen_lake
+from analyzer.command_lines import command_line
 from analyzer.errors import UNREADABLE, AnalyzerError
 
 if TYPE_CHECKING:
@@ -130,13 +131,13 @@ def command(
             asked_of = stack.enter_context(asked(name, master))
         content = overview(asked_of, chosen, rules=rules_in_use(None), only=only)
     target = output or "report.html"
-    made = Made(node(), "" if name == MEMORY else name)
+    made = Made(node(), "" if name == MEMORY else name, asking_of(name, paths, elsewhere=True))
     kept = _is_kept(content, output, target)
     asking = asking_of(name, paths)
     if kind == "json":
         write(report.render_json(content), output)
     elif kind == "markdown":
-        write(report.render_markdown(content), output)
+        write(report.render_markdown(content, replace(asking_of(name, paths, elsewhere=True), chat=True)), output)
     elif kind == "summary":
         width, colour = text_layout(None)
         write(report.render_text(content, width=width, colour=colour, asking=asking), None)
@@ -160,7 +161,7 @@ def _filled(name: str, master: str | None) -> Store:
     from analyzer.store import open_store
 
     if name.startswith(LAKE):
-        hint = f"read the logs into it first: analyzer ingest PATH --store {quote(name)}"
+        hint = f"read the logs into it first: {command_line('ingest', 'PATH', store=name)}"
         raise AnalyzerError("a report on a lake takes no PATHs", hint)
     chosen_lake(name, master)
     return open_store(name, writable=True)
@@ -171,7 +172,9 @@ def _is_kept(content: Overview, output: str | None, target: str) -> bool:
     from analyzer.cli import complain
 
     if content.reads_no_log:
-        complain("none of these files is a log that is read", "analyzer report --help says which PATHs it takes")
+        complain(
+            "none of these files is a log that is read", f"{command_line('report', '--help')} says which PATHs it takes"
+        )
     return content.reads_no_log or (content.is_bare and output is None and os.path.exists(target))
 
 

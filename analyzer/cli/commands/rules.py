@@ -14,6 +14,7 @@ from analyzer.cli.options import json_option, rules_option
 from analyzer.cli.output import narrate, terminal_width, write
 from analyzer.cli.progress import counting
 from analyzer.cli.stores import refuse_lake
+from analyzer.command_lines import command_line
 from analyzer.errors import FINDINGS, AnalyzerError, InputError
 
 if TYPE_CHECKING:
@@ -214,12 +215,10 @@ def _score(rules_path: str | None, labels: str, as_json: bool) -> None:
 
 def _try(rules_path: str | None, store_path: str, as_json: bool) -> None:
     """Rules against a store's history."""
-    refuse_lake(
-        "backtest",
-        store_path,
-        f"bring a slice down: analyzer export --store {store_path} --last 30d --to slice.duckdb; what an applied"
-        " ruleset would change in the lake: analyzer reclassify --rules FILE",
-    )
+    slice_of = command_line("export", "--last", "30d", "--to", "slice.duckdb", store=store_path)
+    replay = command_line("reclassify", "--rules", "FILE", store=store_path)
+    hint = f"bring a slice down: {slice_of}; what an applied ruleset would change in the lake: {replay}"
+    refuse_lake("backtest", store_path, hint)
     from analyzer.analysis.rules.alarms import alarm_changes
     from analyzer.analysis.rules.churn import churn
     from analyzer.cli.settings import rules_in_use

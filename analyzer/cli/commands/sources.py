@@ -25,7 +25,7 @@ def command(store_path: str, as_json: bool) -> int:
       analyzer sources
       analyzer sources --store fleet.duckdb --json
     """
-    from analyzer.report.asking import Asking
+    from analyzer.command_lines import Asking
     from analyzer.report.escape import json_text
     from analyzer.report.terminal.sources import render_sources
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from analyzer.analysis.rules.drafts import RuleDraft, Taken
 from analyzer.analysis.rules.unknowns import UnknownGroup, Unknowns
 from analyzer.classifier.recovery_table import REASONS
+from analyzer.command_lines import command_line
 from analyzer.phrases import counted
 from analyzer.report.cells import count
 from analyzer.report.escape import terminal_safe
@@ -22,10 +23,11 @@ _MAX_LISTED = 5
 def render_rules(found: Unknowns) -> str:
     """A rules file with a draft for each group that has one."""
     drafted = [group for group in found.groups if group.suggestion]
+    backtest = command_line("rules", "backtest", "--rules", "FILE", store="STORE")
     lines = [
         *_comment(found.headline),
-        *_comment("Drafts of rules. Read each one, mend it, then: analyzer rules test --rules FILE"),
-        *_comment("and see what it does to history: analyzer rules backtest --rules FILE --store STORE"),
+        *_comment(f"Drafts of rules. Read each one, mend it, then: {command_line('rules', 'test', '--rules', 'FILE')}"),
+        *_comment(f"and see what it does to history: {backtest}"),
     ]
     reasons = ", ".join(reason for reason in REASONS if reason != "unknown")
     lines += _comment(f"Where nothing speaks for a reason, the rule is commented out. The reasons: {reasons}.")

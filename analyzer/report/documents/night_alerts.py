@@ -42,7 +42,7 @@ def _pagerduty(found: Finding, routing_key: str) -> dict[str, Any]:
             "timestamp": format_time(datetime.combine(found.opened_on, time())),
             "component": SOURCE,
             "class": found.finding,
-            "custom_details": {"advice": found.advice, "scope": found.scope.to_dict()},
+            "custom_details": {"advice": found.advice, "command": found.command, "scope": found.scope.to_dict()},
         }
         event["payload"] = each_text(payload)
     return event
@@ -74,7 +74,7 @@ def _alert(found: Finding, severity: str, ends_at: datetime) -> dict[str, Any]:
             "finding_id": found.id,
             "severity": severity,
         },
-        "annotations": {"summary": _said(found), "advice": found.advice},
+        "annotations": {"summary": _said(found), "advice": found.advice, "command": found.command},
         "startsAt": format_time(datetime.combine(found.opened_on, time())),
         "endsAt": format_time(ends_at),
     }

@@ -12,10 +12,12 @@ from analyzer.analysis.nightly.findings import Finding
 from analyzer.analysis.nightly.night import Night
 from analyzer.phrases import counted
 from analyzer.report.documents.night_webhook import MAX_TEXT_FINDINGS
-from analyzer.report.escape import bare_markdown_text, chat_code, chat_text, one_line
+from analyzer.report.escape import bare_markdown_code, bare_markdown_text, chat_code, chat_text, one_line
 
 MAX_SLACK_SECTION = 3_000
 """Characters of one block of text."""
+MAX_DISCORD_COMMAND = 300
+"""Characters of a command that an embed has room for."""
 _SIGNS = {"critical": "🔴", "warning": "🟠", "info": "🔵"}
 _COLOURS = {"critical": 0xB42318, "warning": 0xB54708, "info": 0x175CD3}
 _TEAMS_COLOURS = {"critical": "attention", "warning": "warning", "info": "accent"}
@@ -29,7 +31,7 @@ def slack_message(night: Night) -> dict[str, Any]:
     ]
     for one in shown:
         text = f"{_sign(one)} *{one.severity}, {_state(one)}*: {chat_text(_said(one))}"
-        if command := _command(one):
+        if command := one.command_in_chats:
             text += f"\n{chat_code(command)}"
         section = {"type": "mrkdwn", "text": _cut(text, MAX_SLACK_SECTION), "verbatim": True}
         blocks.append({"type": "section", "text": section})
@@ -54,8 +56,8 @@ def teams_message(night: Night) -> dict[str, Any]:
         head = {"type": "TextBlock", "text": f"{_sign(one)} {one.severity}, {_state(one)}", "weight": "bolder"}
         body.append({**head, "color": _TEAMS_COLOURS[one.severity], "spacing": "medium"})
         body.append({"type": "TextBlock", "text": bare_markdown_text(_said(one)), "wrap": True, "spacing": "none"})
-        if command := _command(one):
-            text = {"type": "TextBlock", "text": bare_markdown_text(command), "fontType": "monospace"}
+        if command := one.command_in_chats:
+            text = {"type": "TextBlock", "text": bare_markdown_code(command), "fontType": "monospace"}
             body.append({**text, "wrap": True, "spacing": "none"})
     if rest:
         body.append({"type": "TextBlock", "text": bare_markdown_text(rest), "isSubtle": True, "wrap": True})
@@ -77,11 +79,14 @@ def discord_message(night: Night) -> dict[str, Any]:
         embed = {
             "title": _cut(f"{_sign(one)} {one.severity}, {_state(one)}", 256),
             # Ten descriptions, titles and fields together may have 6,000 characters.
-            "description": _cut(bare_markdown_text(_said(one)), 400),
+            "description": _cut(
+                bare_markdown_text(_said(one)), 520 - min(len(one.command_in_chats), MAX_DISCORD_COMMAND)
+            ),
             "color": _COLOURS[one.severity],
         }
-        if command := _command(one):
-            embed["footer"] = {"text": _cut(command, 120)}
+        if command := one.command_in_chats:
+            # Half a command does another thing than the whole.
+            embed |= {"footer": {"text": command}} if len(command) <= MAX_DISCORD_COMMAND else {}
         embeds.append(embed)
     content = f"**{bare_markdown_text(_title(night))}**" + (f"\n{bare_markdown_text(rest)}" if rest else "")
     return {"content": _cut(content, 2_000), "embeds": embeds, "allowed_mentions": {"parse": []}}
@@ -110,10 +115,6 @@ def _sign(found: Finding) -> str:
 
 def _said(found: Finding) -> str:
     return one_line(found.explanation or found.kind.title)
-
-
-def _command(found: Finding) -> str:
-    return one_line(found.advice) if found.advice.startswith("analyzer ") else ""
 
 
 def _cut(text: str, most: int) -> str:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from analyzer.analysis.nightly.night import Night
+from analyzer.command_lines import HERE, Asking
 from analyzer.errors import FINDINGS, OK, PARTIAL, UNREADABLE, USAGE
-from analyzer.report.asking import HERE, Asking
 from analyzer.report.documents.night_markdown import render_night_markdown
 from analyzer.report.escape import markdown_text, terminal_safe
 from analyzer.report.terminal.monospace import columns, fold

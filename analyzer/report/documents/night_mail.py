@@ -45,7 +45,9 @@ def _cell(found: Finding) -> str:
     if draft := draft_words(found):
         said.append(f"<div>{escape(unlinked(one_line(draft)))}</div>")
     if found.advice:
-        said.append(f'<pre style="{_CODE};white-space:pre-wrap">{escape(one_line(found.advice))}</pre>')
+        said.append(f"<div>{escape(one_line(found.advice))}</div>")
+    if command := found.command:
+        said.append(f'<pre style="{_CODE};white-space:pre-wrap">{escape(command)}</pre>')
     return f'<tr><td style="border-left:4px solid {edge};padding:8px 12px">{"".join(said)}</td></tr>'
 
 

@@ -9,7 +9,7 @@ from analyzer.analysis.nightly.findings import Finding
 from analyzer.analysis.nightly.night import Night
 from analyzer.report.cells import percent
 from analyzer.report.escape import markdown_text
-from analyzer.report.overview_words import draft_words, handled
+from analyzer.report.overview_words import draft_words, handled, next_step
 from analyzer.report.terminal.night import ground
 
 
@@ -55,6 +55,5 @@ def _paragraph(found: Finding) -> str:
         said.append(f"- decided: {markdown_text(handled(found.handling))}")
     if draft := draft_words(found):
         said.append(f"- {markdown_text(draft)}")
-    if found.advice:
-        said.append(f"- next: {markdown_text(found.advice)}")
+    said += next_step(found.advice, found.command_in_chats)
     return "\n".join(said)

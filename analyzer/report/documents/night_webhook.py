@@ -29,4 +29,4 @@ def webhook_body(night: Night) -> dict[str, Any]:
 
 def _end(found: Finding) -> str:
     draft = f"; {chat_text(said)}" if (said := draft_words(found)) else ""
-    return draft + (f" → {chat_code(found.advice)}" if found.advice.startswith("analyzer ") else "")
+    return draft + (f" → {chat_code(command)}" if (command := found.command_in_chats) else "")

@@ -9,6 +9,8 @@ import polars as pl
 
 from analyzer.analysis import Overview
 from analyzer.classifier import REASONS
+from analyzer.command_lines import Asking
+from analyzer.report.sections.part import part_of
 
 MAX_CALLERS = 30
 _DARKEST = 60
@@ -31,8 +33,8 @@ class Row:
 class HeatMap:
     """Errors by caller and reason; without rows where there is no error."""
 
-    query: str
-    """Its name in the catalogue."""
+    command: str
+    """What gives its numbers, as it is pasted into a shell."""
     reasons: tuple[str, ...]
     """Those that occur."""
     rows: tuple[Row, ...]
@@ -41,7 +43,7 @@ class HeatMap:
     """All there are."""
 
 
-def heat_map(overview: Overview) -> HeatMap:
+def heat_map(overview: Overview, asking: Asking) -> HeatMap:
     """The map of an overview; reasons that no rule of today gives are counted together."""
     query = "errors-by-reason-caller-outcome"
     callers = overview.tables["errors-by-caller"].frame
@@ -58,7 +60,7 @@ def heat_map(overview: Overview) -> HeatMap:
         Row(caller, tuple((found := counts.get((caller, name), 0), _shade(found, top)) for name in reasons), errors)
         for caller, errors in ranked.iter_rows()
     )
-    return HeatMap(query, reasons, rows, len(callers))
+    return HeatMap(part_of(overview, query).asked(overview, asking).command, reasons, rows, len(callers))
 
 
 def _shade(errors: int, top: int) -> int:

@@ -20,6 +20,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from analyzer.analysis import Case, Overview
 from analyzer.analysis.summary.cases import MAX_CASES
+from analyzer.command_lines import command_line
 from analyzer.phrases import counted
 from analyzer.report.cells import count, minute
 from analyzer.report.escape import terminal_safe
@@ -37,7 +38,7 @@ from analyzer.report.page.drawing import Drawing, draw, figure_of, plotly_script
 from analyzer.report.page.filtering import filtered
 from analyzer.report.page.first_screen import tiles
 from analyzer.report.page.heat_map import heat_map
-from analyzer.report.page.made import ANYWHERE, Made, asked_of
+from analyzer.report.page.made import ANYWHERE, Made
 from analyzer.report.plain_words import MEANINGS, plain_heading
 from analyzer.report.sections.finding_parts import (
     drift_part,
@@ -72,7 +73,7 @@ def render_html(overview: Overview, made: Made = ANYWHERE, *, interactive: bool 
     Where it is `interactive` plotly.js is inside and draws the charts again.
     """
     cases = overview.cases
-    told = sections(overview)
+    told = sections(overview, made.asking)
     # A section whose every table is empty is a name in one line, unless its sentence says why.
     shown = [one for one in told if one.name == "completeness" or any(part.frame.height for part in one.parts)]
     findings = [
@@ -107,7 +108,8 @@ def render_html(overview: Overview, made: Made = ANYWHERE, *, interactive: bool 
             meanings=MEANINGS,
             drawings=drawings,
             tiles=tiles(overview),
-            heat=heat_map(overview),
+            heat=heat_map(overview, made.asking),
+            listing=command_line("query", "--list"),
             unsupported=overview.completeness.unsupported,
             style=palette() + _file("style.css"),
             plotly=plotly,
@@ -145,7 +147,7 @@ def environment() -> Environment:
     filters: tuple[Callable[..., Any], ...] = (
         *(completeness, counted, course, draft_words, handled, minute, title_of, verdict_word, window_words),
         *(drift_part, excerpts_part, numbers_part, places_part, templates_part),
-        *(asked_of, cost_words, dated, dates, day_title, day_words, filtered, plain_heading),
+        *(cost_words, dated, dates, day_title, day_words, filtered, plain_heading),
     )
     made.filters.update({each.__name__: each for each in filters}, digest=_digest, figure=count)
     made.globals["icons"] = ICONS

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass
+
+from analyzer.command_lines import HERE, Asking
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,16 +15,8 @@ class Made:
     """The machine; empty where nobody said."""
     store: str = ""
     """The store's file; empty for a throw-away one, which nothing can be asked of later."""
-
-    def command(self, words: str) -> str:
-        """The command that asks this store."""
-        return f"analyzer {words} --store {shlex.quote(self.store)}" if self.store else f"analyzer {words}"
-
-
-def asked_of(advice: str, made: Made) -> str:
-    """An advice; where it is a command and nothing else, it asks the store."""
-    program, _, words = advice.partition(" ")
-    return made.command(words) if program == "analyzer" and ";" not in words else advice
+    asking: Asking = HERE
+    """How the store is asked from wherever the page is read."""
 
 
 ANYWHERE = Made()

@@ -27,7 +27,7 @@ def templates_part(case: Case) -> Part:
             "events": "errors with it",
         },
         case.templates,
-        note=f"The first {MAX_TEMPLATES}; there may be more: analyzer query errors-facts" if full else "",
+        note=f"The first {MAX_TEMPLATES}; there may be more." if full else "",
     )
 
 

@@ -5,7 +5,10 @@ Invariant: every table of the overview stands in exactly one section, beside the
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from analyzer.analysis import Overview
+from analyzer.command_lines import Asking
 from analyzer.phrases import counted
 from analyzer.report.cells import percent
 from analyzer.report.overview_words import alarms, completeness, ended_chains
@@ -13,8 +16,15 @@ from analyzer.report.sections.part import Section, part_of
 from analyzer.report.sections.rules_section import rules_section
 
 
-def sections(overview: Overview) -> tuple[Section, ...]:
+def sections(overview: Overview, asking: Asking) -> tuple[Section, ...]:
     """The report's sections in their order."""
+    return tuple(
+        replace(section, parts=tuple(part.asked(overview, asking) for part in section.parts))
+        for section in _sections(overview)
+    )
+
+
+def _sections(overview: Overview) -> tuple[Section, ...]:
     return (
         Section(
             "unknown",

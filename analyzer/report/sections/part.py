@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
 from analyzer.analysis import Overview
+from analyzer.command_lines import Asking, window_words
 from analyzer.report.cells import shown
-from analyzer.store import find
+from analyzer.store import find, narrows
 
 MAX_ROWS = 50
 """Rows of one table in a report; it says where the others are."""
@@ -31,6 +32,8 @@ class Part:
     """The builder in `analysis.charts`; empty where the table says it all."""
     note: str = ""
     """What is left out, where it is not said by the number of rows."""
+    command: str = ""
+    """What gives all of its rows, as it is pasted into a shell; empty where nothing does."""
 
     @property
     def cells(self) -> list[list[str]]:
@@ -50,14 +53,28 @@ class Part:
 
     @property
     def cut(self) -> str:
-        """Says that rows are missing and where they are; empty where all are shown."""
+        """Says that rows are missing; empty where all are shown."""
         if self.note or not self.query:
             return self.note
         total, limit = self.frame.height, _limit(self.query)
         if limit is not None and total >= limit:
-            more = f"analyzer query {self.query} -p limit={100 * limit}"
-            return f"The first {min(total, MAX_ROWS)} rows; there may be more: {more}"
-        return f"{MAX_ROWS} of {total:,} rows; all: analyzer query {self.query}" if total > MAX_ROWS else ""
+            return f"The first {min(total, MAX_ROWS)} rows; there may be more."
+        return f"{MAX_ROWS} of {total:,} rows." if total > MAX_ROWS else ""
+
+    def asked(self, overview: Overview, asking: Asking) -> Part:
+        """The same with the command that gives all of its rows."""
+        if not self.query:
+            return self
+        header = find(self.query).header
+        known = {param.name for param in header.params}
+        chosen, limit = overview.window, _limit(self.query)
+        since, until = chosen.since if "since" in known else None, chosen.until if "until" in known else None
+        zone = chosen.timezone if "timezone" in known else "UTC"
+        part = overview.only.given if overview.only and narrows(header.body) else {}
+        words = [word for name, value in part.items() for word in (f"--{name}", value)]
+        if limit is not None and self.frame.height >= limit:
+            words += ["-p", f"limit={100 * limit}"]
+        return replace(self, command=asking.command("query", self.query, *words, *window_words(since, until, zone)))
 
 
 @dataclass(frozen=True, slots=True)

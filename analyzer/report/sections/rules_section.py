@@ -56,7 +56,7 @@ def changes_part(changes: tuple[Drift, ...], title: str, query: str = "") -> Par
     order = list(DRIFTS)
     rows = sorted(changes, key=lambda change: (order.index(change.drift), -change.sessions))
     frame = pl.DataFrame([{name: getattr(change, name) for name in names} for change in rows], schema=_COLUMNS)
-    more = f"{MAX_ROWS} of {frame.height:,} rows" if frame.height > MAX_ROWS else ""
+    more = f"{MAX_ROWS} of {frame.height:,} rows." if frame.height > MAX_ROWS else ""
     meanings = {
         "drift": "; ".join(f"{name}: {meaning}" for name, meaning in DRIFTS.items()),
         "about": "a reason, a rule, or what a reason became",

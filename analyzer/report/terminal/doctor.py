@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from analyzer.phrases import counted
-from analyzer.report.asking import HERE, Asking
 from analyzer.report.escape import terminal_safe
-from analyzer.report.terminal.monospace import fold
+from analyzer.report.terminal.monospace import fold, step
 from analyzer.store import Check
 
 _STATE = 8
@@ -18,7 +17,7 @@ _NARROWEST = 40
 """Cells that a sentence has, however long the names of the checks are."""
 
 
-def render_checks(checks: Sequence[Check], problems: int, width: int | None = None, asking: Asking = HERE) -> str:
+def render_checks(checks: Sequence[Check], problems: int, width: int | None = None) -> str:
     """Aligned lines of at most `width` cells, None for any number, and how many problems there are in all.
 
     A command is one line, however long.
@@ -37,5 +36,5 @@ def render_checks(checks: Sequence[Check], problems: int, width: int | None = No
                 lines += [before + part for part in fold(f"→ {terminal_safe(said)}:", room)]
                 lines.append(f"{before}analyzer {terminal_safe(command)}")
             else:
-                lines += asking.lines(check.todo, len(before) + room, len(before))
+                lines += step("", check.todo, len(before) + room, len(before))
     return "\n".join([*lines, f"\n{counted(problems, 'problem')}."])

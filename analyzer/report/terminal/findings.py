@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from analyzer.analysis.nightly.findings import RESOLUTIONS, Finding
-from analyzer.report.asking import HERE, Asking
+from analyzer.command_lines import HERE, Asking
 from analyzer.report.escape import terminal_safe
 from analyzer.report.overview_words import draft_words, handled
-from analyzer.report.terminal.monospace import columns, fit, fold, indented
+from analyzer.report.terminal.monospace import columns, fit, fold, indented, step
 from analyzer.report.terminal.night import NARROWEST
 
 _ID = 8
@@ -59,8 +59,7 @@ def render_known_finding(one: Finding, width: int = 80, asking: Asking = HERE) -
     title = f"{one.kind.title}: {terminal_safe(one.scope.who)}"
     lines = [*fold(title, size), "", *fold(terminal_safe(one.explanation), size), ""]
     lines += [fit(terminal_safe(line), size) for line in columns(facts, [False, False])]
-    if one.advice:
-        lines += asking.lines(one.advice, size, 0)
+    lines += step(asking.command(*one.words), one.advice, size, 0)
     for name, texts in (("messages", one.samples), ("events", one.evidence)):
         if texts:
             lines += ["", name, *(line for text in texts for line in indented(terminal_safe(text), size))]

@@ -9,18 +9,21 @@ from collections.abc import Sequence
 
 from analyzer.analysis.nightly.findings import RESOLUTIONS, Finding
 from analyzer.analysis.nightly.night import Night
+from analyzer.command_lines import Asking
 from analyzer.phrases import counted
-from analyzer.report.asking import HERE, Asking
 from analyzer.report.escape import terminal_safe
 from analyzer.report.overview_words import draft_words, handled
 from analyzer.report.terminal.colour import painted
-from analyzer.report.terminal.monospace import columns, fit, fold, indented
+from analyzer.report.terminal.monospace import columns, fit, fold, indented, step
 
 NARROWEST, WIDEST = 60, 100
 
 
-def render_night_text(night: Night, width: int = 80, *, colour: bool = False, asking: Asking = HERE) -> str:
-    """The night in lines of at most `width` cells (60 to 100 of them), with a newline at its end."""
+def render_night_text(night: Night, width: int = 80, *, colour: bool = False, asking: Asking | None = None) -> str:
+    """The night in lines of at most `width` cells (60 to 100 of them), with a newline at its end.
+
+    `asking` says how the store is asked where the text is read; None: from anywhere.
+    """
     size = max(NARROWEST, min(width, WIDEST))
     headline = terminal_safe(night.headline)
     lines = fold(headline, size)
@@ -80,7 +83,7 @@ def ground(night: Night) -> str:
     return f"{rests}."
 
 
-def _finding(found: Finding, size: int, colour: bool, asking: Asking) -> list[str]:
+def _finding(found: Finding, size: int, colour: bool, asking: Asking | None) -> list[str]:
     word = found.severity.upper() if found.state != "resolved" else "RESOLVED"
     title = f"{found.kind.title}: {terminal_safe(found.scope.who)}"
     state = f"{found.state}, worse" if found.worse else found.state
@@ -96,6 +99,5 @@ def _finding(found: Finding, size: int, colour: bool, asking: Asking) -> list[st
     if found.handling:
         said.append(handled(found.handling))
     lines = [first, *more, *(line for each in said for line in indented(terminal_safe(each), size))]
-    if found.advice:
-        lines += asking.lines(found.advice, size)
+    lines += step(asking.command(*found.words) if asking else found.command, found.advice, size)
     return [*lines, f"  id {found.id}"]

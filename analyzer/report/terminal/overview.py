@@ -11,8 +11,8 @@ from collections import Counter, defaultdict
 
 from analyzer.analysis import Finding, Overview
 from analyzer.classifier.fingerprint import fingerprint
+from analyzer.command_lines import HERE, Asking
 from analyzer.phrases import counted
-from analyzer.report.asking import HERE, Asking
 from analyzer.report.cells import NOTHING, count, minute, percent
 from analyzer.report.escape import terminal_safe
 from analyzer.report.news_words import NEWS, cost_words, day_title, day_words, news_of
@@ -74,8 +74,8 @@ def _verdict(overview: Overview, size: int, colour: bool, asking: Asking) -> lis
         told += f"{'' if told.endswith(('.', '…')) else '.'} {cost}." if cost else ""
         lines += indented(f"{_since(one, news_of(case, overview.latest))}: {told}", size)
         lines += indented(_short(_masked(handled(one.handling), hidden)), size, 4) if one.handling else []
-    steps = (asking.step(one.advice) for one in findings[:_MAX_SENTENCES] if one.advice)
-    todo = dict.fromkeys(command or advice for command, advice in steps)
+    steps = (asking.command(*one.words) or one.advice for one in findings[:_MAX_SENTENCES])
+    todo = dict.fromkeys(filter(None, steps))
     lines += [f"  → {terminal_safe(step)}" for step in list(todo)[:_MAX_COMMANDS]]
     # The errors of a quiet window stand in the line of the window, too.
     begun = 1 if day and not overview.cases else len(overview.cases)
@@ -186,7 +186,7 @@ def _facts(overview: Overview, size: int, asking: Asking) -> list[str]:
         said.append(f"Not read yet: {formats}.")
     lines = [line for each in said if each for line in fold(each, size)]
     if known.quarantined:
-        lines.append(f"  → {terminal_safe(asking.command('query quarantine-lines'))}")
+        lines.append(f"  → {terminal_safe(asking.command('query', 'quarantine-lines'))}")
     return lines
 
 

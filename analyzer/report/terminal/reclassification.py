@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from analyzer.report.asking import HERE, Asking
+from analyzer.command_lines import HERE, Asking
 from analyzer.report.escape import one_line, terminal_safe
 from analyzer.report.terminal.monospace import fit
 from analyzer.store import Change, Reclassification
@@ -40,7 +40,7 @@ def render_reclassification(result: Reclassification, asking: Asking = HERE) -> 
         lines += ["", *_cells(moved[:MAX_CELLS])]
     if len(moved) > MAX_CELLS:
         hidden = f"{len(moved) - MAX_CELLS} more"
-        all_of_them = asking.command("query ruleset-matrix") if result.applied else "--json has them"
+        all_of_them = asking.command("query", "ruleset-matrix") if result.applied else "--json has them"
         lines.append(f"{hidden}: {all_of_them}")
     if result.actions:
         lines += ["", "What recovery would do differently:"]

@@ -8,9 +8,9 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable
 
+from analyzer.command_lines import HERE, Asking, command_line
 from analyzer.phrases import counted
 from analyzer.redaction.homes import without_home
-from analyzer.report.asking import HERE, Asking
 from analyzer.report.escape import terminal_safe
 from analyzer.store import Stock, Survey
 
@@ -33,7 +33,7 @@ def render_found(survey: Survey, store_path: str, home: str | None, width: int) 
         rows.append((agent, *_figures(stocks), _path(stocks[0], home) + more))
     lines += _table(rows, width)
     if hidden := len(agents) - len(shown):
-        lines.append(f"  and {counted(hidden, 'more agent')}: analyzer sources")
+        lines.append(f"  and {counted(hidden, 'more agent')}: {command_line('sources')}")
     return "\n".join([*lines, _cut(f"Kept in {terminal_safe(without_home(store_path, home))}", width)])
 
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 
+from analyzer.command_lines import HERE, Asking
 from analyzer.phrases import counted
-from analyzer.report.asking import HERE, Asking
 from analyzer.report.cells import count
 from analyzer.report.escape import terminal_safe
 from analyzer.store import IngestResult, Prune, QuarantineRetry, Rebuild
@@ -34,7 +34,7 @@ def render_ingest(result: IngestResult, store_path: str, asking: Asking = HERE) 
         (
             "in quarantine",
             total.quarantined,
-            f"see: {asking.command('query quarantine-lines')}" if total.quarantined else "",
+            f"see: {asking.command('query', 'quarantine-lines')}" if total.quarantined else "",
         ),
         ("blank", total.blank, ""),
         ("carry nothing", total.skipped - unread, "lines of other tools' logs that are not about failures"),
@@ -53,7 +53,7 @@ def render_ingest(result: IngestResult, store_path: str, asking: Asking = HERE) 
         lines.append(f"{counted(result.pruned, 'new event')} left out: {_PRUNED}")
     if result.unjudged:
         said = f"{counted(result.unjudged, 'new error')} without a verdict of the active ruleset"
-        lines.append(f"{said}: {asking.command('reclassify --apply')}")
+        lines.append(f"{said}: {asking.command('reclassify', '--apply')}")
     if unsupported := result.unsupported():
         said = ", ".join(f"{name} ({files:,})" for name, files in sorted(unsupported.items()))
         lines.append(f"Not read yet, or no log, by format (files): {said}")
@@ -76,13 +76,13 @@ def render_rebuild(result: Rebuild, store_path: str, asking: Asking = HERE) -> s
     if result.ruleset:
         lines.append(f"Active ruleset: {result.ruleset}")
     if result.unjudged:
-        command = asking.command("reclassify --apply")
+        command = asking.command("reclassify", "--apply")
         lines.append(f"{counted(result.unjudged, 'distinct error')} not judged by it: {command}")
     if result.vanished:
         lines.append(f"{counted(len(result.vanished), 'file')} no longer there; what was read of them is kept:")
         lines += [f"  {terminal_safe(path)}" for path in result.vanished[:MAX_VANISHED]]
     if (hidden := len(result.vanished) - MAX_VANISHED) > 0:
-        command = asking.command("sql \"from sources where status = 'vanished'\"")
+        command = asking.command("sql", "from sources where status = 'vanished'")
         lines.append(f"  and {hidden} more: {command}")
     if result.aside:
         lines.append(f"The store before is kept as {terminal_safe(result.aside)}; delete it when all is well.")
@@ -115,7 +115,7 @@ def render_retry(result: QuarantineRetry, asking: Asking = HERE) -> str:
     if result.pruned:
         lines.append(f"{counted(result.pruned, 'event')} left out: {_PRUNED}")
     if result.unjudged:
-        command = asking.command("reclassify --apply")
+        command = asking.command("reclassify", "--apply")
         lines.append(f"{counted(result.unjudged, 'distinct error')} not judged: {command}")
     if result.gone:
         lines.append("Not tried again, as the file is gone or holds something else now:")

@@ -8,8 +8,8 @@ from __future__ import annotations
 from datetime import date
 
 from analyzer.analysis.rules.unknowns import UnknownGroup, Unknowns
+from analyzer.command_lines import HERE, Asking
 from analyzer.phrases import counted
-from analyzer.report.asking import HERE, Asking
 from analyzer.report.cells import count, minute
 from analyzer.report.escape import one_line
 from analyzer.report.terminal.monospace import columns, fit, fold, indented
@@ -37,7 +37,7 @@ def render_unknowns(found: Unknowns, width: int = 80, asking: Asking = HERE) -> 
     hidden = found.templates - len(found.groups)
     if hidden:
         lines += ["", *fold(f"{count(hidden)} more with --limit {found.templates}", size)]
-    lines += ["", "Drafts of rules:", f"  {asking.command('unknowns --suggest --output draft.toml')}"]
+    lines += ["", "Drafts of rules:", f"  {asking.command('unknowns', '--suggest', '--output', 'draft.toml')}"]
     return "\n".join(lines) + "\n"
 
 

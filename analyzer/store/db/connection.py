@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shlex
 from collections.abc import Iterator, Mapping
 
 import duckdb
 
+from analyzer.command_lines import command_line
 from analyzer.errors import LimitError, QueryError, StoreBusyError, StoreError
 from analyzer.store.db.failures import cannot_go_on, unusable
 from analyzer.store.db.frames import OUT_OF_MEMORY_HINT
@@ -160,7 +160,7 @@ def missing(path: str) -> StoreError:
     """The error of a store that does not exist, or of which only the journal is left."""
     if folder := left_behind(path):
         return StoreError(f"no store at {path}, but its journal in {folder}", rebuild_hint(path))
-    return StoreError(f"no store at {path}", f"make one with: analyzer ingest PATH --store {shlex.quote(path)}")
+    return StoreError(f"no store at {path}", f"make one with: {command_line('ingest', 'PATH', store=path)}")
 
 
 @contextlib.contextmanager
@@ -191,9 +191,11 @@ def _check_schema(connection: duckdb.DuckDBPyConnection, path: str) -> None:
     try:
         version = version_of(connection)
     except duckdb.CatalogException:
-        raise StoreError(f"{path} is not a store of this program", "make one with: analyzer ingest PATH") from None
+        raise StoreError(
+            f"{path} is not a store of this program", f"make one with: {command_line('ingest', 'PATH', store='FILE')}"
+        ) from None
     if version in MIGRATED:
-        hint = f"bring it up to date, as its owner: analyzer query overview-totals --store {shlex.quote(path)}"
+        hint = f"bring it up to date, as its owner: {command_line('query', 'overview-totals', store=path)}"
         raise EarlierStoreError(f"{path} was made by an earlier version of this program", hint)
     if version != SCHEMA_VERSION:
         raise StoreError(f"{path} was made by another version of this program", rebuild_hint(path))
@@ -262,4 +264,4 @@ def _query_hint(message: str) -> str:
         return PARAMETERS_HINT
     if "TimeZone" in message:
         return "write an IANA name such as Europe/Berlin, or UTC"
-    return "the views: analyzer sql 'show tables'; their columns: analyzer sql 'describe errors'"
+    return f"the views: {command_line('sql', 'show tables')}; their columns: {command_line('sql', 'describe errors')}"

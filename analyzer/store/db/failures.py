@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from analyzer.command_lines import command_line
 from analyzer.errors import FREE_SPACE, StoreError
 
 _DAMAGED = (
@@ -27,5 +28,6 @@ def cannot_go_on(message: str) -> StoreError:
     line = message.strip().split("\n", 1)[0]
     if any(said in line for said in _FULL):
         return StoreError(f"the store cannot be written: {line}", FREE_SPACE)
-    hint = "analyzer doctor says what is wrong; analyzer rebuild PATH... --store FILE makes it again from the logs"
+    again = command_line("rebuild", "PATH...", store="FILE")
+    hint = f"{command_line('doctor', store='FILE')} says what is wrong; {again} makes it again from the logs"
     return StoreError(f"the store cannot be used: {line}", hint)

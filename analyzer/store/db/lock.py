@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
+from analyzer.command_lines import command_line
 from analyzer.errors import StoreBusyError, StoreError
 from analyzer.store.db.location import location
 
@@ -43,7 +44,9 @@ def exclusive(path: str) -> Iterator[None]:
     try:
         import fcntl
     except ImportError:
-        raise StoreError("stores in files need a POSIX system", "read the logs with: analyzer report PATH") from None
+        raise StoreError(
+            "stores in files need a POSIX system", f"read the logs with: {command_line('report', 'PATH')}"
+        ) from None
     location(path)
     descriptor = _opened(lock_of(path))
     try:

@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Literal
 
+from analyzer.command_lines import command_line
+
 State = Literal["ok", "note", "problem"]
 SPARE_BYTES = 256 * 1024 * 1024
 """Free space that is called little whatever the size of the store."""
@@ -45,12 +47,13 @@ def space_check(folder: str, size: int) -> Check:
     return Check("space", "ok", said)
 
 
-def ruleset_check(digest: str, *, at_hand: bool) -> Check:
+def ruleset_check(digest: str, *, at_hand: bool, store: str | None = None) -> Check:
     """Whether new errors can be judged by the active ruleset, whose digest this is."""
     if at_hand:
         return Check("ruleset", "ok", f"the rules of {digest}, the active one, are at hand")
     said = f"the rules of {digest}, the active one, are gone"
-    return Check("ruleset", "problem", said, "analyzer reclassify --apply --rules FILE")
+    again = command_line("reclassify", "--apply", "--rules", "FILE", store=store)
+    return Check("ruleset", "problem", said, f"name them: {again}")
 
 
 def listed(names: list[str], shown: int = 3) -> str:

@@ -6,10 +6,10 @@ Nothing is changed but by the self-test of a log folder, which writes into a fol
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Generator, Iterable, Iterator
 
 from analyzer.classifier.rules.loading import ruleset_for
+from analyzer.command_lines import command_line
 from analyzer.errors import RulesError, StoreBusyError, StoreError
 from analyzer.phrases import counted
 from analyzer.store.db.connection import EarlierStoreError, connect, store_errors
@@ -45,9 +45,7 @@ def _store(path: str) -> Iterator[Check]:
         if folder := left_behind(path):
             yield Check("store", "problem", f"no store at {path}, but its journal in {folder}", rebuild_hint(path))
             return
-        yield Check(
-            "store", "note", f"no store at {path}", f"make one: analyzer ingest PATH --store {shlex.quote(path)}"
-        )
+        yield Check("store", "note", f"no store at {path}", f"make one: {command_line('ingest', 'PATH', store=path)}")
         return
     writer = holder(path)
     yield _lock(path, writer)
@@ -85,7 +83,8 @@ def _content(path: str, why: str | None) -> Generator[Check, None, int | None]:
         if rows:
             yield _rules(path, str(rows[0][0]))
         yield from content_checks(
-            lambda sql, given: connection.execute(sql, dict(given)).fetchall(), "analyzer quarantine retry"
+            lambda sql, given: connection.execute(sql, dict(given)).fetchall(),
+            command_line("quarantine", "retry", store=path),
         )
         yield vanished(connection)
         if said := slice_said(connection):

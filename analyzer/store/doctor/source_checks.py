@@ -107,7 +107,7 @@ def _quarantine(ask: Asking, again: str, at: datetime) -> Check:
     if not total:
         return Check("quarantine", "ok", "every line could be read")
     said = f"{counted(total, 'line')}, {recent:,} of them met in the last {STALE.days} days"
-    return Check("quarantine", "note", said, f"analyzer quarantine; after an upgrade `{again}` reads them again")
+    return Check("quarantine", "note", said, f"after an upgrade, to read them again: {again}")
 
 
 def _claims(ask: Asking) -> Check:
@@ -149,7 +149,7 @@ def _age(ask: Asking, at: datetime) -> Check:
         {},
     )
     if first is None:
-        return Check("age", "note", "no events", "analyzer ingest PATH")
+        return Check("age", "note", "no events", "read logs into it")
     said = f"events from {first:%Y-%m-%d} to {last:%Y-%m-%d %H:%M} UTC"
     if read is not None:
         said += f", last read {read:%Y-%m-%d %H:%M}"

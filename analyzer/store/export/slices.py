@@ -14,6 +14,7 @@ from datetime import datetime
 
 import duckdb
 
+from analyzer.command_lines import command_line
 from analyzer.errors import StoreError
 from analyzer.events.times import format_time, now
 from analyzer.store.db.connection import connect, private_files, store_errors, transaction
@@ -90,7 +91,7 @@ def _refuse_whole(real: str) -> None:
         if slice_said(connection) is None:
             raise StoreError(f"{real} is a store of its own and no slice", "name another file with --to")
     if os.path.exists(real + WAL):
-        raise StoreError(f"{real} was not closed by the last who wrote to it", f"analyzer doctor --store {real}")
+        raise StoreError(f"{real} was not closed by the last who wrote to it", command_line("doctor", store=real))
 
 
 def _fill(

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
+from analyzer.command_lines import command_line
 from analyzer.importers.machine.places import LogPlace
 from analyzer.store.db.paths import kept, on_disk
 from analyzer.store.journal import ENDING, is_journal
@@ -188,7 +189,7 @@ def _journal_problem(path: str) -> Problem:
     return Problem(
         path,
         "the journal of a store is no log, and nothing of it was read",
-        "name logs; a store that is gone is made again from journal and logs by: analyzer rebuild PATH... --store FILE",
+        f"name logs; a store that is gone is made again by: {command_line('rebuild', 'PATH...', store='FILE')}",
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import duckdb
 
+from analyzer.command_lines import command_line
 from analyzer.errors import InputError, StoreError
 from analyzer.store.db.connection import connect, first_line, transaction
 from analyzer.store.db.location import location
@@ -101,8 +102,8 @@ def rebuild(path: str, paths: Iterable[str] = (), progress: Shown | None = None)
             said = f"no store at {path}" if result.former == "missing" else f"{path} cannot be read: {result.why}"
             raise StoreError(
                 said,
-                "name the logs that it was made from, or its journal alone if they are gone: analyzer rebuild PATH..."
-                " --store FILE",
+                "name the logs that it was made from, or its journal alone if they are gone:"
+                f" {command_line('rebuild', 'PATH...', store=path)}",
             )
         try:
             connection = connect(work_of(path), read_only=False)

@@ -76,7 +76,10 @@ def test_a_new_wording_is_one_finding_with_its_message(fleet: Store) -> None:
     assert found.latest.observed == pytest.approx(0.5)
     assert found.samples[0].startswith("lattice gate")
     assert "probe: 50% of its distinct errors on 2026-10-07 are unknown" in found.explanation
-    assert found.advice == "analyzer unknowns --suggest"
+    assert found.words == (
+        *("unknowns", "--suggest", "--caller", "probe"),
+        *("--since", "2026-10-07", "--until", "2026-10-08"),
+    )
     assert set(found.evidence) <= set(fleet.sql("select event_id from errors where reason = 'unknown'")["event_id"])
 
 

@@ -61,7 +61,7 @@ def test_a_finding_comes_with_its_numbers(memory: Store, samples: object) -> Non
         "sessions": 5,
     }
     assert case.templates["events"].to_list() == [8, 4, 2]
-    assert case.finding.advice == "analyzer unknowns --suggest"
+    assert case.finding.words[:2] == ("unknowns", "--suggest")
     assert case.finding.latest.observed == worst["unknown_share"]
 
 
