@@ -27,7 +27,7 @@ from analyzer.events import sanitize
 from analyzer.events.appending import appender
 from analyzer.importers import detection
 from analyzer.recovery import Backoff, Limits, RelaySettings
-from analyzer.recovery.context import conversation, media, sessions, strategies
+from analyzer.recovery.context import conversation, media, progress, strategies
 from analyzer.recovery.context.recovery import ContextSettings
 from analyzer.recovery.limits import exhaustion
 from analyzer.recovery.process import streams
@@ -161,7 +161,7 @@ STATED = {
         ),
         f"After {WORDS[context.max_attempts]} in a row that did not last",
         (
-            f"by {WORDS[sessions.LASTING_ANSWERS]} answers, or when no overflow followed for "
+            f"by {WORDS[progress.LASTING_ANSWERS]} answers, or when no overflow followed for "
             f"{WORDS[round(context.lasting_seconds / 60)]} minutes"
         ),
     ),
