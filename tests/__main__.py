@@ -85,8 +85,8 @@ def main(areas: Sequence[str] = ()) -> int:
     if failed := _run(STYLE):
         return failed
     if LAKE.exists():
-        return _run((*TESTS, ("tests of a lake", [sys.executable, "-m", "tests.lake"], {})))
-    print("== THE LAKE IS NOT TESTED HERE: python -m tests.lake installs Spark and runs its tests", flush=True)
+        return _run((*TESTS, ("tests of Spark", [sys.executable, "-m", "tests.lake"], {})))
+    print("== SPARK IS NOT TESTED HERE: python -m tests.lake installs it and runs its tests", flush=True)
     return _run(TESTS)
 
 

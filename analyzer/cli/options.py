@@ -57,7 +57,7 @@ def store_option(
 master_option = click.option(
     "--master",
     metavar="MASTER",
-    help="The Spark that works on a lake: local[*], spark://HOST:PORT or sc://HOST:PORT; default local[*].",
+    help="The Spark that reads logs for a lake: local[*], spark://HOST:PORT or sc://HOST:PORT. Default: none.",
 )
 
 

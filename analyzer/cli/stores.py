@@ -1,16 +1,15 @@
-"""The store that a command asks, by its name: a file, or a lake. No command knows which engine answers."""
+"""The store that a command asks, by its name: a file, or a lake. No command knows which of the two answers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from analyzer.errors import AnalyzerError
 
 if TYPE_CHECKING:
     from analyzer.lake.location import Lake
-    from analyzer.store import Filling, Judging
+    from analyzer.store import Store
 
 LAKE = "delta:"
 """How the name of a lake begins."""
@@ -27,7 +26,7 @@ def refuse_lake(command: str | None, store: str, hint: str) -> None:
 
 
 def chosen_lake(store: str, master: str | None) -> Lake | None:
-    """The lake that a name means, None for a file; what Spark needs is there, where it is asked for.
+    """The lake that a name means, None for a file; what a lake needs is installed.
 
     Raises:
         AnalyzerError: a lake that cannot be meant, or a master without a lake.
@@ -37,15 +36,14 @@ def chosen_lake(store: str, master: str | None) -> Lake | None:
         if master is not None:
             raise AnalyzerError("--master is for a lake alone", "name one: --store delta:PATH")
         return None
-    from analyzer.lake.location import lake_of
-    from analyzer.lake.session import require_extra
+    from analyzer.lake.location import lake_of, require_extra
 
     lake = lake_of(store, master)
     require_extra()
     return lake
 
 
-def asked(store: str, master: str | None) -> AbstractContextManager[Judging]:
+def asked(store: str, master: str | None) -> Store:
     """The store of this name, open for queries.
 
     Raises:
@@ -61,7 +59,7 @@ def asked(store: str, master: str | None) -> AbstractContextManager[Judging]:
     return LakeStore(lake)
 
 
-def judging(store: str, master: str | None) -> AbstractContextManager[Judging]:
+def judging(store: str, master: str | None) -> Store:
     """The store of this name, open for what a check or a person decides: for writing, and there already.
 
     Raises:
@@ -72,7 +70,7 @@ def judging(store: str, master: str | None) -> AbstractContextManager[Judging]:
         from analyzer.store import open_store
 
         return open_store(store, writable=True, create=False)
-    from analyzer.lake.writable import WritableLakeStore
+    from analyzer.lake.store import WritableLakeStore
 
     return WritableLakeStore(lake)
 
@@ -88,7 +86,7 @@ def lake_to_fill(store: str, master: str | None, paths: Sequence[str]) -> Lake |
     return chosen_lake(store, master)
 
 
-def filling(store: str, lake: Lake | None) -> AbstractContextManager[Filling]:
+def filling(store: str, lake: Lake | None) -> Store:
     """The lake, or the store of this name in a file, made where there is none and open for logs.
 
     Raises:
@@ -98,6 +96,6 @@ def filling(store: str, lake: Lake | None) -> AbstractContextManager[Filling]:
         from analyzer.store import open_store
 
         return open_store(store, writable=True)
-    from analyzer.lake.writable import WritableLakeStore
+    from analyzer.lake.store import WritableLakeStore
 
     return WritableLakeStore(lake, create=True)

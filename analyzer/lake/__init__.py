@@ -1,1 +1,1 @@
-"""The second engine of the store: Apache Spark over a Delta lake on shared storage. Loaded by `delta:…` alone."""
+"""The other backend of a store: a Delta lake on shared storage, which DuckDB reads. Loaded by `delta:…` alone."""

@@ -1,42 +1,37 @@
 """Is everything in order with a lake? Its tables and files, who writes it, its rules, and what its rows say.
 
-Nothing is changed. All but the rows is asked without Spark. Whether logs are gone is not asked: they are on many
+Nothing is changed. Whether logs are gone is not asked: they are on many
 machines, of which this one need see none.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, suppress
+from functools import partial
+from typing import Any
 
-import pyarrow as pa
-from deltalake import DeltaTable
 from pyarrow.fs import FileSelector, FileType
 
-from analyzer.errors import AnalyzerError, StoreError
-from analyzer.lake.files import check_version, filesystem, lake_errors, opened, settings
-from analyzer.lake.layout import JOURNAL, tables
+from analyzer.classifier import Ruleset, ruleset_for
+from analyzer.classifier.rules.loading import parse_ruleset
+from analyzer.errors import AnalyzerError, RulesError, StoreError
+from analyzer.lake.beside import kept_rules
+from analyzer.lake.connection import connected, snapshot
+from analyzer.lake.former import current, settings
+from analyzer.lake.layout import GONE, filesystem, table_errors, tables
 from analyzer.lake.location import PREFIX, Lake, NoLakeError
-from analyzer.lake.session import own_views, require, session
-from analyzer.lake.writing.judging import kept_filter, rules_at_hand
-from analyzer.lake.writing.lease import held
-from analyzer.lake.writing.ledger import APP, LAST
-from analyzer.lake.writing.opening import STAGING
+from analyzer.lake.log import State, alive, named, said_of
 from analyzer.phrases import counted
 from analyzer.store.doctor.checks import Check, listed, loose_modes, megabytes, ruleset_check, space_check
 from analyzer.store.doctor.folder_checks import folder_checks
 from analyzer.store.doctor.source_checks import content_checks
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 SMALL_BYTES = 16 * 1024 * 1024
 """A file of less than this is small to Spark, which opens each of them."""
 MANY_FILES = 1000
 """So many small files of one table are worth a compaction."""
 _ON_UPKEEP = "see docs/how-to/fleet.md, Compaction and vacuum"
-_BACK = "bring it back from a copy, or make the lake again: analyzer rebuild PATH... --store"
 
 
 def examine(lake: Lake, folders: Iterable[str] = ()) -> list[Check]:
@@ -49,32 +44,24 @@ def examine(lake: Lake, folders: Iterable[str] = ()) -> list[Check]:
 
 def _lake(lake: Lake) -> Iterator[Check]:
     try:
-        check_version(lake)
+        at = current(lake)
     except NoLakeError as error:
         yield Check("store", "note", error.message, f"make one: analyzer ingest PATH --store {PREFIX}{lake.path}")
         return
     except StoreError as error:
         yield Check("store", "problem", error.message, error.hint)
         return
-    try:
-        writer = held(lake.path, dict(lake.storage))
-    except StoreError as error:
-        yield Check("lock", "problem", error.message, error.hint)
-        writer = None
-    else:
-        yield _lock(writer)
+    yield _lock(at.lease)
     if not lake.remote:
         yield loose_modes("permissions of the lake", [lake.path])
-    found = _Files(lake)
+    found = _Files(lake, at)
     yield from found.checks()
     if found.broken:
         yield Check("rows", "note", "not looked into: tables are broken", "run it again when they are mended")
         return
-    if writer is None:
-        yield from _told("batches", _leftovers(lake))
     if not lake.remote:
         yield space_check(lake.path, found.size)
-    yield from _told("ruleset", _ruleset(lake))
+    yield from _told("ruleset", _ruleset(lake, at))
     yield from _told("rows", _rows(lake))
 
 
@@ -86,21 +73,21 @@ def _told(name: str, checks: Iterator[Check]) -> Iterator[Check]:
         yield Check(name, "problem", error.message, error.hint)
 
 
-def _lock(writer: tuple[str, bool] | None) -> Check:
-    if writer is None:
-        return Check("lock", "ok", "nobody is writing")
-    who, alive = writer
-    if alive:
-        return Check("lock", "note", f"{who} is writing", "wait, or look at that process if it takes too long")
-    said = f"{who} died while it wrote; nobody sees anything of what it left unfinished"
-    return Check("lock", "note", said, "run the same command again: whoever writes next takes that back")
+def _lock(lease: Mapping[str, Any] | None) -> Check:
+    if lease is None:
+        return Check("lock", "ok", "nobody holds it")
+    if alive(lease):
+        said = f"{said_of(lease)} decides, or changes what is there; others add logs meanwhile"
+        return Check("lock", "note", said, "wait, or look at that process if it takes too long")
+    said = f"{named(lease)} died while it held the lease; nobody sees anything of what it left unfinished"
+    return Check("lock", "note", said, "nothing: who writes next takes the lease over")
 
 
 class _Files:
     """The files that the tables of a lake name, beside those that are there."""
 
-    def __init__(self, lake: Lake) -> None:
-        self._lake = lake
+    def __init__(self, lake: Lake, at: State) -> None:
+        self._lake, self._at = lake, at
         self.broken: list[Check] = []
         self.size = 0
         self._count = self._unnamed = 0
@@ -132,14 +119,12 @@ class _Files:
             yield Check("past", "ok", said)
 
     def _look(self, name: str) -> None:
-        table = opened(self._lake, name)
-        with lake_errors(self._lake):
-            actions = pa.table(table.get_add_actions(flatten=True))
-            named = dict(zip(actions["path"].to_pylist(), actions["size_bytes"].to_pylist(), strict=True))
+        named = {one.path: one.size for one in self._at.files[name].values()}
+        with table_errors(self._lake, name):
             there = {
-                one.path: one.size
+                one.path.lstrip("/"): one.size
                 for one in filesystem(self._lake, name).get_file_info(FileSelector("", recursive=True))
-                if one.type == FileType.File and not one.path.startswith("_")
+                if one.type == FileType.File and "_delta_log" not in one.path
             }
         self._compare(name, named, there)
         self._count += len(named)
@@ -148,7 +133,7 @@ class _Files:
         self._small[name] = sum(size < SMALL_BYTES for size in named.values())
 
     def _compare(self, name: str, named: Mapping[str, int], there: Mapping[str, int]) -> None:
-        todo = f"{_BACK} {PREFIX}{self._lake.path}"
+        todo = f"{GONE} {PREFIX}{self._lake.path}"
         if missing := sorted(named.keys() - there.keys()):
             said = f"{counted(len(missing), 'file')} of {self._lake.table(name)} missing: {listed(missing)}"
             self._problem(said, todo)
@@ -160,36 +145,24 @@ class _Files:
         self.broken.append(Check("store", "problem", said, todo))
 
 
-def _leftovers(lake: Lake) -> Iterator[Check]:
-    with lake_errors(lake):
-        numbers = {
-            name: DeltaTable(lake.table(name), storage_options=dict(lake.storage) or None).transaction_version(APP) or 0
-            for name in tables()
-        }
-    late = [name for name, number in numbers.items() if number > numbers[LAST]]
-    if late:
-        said = f"a batch was left unfinished in {listed(late)}; nobody sees anything of it"
-        yield Check("batches", "note", said, "nothing: whoever writes next takes it back")
-    else:
-        yield Check("batches", "ok", "none was left unfinished")
-    if not lake.remote and os.path.isdir(lake.table(STAGING)):
-        said = f"{lake.table(STAGING)} is left of a process that died"
-        yield Check("staging", "note", said, "nothing: the next ingest deletes it")
-
-
-def _ruleset(lake: Lake) -> Iterator[Check]:
-    known = settings(lake)
+def _ruleset(lake: Lake, at: State) -> Iterator[Check]:
+    known = settings(lake, at)
     digest = known.get("active_ruleset")
-    if digest is None:
-        return
-    with lake_errors(lake):
-        kept = opened(lake, JOURNAL).to_pyarrow_table(filters=kept_filter(digest))["line"].to_pylist()
-    yield ruleset_check(digest, at_hand=rules_at_hand(kept, known.get("active_rules"), digest) is not None)
+    if digest is not None:
+        yield ruleset_check(digest, at_hand=_at_hand(kept_rules(lake, at, digest), known.get("active_rules"), digest))
+
+
+def _at_hand(kept: list[str], path: str | None, digest: str) -> bool:
+    """Whether rules of this digest are those that the lake keeps, of the file that they were read from, or built in."""
+    ways: list[Callable[[], Ruleset]] = [partial(parse_ruleset, text) for text in kept]
+    ways.extend(partial(ruleset_for, place) for place in (path, None))
+    for load in ways:
+        with suppress(RulesError):
+            if load().digest == digest:
+                return True
+    return False
 
 
 def _rows(lake: Lake) -> Iterator[Check]:
-    from analyzer.lake.answers import Answers
-
-    require(lake)
-    answers = Answers(own_views(session(lake)), lake)
-    yield from content_checks(lambda sql, given: answers.rows(sql, given, {}).rows(), "analyzer rebuild")
+    with closing(connected(snapshot(lake))) as connection:
+        yield from content_checks(lambda sql, given: connection.execute(sql, given).fetchall(), "analyzer rebuild")

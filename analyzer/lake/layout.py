@@ -1,27 +1,46 @@
-"""The tables of a lake: one Delta table for each base table of the DuckDB store, with its name, columns and types.
+"""The tables of a lake: one Delta table for each base table of the DuckDB store, with its name, columns and files.
 
 Invariant: the columns are read out of the DuckDB store's own definition; only what a lake has beside them stands here.
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as ds
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError, TableNotFoundError
+from deltalake.fs import DeltaStorageHandler
+from pyarrow import ArrowException
+from pyarrow.fs import FileSystem, LocalFileSystem, PyFileSystem, SubTreeFileSystem
 
+from analyzer.errors import StoreError
+from analyzer.lake.location import Lake, said_by
 from analyzer.store.db.arrow import ArrowStream, OnlyStream
 from analyzer.store.db.connection import connect
 from analyzer.store.db.lock import MEMORY
 
+GONE = "bring it back from a copy, or make the lake again: analyzer rebuild PATH... --store"
+"""What to do about a file that is gone, before the name of the lake."""
 DAY = "day"
 """The column that a lake has beside those of the DuckDB store: the UTC day, which its folders are named by."""
+MACHINE = "machine"
+"""Another one, of sources: which machine's path it is; null for what all machines see under the same path."""
 JOURNAL = "journal_v1"
 """The journal as a table, a row a line: what is a folder of logs beside a DuckDB store."""
 _BY_DAY = {"event_v1": "occurred_at"}
 """Tables in folders by day → the column that tells the day."""
+_KEYS = {"event_v1": "event_id", "facts_v1": "facts_id"}
+"""Tables whose rows are looked up by an id → that column, of which files tell the least and the greatest."""
+_BESIDE = {"source_v1": [pa.field(MACHINE, pa.string())]}
+"""Columns that a lake alone has, and that stand in its files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +52,8 @@ class LakeTable:
     """Those of the DuckDB store's table, in their order."""
     day_of: str | None = None
     """The moment (naive UTC) whose day names the folder of a row; None for a table that is in one folder."""
+    key: str | None = None
+    """The id by which rows are looked up."""
 
     @property
     def partition(self) -> list[str]:
@@ -40,9 +61,14 @@ class LakeTable:
         return [DAY] if self.day_of else []
 
     @property
+    def stored(self) -> pa.Schema:
+        """The columns that stand in files."""
+        return pa.schema([*self.columns, *_BESIDE.get(self.name, ())])
+
+    @property
     def schema(self) -> pa.Schema:
         """The columns as Delta has them, with the day."""
-        return self.columns.append(pa.field(DAY, pa.date32())) if self.day_of else self.columns
+        return self.stored.append(pa.field(DAY, pa.date32())) if self.day_of else self.stored
 
     def rows(self, given: ArrowStream) -> pa.Table:
         """Rows with the columns of this table, in any order, as they are written: with their day, and nothing else.
@@ -51,10 +77,19 @@ class LakeTable:
             KeyError: a column is missing.
         """
         table = pa.table(OnlyStream(given))
-        table = table.select(self.columns.names)
+        for field in _BESIDE.get(self.name, ()):
+            if field.name not in table.column_names:
+                table = table.append_column(field, pa.nulls(table.num_rows, field.type))
+        table = table.select(self.stored.names)
         if self.day_of:
             table = table.append_column(DAY, pc.cast(pc.floor_temporal(table[self.day_of], unit="day"), pa.date32()))
         return table.cast(self.schema)
+
+    def stream(self, given: Iterable[ArrowStream]) -> pa.RecordBatchReader:
+        """The same of many of them, one at a time."""
+        return pa.RecordBatchReader.from_batches(
+            self.schema, (batch for some in given for batch in self.rows(some).to_batches())
+        )
 
 
 @cache
@@ -65,7 +100,9 @@ def tables() -> dict[str, LakeTable]:
         names = connection.execute(
             "select table_name from duckdb_tables() where schema_name = 'internal' and not temporary order by all"
         ).fetchall()
-        found = {name: LakeTable(name, _columns(connection, name), _BY_DAY.get(name)) for (name,) in names}
+        found = {
+            name: LakeTable(name, _columns(connection, name), _BY_DAY.get(name), _KEYS.get(name)) for (name,) in names
+        }
     finally:
         connection.close()
     found[JOURNAL] = LakeTable(JOURNAL, pa.schema([("event_id", pa.string()), ("line", pa.string())]))
@@ -77,3 +114,61 @@ def _columns(connection: Any, name: str) -> pa.Schema:
     schema = pa.table(OnlyStream(cast("ArrowStream", relation))).schema
     # A lake holds no checks of its own, and the statements that write rows have none that are null where none may be.
     return pa.schema([pa.field(field.name, field.type) for field in schema])
+
+
+def opened(lake: Lake, name: str) -> DeltaTable:
+    """A table as its last commit has left it.
+
+    Raises:
+        StoreError: there is no such table, or its log is damaged.
+    """
+    with table_errors(lake, name):
+        return DeltaTable(lake.table(name), storage_options=dict(lake.storage) or None)
+
+
+@contextlib.contextmanager
+def table_errors(lake: Lake, name: str) -> Iterator[None]:
+    """The errors of Delta, of a table's files and of the storage as `StoreError`, with the table's name."""
+    try:
+        yield
+    except TableNotFoundError:
+        hint = "bring the table back, or make the lake again"
+        raise StoreError(f"{lake.path} is no whole lake: the table {name} is missing", hint) from None
+    except (DeltaError, OSError) as error:
+        hint = f"an entry of {lake.table(name)}/_delta_log is damaged or gone, or the storage refuses; {_back(lake)}"
+        raise StoreError(f"the table {name} of {lake.path} cannot be read: {said_by(error)}", hint) from None
+    except ArrowException as error:
+        hint = f"a file of {lake.table(name)} is damaged; {_back(lake)}"
+        raise StoreError(f"the table {name} of {lake.path} cannot be read: {said_by(error)}", hint) from None
+
+
+def _back(lake: Lake) -> str:
+    return f"{GONE} delta:{lake.path}"
+
+
+def filesystem(lake: Lake, name: str = "") -> FileSystem:
+    """The files of a lake, or of one of its folders."""
+    if not lake.remote:
+        return SubTreeFileSystem(lake.table(name).rstrip("/"), LocalFileSystem())
+    return PyFileSystem(DeltaStorageHandler(lake.table(name).rstrip("/"), options=dict(lake.storage)))
+
+
+def dataset(lake: Lake, name: str, paths: Iterable[str]) -> ds.Dataset:
+    """Files of a table, which stand below its folder, with the columns that they are to have."""
+    return ds.dataset(list(paths), schema=tables()[name].stored, format="parquet", filesystem=filesystem(lake, name))
+
+
+def rows(lake: Lake, name: str, paths: Iterable[str], where: ds.Expression | None = None) -> pa.Table:
+    """The rows of files of a table.
+
+    Raises:
+        StoreError: one of them cannot be read.
+    """
+    with table_errors(lake, name):
+        return dataset(lake, name, paths).to_table(filter=where)
+
+
+def missing(lake: Lake, name: str, paths: Iterable[str]) -> list[str]:
+    """The files of a table that are not there, whole paths; of a lake in an object store none is looked for."""
+    whole = (f"{lake.table(name)}/{path}" for path in paths)
+    return [] if lake.remote else [path for path in whole if not os.path.exists(path)]

@@ -1,10 +1,11 @@
 """What `delta:/lake/fleet` means: where the tables of a lake are, and how it is told from a DuckDB file.
 
-Invariant: what is no lake is said to be none before Spark starts, which takes its time.
+Invariant: what is no lake, and what is not installed, is told before anything is loaded that takes its time.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 from collections.abc import Mapping
@@ -14,7 +15,7 @@ from itertools import takewhile
 from analyzer.errors import AnalyzerError, StoreError
 
 PREFIX = "delta:"
-LOCAL = "local[*]"
+_EXTRA = ("deltalake", "pyarrow")
 _HINT = "write delta:/path/of/lake, or delta:s3://bucket/path"
 _REMOTE = ("s3://", "s3a://", "gs://", "abfs://", "abfss://", "hdfs://")
 
@@ -31,12 +32,12 @@ _FRAME = re.compile(r"^ *[0-9]+: ")
 
 @dataclass(frozen=True, slots=True)
 class Lake:
-    """A lake, and the Spark that answers for it."""
+    """A lake, and the Spark that reads logs for it."""
 
     path: str
     """The folder of its tables: an absolute path, or an address such as `s3://bucket/path`."""
-    master: str = LOCAL
-    """`local[*]`, `spark://host:port`, or `sc://host:port` for Connect."""
+    master: str | None = None
+    """`local[*]`, `spark://host:port`, or `sc://host:port` for Connect; None where this process reads."""
     storage: Mapping[str, str] = field(default_factory=dict)
     """Settings of the object store, as delta-rs names them; what is not given comes from the environment."""
 
@@ -85,27 +86,28 @@ class Lake:
         raise NoLakeError(f"no lake at {self.path}", f"make one with: analyzer ingest PATH --store {PREFIX}{self.path}")
 
 
-def for_spark(address: str) -> str:
-    """An address as Spark's connectors name it: theirs for S3 knows no `s3://`."""
-    return f"s3a://{address.removeprefix('s3://')}" if address.startswith("s3://") else address
-
-
 def said_by(error: Exception) -> str:
     """What Delta or the storage says, in one line, without colours and the addresses of its code."""
     lines = takewhile(lambda line: not _FRAME.match(line), _MARKS.sub("", str(error)).splitlines())
     return " ".join(" ".join(lines).split())[:300] or type(error).__name__
 
 
-def is_lake(store: str | os.PathLike[str]) -> bool:
-    """Whether a store's name means a lake."""
-    return os.fspath(store).startswith(PREFIX)
+def require_extra() -> None:
+    """Say what is not installed that every work on a lake needs.
+
+    Raises:
+        StoreError: the extra is not installed.
+    """
+    if missing := [name for name in _EXTRA if importlib.util.find_spec(name) is None]:
+        hint = "install it: pip install 'agent-error-analyzer[lake]'"
+        raise StoreError(f"a lake needs {', '.join(missing)}, not installed here", hint)
 
 
 def lake_of(store: str, master: str | None = None, storage: Mapping[str, str] | None = None) -> Lake:
     """The lake that `delta:PATH` names, whether it is there or not.
 
     Raises:
-        AnalyzerError: the name holds no path, or one that Delta or Spark would read as another, or the master is none
+        AnalyzerError: the name holds no path, or one that Delta would read as another, or the master is none
             that Spark knows.
     """
     named = store.removeprefix(PREFIX)
@@ -113,11 +115,10 @@ def lake_of(store: str, master: str | None = None, storage: Mapping[str, str] | 
         raise AnalyzerError(f"{store!r} names no lake", _HINT)
     if "://" in named and not named.startswith(_REMOTE):
         raise AnalyzerError(f"{store!r}: no object store of this kind is known", f"known: {', '.join(_REMOTE)}")
-    chosen = master or LOCAL
-    if not (chosen in {"local", "yarn"} or chosen.startswith(("local[", "spark://", "sc://", "k8s://"))):
-        raise AnalyzerError(f"{chosen!r} is no master of Spark", "write local[*], spark://host:7077 or sc://host:15002")
+    if master and not (master in {"local", "yarn"} or master.startswith(("local[", "spark://", "sc://", "k8s://"))):
+        raise AnalyzerError(f"{master!r} is no master of Spark", "write local[*], spark://host:7077 or sc://host:15002")
     path = named.rstrip("/") if named.startswith(_REMOTE) else os.path.realpath(named)
     if not named.startswith(_REMOTE) and (odd := _MISREAD.search(path)):
-        said = f"{odd[0]!r} in the path {path} means something else to Delta or to Spark"
+        said = f"{odd[0]!r} in the path {path} means something else to Delta"
         raise AnalyzerError(said, "name a folder without it")
-    return Lake(path, chosen, dict(storage or {}))
+    return Lake(path, master or None, dict(storage or {}))

@@ -7,22 +7,23 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from datetime import datetime
 from itertools import islice
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.dataset as ds
-from deltalake import write_deltalake
 
 from analyzer.errors import FREE_SPACE, StoreError
 from analyzer.events.times import format_time, now
-from analyzer.lake.files import KNOWN_BY, check_version, finished, lake_errors, opened
-from analyzer.lake.layout import JOURNAL, LakeTable, tables
+from analyzer.lake.batch import LakeBatch, make
+from analyzer.lake.connection import load
+from analyzer.lake.former import current, machines_of, with_machines
+from analyzer.lake.layout import JOURNAL, LakeTable, dataset, table_errors, tables
 from analyzer.lake.location import PREFIX, Lake
-from analyzer.store.db.arrow import ArrowStream, OnlyStream
+from analyzer.lake.log import Conflict, State
 from analyzer.store.db.connection import connect, private_files, store_errors, transaction
 from analyzer.store.db.lock import exclusive
 from analyzer.store.db.replacement import discard_work, replace_store, work_of
@@ -47,15 +48,11 @@ def up(store_path: str, lake: Lake) -> dict[str, int]:
         raise StoreError(f"there is something at {lake.path} already", f"name a new folder: --to {PREFIX}PATH")
     open_store(store_path).close()  # says what is wrong with it, and brings an earlier version's up to date
     rows: dict[str, int] = {}
-    folder = journal_of(store_path)
-    assert folder is not None  # a store in memory cannot be opened again
     with private_files(), closing(connect(store_path, read_only=True)) as connection:
-        # The table by which a lake is known comes last.
-        for name in sorted(tables(), key=lambda name: (name == KNOWN_BY, name)):
-            batches = (
-                journal_lines(str(journal_of(store_path))) if name == JOURNAL else _stored(connection, tables()[name])
-            )
-            rows[name] = _append(lake, tables()[name], batches)
+        try:
+            make(lake, lambda first: rows.update(fill_batch(first, connection, str(journal_of(store_path)))))
+        except Conflict:
+            raise StoreError(f"somebody else makes a lake at {lake.path}", "name a new folder") from None
     return rows
 
 
@@ -67,7 +64,7 @@ def down(lake: Lake, store_path: str, since: datetime | None = None, until: date
     Raises:
         StoreError: there is no such lake, something is in the store's place, or it cannot be written.
     """
-    check_version(lake)
+    at = current(lake)
     if os.path.exists(store_path):
         raise StoreError(f"there is something at {store_path} already", "name a new file with --to")
     folder = journal_of(store_path)
@@ -76,10 +73,9 @@ def down(lake: Lake, store_path: str, since: datetime | None = None, until: date
     with private_files(), exclusive(store_path):
         discard_work(store_path)
         try:
-            batch = finished(lake)
-            rows = _fill(work_of(store_path), lake, batch, since, until)
+            rows = fill(work_of(store_path), lake, at, since, until)
             if folder and since is None and until is None:
-                rows[JOURNAL] = _write_journal(lake, batch, folder)
+                rows[JOURNAL] = write_journal(lake, at.files[JOURNAL], folder)
             replace_store(store_path)
         except OSError as error:
             raise StoreError(f"{store_path} cannot be made: {error.strerror}", FREE_SPACE) from None
@@ -88,31 +84,20 @@ def down(lake: Lake, store_path: str, since: datetime | None = None, until: date
     return rows
 
 
-def _append(lake: Lake, table: LakeTable, batches: Iterator[pa.Table]) -> int:
-    """One commit makes a table with its rows; the number of these."""
-    count = 0
-
-    def counted() -> Iterator[pa.RecordBatch]:
-        nonlocal count
-        for batch in batches:
-            count += batch.num_rows
-            yield from table.rows(batch).to_batches()
-
-    with lake_errors(lake):
-        write_deltalake(
-            lake.table(table.name),
-            pa.RecordBatchReader.from_batches(table.schema, counted()),
-            mode="error",
-            partition_by=table.partition or None,
-            storage_options=dict(lake.storage) or None,
-        )
-    return count
-
-
-def _stored(connection: Any, table: LakeTable) -> Iterator[pa.Table]:
-    relation = connection.sql(f"from internal.{table.name}")
-    for batch in relation.to_arrow_reader(_ROWS):
-        yield pa.Table.from_batches([batch])
+def fill_batch(batch: LakeBatch, connection: Any, journal: str) -> dict[str, int]:
+    """Put all rows of a store and its journal in the place of all rows of a lake; how many each table has."""
+    counts: dict[str, int] = {}
+    machines = machines_of(batch.lake, batch.at)
+    for name, table in tables().items():
+        if name == JOURNAL:
+            rows: Any = table.stream(journal_lines(journal))
+        else:
+            rows = table.stream(connection.sql(f"from internal.{name}").to_arrow_reader(_ROWS))
+        if name == "source_v1":
+            rows = with_machines(rows.read_all(), machines)
+        batch.replace(name, batch.at.files[name], rows)
+        counts[name] = sum(one.rows or 0 for one in batch.adds.get(name, ()))
+    return counts
 
 
 def journal_lines(folder: str) -> Iterator[pa.Table]:
@@ -143,13 +128,18 @@ def journal_lines(folder: str) -> Iterator[pa.Table]:
         yield pa.Table.from_pylist(some, schema)
 
 
-def _write_journal(lake: Lake, batch: int, folder: str) -> int:
-    table, count = opened(lake, JOURNAL, batch), 0
+def write_journal(lake: Lake, paths: Iterable[str], folder: str) -> int:
+    """Make a journal in a folder of the lines in some files of a lake's; how many these are.
+
+    Raises:
+        StoreError: a file cannot be read.
+    """
+    count = 0
     os.makedirs(os.path.join(folder, RULESETS), exist_ok=True)
-    with lake_errors(lake):
+    with table_errors(lake, JOURNAL):
         path = os.path.join(folder, _PART.format(now()))
         with open(path, "w", encoding="utf-8") as part:
-            for some in table.to_pyarrow_dataset().to_batches():
+            for some in dataset(lake, JOURNAL, paths).to_batches():
                 for row in some.to_pylist():
                     count += 1
                     name = row["event_id"] or ""
@@ -164,14 +154,21 @@ def _write_journal(lake: Lake, batch: int, folder: str) -> int:
     return count
 
 
-def _fill(work: str, lake: Lake, batch: int, since: datetime | None, until: datetime | None) -> dict[str, int]:
+def fill(
+    work: str, lake: Lake, at: State, since: datetime | None = None, until: datetime | None = None
+) -> dict[str, int]:
+    """Make a store in a file of a lake, or of what it has of a window (naive UTC); the rows of each table.
+
+    Raises:
+        StoreError: a file of the lake cannot be read.
+    """
     connection = connect(work, read_only=False)
     try:
         with store_errors(), transaction(connection):
             connection.execute("delete from internal.store_v1").fetchall()
             for name, table in tables().items():
                 if name != JOURNAL:
-                    _insert(connection, lake, batch, table, since, until)
+                    _insert(connection, lake, at, table, since, until)
             if since is not None:
                 set_horizon(connection, since)
                 apply_horizon(connection)
@@ -185,7 +182,7 @@ def _fill(work: str, lake: Lake, batch: int, since: datetime | None, until: date
 
 
 def _insert(
-    connection: Any, lake: Lake, batch: int, table: LakeTable, since: datetime | None, until: datetime | None
+    connection: Any, lake: Lake, at: State, table: LakeTable, since: datetime | None, until: datetime | None
 ) -> None:
     wanted = None
     if table.day_of:
@@ -195,15 +192,11 @@ def _insert(
             if bound is not None:
                 within = holds(pa.scalar(bound, pa.timestamp("us"))) | decided
                 wanted = within if wanted is None else wanted & within
-    names = ", ".join(f'"{name}"' for name in table.columns.names)
-    with lake_errors(lake):
-        dataset = opened(lake, table.name, batch).to_pyarrow_dataset()
-        rows = dataset.scanner(columns=table.columns.names, filter=wanted)
-        connection.register("incoming", OnlyStream(cast("ArrowStream", rows.to_reader())))
-        connection.execute(f"insert into internal.{table.name} ({names}) select {names} from incoming").fetchall()  # noqa: S608
-        connection.unregister("incoming")
+    with table_errors(lake, table.name):
+        found = dataset(lake, table.name, at.files[table.name])
+        load(connection, table.name, found.scanner(columns=table.columns.names, filter=wanted).to_reader())
 
 
 def _count(connection: Any, name: str) -> int:
-    ((rows,),) = connection.execute(f"select count(*) from internal.{name}").fetchall()  # noqa: S608 - a name of ours
+    ((rows,),) = connection.execute(f"select count(*) from internal.{name}").fetchall()
     return int(rows)

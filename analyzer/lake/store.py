@@ -1,156 +1,163 @@
-"""`LakeStore`: a lake as who asks it sees it. Queries in, polars frames out, as of a store in a file."""
+"""`LakeStore`: a lake as a store like one in a file, on a connection that shows the lake."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
-from analyzer.errors import StoreError
-from analyzer.lake.answers import Answers
-from analyzer.lake.files import check_version, lake_errors, opened, settings
+from analyzer.classifier import Rules, ruleset_for
+from analyzer.errors import AnalyzerError, StoreError
+from analyzer.lake import upkeep
+from analyzer.lake.batch import make_where_none_is
+from analyzer.lake.connection import connected, snapshot
+from analyzer.lake.former import brought_up_to_date, settings
 from analyzer.lake.location import PREFIX, Lake
-from analyzer.lake.session import own_views, require, session
-from analyzer.store.query.catalogue import find
-from analyzer.store.query.selection import Selection
+from analyzer.lake.log import Lease
+from analyzer.lake.push import ingest_into
+from analyzer.store import Store
+from analyzer.store.sums.daily import DailySums, daily_sums
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from analyzer.classifier import Rules
-    from analyzer.store.ingest.identity import SourceCheckpoint
-    from analyzer.store.query.adhoc import Answer
-    from analyzer.store.sums.daily import DailySums
+    from analyzer.importers.machine.places import LogPlace
+    from analyzer.store import IngestResult, Prune, QuarantineRetry, Reclassification
 
 
-class LakeStore:
-    """A lake that is read. It shows the lake as it was when it was opened.
+class LakeStore(Store):
+    """Shows the lake as it was when it was opened, or when this store last wrote to it.
 
     Raises:
-        StoreError: something is missing that Spark needs, or there is no lake, or it is damaged.
+        StoreError: there is no lake, or it is damaged.
     """
 
     def __init__(self, lake: Lake) -> None:
-        require(lake)
-        check_version(lake)
-        self.path = f"{PREFIX}{lake.path}"
         self._lake = lake
-        self._look_again()
-
-    def _look_again(self) -> None:
-        """Show the lake as it is now."""
-        self._answers = Answers(own_views(session(self._lake)), self._lake)
-
-    def query(self, name: str, **params: object) -> pl.DataFrame:
-        """A catalogue query by name; `since` and `until` take datetimes or texts such as `7d`.
-
-        Raises:
-            QueryError: unknown name or parameter, or a bad value.
-            StoreError: a file of the lake cannot be read.
-        """
-        query = find(name)
-        return self._answers.query(query.header, query.values(params))
-
-    def daily_sums(self, night: date, timezone: str = "UTC", ruleset: str | None = None) -> DailySums:
-        """What detection counts of each day of a zone up to `night`, as the ruleset of this digest judges history.
-
-        Raises:
-            QueryError: the lake cannot be asked.
-            StoreError: a file of the lake cannot be read.
-        """
-        from analyzer.lake.summing import SparkEngine
-        from analyzer.store.sums.daily import summed
-
-        return summed(SparkEngine(self._answers), night, timezone, ruleset)
-
-    def judge_history(self, rules: Rules = None) -> str:
-        """The digest of the ruleset in force: the active one, else `rules` (a file, a ruleset, None: built in).
-
-        Raises:
-            RulesError: the rules cannot be used.
-            StoreError: the lake cannot be read.
-        """
-        from analyzer.classifier import ruleset_for
-
-        return self.active_ruleset or ruleset_for(rules).digest
+        self._snapshot = snapshot(lake)
+        super().__init__(connected(self._snapshot), f"{PREFIX}{lake.path}")
 
     @property
-    def active_ruleset(self) -> str | None:
-        """The digest of the ruleset that was applied last; None where none was."""
-        return settings(self._lake).get("active_ruleset")
-
-    def pinned(self, since: datetime | None = None, until: datetime | None = None) -> AbstractContextManager[None]:
-        """For many questions about one window (naive UTC): within the block its errors, retries and relays are worked
-        out once.
+    def _lease(self) -> Lease:
+        """The lease of who writes.
 
         Raises:
-            StoreError: a file of the lake cannot be read.
+            StoreError: this store is open for reading.
         """
-        return self._answers.pinned(since, until)
+        raise StoreError(f"{self.path} is open for reading", "open it for writing")
 
-    def decide(self, decisions: Iterable[tuple[str, Mapping[str, Any]]], at: datetime | None = None) -> None:
-        """A lake that is open for reading records nothing.
+    def ingest(
+        self, paths: Iterable[str | LogPlace], progress: Callable[[str, int, int], None] | None = None
+    ) -> IngestResult:
+        """As of a store in a file."""
+        token = self._lease.token
+        try:
+            if self._lake.master is None:
+                return ingest_into(self._lake, paths, progress, token=token)
+            from analyzer.lake.spark import ingest_by_executors
+
+            return ingest_by_executors(self._lake, paths, progress)
+        finally:
+            self._look_again()
+
+    def retry_quarantine(self) -> QuarantineRetry:
+        """What is in quarantine is read again by a rebuild alone.
 
         Raises:
             StoreError: always.
         """
-        raise StoreError(f"{self.path} is open for reading", "open it for writing")
+        hint = f"read all logs of the lake again: analyzer rebuild --store {self.path}"
+        raise StoreError("a lake does not read its quarantine again", hint)
+
+    def prune(self, before: datetime, *, files: bool = False, dry_run: bool = False) -> Prune:
+        """As of a store in a file; logs of many machines are nobody's to delete.
+
+        Raises:
+            AnalyzerError: `files` is asked for.
+        """
+        if files:
+            raise AnalyzerError(
+                "--files is for a store in a file", "leave it out: the logs of a lake stay where they are"
+            )
+        result = upkeep.prune(self._lake, before, None if dry_run else self._lease)
+        self._look_again()
+        return result
+
+    def reclassify(
+        self, rules: Rules = None, *, apply: bool = False, progress: Callable[[int, int], None] | None = None
+    ) -> Reclassification:
+        """As of a store in a file."""
+        token = self._lease.token if apply else None
+        result = upkeep.reclassify(self._lake, rules, token, apply=apply, progress=progress)
+        self._look_again()
+        return result
+
+    def verdicts(self, rules: Rules = None, *, progress: Callable[[int, int], None] | None = None) -> pl.DataFrame:
+        """As of a store in a file."""
+        return upkeep.verdicts(self._snapshot, self._connection, rules, progress)
+
+    def judge_history(self, rules: Rules = None) -> str:
+        """As of a store in a file."""
+        active = settings(self._lake, self._snapshot.at).get("active_ruleset")
+        ruleset = ruleset_for(rules) if active is None else None
+        if self.writable:
+            upkeep.judge(self._lake, self._lease.token, ruleset)
+            self._look_again()
+        return ruleset.digest if ruleset is not None else str(active)
+
+    def daily_sums(self, night: date, timezone: str = "UTC", ruleset: str | None = None) -> DailySums:
+        """As of a store in a file; what is new of them comes into the lake with the next decision, or at the end."""
+        return daily_sums(self._connection, night, timezone, ruleset, keep=self.writable)
+
+    def decide(self, decisions: Iterable[tuple[str, Mapping[str, Any]]], at: datetime | None = None) -> None:
+        """As of a store in a file."""
+        token = self._lease.token
+        # They rest on the events that are shown, of which a decision is one more.
+        upkeep.keep_sums(self._snapshot, self._connection, token)
+        upkeep.record(self._lake, token, decisions, at)
+        self._look_again()
+
+    def _look_again(self) -> None:
+        """Show the lake as it is now."""
+        self._snapshot = snapshot(self._lake)
+        self._connection.close()
+        self._connection = connected(self._snapshot)
+
+
+class WritableLakeStore(LakeStore):
+    """Holds the lease for as long as it is open: nobody else decides or changes anything, and others go on adding logs.
+
+    Raises:
+        StoreBusyError: another process holds it.
+    """
+
+    def __init__(self, lake: Lake, *, create: bool = False) -> None:
+        """With `create` an empty lake is made where there is none."""
+        if create:
+            make_where_none_is(lake)
+        brought_up_to_date(lake)
+        self._held = ExitStack()
+        self._own = self._held.enter_context(Lease(lake).held())
+        try:
+            super().__init__(lake)
+        except BaseException:
+            self._held.close()
+            raise
+
+    @property
+    def _lease(self) -> Lease:
+        return self._own
 
     @property
     def writable(self) -> bool:
-        """Whether it is open for writing."""
-        return False
+        """It is."""
+        return True
 
-    @property
-    def size_bytes(self) -> int | None:
-        """A lake is no single file."""
-        return None
-
-    def selecting(self, only: Selection) -> AbstractContextManager[None]:
-        """Within the block `query` sees that part of the lake alone: its errors, chains, sessions and so on."""
-        return self._answers.selecting(only)
-
-    def run_sql(self, statement: str, limit: int | None = None, seconds: float = 86_400.0) -> Answer:
-        """The rows of one reading statement over the views, in DuckDB's dialect, at most `limit` of them.
-
-        Raises:
-            QueryError: it is more than one statement, does not only read, or asks for what a lake cannot answer.
-            LimitError: it takes longer.
-        """
-        from analyzer.lake.adhoc import run
-
-        remote = self._lake.master.startswith("sc://")
-        return run(self._answers, session(self._lake), statement, limit, seconds, remote=remote)
-
-    def view(self, name: str) -> pl.DataFrame:
-        """All rows of a view, in no order."""
-        return self._answers.view(name)
-
-    def excerpts(self, places: Iterable[tuple[str, int]]) -> dict[tuple[str, int], str]:
-        """The beginnings of lines of logs (path, 1-based number), redacted, where this machine sees the file and it
-        still is what was read.
-
-        Raises:
-            StoreError: the lake cannot be read.
-        """
-        from analyzer.store.query.excerpts import excerpts
-
-        return excerpts(self._checkpoints, places)
-
-    def _checkpoints(self, paths: Collection[str]) -> list[SourceCheckpoint]:
-        """How far the sources were read that stood under some paths."""
-        from pyarrow.dataset import field
-
-        from analyzer.store.ingest.run import CHECKPOINT, checkpoint_of
-
-        with lake_errors(self._lake):
-            dataset = opened(self._lake, "source_v1").to_pyarrow_dataset()
-            found = dataset.to_table(columns=list(CHECKPOINT), filter=field("path").isin(list(paths)))
-        return [checkpoint_of([row[name] for name in CHECKPOINT]) for row in found.to_pylist()]
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Nothing is held: Spark ends with the process."""
+    def close(self) -> None:
+        """Let go of the lake."""
+        try:
+            upkeep.keep_sums(self._snapshot, self._connection, self._own.token)
+        finally:
+            super().close()
+            self._held.close()

@@ -1,7 +1,7 @@
-"""The tests of a lake, as `python -m tests.lake [PATH]...`: Spark is installed into `.venv-lake`, which is its own.
+"""The tests of what Spark does for a lake, as `python -m tests.lake [PATH]...`: it is installed into `.venv-lake`.
 
 They need Java 17. The test command runs them where `.venv-lake` is there, and says so where it is not: the libraries of
-Spark are half a gigabyte, which no other test needs.
+Spark are half a gigabyte, which no other test needs. All else of a lake is tested by the test command itself.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ from tests import REPOSITORY
 
 VENV = REPOSITORY / ".venv-lake"
 PYTHON = VENV / "bin" / "python"
-TOGETHER = ("-n", "2", "--dist", "loadfile")
-"""Two processes, each with a Spark of its own, which plans with one thread; the tests of a file share theirs."""
 
 
 def main() -> int:
@@ -26,9 +24,9 @@ def main() -> int:
         subprocess.run([*install, "--no-build-isolation", "-e", "."], cwd=REPOSITORY, check=True)
     asked = sys.argv[1:]
     if all(word.startswith("-") for word in asked):
-        asked.append("tests/lake")
+        asked += ["tests/lake/test_spark.py", "tests/lake/test_location.py"]
     return subprocess.run(
-        [str(PYTHON), "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", *TOGETHER, *asked],
+        [str(PYTHON), "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", *asked],
         cwd=REPOSITORY,
         check=False,
     ).returncode

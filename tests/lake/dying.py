@@ -1,26 +1,38 @@
-"""The analyzer's command line, killed by SIGKILL just before its n-th commit: `python -m tests.lake.dying N …`."""
+"""The analyzer's command line, killed by SIGKILL just before its n-th step on the storage: `python -m tests.lake.dying
+N …`. With N of 0 it lives, and says on the last line of stderr how many steps there were."""
 
 from __future__ import annotations
 
 import os
 import signal
 import sys
-
-from deltalake import CommitProperties
+from collections.abc import Callable
+from typing import Any
 
 from analyzer.cli import main
-from analyzer.lake.writing.ledger import Ledger
+from analyzer.lake import log
+from analyzer.lake.batch import LakeBatch
+
+STEPS = ((LakeBatch, "_write"), (log, "_swap"), (log, "_follow"))
+"""Whatever a process writes below a lake, but for the making of its tables."""
+
+
+def counting(before: Callable[[int], None], patch: Callable[[Any, str, Any], None]) -> None:
+    """Call a function before each step with its number, from 1 on; `patch` sets attributes."""
+    count = 0
+    for home, name in STEPS:
+        found = getattr(home, name)
+
+        def step(*given: Any, real: Any = found, **named: Any) -> Any:
+            nonlocal count
+            count += 1
+            before(count)
+            return real(*given, **named)
+
+        patch(home, name, step)
+
 
 if __name__ == "__main__":
-    last, marked, count = int(sys.argv.pop(1)), Ledger._marked, 0
-
-    def dying(ledger: Ledger) -> CommitProperties:
-        """As the ledger does, up to the last commit that is let through."""
-        global count
-        count += 1
-        if count == last:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return marked(ledger)
-
-    Ledger._marked = dying  # type: ignore[method-assign]
+    last = int(sys.argv.pop(1))
+    counting(lambda number: os.kill(os.getpid(), signal.SIGKILL) if number == last else None, setattr)
     main()

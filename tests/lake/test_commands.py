@@ -1,4 +1,4 @@
-"""The commands on a lake: what they refuse before any Spark starts."""
+"""The commands on a lake: what they refuse."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_what_does_not_go_with_a_lake_is_refused_with_2(
 
 
 def test_a_report_on_a_lake_reads_no_logs(capsys: pytest.CaptureFixture[str]) -> None:
-    """Spark reads them, by another command, which is named."""
+    """Another command does, which is named."""
     assert call(["report", "logs", "--store", "delta:/nowhere"]) == 2
     assert "analyzer ingest PATH --store delta:/nowhere" in capsys.readouterr().err
     assert call(["report", "logs", "--master", "local[2]"]) == 2
@@ -45,7 +45,7 @@ def test_what_takes_a_file_alone_says_so_of_a_lake(capsys: pytest.CaptureFixture
     assert "analyzer rebuild --store delta:/nowhere" in capsys.readouterr().err
 
 
-def test_mistakes_are_told_before_spark_is_asked_to_start(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_mistakes_are_told_before_the_lake_is_looked_for(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """There is no lake either, which would be the next thing to say."""
     for line, said in (
         (["query", "errors-by-reason", "-p", "foo=1"], "unknown parameter"),
@@ -57,7 +57,6 @@ def test_mistakes_are_told_before_spark_is_asked_to_start(capsys: pytest.Capture
 
 def test_where_no_lake_is_the_hint_makes_one(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """By the command that makes it of logs; a folder in the place of a file may be one."""
-    pytest.importorskip("pyspark", reason="the extra `spark` is not installed")
     assert call(["query", "errors-by-reason", "--store", f"delta:{tmp_path}/none"]) == 3
     assert f"analyzer ingest PATH --store delta:{tmp_path}/none" in capsys.readouterr().err
     assert call(["query", "errors-by-reason", "--store", str(tmp_path)]) == 3

@@ -4,43 +4,30 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import socket
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
-
-pytest.importorskip("pyspark", reason="the extra `spark` is not installed")
-
-import pyarrow as pa
-from deltalake import write_deltalake
 
 from analyzer.cli import call
 from analyzer.errors import StoreError
 from analyzer.events.times import now
 from analyzer.lake import examine as doctor
+from analyzer.lake import log
+from analyzer.lake.batch import SETTINGS, LakeBatch, changed_settings
 from analyzer.lake.examine import examine
-from analyzer.lake.layout import JOURNAL, tables
+from analyzer.lake.former import current, settings
+from analyzer.lake.layout import JOURNAL, rows, tables
 from analyzer.lake.location import Lake, lake_of
+from analyzer.lake.log import Lease
 from analyzer.lake.moving import up
-from analyzer.lake.session import java, session
 from analyzer.lake.store import LakeStore
-from analyzer.lake.writing import lease
-from analyzer.lake.writing.lease import Lease
-from analyzer.lake.writing.opening import STAGING, opened
 from analyzer.store import Check, open_store
 from analyzer.store import examine as examine_file
-from tests.lake.test_answers import SMALL
 
-pytestmark = [
-    pytest.mark.skipif(java() is None, reason="THE LAKE IS NOT TESTED: there is no Java here"),
-    pytest.mark.filterwarnings("default"),
-]
 ROWS = ("gaps", "future", "clocks", "damaged", "quarantine", "claims", "age")
-"""The checks of rows, which Spark and DuckDB both answer."""
+"""The checks of rows."""
 
 
 def _line(number: int, moment: str, writer: str) -> str:
@@ -74,16 +61,13 @@ def lake(tmp_path: Path, logs: Path) -> Lake:
     with open_store(tmp_path / "fleet.duckdb", writable=True) as store:
         store.ingest([str(logs)])
         store.reclassify(apply=True)
-    found = lake_of(f"delta:{tmp_path}/fleet", "local[2]")
+    found = lake_of(f"delta:{tmp_path}/fleet")
     up(str(tmp_path / "fleet.duckdb"), found)
-    session(found, SMALL).conf.set("spark.sql.shuffle.partitions", "1")
     return found
 
 
-@pytest.fixture
-def rowless(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Spark is not asked: what is tested are the files."""
-    monkeypatch.setattr(doctor, "_rows", lambda _: iter(()))
+HEALTHY = {"gaps": "note", "future": "problem", "clocks": "note", "quarantine": "note"}
+"""What there is to say of the rows of that log."""
 
 
 def _by_name(checks: list[Check], names: tuple[str, ...]) -> dict[str, Check]:
@@ -108,13 +92,13 @@ def test_the_rows_of_a_lake_say_what_those_of_a_store_say(lake: Lake, tmp_path: 
         "quarantine",
     }
     assert {check.name: check.state for check in there if check.name not in ROWS} == dict.fromkeys(
-        ("lock", "permissions of the lake", "store", "files", "past", "batches", "space", "ruleset"), "ok"
+        ("lock", "permissions of the lake", "store", "files", "past", "space", "ruleset"), "ok"
     )
 
 
 def test_the_command_ends_with_1_where_something_is_wrong(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
     """As of a file, with the same JSON."""
-    assert call(["doctor", "--store", f"delta:{lake.path}", "--master", "local[2]", "--json"]) == 1
+    assert call(["doctor", "--store", f"delta:{lake.path}", "--json"]) == 1
     told = json.loads(capsys.readouterr().out)
     assert (told["schema"], told["problems"]) == ("analyzer.doctor/1", 1)
     assert "set the clocks" in [check["todo"] for check in told["checks"]]
@@ -130,7 +114,6 @@ def test_where_no_lake_is_is_a_note(tmp_path: Path) -> None:
     assert check.state == "problem"
 
 
-@pytest.mark.usefixtures("rowless")
 def test_a_missing_and_a_torn_file_are_named(lake: Lake) -> None:
     """Rows are not looked into then."""
     for spoil, said in ((lambda path: path.unlink(), "missing"), (_cut, "cut off")):
@@ -143,7 +126,7 @@ def test_a_missing_and_a_torn_file_are_named(lake: Lake) -> None:
         assert data.name in checks[0].said
         assert f"analyzer rebuild PATH... --store delta:{lake.path}" in checks[0].todo
         data.write_bytes(whole)
-        assert _states(lake) == {}
+        assert _states(lake) == HEALTHY
 
 
 def _cut(path: Path) -> None:
@@ -162,83 +145,60 @@ def test_a_lake_whose_settings_are_gone_is_a_problem(lake: Lake, content: bytes 
         LakeStore(lake)
 
 
-@pytest.mark.usefixtures("rowless")
 def test_a_damaged_journal_is_a_problem(lake: Lake) -> None:
     """Its files have their sizes, and cannot be read; the other checks are made all the same."""
     for data in Path(lake.table(JOURNAL)).rglob("*.parquet"):
         data.write_bytes(data.read_bytes()[:-8] + bytes(8))
-    assert _states(lake) == {"ruleset": "problem"}
+    assert _states(lake) == HEALTHY | {"ruleset": "problem"}
 
 
-@pytest.mark.usefixtures("rowless")
-@pytest.mark.parametrize("name", ["lease", "store_v1", "source_v1", "event_v1"])
+@pytest.mark.parametrize("name", [log.LOG, "store_v1", "source_v1", "event_v1"])
 def test_a_torn_log_of_any_table_is_a_problem(lake: Lake, name: str) -> None:
-    """It is told, not raised."""
-    with Lease(lake.path):
-        pass
-    log = sorted(Path(lake.table(name), "_delta_log").glob("*.json"))[-1]
-    log.write_bytes(log.read_bytes()[:-40])
-    states = _states(lake)
-    assert states.pop("rows", "note") == "note"
-    assert set(states.values()) == {"problem"}
+    """It is told with the name of the table, not raised."""
+    entry = sorted(Path(lake.table(name), "_delta_log").glob("*.json"))[-1]
+    entry.write_bytes(entry.read_bytes()[:-60])
+    [check] = examine(lake)
+    assert (check.state, f"the table {name}" in check.said) == ("problem", True)
 
 
-@pytest.mark.usefixtures("rowless")
-def test_a_writer_is_named_and_a_dead_one_told_apart(lake: Lake) -> None:
+def test_who_holds_the_lease_is_named_and_a_dead_one_told_apart(lake: Lake) -> None:
     """Neither is a fault of the lake."""
-    with Lease(lake.path):
-        checks = _by_name(examine(lake), ("lock",))
-        assert (checks["lock"].state, f"process {os.getpid()} on" in checks["lock"].said) == ("note", True)
-    assert _states(lake) == {}
-    row: dict[str, Any] = {
-        "owner": "x",
-        "host": socket.gethostname(),
-        "process": 999_999_999,
-        "began": "1",
-        "runs_out_at": now(),
-    }
-    write_deltalake(lake.table("lease"), pa.Table.from_pylist([row], lease._SCHEMA), mode="overwrite")
-    checks = _by_name(examine(lake), ("lock",))
-    assert (checks["lock"].state, "died" in checks["lock"].said) == ("note", True)
+    with Lease(lake).held():
+        [check] = [one for one in examine(lake) if one.name == "lock"]
+        assert (check.state, f"process {os.getpid()} of this machine" in check.said) == ("note", True)
+        held = log.Swap(lake).lease
+    assert held is not None
+    assert log.Swap(lake).hold({**held, "process": 999_999_999})
+    [check] = [one for one in examine(lake) if one.name == "lock"]
+    assert (check.state, "died" in check.said) == ("note", True)
 
 
-@pytest.mark.usefixtures("rowless")
-def test_what_a_dead_process_left_is_a_note(lake: Lake) -> None:
-    """A batch that never ended, and what executors had staged; the files that its end leaves behind are the past."""
-    with pytest.raises(RuntimeError), opened(lake) as ledger, ledger.batch():
-        ledger.append("store_v1", ledger.rows("store_v1"))
-        raise RuntimeError
-    Path(lake.table(STAGING)).mkdir()
-    assert _states(lake) == {"batches": "note", "staging": "note"}
-    with opened(lake):
-        pass
-    shutil.rmtree(lake.table(STAGING))
-    assert _states(lake) == {}
-    assert "0.0 MB" in _by_name(examine(lake), ("past",))["past"].said
-
-
-@pytest.mark.usefixtures("rowless")
 def test_small_files_and_a_long_past_are_worth_a_word(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the page that says how to mend it."""
     monkeypatch.setattr(doctor, "MANY_FILES", 0)
-    for _ in range(40):
-        with opened(lake) as ledger, ledger.batch():
-            ledger.replace("event_v1", ledger.rows("event_v1"))
+    for _ in range(10):
+        at = current(lake)
+        batch = LakeBatch(lake, at)
+        held = tables()["event_v1"].rows(rows(lake, "event_v1", at.files["event_v1"]))
+        batch.replace("event_v1", at.files["event_v1"], held)
+        batch.commit()
     checks = _by_name(examine(lake), ("files", "past"))
     assert {check.state for check in checks.values()} == {"note"}
     assert "event_v1 (" in checks["files"].said
     assert all("docs/how-to/fleet.md" in check.todo for check in checks.values())
 
 
-@pytest.mark.usefixtures("rowless")
 def test_loose_permissions_little_space_and_lost_rules_are_problems(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As of a store in a file."""
     os.chmod(lake.path, 0o755)
     monkeypatch.setattr("analyzer.store.doctor.checks.SPARE_BYTES", 2**62)
-    with opened(lake) as ledger, ledger.batch():
-        rows = ledger.rows("store_v1").to_pylist()
-        changed = [{**row, "value": "0" * 64} if row["key"] == "active_ruleset" else row for row in rows]
-        ledger.replace("store_v1", pa.Table.from_pylist(changed, tables()["store_v1"].schema))
-    assert _states(lake) == {"permissions of the lake": "problem", "space": "problem", "ruleset": "problem"}
+    at = current(lake)
+    batch = LakeBatch(lake, at)
+    known = settings(lake, at) | {"active_ruleset": "0" * 64}
+    batch.replace(SETTINGS, at.files[SETTINGS], changed_settings(known))
+    batch.commit()
+    assert {name for name, state in _states(lake).items() if state == "problem"} == {
+        *("permissions of the lake", "space", "ruleset", "future")
+    }

@@ -1,59 +1,125 @@
-"""A lake whose storage fails: a clear error, and once the storage works again nothing is lost or doubled.
-
-Standard input is read by the driver, so that no Spark is started.
-"""
+"""A lake under faults: writers that die, disks that are full, logs that are torn, lakes of other versions."""
 
 from __future__ import annotations
 
-import io
 import resource
+import shutil
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
-pytest.importorskip("pyspark", reason="the extra `spark` is not installed")
-
-from deltalake import DeltaTable
-
+from analyzer.cli import call
 from analyzer.errors import StoreError
-from analyzer.lake.files import finished
-from analyzer.lake.files import opened as table_of
-from analyzer.lake.layout import tables
-from analyzer.lake.location import Lake, lake_of
-from analyzer.lake.writing.applying import Applying
-from analyzer.lake.writing.opening import ingest_into, opened
-from analyzer.store import open_store
-from analyzer.store.ingest.batch import Sealed
-from tests import REPOSITORY
+from analyzer.lake import log
+from analyzer.lake.batch import SETTINGS, LakeBatch, changed_settings
+from analyzer.lake.former import current, settings
+from analyzer.lake.layout import MACHINE, rows, tables
+from analyzer.lake.location import Lake
+from analyzer.lake.push import ingest_into
+from analyzer.lake.store import LakeStore, WritableLakeStore
+from analyzer.store import catalogue, open_store
+from analyzer.store.db.tables.schema import SCHEMA_VERSION
+from tests import LONG_RUNS, REPOSITORY
+from tests.lake.conftest import Both
+from tests.lake.dying import counting
 from tests.lake.equal import differences
 
-LOG = REPOSITORY / "sample_events" / "healthy-week.jsonl"
+SAMPLES = REPOSITORY / "sample_events"
+LOG = SAMPLES / "gdd-events.jsonl"
+MORE = SAMPLES / "unknown-spike.jsonl"
 
 
-@pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    """An empty lake."""
-    made = lake_of(f"delta:{tmp_path}/fleet")
-    ingest_into(made, [])
-    return made
+def _files(lake: Lake) -> dict[str, tuple[int, int]]:
+    return {
+        str(path): (path.stat().st_size, path.stat().st_mtime_ns)
+        for path in Path(lake.path).rglob("*")
+        if path.is_file()
+    }
 
 
-def _ingest(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(LOG.read_bytes())))
-    ingest_into(lake, ["-"])
+def _ids(lake: Lake) -> set[str]:
+    with LakeStore(lake) as store:
+        return set(store.sql("select event_id from events").to_series())
 
 
-def _equal(lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An ingest leaves in the lake what one leaves in a store."""
-    _ingest(lake, monkeypatch)
-    with open_store(tmp_path / "fleet.duckdb", writable=True) as store:
-        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(LOG.read_bytes())))
-        store.ingest(["-"])
-    # Standard input is kept in a file, whose times are not the log's.
-    assert differences(lake, tmp_path / "fleet.duckdb", {"mtime_ns", "ctime_ns"}) == {}
+@pytest.mark.parametrize("step", range(1, 16) if LONG_RUNS > 1 else (1, 4, 5, 6, 8))
+def test_who_dies_at_any_step_leaves_the_lake_as_before_or_as_after(
+    both: Both, monkeypatch: pytest.MonkeyPatch, step: int
+) -> None:
+    """No reader sees a part of it, and the next ingest ends as one that nobody disturbed."""
+    both.ingest(LOG)
+    before = _ids(both.lake)
+
+    def die(number: int) -> None:
+        if number == step:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        counting(die, patch.setattr)
+        ingest_into(both.lake, [str(MORE)])
+        raise KeyboardInterrupt  # it has fewer steps
+    there = _ids(both.lake)
+    with open_store(both.store, writable=True) as store:
+        whole = set(store.sql("select event_id from events").to_series())
+        assert whole == before
+        store.ingest([str(MORE)])
+        whole = set(store.sql("select event_id from events").to_series())
+    assert there in (before, whole)
+    ingest_into(both.lake, [str(MORE)])
+    assert differences(both.lake, both.store) == {}
+
+
+@pytest.mark.parametrize("line", [["ingest", str(MORE)], ["reclassify", "--apply"], ["prune", "--older-than", "1d"]])
+def test_a_command_that_is_killed_is_run_again_as_if_nothing_had_been(both: Both, line: list[str]) -> None:
+    """By SIGKILL between two commits, its lease held: the next process takes that over at once."""
+    both.ingest(LOG)
+    before = _ids(both.lake)
+    command = [sys.executable, "-m", "tests.lake.dying", "3", *line, "--store", both.names[1]]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert _ids(both.lake) == before
+    for name in both.names:
+        assert call([*line, "--store", name, "-q"]) == 0
+    assert set(differences(both.lake, both.store)) <= {"event_v1"}
+
+
+def test_what_one_left_for_the_tables_logs_the_next_one_brings_there(
+    both: Both, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A batch counts once it is in the lake's log; tables that lack it are read as if they had it."""
+    with monkeypatch.context() as patch:
+        patch.setattr("analyzer.lake.batch.follow", lambda _: None)
+        both.ingest(LOG)
+        assert DeltaTable(both.lake.table("event_v1")).to_pyarrow_table().num_rows == 0
+        assert len(_ids(both.lake)) > 0
+    both.ingest(MORE)
+    assert set(DeltaTable(both.lake.table("event_v1")).to_pyarrow_table()["event_id"].to_pylist()) == _ids(both.lake)
+
+
+def test_the_log_of_a_lake_keeps_no_more_than_tables_lack_and_the_last_entries(
+    both: Both, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it lets go of is in every table; who began before that begins again."""
+    monkeypatch.setattr(log, "_KEPT", 2)
+    lines = (SAMPLES / "healthy-week.jsonl").read_bytes().splitlines(True)
+    early = None
+    for place in range(6):
+        (tmp_path / f"{place}.jsonl").write_bytes(b"".join(lines[place * 10 : place * 10 + 10]))
+        both.ingest(tmp_path / f"{place}.jsonl")
+        early = early or LakeBatch(both.lake, current(both.lake))
+    at = current(both.lake)
+    assert len(at.entries) == 3 and at.since(0) is None and early is not None
+    early.add(SETTINGS, changed_settings({"a": "b"}))
+    with pytest.raises(log.Conflict):
+        early.commit()
 
 
 @contextmanager
@@ -69,87 +135,166 @@ def _no_larger_files(size: int) -> Iterator[None]:
         signal.signal(signal.SIGXFSZ, told)
 
 
-@pytest.mark.parametrize("size", [400, 1_100, 3_000, 8_000])
+@pytest.mark.parametrize("size", [400, 3_000, 8_000])
 def test_a_disk_that_is_full_at_any_commit_is_told_and_costs_nothing(
-    lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+    both: Both, monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
-    """At the first and at later tables; the next ingest is equal to a clean one."""
-    apply = Applying.apply
+    """The next ingest is equal to a clean one."""
+    ingest_into(both.lake, [])
+    commit = LakeBatch.commit
+    write = LakeBatch._write
 
-    def apply_there(applying: Applying, batch: Sealed) -> None:
-        with _no_larger_files(size):
-            apply(applying, batch)
+    def full(real: Any) -> Any:
+        def there(*given: Any) -> Any:
+            with _no_larger_files(size):
+                return real(*given)
 
-    monkeypatch.setattr(Applying, "apply", apply_there)
+        return there
+
+    monkeypatch.setattr(LakeBatch, "commit", full(commit))
+    monkeypatch.setattr(LakeBatch, "_write", full(write))
     with pytest.raises(StoreError, match="does not take the batch") as caught:
-        _ingest(lake, monkeypatch)
+        ingest_into(both.lake, [str(SAMPLES / "healthy-week.jsonl")])
     assert caught.value.exit_code == 3
-    monkeypatch.setattr(Applying, "apply", apply)
-    _equal(lake, tmp_path, monkeypatch)
+    monkeypatch.undo()
+    both.ingest(SAMPLES / "healthy-week.jsonl")
 
 
-def test_a_lake_that_cannot_be_made_for_want_of_space_is_made_by_the_next_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_lake_that_was_half_made_is_made_by_the_next_one(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was made of it is in nobody's way."""
+
+    def die(number: int) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        counting(die, patch.setattr)
+        ingest_into(both.lake, [])
+    both.ingest(LOG)
+
+
+@pytest.mark.parametrize("name", [log.LOG, "store_v1", "source_v1", "event_v1", "sum_day_v1"])
+def test_a_torn_entry_of_any_log_is_told_with_its_table_before_anything_is_written(both: Both, name: str) -> None:
+    """To who reads and to who writes; once the entry is whole, so is the lake."""
+    both.ingest(LOG)
+    entry = sorted(Path(both.lake.table(name), "_delta_log").glob("*.json"))[-1]
+    whole = entry.read_bytes()
+    entry.write_bytes(whole[:-60])
+    before = _files(both.lake)
+    for work in (lambda: LakeStore(both.lake), lambda: ingest_into(both.lake, [str(MORE)])):
+        with pytest.raises(StoreError, match=f"the table {name} of {both.lake.path} cannot be read") as caught:
+            work()
+        assert f"{name}/_delta_log" in caught.value.hint
+    assert _files(both.lake) == before
+    entry.write_bytes(whole)
+    both.ingest(MORE)
+
+
+def test_a_missing_file_is_named_and_a_lake_is_made_again_from_the_logs_that_are_named(
+    both: Both, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What was made of it is no lake yet, and is in nobody's way."""
-    lake = lake_of(f"delta:{tmp_path}/fleet")
-    with _no_larger_files(1_500), pytest.raises(StoreError, match="cannot be made"):
-        ingest_into(lake, [])
-    _equal(lake, tmp_path, monkeypatch)
+    """As a store that cannot be read; without a lake, one is made."""
+    both.ingest(SAMPLES)
+    gone = next(Path(both.lake.path).glob("event_v1/day=2026-11-05/*.parquet"))
+    gone.unlink()
+    assert call(["query", "errors-by-reason", "--store", both.names[1]]) == 3
+    assert gone.name in capsys.readouterr().err
+    assert call(["rebuild", "--store", both.names[1], "-q"]) == 3
+    assert "name the logs that it was made from" in capsys.readouterr().err
+    assert call(["rebuild", str(SAMPLES), "--store", both.names[1], "-q"]) == 0
+    assert (
+        differences(both.lake, both.store, {"events", "duplicates", "event_lines", "event_bytes", "duplicate_bytes"})
+        == {}
+    )
 
 
-def test_a_disk_without_room_for_a_lease_or_for_standard_input_is_told(
-    lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Nothing was begun then."""
-    with _no_larger_files(400), pytest.raises(StoreError, match="cannot be written"):
-        _ingest(lake, monkeypatch)
-    with _no_larger_files(30_000):
-        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(LOG.read_bytes())))
-        (problem,) = ingest_into(lake, ["-"]).problems
-    assert problem.message.startswith("cannot be kept while it is read")
-    _equal(lake, tmp_path, monkeypatch)
+def test_who_only_reads_changes_nothing_below_a_lake(both: Both, capsys: pytest.CaptureFixture[str]) -> None:
+    """Not even a folder: a lake on storage that may not be written is asked like others."""
+    both.ingest(SAMPLES)
+    before = _files(both.lake)
+    for line in (["query", "errors-by-reason"], ["report", "--json"], ["doctor"], ["sql", "show tables"], ["unknowns"]):
+        assert call([*line, "--store", both.names[1]]) == 0
+    capsys.readouterr()
+    assert _files(both.lake) == before
 
 
-@pytest.mark.parametrize("name", ["lease", "store_v1", "source_v1", "event_v1"])
-def test_a_torn_entry_of_any_log_is_told_before_anything_is_written(lake: Lake, name: str) -> None:
-    """The hint says where the lake comes from again; once the entry is whole, so is the lake."""
-    log = sorted(Path(lake.table(name), "_delta_log").glob("*.json"))[-1]
-    whole = log.read_bytes()
-    log.write_bytes(whole[:-40])
-    with pytest.raises(StoreError, match="cannot be read") as caught, opened(lake):
-        pass
-    assert "ingest the logs into a new one" in caught.value.hint
-    log.write_bytes(whole)
-    with opened(lake):
-        pass
+def _set_version(lake: Lake, version: str) -> None:
+    at = current(lake)
+    batch = LakeBatch(lake, at)
+    known = settings(lake, at) | {"schema_version": version}
+    batch.replace(SETTINGS, at.files[SETTINGS], changed_settings(known))
+    batch.commit()
 
 
-@pytest.mark.parametrize("name", ["store_v1", "source_v1"])
-def test_a_missing_data_file_is_named_by_whoever_writes(
-    lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    """Nothing is written; once the file is back, the lake is as it was."""
-    _ingest(lake, monkeypatch)
-    versions = {one: DeltaTable(lake.table(one)).version() for one in tables()}
-    data = next(Path(lake.table(name)).glob("*.parquet"))
-    content = data.read_bytes()
-    data.unlink()
-    with pytest.raises(StoreError, match=data.name):
-        _ingest(lake, monkeypatch)
-    assert versions == {one: DeltaTable(lake.table(one)).version() for one in tables()}
-    data.write_bytes(content)
+def test_a_lake_of_another_version_is_refused_on_the_way_in(both: Both, capsys: pytest.CaptureFixture[str]) -> None:
+    """By who reads and by who writes, and nothing is written."""
+    both.ingest(LOG)
+    _set_version(both.lake, "1000")
+    before = _files(both.lake)
+    for line in (["ingest", str(MORE)], ["query", "errors-by-reason"], ["prune", "--older-than", "1d"], ["rebuild"]):
+        assert call([*line, "--store", both.names[1]]) == 3
+        assert "made by another version" in capsys.readouterr().err
+    assert _files(both.lake) == before
 
 
-def test_tables_are_opened_as_of_one_batch(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever asks for several sees none of what a batch adds meanwhile, nor of its sources."""
-    _ingest(lake, monkeypatch)
-    before = finished(lake)
-    names = ("event_v1", "source_v1")
-    held = {name: table_of(lake, name, before).to_pyarrow_table().num_rows for name in names}
-    with opened(lake) as ledger, ledger.batch():
-        for name in names:
-            ledger.append(name, ledger.rows(name).slice(0, 1))
-    assert finished(lake) > before
-    assert {name: table_of(lake, name, before).to_pyarrow_table().num_rows for name in names} == held
-    assert all(table_of(lake, name).to_pyarrow_table().num_rows == held[name] + 1 for name in names)
+def test_a_lake_of_an_earlier_version_is_brought_up_to_date_as_a_file_is(both: Both) -> None:
+    """Its tables get the columns of today, whose values follow from what it has."""
+    both.ingest(SAMPLES)
+    at = current(both.lake)
+    batch = LakeBatch(both.lake, at)
+    for name, column in (("event_v1", "operation"), ("facts_v1", "template"), ("verdict_v1", "confidence")):
+        schema = tables()[name].schema
+        found = rows(both.lake, name, at.files[name])
+        kept = tables()[name].rows(found)
+        batch.replace(
+            name,
+            at.files[name],
+            kept.set_column(schema.get_field_index(column), column, pa.nulls(kept.num_rows, pa.string())),
+        )
+    batch.commit()
+    _set_version(both.lake, "9")
+    with LakeStore(both.lake) as lake, open_store(both.store) as store:
+        for name in catalogue():
+            moments = [one for one in store.query(name).columns if one in {"last_ingested_at", "ingested_at"}]
+            assert lake.query(name).drop(moments).equals(store.query(name).drop(moments)), name
+    assert settings(both.lake, current(both.lake))["schema_version"] == SCHEMA_VERSION
+    both.ingest(SAMPLES)
+
+
+def _former(both: Both) -> None:
+    """Make the lake one of the version before there was a log of its own, with a batch that was never finished."""
+    with open_store(both.store, writable=True) as store:
+        store.ingest([str(LOG)])
+    shutil.rmtree(both.lake.path, ignore_errors=True)
+    with open_store(both.store) as store:
+        for name, table in tables().items():
+            found = table.schema.empty_table()
+            if name != "journal_v1":
+                found = table.rows(store._connection.sql(f"from internal.{name}"))
+            if MACHINE in found.column_names:
+                found = found.drop([MACHINE])
+            for number, part in ((3, found), (4, found)):
+                if number == 3 or name in {"event_v1", "facts_v1"}:
+                    marked = CommitProperties(app_transactions=[Transaction(log.APP, number)])
+                    write_deltalake(
+                        both.lake.table(name),
+                        part,
+                        mode="append",
+                        partition_by=table.partition or None,
+                        commit_properties=marked,
+                    )
+
+
+def test_a_lake_of_the_version_before_is_read_and_goes_on(both: Both) -> None:
+    """Nobody sees the batch that was not finished; who writes first takes it back and gives the lake its log."""
+    _former(both)
+    with open_store(both.store) as store:
+        events = store.sql("select count(*) from events").item()
+    before = _files(both.lake)
+    with LakeStore(both.lake) as lake:
+        assert lake.sql("select count(*) from events").item() == events
+    assert _files(both.lake) == before
+    both.ingest(LOG)
+    both.ingest(MORE)
+    assert DeltaTable(both.lake.table("event_v1")).to_pyarrow_table().num_rows == len(_ids(both.lake))
+    with WritableLakeStore(both.lake) as lake:
+        lake.decide([("finding.opened", {"finding": "x"})])

@@ -1,10 +1,10 @@
-"""The tables of a lake are those of the DuckDB store; no Spark is started."""
+"""The tables of a lake are those of the DuckDB store."""
 
 import datetime
 
 import pytest
 
-pytest.importorskip("pyarrow", reason="the extra `spark` is not installed")
+pytest.importorskip("pyarrow", reason="the extra `lake` is not installed")
 
 from analyzer.lake.layout import DAY, JOURNAL, tables
 

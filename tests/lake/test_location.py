@@ -1,4 +1,4 @@
-"""What the name of a lake means, and what is said of names that mean none; no Spark is started."""
+"""What the name of a lake means, and what is said of names that mean none."""
 
 import socket
 import sys
@@ -6,15 +6,11 @@ import sys
 import pytest
 
 from analyzer.errors import AnalyzerError, StoreError
-from analyzer.lake import session
-from analyzer.lake.location import for_spark, is_lake, lake_of
-from analyzer.lake.session import lacks_connector, require, spark_said
+from analyzer.lake.location import lake_of
 
 
 def test_a_lake_is_told_from_a_file_by_the_word_before_its_path(tmp_path):
-    """`delta:` makes a lake of a path; a file of any other name stays one."""
-    assert is_lake(f"delta:{tmp_path}")
-    assert not is_lake(f"{tmp_path}/delta.duckdb")
+    """`delta:` makes a lake of a path, with a folder for each table."""
     assert lake_of(f"delta:{tmp_path}/fleet/").table("event_v1") == f"{tmp_path}/fleet/event_v1"
 
 
@@ -32,16 +28,9 @@ def test_an_address_of_an_object_store_stays_as_it_is():
     assert (lake.path, lake.master, lake.remote) == ("s3://bucket/fleet", "spark://head:7077", True)
 
 
-def test_spark_is_given_the_names_of_its_own_connectors():
-    """Its connector for S3 has another scheme; all others are the same, and so are paths."""
-    assert for_spark("s3://bucket/s3://x") == "s3a://bucket/s3://x"
-    for name in ("s3a://bucket/x", "gs://bucket/x", "abfss://box@account.dfs.core.windows.net/x", "/lake/s3://x"):
-        assert for_spark(name) == name
-
-
 def test_an_object_store_that_cannot_be_reached_says_why_in_one_line(monkeypatch):
     """Neither colours nor the addresses of code, and no more than fits a message."""
-    deltalake = pytest.importorskip("deltalake", reason="the extra `spark` is not installed")
+    deltalake = pytest.importorskip("deltalake", reason="the extra `lake` is not installed")
     text = "Generic S3 error\n   \x1b[31m↳\x1b[0m NoSuchBucket " + 400 * "x" + "\n   0: <unknown>\n"
 
     def refuse(*_: object) -> bool:
@@ -55,24 +44,13 @@ def test_an_object_store_that_cannot_be_reached_says_why_in_one_line(monkeypatch
     assert len(caught.value.message) < 400 and "<unknown>" not in caught.value.message
 
 
-def test_storage_that_spark_has_no_connector_for_is_told_from_other_failures():
-    """What the bridge to the JVM says of its own call is left out."""
-    bridge = Exception(
-        "An error occurred while calling o5.parquet.\n: ClassNotFoundException: Class a.S3AFileSystem x\n at y"
-    )
-    assert lacks_connector(bridge) and spark_said(bridge) == "ClassNotFoundException: Class a.S3AFileSystem x"
-    assert (
-        not lacks_connector(Exception("Job aborted\nmore"))
-        and spark_said(Exception("Job aborted\nmore")) == "Job aborted"
-    )
-
-
 def test_connect_without_its_client_is_told_before_anything_is_asked(monkeypatch):
     """The hint installs it."""
+    spark = pytest.importorskip("analyzer.lake.spark")
     pytest.importorskip("pyspark", reason="the extra `spark` is not installed")
     monkeypatch.setitem(sys.modules, "grpc", None)
     with pytest.raises(StoreError, match="Spark Connect needs grpcio") as caught:
-        require(lake_of("delta:/lake/fleet", "sc://head:15002"))
+        spark.require(lake_of("delta:/lake/fleet", "sc://head:15002"))
     assert "pyspark[connect]" in caught.value.hint
 
 
@@ -103,9 +81,10 @@ def test_what_is_no_lake_is_said_to_be_none(tmp_path):
 
 def test_a_master_that_does_not_answer_is_named_at_once():
     """Each of those that are named is tried; who listens is one, and is left to Spark."""
+    spark = pytest.importorskip("analyzer.lake.spark")
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        session._reach(f"spark://127.0.0.1,127.0.0.1:{port}")
+        spark._reach(f"spark://127.0.0.1,127.0.0.1:{port}")
     with pytest.raises(StoreError, match=rf"127\.0\.0\.1:{port} \(Connection refused\), head \(without a port\)"):
-        session._reach(f"spark://127.0.0.1:{port},head")
-    session._reach("local[*]")
+        spark._reach(f"spark://127.0.0.1:{port},head")
+    spark._reach("local[*]")

@@ -87,7 +87,7 @@ def command(
       analyzer check --each-day --last 30d
       analyzer check --last 1h
       analyzer check --project shop --fail-on critical
-      analyzer check --store delta:/lake/fleet --master spark://head:7077
+      analyzer check --store delta:/lake/fleet
       analyzer check --prometheus /var/lib/node/analyzer.prom --webhook "$HOOK"
       analyzer check --deliver slack:"$HOOK" --deliver mail:ops@example.org
     """

@@ -25,7 +25,7 @@ def command(
     open, locks and leftovers, torn and damaged lines, gaps in writers' counts, clocks that are wrong, logs that are
     gone, permissions, disk space, and file systems that cannot share a log; in a FOLDER two processes append lines for
     a moment, in a folder of their own, to see that all come out whole. Of a lake it looks at the files of its tables,
-    batches that were left unfinished, and what compaction and vacuum would be good for.
+    who holds its lease, and what compaction and vacuum would be good for.
 
     \b
       analyzer doctor --store fleet.duckdb

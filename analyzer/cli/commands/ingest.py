@@ -47,12 +47,13 @@ def command(
     The format is told by the content. Reading the same logs again changes nothing: each event has an id, and each file
     is continued where reading stopped, under whatever name it has by then. Lines that cannot be read are kept in
     quarantine. Events derived from other tools' logs are kept in a journal beside the store, as those logs are
-    deleted after weeks.
+    deleted after weeks. Many machines may read into one lake (delta:PATH) at once.
 
     \b
       analyzer ingest
       analyzer ingest ~/.claude/projects --store fleet.duckdb
       analyzer ingest 'logs/*.jsonl.gz' telemetry/ --json
+      analyzer ingest telemetry/ --store delta:/lake/fleet
       analyzer ingest /logs --store delta:/lake/fleet --master spark://head:7077
     """
     from analyzer.report.escape import json_text
@@ -121,10 +122,10 @@ def _reader(name: str, paths: tuple[str, ...], master: str | None, *, quiet: boo
     """A function that reads what is new into the store of this name, whichever engine it has."""
     lake = lake_to_fill(name, master, paths)
     if lake is not None:
-        from analyzer.lake.session import require
-
-        require(lake)
-        from analyzer.lake.writing.opening import ingest_into
+        if lake.master:
+            from analyzer.lake.spark import ingest_by_executors as ingest_into
+        else:
+            from analyzer.lake.push import ingest_into
 
         def into_lake() -> IngestResult:
             with progress(quiet=quiet) as shown:

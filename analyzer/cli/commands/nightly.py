@@ -85,8 +85,7 @@ def command(
     step. A step that fails is told and costs the others nothing: what could be read is judged, and the page is made
     whatever the check says. The store is held from the first step to the last, so a second job, or any other writer,
     is told to come back (75). The exit code is that of the gravest step: 3 before 2, 4 and 1. With $GITHUB_STEP_SUMMARY
-    set, the steps and the night are added to the job's summary as Markdown. On a lake (delta:PATH) Spark reads and
-    counts; PATHs are needed there.
+    set, the steps and the night are added to the job's summary as Markdown. On a lake (delta:PATH) PATHs are needed.
 
     With --install nothing of that is done: the unit is printed that runs the same line every night, in this folder.
 

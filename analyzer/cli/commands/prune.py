@@ -9,7 +9,7 @@ import click
 from analyzer.cli.machine import asking_of
 from analyzer.cli.options import master_option, result_options, store_option
 from analyzer.cli.output import narrate, write
-from analyzer.cli.stores import chosen_lake
+from analyzer.cli.stores import LAKE, asked, judging
 
 _KEEPS = "The store's file keeps its size; it is made smaller by:"
 _VACUUM = "Files of the lake hold what was deleted until its tables are vacuumed: see docs/how-to/fleet.md"
@@ -49,16 +49,8 @@ def command(
       analyzer prune --older-than 90d --store delta:/lake/fleet
     """
     before = kept_since(older_than)
-    lake = chosen_lake(store_path, master)
-    if lake:
-        from analyzer.lake.writing.pruning import prune
-
-        result = prune(lake, before, files=files, dry_run=dry_run)
-    else:
-        from analyzer.store import open_store
-
-        with open_store(store_path, writable=not dry_run, create=False) as store:
-            result = store.prune(before, files=files, dry_run=dry_run)
+    with (asked if dry_run else judging)(store_path, master) as store:
+        result = store.prune(before, files=files, dry_run=dry_run)
     if row_format == "json":
         from analyzer.report.escape import json_text
 
@@ -68,7 +60,7 @@ def command(
 
         write(render_prune(result, files=files), output)
         if result.done and result.events:
-            kept = _VACUUM if lake else f"{_KEEPS} {asking_of(store_path).command('rebuild')}"
+            kept = _VACUUM if store_path.startswith(LAKE) else f"{_KEEPS} {asking_of(store_path).command('rebuild')}"
             narrate(kept, quiet=quiet)
 
 

@@ -39,12 +39,12 @@ def command(
     \b
       analyzer rebuild --store fleet.duckdb
       analyzer rebuild ~/.claude/projects telemetry/ --store fleet.duckdb
-      analyzer rebuild --store delta:/lake/fleet --master spark://head:7077
+      analyzer rebuild --store delta:/lake/fleet
     """
     lake = chosen_lake(store_path, master)
     with progress(quiet=quiet) as shown:
         if lake:
-            from analyzer.lake.rebuilding.rebuild import rebuild as rebuild_lake
+            from analyzer.lake.upkeep import rebuild as rebuild_lake
 
             result = rebuild_lake(lake, paths, shown)
         else:

@@ -8,7 +8,7 @@ from analyzer.cli.machine import asking_of
 from analyzer.cli.options import master_option, result_options, rules_option, store_option
 from analyzer.cli.output import write
 from analyzer.cli.progress import counting
-from analyzer.cli.stores import chosen_lake
+from analyzer.cli.stores import asked, judging
 from analyzer.errors import FINDINGS
 
 
@@ -43,23 +43,14 @@ def command(
       analyzer reclassify --store fleet.duckdb
       analyzer reclassify --rules my-rules.toml --fail-on-change 1
       analyzer reclassify --apply
-      analyzer reclassify --apply --store delta:/lake/x --master spark://head:7077
+      analyzer reclassify --apply --store delta:/lake/fleet
     """
     from analyzer.cli.settings import rules_in_use
 
     rules_path = rules_in_use(rules_path)
-    if lake := chosen_lake(store_path, master):
-        from analyzer.lake.writing.replaying import reclassify
-
-        result = reclassify(lake, rules_path, apply=apply)
-    else:
-        from analyzer.store import open_store
-
-        with (
-            open_store(store_path, writable=apply, create=False) as store,
-            counting("facts", quiet=quiet) as shown,
-        ):
-            result = store.reclassify(rules_path, apply=apply, progress=shown)
+    opening = judging if apply else asked
+    with opening(store_path, master) as store, counting("facts", quiet=quiet) as shown:
+        result = store.reclassify(rules_path, apply=apply, progress=shown)
     if row_format == "json":
         from analyzer.report.escape import json_text
 

@@ -8,7 +8,7 @@ import sys
 import click
 
 from analyzer.cli.options import Seconds, master_option, result_options, store_option
-from analyzer.cli.output import copy, rows_width, tell_cut, write_rows
+from analyzer.cli.output import copy, rows_width, tell_cut
 from analyzer.cli.stores import chosen_lake
 from analyzer.report import FORMATS
 
@@ -75,19 +75,12 @@ def command(
                     where table_name = 'errors'"
       analyzer sql "select caller, count(*) from errors group by all order by all"
 
-    On a lake (delta:PATH) Spark answers it, over the views alone and in the memory that Spark was given.
+    A lake (delta:PATH) answers the same statements.
     """
     from analyzer.cli.sandbox.parent import Request, answer
 
     text = sys.stdin.read() if statement == "-" else statement
-    lake = chosen_lake(store_path, master)
-    if lake:
-        from analyzer.lake.store import LakeStore
-
-        with LakeStore(lake) as store:
-            found = store.run_sql(text, limit or None, seconds)
-        write_rows(found.frame, row_format, output, schema="analyzer.sql/1", quiet=quiet, truncated=found.truncated)
-        return
+    chosen_lake(store_path, master)
     request = Request(
         store=store_path,
         sql=text,

@@ -14,15 +14,22 @@ import os
 import resource
 import signal
 import sys
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
 
 from analyzer.cli.sandbox.landlock import forbid_writing
 from analyzer.cli.sandbox.parent import Request
+from analyzer.cli.stores import LAKE
 from analyzer.errors import LIMIT, AnalyzerError
+
+if TYPE_CHECKING:
+    import duckdb
 
 THREADS = 4
 _GRACE_SECONDS = 2
 """What the parent gets to end this process, before it ends by itself; for a parent that is no more."""
-_OPEN_FILES = 64
+_OPEN_FILES, _FILES_OF_LAKE = 64, 1_024
 _RECURSION = 10_000
 _DATABASE_SHARE = 0.75
 """Of the memory; the rest is for the frame and its text."""
@@ -54,13 +61,13 @@ def main() -> None:
 def _answer(request: Request) -> tuple[dict[str, object], bytes]:
     # What the program itself needs is loaded before memory is measured and limited.
     from analyzer.report import render_rows
-    from analyzer.store.db.connection import connect
     from analyzer.store.query.adhoc import run
     from analyzer.store.query.classify_function import load_classify
 
     load_classify(request.sql)
+    show, remote = _opening(request.store)
     # The parsed tree and the database's own settings stand against writing, too: this holds if both fail.
-    forbid_writing()
+    forbid_writing(connecting=remote)
     threads = min(os.cpu_count() or 1, THREADS)
     _limit(request, threads)
     settings = {
@@ -68,13 +75,29 @@ def _answer(request: Request) -> tuple[dict[str, object], bytes]:
         "memory_limit": f"{int(request.memory * _DATABASE_SHARE)}B",
         "temp_directory": "",
     }
-    with contextlib.closing(connect(request.store, read_only=True, settings=settings, closed=True)) as connection:
+    with contextlib.closing(show(settings)) as connection:
         answer = run(connection, request.sql, request.rows)
     text = render_rows(
         answer.frame, request.row_format, name="analyzer.sql/1", truncated=answer.truncated, width=request.width
     )
     body = text.encode("utf-8") if isinstance(text, str) else text
     return {"exit_code": 0, "rows": answer.frame.height, "truncated": answer.truncated}, body
+
+
+def _opening(store: str) -> tuple[Callable[[dict[str, str]], duckdb.DuckDBPyConnection], bool]:
+    """How to open a store with some settings, and whether its files are asked for over the network.
+
+    Where the files of a lake are is looked up here: its library needs room and threads of its own.
+    """
+    if not store.startswith(LAKE):
+        from analyzer.store.db.connection import connect
+
+        return lambda settings: connect(store, read_only=True, settings=settings, closed=True), False
+    from analyzer.lake.connection import connected, snapshot
+    from analyzer.lake.location import lake_of
+
+    lake = lake_of(store)
+    return partial(connected, snapshot(lake)), lake.remote
 
 
 def _limit(request: Request, threads: int) -> None:
@@ -85,7 +108,7 @@ def _limit(request: Request, threads: int) -> None:
     limits = [
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_FSIZE, request.memory),
-        (resource.RLIMIT_NOFILE, _OPEN_FILES),
+        (resource.RLIMIT_NOFILE, _FILES_OF_LAKE if request.store.startswith(LAKE) else _OPEN_FILES),
         (resource.RLIMIT_CPU, seconds * threads),
     ]
     if sys.platform == "linux":

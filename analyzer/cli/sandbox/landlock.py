@@ -22,8 +22,10 @@ _CONNECTING = 1 << 0 | 1 << 1
 """To bind and to connect TCP sockets: known from version 4 on."""
 
 
-def forbid_writing() -> bool:
-    """Forbid this thread, and those it starts, to change files or to use TCP; whether the kernel holds them to it."""
+def forbid_writing(*, connecting: bool = False) -> bool:
+    """Forbid this thread, and those it starts, to change files, and to use TCP unless it is `connecting`; whether the
+    kernel holds them to it.
+    """
     if sys.platform != "linux":
         return False
     libc = ctypes.CDLL(None, use_errno=True)
@@ -31,7 +33,7 @@ def forbid_writing() -> bool:
     if version < 1:
         return False
     files = _WRITING | (_REFER if version >= 2 else 0) | (_TRUNCATE if version >= 3 else 0)
-    network = _CONNECTING if version >= 4 else 0
+    network = _CONNECTING if version >= 4 and not connecting else 0
     # What is named here and allowed by no rule is forbidden; an older kernel knows the first of both numbers alone.
     handled = (ctypes.c_uint64 * 2)(files, network)
     ruleset = libc.syscall(_CREATE_RULESET, handled, ctypes.c_size_t(16 if version >= 4 else 8), 0)

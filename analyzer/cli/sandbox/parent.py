@@ -16,11 +16,14 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import IO, Any
 
+from analyzer.cli.stores import LAKE
 from analyzer.errors import LIMIT, UNREADABLE, AnalyzerError, LimitError
 from analyzer.interpreter import start
 
 _KEPT = ("PYTHONHOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 """All of the environment that an interpreter may need to start; tokens and proxies stay here."""
+_OF_OBJECT_STORES = ("AWS_", "AZURE_", "GOOGLE_")
+"""How the names begin of settings by which the files of a lake are reached."""
 _OWN = {
     "LC_ALL": "C.UTF-8",
     "PYTHONUTF8": "1",
@@ -84,7 +87,7 @@ def _run(request: Request, content: IO[bytes]) -> int:
     process = start(
         "-m",
         "analyzer.cli.sandbox.child",
-        environment={**{name: os.environ[name] for name in _KEPT if name in os.environ}, **_OWN},
+        environment={**_kept(request.store), **_OWN},
         stdin=subprocess.PIPE,
         stdout=content,
         stderr=None if os.environ.get("ANALYZER_DEBUG") else subprocess.DEVNULL,
@@ -101,6 +104,12 @@ def _run(request: Request, content: IO[bytes]) -> int:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
+
+
+def _kept(store: str) -> dict[str, str]:
+    """What the other process is to have of this one's environment."""
+    keys = _OF_OBJECT_STORES if store.startswith(LAKE) else ()
+    return {name: value for name, value in os.environ.items() if name in _KEPT or name.startswith(keys)}
 
 
 def _header(line: bytes) -> dict[str, Any] | None:

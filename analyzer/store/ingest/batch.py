@@ -151,11 +151,6 @@ class Batch:
         """Delete the saved row of a source in which nothing was read."""
         self._forgotten.append(checkpoint.source_id)
 
-    def take_forgotten(self) -> list[int]:
-        """The sources that are forgotten, which another batch will delete."""
-        found, self._forgotten = self._forgotten, []
-        return found
-
     def add_block(self, progress: Progress, block: pl.DataFrame | Rows, *, line: int, offset: int, end: int) -> None:
         """Add the events of a block that begins after `line` lines and `offset` bytes of its source and ends at byte
         `end`.

@@ -99,12 +99,6 @@ class Input:
     def __exit__(self, *_: object) -> None:
         self._handle.close()
 
-    def another(self) -> IO[bytes]:
-        """A handle of the same open file, at its beginning; it is closed by the input that is opened with it."""
-        handle = os.fdopen(os.dup(self._handle.fileno()), "rb")
-        handle.seek(0)
-        return handle
-
     def _is_read(self) -> bool:
         """Whether a reader takes this document; any other one stays as it is."""
         self._handle.seek(0)

@@ -18,7 +18,7 @@ from analyzer.errors import FREE_SPACE, StoreError
 from analyzer.events import EventLog
 from analyzer.store.db.connection import first_line
 from analyzer.store.ingest.batch import Rejected, Sealed
-from analyzer.store.ingest.writing import Writer
+from analyzer.store.ingest.writing import Meet, Writer
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -36,10 +36,16 @@ class Pipeline:
     """Commits sealed batches one after another, each in the background. Use as a context manager, and `finish` it."""
 
     def __init__(
-        self, connection: duckdb.DuckDBPyConnection, reopen: Reopen | None, journal: EventLog | None, now: datetime
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        reopen: Reopen | None,
+        journal: EventLog | None,
+        now: datetime,
+        meet: Meet | None = None,
     ) -> None:
         self._connection, self._reopen, self._journal, self._now = connection, reopen, journal, now
-        self._writer = Writer(connection, journal, now)
+        self._meet = meet
+        self._writer = Writer(connection, journal, now, meet=meet)
         self._background: ThreadPoolExecutor | None = None
         self._running: Future[None] | None = None
 
@@ -115,7 +121,7 @@ class Pipeline:
             self._connection = self._reopen()
         except duckdb.Error as failure:
             raise _refusal(failure) from None
-        self._writer = Writer(self._connection, self._journal, self._now, self._writer)
+        self._writer = Writer(self._connection, self._journal, self._now, self._writer, self._meet)
 
     def _applies(self, batch: Sealed, rows: pl.DataFrame) -> bool:
         """Whether the store takes these rows of the batch; nothing of it is kept."""

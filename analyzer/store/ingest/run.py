@@ -30,6 +30,7 @@ from analyzer.store.ingest.identity import Known, SourceCheckpoint
 from analyzer.store.ingest.inputs import Input
 from analyzer.store.ingest.pipeline import Pipeline, Reopen
 from analyzer.store.ingest.source import Ahead, SourceRun
+from analyzer.store.ingest.writing import Meet
 from analyzer.store.journal import journal_of, open_journal
 from analyzer.store.shown import Shown
 
@@ -107,13 +108,16 @@ def ingest(
     progress: Callable[[str, int, int], None] | None = None,
     reopen: Reopen | None = None,
     journal_parts: bool = False,
+    own: Sequence[str] = (),
+    meet: Meet | None = None,
 ) -> IngestResult:
     """Read everything new below `paths` into the store; `progress` is told each path, its place and how many there are.
 
     Of paths in `limits` no more than the first so many decompressed bytes are read; `below` says in which
     folder a path was found; paths in both as a store keeps them. `reopen` closes a connection that
     an error has made useless and gives the next one; without it such an error is final. `journal_parts`: the paths are
-    those of the store's own journal, which is read in no other way than by a rebuild.
+    those of the store's own journal, which is read in no other way than by a rebuild. What is `own` is read in no case.
+    `meet` is told each batch before it is looked at.
 
     Raises:
         StoreError: the store or its journal refused a batch; earlier batches are kept.
@@ -121,13 +125,14 @@ def ingest(
     """
     began = time.monotonic()
     folder = journal_of(store_path)
-    found: Found = discover(paths, own=[*files_of(store_path), folder] if folder else (), journals=journal_parts)
+    beside = [*files_of(store_path), folder] if folder else []
+    found: Found = discover(paths, own=[*own, *beside], journals=journal_parts)
     result = IngestResult(problems=list(found.problems))
     moment = now()
     known = Known(checkpoints(connection))
     with (
         open_journal(store_path) as journal,
-        Pipeline(connection, reopen, journal, moment) as pipeline,
+        Pipeline(connection, reopen, journal, moment, meet) as pipeline,
         Readers() as readers,
     ):
         run = _Run(known, pipeline, readers, result, journal_parts=journal_parts)

@@ -6,7 +6,7 @@ ids, which is harmless, and never in the store alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Any
 
@@ -41,6 +41,8 @@ from analyzer.store.ingest.statements import (
 from analyzer.store.journal import record_all
 from analyzer.store.sums.tables import forget_staged
 
+Meet = Callable[[Sealed], None]
+"""Brings the rows that a batch meets into the store, where others hold them: its events are `staged_event`."""
 _json = msgspec.json.Encoder()
 _BAD_LINE = {"source_id": "Int64", "line": "Int64"}
 _SEARCHED = 500
@@ -56,8 +58,12 @@ class Writer:
         journal: EventLog | None,
         now: datetime,
         former: Writer | None = None,
+        meet: Meet | None = None,
     ) -> None:
-        """`former` is the writer of a connection that has failed; this one takes over its unfinished batch."""
+        """`former` is the writer of a connection that has failed; this one takes over its unfinished batch. `meet` is
+        told each batch before it is looked at.
+        """
+        self._meet = meet
         self._connection = connection
         self._journal = journal
         self._now = now
@@ -99,6 +105,8 @@ class Writer:
 
     def _prepare(self, batch: Sealed, *, settle: bool = True) -> list[Rejected]:
         register(self._connection, "staged_event", batch.events)
+        if self._meet is not None:
+            self._meet(batch)
         conflicts = self._find_repeated(batch)
         self._tallies = self._count(batch, settle=settle)
         return conflicts

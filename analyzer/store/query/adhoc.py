@@ -55,16 +55,6 @@ def run(connection: duckdb.DuckDBPyConnection, sql: str, limit: int | None, para
     return Answer(frame.head(limit), truncated=frame.height > limit)
 
 
-def schema_of(connection: duckdb.DuckDBPyConnection, statement: str) -> pl.Schema:
-    """The columns of what a reading statement gives, as `run` gives them; nothing of it runs.
-
-    Raises:
-        QueryError: the database refuses it.
-    """
-    with query_errors(), only_reading(connection):
-        return _frame(connection.sql(statement).limit(0)).schema
-
-
 def _frame(relation: duckdb.DuckDBPyRelation) -> pl.DataFrame:
     """Make a frame of the rows. INTERVAL and TIMESTAMPTZ values, which no frame takes safely, become text."""
     awkward = {"INTERVAL", "TIMESTAMP WITH TIME ZONE", "TIME WITH TIME ZONE"}

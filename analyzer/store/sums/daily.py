@@ -17,7 +17,7 @@ import polars as pl
 from analyzer.store.db.connection import query_errors
 from analyzer.store.db.frames import frame_of
 from analyzer.store.sums.counting import weakly_known
-from analyzer.store.sums.engine import Engine, OwnEngine
+from analyzer.store.sums.engine import Engine
 from analyzer.store.sums.kept import Kept
 from analyzer.store.sums.summing import Summing, cut_of
 from analyzer.store.sums.tables import GROUPS, SCHEMAS, sorted_sums
@@ -94,27 +94,11 @@ def daily_sums(
         return _Days(connection, night, timezone, ruleset).sums(keep=keep)
 
 
-def summed(engine: Engine, night: date, timezone: str, ruleset: str | None) -> DailySums:
-    """The same out of events alone, whatever holds them; nothing is kept.
-
-    Raises:
-        QueryError: the engine refuses.
-    """
-    summing = Summing(engine, timezone, ruleset)
-    days = {day for day in summing.span() if day <= night}
-    versions = summing.versions(days)
-    cut = cut_of(versions)
-    made = {**summing.by_session(days, cut), "chains": summing.chains(days)}
-    made["versions"] = sorted_sums("versions", versions)
-    made["known_templates"] = weakly_known(made["known_templates"])
-    return DailySums(made, None, summing, cut)
-
-
 class _Days:
     """The days up to a night: which of them are kept, and which have to be summed."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, night: date, timezone: str, ruleset: str | None) -> None:
-        self._summing = Summing(OwnEngine(connection), timezone, ruleset)
+        self._summing = Summing(Engine(connection), timezone, ruleset)
         self._kept = Kept(connection, timezone, ruleset)
         self._connection, self._night, self._timezone = connection, night, timezone
         self._clean = {day for day in self._kept.days if day <= night}

@@ -1,9 +1,9 @@
-"""What the sums of days ask of whatever holds the events: a connection of DuckDB's here, Spark beside it."""
+"""The questions that the sums of days put to a connection, and what is counted of the answers in this process."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 
@@ -17,23 +17,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-class Engine(Protocol):
-    """Whatever answers the statements of this folder."""
-
-    divides: bool
-    """Whether it divides much work by itself, and is to be given all days at once."""
-
-    def ask(self, statement: str, given: Mapping[str, Any], frames: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-        """The rows of a statement over the store and these frames, with these values for its parameters."""
-
-    def by_session(self, given: Mapping[str, Any], frames: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-        """What `counted` makes of the rows of `GROUPS` and `RELAYS`."""
-
-
-class OwnEngine:
-    """A store of DuckDB's."""
-
-    divides = False
+class Engine:
+    """A connection to a store."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._connection = connection
@@ -45,7 +30,7 @@ class OwnEngine:
         return to_frame(self._connection.sql(statement, params=dict(given)))
 
     def by_session(self, given: Mapping[str, Any], frames: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-        """The same in this process; what was read for it is given back where that is much."""
+        """What `counted` makes of the rows of `GROUPS` and `RELAYS`; memory is given back where that is much."""
         common = {name: value for name, value in given.items() if name != "ruleset"}
         rows, relays = self.ask(GROUPS, given, frames), self.ask(RELAYS, common, frames)
         made = {name: alone(sorted_sums(name, frame)) for name, frame in counted(rows, relays).items()}

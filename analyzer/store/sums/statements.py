@@ -62,15 +62,6 @@ GROUPS_OF_CALLERS = _GROUPS.format(
     asked=f"and exists (select 1 from summing_caller as s where s.caller = e.caller and s.day = {_OCCURRED})"  # noqa: S608
 )
 
-# The messages with a reason that weak evidence decided at least once.
-WEAK_TEMPLATES = f"""
-select distinct e.template
-{_COUNTED_ERRORS}
-  and e.confidence = 'weak'
-  and e.reason <> 'unknown'
-  and e.template <> ''
-"""
-
 # The same rows as `detection-volume`; empty texts stand for what no log says.
 VOLUMES = f"""
 with error as (

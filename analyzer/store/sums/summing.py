@@ -116,14 +116,8 @@ class Summing:
                 yield some, {"from_caller": first, "to_caller": end}
 
     def _chunks(self, days: Collection[date]) -> Iterator[tuple[list[date], int]]:
-        """The days with anything to sum, so many together as do not take too much room, with their events.
-
-        An engine that divides its work is given all that follow on each other, and no number of events.
-        """
+        """The days with anything to sum, so many together as do not take too much room, with their events."""
         for run in _runs(days):
-            if self._engine.divides:
-                yield run, 0
-                continue
             some: list[date] = []
             total = 0
             for day, events in self._ask(statements.WEIGHT, run).iter_rows():

@@ -73,15 +73,12 @@ def prune(
     """
     result = Prune(before, done=not dry_run)
     with store_errors():
-        result.events, result.quarantined = _count(connection, before)
+        result.events, result.quarantined = count_old(connection, before)
         native, parts = _old_parts(connection, before, store_path, result) if files else ([], [])
         if dry_run:
             return result
         with transaction(connection):
-            former = horizon_of(connection)
-            if former is None or before > former:
-                decide(connection, journal, "history.pruned", {"before": format_time(before)})
-            set_horizon(connection, before)
+            move_horizon(connection, journal, before)
             apply_horizon(connection)
             gone = [checkpoint.source_id for checkpoint in native]
             connection.execute(
@@ -92,6 +89,14 @@ def prune(
     except OSError as error:
         raise StoreError(f"{error.filename or 'a part'} cannot be deleted: {error.strerror}", "run it again") from None
     return result
+
+
+def move_horizon(connection: duckdb.DuckDBPyConnection, journal: EventLog | None, before: datetime) -> None:
+    """Move the horizon to a moment (naive UTC), if it was earlier, with the decision that says so."""
+    former = horizon_of(connection)
+    if former is None or before > former:
+        decide(connection, journal, "history.pruned", {"before": format_time(before)})
+    set_horizon(connection, before)
 
 
 def horizon_of(connection: duckdb.DuckDBPyConnection) -> datetime | None:
@@ -106,11 +111,11 @@ def horizon_of(connection: duckdb.DuckDBPyConnection) -> datetime | None:
 def apply_horizon(connection: duckdb.DuckDBPyConnection) -> int:
     """Take out what lies before the horizon, as a log that comes late brings it; how many events that were."""
     before = horizon_of(connection)
-    if before is None or not any(_count(connection, before)):
+    if before is None or not any(count_old(connection, before)):
         return 0
     run = connection.execute
     forget_before(connection, before)
-    deleted = run(f"delete from internal.event_v1 where {_OLD_EVENTS}", [before]).fetchall()[0][0]  # noqa: S608
+    deleted = run(f"delete from internal.event_v1 where {OLD_EVENTS}", [before]).fetchall()[0][0]  # noqa: S608
     run(f"delete from internal.quarantine_v1 where {_OLD_REJECTS}", [nanoseconds(before)]).fetchall()  # noqa: S608
     run(
         "delete from internal.facts_v1 where facts_id not in"
@@ -131,13 +136,14 @@ def restore_horizon(connection: duckdb.DuckDBPyConnection) -> None:
     apply_horizon(connection)
 
 
-_OLD_EVENTS = f"occurred_at < $1 and not ({DECIDED} and type in ({', '.join(repr(name) for name in DECISIONS)}))"
+OLD_EVENTS = f"occurred_at < $1 and not ({DECIDED} and type in ({', '.join(repr(name) for name in DECISIONS)}))"
 _OLD_REJECTS = "source_id in (select source_id from internal.source_v1 where mtime_ns >= 0 and mtime_ns < $1)"
 """By the file's own time: a rebuild finds it again, while the moment a line was met at is only in the store."""
 
 
-def _count(connection: duckdb.DuckDBPyConnection, before: datetime) -> tuple[int, int]:
-    events = connection.execute(f"select count(*) from internal.event_v1 where {_OLD_EVENTS}", [before])  # noqa: S608
+def count_old(connection: duckdb.DuckDBPyConnection, before: datetime) -> tuple[int, int]:
+    """How many events lie before a moment (naive UTC), and how many rejects are of files as old."""
+    events = connection.execute(f"select count(*) from internal.event_v1 where {OLD_EVENTS}", [before])  # noqa: S608
     found = int(events.fetchall()[0][0])
     rejects = connection.execute(
         f"select count(*) from internal.quarantine_v1 where {_OLD_REJECTS}",  # noqa: S608

@@ -115,14 +115,14 @@ def reclassify(
     """
     ruleset = ruleset_for(rules)
     with store_errors(), _bounded(connection, store_path):
-        target = "internal.verdict_v1" if apply else _trial(connection, ruleset)
+        target = "internal.verdict_v1" if apply else trial(connection, ruleset)
         active = connection.execute("select value from internal.store_v1 where key = 'active_ruleset'").fetchall()
         judged = add_verdicts(connection, ruleset, target, progress)
         if apply:
             apply_ruleset(connection, ruleset, rules, store_path, journal)
             add_suggestions(connection)
         before = active[0][0] if active else None
-        return _compare(connection, ruleset.digest, target, judged, active=before, applied=apply)
+        return compare(connection, ruleset.digest, target, judged, active=before, applied=apply)
 
 
 @contextmanager
@@ -153,17 +153,22 @@ def verdicts(
     """
     ruleset = ruleset_for(rules)
     with store_errors():
-        target = _trial(connection, ruleset)
+        target = trial(connection, ruleset)
         add_verdicts(connection, ruleset, target, progress)
-        return to_frame(
-            connection.sql(
-                "select e.event_id, v.reason, v.detail, v.action, v.rule from internal.event_v1 as e"
-                " inner join trial_verdict as v on e.facts_id = v.facts_id where e.type = 'error.classified'"
-            )
+        return tried(connection)
+
+
+def tried(connection: duckdb.DuckDBPyConnection) -> pl.DataFrame:
+    """What the table of a trial says of each error."""
+    return to_frame(
+        connection.sql(
+            "select e.event_id, v.reason, v.detail, v.action, v.rule from internal.event_v1 as e"
+            " inner join trial_verdict as v on e.facts_id = v.facts_id where e.type = 'error.classified'"
         )
+    )
 
 
-def _trial(connection: duckdb.DuckDBPyConnection, ruleset: Ruleset) -> str:
+def trial(connection: duckdb.DuckDBPyConnection, ruleset: Ruleset) -> str:
     """A temporary table with the verdicts of this ruleset that there are."""
     connection.execute("create or replace temp table trial_verdict as from internal.verdict_v1 limit 0")
     connection.execute("insert into trial_verdict from internal.verdict_v1 where ruleset = $1", [ruleset.digest])
@@ -193,21 +198,14 @@ def apply_ruleset(
         activate(connection, ruleset.digest, where)
 
 
-def _compare(
+def compare(
     connection: duckdb.DuckDBPyConnection, digest: str, target: str, judged: int, *, active: str | None, applied: bool
 ) -> Reclassification:
-    """Compare the verdicts. History is scanned once, and counted by distinct combinations."""
+    """Compare the verdicts in a table. History is scanned once, and counted by distinct combinations."""
     connection.execute(
         f"create or replace temp table replayed as {_REPLAYED.format(target=target)}",
         {"ruleset": digest},
     )
-    return compared(connection, digest, judged, active=active, applied=applied)
-
-
-def compared(
-    connection: duckdb.DuckDBPyConnection, digest: str, judged: int, *, active: str | None, applied: bool
-) -> Reclassification:
-    """The result that the temporary table `replayed` tells, a row a combination of verdicts with its errors."""
     totals = connection.execute(_TOTALS).fetchall()[0]
     rulesets = connection.execute(
         "select distinct recorded_ruleset from replayed where recorded_ruleset is not null order by 1"

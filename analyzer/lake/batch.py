@@ -1,0 +1,248 @@
+"""What one writer brings into a lake as one: files written beforehand, named in the log at the end."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TypeVar
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from analyzer.errors import FREE_SPACE, StoreBusyError, StoreError
+from analyzer.events.ids import new_id
+from analyzer.lake.former import brought_up_to_date, create
+from analyzer.lake.layout import DAY, dataset, filesystem, table_errors, tables
+from analyzer.lake.location import Lake, NoLakeError, said_by
+from analyzer.lake.log import LOG, Conflict, Entry, File, State, Swap, exists, follow, pauses, refused, state
+from analyzer.lake.log import create as create_log
+from analyzer.store.db.connection import private_files
+from analyzer.store.db.replacement import sync
+from analyzer.store.db.tables.schema import SCHEMA_VERSION
+
+T = TypeVar("T")
+_ROWS_OF_FILE = 5_000_000
+_AGAIN = 30
+"""Times that a batch is made again because others came before it."""
+SETTINGS = "store_v1"
+
+Check = Callable[[list[Entry], State], None]
+"""Told the entries that came since, and the lake as it is by then; raises `Conflict`, or changes the batch."""
+
+
+class LakeBatch:
+    """The files that a batch adds and takes out."""
+
+    def __init__(self, lake: Lake, at: State, token: str | None = None) -> None:
+        """`at` is the lake that the batch is made for; `token` that of the lease, for who holds it."""
+        self.lake, self.at = lake, at
+        self.id = new_id()
+        self._token = token
+        self.adds: dict[str, list[File]] = {}
+        self.removes: dict[str, list[str]] = {}
+        self._count = 0
+        self._named = False
+
+    def add(self, name: str, rows: pa.Table | pa.RecordBatchReader) -> int:
+        """Write rows, as the lake's table has them, into files; how many these are.
+
+        Raises:
+            StoreError: the storage does not take them.
+        """
+        written = self._write(name, rows)
+        if written:
+            self.adds.setdefault(name, []).extend(written)
+        return sum(one.rows or 0 for one in written)
+
+    def replace(self, name: str, paths: Iterable[str], rows: pa.Table | pa.RecordBatchReader) -> None:
+        """Put rows into the place of all that some files hold."""
+        gone = list(paths)
+        if gone:
+            self.removes.setdefault(name, []).extend(gone)
+        self.add(name, rows)
+
+    def without(self, name: str) -> None:
+        """Take back what the batch does to a table."""
+        self._delete(self.adds.pop(name, []), name)
+        self.removes.pop(name, None)
+
+    def discard(self) -> None:
+        """Delete the files again, unless the log may name them."""
+        for name in [] if self._named else list(self.adds):
+            self.without(name)
+
+    def commit(self, check: Check | None = None) -> None:
+        """Add the batch to the log, whatever others add meanwhile that does not touch it.
+
+        Raises:
+            Conflict: it does.
+            StoreBusyError: somebody holds the lake alone, and does not let go of it.
+            StoreError: the storage does not take it.
+        """
+        began = time.monotonic()
+        for _ in pauses():
+            swap = Swap(self.lake)
+            if swap.has(self.id):
+                break
+            if refused(self.lake, swap, self._token, began):
+                continue
+            self._rebase(swap, check or self._untouched)
+            if not self.adds and not self.removes:
+                return
+            # From here on its files may be named, whatever becomes of the answer.
+            self._named = True
+            if swap.add(self.id, self.adds, self.removes):
+                break
+            self._named = False
+        follow(self.lake)
+
+    def _rebase(self, swap: Swap, check: Check) -> None:
+        came = [one for one in swap.entries if one.number > self.at.number]
+        if len(came) != swap.number - self.at.number:
+            raise Conflict
+        if not came:
+            return
+        for entry in came:
+            for name, paths in entry.removes.items():
+                if name not in self.mended and set(paths) & set(self.removes.get(name, ())):
+                    raise Conflict
+        self.at = self.at.after(came)
+        check(came, self.at)
+
+    mended: frozenset[str] = frozenset()
+    """Tables whose part of the batch is made again by the check."""
+
+    def _untouched(self, came: list[Entry], _: State) -> None:
+        """What others do to tables that this batch takes files out of, or to the settings, may change what it says."""
+        touched = {name for entry in came for name in (*entry.adds, *entry.removes)}
+        if touched & {SETTINGS, *self.removes}:
+            raise Conflict
+
+    def _write(self, name: str, rows: pa.Table | pa.RecordBatchReader) -> list[File]:
+        layout = tables()[name]
+        self._count += 1
+        written: list[File] = []
+        parts = ds.partitioning(pa.schema([(DAY, pa.date32())]), flavor="hive") if layout.day_of else None
+
+        def note(one: ds.WrittenFile) -> None:
+            if one.metadata.num_rows:
+                low, high = _bounds(one.metadata, layout.key)
+                written.append(File(one.path.removeprefix("/"), one.size, one.metadata.num_rows, low, high))
+
+        with _refusals(self.lake), private_files():
+            if not self.lake.remote:
+                os.makedirs(self.lake.table(name), exist_ok=True)
+            ds.write_dataset(
+                rows,
+                "" if self.lake.remote else "/",
+                filesystem=filesystem(self.lake, name),
+                format="parquet",
+                file_options=ds.ParquetFileFormat().make_write_options(compression="zstd"),
+                partitioning=parts,
+                basename_template=f"{self.id}-{self._count}-{{i}}.parquet",
+                existing_data_behavior="overwrite_or_ignore",
+                max_partitions=1_000_000,
+                max_rows_per_file=_ROWS_OF_FILE,
+                max_rows_per_group=250_000,
+                file_visitor=note,
+                use_threads=False,
+            )
+            for one in written if not self.lake.remote else ():
+                sync(f"{self.lake.table(name)}/{one.path}")
+        return sorted(written, key=lambda one: one.path)
+
+    def _delete(self, files: list[File], name: str) -> None:
+        for one in files:
+            with suppress(OSError):
+                filesystem(self.lake, name).delete_file(one.path)
+
+
+def _bounds(metadata: pa.parquet.FileMetaData, key: str | None) -> tuple[str | None, str | None]:
+    """The least and the greatest value of a column, as the footer of a file tells them."""
+    if key is None:
+        return None, None
+    place = metadata.schema.names.index(key)
+    found = [metadata.row_group(number).column(place).statistics for number in range(metadata.num_row_groups)]
+    if not all(one is not None and one.has_min_max for one in found):
+        return None, None
+    return min(one.min for one in found), max(one.max for one in found)
+
+
+@contextmanager
+def _refusals(lake: Lake) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, pa.ArrowException) as error:
+        raise StoreError(f"{lake.path} does not take the batch: {said_by(error)}", FREE_SPACE) from None
+
+
+def rest_of(lake: Lake, name: str, paths: Iterable[str], keep: ds.Expression) -> pa.RecordBatchReader:
+    """The rows of some files that hold a condition, as the table's files have them."""
+    layout = tables()[name]
+    with table_errors(lake, name):
+        reader = dataset(lake, name, paths).scanner(filter=keep, batch_size=65_536, batch_readahead=1).to_reader()
+    return layout.stream(reader)
+
+
+def again(lake: Lake, make: Callable[[State], T]) -> T:
+    """What `make` gives, which begins again from the lake as it is by then where others came before it.
+
+    Raises:
+        StoreBusyError: others always do.
+        StoreError: the lake cannot be read or written.
+    """
+    for _ in range(_AGAIN):
+        with suppress(Conflict):
+            return make(brought_up_to_date(lake))
+    raise StoreBusyError(f"{lake.path} is written by others all the time", "try again later")
+
+
+def changed_settings(given: dict[str, str | None]) -> pa.Table:
+    """The rows of the settings."""
+    return pa.table({"key": list(given), "value": list(given.values())}, tables()[SETTINGS].schema)
+
+
+def make_where_none_is(lake: Lake) -> None:
+    """Make an empty lake, unless there is one. Who dies here leaves nothing that counts, and what the next one ends.
+
+    Raises:
+        StoreError: it cannot be made.
+    """
+    if not lake.exists or (exists(lake) and not state(lake).files[SETTINGS]):
+        with suppress(Conflict):
+            make(lake, lambda first: first.add(SETTINGS, changed_settings({"schema_version": SCHEMA_VERSION})))
+
+
+def make(lake: Lake, fill: Callable[[LakeBatch], object]) -> None:
+    """Make a lake whose first batch `fill` writes, settings included.
+
+    Raises:
+        Conflict: somebody else has made one there.
+        StoreError: something else is there, or it cannot be made.
+    """
+    try:
+        lake.check()
+    except NoLakeError:
+        pass
+    except StoreError:
+        if not os.path.isdir(lake.path) or not set(os.listdir(lake.path)) <= {*tables(), LOG}:
+            raise
+    with private_files():
+        if not exists(lake):
+            with table_errors(lake, LOG):
+                create_log(lake)
+        for table in sorted(tables().values(), key=lambda one: one.name == SETTINGS):
+            create(lake, table)
+        first = LakeBatch(lake, state(lake))
+        try:
+            fill(first)
+            first.commit(_alone)
+        except BaseException:
+            first.discard()
+            raise
+
+
+def _alone(_: list[Entry], __: State) -> None:
+    raise Conflict

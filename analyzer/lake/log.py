@@ -1,0 +1,470 @@
+"""The log of a lake: its batches in one order, and who may add to them.
+
+A batch is one entry, written by compare and swap: what files it adds to which tables and which it takes out of them.
+From then on it counts, whole, for every reader; the tables' own logs follow, by whoever comes next. Who dies before
+the entry leaves files that nobody names, and who dies behind it leaves work that anybody can do.
+
+Who adds logs needs no lease, as the log puts batches in an order. Who decides, or changes what is there already, holds
+one; while that is `alone`, nobody else adds either. It lives for as long as it is renewed, and no longer than its
+process where that can be seen: a process is known by what two machines, containers or boots cannot share.
+
+Invariant: an entry that is not yet in the log of a table it touches stays in this one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field
+from datetime import datetime, timedelta
+from threading import Event, Thread
+from typing import Any
+
+import pyarrow as pa
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+from deltalake.exceptions import CommitFailedError, DeltaError
+from deltalake.transaction import AddAction, RemoveAction
+
+from analyzer.errors import FREE_SPACE, StoreBusyError, StoreError
+from analyzer.events.ids import new_id
+from analyzer.events.times import format_time, now
+from analyzer.lake.layout import DAY, LakeTable, opened, table_errors, tables
+from analyzer.lake.location import Lake, said_by
+
+LOG = "batch_v1"
+"""The table of this log: a row an entry, and one, of number 0, of what holds for all."""
+APP = "analyzer"
+"""The application whose version in a table's own log is the number of the last batch that it has."""
+SCHEMA = pa.schema([("number", pa.int64()), ("entry", pa.string())])
+_KEPT = 64
+"""Entries that every table has already, for those who began before them."""
+_STALE = 50
+"""Times that a reader looks again when tables move on under it."""
+_FEATURES = {"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"}
+"""What a table may ask of its readers without changing what the rows of its files mean."""
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file of a table, below the table's folder."""
+
+    path: str
+    size: int
+    rows: int | None = None
+    low: str | None = None
+    """The least and the greatest of the ids in it, where the table has ids; None where that is not known."""
+    high: str | None = None
+
+    @property
+    def day(self) -> str | None:
+        """The day of its rows, for a table in folders by day."""
+        folder, _, _ = self.path.rpartition("/")
+        return folder.removeprefix(f"{DAY}=") or None
+
+    def may_hold(self, low: str, high: str) -> bool:
+        """Whether an id between two others can be in it."""
+        return self.low is None or self.high is None or (self.low <= high and low <= self.high)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A batch: the files that it adds and takes out, by table."""
+
+    number: int
+    batch: str
+    adds: Mapping[str, list[File]]
+    removes: Mapping[str, list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A lake after one of its batches."""
+
+    number: int
+    files: Mapping[str, Mapping[str, File]]
+    """By table and path."""
+    entries: tuple[Entry, ...]
+    """The last ones, of which tables may lack some."""
+    lease: Mapping[str, Any] | None = None
+    """Who holds the lake; None where nobody does."""
+
+    def after(self, entries: Iterable[Entry]) -> State:
+        """The lake after further entries, in their order."""
+        number, files = self.number, {name: dict(found) for name, found in self.files.items()}
+        for entry in entries:
+            number = entry.number
+            for name, paths in entry.removes.items():
+                for path in paths:
+                    files[name].pop(path, None)
+            for name, added in entry.adds.items():
+                files[name] |= {one.path: one for one in added}
+        return State(number, files, self.entries, self.lease)
+
+    def since(self, number: int) -> list[Entry] | None:
+        """The entries behind a number; None where the log no longer has all of them."""
+        found = [one for one in self.entries if one.number > number]
+        return found if len(found) == self.number - number else None
+
+
+class Conflict(Exception):  # noqa: N818 - it is no error to who wrote: it begins again
+    """What a batch rests on is no longer so."""
+
+
+@dataclass(slots=True)
+class _Rows:
+    """The rows of the log's table, and its version, which the next entry has to follow."""
+
+    table: DeltaTable
+    entries: list[Entry]
+    floor: dict[str, int] = field(default_factory=dict)
+    """By table: the last entry that touches it among those that the log has let go of."""
+    lease: dict[str, Any] | None = None
+
+    @property
+    def number(self) -> int:
+        return max((one.number for one in self.entries), default=max(self.floor.values(), default=0))
+
+
+def state(lake: Lake) -> State:
+    """A lake as it is now.
+
+    Raises:
+        StoreError: a log of it is damaged, or asks more of its readers than this program knows.
+    """
+    for _ in range(_STALE):
+        found = {name: opened(lake, name) for name in tables()}
+        rows = _read(lake)
+        behind = {name: table.transaction_version(APP) or 0 for name, table in found.items()}
+        if all(behind[name] >= number for name, number in rows.floor.items()):
+            break
+    else:
+        raise StoreError(f"{lake.path} changes faster than it can be read", "run the same command again")
+    files: dict[str, dict[str, File]] = {}
+    for name, table in found.items():
+        there = files_of(lake, name, table)
+        for entry in sorted(rows.entries, key=lambda one: one.number):
+            if entry.number > behind[name]:
+                for path in entry.removes.get(name, ()):
+                    there.pop(path, None)
+                there |= {one.path: one for one in entry.adds.get(name, ())}
+        files[name] = there
+    return State(rows.number, files, tuple(rows.entries), rows.lease)
+
+
+def files_of(lake: Lake, name: str, table: DeltaTable) -> dict[str, File]:
+    """The files that a table names, by path.
+
+    Raises:
+        StoreError: it asks more of its readers than this program knows.
+    """
+    unknown = set(table.protocol().reader_features or ()) - _FEATURES
+    if unknown:
+        said = f"{lake.table(name)} asks its readers for {', '.join(sorted(unknown))}, which this program cannot do"
+        raise StoreError(said, "drop the feature from the table, or export it from where it is known")
+    key = tables()[name].key
+    with table_errors(lake, name):
+        actions = pa.table(table.get_add_actions(flatten=True)).to_pylist()
+    return {
+        one["path"]: File(
+            one["path"], one["size_bytes"], one.get("num_records"), one.get(f"min.{key}"), one.get(f"max.{key}")
+        )
+        for one in actions
+    }
+
+
+def _read(lake: Lake) -> _Rows:
+    table = opened(lake, LOG)
+    with table_errors(lake, LOG):
+        rows = {row["number"]: json.loads(row["entry"]) for row in table.to_pyarrow_table().to_pylist()}
+    common = rows.pop(0, {})
+    entries = [
+        Entry(
+            number,
+            entry["batch"],
+            {name: [File(**one) for one in added] for name, added in entry["adds"].items()},
+            entry["removes"],
+        )
+        for number, entry in sorted(rows.items())
+    ]
+    return _Rows(table, entries, common.get("floor") or {}, common.get("lease"))
+
+
+def _swap(lake: Lake, before: _Rows, entries: Iterable[Entry], lease: Mapping[str, Any] | None) -> bool:
+    """Put the rows of the log in the place of those that were read; False where somebody else has written."""
+    table = {
+        0: {"floor": before.floor, "lease": lease},
+        **{one.number: {key: value for key, value in asdict(one).items() if key != "number"} for one in entries},
+    }
+    columns = {"number": list(table), "entry": [json.dumps(entry) for entry in table.values()]}
+    try:
+        write_deltalake(
+            before.table,
+            pa.table(columns, SCHEMA),
+            mode="overwrite",
+            commit_properties=CommitProperties(max_commit_retries=0),
+        )
+    except CommitFailedError:
+        return False
+    except (DeltaError, OSError) as error:
+        raise StoreError(f"{lake.path} does not take the batch: {said_by(error)}", FREE_SPACE) from None
+    return True
+
+
+def pauses() -> Iterator[None]:
+    """Once, and again after pauses that grow and differ, for as long as it is asked."""
+    pause = 0.01
+    while True:
+        yield
+        time.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311 - so that writers do not meet again
+        pause = min(pause * 1.5, 1.0)
+
+
+def _released(lake: Lake, rows: _Rows) -> list[Entry]:
+    """The entries to go on with: without old ones that every table has which they touch."""
+    old = rows.entries[:-_KEPT]
+    if not old:
+        return rows.entries
+    behind: dict[str, int] = {}
+    for name in {name for one in old for name in (*one.adds, *one.removes)}:
+        behind[name] = opened(lake, name).transaction_version(APP) or 0
+    kept = list(rows.entries)
+    for one in old:
+        touched = {*one.adds, *one.removes}
+        if any(behind[name] < one.number for name in touched):
+            break
+        rows.floor |= dict.fromkeys(touched, one.number)
+        kept.remove(one)
+    return kept
+
+
+class Swap:
+    """One attempt to add to the log: what it says now, and the writing of what follows."""
+
+    def __init__(self, lake: Lake) -> None:
+        self._lake, self._rows = lake, _read(lake)
+        self.entries = self._rows.entries
+        self.number = self._rows.number
+        self.lease = self._rows.lease
+
+    def has(self, batch: str) -> bool:
+        """Whether a batch is in the log: the answer to its writing may have been lost."""
+        return any(one.batch == batch for one in self.entries)
+
+    def add(self, batch: str, adds: Mapping[str, list[File]], removes: Mapping[str, list[str]]) -> bool:
+        """Add a batch; False where somebody else has written meanwhile."""
+        entry = Entry(self.number + 1, batch, dict(adds), dict(removes))
+        return _swap(self._lake, self._rows, [*_released(self._lake, self._rows), entry], self.lease)
+
+    def hold(self, lease: Mapping[str, Any] | None) -> bool:
+        """Say who holds the lake; False where somebody else has written meanwhile."""
+        return _swap(self._lake, self._rows, self.entries, lease)
+
+
+def create(lake: Lake) -> None:
+    """Make the log of a lake whose tables nobody writes to.
+
+    Raises:
+        DeltaError: it cannot be made.
+    """
+    DeltaTable.create(lake.table(LOG), SCHEMA, mode="ignore", storage_options=dict(lake.storage))
+
+
+def start(lake: Lake, number: int, adds: Mapping[str, list[File]], removes: Mapping[str, list[str]]) -> None:
+    """Write the first entry of the log of a lake that has been without one, under a number of no batch before it."""
+    rows = _read(lake)
+    if not rows.entries and not rows.floor:
+        _swap(lake, rows, [Entry(number, "the first entry of this log", dict(adds), dict(removes))], None)
+
+
+def follow(lake: Lake) -> None:
+    """Bring the tables' own logs to where this log is. What is met by another writer who does so is left to him."""
+    rows = _read(lake)
+    for name in sorted({name for one in rows.entries for name in (*one.adds, *one.removes)}):
+        with suppress(CommitFailedError, DeltaError, OSError):
+            _follow(opened(lake, name), tables()[name], rows.entries)
+
+
+def _follow(table: DeltaTable, layout: LakeTable, entries: list[Entry]) -> None:
+    behind = table.transaction_version(APP) or 0
+    adds: dict[str, File] = {}
+    removes: set[str] = set()
+    number = behind
+    for one in entries:
+        if one.number <= behind or not (layout.name in one.adds or layout.name in one.removes):
+            continue
+        number = one.number
+        for path in one.removes.get(layout.name, ()):
+            if adds.pop(path, None) is None:
+                removes.add(path)
+        adds |= {file.path: file for file in one.adds.get(layout.name, ())}
+    if number == behind:
+        return
+    there = {action["path"]: action for action in pa.table(table.get_add_actions(flatten=True)).to_pylist()}
+    moment = int(time.time() * 1000)
+    actions: list[AddAction | RemoveAction] = [_add(one, layout, moment) for one in adds.values()]
+    for path in sorted(removes & there.keys()):
+        gone = File(path, there[path]["size_bytes"])
+        actions.append(RemoveAction(path, True, moment, gone.size, {DAY: gone.day} if layout.day_of else {}))
+    table.create_write_transaction(
+        actions,
+        "append",
+        table.schema(),
+        partition_by=layout.partition,
+        # Two who bring the same entries meet at this version, and one of them fails.
+        commit_properties=CommitProperties(max_commit_retries=0, app_transactions=[Transaction(APP, number)]),
+    )
+
+
+def _add(one: File, layout: LakeTable, moment: int) -> AddAction:
+    stats: dict[str, Any] = {"numRecords": one.rows or 0}
+    if layout.key and one.low is not None:
+        stats |= {"minValues": {layout.key: one.low}, "maxValues": {layout.key: one.high}}
+    return AddAction(one.path, one.size, {DAY: one.day} if layout.day_of else {}, moment, True, json.dumps(stats))
+
+
+def exists(lake: Lake) -> bool:
+    """Whether a lake has this log; one of an earlier version of the program has none."""
+    if not lake.remote:
+        return os.path.isdir(f"{lake.table(LOG)}/_delta_log")
+    return bool(DeltaTable.is_deltatable(lake.table(LOG), dict(lake.storage)))
+
+
+RUNS_OUT = timedelta(seconds=120)
+"""A holder that was not heard of for so long is gone, wherever it ran."""
+_BEAT_SECONDS = 30.0
+PATIENCE_SECONDS = 10.0
+"""How long one who adds logs waits for one who holds the lake alone."""
+_BUSY = "try again when it has finished"
+
+
+class Lease:
+    """A lease that this process holds."""
+
+    def __init__(self, lake: Lake) -> None:
+        self._lake = lake
+        self.token = new_id()
+        self._alone = False
+        self._ended = Event()
+        self._heart = Thread(target=self._beat, name="lease", daemon=True)
+
+    @contextmanager
+    def held(self) -> Iterator[Lease]:
+        """Hold it within the block.
+
+        Raises:
+            StoreBusyError: another process holds it.
+            StoreError: the lake's log cannot be read or written.
+        """
+        self._write(first=True)
+        self._heart.start()
+        try:
+            yield self
+        finally:
+            self._ended.set()
+            self._heart.join()
+            with suppress(StoreError):
+                self._give_back()
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Within the block nobody else adds to the lake either.
+
+        Raises:
+            StoreBusyError: it was lost.
+        """
+        self._alone = True
+        try:
+            self._write()
+            yield
+        finally:
+            self._alone = False
+            with suppress(StoreError):
+                self._write()
+
+    def _write(self, *, first: bool = False) -> None:
+        for _ in pauses():
+            swap = Swap(self._lake)
+            if swap.lease is not None and swap.lease["token"] != self.token and alive(swap.lease):
+                raise StoreBusyError(f"{self._lake.path} is being written by {named(swap.lease)}", _BUSY)
+            if not first and (swap.lease is None or swap.lease["token"] != self.token):
+                raise StoreBusyError(f"another process has taken over {self._lake.path}", _BUSY)
+            row = {
+                "token": self.token,
+                "alone": self._alone,
+                "process": os.getpid(),
+                "where": _place(),
+                "began": _began(os.getpid()),
+                "until": (now() + RUNS_OUT).isoformat(),
+            }
+            if swap.hold(row):
+                return
+
+    def _give_back(self) -> None:
+        for _ in pauses():
+            swap = Swap(self._lake)
+            if swap.lease is None or swap.lease["token"] != self.token or swap.hold(None):
+                return
+
+    def _beat(self) -> None:
+        while not self._ended.wait(_BEAT_SECONDS):
+            with suppress(Exception):  # the next commit says what became of it
+                self._write()
+
+
+def refused(lake: Lake, swap: Swap, token: str | None, began: float) -> bool:
+    """Whether a batch of the holder of `token` has to wait for another holder, as it has since `began`.
+
+    Raises:
+        StoreBusyError: the lease of `token` is lost, or the other one does not let go.
+    """
+    held = swap.lease
+    if token is not None:
+        if held is None or held["token"] != token:
+            raise StoreBusyError(f"another process has taken over {lake.path}", _BUSY)
+        return False
+    if held is None or not held["alone"] or not alive(held):
+        return False
+    if time.monotonic() - began > PATIENCE_SECONDS:
+        raise StoreBusyError(f"{lake.path} is being written by {named(held)}", _BUSY)
+    return True
+
+
+def named(lease: Mapping[str, Any]) -> str:
+    """Whose it is, for people."""
+    here = lease["where"] == _place()
+    return f"process {lease['process']} {'of this machine' if here else 'of another machine'}"
+
+
+def said_of(lease: Mapping[str, Any]) -> str:
+    """Whose it is and how long it lasts."""
+    return f"{named(lease)}, until {format_time(datetime.fromisoformat(lease['until']))}"
+
+
+def alive(lease: Mapping[str, Any]) -> bool:
+    """Whether its holder still lives, as far as can be seen from here."""
+    if (place := _place()) is not None and lease["where"] == place:
+        return bool(_began(int(lease["process"])) == lease["began"])
+    return datetime.fromisoformat(lease["until"]) > now()
+
+
+def _place() -> str | None:
+    """This boot of this kernel, and this space of process numbers in it; None where the system tells neither."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as handle:
+            boot = handle.read().strip()
+        return f"{boot}/{os.readlink('/proc/self/ns/pid')}"
+    except OSError:
+        return None
+
+
+def _began(process: int) -> str | None:
+    """When a process of this place began, in a form that is never used twice for one number; None without it."""
+    try:
+        with open(f"/proc/{process}/stat", "rb") as handle:
+            return handle.read().rpartition(b")")[2].split()[19].decode()
+    except OSError:
+        return None

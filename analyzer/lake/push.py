@@ -1,0 +1,334 @@
+"""Logs into a lake: read into a store on this machine's disk, which becomes one batch.
+
+That store has what the lake knows of this machine's sources, and of what its events meet, so that the store's own
+statements decide what is new, repeated or contradicted. Who was faster is asked at the end: what the other one brought,
+too, is left out, or all is read again.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+import os
+import random
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from hashlib import sha256
+from shutil import copyfileobj
+from typing import IO, Any, cast
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from analyzer.events.times import now
+from analyzer.importers.machine.places import LogPlace
+from analyzer.lake.batch import SETTINGS, again, make_where_none_is
+from analyzer.lake.beside import Beside
+from analyzer.lake.connection import load, relation
+from analyzer.lake.layout import MACHINE, dataset, rows, tables
+from analyzer.lake.location import Lake
+from analyzer.lake.log import Conflict, Entry, File, State
+from analyzer.store.db.arrow import ArrowStream
+from analyzer.store.db.connection import private_files, store_errors, transaction
+from analyzer.store.db.paths import on_disk
+from analyzer.store.ingest.batch import Sealed
+from analyzer.store.ingest.discovery import STDIN
+from analyzer.store.ingest.run import IngestResult, ingest
+from analyzer.store.ingest.statements import CLAIMED
+from analyzer.store.upkeep.prune import apply_horizon
+from analyzer.store.verdicts.rulesets import keep_up
+from analyzer.store.verdicts.suggesting import add_suggestions
+
+EVENTS, FACTS, VERDICTS = "event_v1", "facts_v1", "verdict_v1"
+SOURCES, QUARANTINE, SUMMED = "source_v1", "quarantine_v1", "sum_day_v1"
+TORN = "torn_tail"
+_NEW_FACTS = f"anti join met_{FACTS} using (facts_id) anti join theirs using (facts_id)"
+Shown = Callable[[str, int, int], None]
+
+
+def ingest_into(
+    lake: Lake,
+    paths: Iterable[str | LogPlace],
+    progress: Shown | None = None,
+    *,
+    token: str | None = None,
+    shared: bool = False,
+    below: Mapping[str, str] | None = None,
+) -> IngestResult:
+    """Read what is new below the paths into a lake, which is made where there is none.
+
+    `token` is that of the lease, for who holds it. `shared`: all machines see these logs under the same paths. `below`
+    says in which folder a path was found.
+
+    Raises:
+        StoreBusyError: another process holds the lake alone.
+        StoreError: the lake cannot be read or written; then nothing of it is kept.
+    """
+    make_where_none_is(lake)
+    named = list(paths)
+    began = time.monotonic()
+
+    def once(at: State) -> IngestResult:
+        with Push(lake, at, None if shared else machine(), token) as push, private_files(), store_errors():
+            result = push.read(named, progress, below)
+            push.commit()
+        return result
+
+    with _held_input() if STDIN in named else ExitStack():
+        result = again(lake, once)
+    result.seconds = time.monotonic() - began
+    return result
+
+
+@contextmanager
+def _held_input() -> Iterator[None]:
+    """Within the block standard input can be read as often as it is asked for."""
+    former = sys.stdin
+    with tempfile.TemporaryFile() as kept:
+        copyfileobj(former.buffer, kept)
+        try:
+            sys.stdin = cast("Any", _Again(kept))
+            yield
+        finally:
+            sys.stdin = former
+
+
+class _Again:
+    """Stands for a text of which the bytes alone are read, from the beginning each time."""
+
+    def __init__(self, kept: IO[bytes]) -> None:
+        self._kept = kept
+
+    @property
+    def buffer(self) -> IO[bytes]:
+        self._kept.seek(0)
+        return self._kept
+
+
+def machine() -> str:
+    """What names this machine in the keys of its sources, without telling which it is."""
+    for path in ("/etc/machine-id", "/var/lib/dbus/machine-id"):
+        with suppress(OSError), open(path, encoding="ascii") as handle:
+            if named := handle.read().strip():
+                return sha256(named.encode()).hexdigest()[:16]
+    node = uuid.getnode()
+    # A number that was made up is another one in each process.
+    return "" if node >> 40 & 1 else sha256(str(node).encode()).hexdigest()[:16]
+
+
+class Push(Beside):
+    """One reading of logs for a lake."""
+
+    def __init__(self, lake: Lake, at: State, machine: str | None, token: str | None) -> None:
+        super().__init__(lake, at, token)
+        self.batch.mended = frozenset({FACTS, VERDICTS, SOURCES, QUARANTINE, SUMMED})
+        self._machine = machine
+        self._batches: list[str] = []
+        self._forgotten: set[int] = set()
+
+    def read(
+        self, paths: list[str | LogPlace], progress: Shown | None, below: Mapping[str, str] | None
+    ) -> IngestResult:
+        """Read the logs, and do with new events what a store does."""
+        connection = self.connection
+        own = [] if self.lake.remote else [self.lake.path]
+        result = ingest(
+            connection, paths, store_path=self.path, below=below, progress=progress, own=own, meet=self._meet
+        )
+        if self._batches:
+            with transaction(connection):
+                result.pruned = apply_horizon(connection)
+            self._seed_verdicts()
+            result.unjudged = keep_up(connection, self.path)
+            add_suggestions(connection)
+        return result
+
+    def commit(self) -> None:
+        """Bring what was read into the lake.
+
+        Raises:
+            Conflict: others have brought, or changed, what it rests on.
+        """
+        if not self._batches:
+            return
+        self._number_sources()
+        # Events of the lake that have given their id to a record that was read now.
+        gone = self.ids(
+            f"select event_id from met_{EVENTS} where '{CLAIMED}' || event_id in"
+            f" (select event_id from internal.{EVENTS} anti join met_{EVENTS} using (event_id))"
+        )
+        if gone:
+            self.rewrite(EVENTS, "event_id", gone, self.at)
+            self.connection.execute(f"delete from met_{EVENTS} where event_id in (select unnest($1))", [gone])
+        self.add(EVENTS, f"from internal.{EVENTS} anti join met_{EVENTS} using (event_id)")
+        self.add_journal()
+        self._stage(self.at, set(self.batch.mended))
+        self.batch.commit(self._check)
+
+    def _seed(self) -> None:
+        """What the lake knows of this machine's sources, of their torn lines, and of the days that are summed."""
+        found = rows(self.lake, SOURCES, self.at.files[SOURCES])
+        mine = [
+            whose == self._machine or (whose is None and os.path.lexists(on_disk(path)))
+            for whose, path, *_ in _keys(found)
+        ]
+        found = found.filter(pa.array(mine, pa.bool_()))
+        load(self.connection, SOURCES, found)
+        self.load(SUMMED)
+        self.load(
+            QUARANTINE, (ds.field("why") == TORN) & ds.field("source_id").isin(found["source_id"].combine_chunks())
+        )
+        run = self.connection.execute
+        run(f"create temp table seeded as select source_id, batch_id from internal.{SOURCES}")
+        run(f"create temp table torn as select source_id, byte_offset from internal.{QUARANTINE}")
+        run(f"create temp table summed as select timezone, day from internal.{SUMMED}")
+        run(f"create temp table met_{EVENTS} (event_id varchar)")
+        for name in (f"met_{FACTS}", "unasked", "theirs"):
+            run(f"create temp table {name} (facts_id varchar)")
+        self.keep_rules()
+
+    def _seed_verdicts(self) -> None:
+        """The verdicts in force of facts that the lake has already."""
+        if (digest := self.settings.get("active_ruleset")) is not None and self.at.files[VERDICTS]:
+            held = relation(self.connection, self.lake, VERDICTS, self.at.files[VERDICTS])
+            self.connection.execute(
+                f"insert into internal.{VERDICTS} by name select v.* from {held} as v"
+                f" semi join met_{FACTS} using (facts_id) where v.ruleset = $1",
+                [digest],
+            ).fetchall()
+
+    def _meet(self, batch: Sealed) -> None:
+        """Hold the rows of the lake that a batch meets."""
+        self._batches.append(batch.batch_id)
+        self._forgotten.update(batch.forgotten)
+        if not batch.events.height:
+            return
+        run, ids = self.connection.execute, batch.events["event_id"]
+        low, high = str(ids.min()), str(ids.max())
+        run(
+            "create or replace temp table asked as select event_id from staged_event"
+            f" union select '{CLAIMED}' || event_id from staged_event"
+        ).fetchall()
+        self._hold(EVENTS, [(low, high), (CLAIMED + low, CLAIMED + high)])
+        run(
+            "create or replace temp table asked as"
+            " select distinct md5(facts) as facts_id from staged_event where facts is not null"
+        ).fetchall()
+        low, high = run("select min(facts_id), max(facts_id) from asked").fetchall()[0]
+        if low is not None:
+            self._hold(FACTS, [(low, high)])
+            run(
+                f"insert into unasked select facts_id from internal.{FACTS} semi join met_{FACTS} using (facts_id)"
+                " anti join unasked as u using (facts_id) where suggested_probability is null"
+            ).fetchall()
+
+    def _hold(self, name: str, bounds: list[tuple[str, str]]) -> None:
+        """Hold the rows of a table with the ids that are asked for, all of which lie between some bounds."""
+        files, key = self.at.files[name].values(), tables()[name].key
+        paths = [one.path for one in files if any(one.may_hold(low, high) for low, high in bounds)]
+        if not paths:
+            return
+        columns = ", ".join(f'h."{column}"' for column in tables()[name].columns.names)
+        held, run = relation(self.connection, self.lake, name, paths), self.connection.execute
+        run(
+            f"create or replace temp table held as select {columns} from {held} as h"
+            f" semi join asked using ({key}) anti join internal.{name} as k using ({key})"
+        ).fetchall()
+        run(f"insert into internal.{name} by name from held").fetchall()
+        run(f"insert into met_{name} select {key} from held").fetchall()
+
+    def _number_sources(self) -> None:
+        """New sources get ids that follow time, and that no other machine gives."""
+        moment = int(now().timestamp() * 1000)
+        new = self.ids(f"select source_id from internal.{SOURCES} anti join seeded using (source_id) order by all")
+        numbers = [(moment + place << 20) + random.getrandbits(20) for place in range(len(new))]
+        for name in (SOURCES, QUARANTINE):
+            self.connection.execute(
+                f"update internal.{name} as t set source_id = m.new"
+                " from (select unnest($1) as old, unnest($2::bigint[]) as new) as m where t.source_id = m.old",
+                [new, numbers],
+            ).fetchall()
+
+    def _check(self, came: list[Entry], at: State) -> None:
+        """What others have brought meanwhile: facts of both are theirs, and anything else of both begins again."""
+        touched = {name for one in came for name in (*one.adds, *one.removes)}
+        if SETTINGS in touched:
+            raise Conflict
+        brought = [one for entry in came for one in entry.adds.get(EVENTS, ())]
+        if self._of_both(EVENTS, brought).num_rows:
+            raise Conflict
+        theirs = self._of_both(FACTS, [one for entry in came for one in entry.adds.get(FACTS, ())])
+        if theirs.num_rows:
+            self.connection.register("brought", theirs)
+            self.connection.execute("insert into theirs select facts_id from brought").fetchall()
+            touched |= {FACTS, VERDICTS}
+        self._stage(at, touched & self.batch.mended)
+
+    def _of_both(self, name: str, brought: list[File]) -> pa.Table:
+        """The ids in files of others that stand in this batch's, too."""
+        mine, key = self.batch.adds.get(name, []), str(tables()[name].key)
+        near = [one.path for one in brought if any(one.may_hold(own.low or "", own.high or CLAIMED) for own in mine)]
+        if not near:
+            return tables()[name].stored.empty_table().select([key])
+        own = rows(self.lake, name, [one.path for one in mine])[key].combine_chunks()
+        return dataset(self.lake, name, near).to_table(columns=[key], filter=ds.field(key).isin(own))
+
+    def _stage(self, at: State, names: set[str]) -> None:
+        """Write what the batch does to these tables, for a lake that is so."""
+        for name in names:
+            self.batch.without(name)
+        if FACTS in names:
+            asked = f"from internal.{FACTS} semi join unasked using (facts_id) where suggested_probability is not null"
+            if ids := self.ids(f"select facts_id {asked}"):
+                self.rewrite(FACTS, "facts_id", ids, at)
+                self.add(FACTS, asked)
+            self.add(FACTS, f"from internal.{FACTS} {_NEW_FACTS}")
+        if VERDICTS in names:
+            self.add(VERDICTS, f"from internal.{VERDICTS} {_NEW_FACTS}")
+        if SOURCES in names:
+            self._stage_sources(at)
+        if QUARANTINE in names:
+            self._stage_quarantine(at)
+        if SUMMED in names:
+            self._stage_days(at)
+
+    def _stage_sources(self, at: State) -> None:
+        changed = f"select * from internal.{SOURCES} where batch_id in (select unnest($1))"
+        new = tables()[SOURCES].rows(cast("ArrowStream", self.connection.sql(changed, params=[self._batches])))
+        new = new.drop([MACHINE]).append_column(MACHINE, pa.array([self._machine] * new.num_rows, pa.string()))
+        seeded = dict(self.connection.execute("select source_id, batch_id from seeded").fetchall())
+        gone = self._forgotten | {number for _, _, number, _ in _keys(new)}
+        fresh = {path for _, path, number, _ in _keys(new) if number not in seeded}
+        for whose, path, number, batch in _keys(rows(self.lake, SOURCES, at.files[SOURCES])):
+            read_too = number not in seeded and whose == self._machine and path in fresh
+            if read_too or (number in gone and seeded.get(number) != batch):
+                raise Conflict
+        self.rewrite(SOURCES, "source_id", gone & seeded.keys(), at, new)
+
+    def _stage_quarantine(self, at: State) -> None:
+        gone = ds.field("source_id").isin(pa.array(sorted(self._forgotten), pa.int64()))
+        torn = self.connection.execute(
+            f"select source_id, byte_offset from torn anti join internal.{QUARANTINE} using (source_id, byte_offset)"
+        ).fetchall()
+        for number, offset in torn:
+            here = (ds.field("source_id") == number) & (ds.field("byte_offset") == offset)
+            gone |= here & (ds.field("why") == TORN)
+        if self._forgotten or torn:
+            self.rewrite_where(QUARANTINE, gone, at)
+        self.add(QUARANTINE, f"from internal.{QUARANTINE} anti join torn using (source_id, byte_offset)")
+
+    def _stage_days(self, at: State) -> None:
+        """Days whose events are no longer those that were summed are forgotten."""
+        gone = self.connection.execute(f"from summed anti join internal.{SUMMED} using (timezone, day)").fetchall()
+        if gone:
+            whose = [(ds.field("timezone") == zone) & (ds.field("day") == day) for zone, day in gone]
+            self.rewrite_where(SUMMED, functools.reduce(operator.or_, whose), at)
+
+
+def _keys(sources: pa.Table) -> Iterable[tuple[str | None, str, int, str]]:
+    names = (MACHINE, "path", "source_id", "batch_id")
+    return zip(*(sources[name].to_pylist() for name in names), strict=True)

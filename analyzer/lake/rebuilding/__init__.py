@@ -1,1 +1,0 @@
-"""A lake made again: from its journal and its logs, beside the former tables, whose place it takes as one batch."""
