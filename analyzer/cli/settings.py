@@ -48,6 +48,12 @@ def sections(names: Iterable[str]) -> dict[str, Any]:
     return found
 
 
+def beside(path: str) -> str:
+    """A path as analyzer.toml means it: a relative one begins in the folder of that file, `~` is our home."""
+    nearest = _nearest(os.getcwd())
+    return os.path.join(os.path.dirname(nearest) if nearest else "", os.path.expanduser(path))
+
+
 def _nearest(folder: str) -> str | None:
     while True:
         path = os.path.join(folder, FILE)
@@ -80,7 +86,7 @@ def _rules_of(path: str) -> str | None:
         return None
     if not isinstance(rules, str) or not rules:
         raise _refused(path, "rules is no path", 'write rules = "my-rules.toml"')
-    return os.path.join(os.path.dirname(path), os.path.expanduser(rules))
+    return beside(rules)
 
 
 def _read(path: str) -> dict[str, Any]:

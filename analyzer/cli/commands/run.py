@@ -6,12 +6,14 @@ import os
 import signal
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
 from analyzer.cli.options import DEFAULT_LOG, Seconds, quiet_option
 from analyzer.cli.signals import SignalledError, raising
+from analyzer.errors import AnalyzerError
 
 if TYPE_CHECKING:
     from analyzer.classifier import Ruleset
@@ -159,10 +161,11 @@ def _say(quiet: bool) -> Callable[[str], None]:
 
 def _relay_settings(options: dict[str, str], step_id: str | None, say: Callable[[str], None]) -> RelaySettings | None:
     """What options and analyzer.toml say of the step; None where there is to be no relay."""
-    from analyzer.cli.settings import sections
+    from analyzer.cli.settings import beside, sections
 
     tables = sections(("relay", "runtime", "steps", "personas"))
     if "threshold_percent" not in options and not tables:
+        _check_unused(options)
         return None
     from analyzer.recovery.relay.config import relay_config
     from analyzer.recovery.relay.manifest import manifest
@@ -170,10 +173,20 @@ def _relay_settings(options: dict[str, str], step_id: str | None, say: Callable[
     found = manifest(tables)
     configured = found is not None and (found.everywhere or step_id in found.config.steps)
     if "threshold_percent" not in options and not configured:
+        _check_unused(options)
         return None
     for note in found.notes if found else ():
         say(f"note: analyzer.toml: {note}")
-    return relay_config(options, found.config.of_step(step_id) if found else None).settings
+    settings = relay_config(options, found.config.of_step(step_id) if found else None).settings
+    prompt = settings.summarizer_prompt_file
+    return settings if prompt is None else replace(settings, summarizer_prompt_file=beside(prompt))
+
+
+def _check_unused(options: dict[str, str]) -> None:
+    """Raises AnalyzerError for options of a hand-off where there is none."""
+    if options:
+        names = " and ".join(f"--{name.replace('_', '-')}" for name in options)
+        raise AnalyzerError(f"{names} without a relay: nothing is handed off", "add --relay 70, or leave it out")
 
 
 def _relay(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import tempfile
 import time
 
@@ -20,6 +22,8 @@ _STDOUT_BYTES = 1024 * 1024
 _SILENT_SECONDS = 1.0
 """Who holds its stdout and says nothing for so long, once it has ended, is not waited for."""
 _CLASSIFIED_CHARS = 4_000
+PROMPT_BYTES = 64 * 1024
+"""The longest prompt file of a summarizer."""
 
 
 class SummarizerError(AnalyzerError):
@@ -29,10 +33,14 @@ class SummarizerError(AnalyzerError):
 class CommandSummarizer:
     """Runs a command for each checkpoint."""
 
-    def __init__(self, command: str, *, limits: str = PRESET, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
+    def __init__(
+        self, command: str, *, limits: str = PRESET, prompt: str = "", timeout_seconds: float = TIMEOUT_SECONDS
+    ) -> None:
+        """`prompt` holds words of the summarizer's own, which it gets before what a checkpoint is."""
         held = limited(command, limits)
         self._command = held.words
         self._environment = held.environment
+        self._prompt = f"{prompt.strip()}\n\n" if prompt.strip() else ""
         self._timeout_seconds = timeout_seconds
         self.note = held.note
         """What to tell of what it may do; see `relay_limits`."""
@@ -47,7 +55,7 @@ class CommandSummarizer:
         name = self._command[0]
         stdout, stderr = Tail(_STDOUT_BYTES), Tail()
         with tempfile.TemporaryFile() as given:
-            given.write((instructions(max_tokens) + transcript.render()).encode("utf-8", "replace"))
+            given.write((self._prompt + instructions(max_tokens) + transcript.render()).encode("utf-8", "replace"))
             given.seek(0)
             try:
                 with held_back():
@@ -83,6 +91,28 @@ class CommandSummarizer:
         raise SummarizerError(
             f"the summarizer {name!r} failed with exit code {process.exit_code}: {last[0][:200]}", verdict.remediation
         )
+
+
+def prompt_of(path: str) -> str:
+    """The words in a summarizer's prompt file.
+
+    Raises:
+        AnalyzerError: it cannot be read, is not a text of at most `PROMPT_BYTES`, or others may write it.
+    """
+    try:
+        with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
+            found = os.fstat(file.fileno())
+            if not stat.S_ISREG(found.st_mode) or found.st_size > PROMPT_BYTES:
+                raise AnalyzerError(f"{path}: no prompt", f"name a text of at most {PROMPT_BYTES:,} bytes")
+            if found.st_mode & stat.S_IWOTH:
+                raise AnalyzerError(f"{path}: others may write it, so it is not used", "take their right to write")
+            return file.read().decode("utf-8")
+    except OSError as error:
+        raise AnalyzerError(
+            f"{path}: the summarizer's prompt cannot be read: {error.strerror}", "mend summarizer_prompt_file"
+        ) from error
+    except UnicodeDecodeError:
+        raise AnalyzerError(f"{path}: no prompt: it is not UTF-8", "write it as UTF-8") from None
 
 
 def instructions(max_tokens: int) -> str:

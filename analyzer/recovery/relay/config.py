@@ -27,6 +27,8 @@ class RelaySettings:
     """A command; None is the one that needs no model."""
     summarizer_limits: str = PRESET
     """`preset`: a known agent is held to reading. `none`: the command runs as it is written."""
+    summarizer_prompt_file: str | None = None
+    """A file with words of the summarizer's own, which it gets before what a checkpoint is."""
     summarizer_token_cap: int = 160_000
     """A session of more tokens is not summarized: the step halts."""
     checkpoint_token_cap: int = 8_000
@@ -94,6 +96,8 @@ def _settings(base: RelaySettings, given: Mapping[str, Any], where: str) -> Rela
             raise AnalyzerError.unknown_value("summarizer_limits", str(value), LIMITS)
         elif key == "summarizer" and (not isinstance(value, str) or not value.strip()):
             raise AnalyzerError(f"{where}.summarizer is no command", 'write summarizer = "my-summarizer --brief"')
+        elif key == "summarizer_prompt_file" and (not isinstance(value, str) or not value.strip()):
+            raise AnalyzerError(f"{where}.summarizer_prompt_file is no path", f'write {key} = "summarizer.md"')
         elif key in _COUNTS and (type(value) is not int or value <= 0):
             raise AnalyzerError(f"{where}.{key} is no number of tokens: {value!r}", f"write {key} = 100000")
         values[key] = value

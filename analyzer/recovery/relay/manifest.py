@@ -5,6 +5,7 @@ Invariant: whatever is read under another name than ours is told of; what cannot
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -111,20 +112,30 @@ def _persona(name: object, tables: Mapping[str, Any], where: str, notes: list[st
     unknown = sorted(set(persona) - set(_PERSONA))
     if unknown:
         raise AnalyzerError.unknown_value(f"key in [{place}]", unknown[0], _PERSONA)
-    adapter = persona.get("adapter")
+    adapter = str(persona.get("adapter"))
     if adapter not in PRESETS:
-        raise AnalyzerError.unknown_value(f"adapter in [{place}]", str(adapter), PRESETS)
+        raise AnalyzerError.unknown_value(f"adapter in [{place}]", adapter, PRESETS)
     if persona.get("temperature", 0) != 0:
         raise AnalyzerError(f"[{place}] has a temperature of {persona['temperature']!r}", "a summarizer has 0")
     _check_permissions(_table(persona, "permissions", f"{place}.permissions"), place)
-    ignored = [key for key in ("system_prompt_file", "model") if key in persona]
-    if ignored:
-        notes.append(f"[{place}] {' and '.join(ignored)}: not used, a summarizer gets this program's own words")
-    return {"summarizer": PRESETS[str(adapter)].command}
+    command = PRESETS[adapter].command
+    if "model" in persona:
+        model = persona["model"]
+        if not isinstance(model, str) or not model or model.startswith("-"):
+            raise AnalyzerError(f"[{place}] has the model {model!r}", "name it as its agent does, or leave it out")
+        command = f"{command} {PRESETS[adapter].model} {shlex.quote(model)}"
+    settings = {"summarizer": command}
+    if "system_prompt_file" in persona:
+        settings["summarizer_prompt_file"] = persona["system_prompt_file"]
+        notes.append(f"[{place}] system_prompt_file is read as summarizer_prompt_file")
+    return settings
 
 
 def _check_permissions(permissions: Mapping[str, Any], place: str) -> None:
-    """Raises AnalyzerError where a summarizer were to do more than read; what it is denied, it cannot do anyway."""
+    """Raises AnalyzerError where a summarizer were to do more than read, or less.
+
+    What else it is denied, it cannot do anyway.
+    """
     unknown = sorted(set(permissions) - set(_PERMISSIONS))
     if unknown:
         raise AnalyzerError.unknown_value(f"key in [{place}.permissions]", unknown[0], _PERMISSIONS)
@@ -134,6 +145,9 @@ def _check_permissions(permissions: Mapping[str, Any], place: str) -> None:
             f"[{place}.permissions] allows {allowed!r}",
             'a summarizer reads: leave it at ["Read"], or name a command as summarizer with summarizer_limits = "none"',
         )
+    denied = permissions.get("deny", [])
+    if not isinstance(denied, list) or {str(tool).partition("(")[0] for tool in denied} & READING:
+        raise AnalyzerError(f"[{place}.permissions] denies {denied!r}", "a summarizer may read; deny it what it writes")
 
 
 def _table(table: Mapping[str, Any], key: str, where: str) -> Mapping[str, Any]:

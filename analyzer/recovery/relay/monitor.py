@@ -19,7 +19,7 @@ from analyzer.events.payloads import RelayPayload
 from analyzer.recovery.relay import checkpoint as documents
 from analyzer.recovery.relay import extract as relay_extract
 from analyzer.recovery.relay.checkpoint import Checkpoint
-from analyzer.recovery.relay.command import CommandSummarizer
+from analyzer.recovery.relay.command import CommandSummarizer, prompt_of
 from analyzer.recovery.relay.config import DEFAULT_CONTEXT_WINDOW, RelaySettings
 from analyzer.recovery.relay.transcript import SummarizerLimitError, Transcript
 from analyzer.recovery.supervision.step_error import RelayHaltedError
@@ -215,8 +215,13 @@ def summarizer_of(settings: RelaySettings) -> Summarizer:
     """The function that summarizes, by the name in the settings.
 
     Raises:
-        AnalyzerError: a command line that cannot be read.
+        AnalyzerError: a command line or a prompt file that cannot be read, or a prompt for nobody.
     """
+    path = settings.summarizer_prompt_file
     if settings.summarizer is None:
+        if path is not None:
+            raise AnalyzerError(f"nobody reads the prompt {path}", "name a summarizer beside it, or leave it out")
         return relay_extract.summarize
-    return CommandSummarizer(settings.summarizer, limits=settings.summarizer_limits)
+    return CommandSummarizer(
+        settings.summarizer, limits=settings.summarizer_limits, prompt=prompt_of(path) if path is not None else ""
+    )

@@ -50,6 +50,8 @@ class Preset:
     command: str
     """The command line that asks the agent without a person."""
     limits: tuple[SummarizerLimit, ...]
+    model: str = "--model"
+    """The option that names the model."""
     temperature: bool = False
     """Whether temperature 0 is among the limits: most agents have no option for it."""
     packages: tuple[str, ...] = ()
@@ -112,6 +114,7 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
                     key="temperature",
                 ),
             ),
+            model="-m",
             temperature=True,
             behind=("prompt",),
             opening=("-T", "--tool", "--functions"),

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import stat
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from analyzer.errors import AnalyzerError
+from analyzer.recovery import RelaySettings
 from analyzer.recovery.relay.checkpoint import SECTIONS, Checkpoint, CheckpointError, parse, write
 from analyzer.recovery.relay.command import CommandSummarizer, SummarizerError
 from analyzer.recovery.relay.extract import summarize
+from analyzer.recovery.relay.monitor import summarizer_of
 from analyzer.recovery.relay.transcript import SummarizerLimitError, Transcript, Turn, transcript
 
 DOCUMENT = """# Relay Checkpoint
@@ -173,6 +178,39 @@ def test_a_command_summarizes() -> None:
         "assert os.environ['ANALYZER_CHECKPOINT_TOKENS'] == '2000'; print('made')"
     )
     assert CommandSummarizer(command(code))(session(Turn("assistant", "On it.")), 2_000) == "made\n"
+
+
+def test_a_summarizer_gets_its_own_words_first(tmp_path: Path) -> None:
+    """The prompt file's text stands before what a checkpoint is, which no prompt takes the place of."""
+    (tmp_path / "summarizer.md").write_text("You are terse: nouns only.\n")
+    code = "import sys; said = sys.stdin.read(); print(said[:26], said.index('# Relay Checkpoint') > 26)"
+    settings = RelaySettings(summarizer=command(code), summarizer_prompt_file=str(tmp_path / "summarizer.md"))
+    assert summarizer_of(settings)(session(), 2_000) == "You are terse: nouns only. True\n"
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda path: path.unlink(), "cannot be read"),
+        (lambda path: path.write_bytes(b"\xff"), "UTF-8"),
+        (lambda path: path.write_text("x" * 70_000), "at most"),
+        (lambda path: path.chmod(0o666), "others may write it"),
+        (lambda path: (path.unlink(), os.mkfifo(path)), "no prompt"),
+    ],
+)
+def test_a_prompt_file_that_cannot_be_used_is_refused(
+    tmp_path: Path, change: Callable[[Path], object], says: str
+) -> None:
+    """With the reason, before anything is started; so is one that nobody would read."""
+    path = tmp_path / "summarizer.md"
+    path.write_text("Be terse.")
+    path.chmod(0o600)
+    with pytest.raises(AnalyzerError, match="nobody reads"):
+        summarizer_of(RelaySettings(summarizer_prompt_file=str(path)))
+    change(path)
+    with pytest.raises(AnalyzerError) as caught:
+        summarizer_of(RelaySettings(summarizer="true", summarizer_prompt_file=str(path)))
+    assert says in f"{caught.value.message} {caught.value.hint}"
 
 
 @pytest.mark.parametrize(

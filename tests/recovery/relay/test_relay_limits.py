@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import ast
+import dataclasses
+import importlib
 import json
 import shlex
 import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from analyzer.errors import AnalyzerError
-from analyzer.recovery.relay.manifest import Manifest, manifest
+from analyzer.recovery import Backoff, ContextSettings, Limits, Policy, RelaySettings
+from analyzer.recovery.relay.manifest import _PERSONA, Manifest, manifest
 from analyzer.recovery.relay.summarizer_limits import PRESETS, limited
+from tests import REPOSITORY
 
 
 @pytest.mark.parametrize(
@@ -144,11 +150,61 @@ def test_a_manifest_is_read_with_notes() -> None:
     assert found.config.settings.threshold_percent == 80
     step = found.config.of_step("implement")
     assert (step.threshold_percent, step.summarizer, step.summarizer_limits) == (60, "claude -p", "preset")
+    assert step.summarizer_prompt_file == "prompts/summarizer.md"
     assert (found.config.of_step("navigate"), found.everywhere) == (found.config.settings, True)
     said = "\n".join(found.notes)
     assert "token_threshold_percent is read as [relay] threshold_percent" in said
     assert "[steps.implement.handover.compaction] is read as [relay.steps.implement]" in said
-    assert "system_prompt_file: not used" in said
+    assert "[personas.summarizer] system_prompt_file is read as summarizer_prompt_file" in said
+
+
+PERSONA_KEYS = {
+    "adapter": '"llm"',
+    "model": '"small"',
+    "permissions": '{ deny = ["Read"] }',
+    "temperature": "0.7",
+    "system_prompt_file": '"other.md"',
+}
+"""Each key of a persona that says what it does, with a value that asks for something else."""
+
+
+@pytest.mark.parametrize("key", sorted({*_PERSONA} - {"description"}))
+def test_every_key_of_a_persona_is_followed_or_refused(key: str) -> None:
+    """Another value gives another summarizer, or an error with the reason; nothing is taken and left aside."""
+    tables = '[[steps]]\nid = "a"\n[steps.handover.compaction]\npersona = "p"\n[personas.p]\nadapter = "claude"\n'
+    text = tables.replace('adapter = "claude"\n', "" if key == "adapter" else 'adapter = "claude"\n')
+    try:
+        found = read(f"{text}{key} = {PERSONA_KEYS[key]}\n")
+    except AnalyzerError as refused:
+        assert refused.hint
+        return
+    assert found.config.of_step("a") != read(tables).config.of_step("a")
+
+
+@pytest.mark.parametrize("settings", [RelaySettings, ContextSettings, Policy, Backoff, Limits])
+def test_every_setting_is_read(settings: type[Any]) -> None:
+    """Each field of what can be set about recovery is looked at outside of the class that declares it."""
+    folder = REPOSITORY / "analyzer" / "recovery"
+    own = importlib.import_module(settings.__module__).__file__
+    trees = [ast.parse(path.read_text("utf-8")) for path in folder.rglob("*.py") if str(path) != own]
+    trees += [
+        node for node in ast.walk(ast.parse(Path(str(own)).read_text("utf-8"))) if isinstance(node, ast.FunctionDef)
+    ]
+    looked_at = {
+        node.attr
+        for tree in trees
+        if getattr(tree, "name", "") != "__post_init__"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
+    }
+    assert {each.name for each in dataclasses.fields(settings)} <= looked_at
+
+
+@pytest.mark.parametrize(("name", "model"), [("claude", "claude -p --model small"), ("llm", "llm -m small")])
+def test_a_personas_model_is_its_agents_option(name: str, model: str) -> None:
+    """The model that a persona names is asked for by the option of its agent."""
+    text = MANIFEST.replace('adapter = "claude"', f'adapter = "{name}"\nmodel = "small"')
+    assert read(text).config.of_step("implement").summarizer == model
 
 
 def test_our_own_table_stands_above_a_manifest() -> None:
@@ -192,6 +248,9 @@ def test_a_step_alone_switches_on_its_own_hand_offs() -> None:
         ("temperature = 0.0", "temperature = 0.7", "temperature"),
         ('["Read"]', '["Read", "Bash(git:*)"]', "a summarizer reads"),
         ("deny =", "denied =", "deny"),
+        ('deny = ["Write(*)"', 'deny = ["Read(*)"', "a summarizer may read"),
+        ('"prompts/summarizer.md"', "7", "no path"),
+        ('adapter = "claude"', 'adapter = "claude"\nmodel = "--yolo"', "model"),
         ("system_prompt_file", "system_prompt_fil", "system_prompt_file"),
         ('id = "implement"', "number = 2", "no id"),
     ],

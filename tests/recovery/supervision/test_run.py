@@ -336,8 +336,12 @@ def test_a_manifests_step_hands_off_by_a_summarizer_that_only_reads(analyzer: Pl
     (analyzer.folder / "analyzer.toml").write_text(
         '[runtime.relay]\ntoken_threshold_percent = 99\nstrategy = "summarize_to_checkpoint"\n'
         '[[steps]]\nid = "implement"\n[steps.handover.compaction]\ntrigger = "token_limit_50%"\npersona = "brief"\n'
-        '[personas.brief]\nadapter = "claude"\n'
+        '[personas.brief]\nadapter = "claude"\nsystem_prompt_file = "brief.md"\n'
     )
+    nowhere = analyzer("run", "--step", "implement", "--", "touch", "started")
+    assert (nowhere.returncode, (analyzer.folder / "started").exists()) == (2, False)
+    assert "brief.md: the summarizer's prompt cannot be read" in nowhere.stderr
+    (analyzer.folder / "brief.md").write_text("Nouns only.")
     done = analyzer("run", "--step", "implement", "--", *agent("filling", "done", 9))
     assert done.returncode == 0, done.stderr
     assert (analyzer.folder / "asked").read_text() == "--tools=Read --strict-mcp-config -p\n"
@@ -520,6 +524,14 @@ def test_a_terminal_is_lent_to_who_reads_it(analyzer: Place) -> None:
         said += os.read(terminal, 1024)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
     os.close(terminal)
+
+
+def test_a_summarizer_of_nothing_is_refused(analyzer: Place) -> None:
+    """An option of hand-offs where nothing is handed off is told, not left aside."""
+    for words in (("--summarizer", "true"), ("--summarizer-limits", "none")):
+        done = analyzer("run", *words, "--", "touch", "started")
+        assert (done.returncode, (analyzer.folder / "started").exists()) == (2, False)
+        assert f"{words[0]} without a relay" in done.stderr
 
 
 def test_usage_that_makes_no_sense_starts_nothing(analyzer: Place) -> None:
