@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import IO, Any
 
+from analyzer.config_files import opened
 from analyzer.errors import InputError
 
 _LONGEST_BYTES = 16 * 1024 * 1024
@@ -43,7 +44,7 @@ def read_lines(path: str) -> Iterator[JsonLine]:
 
     with ExitStack() as stack:
         try:
-            handle: IO[bytes] = sys.stdin.buffer if path == "-" else stack.enter_context(open(path, "rb"))
+            handle: IO[bytes] = sys.stdin.buffer if path == "-" else stack.enter_context(opened(path))
             number = 0
 
             def counted() -> Iterator[bytes]:

@@ -10,6 +10,7 @@ import stat
 from collections.abc import Iterable
 from typing import Any
 
+from analyzer.config_files import content, toml
 from analyzer.errors import USAGE, AnalyzerError
 
 FILE = "analyzer.toml"
@@ -90,15 +91,10 @@ def _rules_of(path: str) -> str | None:
 
 
 def _read(path: str) -> dict[str, Any]:
-    import tomllib
-
     try:
-        with open(path, "rb") as handle:
-            return tomllib.load(handle)
+        return toml(content(path))
     except OSError as error:
-        raise _refused(path, f"cannot be read: {error.strerror}", "mend its permissions, or move it away") from error
-    except RecursionError:
-        raise _refused(path, "no valid TOML: nested too deeply", "mend it, or move it away") from None
+        raise _refused(path, f"cannot be read: {error.strerror}", "mend it, or move it away") from error
     except ValueError as error:
         # Wrong TOML, wrong UTF-8, or a number of more digits than Python reads.
         raise _refused(path, f"no valid TOML: {error}", "mend it, or move it away") from error

@@ -8,12 +8,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
 import re2
 
+from analyzer import config_files
 from analyzer.classifier.recovery_table import REASONS
 from analyzer.classifier.rules.built_in import read_before
 from analyzer.classifier.rules.matching import options
@@ -24,7 +25,8 @@ Rules = str | os.PathLike[str] | Ruleset | None
 """What a parameter `rules` takes; `ruleset_for` makes a ruleset of it."""
 
 BUILT_IN = os.path.join(os.path.dirname(__file__), "rules.toml")
-_LARGEST_BYTES = 16 * 1024 * 1024
+_MOST_STEPS = 200_000
+"""Of RE2's programs for a file's own patterns, together; those of all built-in rules have a quarter of that."""
 
 _FLAGS = ("symptom", "strict_streams", "weak")
 _SAMPLES = ("examples", "counter_examples")
@@ -46,6 +48,8 @@ class _File:
     """The file's lines, to say where something stands; none for data that came without a file."""
     headers: tuple[int, ...] = ()
     """Line of each `[[rule]]`, counted from 1."""
+    steps: list[int] = field(default_factory=list)
+    """Steps of RE2's programs for all patterns up to each that was read."""
 
     def place(self, entry: int | None = None, words: str = "") -> str:
         """`file:line` of an entry, or of the first line of it that says the words."""
@@ -179,27 +183,15 @@ def _made(
 
 def _read(path: str | os.PathLike[str]) -> bytes:
     try:
-        with open(path, "rb") as handle:
-            content = handle.read(_LARGEST_BYTES + 1)
+        return config_files.content(path)
     except (OSError, ValueError) as error:
         raise RulesError(f"cannot read rules: {error}", "give the path of a TOML file with [[rule]] entries") from error
-    if len(content) > _LARGEST_BYTES:
-        raise RulesError(
-            f"{os.fspath(path)}: too large for rules", "give the path of a TOML file with [[rule]] entries"
-        )
-    return content
 
 
 def _parse(content: bytes, name: str) -> _File:
-    import tomllib  # 4 ms that only who classifies should pay
-
     try:
+        data = config_files.toml(content)
         text = content.decode("utf-8-sig")
-        data = tomllib.loads(text)
-    except RecursionError:
-        raise RulesError(
-            f"{name}: rules are no valid TOML: nested too deeply", "a rule holds texts and lists"
-        ) from None
     except ValueError as error:
         # Wrong TOML, wrong UTF-8, or a number of more digits than Python reads.
         line = re.search(r"\(at line (\d+)", str(error))
@@ -353,11 +345,17 @@ def _compiles(file: _File, owner: str, pattern: str, number: int | None = None) 
     options = re2.Options()
     options.log_errors = False
     try:
-        found = re2.compile(pattern.encode(), options).search(b"")
+        program = re2.compile(pattern.encode(), options)
+        found = program.search(b"")
     except re2.error as error:
         why = error.args[0].decode("utf-8", "replace") if error.args and isinstance(error.args[0], bytes) else error
         message = f"pattern {pattern!r} of {owner} is no RE2 pattern: {why}"
         raise file.refuse(message, "RE2 has no look-around and no back-references", number, pattern) from error
+    file.steps.append(program.programsize + (file.steps[-1] if file.steps else 0))
+    if file.steps[-1] > _MOST_STEPS:
+        message = f"the patterns up to {pattern!r} of {owner} are too much for RE2 together"
+        hint = "repeat less: [a-z]{1,200} is two hundred times [a-z], and [a-z]+ is one"
+        raise file.refuse(message, hint, number, pattern)
     if found is not None:
         raise file.refuse(
             f"pattern {pattern!r} of {owner} matches everything", "make it say something", number, pattern
