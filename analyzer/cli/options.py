@@ -80,7 +80,7 @@ def window_options(function: F) -> F:
 def span_options(function: F) -> F:
     """`--since`, `--until`, `--last`."""
     for option in (
-        click.option("--last", metavar="SPAN", help="Only the last 36h, 7d or 2w."),
+        click.option("--last", metavar="SPAN", help="Only the last 36h, 7d, 2w, 6mo or 1y."),
         click.option("--until", metavar="TIME", help="Only before this time."),
         click.option(
             "--since", metavar="TIME", help="Only from this time on: 2026-11-01, 2026-11-01T06:00, 7d, yesterday."

@@ -23,6 +23,8 @@ def window_words(overview: Overview) -> str:
     said = f"{minute(begin)} to {minute(end)} UTC" if begin else f"up to {minute(end)} UTC"
     if window.since is None and window.until is None:
         said = f"All time: {said}"
+    if window.until and window.until > overview.generated_at:
+        said += f"; what is after {minute(overview.generated_at)} lies ahead"
     if window.timezone != "UTC":
         said += f"; days begin in {window.timezone}"
     return f"{said}; only {overview.only}" if overview.only else said

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import shutil
 import subprocess
 import sys
@@ -113,12 +114,14 @@ def test_a_home_without_logs_says_where_it_looked(run: Run, tmp_path: Path, home
     assert [path.name for path in tmp_path.iterdir()] == ["empty"]
 
 
-def test_old_logs_alone_are_not_shown_but_told(run: Run, home: Path, samples: Path) -> None:
-    """A machine that was quiet for a month has an empty report, which says how to see more."""
+def test_old_logs_alone_are_shown_and_told(run: Run, home: Path, samples: Path) -> None:
+    """A machine that was quiet for a month has a report of what was before, which says so in its first line."""
     shutil.rmtree(home / ".codex")
     log = home / ".claude" / "projects" / "-x" / "a.jsonl"
     log.write_text((samples / "claude-transcript.jsonl").read_text("utf-8").replace("2026-", "2021-"), "utf-8")
-    assert "nothing in the last 30 days" in run("report", env={"HOME": str(home)}).stderr
+    told = run("report", env={"HOME": str(home)}).stdout
+    assert re.match("Nothing since .* UTC; shown instead: all that the logs hold[.]\n", told)
+    assert "6 errors of 1 caller" in told
 
 
 def test_alone_at_a_terminal_it_is_the_report(home: Path, tmp_path: Path) -> None:

@@ -110,14 +110,24 @@ def test_names_that_begin_like_options_are_read(run: Run, samples: Path, tmp_pat
     assert run("report", "--no-such-name").returncode == 2
 
 
-def test_report_on_an_empty_window_says_where_the_events_are(run: Run, store: str) -> None:
-    """A window beside the logs is no quiet one: the summary names the days that they hold."""
-    told = run("report", "--store", store, "--until", "2026-11-01").stdout
-    assert told.startswith(
-        "EMPTY  There is nothing in this window.\n  The logs go from 2026-11-02 09:04 to 2026-11-10 08:15"
-    )
-    markdown = run("report", "--store", store, "--until", "2026-11-01", "--format", "markdown").stdout
-    assert "The logs go from 2026-11-02 09:04" in markdown
+def test_report_on_an_empty_window_is_on_all_there_is(run: Run, store: str, tmp_path: Path) -> None:
+    """A window beside the logs is no quiet one: the first line says so, and the errors outside of it are shown."""
+    said = "Nothing until 2026-11-01 00:00 UTC; shown instead: all that the logs hold."
+    page = tmp_path / "page.html"
+    told = run("report", "--store", store, "--until", "2026-11-01", "--output", str(page)).stdout
+    assert told.splitlines()[0] == said
+    assert "All time: 2026-11-02 09:04 to 2026-11-10 08:15 UTC" in told and "121 errors" in told
+    assert said in page.read_text("utf-8")
+    for kind in ("markdown", "json"):
+        shown = run("report", "--store", store, "--until", "2026-11-01", "--format", kind).stdout
+        assert said in shown if kind == "markdown" else json.loads(shown)["asked_window"]["until"].startswith("2026")
+
+
+def test_a_query_on_an_empty_window_says_where_the_logs_are(run: Run, store: str) -> None:
+    """Rows are those of the window alone; what is outside of it is told beside them."""
+    done = run("query", "errors-by-reason", "--store", store, "--until", "2026-11-01", "--json")
+    assert json.loads(done.stdout)["rows"] == []
+    assert "no row in this window; the logs go from 2026-11-02 09:04 to 2026-11-10 08:15 UTC" in done.stderr
 
 
 def test_report_spans_what_happened_and_not_what_was_decided(run: Run, store: str) -> None:

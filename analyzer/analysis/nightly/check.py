@@ -23,7 +23,7 @@ from analyzer.analysis.nightly.handling import handlings, with_handling, without
 from analyzer.analysis.nightly.incidents import gravest_first, incidents
 from analyzer.analysis.nightly.night import Night, carried_on
 from analyzer.analysis.nightly.recording import night_before, recorded, write_down
-from analyzer.analysis.observations import Observations, observe
+from analyzer.analysis.observations import Observations, end_of, observe, start_of
 from analyzer.analysis.window import Window, as_window, window
 from analyzer.classifier import Rules
 from analyzer.errors import AnalyzerError
@@ -55,11 +55,12 @@ def check(
     Raises:
         AnalyzerError: a time that cannot be read, rules that cannot be used, a store that cannot be written.
     """
-    day = last_whole_day(window(None, until, None, timezone))
+    chosen = window(None, until, None, timezone)
+    day = last_whole_day(chosen)
     ruleset = store.judge_history(rules)
     decisions = handlings(store)
     if not again and (known := recorded(store, day, timezone)) is not None:
-        return with_handling(replace(known, ruleset_in_force=ruleset), decisions)
+        return _shown(store, with_handling(replace(known, ruleset_in_force=ruleset), decisions), chosen)
     seen = observe(store, day, timezone, ruleset)
     before = night_before(store, day, timezone)
     calibration = _known(before, day, ruleset) or calibrate(seen, monday_of(day))
@@ -67,7 +68,24 @@ def check(
     night = _finished(store, without_closed(_judged(store, seen, found, before, calibration), before, decisions), rules)
     if store.writable:
         write_down(store, night)
-    return with_handling(night, decisions)
+    return _shown(store, with_handling(night, decisions), chosen)
+
+
+def _shown(store: Judging, night: Night, chosen: Window) -> Night:
+    """The night with what its day has to do with what was asked for: no part of what is written down."""
+    until, begins, ends = chosen.until, start_of(night.day, night.timezone), end_of(night.day, night.timezone)
+    said = []
+    if until and until > now():
+        said.append(f"{until:%Y-%m-%d %H:%M} UTC lies ahead; judged is {night.day}, the last day that is over")
+    elif until and until > ends:
+        said.append(f"judged is {night.day}, the last day that is over at {until:%Y-%m-%d %H:%M} UTC")
+    if not night.callers and not store.query("overview-totals", since=begins, until=ends)["events"].sum():
+        first, last = store.query("overview-totals").select("first_at", "last_at").row(0)
+        if last is not None:
+            said.append(
+                f"no log says anything of {night.day}; they go from {first:%Y-%m-%d} to {last:%Y-%m-%d %H:%M} UTC"
+            )
+    return replace(night, notes=(*night.notes, *said)) if said else night
 
 
 def each_night(

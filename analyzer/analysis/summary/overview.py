@@ -151,8 +151,8 @@ class Overview(Shown):
     """The part of the store that it is about; None for all of it."""
     latest: LatestDay | None = None
     """The last whole day, with what it is held against; None without any event."""
-    elsewhere: tuple[datetime, datetime] | None = None
-    """The first and the last event of the store, naive UTC, where the window has none; None where it has."""
+    asked: Window | None = None
+    """The window that was asked for, where it is empty and this is about all there is; None where it is not."""
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -168,7 +168,16 @@ class Overview(Shown):
     @property
     def is_bare(self) -> bool:
         """Whether there is no event, in the window or beside it."""
-        return not self.totals.events and self.elsewhere is None
+        return not self.totals.events
+
+    @property
+    def widened(self) -> str:
+        """One sentence on the empty window that was asked for; empty where this is about the window itself."""
+        if self.asked is None:
+            return ""
+        ends = (("since", self.asked.since), ("until", self.asked.until))
+        said = " ".join(f"{word} {end:%Y-%m-%d %H:%M}" for word, end in ends if end)
+        return f"Nothing {said} UTC; shown instead: all that the logs hold."
 
     @property
     def verdict(self) -> Verdict:
@@ -196,6 +205,7 @@ class Overview(Shown):
             "schema": "analyzer.report/1",
             "generated_at": format_time(self.generated_at),
             "window": self.window.to_dict(),
+            "asked_window": self.asked.to_dict() if self.asked else None,
             **({"only": self.only.given} if self.only else {}),
             "verdict": json_ready(self.verdict),
             "findings": [_case_dict(case) for case in self.cases],
@@ -222,11 +232,20 @@ def overview(
     """Everything a report says about a window of a store; history is judged by the rules that `check` goes by.
 
     Of a part of the store (`only`) the report has its tables and the findings about it; drifts are those of the fleet.
+    A window without any event is widened to all there is, which `asked` and `widened` say.
 
     Raises:
         AnalyzerError: a window that cannot be read, rules that cannot be used.
     """
     chosen = as_window(window)
+    told = _told(store, chosen, rules, only)
+    if not told.is_bare or (chosen.since is None and chosen.until is None):
+        return told
+    whole = _told(store, Window(timezone=chosen.timezone), rules, only)
+    return told if whole.is_bare else replace(whole, asked=chosen)
+
+
+def _told(store: Judging, chosen: Window, rules: Rules, only: Selection | None) -> Overview:
     judged, drift = _judge(store, chosen, store.judge_history(rules))
     if only:
         judged = select_judged(store, judged, only)
@@ -266,13 +285,7 @@ def _overview(store: Judging, window: Window, judged: Judged, drift: Drifts) -> 
         not_replayed=judged.not_replayed,
         false_alarms_per_thousand=_false_alarms(store),
         tables=tables,
-        elsewhere=None if row["events"] else _span(store),
     )
-
-
-def _span(store: Judging) -> tuple[datetime, datetime] | None:
-    (row,) = store.query("overview-totals").iter_rows(named=True)
-    return (row["first_at"], row["last_at"]) if row["events"] else None
 
 
 def _false_alarms(store: Judging) -> float | None:
@@ -310,14 +323,11 @@ def _completeness(store: Judging, window: Window) -> Completeness:
 def _verdict(report: Overview) -> Verdict:
     totals, unjudged = report.totals, report.spikes.unjudged
     if not totals.events:
-        if report.elsewhere is None:
-            known = report.completeness
-            unread = not known.lines and (known.unsupported or known.other_files)
-            about = f" about {report.only}" if report.only else ""
-            said = "None of these files is a log that is read." if unread else f"There is nothing{about} in these logs."
-            return Verdict("empty", said, ())
-        first, last = (f"{moment:%Y-%m-%d %H:%M}" for moment in report.elsewhere)
-        return Verdict("empty", "There is nothing in this window.", (f"The logs go from {first} to {last} UTC.",))
+        known = report.completeness
+        unread = not known.lines and (known.unsupported or known.other_files)
+        about = f" about {report.only}" if report.only else ""
+        said = "None of these files is a log that is read." if unread else f"There is nothing{about} in these logs."
+        return Verdict("empty", said, ())
     details = tuple(one.explanation for one in report.findings)
     tools = (totals.tools_said,) if totals.tool_failures else ()
     if open_ones := [case.finding for case in report.cases if case.is_open]:

@@ -15,7 +15,7 @@ from analyzer.cli.options import (
     store_option,
     window_options,
 )
-from analyzer.cli.output import write, write_rows
+from analyzer.cli.output import narrate, write, write_rows
 from analyzer.cli.stores import asked
 from analyzer.command_lines import command_line
 from analyzer.errors import AnalyzerError
@@ -95,4 +95,10 @@ def command(
     query.values(given)  # what is wrong with one of them is told before a store is opened
     with asked(store_path, master) as store, store.selecting(only):
         frame = store.query(name, **given)
+        if frame.is_empty() and (since or until or last):
+            (whole,) = store.query("overview-totals").iter_rows(named=True)
+            ends = " to ".join(f"{whole[end]:%Y-%m-%d %H:%M}" for end in ("first_at", "last_at") if whole[end])
+            narrate(
+                f"no row in this window; the logs go from {ends} UTC" if ends else "the logs are empty", quiet=quiet
+            )
     write_rows(frame, row_format, output, schema="analyzer.query/1", quiet=quiet)

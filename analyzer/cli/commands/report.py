@@ -145,8 +145,6 @@ def command(
         if not kept:
             write(report.render_html(content, made, interactive=interactive), target)
         _tell_written(target, kept=kept, quiet=quiet or (kind == "html" and not kept))
-    if everywhere and not content.totals.events and last == REPORTED:
-        narrate(f"nothing in the last {REPORTED[:-1]} days; more: analyzer report --last 365d", quiet=quiet)
     if open_it and not kept and not open_page(target):
         narrate(f"no browser could be started; the page is {target}", quiet=quiet)
     return UNREADABLE if problems or content.reads_no_log else 0

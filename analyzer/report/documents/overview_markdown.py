@@ -22,6 +22,7 @@ def render_markdown(overview: Overview, asking: Asking = HERE) -> str:
     """
     verdict = overview.verdict
     blocks = [f"# {verdict_word(verdict.level)}: {markdown_text(verdict.headline)}"]
+    blocks += [markdown_text(overview.widened)] if overview.asked else []
     blocks += [f"- {markdown_text(detail)}" for detail in verdict.details[len(overview.cases) :]]
     blocks.append(markdown_text(window_words(overview)))
     if overview.cases:

@@ -63,7 +63,7 @@ def _verdict(overview: Overview, size: int, colour: bool, asking: Asking) -> lis
     first, *more = fold(f"{word}  {said}", size)
     if colour:
         first = painted(first, word, verdict.level)
-    lines = [first, *more]
+    lines = [*(fold(overview.widened, size) if overview.asked else ()), first, *more]
     hidden = _hidden_callers(overview, list(verdict.details))
     cases = sorted(overview.cases, key=lambda case: NEWS.index(news_of(case, overview.latest)))
     findings = [case.finding for case in cases]

@@ -8,9 +8,18 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from analyzer.errors import AnalyzerError
 from analyzer.events.times import to_naive_utc
 
-_SPAN = re.compile(r"^(\d{1,6})(m|h|d|w)$")
-_UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
-HINT = "write a date (2026-11-01), a time (2026-11-01T06:00), a span back from now (7d, 36h), yesterday or today"
+_SPAN = re.compile(r"^(\d{1,6})(mo|m|h|d|w|y)$")
+_UNITS = {
+    "m": timedelta(minutes=1),
+    "h": timedelta(hours=1),
+    "d": timedelta(days=1),
+    "w": timedelta(weeks=1),
+    "mo": timedelta(days=30),
+    "y": timedelta(days=365),
+}
+SPANS = "90m, 36h, 7d, 2w, 6mo or 1y"
+"""Lengths of time as people write them; a month has 30 days and a year 365."""
+HINT = "write a date (2026-11-01), a time (2026-11-01T06:00), a span back from now (7d, 6mo), yesterday or today"
 
 
 def moment(text: str, now: datetime, zone: tzinfo = UTC) -> datetime:
@@ -35,15 +44,15 @@ def moment(text: str, now: datetime, zone: tzinfo = UTC) -> datetime:
 
 
 def span(text: str) -> timedelta:
-    """A length of time: `90m`, `36h`, `7d`, `2w`.
+    """A length of time: `90m`, `36h`, `7d`, `2w`, `6mo`, `1y`; a month has 30 days and a year 365.
 
     Raises:
         AnalyzerError: it is none.
     """
     found = _SPAN.match(text.strip().lower())
     if found is None:
-        raise AnalyzerError(f"not a length of time: {text!r}", "write 90m, 36h, 7d or 2w")
+        raise AnalyzerError(f"not a length of time: {text!r}", f"write {SPANS}")
     try:
         return int(found[1]) * _UNITS[found[2]]
     except OverflowError:
-        raise AnalyzerError(f"too long a time: {text!r}", "write 90m, 36h, 7d or 2w") from None
+        raise AnalyzerError(f"too long a time: {text!r}", f"write {SPANS}") from None

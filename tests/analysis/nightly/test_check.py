@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from datetime import date, datetime, timedelta
 from pathlib import Path
@@ -17,6 +18,7 @@ from analyzer.analysis.detection.detect import Walk
 from analyzer.analysis.observations import observe
 from analyzer.analysis.window import window
 from analyzer.errors import AnalyzerError
+from analyzer.events.times import now
 from analyzer.store import Store, open_store, rebuild
 
 Native = Callable[..., bytes]
@@ -81,6 +83,20 @@ def test_a_new_wording_is_one_finding_with_its_message(fleet: Store) -> None:
         *("--since", "2026-10-07", "--until", "2026-10-08"),
     )
     assert set(found.evidence) <= set(fleet.sql("select event_id from errors where reason = 'unknown'")["event_id"])
+
+
+def test_a_window_that_is_partly_ahead_or_beside_the_logs_is_told(
+    memory: Store, tmp_path: Path, native: Native
+) -> None:
+    """Of tomorrow the last whole day is judged, and said so; a day of which no log says anything is no quiet one."""
+    (tmp_path / "log.jsonl").write_bytes(b"".join(history(native, 31, 30)))
+    memory.ingest([str(tmp_path)])
+    ahead = check(memory, until=(now() + timedelta(days=1)).isoformat())
+    assert any("lies ahead; judged is" in said for said in ahead.remarks)
+    assert any(re.match("no log says anything of .*; they go from 2026-09-07 to", said) for said in ahead.remarks)
+    noon = check(memory, until="2026-10-07T12:00")
+    assert "judged is 2026-10-06, the last day that is over at 2026-10-07 12:00 UTC" in noon.remarks
+    assert not any("judged is" in said for said in check(memory, until="2026-10-07").remarks)
 
 
 def test_a_night_asked_for_again_gives_the_same_answer(fleet: Store, tmp_path: Path, native: Native) -> None:
