@@ -7,7 +7,7 @@ text" that it says is none. The runs are real: a shell prints what an agent woul
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -327,6 +327,20 @@ def test_a_limit_holds_the_next_run_until_its_reset(bench: Bench, stdout: str, h
     assert (refused.exit_code, refused.outcome) == (75, "short_circuited")
     bench.clock.advance(61.001)
     assert bench.start("true", holds=holds).outcome == "succeeded"
+
+
+def test_an_agent_returns_to_the_pool_behind_its_reset(bench: Bench) -> None:
+    """Refused until then; the first of two runs behind it brings the agent back, once; and the same the next time."""
+    for times in (1, 2):
+        reset = bench.clock.now() + timedelta(hours=3)
+        bench.start(*bench.prints(f"Claude AI usage limit reached|{reset.timestamp():.0f}"))
+        bench.clock.advance(3 * 3_600 - 61)
+        assert bench.start("true").exit_code == 75
+        assert bench.pool.choose(["claude", "codex"]) == "codex"
+        bench.clock.advance(61)
+        assert [bench.start("true").outcome for _ in range(2)] == ["succeeded"] * 2
+        assert bench.pool.choose(["claude", "codex"]) == "claude"
+        assert [len(bench.events(f"agent.{kind}")) for kind in ("exhausted", "restored")] == [times, times]
 
 
 @pytest.mark.parametrize("holds", ["pool", "guard", "pool and guard", "nothing"])

@@ -72,7 +72,7 @@ class RelayMonitor:
     @property
     def due(self) -> bool:
         """Whether the context is so full that the work should be handed off."""
-        return self.usage_percent >= self.due_percent
+        return 100 * (self.tokens or 0) >= self.due_percent * self.context_window
 
     @property
     def advice(self) -> str | None:

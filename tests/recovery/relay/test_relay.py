@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from analyzer.errors import AnalyzerError
 from analyzer.events import EventLog
@@ -166,6 +168,23 @@ def test_relay_during_matrix_execution(step: Step) -> None:
     assert (a.monitor.relay_count, b.monitor.relay_count) == (1, 0)
     assert (b.monitor.tokens, b.monitor.due, b.checkpoint) == (100_000, False, None)
     assert {payload["worker_id"] for _, payload in step.events()} == {"a"}
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(139_000, 141_000)), max_size=20))
+def test_two_workers_near_their_threshold_are_told_apart(readings: list[tuple[str, int]]) -> None:
+    """In whatever order their replies come, each is due by its own tokens and count, as if it were alone."""
+    together = {name: RelayMonitor(RelaySettings(), step_id="implement", worker_id=name) for name in "ab"}
+    alone = {name: RelayMonitor(RelaySettings(), step_id="implement", worker_id=name) for name in "ab"}
+    seen = []
+    for name, tokens in readings:
+        seen.append((name, together[name].observe(tokens)))
+        if seen[-1][1]:
+            together[name].handed_off()
+    for name, monitor in alone.items():
+        own = [tokens for who, tokens in readings if who == name]
+        due = [monitor.observe(tokens) and (monitor.handed_off() or True) for tokens in own]
+        assert [is_due for who, is_due in seen if who == name] == due == [tokens >= 140_000 for tokens in own]
+        assert (together[name].relay_count, together[name].tokens) == (monitor.relay_count, monitor.tokens)
 
 
 def _too_large(_: Transcript, __: int) -> str:

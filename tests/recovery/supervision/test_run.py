@@ -278,6 +278,29 @@ def test_a_full_context_is_handed_off_in_time(analyzer: Place) -> None:
     assert len(list((analyzer.folder / "telemetry.checkpoints").glob("implement-*.md"))) == 2
 
 
+def test_two_workers_near_their_threshold_do_not_touch_each_other(analyzer: Place) -> None:
+    """At the same time, in one step and one log: one is handed off, the other ends just below its threshold."""
+    (analyzer.folder / "analyzer.toml").write_text("[relay]\nthreshold_percent = 70\ncontext_window = 157_368\n")
+    items = {"a": 7, "b": 4}  # b ends at 110,000 tokens: 69.9 %
+    words = {
+        name: ("--step", "implement", "--worker", name, "--", *agent("filling", name, items[name])) for name in items
+    }
+    running = [
+        analyzer.begin("run", *words[name], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) for name in items
+    ]
+    assert [process.wait(60) for process in running] == [0, 0]
+    lines = {name: (analyzer.folder / name).read_text().splitlines() for name in items}
+    assert {name: [line.split(" by ")[0] for line in lines[name]] for name in items} == {
+        name: [f"item {number}" for number in range(1, items[name] + 1)] for name in items
+    }
+    assert {name: len({line.split(" by ")[1] for line in lines[name]}) for name in items} == {"a": 2, "b": 1}
+    relays = [event for event in analyzer.events() if event["type"].startswith("relay.")]
+    assert [event["type"] for event in relays] == ["relay.triggered", "relay.checkpointed", "relay.resumed"]
+    assert {event["payload"]["worker_id"] for event in relays} == {"a"}
+    (checkpoint,) = (analyzer.folder / "telemetry.checkpoints").glob("*.md")
+    assert checkpoint.name.startswith("implement-a-")
+
+
 def test_a_relay_halts_the_run(analyzer: Place) -> None:
     """Where the summarizer cannot hold the session the run ends with 125, and no fresh instance is started."""
     (analyzer.folder / "analyzer.toml").write_text("[relay]\nsummarizer_token_cap = 50\n")
