@@ -35,14 +35,27 @@ class AnalyzerError(Exception):
         self.hint = hint
 
     @classmethod
-    def unknown_value(cls, thing: str, value: str, known: Iterable[str]) -> AnalyzerError:
-        """An error that names the legal values and the closest one."""
-        from difflib import get_close_matches  # 1 ms that only a mistake should cost
+    def unknown_value(cls, thing: str, value: str, known: Iterable[str], listing: str = "") -> AnalyzerError:
+        """An error that names the closest legal values, and all of them where they are few.
 
+        `listing` is the command that lists them.
+        """
         names = sorted(known)
-        close = get_close_matches(value, names, n=1)
-        meant = f"did you mean {close[0]!r}? " if close else ""
-        return cls(f"unknown {thing} {value!r}", f"{meant}known: {', '.join(names)}")
+        few = len(names) <= 12  # more are no line that anybody reads
+        close = [repr(name) for name in nearest(value, names, 1 if few else 3)]
+        said = [f"did you mean {' or '.join(filter(None, (', '.join(close[:-1]), close[-1])))}?"] if close else []
+        if listing and not few:
+            said.append(f"all {len(names)}: {listing}")
+        elif few or not close:
+            said.append(f"known: {', '.join(names)}")
+        return cls(f"unknown {thing} {value!r}", " ".join(said))
+
+
+def nearest(name: str, known: Iterable[str], most: int = 3) -> list[str]:
+    """The names that are most like one, the most like it first; none that is not like it at all."""
+    from difflib import get_close_matches  # 1 ms that only a mistake should cost
+
+    return get_close_matches(name, list(known), n=most, cutoff=0.5)
 
 
 class RulesError(AnalyzerError):

@@ -9,13 +9,12 @@ import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
-from difflib import get_close_matches
 from typing import Any
 
 from analyzer.analysis.nightly.handling import findings
 from analyzer.analysis.tables import json_value
 from analyzer.command_lines import command_line
-from analyzer.errors import AnalyzerError
+from analyzer.errors import AnalyzerError, nearest
 from analyzer.importers.work.resuming import resuming
 from analyzer.store import Judging
 
@@ -110,7 +109,7 @@ def _identified(store: Judging, name: str) -> tuple[str, str]:
     if found and len(name) >= _SHORTEST:
         raise AnalyzerError(f"several ids begin with {name}", f"type more of it: {_listed(found[:MOST_CANDIDATES])}")
     known = list(store.query("timeline-names").iter_rows())
-    close = get_close_matches(name, [whole for _, whole in known], n=MOST_CANDIDATES, cutoff=0.5)
+    close = nearest(name, (whole for _, whole in known), MOST_CANDIDATES)
     kinds = {whole: kind for kind, whole in reversed(known)}
     every = "select session_id as id from sessions union all select finding_id from findings"
     hint = (

@@ -77,7 +77,7 @@ class _Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and not args[0].startswith("-") and args[0] not in COMMANDS:
-            raise AnalyzerError.unknown_value("command", args[0], COMMANDS)
+            raise AnalyzerError.unknown_value("command", args[0], COMMANDS, "analyzer --help")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

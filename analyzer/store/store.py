@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import duckdb
 
+from analyzer.command_lines import command_line
 from analyzer.errors import QueryError, StoreError
 from analyzer.importers.machine.places import LogPlace
 from analyzer.store.db.arrow import ArrowStream
@@ -88,7 +89,7 @@ class Store(Shown):
         from analyzer.store.db.tables.schema import views
 
         if name not in views():
-            raise QueryError.unknown_value("view", name, views())
+            raise QueryError.unknown_value("view", name, views(), command_line("sql", "show tables"))
         return adhoc.run(self._connection, f"select * from {name}", None).frame  # noqa: S608 - a name of ours
 
     def register(self, name: str, frame: ArrowStream) -> None:

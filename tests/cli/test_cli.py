@@ -137,11 +137,11 @@ def test_a_second_ingest_is_told_to_come_back(run: Run, samples: Path, tmp_path:
         (["report", "-z", "Mars"], 2, "unknown time zone 'Mars'", "Europe/Berlin"),
         (["report", "x", "-o", "no/such/dir/r.html"], 3, "no such file", ""),
         (["report", "log.jsonl", "-o", "no/such/dir/r.html"], 3, "cannot be written", "--output"),
-        (["reprot"], 2, "unknown command 'reprot'", "did you mean 'report'?"),
+        (["reprot"], 2, "unknown command 'reprot'", "did you mean 'report'"),
         (["report", "--sinse", "7d"], 2, "No such option", "--help"),
         (["ingest"], 3, "no logs of agents were found", "name the files or folders"),
         (["query"], 2, "no query named", "--list"),
-        (["query", "errors-by-resaon"], 2, "unknown query 'errors-by-resaon'", "did you mean 'errors-by-reason'?"),
+        (["query", "errors-by-resaon"], 2, "unknown query 'errors-by-resaon'", "did you mean 'errors-by-reason', "),
         (["query", "errors-by-reason", "-p", "caller"], 2, "not KEY=VALUE", "-p caller="),
         (["query", "quarantine-lines", "--since", "7d"], 2, "has no since", "leave"),
         (["sql", "selec 1"], 2, "syntax error", "check the SQL"),
@@ -386,7 +386,7 @@ def test_emit_warns_of_a_type_that_nobody_knows(run: Run) -> None:
     """It is written all the same: unknown types are kept."""
     done = run("emit", "relay.trigered", "step_id=x")
     assert done.returncode == 0
-    assert "did you mean 'relay.triggered'?" in done.stderr
+    assert "did you mean 'relay.triggered', " in done.stderr
 
 
 def test_a_reader_that_leaves_early_is_no_error(samples: Path, store: str) -> None:

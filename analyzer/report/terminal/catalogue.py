@@ -13,7 +13,11 @@ def render_catalogue(name: str | None = None) -> str:
     """
     chosen = [find(name)] if name else list(catalogue().values())
     lines: list[str] = []
+    inner = False
     for query in chosen:
+        if not name and query.inner and not inner:
+            inner = True
+            lines += ["What checks and reports ask for themselves:", ""]
         header = query.header
         lines += [query.name, f"    {header.title}. {header.description}"]
         given = [f"-p {item.name}={item.default}" for item in header.params]

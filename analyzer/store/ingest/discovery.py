@@ -11,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 
 from analyzer.command_lines import command_line
+from analyzer.errors import nearest
 from analyzer.importers.machine.places import LogPlace
 from analyzer.store.db.paths import kept, on_disk
 from analyzer.store.journal import ENDING, is_journal
@@ -194,12 +195,10 @@ def _journal_problem(path: str) -> Problem:
 
 
 def _nearest(path: str) -> str:
-    from difflib import get_close_matches
-
     parent = Path(path).parent
     try:
         names = sorted(entry.name for entry in parent.iterdir())
     except OSError:
         return "check the spelling"
-    close = get_close_matches(Path(path).name, names, n=1)
+    close = nearest(Path(path).name, names, 1)
     return f"did you mean {str(parent / close[0])!r}?" if close else "check the spelling"

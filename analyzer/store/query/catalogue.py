@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from analyzer.command_lines import command_line
 from analyzer.errors import QueryError
 from analyzer.events.times import now
 from analyzer.store.db.connection import query_errors
@@ -25,12 +26,23 @@ if TYPE_CHECKING:
     import polars as pl
 
 
+_FIRST = ("overview", "errors", "unknown", "retries", "relays", "exhaustions", "tools", "timeline")
+"""Areas in the order of what people ask first; others follow by name."""
+_INNER = "detection"
+"""The area of what checks and reports ask for themselves: the last one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
     """A catalogue entry."""
 
     name: str
     header: Header
+
+    @property
+    def inner(self) -> bool:
+        """Whether it is of those that checks and reports ask for themselves."""
+        return self.name.startswith(f"{_INNER}-")
 
     def values(self, given: Mapping[str, object]) -> dict[str, object]:
         """Every parameter with its value: as given, else its default.
@@ -46,7 +58,7 @@ class Query:
 
 
 def catalogue() -> dict[str, Query]:
-    """All queries by name."""
+    """All queries by name, those first that people ask first."""
     return _load(_folder())
 
 
@@ -58,7 +70,7 @@ def find(name: str) -> Query:
     """
     known = catalogue()
     if name not in known:
-        raise QueryError.unknown_value("query", name, known)
+        raise QueryError.unknown_value("query", name, known, command_line("query", "--list"))
     return known[name]
 
 
@@ -80,10 +92,14 @@ def run(connection: duckdb.DuckDBPyConnection, name: str, given: Mapping[str, ob
 @cache
 def _load(folder: str) -> dict[str, Query]:
     found = {}
-    for path in sorted(Path(folder).glob("*/*.sql")):
+    for path in sorted(Path(folder).glob("*/*.sql"), key=lambda path: (_rank(path.parent.name), path)):
         name = f"{path.parent.name}-{path.stem}"
         found[name] = Query(name, parse_header(path.read_text("utf-8"), f"{path.parent.name}/{path.name}"))
     return found
+
+
+def _rank(area: str) -> int:
+    return _FIRST.index(area) if area in _FIRST else len(_FIRST) + (area == _INNER)
 
 
 def _folder() -> str:

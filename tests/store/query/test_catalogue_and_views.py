@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import duckdb
@@ -14,6 +15,7 @@ from analyzer.analysis.nightly.deliveries import Undelivered
 from analyzer.classifier import REASONS
 from analyzer.classifier.recovery_table import UNCOUNTED
 from analyzer.errors import AnalyzerError, QueryError
+from analyzer.report.terminal.catalogue import render_catalogue
 from analyzer.store import Store, catalogue, find, open_store, views
 from analyzer.store.db.connection import connect
 from analyzer.store.db.sql_header import parse_header
@@ -189,7 +191,7 @@ def test_days_begin_in_the_zone_that_was_asked_for(store: Store) -> None:
 @pytest.mark.parametrize(
     ("name", "params", "message", "hint"),
     [
-        ("errors-by-reson", {}, "unknown query 'errors-by-reson'", "did you mean 'errors-by-reason'?"),
+        ("errors-by-reson", {}, "unknown query 'errors-by-reson'", "did you mean 'errors-by-reason', "),
         ("errors-by-reason", {"sinse": "7d"}, "unknown parameter", "did you mean 'since'?"),
         ("errors-by-reason", {"since": "tomorrow-ish"}, "not a time: 'tomorrow-ish'", "2026-11-01"),
         ("unknown-messages", {"limit": "many"}, "'many' is no BIGINT", "groups at most"),
@@ -226,3 +228,43 @@ def test_an_offset_in_a_log_is_not_dropped(store: Store) -> None:
 def test_every_reason_in_the_samples_is_one_of_the_eight(store: Store) -> None:
     """No other word reaches the views."""
     assert set(store.sql("select distinct reason from errors")["reason"]) <= set(REASONS)
+
+
+def test_the_queries_that_people_ask_come_first() -> None:
+    """In the list, on the page and in completions; those that checks ask for themselves come last, under a heading."""
+    names = list(catalogue())
+    assert names[0].startswith("overview-")
+    assert names[2].startswith("errors-")
+    inner = [name for name in names if name.startswith("detection-")]
+    assert names[-len(inner) :] == inner
+    listed = render_catalogue()
+    assert listed.count("What checks and reports ask for themselves:") == 1
+    assert listed.index("What checks") < listed.index(inner[0])
+    assert "What checks" not in render_catalogue(inner[0])
+
+
+@pytest.mark.parametrize(
+    ("ask", "first", "listing"),
+    [
+        (lambda store: store.query("error-by-reason"), "errors-by-reason", "query --list"),
+        (lambda store: store.view("erors"), "errors", "sql 'show tables'"),
+    ],
+    ids=["query", "view"],
+)
+def test_of_many_names_a_typo_is_told_the_three_nearest(
+    memory: Store, ask: Callable[[Store], object], first: str, listing: str
+) -> None:
+    """And the command that lists them all."""
+    with pytest.raises(QueryError) as caught:
+        ask(memory)
+    names = re.findall(r"'([a-z-]+)'", caught.value.hint.partition("?")[0])
+    assert names[0] == first
+    assert 1 < len(names) <= 3
+    assert caught.value.hint.endswith(f": analyzer {listing}")
+
+
+def test_of_few_names_a_typo_is_told_all(memory: Store) -> None:
+    """The nearest first."""
+    with pytest.raises(QueryError) as caught:
+        memory.query("errors-by-reason", sinse="7d")
+    assert caught.value.hint == "did you mean 'since'? known: caller, since, until"
