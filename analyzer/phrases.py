@@ -24,6 +24,11 @@ def counted(number: int, one: str, many: str = "") -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
+def percent(share: float | None, digits: int = 1) -> str:
+    """A share of 0..1 as `12.3%`."""
+    return "–" if share is None else f"{100 * share:.{digits}f}%"
+
+
 def terminal_safe(text: str, *, keep: str = "") -> str:
     r"""The text with every invisible or steering character shown as `\xNN`, `\uNNNN` or `\UNNNNNNNN`.
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from datetime import date, datetime
 
+from analyzer.phrases import percent
 from analyzer.redaction.homes import without_home
 
 NOTHING = "–"
@@ -45,11 +46,6 @@ def shown(column: str, value: object) -> str:
 def count(number: int) -> str:
     """`1,234`."""
     return f"{number:,}"
-
-
-def percent(share: float | None, digits: int = 1) -> str:
-    """A share of 0..1 as `12.3%`."""
-    return NOTHING if share is None else f"{100 * share:.{digits}f}%"
 
 
 def minute(moment: datetime) -> str:

@@ -61,7 +61,7 @@ def course(found: Finding) -> str:
         why = RESOLUTIONS.get(found.resolution or "", found.resolution)
         days = f"{found.onset} to {found.last_on}" if found.onset < found.last_on else f"{found.onset}"
         return f"{days}, over on {found.resolved_on}: {why}"
-    return f"open since {found.opened_on}" + (f", last seen {found.last_on}" if found.last_on > found.opened_on else "")
+    return f"open since {found.onset}" + (f", last seen {found.last_on}" if found.last_on > found.onset else "")
 
 
 def handled(decision: Handling) -> str:

@@ -8,6 +8,7 @@
 -- column share DOUBLE: of all errors in the window, 0..1
 -- column sessions BIGINT: distinct sessions
 -- column callers BIGINT: distinct callers
+-- column uncounted_errors BIGINT: of these, aborts and errors without any detail, which the unknown share leaves out
 -- column retryable_errors BIGINT: errors for which a retry makes sense
 -- column last_at TIMESTAMP: the latest one, UTC
 select
@@ -16,6 +17,7 @@ select
   count(*) / sum(count(*)) over () as share,
   count(distinct session_id) as sessions,
   count(distinct caller) as callers,
+  count(*) filter (where reason = 'unknown' and not counts_as_unknown) as uncounted_errors,
   count(*) filter (where retryable) as retryable_errors,
   max(occurred_at) as last_at
 from errors

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import polars as pl
 import pytest
 
-from analyzer.analysis import Case, Overview
+from analyzer.analysis import Case, Overview, overview
 from analyzer.analysis.kinds.cost import Cost
-from analyzer.report import render_text
+from analyzer.report import render_html, render_text
 from analyzer.report.news_words import cost_words, day_title, day_words, news
+from analyzer.report.terminal.findings import render_findings
 from analyzer.report.terminal.monospace import columns, fit, fit_middle, fold, width_of
-from analyzer.store import Selection
+from analyzer.store import Selection, Store
 
 Report = Callable[..., Overview]
 ENDLESS = "漢字 " * 900 + "x" * 3000
@@ -120,6 +123,43 @@ def test_large_counts_fit(report: Report) -> None:
     text = render_text(replace(found, tables=tables))
     assert max(map(width_of, unpasted(text))) <= 80
     assert "987.7G" in text
+
+
+@pytest.mark.parametrize(
+    ("more", "row", "share"),
+    [
+        ([], "aborted or no detail +2 ", "0.0% unknown (0 of 4 that count; 2 aborted or without detail)"),
+        (["the moon"], "unknown, 1 count +3 ", "20.0% unknown (1 of 5 that count; 2 aborted or without detail)"),
+    ],
+)
+def test_a_share_and_the_row_beside_it_speak_of_the_same_errors(
+    memory: Store, jsonl: Any, native: Any, more: list[str], row: str, share: str
+) -> None:
+    """Unknown errors that the share leaves out are named so in the table of reasons."""
+    payloads = [{"reason": "unknown", "detail": detail} for detail in ("no_detail", "aborted")]
+    payloads += [{"reason": "validation", "facts": {"status": 400, "message": "no such field"}}] * 4
+    payloads += [{"reason": "unknown", "facts": {"message": text}} for text in more]
+    lines = [native(f"e-{place}", session="s", caller="c", **each) for place, each in enumerate(payloads)]
+    memory.ingest([str(jsonl("log.jsonl", *(line.decode().strip() for line in lines)))])
+    told = overview(memory)
+    assert share in " ".join(render_text(told).split())
+    assert re.search(f"^{row}", render_text(told), re.MULTILINE)
+    assert told.tables["errors-by-reason"].frame.filter(reason="unknown")["uncounted_errors"].item() == 2
+
+
+def test_a_finding_is_dated_by_its_evidence(report: Report) -> None:
+    """A finding that was told days after it began is open since the day on which its chart shows it."""
+    found = report()
+    (case,) = found.cases
+    one = case.finding
+    began = one.opened_on - timedelta(days=3)
+    late = replace(one, state="ongoing", latest=replace(one.latest, onset=began))
+    for shown in (late, replace(late, state="new")):
+        told = replace(found, cases=(replace(case, finding=shown),))
+        assert f"since {began}" in render_text(told)
+        assert f"open since {began}" in render_html(told)
+        assert f"open since {one.opened_on}" not in render_html(told) + render_text(told)
+    assert str(began) in render_findings([late])
 
 
 def test_is_one_screen(report: Report) -> None:

@@ -226,7 +226,7 @@ class Finding(Shown):
     @property
     def onset(self) -> date:
         """The day from which on it probably was so."""
-        return self.latest.onset or self.opened_on
+        return min(self.latest.onset or self.opened_on, self.opened_on)
 
     def in_store(self, store: Judging) -> Finding:
         """The same as one of this store, its parts too."""

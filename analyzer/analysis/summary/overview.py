@@ -20,7 +20,7 @@ from analyzer.analysis.tables import Table, json_ready, json_rows, json_value, t
 from analyzer.analysis.window import Window, as_window
 from analyzer.classifier import Rules
 from analyzer.events.times import format_time, now
-from analyzer.phrases import counted
+from analyzer.phrases import counted, percent
 from analyzer.store import NOT_LOGS, Judging, Selection
 from analyzer.store.shown import Shown
 
@@ -192,7 +192,7 @@ class Overview(Shown):
             "findings": f"{len(self.cases):,}",
             "errors": f"{totals.errors:,}",
             "sessions": f"{totals.sessions:,}",
-            "unknown": "–" if totals.unknown_share is None else f"{totals.unknown_share:.1%}",
+            "unknown": percent(totals.unknown_share),
             "retry chains": f"{totals.retry_chains:,}",
             "relays": f"{totals.relays:,}",
         }
@@ -357,4 +357,4 @@ def _error_sentence(totals: Totals) -> str:
     errors = counted(totals.errors, "error")
     if totals.unknown_share is None:
         return f"{errors}, all of them aborts or without any detail."
-    return f"{errors}; {totals.unknown_share:.1%} of those that count are unknown."
+    return f"{errors}; {percent(totals.unknown_share)} of those that count are unknown."

@@ -39,7 +39,7 @@ def _pagerduty(found: Finding, routing_key: str) -> dict[str, Any]:
             "summary": _said(found)[:MAX_SUMMARY],
             "source": found.scope.who,
             "severity": found.severity,
-            "timestamp": format_time(datetime.combine(found.opened_on, time())),
+            "timestamp": format_time(datetime.combine(found.onset, time())),
             "component": SOURCE,
             "class": found.finding,
             "custom_details": {"advice": found.advice, "command": found.command, "scope": found.scope.to_dict()},
@@ -75,7 +75,7 @@ def _alert(found: Finding, severity: str, ends_at: datetime) -> dict[str, Any]:
             "severity": severity,
         },
         "annotations": {"summary": _said(found), "advice": found.advice, "command": found.command},
-        "startsAt": format_time(datetime.combine(found.opened_on, time())),
+        "startsAt": format_time(datetime.combine(found.onset, time())),
         "endsAt": format_time(ends_at),
     }
     return cast("dict[str, Any]", each_text(alert))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from analyzer.analysis.nightly.findings import Finding
 from analyzer.analysis.nightly.night import Night
-from analyzer.report.cells import percent
+from analyzer.phrases import percent
 from analyzer.report.escape import markdown_text
 from analyzer.report.overview_words import draft_words, handled, next_step
 from analyzer.report.terminal.night import ground

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from analyzer.analysis import Overview
 from analyzer.analysis.summary.latest_day import LatestDay
-from analyzer.phrases import counted
-from analyzer.report.cells import count, percent
+from analyzer.phrases import counted, percent
+from analyzer.report.cells import count
 from analyzer.report.overview_words import ended_chains, sessions_words
 from analyzer.report.page.sparkline import sparkline
 from analyzer.report.svg.element import Svg

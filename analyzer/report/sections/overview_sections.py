@@ -9,8 +9,7 @@ from dataclasses import replace
 
 from analyzer.analysis import Overview
 from analyzer.command_lines import Asking
-from analyzer.phrases import counted
-from analyzer.report.cells import percent
+from analyzer.phrases import counted, percent
 from analyzer.report.overview_words import alarms, completeness, ended_chains
 from analyzer.report.sections.part import Section, part_of
 from analyzer.report.sections.rules_section import rules_section

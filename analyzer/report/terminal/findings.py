@@ -26,7 +26,7 @@ def render_findings(findings: Sequence[Finding], width: int = 80) -> str:
             one.id[:_ID],
             one.severity,
             one.state,
-            one.opened_on.isoformat(),
+            one.onset.isoformat(),
             f"{one.kind.title}: {terminal_safe(one.scope.who)}",
         )
         for one in findings

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
+from collections.abc import Mapping
+from typing import Any
 
 from analyzer.analysis import Finding, Overview
 from analyzer.classifier.fingerprint import fingerprint
 from analyzer.command_lines import HERE, Asking
-from analyzer.phrases import counted
-from analyzer.report.cells import NOTHING, count, minute, percent
+from analyzer.phrases import counted, percent
+from analyzer.report.cells import NOTHING, count, minute
 from analyzer.report.escape import terminal_safe
 from analyzer.report.news_words import NEWS, cost_words, day_title, day_words, news_of
 from analyzer.report.overview_words import (
@@ -102,8 +104,9 @@ def _since(one: Finding, news: str) -> str:
     """What the last day made of a finding, and since when."""
     if not one.is_open:
         return f"Over since {one.resolved_on}"
-    words = {"New": f"New on {one.opened_on}", "Worse": f"Worse, open since {one.opened_on}"}
-    return words.get(news, f"Goes on since {one.opened_on}")
+    before = f", since {one.onset}" if one.onset < one.opened_on else ""
+    words = {"New": f"New on {one.opened_on}{before}", "Worse": f"Worse, open since {one.onset}"}
+    return words.get(news, f"Goes on since {one.onset}")
 
 
 def _short(sentence: str) -> str:
@@ -140,7 +143,7 @@ def _reasons(overview: Overview, size: int, room: int) -> list[str]:
         shown = max(_FEWEST_REASONS, shown - 1)
     body = [
         [
-            fit(terminal_safe(row["reason"] or "(none)"), 17),
+            fit(terminal_safe(_reason(row)), 22),
             _brief(row["errors"]),
             percent(row["share"], 0),
             *(_brief(outcomes[row["reason"]][end]) for end in _ENDS),
@@ -155,6 +158,14 @@ def _reasons(overview: Overview, size: int, room: int) -> list[str]:
         errors = sum(row["errors"] for row in rows[shown:])
         lines.append(f"and {counted(hidden, 'more reason')} with {counted(errors, 'error')}")
     return [fit(line, size) for line in lines]
+
+
+def _reason(row: Mapping[str, Any]) -> str:
+    """A reason by its name; of unknown errors, how many of them the unknown share counts, if it is not all."""
+    if not row["uncounted_errors"]:
+        return row["reason"] or "(none)"
+    counting = row["errors"] - row["uncounted_errors"]
+    return f"{row['reason']}, {_brief(counting)} count" if counting else "aborted or no detail"
 
 
 def _hidden_callers(overview: Overview, messages: list[str]) -> re.Pattern[str] | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from analyzer.command_lines import HERE, Asking
+from analyzer.phrases import percent
 from analyzer.report.escape import one_line, terminal_safe
 from analyzer.report.terminal.monospace import fit
 from analyzer.store import Change, Reclassification
@@ -19,7 +20,7 @@ _SAMPLE_CELLS = 64
 
 def render_reclassification(result: Reclassification, asking: Asking = HERE) -> str:
     """The verdict first, then the cells that changed, then what that does to recovery."""
-    share = f" ({result.changed / result.examined:.1%})" if result.examined else ""
+    share = f" ({percent(result.changed / result.examined)})" if result.examined else ""
     lines = [
         f"{result.changed:,} of {result.examined:,} errors change their reason{share} under ruleset {result.ruleset}.",
         "Applied: reports and queries show the new reasons." if result.applied else "A dry run; --apply makes it so.",
@@ -31,7 +32,8 @@ def render_reclassification(result: Reclassification, asking: Asking = HERE) -> 
         )
     if result.unknown_before is not None and result.unknown_after is not None:
         lines.append(
-            f"Unknown share: {result.unknown_before:.1%} recorded, {result.unknown_after:.1%} by this ruleset."
+            f"Unknown share: {percent(result.unknown_before)} recorded,"
+            f" {percent(result.unknown_after)} by this ruleset."
         )
     if result.without_facts:
         lines.append(f"Without facts, and so with the reason that they came with: {result.without_facts:,}.")

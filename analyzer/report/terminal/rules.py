@@ -9,8 +9,7 @@ import json
 from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from analyzer.phrases import counted
-from analyzer.report.cells import percent
+from analyzer.phrases import counted, percent
 from analyzer.report.escape import one_line, terminal_safe
 from analyzer.report.terminal.monospace import columns, fit, fold, indented
 

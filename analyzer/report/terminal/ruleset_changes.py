@@ -8,8 +8,8 @@ from __future__ import annotations
 from analyzer.analysis.kinds.table import kind_of
 from analyzer.analysis.rules.alarms import AlarmChanges
 from analyzer.analysis.rules.churn import ChangedShare, Churn, Rejudged
-from analyzer.phrases import counted
-from analyzer.report.cells import count, percent
+from analyzer.phrases import counted, percent
+from analyzer.report.cells import count
 from analyzer.report.escape import one_line, terminal_safe
 from analyzer.report.terminal.monospace import columns, fit, fold, indented
 
