@@ -1,7 +1,8 @@
 """Secrets out of texts and values, before anything is taken out of them, cut, stored or shown.
 
 What is known to be a secret stands in tables: `families` (by its shape), `keys` (by the name that it stands under),
-`commands` (by the flag before it). Text is searched by `engine`, values are walked by `walk`.
+`commands` (by the flag before it). Text is searched by `engine` in all forms that `unfolding` reads it in, values are
+walked by `walk`.
 """
 
 from analyzer.redaction.engine import may_hold_secret, prefilter_with, redact

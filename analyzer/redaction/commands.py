@@ -19,7 +19,7 @@ class _Flags(NamedTuple):
     """What the secret stands behind: user and password are one value. Empty: all of it is secret."""
 
 
-_THEN = r"(?:\s+|\\*[\"'],?\s*|=|,\s*)"
+_THEN = r"(?:\s+|[\"'],?\s*|=|,\s*)"
 
 _TABLE = (
     _Flags(("curl", "wget"), rf"(?:-[uU](?:{_THEN})?|--(?:proxy-)?user{_THEN})", b":"),
@@ -35,7 +35,7 @@ _TABLE = (
     ),
     _Flags(("sqlcmd", "bcp", "zip", "unzip"), rf"-P{_THEN}"),
     _Flags(("ldapsearch", "ldapadd", "ldapmodify", "ldapdelete", "ldapwhoami", "ldappasswd"), rf"-w{_THEN}"),
-    _Flags(("openssl",), r"(?:-pass|-passin|-passout|-k)(?:\s+|\\*[\"'],?\s*\\*[\"'])(?:pass:)?"),
+    _Flags(("openssl",), r"(?:-pass|-passin|-passout|-k)(?:\s+|[\"'],?\s*[\"'])(?:pass:)?"),
 )  # fmt: skip
 _OF = {command: row for row in _TABLE for command in row.commands}
 NAMES = tuple(_OF)
@@ -57,7 +57,7 @@ def command_spans(data: bytes, at: int, command: bytes) -> Iterator[tuple[int, i
     line = regex(r"[^\r\n|;]*").match(data, at, min(len(data), at + _LINE))
     if line is None:
         return
-    for found in regex(rf"(?:^|[\s\"'(\[,])\\*[\"']?({row.flags})").finditer(line.group()):
+    for found in regex(rf"(?:^|[\s\"'(\[,])[\"']?({row.flags})").finditer(line.group()):
         begins = at + found.end()
         span = value_at(data, begins)
         if span is None or data.startswith(b"-", span.start):

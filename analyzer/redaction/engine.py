@@ -9,13 +9,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from functools import cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from analyzer.forking import kept_until_fork
 from analyzer.redaction.automata import Spans, matches, regex, set_of
-from analyzer.redaction.families import FAMILIES
+from analyzer.redaction.families import FAMILIES, Family
 from analyzer.redaction.places import PLACES, Found
 from analyzer.redaction.trace_words import words_of_traces
+from analyzer.redaction.unfolding import MAX_FORMS, UNFOLDABLE, Form, unfolded
 from analyzer.redaction.values import GUARDS, MARK
 
 MAX_SECRETS = 500
@@ -28,9 +30,7 @@ _FEW = 16
 _SHORT = 16_384
 """Bytes of such a text."""
 
-_WORD_START = r"(?:^|[^0-9A-Za-z_]|\\[bfnrt]|\\u[0-9a-fA-F]{4})"
-# A letter, digit or sign of a secret that JSON may write as an escape, and nobody has to.
-_ESCAPED = r"\\u00(?:2[0-57-9a-fA-F]|3[0-9abdfABDF]|[4-7][0-9a-fA-F])"
+_WORD_START = r"(?:^|[^0-9A-Za-z_]|\\[0-7abefnrtv]|\\u[0-9a-fA-F]{4})"
 
 
 class _Rule(NamedTuple):
@@ -41,14 +41,19 @@ class _Rule(NamedTuple):
     spans: Callable[[bytes, Spans], Iterator[Found]]
 
 
-def _shaped(name: str, guard: str) -> Callable[[bytes, Spans], Iterator[Found]]:
-    counts = GUARDS[guard]
+def _shaped(family: Family) -> Callable[[bytes, Spans], Iterator[Found]]:
+    counts, reach = GUARDS[family.guard], family.reach
 
     def spans(data: bytes, match: Spans) -> Iterator[Found]:
-        start, stop = match[1 if len(match) > 1 else 0]
+        span: tuple[int, int] | None = match[1 if len(match) > 1 else 0]
+        if reach is not None:
+            span = reach(data, *match[0])
+        if span is None:
+            return
+        start, stop = span
         # A mark is no secret, and the name inside one (`github_token:`) is no key.
         if not data.startswith(MARK, start) and not data.endswith(MARK, 0, match[0][0]) and counts(data[start:stop]):
-            yield start, stop, name
+            yield start, stop, family.name
 
     return spans
 
@@ -56,7 +61,8 @@ def _shaped(name: str, guard: str) -> Callable[[bytes, Spans], Iterator[Found]]:
 @kept_until_fork
 def _rules() -> tuple[_Rule, ...]:
     return (
-        *(_Rule(each.pattern, each.pattern, each.trace, _shaped(each.name, each.guard)) for each in FAMILIES),
+        # Of what a pattern counts, one automaton for all patterns would make too many states.
+        *(_Rule(each.trace.replace(r"\<", r"\b"), each.pattern, each.trace, _shaped(each)) for each in FAMILIES),
         *(_Rule(each.check or each.pattern, each.pattern, each.trace, each.spans) for each in PLACES),
     )
 
@@ -95,7 +101,7 @@ class _Prefilter:
 @kept_until_fork
 def _traces() -> tuple[str, ...]:
     """All patterns of the prefilter."""
-    return (*(rule.trace.replace(r"\<", _WORD_START) for rule in _rules()), _ESCAPED)
+    return (*(rule.trace.replace(r"\<", _WORD_START) for rule in _rules()), UNFOLDABLE)
 
 
 _prefilter = _Prefilter()
@@ -137,39 +143,66 @@ def redact(text: str) -> str:
     # A replacement can only bring out what an earlier rule hid behind it, so this ends after one or two rounds.
     for _ in range(_ROUNDS):
         before = clean
-        for index in sorted(_check()(before) or ()):
-            clean = _replace(clean, _rules()[index])
+        clean = _searched(before)
         if clean == before:
             return text if clean == raw else clean.decode("utf-8", "replace")
     return mark("rest", raw).decode()
 
 
-def _replace(raw: bytes, rule: _Rule) -> bytes:
+def _searched(raw: bytes) -> bytes:
+    """Each form of the text is searched, and what is found there goes where it stands in the text."""
+    cuts: list[tuple[int, int, bytes]] = []
+    form: Form | None = Form(raw)
+    for _ in range(MAX_FORMS):
+        if form is None:
+            break
+        for index in sorted(_check()(form.data) or ()):
+            found = _found(form.data, _rules()[index])
+            if found:
+                marks = [mark(name, form.data[start:stop]) for start, stop, name in found]
+                cuts += [
+                    (*form.origin(start, stop), each) for (start, stop, _name), each in zip(found, marks, strict=True)
+                ]
+                form = form.replaced(_pieces(form.data, found), marks)
+        form = unfolded(form)
+    pieces: list[bytes] = []
+    end = 0
+    # The longer one of two that begin together holds the other one.
+    for start, stop, each in sorted(cuts, key=lambda cut: (cut[0], -cut[1])):
+        if start >= end:
+            pieces += (raw[end:start], each)
+            end = stop
+    return b"".join((*pieces, raw[end:]))
+
+
+def _pieces(data: bytes, found: list[Found]) -> list[bytes]:
+    """What stands between secrets, and they, by turns."""
+    edges = [0, *(edge for start, stop, _name in found for edge in (start, stop)), len(data)]
+    return [data[start:stop] for start, stop in pairwise(edges)]
+
+
+def _found(data: bytes, rule: _Rule) -> list[Found]:
+    """The secrets that a rule finds, in their order; none of them overlap."""
     found: list[Found] = []
     covered = 0
-    for looks, match in enumerate(matches(rule.pattern, raw)):
+    for looks, match in enumerate(matches(rule.pattern, data)):
         start = match[0][0]
         if looks >= MAX_LOOKS or len(found) >= MAX_SECRETS:
-            found.append((start, len(raw), "rest"))
+            found.append((start, len(data), "rest"))
             break
         if start < covered:
             continue
-        for span in rule.spans(raw, match):
+        for span in rule.spans(data, match):
             found.append(span)
             covered = max(covered, span[1])
-    if not found:
-        return raw
-    pieces: list[bytes] = []
+    apart: list[Found] = []
     end = 0
     for start, stop, name in sorted(found):
-        if name == "rest":
-            start = max(start, end)
-        elif start < end:
-            continue
-        pieces += (raw[end:start], mark(name, raw[start:stop]))
-        end = stop
-    pieces.append(raw[end:])
-    return b"".join(pieces)
+        start = max(start, end) if name == "rest" else start
+        if start >= end and stop > start:
+            apart.append((start, stop, name))
+            end = stop
+    return apart
 
 
 def mark(name: str, secret: bytes) -> bytes:

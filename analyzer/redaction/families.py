@@ -6,7 +6,10 @@ match, so that many matches in one text stay linear too.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
+
+from analyzer.redaction.armour import BEGIN, END, behind_number_of_lines, from_first_line, up_to_last_line
 
 
 class Family(NamedTuple):
@@ -24,6 +27,8 @@ class Family(NamedTuple):
     """Whose knowledge of the shape this is."""
     guard: str = ""
     """What a match must be besides: a name of `values.GUARDS`. Empty: the shape says enough."""
+    reach: Callable[[bytes, int, int], tuple[int, int] | None] | None = None
+    """Where the secret at a match begins and ends, where no pattern can say it; None for no secret."""
 
 
 _HEX = "0123456789abcdef" * 8
@@ -64,19 +69,27 @@ _UUID = "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}"
 FAMILIES: tuple[Family, ...] = (
     Family(
         "private_key",
-        r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
-        r"(?:(?:\s|\\+r|\\+n)*(?:[A-Za-z][A-Za-z\-]{1,30}: [^\n\\]+|[A-Za-z0-9+/=]{4,}))*"
-        r"(?:(?:\s|\\+r|\\+n)*-----END [A-Z0-9 ]{0,60}-----)?",
+        BEGIN,
         r"PRIVATE KEY",
         "-----BEGIN EC \x50RIVATE KEY-----\nMIIBOgIBAAJBAKj34GkxFhD90v\n-----END EC PRIVATE KEY-----",
         "gitleaks",
+        reach=from_first_line,
+    ),
+    Family(
+        "private_key",
+        END,
+        r"PRIVATE KEY",
+        "⟨q83Zfw1MIIBOgIBAAJBAKj34GkxFhD90v\n-----END EC \x50RIVATE KEY-----",
+        "gitleaks",
+        reach=up_to_last_line,
     ),
     Family(
         "putty_key",
-        r"PuTTY-User-Key-File-[23]: [^\x00]*?Private-Lines: [0-9]+(?:(?:\s|\\+r|\\+n)+[A-Za-z0-9+/=]{4,})+",
-        r"PuTTY-User-Key-File",
-        "PuTTY-User-Key-File-3: ssh-ed25519\nPrivate-Lines: 1\nAAAAIEf0u6XyZ1a2b3c4d5",
+        r"Private-Lines: [0-9]+",
+        r"Private-Lines",
+        "PuTTY-User-Key-File-3: ssh-ed25519\nPrivate-Lines: 1\n⟨AAAAIEf0u6XyZ1a2b3c4d5",
         "PuTTY's file format",
+        reach=behind_number_of_lines,
     ),
     _token("age_key", "AGE-SECRET-KEY-", "[A-Z0-9]", 16, "gitleaks", sample="AGE-SECRET-KEY-1"),
     # Clouds and their parts
@@ -111,7 +124,7 @@ FAMILIES: tuple[Family, ...] = (
     Family(
         "azure_storage_key",
         # Behind `sha512-` it is the digest of a package.
-        r"(?:^|[^A-Za-z0-9+/\-])([A-Za-z0-9+/]{86}==)",
+        r"(?:^|[^A-Za-z0-9/\-])([A-Za-z0-9+/]{86}==)",
         r"[A-Za-z0-9+/]==(?:[^0-9A-Za-z=]|$)",
         _ALNUM[:86] + "==",
         "detect-secrets",
@@ -215,7 +228,7 @@ FAMILIES: tuple[Family, ...] = (
     _token("trufflehog_key", "thog-(?:key|secret)-", _H, 16, "trufflehog", sample="thog-key-", most=16),
     Family(
         "bundler_credential",
-        r"\bBUNDLE_[A-Z0-9_]{1,60}__[A-Z]{2,12}(?:_TOKEN)?(?:\\*[\"'])?\s{0,4}(?::|[?:]{0,3}=)\s{0,4}(?:\\*[\"'])?"
+        r"\bBUNDLE_[A-Z0-9_]{1,60}__[A-Z]{2,12}(?:_TOKEN)?[\"']?\s{0,4}(?::|[?:]{0,3}=)\s{0,4}[\"']?"
         r"([^\s:\"'\\]{3,}:[^\s:\"';\\]{3,})",
         r"BUNDLE_[A-Z0-9_]+__[A-Z]",
         "BUNDLE_GEMS__X__TEST=⟨cafe77:beef88",
@@ -312,23 +325,23 @@ FAMILIES: tuple[Family, ...] = (
     _token("slack_token", r"(?:xox[abceoprsd](?:\.xox[bp])?|xapp)-", r"[A-Za-z0-9\-]", 10, "gitleaks", sample="xoxb-"),
     Family(
         "slack_webhook",
-        r"https://hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9/_+\-]{20,}",
-        r"hooks\.slack\.com",
-        "https://hooks.slack.com/services/" + "T0000/B0000/abcdefABCDEF123456",
+        r"(?:https?://hooks\.slack\.com)?/(?:services/T|workflows/T|triggers/[TE])[A-Z0-9]{4,}/[A-Za-z0-9/_+\-]{20,}",
+        r"/(?:services|workflows|triggers)/[TE][A-Z0-9]{4}",
+        "https://hooks.slack.com⟨/services/" + "T0000/B0000/abcdefABCDEF123456",
         "gitleaks",
     ),
     Family(
         "discord_webhook",
-        r"https://(?:[a-z]{2,10}\.)?discord(?:app)?\.com/api/webhooks/[0-9]{10,}/[A-Za-z0-9_\-]{20,}",
-        r"discord(?:app)?\.com\\?/api",
-        "https://discord.com/api/webhooks/" + "123456789012/" + _ALNUM[:32],
+        r"(?:https?://(?:[a-z]{2,10}\.)?discord(?:app)?\.com)?/api(?:/v[0-9]{1,2})?/webhooks/[0-9]{10,}/[A-Za-z0-9_\-]{20,}",
+        r"/webhooks/[0-9]{10}",
+        "https://discord.com⟨/api/webhooks/" + "123456789012/" + _ALNUM[:32],
         "detect-secrets",
     ),
     Family(
         "teams_webhook",
-        r"https://[a-z0-9.\-]{1,60}\.webhook\.office\.com/webhookb2/[A-Za-z0-9@/\-]{20,}",
-        r"webhook\.office\.com",
-        "https://example.webhook.office.com/webhookb2/" + _HEX[:32] + "/IncomingWebhook/" + _HEX[:32],
+        r"(?:https?://[a-z0-9.\-]{1,60}\.webhook\.office\.com)?/webhookb2/[0-9a-f][A-Za-z0-9@/\-]{20,}",
+        r"/webhookb2/",
+        "https://example.webhook.office.com⟨/webhookb2/" + _HEX[:32] + "/IncomingWebhook/" + _HEX[:32],
         "gitleaks",
     ),
     Family(
@@ -340,9 +353,9 @@ FAMILIES: tuple[Family, ...] = (
     ),
     Family(
         "telegram_token",
-        r"\b[0-9]{8,10}:AA[A-Za-z0-9_\-]{32,34}",
+        r"(?:\b|bot)([0-9]{6,12}:AA[A-Za-z0-9_\-]{32,34})",
         r"[0-9]:AA[A-Za-z0-9_\-]{16}",
-        "123456789:" + "AA" + _ALNUM[:33],
+        "/bot⟨123456789:" + "AA" + _ALNUM[:33],
         "detect-secrets",
     ),
     _token("notion_token", "ntn_|secret_", _A, 30, "gitleaks", sample="ntn_", most=46, guard="token"),
@@ -462,7 +475,7 @@ FAMILIES: tuple[Family, ...] = (
         "stripe_secret",
         r"\b(?:pi|seti|cs|src)_[A-Za-z0-9]{10,}_secret_([A-Za-z0-9]{16,})",
         r"[A-Za-z0-9]_secret_[A-Za-z0-9]{16}",
-        "pi_" + _ALNUM[:24] + "_secret_⟨" + _ALNUM[:25],
+        "pi_" + _HEX[:24] + "_secret_⟨" + _ALNUM[:25],
         "trufflehog",
     ),
     _token("printful_key", "sk_pr_[A-Za-z0-9]{1,64}_", _H, 32, "trufflehog", sample="sk_pr_a1_", most=40),
@@ -570,7 +583,7 @@ FAMILIES: tuple[Family, ...] = (
         "url_password",
         # A password may hold any of `/@:`; of a port with a path and an address behind it, the guard knows.
         r"(?i)\b[a-z][a-z0-9+.\-]{1,20}:/{2}[^\s/:@\"'<>\[]{0,200}:([^\s\"'<>]+)@[a-z0-9\[_\-%]",
-        r":\\?/\\?/[^\s/:@\"'<>]*:[^\s\"'<>]+@",
+        r"://[^\s/:@\"'<>]*:[^\s\"'<>]+@",
         "postgres://app:⟨p4ss/w0rd@⟩@db.test/x",
         "RFC 3986",
         "url",
@@ -578,7 +591,7 @@ FAMILIES: tuple[Family, ...] = (
     Family(
         "url_token",
         r"(?i)\bhttps?://([a-z0-9_\-]{20,})@[a-z0-9\[]",
-        r"(?i):\\?/\\?/[a-z0-9_\-]+@",
+        r"(?i)://[a-z0-9_\-]+@",
         "https://⟨" + _ALNUM[:40] + "⟩@git.test/x",
         "git over HTTPS",
         "token",
@@ -592,29 +605,29 @@ FAMILIES: tuple[Family, ...] = (
     ),
     Family(
         "azure_sas",
-        r"(?i)[?&]sig=([A-Za-z0-9%+/=]{16,})",
-        r"(?i)(?:[?&]|\\u0026)sig=[a-z0-9%+/\\]",
+        r"(?i)[?&]sig=([A-Za-z0-9%+/=_\-]{16,})",
+        r"(?i)(?:[?&]|\\u0026)sig=[a-z0-9%+/_\-]",
         "https://x.test/c?sv=1&sig=⟨" + "abcdefABCDEF%2B123456",
         "Azure's shared access signatures",
     ),
     Family(
         "bearer",
         r"(?i)\bbearer +([A-Za-z0-9_\-.~+/]{12,}=*)",
-        r"(?i)bearer +[A-Za-z0-9_\-.~+/\\]{12}",
+        r"(?i)bearer +[A-Za-z0-9_\-.~+/]{12}",
         "Bearer ⟨abcDEF123456xyz",
         "RFC 6750",
         "plain",
     ),
     Family(
         "cookie",
-        r"(?i)\b(?:set-)?cookie2?(?:\\*[\"'])?\s{0,4}:\s{0,4}(?:\\*[\"'])?([^\s=\"'\\]{1,60}=[^\r\n\"'\\]{4,})",
+        r"(?i)\b(?:set-)?cookie2?[\"']?\s{0,4}:\s{0,4}[\"']?([^\s=\"'\\]{1,60}=[^\r\n\"'\\]{4,})",
         r"(?i)cookie2?(?:[\s\"'\\]|\\[nrtf]|\\u000[cC])*[=:][=>\s\"'\\]*[^\s=\"'\\]+=",
         "Cookie: ⟨session=abcdef123456",
         "RFC 6265",
     ),
     Family(
         "sql_password",
-        r"(?i)\bidentified\s+(?:with\s+\S+\s+)?(?:by|as)\s+(?:password\s+)?\\*[\"']([^\"'\\\r\n]+)",
+        r"(?i)\bidentified\s+(?:with\s+\S+\s+)?(?:by|as)\s+(?:password\s+)?[\"']([^\"'\\\r\n]+)",
         r"(?i)identified",
         "CREATE USER app IDENTIFIED BY '⟨tr0ub4dor",
         "SQL",

@@ -12,9 +12,9 @@ from typing import NamedTuple
 from analyzer.redaction import keys
 from analyzer.redaction.automata import Late, Spans, matches
 from analyzer.redaction.commands import COMMANDS, FLAG_TRACE, command_spans
+from analyzer.redaction.unfolding import FOLDED
 from analyzer.redaction.values import (
     CURLY,
-    ENCODED_QUOTE,
     GUARDS,
     MARK,
     MARKED,
@@ -45,8 +45,7 @@ class Place(NamedTuple):
     """RE2: what a text has where it is worth looking at each match; empty for the pattern."""
 
 
-_COLOUR = r"(?:\x1b|\\+(?:u001[bB]|x1[bB]|033|e))\[[0-9;]{0,12}m"
-_CLOSE = rf"(?:{CURLY}|\\*[\"'`]|[\])]|{ENCODED_QUOTE}|{_COLOUR}){{0,4}}"
+_CLOSE = rf"(?:{CURLY}|[\"'`\])]){{0,4}}"
 # Between a name and its separator: a note in brackets, whom it is for, its type.
 _WORD_OF_TYPE = r"(?:(?:std::)?string|str|text|var|\[\]byte|char\*?|varchar\([0-9]+\))"
 _TYPE = (
@@ -55,33 +54,30 @@ _TYPE = (
 )
 _NOTE = r"\[[^\]\n]{0,24}\]\s{0,2}"
 _BOX, _BOX_ESCAPED = r"\xe2(?:\x94[\x82\x83]|\x95\x91)", r"\\u(?:250[23]|2551)"
-_SIGN = r"(?:[?:.+|!]{0,3}=(?:={0,2}>?)|:{1,2}|\xef\xbc[\x9a\x9d]|%3[aAdD]|>)"
+_SIGN = r"(?:[?:.+|!]{0,3}=(?:={0,2}>?)|:{1,2}|\xef\xbc[\x9a\x9d]|>)"
 _BAR = rf"\s{{1,4}}(?:->|\xe2\x86\x92|\||{_BOX})"
-_IS = rf"(?:{_TYPE}\s{{0,4}}[:?]?=|\s{{0,8}}(?:{_NOTE})?{_SIGN}|{_BAR})(?:\s|%20|{_COLOUR}){{0,8}}"
+_IS = rf"(?:{_TYPE}\s{{0,4}}[:?]?=|\s{{0,8}}(?:{_NOTE})?{_SIGN}|{_BAR})\s{{0,8}}"
 _NAME = r"[A-Za-z0-9_.\-]"
 _COLON = Late(rb"\s{0,4}[:=]")
 _SENTENCE = Late(rb"[A-Z]?[a-z]{1,30}[,.]? (?:[a-z]+|[0-9]{1,4}\b)")
 _PROGRESS = Late(rb"[A-Z][a-z]{2,20}ing\b")
 _PAIR_END = Late(rb"\s{0,8},?\s{0,8}[\])]")
 _LINE = Late(rb"[^\r\n]{1,1000}")
-_QUOTED_NAME = rf"[bBuU]?\\*[\"'][^\s\"'\\,]{{0,60}}?({keys.WORDS}){keys.SUFFIX}[\])]?\\*[\"']"
+_CLOSING = Late(rb"\}|(?<!\n)>")
+_QUOTED_NAME = rf"[bBuU]?[\"'][^\s\"'\\,]{{0,60}}?({keys.WORDS}){keys.SUFFIX}[\])]?[\"']"
 
-# The same in JSON, where a blank may be `\n`, a quote `\"`, an escape `\u001b`, and `&<>` are written by number.
-_ENCODED_TRACE = r"(?:&|\\u0026)(?:quot|apos|#34|#39|#x2[27]);|%2[027]"
+# The same in JSON, where a blank may be `\n`, a quote `\"`, and `>` is written by number.
 _CURLY_ESCAPED = r"\\u(?:201[89a-eA-E]|00[aAbB][bB]|300[c-fC-F])"
-_GAP = (
-    rf"(?:{CURLY}|{_CURLY_ESCAPED}|[\s\"'`\\\])\x1b]|\\(?:[nrtfe]|x1[bB]|033|u00[01][0-9a-fA-F])|\[[0-9;]{{0,12}}m"
-    rf"|{_ENCODED_TRACE})*"
-)
+_GAP = rf"(?:{CURLY}|{_CURLY_ESCAPED}|[\s\"'`\\\])]|\\(?:[nrtf]|u00[01][0-9a-fA-F]))*"
 _SIGN_TRACE = (
-    r"(?:[=:|>]|\\u003[eE]|%3[aAdD]|\xef\xbc[\x9a\x9d]|\xe2\x86\x92|\\u(?:[fF]{2}1[aAdD]|2192)"
+    r"(?:[=:|>]|\\u003[eE]|\xef\xbc[\x9a\x9d]|\xe2\x86\x92|\\u(?:[fF]{2}1[aAdD]|2192)"
     rf"|{_BOX}|{_BOX_ESCAPED})"
 )
 _IS_TRACE = (
     rf"{_GAP}(?:\[[^\]\n]{{0,24}}\]\s*|{_WORD_OF_TYPE}\s+)?[?.+!\-]{{0,3}}{_SIGN_TRACE}"
     rf"(?:[=>\[({{]|\\u003[eE]|{_GAP[:-1]})*"
 )
-_SOME = r"[0-9.]*(?:[^0-9.,\s\"';&)}\]\\\[{]|\\[bu/]|&(?:str|'))"
+_SOME = r"[0-9.]*(?:[^0-9.,\s\"';&)}\]\\\[{]|\\[bu/]|&(?:str|\\*'))"
 """The first character of a value that is more than a number."""
 
 
@@ -127,7 +123,7 @@ def _assigned(data: bytes, match: Spans) -> Iterator[Found]:
         return
     if span.quoted and _COLON.match(data, span.end) is not None:
         # The name of an object, or of its first member: `{"password": {"value": "x"}}`.
-        yield from _beside(data, at, _first(data, b"}", at, at + _ASIDE), guard)
+        yield from _beside(data, at, _closing(data, at), guard)
         return
     listed = span.quoted and data[at : at + 1] in (b"[", b"(")
     spans = [span, *more_of_list(data, span)] if listed else [span]
@@ -164,7 +160,8 @@ def _authorized(data: bytes, at: int) -> Iterator[Found]:
         return
     line = _LINE.match(data, at)
     end = credential_in(line.group()) if line else None
-    if end is not None:
+    # What goes on behind an escape is read in the form in which this is none.
+    if end is not None and FOLDED.search(data, max(at, at + end - 9), at + end + 8) is None:
         yield at, at + end, "authorization"
 
 
@@ -183,7 +180,7 @@ def _paired(data: bytes, match: Spans) -> Iterator[Found]:
 
 
 _VALUED = "|".join(sorted(keys.VALUED, key=len, reverse=True))
-_BESIDE = rf"(?i)(?:^|[\s\"'{{,(\[]|\\n)(?:{_VALUED})\\*[\"']?\s{{0,4}}[:=]\s{{0,4}}"
+_BESIDE = rf"(?i)(?:^|[\s\"'{{,(\[])(?:{_VALUED})[\"']?\s{{0,4}}[:=]\s{{0,4}}"
 _ASIDE = 400
 """Bytes between a name and its value in one object."""
 
@@ -194,7 +191,7 @@ def _named(data: bytes, match: Spans) -> Iterator[Found]:
     if not guard:
         return
     at, behind = match[0]
-    stop = _first(data, b"}>", behind, behind + _ASIDE)
+    stop = _closing(data, behind)
     start = max(0, at - _ASIDE)
     start = max(data.rfind(mark, start, at) for mark in (b"{", b"<", b"}", b"\n")) + 1 or start
     for begin, end in ((behind, stop), (start, at + 1)):
@@ -213,9 +210,10 @@ def _beside(data: bytes, start: int, stop: int, guard: str) -> Iterator[Found]:
             return
 
 
-def _first(data: bytes, marks: bytes, start: int, stop: int) -> int:
-    found = [at for mark in marks if (at := data.find(bytes([mark]), start, stop)) >= 0]
-    return min(found, default=min(stop, len(data)))
+def _closing(data: bytes, start: int) -> int:
+    """Where an object that goes on here ends."""
+    found = _CLOSING.search(data, start, start + _ASIDE)
+    return found.start() if found is not None else min(len(data), start + _ASIDE)
 
 
 def _flagged(data: bytes, match: Spans) -> Iterator[Found]:
@@ -261,6 +259,8 @@ def _tabled(data: bytes, match: Spans) -> Iterator[Found]:
     # What is no password has to look like a secret: there are tables of limits, and of names.
     guard = "plain" if guard == "password" else guard if guard in ("authorization", "random") else "mixed"
     name, begin = match[1][0], data.rfind(b"\n", max(0, match[1][0] - _WIDEST), match[1][0]) + 1
+    frame = _FRAME.match(data, begin, name)
+    begin = frame.end() if frame is not None else begin
     lines = data[begin : match[1][0] + _HIGHEST].split(b"\n", _ROWS)
     if _NO_HEAD.search(lines[0], match[0][1] - begin) is not None:
         return
@@ -280,6 +280,8 @@ def _tabled(data: bytes, match: Spans) -> Iterator[Found]:
         yield from _cell(cells, column, bar, begin, guard)
 
 
+_FRAME = Late(rb"[^\r\n]*[:=\[({b]\s{0,2}[\"']")
+"""The member of JSON, or the argument, whose text a table is."""
 _NO_HEAD = Late(rb"[\\:{}]")
 _BARS = (b"\xe2\x94\x82", b"\xe2\x94\x83", b"\xe2\x95\x91", b"|", b"\t", b";", b",")
 _ROWS = 200
@@ -352,7 +354,7 @@ _MIXED = r"(?:[\"'\\]|[^\s=]*(?:[^0-9\s=][0-9]|[0-9][^0-9\s=]|[a-z][A-Z]))"
 
 PLACES: tuple[Place, ...] = (
     Place(
-        rf"(?i)(?:^|[\s\"'\[,(`])--?{_NAME}{{0,60}}?({keys.WORDS}){keys.SUFFIX}(?:\\*[\"'])?(?:\s{{1,8}}|=|\s{{0,4}},\s{{0,8}})",
+        rf"(?i)(?:^|[\s\"'\[,(`])--?{_NAME}{{0,60}}?({keys.WORDS}){keys.SUFFIX}[\"']?(?:\s{{1,8}}|=|\s{{0,4}},\s{{0,8}})",
         # Between two items of a list stand quotes and a comma.
         rf"(?i)(?:^|[\s\"'\[,(`]|\\[nrtf]|\\u000[cC])--?[a-z0-9_.\-]*{keys.NAMED}(?:[\s\"',=\\]|\\[nrt])+"
         r"[^\s\"',=\-\\]",
@@ -360,7 +362,7 @@ PLACES: tuple[Place, ...] = (
         "agent --password ⟨hunter2x",
     ),
     Place(
-        rf"\b({'|'.join(COMMANDS)})\\*[\"']?[\s,]",
+        rf"\b({'|'.join(COMMANDS)})[\"']?[\s,]",
         FLAG_TRACE,
         _commanded,
         "curl -u app:⟨hunter2x",
@@ -372,9 +374,9 @@ PLACES: tuple[Place, ...] = (
         '[["authorization", "⟨Bearer hunter2x⟩"]]',
     ),
     Place(
-        rf"(?i)(?:^|[\s\"'{{,(<\[\\])(?:{'|'.join(keys.NAMING)})(?:\\*[\"'])?\s{{0,4}}[:=]\s{{0,4}}[\[(]?\s{{0,4}}"
-        rf"(?:\\*[\"'][A-Za-z0-9_]{{0,30}}\\*[\"'],\s{{0,4}})?(?:\\*[\"'])?"
-        rf"[A-Za-z0-9_.\-:/]{{0,60}}?({keys.WORDS}){keys.SUFFIX}(?:\\*[\"']|[\\\s,;)\]}}]|$)",
+        rf"(?i)(?:^|[\s\"'{{,(<\[])(?:{'|'.join(keys.NAMING)})[\"']?\s{{0,4}}[:=]\s{{0,4}}[\[(]?\s{{0,4}}"
+        rf"(?:[\"'][A-Za-z0-9_]{{0,30}}[\"'],\s{{0,4}})?[\"']?"
+        rf"[A-Za-z0-9_.\-:/]{{0,60}}?({keys.WORDS}){keys.SUFFIX}(?:[\"'\s,;)\]}}]|$)",
         rf"(?i)(?:^|[\s\"'{{,(<\[\\]|\\[nrt])(?:{'|'.join(keys.NAMING)})[\"'\\]*(?:\s|\\[nrt])*[:=](?:[\s\"'\\\[(]|\\[nrt])*"
         rf"(?:[a-z0-9_]*[\"'\\]+,\s*[\"'\\]*)?"
         rf"[A-Za-z0-9_.\-:/]*{keys.NAMED}(?:[\"'\\\s,;)\]}}]|$)",
@@ -406,16 +408,18 @@ PLACES: tuple[Place, ...] = (
         "the password is ⟨hunter2x",
     ),
     Place(
-        rf"(?i)(?:^|[\n,;\t|]|{_BOX})[ \"']{{0,40}}{_NAME}{{0,40}}?({keys.LONG_WORDS}|pass|pw){keys.SUFFIX}"
+        rf"(?i)(?:^|[\n,;\t|\"']|{_BOX})[ \"']{{0,40}}{_NAME}{{0,40}}?({keys.LONG_WORDS}|pass|pw){keys.SUFFIX}"
         rf"[ \"']{{0,40}}(?:[,;\t|\r\n]|{_BOX}|$)",
         rf"(?i)(?:{keys.LONG_WORDS}|pass|pw){keys.SUFFIX}[ \"'\\]*"
         rf"(?:(?:[,;\t|]|\\t|{_BOX}|{_BOX_ESCAPED})[^\n\\:{{}}]*)?"
-        r"(?:\n|\\[nr]|$)",
+        r"(?:\n|\\+[nr]|$)",
         _tabled,
         "user,password\napp,⟨hunter2x",
     ),
     Place(
-        rf"(?:(?:^|[\n\"'])[ \t]{{0,20}}|\b(?:setx|setenv|set|ENV|ARG)\s{{1,4}}(?:--?[a-z\-]{{1,20}}\s{{1,4}})?)[\"']?"
+        # In front of a line stand its number, `+` of a difference, `>` of a quotation.
+        rf"(?:(?:^|[\n\"'])[ \t]{{0,20}}(?:[0-9]{{0,7}}(?:\xe2\x86\x92|[:|>+\-\t])[ \t]{{0,8}})?"
+        rf"|\b(?:setx|setenv|set|ENV|ARG)\s{{1,4}}(?:--?[a-z\-]{{1,20}}\s{{1,4}})?)[\"']?"
         rf"[A-Za-z0-9_.:/\-]{{0,80}}?((?i:{keys.WORDS}))(?i:{keys.SUFFIX})[\"']?([ \t]{{1,40}}){_MIXED}",
         rf"(?i:{keys.NAMED})[\"'\\]*(?:[ \t]|\\t)+{_MIXED}",
         _set,

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from analyzer.redaction.automata import Late, regex
+from analyzer.redaction.unfolding import FOLDED
 
 MARK = b"[REDACTED:"
 MARKED = Late(rb"\[REDACTED:[a-z_]+:[0-9a-f]{8}\]")
@@ -22,28 +23,28 @@ _MOST_BACKSLASHES = 64
 _ENTROPY_BITS = 4.5
 _RANDOM_LEAST = 24
 
-ENCODED_QUOTE = r"(?:&(?:quot|apos|#34|#39|#x2[27]);|%2[27])"
-"""A quotation mark as HTML and URLs write it."""
 # These look at some bytes behind a name, each of them once, and are quicker there than RE2 is to call.
 # Three characters are no secret, and many texts have nothing but them behind a name.
 _NOTHING = Late(rb"[^\s\"'`\\\[({&%\x1b]{0,3}(?:\s|\Z)")
-# What may stand before a value: brackets of a list, a wrapper's name, a prefix of Python's, escapes of JSON in JSON.
+# What may stand before a value: brackets of a list, a wrapper's name, a prefix of Python's.
 _OPENING = Late(
     rb"\[REDACTED:[a-z_]+:[0-9a-f]{8}\]|(?:[\[({]\s{0,8})?(?:&?[A-Za-z_][A-Za-z0-9_.:]{0,24}\()?[bBrRuUfF]{0,2}"
-    rb"(\\{0,64})([\"'`]|&(?:quot|apos|#34|#39|#x2[27]);|%2[27])"
+    rb"([\"'`])"
 )
 CURLY = r"(?:\xe2\x80[\x98-\x9f]|\xc2[\xab\xbb]|\xe3\x80[\x8c-\x8f])"
 """A quotation mark as people write it."""
 _CURLY = Late(b"%s\\s{0,2}([^\\r\\n]{1,400}?)\\s{0,2}(?:%s|$)" % ((CURLY.encode(),) * 2))
 # Without quotes a value ends with white space; a backslash is a part of it unless it is an escape.
-_BARE = Late(rb"(?:[^\s\"'`\\\x1b]|\\[^nrtbfu\"'`\\\s])+")
-_LINE = Late(rb"[^\r\n\"'`]+")
+_BARE = Late(rb"(?:[^\s\"'`\\\x00\x1b]|\\[^nrtbfu\"'`\\\s])+")
+_LINE = Late(rb"(?:[^\r\n\"'`\\]|\\[^rn])+")
+# What may stand before an escape, behind which a value goes on.
+_OPEN = Late(rb"(?:[A-Za-z0-9_.:]{0,25}[\[({])?")
 _LINE_END = Late(rb"[\r\n]")
 _PARAMETER = Late(rb"[&#]")
 # What follows is another member or parameter.
 _NEXT = Late(
     rb"<[/A-Za-z]|>(?:\Z|<)|&(?:quot|apos|#)|%2[267]|\)[,;)]|[&#][^&=\s]{0,60}="
-    rb"|[,;&](?:\Z|[A-Za-z_][A-Za-z0-9_.\-]{0,60}(?:[=:]|\\{0,8}[\"'])|\\{0,8}[\"'\[{(])"
+    rb"|[,;&](?:\Z|[A-Za-z_][A-Za-z0-9_.\-]{0,60}[=:\"']|[\"'\[{(])"
 )
 _COMMA = Late(rb"\s{0,8},\s{0,8}")
 _CLOSERS = {b")": b"(", b"]": b"[", b"}": b"{"}
@@ -66,14 +67,15 @@ def value_at(data: bytes, at: int, *, line: bool = False, query: bool = False) -
     """
     opening = _OPENING.match(data, at)
     if opening is not None:
-        if opening.group(2) is None:
+        if opening.group(1) is None:
             return Span(at, opening.end(), False, opening.end())
-        return _quoted(data, opening.end(), opening.group(1), opening.group(2))
+        return _quoted(data, opening.end(), opening.group(1))
     curly = _CURLY.match(data, at)
     if curly is not None:
         return Span(curly.start(1), curly.end(1), True, curly.end())
     found = (_LINE if line else _BARE).match(data, at, at + _LONGEST)
-    if found is None:
+    # What begins with an escape, or has one behind a bracket, is read in the form in which this is none.
+    if found is None or FOLDED.match(data, _OPEN.match(data, at).end()) is not None:
         return None
     stop = found.end()
     if not line:
@@ -87,15 +89,14 @@ def nothing_at(data: bytes, at: int) -> bool:
     return _NOTHING.match(data, at) is not None
 
 
-def _quoted(data: bytes, start: int, escapes: bytes, quote: bytes) -> Span:
-    """Up to the same quote behind the same escapes: in JSON within JSON, one behind more of them is text."""
-    depth = len(escapes)
+def _quoted(data: bytes, start: int, quote: bytes) -> Span:
+    """Up to the same quote that no backslash stands before."""
     stop = min(len(data), start + _LONGEST)
     at = data.find(quote, start, stop)
     while at >= 0:
         before = data[max(start, at - _MOST_BACKSLASHES) : at]
-        if (len(before) - len(before.rstrip(b"\\"))) % (2 * (depth + 1)) == depth:
-            return Span(start, at - depth, True, at + len(quote))
+        if (len(before) - len(before.rstrip(b"\\"))) % 2 == 0:
+            return Span(start, at, True, at + len(quote))
         at = data.find(quote, at + 1, stop)
     # It breaks off, or is no quote but an apostrophe.
     ending = _LINE_END.search(data, start, stop)

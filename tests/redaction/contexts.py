@@ -231,6 +231,11 @@ def texts(secret: str = PASSWORD) -> list[str]:
     return [text.replace("§", secret) for text in (*_IN_TEXT, *_TABLES, *named, *nested, *deeper)]
 
 
+def texts_of_tables(secret: str = PASSWORD) -> list[str]:
+    """The tables of `texts`, which are read where their lines are lines."""
+    return [text.replace("§", secret) for text in _TABLES]
+
+
 STRUCTURES: list[object] = [
     {"user": "app", "password": PASSWORD},
     {"x-api-key": PASSWORD},

@@ -13,7 +13,7 @@ from analyzer.redaction.families import FAMILIES
 from tests.redaction.tokens import made_up
 
 SEEDS = 3
-CORPUS = [(family.name, *made_up(family, seed)) for family in FAMILIES for seed in range(SEEDS)]
+CORPUS = [(family.name, *made_up(family, seed)) for family in FAMILIES if not family.reach for seed in range(SEEDS)]
 
 FORMS: dict[str, tuple[Callable[[str], str], float]] = {
     "alone": (lambda text: text, 1),

@@ -197,6 +197,15 @@ HOSTILE = [
     "password = hunter2x; ",
     "\u4f59",
     "[REDACTED:",
+    "\\\\",
+    "token=\\n",
+    "\\u005c",
+    "%41",
+    "&amp;",
+    "\x1b[0m",
+    "+a",
+    "-----END PRIVATE KEY-----",
+    "MIIEpAIBAAKCAQEAx7bq3VvHk0Rz\n-----END PRIVATE KEY-----\n",
 ]
 
 

@@ -1,0 +1,186 @@
+"""Texts out of their dress: escapes of JSON, Python, shells, URLs, HTML and terminals are taken off, layer by layer.
+
+Invariant: every place of a form leads back to the place of the given text that it was read from, and a text within a
+longer one passes through the same forms as alone.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from itertools import accumulate
+
+from analyzer.redaction.automata import Late, regex
+
+MAX_FORMS = 12
+"""Forms of one text. Backslashes double with each text that quotes another one: few texts have more than four forms."""
+_MOST_KEPT = 4_096
+"""Escapes of one kind whose meaning is kept."""
+
+_NAMED = {
+    b"quot": b'"', b"apos": b"'", b"amp": b"&", b"lt": b"<", b"gt": b">", b"nbsp": b" ", b"Tab": b"\t",
+    b"NewLine": b"\n", b"colon": b":", b"equals": b"=", b"sol": b"/", b"bsol": b"\\", b"commat": b"@", b"percnt": b"%",
+    b"num": b"#",
+    b"lowbar": b"_", b"period": b".", b"comma": b",", b"semi": b";", b"plus": b"+", b"quest": b"?", b"grave": b"`",
+    b"lbrace": b"{", b"rbrace": b"}", b"lbrack": b"[", b"rbrack": b"]", b"lpar": b"(", b"rpar": b")", b"dollar": b"$",
+}  # fmt: skip
+"""Characters of ASCII that HTML has names for: <https://html.spec.whatwg.org/multipage/named-characters.html>."""
+_NAMES = b"|".join(_NAMED)
+# One layer of quoting: of `\\n` the first reading gives `\n`, the second one the end of a line.
+_BACKSLASHES = (
+    rb"\\(?:[\\\"'/`abtnvfre!#$%&()*+,\-.:;<=>?@\[\]^_{|}~ ]|\r?\n|u+[0-9a-fA-F]{4}|u\{[0-9a-fA-F]{1,6}\}"
+    rb"|U[0-9a-fA-F]{8}|x[0-9a-fA-F]{2}|[0-3]?[0-7]{1,2})"
+)
+# A percent sign and an ampersand are read at once, however often they are escaped.
+# Beyond ASCII a URL has UTF-8: `%DB_PASSWORD%` is a variable.
+_BYTES = Late(rb"%(?:25)*([0-9a-fA-F]{2})")
+_NUMBERS = (
+    rb"%(?:25)*[0-7][0-9a-fA-F]|%(?:25)*[c-fC-F][0-9a-fA-F](?:%(?:25)*[89abAB][0-9a-fA-F]){1,3}"
+    rb"|&(?:amp;|#38;|#[xX]26;)*(?:" + _NAMES + rb"|#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6});"
+)
+_TERMINAL = (
+    rb"\x1b[\[(][0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b\r\n]{0,2000}(?:\x07|\x1b\\)|\x1b[0-Z\\-~]|\xc2\x9b[0-?]*[ -/]*[@-~]"
+)
+_UNSEEN = rb"\x00|\xe2\x80[\x8b-\x8f\xaa-\xae]|\xe2\x81[\xa0-\xa4]|\xef\xbb\xbf|\xc2\xad"
+_JOINTS = rb"'\"'\"'|\+(?=\S{0,100}%[0-9a-fA-F]{2})|(?<=%[0-9a-fA-F]{2})\+"
+"""An apostrophe within a shell's apostrophes, and a blank in a form."""
+FOLDED = Late(_BACKSLASHES + b"|" + _NUMBERS)
+"""What is another character in another form of the text."""
+_OTHERS = (
+    rf"%[0-9a-fA-F]{{2}}|&(?:{_NAMES.decode()}|#[0-9xX])|"
+    r"\x1b|\x00|\xc2[\x9b\xad]|\xe2\x80[\x8b-\x8f\xaa-\xae]|\xe2\x81[\xa0-\xa4]|\xef\xbb\xbf"
+)
+UNFOLDABLE = "|".join(
+    (
+        # Of the escapes of JSON only those that nobody has to write: who searches raw JSON allows for the others.
+        r"\\u00(?:00|1[bB]|2[0-57-9a-fA-F]|3[0-9abdfABDF]|[4-7][0-9a-fA-F]|9[bB]|[aA][dD])",
+        r"\\u20(?:0[b-fB-F]|2[a-eA-E]|6[0-4])|\\u[fF][eE][fF][fF]|\\u(?:\{|u)|\\\\u[0-9a-fA-F]{4}",
+        r"\\(?:U00|x[0-9a-fA-F]{2}|[0-3][0-7]|e\[|[!#$%&()*+,\-./:;<=>?@\]^_{|}~ ]|\r?\n)",
+        rf"\\u0026(?:{_NAMES.decode()}|#[0-9xX])",
+        _OTHERS,
+    )
+)
+"""RE2 over bytes: what a text holds that is written otherwise than JSON has to write it."""
+
+
+class Form:
+    """A text as it is given, or as it was read from another form."""
+
+    __slots__ = ("_pieces", "_starts", "data", "parent")
+
+    def __init__(
+        self, data: bytes, parent: Form | None = None, pieces: tuple[Sequence[bytes], Sequence[bytes]] = ((), ())
+    ) -> None:
+        self.data = data
+        self.parent = parent
+        self._pieces = pieces
+        """What the parent consists of, and this: by turns a text of both, and one that was replaced."""
+        self._starts: tuple[list[int], list[int]] | None = None
+
+    def replaced(self, pieces: list[bytes], meanings: Sequence[bytes]) -> Form:
+        """This with other texts for every second one of the pieces that it consists of."""
+        others = pieces.copy()
+        others[1::2] = meanings
+        return Form(b"".join(others), self, (pieces, others))
+
+    def origin(self, start: int, stop: int) -> tuple[int, int]:
+        """Where a part of this, at least one byte long, stands in the given text."""
+        form = self
+        while form.parent is not None:
+            if form._starts is None:
+                form._starts = _starts(form._pieces[0]), _starts(form._pieces[1])
+            before, now = form._starts
+            first, last = bisect_right(now, start) - 1, bisect_right(now, stop - 1) - 1
+            start = before[first] + (0 if first % 2 else start - now[first])
+            stop = before[last + 1] if last % 2 else before[last] + stop - now[last]
+            form = form.parent
+        return start, stop
+
+
+def _starts(pieces: Sequence[bytes]) -> list[int]:
+    return [0, *accumulate(map(len, pieces))]
+
+
+def unfolded(form: Form) -> Form | None:
+    """The text with one layer of escapes taken off; None for one that has none."""
+    for pattern, trace, read in _KINDS:
+        if regex(trace).search(form.data) is None:  # some times as quick
+            continue
+        pieces = pattern.split(form.data)
+        if len(pieces) > 1:
+            found = form.replaced(pieces, [*map(_meanings(read).__getitem__, pieces[1::2])])
+            if found.data != form.data:
+                return found
+    return None
+
+
+def forms(data: bytes) -> Iterator[Form]:
+    """The text itself, and each of its forms."""
+    form: Form | None = Form(data)
+    for _ in range(MAX_FORMS):
+        if form is None:
+            return
+        yield form
+        form = unfolded(form)
+
+
+class _Meanings(dict[bytes, bytes]):
+    """What escapes stand for, each of them read once."""
+
+    def __init__(self, read: Callable[[bytes], bytes]) -> None:
+        super().__init__()
+        self._read = read
+
+    def __missing__(self, escape: bytes) -> bytes:
+        meaning = self._read(escape)
+        if len(self) < _MOST_KEPT:
+            self[escape] = meaning
+        return meaning
+
+
+@cache
+def _meanings(read: Callable[[bytes], bytes]) -> _Meanings:
+    return _Meanings(read)
+
+
+_CONTROLS = {b"a": b"\a", b"b": b"\b", b"t": b"\t", b"n": b"\n", b"v": b"\v", b"f": b"\f", b"r": b"\r", b"e": b"\x1b"}
+
+
+def _unquoted(escape: bytes) -> bytes:
+    """What a backslash and what belongs to it stand for."""
+    kind, rest = escape[1:2], escape[2:]
+    if escape[:1] == b"'":
+        return b"'"
+    if kind in b"uU" and rest:
+        return _character(int(rest.strip(b"u{}"), 16)) or escape
+    if kind == b"x":
+        return bytes([int(rest, 16)])
+    if kind.isdigit():
+        return bytes([int(escape[1:], 8)])
+    return b"" if kind in b"\r\n" else _CONTROLS.get(kind, kind)
+
+
+def _plain(escape: bytes) -> bytes:
+    """What an escape of a URL or of HTML stands for; a NUL for one of a terminal, which parts words; and nothing for
+    what cannot be seen, a NUL among it.
+    """
+    if escape.startswith(b"%"):
+        return bytes(int(each, 16) for each in _BYTES.findall(escape))
+    if escape[:1] in b"+'":
+        return b" " if escape == b"+" else b"'"
+    if escape.startswith(b"&"):
+        name = escape.replace(b"&", b";").split(b";")[-2]
+        if name.startswith(b"#"):
+            return _character(int(name[2:], 16) if name[1:2] in b"xX" else int(name[1:])) or escape
+        return _NAMED[name]
+    return b"\x00" if escape.startswith((b"\x1b", b"\xc2\x9b")) else b""
+
+
+def _character(code: int) -> bytes:
+    return chr(code).encode("utf-8", "surrogatepass") if code < 0x110000 else b""
+
+
+_QUOTED = Late(rb"('\\''|" + _BACKSLASHES + b")")
+_WRITTEN = Late(b"(" + b"|".join((_NUMBERS, _TERMINAL, _UNSEEN, _JOINTS)) + b")")
+_KINDS = ((_QUOTED, r"\\", _unquoted), (_WRITTEN, rf"{_OTHERS}|'\"'\"'", _plain))

@@ -1,0 +1,193 @@
+"""Every secret in every dress: nothing of it survives in a text, a value, an event or an imported log."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from analyzer.cli import cli
+from analyzer.events.recorded import recorded
+from analyzer.importers import HEAD_BYTES, Source, block_of, detect, head_of
+from analyzer.redaction import may_hold_secret, redact, redact_value
+from analyzer.redaction.families import FAMILIES
+from analyzer.redaction.unfolding import MAX_FORMS, forms
+from tests.redaction.contexts import PASSWORD, texts, texts_of_tables
+from tests.redaction.dresses import DRESSES, after, survives
+
+FRAMES = ("env:\n{}\n", "a\t{}\tb", '{{"k":"{}"}}', "k={}&x=1")
+_PLAIN = [text for text in texts() if "\\" not in text and text not in texts_of_tables()]
+
+
+def _families() -> list[tuple[str, str]]:
+    """The secret of each family, and a text with it for each frame."""
+    found = []
+    for family in FAMILIES:
+        whole = family.example.replace("⟨", "").replace("⟩", "")
+        secret = family.example.partition("⟨")[2].partition("⟩")[0] or whole
+        found += [(secret, frame.format(whole)) for frame in FRAMES]
+    return found
+
+
+SECRETS = _families()
+HOSTILE = ("\\\\", "\\n", "\\u005c", "\\u005cu005c", "%25", "%41", "&amp;", "&#38;", "\x1b[0m", "\x00", "+", "'\"'\"'")
+dresses = pytest.mark.parametrize("name", DRESSES)
+
+
+@dresses
+def test_no_family_survives_a_dress(name: str) -> None:
+    """The secret of each family goes out of a text in this dress and out of values with it, once and for all."""
+    dress = DRESSES[name]
+    left = []
+    for secret, text in SECRETS:
+        worn = dress(text)
+        clean = redact(worn)
+        value = redact_value({"error": [worn]})
+        if survives(secret, clean) or survives(secret, value["error"][0]) or redact(clean) != clean:
+            left.append((worn, clean))
+        assert may_hold_secret(json.dumps({"error": worn}).encode())
+    assert left == []
+
+
+@dresses
+def test_no_place_survives_a_dress(name: str) -> None:
+    """A password goes out of every context that is put into this dress."""
+    left = [(text, clean) for text in _PLAIN if survives(PASSWORD, clean := redact(DRESSES[name](text)))]
+    assert left == []
+
+
+def test_no_family_survives_an_emitted_event(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a shell hands to `emit` reaches no log, in whatever dress."""
+    monkeypatch.chdir(tmp_path)
+    for dress in DRESSES.values():
+        members = [f"stderr{place}=output {dress(text)}" for place, (_secret, text) in enumerate(SECRETS)]
+        for start in range(0, len(members), 500):  # as many as an event holds
+            arguments = ["emit", "error.classified", "exit_code=1", *members[start : start + 500]]
+            done = CliRunner().invoke(cli, arguments, catch_exceptions=False)
+            assert done.exit_code == 0, done.output
+    lines = [line for log in tmp_path.rglob("*.jsonl") for line in log.read_text("utf-8").splitlines()]
+    said = [item for line in lines for item in json.loads(line)["payload"].items() if item[0].startswith("stderr")]
+    assert len(said) == len(DRESSES) * len(SECRETS)
+    assert [text for name, text in said if survives(SECRETS[int(name[6:])][0], text)] == []
+
+
+def _imported(said: str) -> list[Any]:
+    record = {
+        "timestamp": "2026-11-01T10:00:00Z",
+        "pipeline_id": "p-1",
+        "step_id": "implement",
+        "state": "failed",
+        "duration_ms": 5,
+        "message": said,
+        "failure_reason": "general_error",
+        "remediation": said,
+    }
+    line = json.dumps(record).encode() + b"\n"
+    kind = detect(head_of(line[:HEAD_BYTES]))
+    assert kind.reader is not None
+    reader = kind.reader(Source("log", datetime(2026, 11, 1)), {})
+    return [recorded(event) for hit in reader.read(block_of(line)) for event in hit.events]
+
+
+@dresses
+def test_no_family_survives_an_import(name: str) -> None:
+    """What a foreign log says in this dress comes into no event."""
+    left = []
+    for secret, text in SECRETS:
+        events = _imported(DRESSES[name](text))
+        assert events
+        left += [event for event in events if survives(secret, bytes(event.payload).decode())]
+    assert left == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["JSON", "JSON in JSON", "JSON with all by number", "Python's repr of bytes", "URL", "HTML", "octal numbers"],
+)
+def test_a_dress_changes_no_mark(name: str) -> None:
+    """A secret is named alike, dressed or not, so that its errors group."""
+    secret = "ghp_" + "a1B2c3D4" * 4
+    mark = redact(secret)
+    assert mark in redact(DRESSES[name](f"env:\n{secret}\n"))
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    # What a form's blanks are, nothing says once the form has been written into a URL.
+    st.sampled_from([name for name in DRESSES if name != "form"]),
+    # A colour in the middle of an escape leaves none.
+    st.lists(st.sampled_from([name for name in DRESSES if "colours" not in name]), max_size=2),
+    st.sampled_from(SECRETS),
+)
+def test_no_family_survives_dresses_upon_each_other(first: str, others: list[str], secret: tuple[str, str]) -> None:
+    """Neither does it where one dress is put upon another, in any order."""
+    worn = after(DRESSES[first], *(DRESSES[name] for name in others))(secret[1])
+    assert not survives(secret[0], redact(worn))
+
+
+_BODY = "\n".join(
+    f"{'MIIEpAIBAAKCAQEAx7bq3VvHk0Rz+/a1B2c3D4e5F6g7H8i9J0kLmNoPqRsT' * 2}"[n : n + 64] for n in range(24)
+)
+_KEY = f"-----BEGIN RSA \x50RIVATE KEY-----\n{_BODY}\nq83Zfw==\n-----END RSA \x50RIVATE KEY-----"
+_CUT = {
+    "whole": _KEY,
+    "its head": "\n".join(_KEY.split("\n")[:9]),
+    "its tail": "\n".join(_KEY.split("\n")[15:]),
+    "with headers": _KEY.replace("-----\n", "-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0A1B2C3D\n\n", 1),
+    "in one line": _KEY.replace("\n", " "),
+    "without line ends": _KEY.replace("\n", ""),
+}
+
+
+@pytest.mark.parametrize("cut", _CUT)
+@dresses
+def test_a_private_key_goes_as_a_whole(name: str, cut: str) -> None:
+    """All lines of a key go, with anything before them, and what stands around the key stays."""
+    clean = redact(DRESSES[name](f"before it\n{_CUT[cut]}\nbehind it"))
+    assert not survives(_BODY, clean)
+    read = [form.data.decode("utf-8", "replace") for form in forms(clean.encode())]
+    assert any("before" in each for each in read)
+    assert any("behind" in each for each in read)
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        (
+            "HTTPSConnectionPool(host='hooks.slack.com', port=443): Max retries exceeded with url: "
+            "/services/" + "T024BE7LD/B0A1B2C3D/§ (Caused by NewConnectionError())",
+            "a1B2c3D4e5F6g7H8i9J0k1L2",
+        ),
+        ('POST /workflows/' + 'T024BE7LD/A0A1B2C3D/123456789012345678/§ HTTP/1.1', "a1B2c3D4e5F6g7H8i9J0k1L2"),
+        ("Max retries exceeded with url: /api/webhooks/123456789012345678/§", "a1B2c3D4-e5F6g7H8_i9J0k1L2m3N4o5P6"),
+        ("PATCH /api/v10/webhooks/123456789012345678/§/messages/@original", "a1B2c3D4-e5F6g7H8_i9J0k1L2m3N4o5P6"),
+        ("host='api.telegram.org', port=443): Read timed out with url: /bot123456:§/sendMessage",
+         "AA" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q"),
+        ("with url: /webhookb2/0a1b2c3d-0000-4000-8000-0123456789ab@0a1b2c3d-0000-4000-8000-0123456789ab/§",
+         "IncomingWebhook/0123456789abcdef0123456789abcdef/0a1b2c3d-0000"),
+        ("url: /workflows/0a1b/triggers/manual/paths/invoke?api-version=2016-06-01&sp=%2Ftriggers&sv=1.0&sig=§",
+         "a1B2c3D4e5F6-g7H8_i9J0k1L2m3N4o5P6q7R8s9T0"),
+    ],
+)  # fmt: skip
+def test_the_path_of_a_url_is_enough(text: str, secret: str) -> None:
+    """Clients name the host apart from the path that holds the secret, or not at all."""
+    assert redact(text.replace("§", secret)).count("[REDACTED:") == 1
+    assert not survives(secret, redact(text.replace("§", secret)))
+
+
+@pytest.mark.parametrize("unit", HOSTILE)
+def test_a_text_has_few_forms_and_none_is_longer(unit: str) -> None:
+    """Of a text of nothing but escapes there are at most `MAX_FORMS`, each no longer than the one before; what stands
+    behind the escapes is found.
+    """
+    text = unit * (65_536 // len(unit)) + " ghp_" + "a1B2c3D4" * 4
+    read = [len(form.data) for form in forms(text.encode())]
+    assert len(read) <= MAX_FORMS
+    assert read == sorted(read, reverse=True)
+    assert "c3D4" not in redact(text)
