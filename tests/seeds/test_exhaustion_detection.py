@@ -167,6 +167,13 @@ QUOTING = {
         stream(INIT, {**FAILED, "subtype": "success", "is_error": False, "result": QUOTED}),
         "",
     ),
+    "a sentence of a result that failed": (stream(INIT, {**FAILED, "result": f"It says {QUOTED} there"}), ""),
+    "a hit of grep as a result that failed": (stream(INIT, {**FAILED, "result": f"log.txt:3:{QUOTED}"}), ""),
+    "a quotation as a result that failed": (stream(INIT, {**FAILED, "result": f"> {QUOTED}"}), ""),
+    "a line amid a result that failed": (
+        stream(INIT, {**FAILED, "result": f"It says\n\n{QUOTED}\n\nso I stopped"}),
+        "",
+    ),
     "a line behind a result that tells of success": (
         stream(INIT, {**FAILED, "subtype": "success", "is_error": False, "result": "Done."}) + QUOTED,
         "",
@@ -258,6 +265,10 @@ TRUE = {
         stream(
             INIT, says("user", type="text", text=QUOTED), {**FAILED, "subtype": "success", "result": LINE}
         ),
+        "",
+    ),
+    "the result's text behind a label": (
+        stream(INIT, {**FAILED, "subtype": "success", "result": f"API Error: {LINE}"}),
         "",
     ),
     "a plain line behind records": (stream(INIT, says("assistant", type="text", text="Working.")) + LINE, ""),

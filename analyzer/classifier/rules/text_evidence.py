@@ -61,9 +61,7 @@ def listen(facts: Facts, index: Index, passages: list[Passage] | None = None) ->
     status = facts.status
     message = facts.message
     if message:
-        if len(message) > MESSAGE_CHARS:
-            message = message[:MESSAGE_CHARS]
-        text = message.encode("utf-8", "replace")
+        text = _message(facts, index, index.mentions)
         loose = len(text) <= LOOSE_CHARS or (status is not None and status >= 400)
         counting = index.words if loose else index.strict
         heard, status = _match(index, text, counting, status, passages, status is None)
@@ -109,7 +107,7 @@ def timed_texts(facts: Facts, index: Index) -> Iterator[bytes]:
     The message, then the output: its last words, of a limit first, before the times that may be quoted in it.
     """
     if facts.message:
-        yield facts.message[:MESSAGE_CHARS].encode("utf-8", "replace")
+        yield _message(facts, index, index.mentions_with_times)
     ends: list[bytes] = []
     texts: list[bytes] = []
     for stream, is_stdout in ((facts.stderr, False), (facts.stdout, True)):
@@ -130,6 +128,26 @@ def mentions(facts: Facts, index: Index) -> bool:
         for text in (facts.stderr, facts.stdout)
         if text
     )
+
+
+def _message(facts: Facts, index: Index, mentions: Any) -> bytes:
+    """The message as it counts: without mentions of a limit where it is an agent's last words, which may be prose."""
+    message = (facts.message or "")[:MESSAGE_CHARS]
+    text = message.encode("utf-8", "replace")
+    if facts.subtype is None or mentions is None or mentions.search(text) is None:
+        return text
+    lines = [last_words(part).encode("utf-8", "replace") for part in (message.strip().partition("\n")[0], message)]
+    own = next((each for each in lines if _in_place(index, each, labelled=True)), b"")
+    rest: bytes = mentions.sub(b"", text)
+    return rest + b"\n" + own
+
+
+def _in_place(index: Index, line: bytes, *, labelled: bool) -> bool:
+    """Whether a line is a limit's own; `labelled`: or an error's that tells of one."""
+    found = index.match_ascii(line) if line.isascii() else index.match(line)
+    if any(index.weights[number] & index.final for number in found or ()):
+        return True
+    return labelled and index.mentions.search(line) is not None and _error_line().fullmatch(line) is not None
 
 
 def _failed(facts: Facts) -> bool:
@@ -161,8 +179,7 @@ def _own_limit(facts: Facts, index: Index, is_stdout: bool) -> bytes:
     ending = last_line(other).encode("utf-8", "replace") if other else b""
     if ending and _error_line().fullmatch(ending) is not None and b"limit" not in ending.lower():
         return b""  # the other stream tells another cause
-    found = index.match_ascii(own) if own.isascii() else index.match(own)
-    return own if any(index.weights[number] & index.final for number in found or ()) else b""
+    return own if _in_place(index, own, labelled=False) else b""
 
 
 def _alone(text: bytes) -> bool:
