@@ -72,9 +72,9 @@ class LimitError(QueryError):
     exit_code = LIMIT
 
     @classmethod
-    def of_time(cls, seconds: float) -> Self:
-        """The error of a query that would have taken longer than so many seconds."""
-        return cls(f"stopped after {seconds:g} s", "ask for less, as one day or one caller; or allow more: --timeout")
+    def of_time(cls, seconds: float, option: str = "--timeout") -> Self:
+        """The error of a query that would have taken longer than so many seconds; `option` is what allows more."""
+        return cls(f"stopped after {seconds:g} s", f"ask for less, as one day or one caller; or allow more: {option}")
 
 
 class StoreError(AnalyzerError):

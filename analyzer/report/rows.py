@@ -42,10 +42,11 @@ def render_rows(
     cannot, each row becomes a block with a line a column.
 
     Raises:
-        AnalyzerError: no such format.
+        AnalyzerError: no such format, or a date that only Parquet has room for.
     """
     if format == "parquet":
         return _parquet(frame)
+    _check_dates(frame)
     if format == "json":
         return _json(frame, name or "analyzer.query/1", truncated)
     if format == "table":
@@ -92,6 +93,20 @@ _CONVERSIONS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
     ((list, tuple), lambda value: [plain(item) for item in value]),
     (pl.Series, lambda value: [plain(item) for item in value]),
 )
+
+
+def _check_dates(frame: pl.DataFrame) -> None:
+    """Polars panics at a date of another year than 1 to 9999 when it becomes one of Python's."""
+    for name, kind in frame.schema.items():
+        if isinstance(kind, pl.Date | pl.Datetime):
+            a_day = _IN_A_DAY[kind.time_unit] if isinstance(kind, pl.Datetime) else 1
+            days = frame[name].to_physical().cast(pl.Int64) // a_day
+            if not days.is_between(*_DAYS).all():
+                raise AnalyzerError(f"column {name} holds a date outside of the years 1 to 9999", "cast it to varchar")
+
+
+_DAYS = (date.min.toordinal() - date(1970, 1, 1).toordinal(), date.max.toordinal() - date(1970, 1, 1).toordinal())
+_IN_A_DAY = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 
 
 def _rows(frame: pl.DataFrame) -> Iterator[dict[str, Any]]:

@@ -67,18 +67,20 @@ class Store(Shown):
         """
         return run_query(self._connection, name, params)
 
-    def sql(self, statement: str, parameters: adhoc.Parameters = None) -> pl.DataFrame:
+    def sql(self, statement: str, parameters: adhoc.Parameters = None, *, timeout: float | None = None) -> pl.DataFrame:
         """All rows of one reading statement over the views and the registered frames.
 
-        `parameters` are a sequence for `?` and `$1`, or a mapping for `$name`.
+        `parameters` are a sequence for `?` and `$1`, or a mapping for `$name`. It may take `timeout` seconds (None:
+        however long); Ctrl-C ends it, too.
 
         Raises:
             QueryError: it is more than one statement, or writes, or the database refuses it.
+            LimitError: it takes longer than `timeout`.
         """
         from analyzer.store.query.own_frames import visible
 
         with visible(self._connection, self._frames):
-            return adhoc.run(self._connection, statement, None, parameters).frame
+            return adhoc.run(self._connection, statement, None, parameters, timeout).frame
 
     def view(self, name: str) -> pl.DataFrame:
         """All rows of a view, in no order.

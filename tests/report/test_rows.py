@@ -218,3 +218,17 @@ def test_unknown_format_is_refused() -> None:
     with pytest.raises(AnalyzerError) as caught:
         render_rows(pl.DataFrame(), "jsn")
     assert "did you mean 'json" in caught.value.hint
+
+
+@pytest.mark.parametrize("row_format", sorted({*FORMATS} - {"parquet"}))
+@pytest.mark.parametrize("kind", [pl.Date, pl.Datetime("us"), pl.Datetime("ms")])
+def test_a_date_that_python_does_not_know_is_an_error(
+    row_format: str, kind: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """DuckDB's years go far beyond 9999; polars would panic, and print where its own code stands."""
+    far = pl.DataFrame({"d": pl.Series([None, 10**18 if kind != pl.Date else 10**8]).cast(kind)})
+    with pytest.raises(AnalyzerError, match="column d holds a date outside of the years 1 to 9999"):
+        render_rows(far, row_format)
+    near = pl.DataFrame({"d": pl.Series([None, date(1, 1, 1), date(9999, 12, 31)]).cast(kind)})
+    assert "9999-12-31" in str(render_rows(near, row_format))
+    assert capfd.readouterr() == ("", "")

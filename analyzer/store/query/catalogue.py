@@ -16,6 +16,7 @@ import duckdb
 from analyzer.command_lines import command_line
 from analyzer.errors import QueryError
 from analyzer.events.times import now
+from analyzer.store.db.attending import attended
 from analyzer.store.db.connection import query_errors
 from analyzer.store.db.frames import to_frame
 from analyzer.store.db.freed_memory import MANY_ROWS, give_back
@@ -83,7 +84,7 @@ def run(connection: duckdb.DuckDBPyConnection, name: str, given: Mapping[str, ob
     query = find(name)
     values = query.values(given)
     with query_errors():
-        frame = to_frame(connection.sql(query.header.body, params=values))
+        frame = attended(connection, lambda: to_frame(connection.sql(query.header.body, params=values)))
     if frame.height >= MANY_ROWS:
         give_back()
     return frame
