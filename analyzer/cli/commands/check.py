@@ -95,7 +95,7 @@ def command(
 
     load_frugal_polars()
     from analyzer.analysis import check, check_hours, each_night
-    from analyzer.analysis.nightly.deliveries import Undelivered
+    from analyzer.analysis.deliveries import Undelivered
     from analyzer.analysis.selecting import select_nights
     from analyzer.classifier.rules.loading import ruleset_for
     from analyzer.cli.settings import rules_in_use

@@ -28,7 +28,7 @@ from analyzer.report.documents.job_units import KINDS, LABEL, job_units
 
 if TYPE_CHECKING:
     from analyzer.analysis import Night
-    from analyzer.analysis.nightly.deliveries import Undelivered
+    from analyzer.analysis.deliveries import Undelivered
     from analyzer.cli.delivery.targets import Target
     from analyzer.report.documents.night_job import JobStep
     from analyzer.store import Filling, Judging
@@ -104,7 +104,7 @@ def command(
 
     load_frugal_polars()
     from analyzer.analysis import check, overview
-    from analyzer.analysis.nightly.deliveries import Undelivered
+    from analyzer.analysis.deliveries import Undelivered
     from analyzer.cli.settings import rules_in_use
     from analyzer.report import render_html
     from analyzer.report.documents.night_job import gravest_code, job_dict, render_job_markdown, render_job_text
