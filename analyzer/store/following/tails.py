@@ -47,6 +47,8 @@ class _Tail:
     beginning: bytes = b""
     deaf_until: float = 0
     """Bytes; until then a file that no reader knows is not looked into again."""
+    told: bool = False
+    """Whether somebody was told that no reader knows it."""
 
     def fits(self, source: Input) -> bool:
         """Whether the input is what was read, and more."""
@@ -100,6 +102,9 @@ class Tails:
             kind = detect(head_of(source.head(HEAD_BYTES))) if source.codec in {"plain", *_WHOLE} else None
             if kind is None or kind.reader is None:
                 tail.deaf_until = 2 * source.size + 1 if source.size < HEAD_BYTES and kind else float("inf")
+                if not tail.told and (kind is None or kind.name != "empty"):
+                    tail.told = True
+                    self.problems.append(_unwatched(source, kind))
                 return
             tail.kind = kind
         try:
@@ -118,6 +123,14 @@ class Tails:
         if len(self._told) > MOST_TOLD:
             del self._told[next(iter(self._told))]
         return True
+
+
+def _unwatched(source: Input, kind: Format | None) -> Problem:
+    """What there is to say of a file that no reader knows, once; it may be known when it has grown."""
+    if kind is None:
+        return Problem(source.path, f"is not watched: it is packed ({source.codec})", "analyzer ingest reads it")
+    said = f"is not watched: not read yet, or no log (format: {kind.name})"
+    return Problem(source.path, said, "analyzer sources tells which logs are known, and where agents keep them")
 
 
 def _events(source: Input, tail: _Tail, kind: Format, types: Collection[str], since: datetime) -> Iterator[Event]:

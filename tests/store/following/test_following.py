@@ -167,6 +167,26 @@ def test_what_is_no_log_is_not_read_again_and_again(tmp_path: Path, monkeypatch:
     assert reading.new(str(tmp_path / "old.gz"), 0, None) == []
 
 
+def test_a_file_that_no_reader_knows_is_told_once(tmp_path: Path) -> None:
+    """By its path and what it looks like; an empty one may become anything, and what becomes a log is read."""
+    reading = Tails(now(), {ERROR})
+    strange, empty, packed = (tmp_path / name for name in ("strange.log", "empty.jsonl", "old.gz"))
+    strange.write_bytes(b"Once upon a time\n")
+    empty.write_bytes(b"")
+    packed.write_bytes(b"\x1f\x8b" + b"\0" * 100)
+    for _ in range(3):
+        for path in (strange, empty, packed):
+            assert reading.new(str(path), 0, None) == []
+        strange.write_bytes(strange.read_bytes() * 9)
+    assert [(problem.path, problem.message) for problem in reading.problems] == [
+        (str(strange), "is not watched: not read yet, or no log (format: text)"),
+        (str(packed), "is not watched: it is packed (gzip)"),
+    ]
+    assert all(problem.hint for problem in reading.problems)
+    empty.write_bytes(line("a"))
+    assert [event.id for event in reading.new(str(empty), 0, None)] == ["a"]
+
+
 DETECT = tails.detect
 
 
