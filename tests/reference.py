@@ -154,7 +154,7 @@ EXIT_CODES: dict[str, tuple[tuple[int, str], ...]] = {
         (0, "the command's own, as is every other code that is not below"),
         (2, "an option or an analyzer.toml that cannot be used; nothing was started"),
         (3, "the pool's file cannot be used, or output could not be handed on"),
-        (75, "the agent is at its usage limit; nothing was started"),
+        (75, "a usage or rate limit that is known holds; nothing was started"),
         (124, "the command was timed out"),
         (125, "a relay was halted"),
         (127, "the command could not be started"),

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @click.option("--log", "folder", default=DEFAULT_LOG, metavar="DIR", help=f"The log folder. Default {DEFAULT_LOG}/.")
 @click.option("--agent", metavar="NAME", help="Who runs, in the log and in the pool. Default: the command's name.")
 @click.option("--pool", "pool_path", metavar="FILE", help="Agents at their usage limit, shared by all runs.")
-@click.option("--limits", metavar="DIR", help="Rate limits by provider, shared by all runs and `RateGuard`s.")
+@click.option("--limits", metavar="DIR", help="Limits by provider, shared by all runs and `RateGuard`s.")
 @click.option("--provider", metavar="NAME", help="Whose rate limits hold. Default: the agent's name.")
 @click.option("--retries", type=click.IntRange(0), default=0, metavar="N", help="Tries after the first. Default 0.")
 @click.option("--timeout", type=Seconds(0, min_open=True), metavar="S", help="Seconds that each start may take.")

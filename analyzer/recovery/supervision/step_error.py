@@ -92,7 +92,8 @@ def step_error(
             verdict = classify({**facts, "stdout": _end_of(end)}, at=at, rules=rules)
     decided = verdict.reason == "context_overflow" or verdict.detail == "usage_limit"
     if timed_out_after is not None and not decided:
-        said = {"message": f"the command timed out after {timed_out_after:g} s", "exit_code": exit_code}
+        # A command that ends well on SIGTERM was stopped all the same.
+        said = {"message": f"the command timed out after {timed_out_after:g} s", "exit_code": exit_code or 1}
         verdict = classify({**said, "stderr": observed.stderr}, at=at, rules=rules)
         reason = TIMEOUT
     else:

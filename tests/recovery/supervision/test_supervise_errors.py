@@ -56,6 +56,15 @@ def test_step_error_classification(record: dict[str, Any], reason: str) -> None:
     assert failed(observed(record)).failure_reason == reason
 
 
+@pytest.mark.parametrize("exit_code", [0, 1, 143])
+def test_a_timeout_is_one_whatever_the_command_makes_of_its_end(exit_code: int) -> None:
+    """A command that ends well on SIGTERM was stopped all the same: the same reason, which is tried again."""
+    error = failed(observed({"type": "result", "subtype": "success"}), exit_code, timed_out_after=5)
+    verdict = error.classification
+    assert (error.failure_reason, verdict.reason, verdict.detail) == ("timeout", "network_transient", "timeout")
+    assert verdict.retryable
+
+
 def test_the_message_says_the_reason_where_it_is_known() -> None:
     """A general error is told by its reason, as the report will count it; without one by its own word."""
     limited = failed(observed(result(result="API Error: 429 Too Many Requests")))
