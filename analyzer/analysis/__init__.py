@@ -20,7 +20,7 @@ from analyzer.analysis.summary.latest_day import LatestDay
 from analyzer.analysis.summary.overview import Completeness, Overview, Totals, Verdict, overview
 from analyzer.analysis.summary.spikes import Spikes, spikes
 from analyzer.analysis.tables import Table, json_rows, json_value, table
-from analyzer.analysis.window import Window, as_window, window
+from analyzer.analysis.window import Window, WindowWords, as_window, window
 
 __all__ = [
     "Alarm",
@@ -51,6 +51,7 @@ __all__ = [
     "Unknowns",
     "Verdict",
     "Window",
+    "WindowWords",
     "Wording",
     "alarm_changes",
     "as_window",

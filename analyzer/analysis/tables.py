@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from analyzer.analysis.window import Window, as_window
+from analyzer.analysis.window import Window, WindowWords, as_window
 from analyzer.events.times import format_time
 from analyzer.store import Answering, find
 from analyzer.store.shown import ShownRows
@@ -41,13 +41,14 @@ class Table(ShownRows):
 
 
 def table(store: Answering, query: str, window: str | Window | None = None, **params: object) -> Table:
-    """Run a catalogue query over a window; parameters that it does not have are left out.
+    """Run a catalogue query over a window, or its words (`last="7d"`); parameters that it does not have are left out.
 
     Raises:
         QueryError: unknown query or a bad value.
         AnalyzerError: a window that cannot be read.
     """
-    chosen = as_window(window)
+    words = {name: params.pop(name) for name in WindowWords.__annotations__ if name in params}
+    chosen = as_window(window, **words)  # type: ignore[arg-type]
     header = find(query).header
     takes = {param.name for param in header.params}
     given = {"timezone": chosen.timezone, **chosen.params, **params}

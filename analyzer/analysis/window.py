@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, tzinfo
-from typing import Any
+from typing import Any, TypedDict, Unpack
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from analyzer.errors import AnalyzerError
@@ -44,6 +44,15 @@ class Window:
         }
 
 
+class WindowWords(TypedDict, total=False):
+    """A window in the words of the command line, as `window` takes them."""
+
+    since: str | datetime | None
+    until: str | datetime | None
+    last: str | None
+    timezone: str
+
+
 def window(
     since: str | datetime | None = None,
     until: str | datetime | None = None,
@@ -75,8 +84,10 @@ def window(
     return Window(start, end, timezone)
 
 
-def as_window(given: str | Window | None) -> Window:
+def as_window(given: str | Window | None, **words: Unpack[WindowWords]) -> Window:
     """The window that a caller names: a made one, or a text as `7d` or `2026-11-01..2026-11-08`; None is all time.
+
+    In its place there may be the words that `window` takes: `last="7d"`, or `since` and `until`, and `timezone`.
 
     Either end may be left out, and is anything that `window` takes: `yesterday..`, `..2026-11-08T06:00`. Days are those
     of UTC; a window with days of another zone comes from `window`.
@@ -84,6 +95,10 @@ def as_window(given: str | Window | None) -> Window:
     Raises:
         AnalyzerError: a text that names none, or an empty one.
     """
+    if words:
+        if given is not None:
+            raise AnalyzerError("a window, and its ends beside it", f"give {' and '.join(words)} alone, or the window")
+        return window(**words)
     if given is None or isinstance(given, Window):
         return given or Window()
     since, dots, until = (part.strip() for part in given.partition(".."))

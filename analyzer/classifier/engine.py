@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 
 from analyzer.classifier.fast_frozen import quick
-from analyzer.classifier.reading.extract import extract
+from analyzer.classifier.reading.extract import described, extract
 from analyzer.classifier.reading.facts import Facts
 from analyzer.classifier.reading.reset_times import NOTHING, read, resolve
 from analyzer.classifier.reading.tokens import token_counts
@@ -98,14 +98,26 @@ class Classification:
 _classification = quick(Classification)
 
 
-def classify(error: object, *, at: datetime | None = None, rules: Rules = None) -> Classification:
-    """Classifies anything: an exception, a mapping, facts, a text. Relative reset texts resolve against `at`.
+def classify(
+    error: object,
+    *,
+    status: int | None = None,
+    exit_code: int | None = None,
+    at: datetime | None = None,
+    rules: Rules = None,
+) -> Classification:
+    """Classifies anything: an exception, a mapping, facts, a text, a status with its body.
+
+    Relative reset texts resolve against `at`. `status` and `exit_code` are known beside the error; with an exit code a
+    text is the output of the command.
 
     Total: whatever comes in, a classification comes out. `rules` is a file, a ruleset, or None for the built-in rules.
 
     Raises:
         RulesError: the rules cannot be used.
     """
+    if status is not None or exit_code is not None:
+        error = described(error, status, exit_code)
     return classify_facts(extract(error), at=at, rules=rules)
 
 

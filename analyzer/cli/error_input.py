@@ -3,15 +3,8 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
 
 from analyzer.errors import AnalyzerError
-
-
-def described(text: str, status: int | None, exit_code: int | None) -> dict[str, Any]:
-    """The raw material for the classifier: a message, or with an exit code the output of a command."""
-    given: dict[str, Any] = {"message": text} if exit_code is None else {"stdout": text, "exit_code": exit_code}
-    return given if status is None else {**given, "status": status}
 
 
 def time_option(at: str | None) -> datetime | None:

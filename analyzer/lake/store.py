@@ -16,13 +16,13 @@ from analyzer.lake.former import brought_up_to_date, settings
 from analyzer.lake.location import PREFIX, Lake
 from analyzer.lake.log import Lease
 from analyzer.lake.push import ingest_into
-from analyzer.store import Store
+from analyzer.store import Store, kept_since
+from analyzer.store.ingest.discovery import Paths, named
 from analyzer.store.sums.daily import DailySums, daily_sums
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from analyzer.importers.machine.places import LogPlace
     from analyzer.store import IngestResult, Prune, QuarantineRetry, Reclassification
 
 
@@ -47,17 +47,15 @@ class LakeStore(Store):
         """
         raise StoreError(f"{self.path} is open for reading", "open it for writing")
 
-    def ingest(
-        self, paths: Iterable[str | LogPlace], progress: Callable[[str, int, int], None] | None = None
-    ) -> IngestResult:
+    def ingest(self, paths: Paths, progress: Callable[[str, int, int], None] | None = None) -> IngestResult:
         """As of a store in a file."""
         token = self._lease.token
         try:
             if self._lake.master is None:
-                return ingest_into(self._lake, paths, progress, token=token)
+                return ingest_into(self._lake, named(paths), progress, token=token)
             from analyzer.lake.spark import ingest_by_executors
 
-            return ingest_by_executors(self._lake, paths, progress)
+            return ingest_by_executors(self._lake, named(paths), progress)
         finally:
             self._look_again()
 
@@ -70,7 +68,7 @@ class LakeStore(Store):
         hint = f"read all logs of the lake again: analyzer rebuild --store {self.path}"
         raise StoreError("a lake does not read its quarantine again", hint)
 
-    def prune(self, before: datetime, *, files: bool = False, dry_run: bool = False) -> Prune:
+    def prune(self, before: datetime | str, *, files: bool = False, dry_run: bool = False) -> Prune:
         """As of a store in a file; logs of many machines are nobody's to delete.
 
         Raises:
@@ -80,6 +78,7 @@ class LakeStore(Store):
             raise AnalyzerError(
                 "--files is for a store in a file", "leave it out: the logs of a lake stay where they are"
             )
+        before = kept_since(before) if isinstance(before, str) else before
         result = upkeep.prune(self._lake, before, None if dry_run else self._lease)
         self._look_again()
         return result

@@ -20,7 +20,7 @@ from analyzer.store.journal import journal_of
 from analyzer.store.query.adhoc import Answer
 from analyzer.store.query.answering import Answering, Filling, Judging
 from analyzer.store.query.catalogue import Query, catalogue, find
-from analyzer.store.query.human_times import moment, span
+from analyzer.store.query.human_times import kept_since, moment, span
 from analyzer.store.query.selection import Selection, narrows
 from analyzer.store.store import Store, open_store
 from analyzer.store.survey import Stock, Survey, survey
@@ -91,6 +91,7 @@ __all__ = [
     "examine",
     "find",
     "journal_of",
+    "kept_since",
     "known_templates_of",
     "load_frugal_polars",
     "mixes_of",

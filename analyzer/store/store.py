@@ -13,7 +13,6 @@ import duckdb
 from analyzer.command_lines import command_line
 from analyzer.errors import QueryError, StoreError
 from analyzer.importers.machine.places import LogPlace
-from analyzer.store.db.arrow import ArrowStream
 from analyzer.store.db.connection import (
     EarlierStoreError,
     connect,
@@ -28,10 +27,12 @@ from analyzer.store.db.lock import MEMORY, exclusive, patiently
 from analyzer.store.db.pinning import pinned
 from analyzer.store.db.replacement import complete_replacement, discard_work, replace_store, replacement_waits, work_of
 from analyzer.store.decisions import decide_all
+from analyzer.store.ingest.discovery import Paths, named
 from analyzer.store.ingest.run import IngestResult, ingest
 from analyzer.store.journal import left_behind, open_journal
 from analyzer.store.query import adhoc
 from analyzer.store.query.catalogue import run as run_query
+from analyzer.store.query.human_times import kept_since
 from analyzer.store.query.selection import Selection, selected
 from analyzer.store.shown import Shown, store_facts, views_frame
 from analyzer.store.survey import Survey, sizes_read, survey
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 
     from analyzer.classifier import Rules
     from analyzer.store.export.days import DayTarget, ExportedView
+    from analyzer.store.query.own_frames import Registered
     from analyzer.store.sums.daily import DailySums
     from analyzer.store.verdicts.reclassify import Reclassification
 
@@ -60,7 +62,7 @@ class Store(Shown):
         self._frames: dict[str, pl.DataFrame] = {}
 
     def query(self, name: str, **params: object) -> pl.DataFrame:
-        """A catalogue query by name; `since` and `until` take datetimes or texts such as `7d`.
+        """A catalogue query by name; `since` and `until` take datetimes or texts such as `7d`, `last` such a text.
 
         Raises:
             QueryError: unknown name or parameter, or a bad value.
@@ -94,8 +96,9 @@ class Store(Shown):
             raise QueryError.unknown_value("view", name, views(), command_line("sql", "show tables"))
         return adhoc.run(self._connection, f"select * from {name}", None).frame  # noqa: S608 - a name of ours
 
-    def register(self, name: str, frame: ArrowStream) -> None:
-        """Let `sql` see a frame of polars, pandas or Arrow under a name: its rows as they are now. Nothing is stored.
+    def register(self, name: str, frame: Registered) -> None:
+        """Let `sql` see rows under a name, as they are now: a frame of polars, pandas or Arrow, a dict of columns, or a
+        list of dicts. Nothing is stored.
 
         A name that is registered again stands for the new frame. `query` and the views never see it.
 
@@ -132,16 +135,16 @@ class Store(Shown):
         """
         return selected(self._connection, only)
 
-    def ingest(
-        self, paths: Iterable[str | LogPlace], progress: Callable[[str, int, int], None] | None = None
-    ) -> IngestResult:
-        """Read what is new below the paths, or in places of agents. The store must be open for writing.
+    def ingest(self, paths: Paths, progress: Callable[[str, int, int], None] | None = None) -> IngestResult:
+        """Read what is new below one path or several, or in places of agents. The store must be open for writing.
 
         Raises:
             StoreError: the store refused a batch.
         """
         with private_files(), store_errors():
-            result = ingest(self._connection, paths, store_path=self.path, progress=progress, reopen=self._reopen())
+            result = ingest(
+                self._connection, named(paths), store_path=self.path, progress=progress, reopen=self._reopen()
+            )
             self._settle(result)
         return result
 
@@ -171,14 +174,16 @@ class Store(Shown):
             said = f"the events are stored, and not yet judged: {first_line(error)}"
             raise StoreError(said, "free space if there is none, then run the same command again") from None
 
-    def prune(self, before: datetime, *, files: bool = False, dry_run: bool = False) -> Prune:
-        """Delete events before a moment (naive UTC), and with `files` the finished parts of logs that hold only such.
+    def prune(self, before: datetime | str, *, files: bool = False, dry_run: bool = False) -> Prune:
+        """Delete events before a moment (naive UTC; `90d` is the midnight so long ago).
 
+        With `files` the finished parts of logs that hold only such go, too.
         The store must be open for writing, but for a dry run.
 
         Raises:
             StoreError: journal, store or a file cannot be written.
         """
+        before = kept_since(before) if isinstance(before, str) else before
         with store_errors(), open_journal(MEMORY if dry_run else self.path) as journal:
             return prune(self._connection, before, store_path=self.path, journal=journal, files=files, dry_run=dry_run)
 

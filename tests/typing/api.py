@@ -34,6 +34,7 @@ def classifying(error: Exception, rules: Ruleset) -> None:
     analyzer.classify({"status": 429}, rules="my-rules.toml")
     analyzer.classify("Overloaded", rules=Path("my-rules.toml"))
     analyzer.classify(None, rules=None)
+    analyzer.classify("slow", status=429, exit_code=1)
     analyzer.classify("Overloaded", rules=5)  # type: ignore[arg-type]
     analyzer.classify("Overloaded", ruleset=rules)  # type: ignore[call-arg]
     assert_type(ruleset_for("my-rules.toml"), Ruleset)
@@ -112,7 +113,9 @@ def storing(path: os.PathLike[str], teams: pl.DataFrame) -> None:
     store.sql("from errors where caller = ?", 5)  # type: ignore[arg-type]
     store.register("teams", teams)
     store.register("teams", "teams.csv")  # type: ignore[arg-type]
-    store.register("teams", teams.lazy())  # type: ignore[arg-type]
+    store.register("teams", teams.lazy())
+    store.register("teams", {"caller": ["planner"]})
+    store.register("teams", [{"caller": "planner"}])
     store.reclassify("my-rules.toml", apply=True)
     store.reclassify(ruleset_for("my-rules.toml"))
 
@@ -131,7 +134,9 @@ def analyzing(store: analyzer.Store, rules: Ruleset) -> None:
     assert_type(analysis.group(["session opened", "session closed"]), list[str])
     assert_type(analysis.table(store, "errors-by-reason", "7d").frame, pl.DataFrame)
     analyzer.overview(store, 7)  # type: ignore[arg-type]
-    analyzer.spikes(store, last="7d")  # type: ignore[call-arg]
+    analyzer.spikes(store, last="7d")
+    analyzer.overview(store, since="2026-11-01", until=datetime(2026, 11, 8), timezone="Europe/Berlin")
+    analyzer.unknowns(store, lats="7d")  # type: ignore[call-arg]
 
 
 def reading(overview: analysis.Overview, night: analysis.Night, unknown: analysis.Unknowns) -> None:

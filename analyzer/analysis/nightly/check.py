@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from typing import Unpack
 from zoneinfo import ZoneInfo
 
 import polars as pl
@@ -24,7 +25,7 @@ from analyzer.analysis.nightly.incidents import gravest_first, incidents
 from analyzer.analysis.nightly.night import Night, carried_on
 from analyzer.analysis.nightly.recording import night_before, recorded, write_down
 from analyzer.analysis.observations import Observations, end_of, observe, start_of
-from analyzer.analysis.window import Window, as_window, window
+from analyzer.analysis.window import Window, WindowWords, as_window, window
 from analyzer.classifier import Rules
 from analyzer.errors import AnalyzerError
 from analyzer.events.times import now
@@ -93,13 +94,14 @@ def each_night(
     window: str | Window | None = None,
     *,
     rules: Rules = None,
+    **words: Unpack[WindowWords],
 ) -> list[Night]:
     """What every night of a window would have reported under today's rules; nothing is written down.
 
     Raises:
         AnalyzerError: as for `check`, or more than 400 nights.
     """
-    chosen = as_window(window)
+    chosen = as_window(window, **words)
     final = last_whole_day(chosen)
     ruleset = store.judge_history(rules)
     whole = seen = observe(store, final, chosen.timezone, ruleset)

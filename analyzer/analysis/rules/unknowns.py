@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 import polars as pl
 
@@ -20,7 +20,7 @@ from analyzer.analysis.rules.template_merging import merge
 from analyzer.analysis.rules.word_index import WordIndex
 from analyzer.analysis.rules.wordings import SaidWords, shortest
 from analyzer.analysis.tables import json_ready, json_value, table
-from analyzer.analysis.window import Window, as_window
+from analyzer.analysis.window import Window, WindowWords, as_window
 from analyzer.classifier import Rules, Ruleset, ruleset_for
 from analyzer.classifier.fingerprint import fingerprint_of, template
 from analyzer.classifier.reading.extract import extract
@@ -165,6 +165,7 @@ def unknowns(
     limit: int | None = 20,
     suggest: bool = False,
     rules: Rules = None,
+    **words: Unpack[WindowWords],
 ) -> Unknowns:
     """The unknown errors of a window by template, at most `limit` groups (None: all).
 
@@ -174,7 +175,7 @@ def unknowns(
     Raises:
         AnalyzerError: a window that cannot be read, rules that cannot be used.
     """
-    chosen = as_window(window)
+    chosen = as_window(window, **words)
     seen = sightings(store, chosen, caller)
     sizes = (
         seen.group_by("group")

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime
-from typing import Any
+from typing import Any, Unpack
 
 from analyzer.analysis.nightly.findings import Finding
 from analyzer.analysis.selecting import select_judged
@@ -17,7 +17,7 @@ from analyzer.analysis.summary.latest_day import LatestDay, latest_day
 from analyzer.analysis.summary.spikes import Spikes, spikes_of
 from analyzer.analysis.summary.window_findings import Judged, judge_seen, observe_window
 from analyzer.analysis.tables import Table, json_ready, json_rows, json_value, table
-from analyzer.analysis.window import Window, as_window
+from analyzer.analysis.window import Window, WindowWords, as_window
 from analyzer.classifier import Rules
 from analyzer.events.times import format_time, now
 from analyzer.phrases import counted, percent
@@ -227,7 +227,12 @@ class Overview(Shown):
 
 
 def overview(
-    store: Judging, window: str | Window | None = None, *, rules: Rules = None, only: Selection | None = None
+    store: Judging,
+    window: str | Window | None = None,
+    *,
+    rules: Rules = None,
+    only: Selection | None = None,
+    **words: Unpack[WindowWords],
 ) -> Overview:
     """Everything a report says about a window of a store; history is judged by the rules that `check` goes by.
 
@@ -237,7 +242,7 @@ def overview(
     Raises:
         AnalyzerError: a window that cannot be read, rules that cannot be used.
     """
-    chosen = as_window(window)
+    chosen = as_window(window, **words)
     told = _told(store, chosen, rules, only)
     if not told.is_bare or (chosen.since is None and chosen.until is None):
         return told

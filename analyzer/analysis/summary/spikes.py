@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import polars as pl
 
@@ -12,7 +12,7 @@ from analyzer.analysis.detection.detection import Detection, frame
 from analyzer.analysis.kinds.table import SHARE, kind_of
 from analyzer.analysis.summary.window_findings import Judged, judge_window
 from analyzer.analysis.tables import Table, json_ready, table
-from analyzer.analysis.window import Window, as_window
+from analyzer.analysis.window import Window, WindowWords, as_window
 from analyzer.classifier import Rules
 from analyzer.store import Judging
 from analyzer.store.shown import ShownRows
@@ -75,13 +75,14 @@ def spikes(
     window: str | Window | None = None,
     *,
     rules: Rules = None,
+    **words: Unpack[WindowWords],
 ) -> Spikes:
     """Rises of the unknown share in a window; the history that they are measured against may lie before it.
 
     Raises:
         AnalyzerError: a window that cannot be read, rules that cannot be used.
     """
-    chosen = as_window(window)
+    chosen = as_window(window, **words)
     return spikes_of(judge_window(store, chosen, rules), chosen, table(store, "unknown-share", chosen))
 
 

@@ -7,6 +7,7 @@ Secrets go before anything is taken out: what is taken out loses the name that i
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 
 from analyzer.classifier.reading import exceptions
@@ -30,6 +31,20 @@ def extract(error: object) -> Facts:
         return _extract(error, MAX_CAUSES)
     except Exception:  # noqa: BLE001  # a foreign object may do anything when it is read
         return Facts(exception_class=type(error).__name__[:200])
+
+
+def described(error: object, status: int | None, exit_code: int | None) -> object:
+    """An error with what is known beside it; with an exit code a text is the output of a command."""
+    beside = {
+        name: value
+        for name, value in (("status", status), ("exit_code", exit_code))
+        if isinstance(value, int) and not isinstance(value, bool)
+    }
+    if not beside:
+        return error
+    if isinstance(error, str):
+        return {"message" if "exit_code" not in beside else "stdout": error, **beside}
+    return {**error, **beside} if isinstance(error, Mapping) else replace(extract(error), **beside)  # type: ignore[arg-type]
 
 
 def _is_small(error: dict[object, object]) -> bool:
@@ -60,6 +75,11 @@ def _extract(error: object, causes: int) -> Facts:
         read_text(draft, redact(text))
     elif isinstance(error, Mapping):
         _read_mapping(draft, redact_value(error), causes)
+    elif isinstance(error, (list, tuple)) and len(error) == 2 and type(error[0]) is int and 100 <= error[0] < 600:
+        # A status and what came with it, as many clients give an answer back.
+        status, said = error
+        key = "body" if isinstance(said, Mapping) else "message"
+        _read_mapping(draft, redact_value({"status": status, key: said}), causes)
     elif isinstance(error, (list, tuple, int, float)):
         read_body(draft, redact_value(error))
     else:

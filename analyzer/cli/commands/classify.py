@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from analyzer.cli.error_input import described, stated_time, time_option
+from analyzer.cli.error_input import stated_time, time_option
 from analyzer.cli.options import json_option, rules_option
 from analyzer.cli.output import terminal_width, write
 
@@ -40,6 +40,7 @@ def command(
       analyzer classify --status 529 Overloaded
       echo '{"status": 429, "message": "slow down"}' | analyzer classify -
     """
+    from analyzer.classifier.reading.extract import described
     from analyzer.classifier.rules.loading import ruleset_for
     from analyzer.cli.settings import rules_in_use
     from analyzer.errors import AnalyzerError

@@ -15,7 +15,6 @@ from click.core import ParameterSource
 
 from analyzer import interpreter
 from analyzer.cli import complain
-from analyzer.cli.commands.prune import kept_since
 from analyzer.cli.delivery.targets import VARIABLE, deliver, targets
 from analyzer.cli.machine import HERE, REPORTED, asking_of, home_folder, make_room, read_into, store_to_fill, tell_found
 from analyzer.cli.options import chosen_window, deliver_option, master_option, quiet_option, rules_option, store_option
@@ -113,6 +112,8 @@ def command(
     # What is wrong with the line itself is said before anything is done.
     shown, judged = chosen_window(None, None, last, timezone), chosen_window(None, until, None, timezone)
     rules, places = rules_in_use(rules_path), targets(deliver_to)
+    from analyzer.store import kept_since
+
     before = kept_since(keep) if keep else None
     name = store_path or (HERE if paths else store_to_fill())
     lake = lake_to_fill(name, master, paths)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 import click
 
 from analyzer.cli.machine import asking_of
@@ -48,6 +46,8 @@ def command(
       analyzer prune --older-than 90d --files --store fleet.duckdb
       analyzer prune --older-than 90d --store delta:/lake/fleet
     """
+    from analyzer.store import kept_since
+
     before = kept_since(older_than)
     with (asked if dry_run else judging)(store_path, master) as store:
         result = store.prune(before, files=files, dry_run=dry_run)
@@ -62,15 +62,3 @@ def command(
         if result.done and result.events:
             kept = _VACUUM if store_path.startswith(LAKE) else f"{_KEEPS} {asking_of(store_path).command('rebuild')}"
             narrate(kept, quiet=quiet)
-
-
-def kept_since(older_than: str) -> datetime:
-    """The midnight (naive UTC) before which everything is older than a length of time, as 90d.
-
-    Raises:
-        AnalyzerError: it is none.
-    """
-    from analyzer.events.times import now
-    from analyzer.store import span
-
-    return (now() - span(older_than)).replace(hour=0, minute=0, second=0, microsecond=0)

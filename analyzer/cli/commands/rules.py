@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from analyzer.cli.error_input import described, stated_time, time_option
+from analyzer.cli.error_input import stated_time, time_option
 from analyzer.cli.options import json_option, rules_option
 from analyzer.cli.output import narrate, terminal_width, write
 from analyzer.cli.progress import counting
@@ -126,7 +126,7 @@ def explain_command(
     from analyzer.classifier.rules.explain import explain
 
     error = _given(text, status, exit_code)
-    moment = time_option(at) or stated_time(error.get("timestamp"))
+    moment = time_option(at) or stated_time(error.get("timestamp") if isinstance(error, dict) else None)
     found = explain(error, at=moment, rules=_ruleset(rules_path))
     if as_json:
         from analyzer.report.documents.rules_json import explained
@@ -242,8 +242,10 @@ def _ruleset(option: str | None) -> Ruleset:
     return ruleset_for(rules_in_use(option))
 
 
-def _given(text: str, status: int | None, exit_code: int | None) -> dict[str, Any]:
+def _given(text: str, status: int | None, exit_code: int | None) -> object:
     """The error of the arguments, or of stdin, which the options add to."""
+    from analyzer.classifier.reading.extract import described
+
     if text != "-":
         return described(text, status, exit_code)
     raw = sys.stdin.buffer.read().decode("utf-8", "replace").strip()
@@ -253,8 +255,7 @@ def _given(text: str, status: int | None, exit_code: int | None) -> dict[str, An
         raise AnalyzerError("stdin is no JSON object", "give the TEXT of the error as the argument") from None
     if not isinstance(given, dict):
         raise AnalyzerError("stdin is no JSON object", 'write {"status": 429, "message": "…"}')
-    beside = {"status": status, "exit_code": exit_code}
-    return {**given, **{key: value for key, value in beside.items() if value is not None}}
+    return described(given, status, exit_code)
 
 
 def _lines(path: str) -> Iterator[tuple[int, object]]:

@@ -49,6 +49,16 @@ class Found:
     """Of a file that was found inside a folder: the folder that was named."""
 
 
+Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str] | LogPlace]
+"""One path or several, as a caller names them."""
+
+
+def named(paths: Paths) -> list[str | LogPlace]:
+    """Each of the paths, as a text."""
+    several = [paths] if isinstance(paths, str | os.PathLike) else paths
+    return [os.fspath(path) if isinstance(path, os.PathLike) else path for path in several]
+
+
 def discover(paths: Iterable[str | LogPlace], *, own: Sequence[str] = (), journals: bool = False) -> Found:
     """Files in the order given, folders walked in name order, each file once.
 

@@ -21,7 +21,8 @@ from analyzer.store.db.connection import query_errors
 from analyzer.store.db.frames import to_frame
 from analyzer.store.db.freed_memory import MANY_ROWS, give_back
 from analyzer.store.db.sql_header import Header, Param, parse_header
-from analyzer.store.query.human_times import moment
+from analyzer.store.query.human_times import moment, span
+from analyzer.store.query.selection import Selection
 
 if TYPE_CHECKING:
     import polars as pl
@@ -52,10 +53,24 @@ class Query:
             QueryError: a parameter that the query does not have, or a value of the wrong type.
         """
         known = {param.name: param for param in self.header.params}
+        if "last" in given and "last" not in known:
+            given = _since(given)
         for name in given:
+            if name not in known and name in Selection.__slots__:
+                said = f"with store.selecting(Selection({name}={given[name]!r})): …"
+                raise QueryError(f"query {self.name} has no parameter {name}", f"ask for a part of the store: {said}")
             if name not in known:
                 raise QueryError.unknown_value(f"parameter of query {self.name}", name, known)
         return {name: _value(param, given.get(name, param.default)) for name, param in known.items()}
+
+
+def _since(given: Mapping[str, object]) -> dict[str, object]:
+    """The parameters with `since` in the place of `last`."""
+    if given.get("since") is not None:
+        raise QueryError("both since and last", "give one of them")
+    last = given["last"]
+    rest = {name: value for name, value in given.items() if name != "last"}
+    return rest if last is None else {**rest, "since": now() - span(str(last))}
 
 
 def catalogue() -> dict[str, Query]:

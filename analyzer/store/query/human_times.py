@@ -6,7 +6,7 @@ import re
 from datetime import UTC, datetime, timedelta, tzinfo
 
 from analyzer.errors import AnalyzerError
-from analyzer.events.times import to_naive_utc
+from analyzer.events.times import now, to_naive_utc
 
 _SPAN = re.compile(r"^(\d{1,6})(mo|m|h|d|w|y)$")
 _UNITS = {
@@ -56,3 +56,12 @@ def span(text: str) -> timedelta:
         return int(found[1]) * _UNITS[found[2]]
     except OverflowError:
         raise AnalyzerError(f"too long a time: {text!r}", f"write {SPANS}") from None
+
+
+def kept_since(older_than: str) -> datetime:
+    """The midnight (naive UTC) before which everything is older than a length of time, as 90d.
+
+    Raises:
+        AnalyzerError: it is none.
+    """
+    return (now() - span(older_than)).replace(hour=0, minute=0, second=0, microsecond=0)

@@ -6,8 +6,9 @@ Invariant: no such name hides a view of the store, and none is there while the p
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from typing import Any
 
 import duckdb
 import polars as pl
@@ -22,10 +23,11 @@ _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}", re.IGNORECASE | re.ASCII)
 _RESERVED = """
 select 1 from duckdb_keywords() where keyword_name = $1 and keyword_category in ('reserved', 'type_function')
 """
-_FRAMES = "give a frame of polars, pandas or Arrow"
+_FRAMES = "give a frame of polars, pandas or Arrow, a dict of columns, or a list of dicts"
 _UNREADABLE = (ImportError, TypeError, ValueError, duckdb.Error)
 _POLARS = "give a polars frame"
-_NEARLY: dict[type, str] = {pl.LazyFrame: "collect() it first", pl.Series: "to_frame() it first"}
+Registered = ArrowStream | pl.LazyFrame | Mapping[str, Any] | Sequence[Mapping[str, Any]]
+"""What rows come in."""
 
 
 def checked_name(connection: duckdb.DuckDBPyConnection, name: str) -> str:
@@ -44,14 +46,12 @@ def checked_name(connection: duckdb.DuckDBPyConnection, name: str) -> str:
     return small
 
 
-def copied(connection: duckdb.DuckDBPyConnection, name: str, frame: ArrowStream) -> pl.DataFrame:
-    """The rows as they are now, out of anything with an Arrow C stream; the database has had a look at their types.
+def copied(connection: duckdb.DuckDBPyConnection, name: str, frame: Registered) -> pl.DataFrame:
+    """The rows as they are now; the database has had a look at their types.
 
     Raises:
         QueryError: it is no frame, or a column is of a type that SQL does not have.
     """
-    if type(frame) in _NEARLY or not hasattr(frame, "__arrow_c_stream__"):
-        raise QueryError(f"a {type(frame).__name__} is no frame", _NEARLY.get(type(frame), _FRAMES))
     rows = frame.clone() if isinstance(frame, pl.DataFrame) else _read(frame)
     if strange := [column for column, kind in rows.schema.items() if kind == pl.Object]:
         raise QueryError(f"no SQL type for Python objects, as in column {strange[0]}", "cast it to a text or a number")
@@ -62,8 +62,18 @@ def copied(connection: duckdb.DuckDBPyConnection, name: str, frame: ArrowStream)
     return rows
 
 
-def _read(frame: ArrowStream) -> pl.DataFrame:
+def _read(frame: object) -> pl.DataFrame:
     try:
+        if isinstance(frame, pl.LazyFrame):
+            return frame.collect()
+        if isinstance(frame, pl.Series):
+            return frame.to_frame()
+        if isinstance(frame, Mapping) or (
+            isinstance(frame, list | tuple) and all(isinstance(row, Mapping) for row in frame)
+        ):
+            return pl.DataFrame(frame)
+        if not hasattr(frame, "__arrow_c_stream__"):
+            raise QueryError(f"a {type(frame).__name__} is no frame", _FRAMES)
         return pl.DataFrame(OnlyStream(frame))
     except (*_UNREADABLE, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         # pandas has the stream where pyarrow is installed.
