@@ -7,6 +7,7 @@ import os
 import shutil
 import sqlite3
 import struct
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -128,9 +129,16 @@ STATUSES = "select status, count(*) from errors group by all"
 
 
 def test_rows_that_nobody_committed_are_not_counted(
-    memory: Store, path: Path, writer: sqlite3.Connection, fail: Callable[..., None], tmp_path: Path
+    memory: Store,
+    path: Path,
+    writer: sqlite3.Connection,
+    fail: Callable[..., None],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A hot rollback journal takes them back, and both files stay as they are; once it is gone they are read again."""
+    """A hot rollback journal takes them back, in a copy that goes; once it is gone itself they are read again."""
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     writer.execute("pragma journal_mode = delete")
     crashed = left(writer, path, tmp_path / "crashed", fail)
     before = {file.name: file.read_bytes() for file in crashed.parent.iterdir()}
@@ -140,6 +148,7 @@ def test_rows_that_nobody_committed_are_not_counted(
     memory.ingest([str(crashed)])
     assert memory.sql(STATUSES).rows() == [(500, 300)]
     assert {file.name: file.read_bytes() for file in crashed.parent.iterdir()} == before
+    assert not any((tmp_path / "temporary").iterdir())
     crashed.with_name(f"{path.name}-journal").unlink()
     assert memory.ingest([str(crashed)]).unchanged == 0
 
