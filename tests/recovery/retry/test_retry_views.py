@@ -5,7 +5,9 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -84,6 +86,8 @@ begun = time.monotonic()
 if mode == "first":
     print(retry.call(call), round(time.monotonic() - begun, 3))
 else:
+    print("loaded", flush=True)
+    sys.stdin.readline()
     try:
         retry.call(call)
     except RateLimitedError:
@@ -94,13 +98,18 @@ else:
 def test_in_real_time_from_two_processes_to_the_report(tmp_path: Path) -> None:
     """One process waits out a limit, another one is stopped by it before its call; the store tells both."""
     arguments = [sys.executable, "-W", "error", "-c", FLAKY_AGENT, str(tmp_path)]
-    first = subprocess.Popen([*arguments, "first"], env=ENVIRONMENT, stdout=subprocess.PIPE, text=True)
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "env": ENVIRONMENT}
+    second = subprocess.Popen([*arguments, "second"], **pipes)
+    assert second.stdout is not None
+    assert second.stdout.readline() == "loaded\n"  # a limit of seconds is over before an interpreter has started
+    first = subprocess.Popen([*arguments, "first"], **pipes)
     state = RateGuard(tmp_path / "limits")
     while state.state("example").ready:
         assert first.poll() is None
-    second = subprocess.run([*arguments, "second"], env=ENVIRONMENT, capture_output=True, text=True, check=True)
+        time.sleep(0.005)
+    stopped = second.communicate("\n", timeout=60)[0]
     said = first.communicate(timeout=60)[0].split()
-    assert second.stdout == "short-circuited\n"
+    assert stopped == "short-circuited\n"
     assert said[:2] == ["limited", "fine"]
     assert 1.2 + 0.08 + 0.08 <= float(said[2]) < 10
     with open_store(":memory:") as store:
