@@ -101,7 +101,7 @@ class _Prefilter:
 @kept_until_fork
 def _traces() -> tuple[str, ...]:
     """All patterns of the prefilter."""
-    return (*(rule.trace.replace(r"\<", _WORD_START) for rule in _rules()), UNFOLDABLE)
+    return (*dict.fromkeys(rule.trace.replace(r"\<", _WORD_START) for rule in _rules()), UNFOLDABLE)
 
 
 _prefilter = _Prefilter()

@@ -416,7 +416,7 @@ FAMILIES: tuple[Family, ...] = (
     Family(
         "twitter_token",
         r"\b[0-9]{15,25}-[A-Za-z0-9]{30,40}\b",
-        r"[0-9]-[A-Za-z0-9]{30}",
+        r"[0-9]{3}-[A-Za-z0-9]{20}",
         "123456789012345678-" + "q8Zfw9kdJ2mQz7LpVtRr3cXyA1b2C3d4E5f6",
         "gitleaks",
         "random",
@@ -665,5 +665,24 @@ FAMILIES: tuple[Family, ...] = (
         "ConvertTo-SecureString '⟨hunter2x⟩' -AsPlainText -Force",
         "PowerShell",
         "plain",
+    ),
+    Family(
+        "oracle_password",
+        r"(?i)\b(?:(?:sqlplus|sqlldr|impdp|expdp|rman)\s+(?:-[a-z]+\s+){0,4}|jdbc:oracle:[a-z]{3,6}:)[\"']?[a-z0-9_$#]{1,60}/"
+        r"([^\s@\"'/]{3,})",
+        r"(?i)(?:sqlplus|sqlldr|impdp|expdp|rman)(?:\s|\\[nrt])|jdbc:oracle:",
+        "sqlplus app/⟨hunter2x⟩@db",
+        "Oracle Database",
+        "password",
+    ),
+    Family(
+        "call_password",
+        # The third argument, as traces of PHP show it.
+        r"\b(?:mysqli?_p?connect|(?:mysqli|PDO)->__construct|ldap_bind|ftp_login|ssh2_auth_password|imap_open)\("
+        r"[^,\n]{0,200},\s*[^,\n]{0,200},\s*\\*[\"']([^\"'\\\n]{3,})",
+        r"(?:connect|__construct|ldap_bind|ftp_login|ssh2_auth_password|imap_open)\(",
+        "#0 /app/db.php(12): mysqli_connect('db', 'app', '⟨hunter2x⟩')",
+        "PHP",
+        "password",
     ),
 )

@@ -162,14 +162,14 @@ ABOUT = (
     "exchange", "expiration", "expired", "expires", "expiry", "failed", "field", "fields", "file", "files",
     "folder", "format", "found", "generator", "grant", "handler", "hint", "host", "id", "ids", "idx", "in", "index",
     "info", "invalid", "is", "issued", "issuer", "kind", "label", "len", "length", "lifetime", "limit", "limits",
-    "line", "link", "location", "manager", "max", "message", "meta", "metadata", "method", "min", "missing", "mode",
-    "msg", "name", "names", "offset", "out", "owner", "path", "paths", "pattern", "per", "percent", "placeholder",
-    "policies", "policy", "port", "position", "prefix", "price", "provider", "question", "rate", "ratio", "reason",
-    "ref", "reference", "refresh", "regex", "region", "required", "reset", "rotated", "rotation", "rule", "rules",
-    "scope", "scopes", "selector", "server", "service", "settings", "size", "source", "state", "status", "store",
-    "strategy", "strength", "template", "time", "timeout", "timestamp", "title", "ttl", "type", "types", "updated",
-    "uri", "url", "urls", "usage", "used", "user", "username", "valid", "validated", "validity", "vault",
-    "verified", "version", "window",
+    "line", "link", "location", "manager", "max", "message", "meta", "metadata", "method", "mgr", "min", "missing",
+    "mode", "msg", "name", "names", "offset", "out", "owner", "path", "paths", "pattern", "per", "percent",
+    "placeholder", "policies", "policy", "port", "position", "prefix", "price", "provider", "question", "rate",
+    "ratio", "reason", "ref", "reference", "refresh", "regex", "region", "required", "reset", "rotated", "rotation",
+    "rule", "rules", "scope", "scopes", "selector", "server", "service", "settings", "size", "source", "state",
+    "status", "store", "strategy", "strength", "template", "time", "timeout", "timestamp", "title", "ttl", "type",
+    "types", "updated", "uri", "url", "urls", "usage", "used", "user", "username", "valid", "validated", "validity",
+    "vault", "verified", "version", "window",
 )  # fmt: skip
 """Words behind them that tell what is said of a secret; behind any others (`password_of_app`) may stand one."""
 
@@ -220,7 +220,9 @@ PASSWORDS = _any(PHRASES["password"])
 _NOTHING_BEHIND = rf"(?:[_\-.]?(?:{'|'.join(SUFFIXES)}|v?[0-9]{{1,3}}))?"
 _TAIL = r"(?:[_\-][a-z][a-z0-9]{0,20}){0,3}"
 SUFFIX = _NOTHING_BEHIND + _TAIL
-NAMED = f"(?:{LONG_WORDS}{SUFFIX}|{SHORT_WORDS}{_NOTHING_BEHIND})"
+KEY = f"key{_NOTHING_BEHIND}"
+NAMED_BUT_KEY = f"(?:{LONG_WORDS}{SUFFIX}|{SHORT_WORDS.replace('|key', '')}{_NOTHING_BEHIND})"
+NAMED = f"(?:{NAMED_BUT_KEY}|{KEY})"
 """RE2: the words of a name with what may stand behind them."""
 _GUARDS = {
     word.replace(" ", ""): guard for phrases in (PHRASES, SHORT) for guard, words in phrases.items() for word in words

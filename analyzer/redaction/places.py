@@ -52,11 +52,17 @@ _TYPE = (
     rf"(?:\s{{1,4}}{_WORD_OF_TYPE}|\s{{0,4}}:\s{{0,4}}&?(?:'static )?[A-Za-z_][A-Za-z_.:]{{0,30}}"
     r"(?:[\[<][A-Za-z_., |\[\]<>]{0,40}[\]>])?\??\s)"
 )
-_NOTE = r"\[[^\]\n]{0,24}\]\s{0,2}"
+_NOTE = r"[\[(][A-Za-z*][^\])\n]{0,24}[\])]"
+_FOR = r"(?:for|f\xc3\xbcr|of|von|pour|para|per|voor|dla|\xd0\xb4\xd0\xbb\xd1\x8f)"
+_WHOM = r"(?:'[^'\n]{1,80}'|\"[^\"\n]{1,80}\"|[^\s:=]{1,60}(?:\s[^\s:=]{1,40})?)"
+_ARROW = r"\xe2\x86\x92"
 _BOX, _BOX_ESCAPED = r"\xe2(?:\x94[\x82\x83]|\x95\x91)", r"\\u(?:250[23]|2551)"
 _SIGN = r"(?:[?:.+|!]{0,3}=(?:={0,2}>?)|:{1,2}|\xef\xbc[\x9a\x9d]|>)"
-_BAR = rf"\s{{1,4}}(?:->|\xe2\x86\x92|\||{_BOX})"
-_IS = rf"(?:{_TYPE}\s{{0,4}}[:?]?=|\s{{0,8}}(?:{_NOTE})?{_SIGN}|{_BAR})\s{{0,8}}"
+_BAR = rf"\s{{1,4}}(?:->|{_ARROW}|\||{_BOX})"
+_IS = (
+    rf"(?:{_TYPE}\s{{0,4}}[:?]?=|\s{{0,8}}(?:\s{_NOTE}\s{{0,4}})?{_SIGN}|(\s{{1,4}}{_FOR}\s{_WHOM}\s?:)|{_BAR})"
+    r"\s{0,8}"
+)
 _NAME = r"[A-Za-z0-9_.\-]"
 _COLON = Late(rb"\s{0,4}[:=]")
 _SENTENCE = Late(rb"[A-Z]?[a-z]{1,30}[,.]? (?:[a-z]+|[0-9]{1,4}\b)")
@@ -74,7 +80,7 @@ _SIGN_TRACE = (
     rf"|{_BOX}|{_BOX_ESCAPED})"
 )
 _IS_TRACE = (
-    rf"{_GAP}(?:\[[^\]\n]{{0,24}}\]\s*|{_WORD_OF_TYPE}\s+)?[?.+!\-]{{0,3}}{_SIGN_TRACE}"
+    rf"{_GAP}(?:{_NOTE}\s*|{_FOR}\s[^:\n]{{1,80}}|{_WORD_OF_TYPE}\s+)?[?.+!\-]{{0,3}}{_SIGN_TRACE}"
     rf"(?:[=>\[({{]|\\u003[eE]|{_GAP[:-1]})*"
 )
 _SOME = r"[0-9.]*(?:[^0-9.,\s\"';&)}\]\\\[{]|\\[bu/]|&(?:str|\\*'))"
@@ -129,7 +135,7 @@ def _assigned(data: bytes, match: Spans) -> Iterator[Found]:
     spans = [span, *more_of_list(data, span)] if listed else [span]
     if len(spans) == 2 and guard == "mixed":
         spans, guard = spans[1:], "plain"  # `auth=("app", "x")`
-    if not span.quoted and separator == b"|":
+    if not span.quoted and (separator[:1] in (b"|", b"+", b"!") or match[3][0] >= 0):
         guard = "mixed"
     for each in spans:
         if _counts(data, each, guard) and not (_prose(data, each, guard, match, around) and not each.quoted):
@@ -235,7 +241,7 @@ def _spoken(data: bytes, match: Spans) -> Iterator[Found]:
     if span is None or data.startswith(MARK, span.start):
         return
     value, word = data[span.start : span.stop], data[slice(*match[1])].lower()
-    if data[slice(*match[2])].strip():
+    if data[slice(*match[2])].strip() or match[3][0] >= 0:
         counts = is_plain if span.quoted else is_mixed
     elif span.quoted and word.startswith((b"pass", b"pwd")):
         counts = is_plain
@@ -264,7 +270,9 @@ def _tabled(data: bytes, match: Spans) -> Iterator[Found]:
     lines = data[begin : match[1][0] + _HIGHEST].split(b"\n", _ROWS)
     if _NO_HEAD.search(lines[0], match[0][1] - begin) is not None:
         return
-    bar = next((bar for bar in _BARS if bar in lines[0]), b"")
+    # The bar behind the name, or, at the end of a line, the one before it.
+    around = data[slice(*match[2])], data[match[0][0] : match[1][0]]
+    bar = next((bar for each in around for bar in _BARS if each.startswith(bar)), b"")
     if not bar:
         return
     column = data.count(bar, begin, name)
@@ -275,7 +283,9 @@ def _tabled(data: bytes, match: Spans) -> Iterator[Found]:
         if _RULED.fullmatch(line) is not None:
             continue
         if bar not in line:
-            return
+            if above is not lines[0]:  # a line between head and rows has other bars
+                return
+            continue
         cells = [each.group() for each in _CELLS.finditer(line)] if bar == b"," and b'"' in line else line.split(bar)
         yield from _cell(cells, column, bar, begin, guard)
 
@@ -297,7 +307,7 @@ def _cell(cells: list[bytes], column: int, bar: bytes, begin: int, guard: str) -
         return
     cell = cells[column].strip(_AROUND)
     at = begin + sum(map(len, cells[:column])) + column * len(bar) + cells[column].find(cell)
-    if cell and not cell.startswith(MARK) and GUARDS[guard](cell):
+    if cell and not cell.startswith(MARK) and (guard != "mixed" or b" " not in cell) and GUARDS[guard](cell):
         yield at, at + len(cell), mark_of(guard)
 
 
@@ -347,10 +357,33 @@ def _commanded(data: bytes, match: Spans) -> Iterator[Found]:
 
 
 _ASSIGNMENT = rf"(?i)({keys.WORDS}){keys.SUFFIX}{_CLOSE}({_IS})"
-_SPOKEN = r"password|passphrase|passwd|passcode|pwd|secret|token|api[ _\-]?key"
+_SPOKEN = rf"{keys.PASSWORDS}|secret|token|api[ _\-]?key"
+_VERB = r"(?:ist|is|was|war|to|lautet|est|es|\xc3\xa8|\xc3\xa9|jest|\xc3\xa4r)"
+_PARTICLE = r"(?:\xe3\x81\xaf|\xe6\x98\xaf|\xe4\xb8\xba|\xe7\x82\xba)"
 
-_MIXED = r"(?:[\"'\\]|[^\s=]*(?:[^0-9\s=][0-9]|[0-9][^0-9\s=]|[a-z][A-Z]))"
+_MIXED = r"(?:[\"'\\]+[^\s\"'\\+,)]|[^\s=]*(?:[^0-9\s=][0-9]|[0-9][^0-9\s=]|(?-i:[a-z][A-Z])))"
 """The beginning of a value in quotes, or of one that is more than a word or a number."""
+_LISTED_TRACE = (
+    r"[\])]?[\"'\\]+\s*,(?:\s|\\[nrt])*[bu]?[\"'\\]"
+    # A list under such a name is walked, whatever its first item is: `{"token": [1, "x"]}`.
+    r"|[\])]?\"\s*:\s*(?:\"[0-9.,]*[^0-9.,\"]|\[\s*[^\s\]])"
+    rf"|[\"'\\]*(?:[ \t]|\\t)+{_MIXED}"
+)
+_SPOKEN_TRACE = (
+    rf"(?:\s|\\[nrt])*(?:{_PARTICLE}|(?:\s|\\[nrt])"
+    rf"(?:{_VERB}[\s:]|[\"'\\`]|[a-z0-9+/_.\-]*(?:[0-9][a-z]|[a-z][0-9])))"
+)
+_TABLED_TRACE = rf"[ \"'\\]*(?:(?:[,;\t|]|\\t|{_BOX}|{_BOX_ESCAPED})[^\n\\:{{}}]*)?(?:[\n\\]|$)"
+_TRACE = "|".join(
+    (
+        rf"(?i){keys.NAMED_BUT_KEY}(?:{_IS_TRACE}{_SOME}|{_SPOKEN_TRACE}|{_TABLED_TRACE}|{_LISTED_TRACE})",
+        rf"(?i){keys.KEY}(?:{_IS_TRACE}[A-Za-z0-9+/_\-\\]{{24}}|{_LISTED_TRACE})",
+        rf"(?i)(?:{keys.PASSWORDS}){keys.SUFFIX}{_IS_TRACE}[0-9]{{4}}",
+        r"(?i)(?:[?&]|\\u0026)key=[^&\s\"'<>#\\]",
+        f"(?i){keys.ESCAPED_WORDS}",
+    )
+)
+"""The trace of all places that begin with a name: one of them, because the words make most of its automaton."""
 
 PLACES: tuple[Place, ...] = (
     Place(
@@ -369,7 +402,7 @@ PLACES: tuple[Place, ...] = (
     ),
     Place(
         rf"(?i)[\[(,]\s{{0,8}}{_QUOTED_NAME}\s{{0,4}},\s{{0,8}}",
-        rf"(?i){keys.NAMED}[\])]?[\"'\\]+\s*,(?:\s|\\[nrt])*[bu]?[\"'\\]",
+        _TRACE,
         _paired,
         '[["authorization", "⟨Bearer hunter2x⟩"]]',
     ),
@@ -385,43 +418,30 @@ PLACES: tuple[Place, ...] = (
     ),
     Place(
         _ASSIGNMENT,
-        "|".join(
-            (
-                rf"(?i)(?:{keys.LONG_WORDS}|pass|pw|mdp|auth|authentication|psk|otp){keys.SUFFIX}{_IS_TRACE}{_SOME}",
-                rf"(?i){keys.NAMED}[\])]?\"\s*:\s*\"[0-9.,]*[^0-9.,\"]",
-                # A list under such a name is walked, whatever its first item is: `{"token": [1, "x"]}`.
-                rf"(?i){keys.NAMED}[\])]?\"\s*:\s*\[\s*[^\s\]]",
-                rf"(?i)(?:{keys.PASSWORDS}){keys.SUFFIX}{_IS_TRACE}[0-9]{{4}}",
-                rf"(?i)key{keys.SUFFIX}{_IS_TRACE}[A-Za-z0-9+/_\-\\]{{24}}",
-                r"(?i)(?:[?&]|\\u0026)key=[^&\s\"'<>#\\]",
-                f"(?i){keys.ESCAPED_WORDS}",
-            )
-        ),
+        _TRACE,
         _assigned,
         "password = ⟨hunter2x",
         rf"{_ASSIGNMENT}(?:\S{{4}}|\S{{0,3}}[\"'`\\\[({{&%\x1b]|(?:key|bot|aws|mac|jwt|app) )",
     ),
     Place(
-        rf"(?i)\b({_SPOKEN})\s{{1,4}}((?:is|was|to)?)\s{{0,2}}:?\s{{0,4}}",
-        rf"(?i)(?:{_SPOKEN})(?:\s|\\[nrt])+(?:(?:is|was|to)[\s:]|[\"'\\`]|[a-z0-9+/_.\-]*(?:[0-9][a-z]|[a-z][0-9]))",
+        rf"(?i)(?:^|[^A-Za-z0-9_])({_SPOKEN})(?:\s{{1,4}}({_VERB}?)\s{{0,2}}:?|\s?({_PARTICLE}))\s{{0,4}}",
+        _TRACE,
         _spoken,
         "the password is ⟨hunter2x",
     ),
     Place(
-        rf"(?i)(?:^|[\n,;\t|\"']|{_BOX})[ \"']{{0,40}}{_NAME}{{0,40}}?({keys.LONG_WORDS}|pass|pw){keys.SUFFIX}"
-        rf"[ \"']{{0,40}}(?:[,;\t|\r\n]|{_BOX}|$)",
-        rf"(?i)(?:{keys.LONG_WORDS}|pass|pw){keys.SUFFIX}[ \"'\\]*"
-        rf"(?:(?:[,;\t|]|\\t|{_BOX}|{_BOX_ESCAPED})[^\n\\:{{}}]*)?"
-        r"(?:\n|\\+[nr]|$)",
+        rf"(?i)(?:^|[\n,;\t|\"'>+]|[0-9]:|{_ARROW}|{_BOX})[ \"']{{0,40}}{_NAME}{{0,40}}?"
+        rf"({keys.LONG_WORDS}|pass|pw){keys.SUFFIX}[ \"']{{0,40}}([,;\t|\r\n]|{_BOX}|$)",
+        _TRACE,
         _tabled,
         "user,password\napp,⟨hunter2x",
     ),
     Place(
         # In front of a line stand its number, `+` of a difference, `>` of a quotation.
-        rf"(?:(?:^|[\n\"'])[ \t]{{0,20}}(?:[0-9]{{0,7}}(?:\xe2\x86\x92|[:|>+\-\t])[ \t]{{0,8}})?"
+        rf"(?:(?:^|[\n\"'])[ \t]{{0,20}}(?:[0-9]{{0,7}}(?:{_ARROW}|[:|>+\-\t])[ \t]{{0,8}})?"
         rf"|\b(?:setx|setenv|set|ENV|ARG)\s{{1,4}}(?:--?[a-z\-]{{1,20}}\s{{1,4}})?)[\"']?"
         rf"[A-Za-z0-9_.:/\-]{{0,80}}?((?i:{keys.WORDS}))(?i:{keys.SUFFIX})[\"']?([ \t]{{1,40}}){_MIXED}",
-        rf"(?i:{keys.NAMED})[\"'\\]*(?:[ \t]|\\t)+{_MIXED}",
+        _TRACE,
         _set,
         "npm config set //registry.test/:_authToken ⟨a1b2c3d4e5",
     ),

@@ -139,7 +139,8 @@ _WORDS = frozenset(
     b"please check found mismatch short weak blank present absent unset valid ignored skipped omitted used using with "
     b"from user username email name type length size this that your their have does when where which unauthorized "
     b"forbidden rejected rotated object array text default password passwd passphrase secret token credential "
-    b"credentials key keys api_key apikey confirm_password new_password old_password cookie sensitive known".split()
+    b"credentials key keys api_key apikey confirm_password new_password old_password cookie sensitive known "
+    b"auth".split()
 )
 # References to where a secret is kept, what others have masked, and what programs call a type, a field or an error.
 _REFERENCE = Late(
@@ -150,7 +151,7 @@ _REFERENCE = Late(
     # A path, with the line or the test behind it; members and calls of code.
     rb"(?:[A-Za-z]:)?[\w.~@\-]*(?:[/\\][\w.@\-]+)+\.[A-Za-z]{1,5}(?:[:(\[].*)?|~?(?:/[a-z0-9_.\-]+){2,}|"
     rb"(?:[A-Za-z_]+\.)+[A-Za-z_]*(?i:pass|pwd|secret|token|key|cred|auth)[A-Za-z_]*|"
-    rb"[A-Z][A-Za-z]+\[[A-Za-z, |\[\]]*\]|(?:var)?char\([0-9]+\)|"
+    rb"[A-Za-z_]+(?:\.[A-Za-z_]+)*(?:[(\[][A-Za-z_.,:|*]*[)\]]?|\[[A-Za-z0-9_:\-]*\])+(?:\.[A-Za-z_]+(?:\(\))?)*|(?:var)?char\([0-9]+\)|"
     rb"(?:[A-Z]+_)*(?:API|CODE|DENIED|ENV|ERROR|EXPIRED|FAILED|FIELD|INVALID|KEY|MISSING|NOT|PASSWORD|REQUIRED|SECRET|TOKEN)"
     rb"(?:_[A-Z]+)*|(?:[A-Z][a-z]+)+(?:Denied|Error|Exception|Expired|Failed|Failure|Invalid|Missing|NotFound|Required)"
 )

@@ -176,6 +176,13 @@ _IN_TEXT = (
     "password : « § »",
     "AWS Secret Access Key [None]: §",
     "Password [hidden]: §",
+    "Vault token (will be hidden): §",
+    "Password for app@git.test: §",
+    "Passwort für app: §",
+    "das Passwort ist §",
+    "la contraseña es §",
+    "パスワードは § です",
+    "密码是 §",
     # What may stand behind the words of a name
     "token_v2=§",
     "SECRET_KEY_BASE=§",
@@ -200,6 +207,8 @@ _IN_TEXT = (
     'setx DB_PASSWORD "§"',
     "ENV DB_PASSWORD §",
     "requirepass §",
+    "sqlplus app/§@//db.test:1521/x",
+    "#0 /app/db.php(12): mysqli_connect('db.test', 'app', '§', 'x')",
     "keytool -list -storepass §",
     "$key = ConvertTo-SecureString '§' -AsPlainText -Force",
     "+ echo § | docker login -u app --password-stdin",
@@ -226,14 +235,9 @@ def texts(secret: str = PASSWORD) -> list[str]:
     named = [
         text for name in _NAMES for text in (f'{{"{name}": "§"}}', f"{{'{name}': '§'}}", f"{name}=§", f"{name}: §")
     ]
-    nested = [json.dumps({"body": text}, ensure_ascii=False) for text in _IN_TEXT]
+    nested = [json.dumps({"body": text}, ensure_ascii=False) for text in (*_IN_TEXT, *_TABLES)]
     deeper = [json.dumps({"error": text}, ensure_ascii=False) for text in nested]
     return [text.replace("§", secret) for text in (*_IN_TEXT, *_TABLES, *named, *nested, *deeper)]
-
-
-def texts_of_tables(secret: str = PASSWORD) -> list[str]:
-    """The tables of `texts`, which are read where their lines are lines."""
-    return [text.replace("§", secret) for text in _TABLES]
 
 
 STRUCTURES: list[object] = [

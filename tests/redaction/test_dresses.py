@@ -18,11 +18,13 @@ from analyzer.importers import HEAD_BYTES, Source, block_of, detect, head_of
 from analyzer.redaction import may_hold_secret, redact, redact_value
 from analyzer.redaction.families import FAMILIES
 from analyzer.redaction.unfolding import MAX_FORMS, forms
-from tests.redaction.contexts import PASSWORD, texts, texts_of_tables
+from tests.redaction.contexts import PASSWORD, texts
 from tests.redaction.dresses import DRESSES, after, survives
 
 FRAMES = ("env:\n{}\n", "a\t{}\tb", '{{"k":"{}"}}', "k={}&x=1")
-_PLAIN = [text for text in texts() if "\\" not in text and text not in texts_of_tables()]
+_NO_TABLES = ("tabs as text", "a search's file names")
+"""Dresses that leave no columns, or one that is none of the table's."""
+_PLAIN = [text for text in texts() if "\\" not in text]
 
 
 def _families() -> list[tuple[str, str]]:
@@ -58,7 +60,8 @@ def test_no_family_survives_a_dress(name: str) -> None:
 @dresses
 def test_no_place_survives_a_dress(name: str) -> None:
     """A password goes out of every context that is put into this dress."""
-    left = [(text, clean) for text in _PLAIN if survives(PASSWORD, clean := redact(DRESSES[name](text)))]
+    plain = [text for text in _PLAIN if name not in _NO_TABLES or "\n" not in text]
+    left = [(text, clean) for text in plain if survives(PASSWORD, clean := redact(DRESSES[name](text)))]
     assert left == []
 
 

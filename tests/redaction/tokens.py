@@ -17,6 +17,7 @@ _LETTERS = string.ascii_letters + string.digits
 _BEYOND = 8
 """Characters more than a pattern asks for, at most."""
 _TRIES = 200
+_BEGINNING = [(kinds.AT, kinds.AT_BEGINNING)]
 
 
 def made_up(family: Family, seed: int) -> tuple[str, str]:
@@ -26,8 +27,8 @@ def made_up(family: Family, seed: int) -> tuple[str, str]:
     for _ in range(_TRIES):
         writer = _Writer(random_of)
         writer.write(pattern)
-        text = "".join(writer.pieces).strip()
-        secret = writer.group.strip() or text
+        text = "".join(writer.pieces)
+        secret = writer.group.strip() or text.strip()
         # Where a word ends is for the pattern to say.
         if re.search(family.pattern, text) and GUARDS[family.guard](secret.encode()):
             return text, secret
@@ -52,7 +53,8 @@ class _Writer:
             elif kind is kinds.NOT_LITERAL or kind is kinds.ANY:
                 self.pieces.append(self.random_of.choice(_LETTERS))
             elif kind is kinds.BRANCH:
-                self.write(self.random_of.choice(value[1]))
+                # Not the beginning of a text: something is put before it.
+                self.write(self.random_of.choice([each for each in value[1] if [*each][:1] != _BEGINNING] or value[1]))
             elif kind is kinds.SUBPATTERN:
                 before = len(self.pieces)
                 self.write(value[-1])
