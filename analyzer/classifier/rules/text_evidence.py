@@ -85,12 +85,12 @@ def _listen_to_streams(
             # It says nothing about the error; when to come back may still stand there.
             heard |= index.timely
             continue
-        text = _without(index.mentions, stream)
+        text, mentioned = _without(index.mentions, stream)
         alone = _alone(text) if is_stdout else len(text) <= LOOSE_CHARS
         kinds = index.words if alone else index.lines if is_stdout else index.strict
         more, status = _match(index, text, speaking & kinds & ~index.final, status, passages, True)
         heard |= more
-        own = _own_limit(facts, index, is_stdout)
+        own = _own_limit(facts, index, is_stdout) if mentioned else b""
         if own:
             counting = speaking & (index.final | index.guards | index.timely)
             heard |= _match(index, own, counting, status, passages, False)[0]
@@ -112,9 +112,10 @@ def timed_texts(facts: Facts, index: Index) -> Iterator[bytes]:
     texts: list[bytes] = []
     for stream, is_stdout in ((facts.stderr, False), (facts.stdout, True)):
         if stream:
-            text = _without(index.mentions_with_times, stream)
+            text, mentioned = _without(index.mentions_with_times, stream)
+            own = _own_limit(facts, index, is_stdout) if mentioned else b""
             texts.append(text)
-            ends.append(_own_limit(facts, index, is_stdout) or last_line(text.decode("utf-8", "replace")).encode())
+            ends.append(own or last_line(text.decode("utf-8", "replace")).encode())
     yield from sorted(ends, key=lambda line: b"limit" not in line.lower())
     yield from texts
 
@@ -123,11 +124,7 @@ def mentions(facts: Facts, index: Index) -> bool:
     """Whether output holds words that count only as the last ones of a run, and none that do."""
     if index.mentions is None or any(_own_limit(facts, index, is_stdout) for is_stdout in (False, True)):
         return False
-    return any(
-        _without(index.mentions, text) != text[:STREAM_CHARS].encode("utf-8", "replace")
-        for text in (facts.stderr, facts.stdout)
-        if text
-    )
+    return any(_without(index.mentions, text)[1] for text in (facts.stderr, facts.stdout) if text)
 
 
 def _message(facts: Facts, index: Index, mentions: Any) -> bytes:
@@ -154,13 +151,14 @@ def _failed(facts: Facts) -> bool:
     return facts.exit_code is not None and facts.exit_code != 0
 
 
-def _without(mentions: Any, stream: str) -> bytes:
-    """A stream without the words that count only as the last ones of a run.
+def _without(mentions: Any, stream: str) -> tuple[bytes, bool]:
+    """A stream without the words that count only as the last ones of a run, and whether it has any.
 
     An agent reads, echoes and prints such lines. Elsewhere they are a mention, which says nothing of this run.
     """
     text = stream[:STREAM_CHARS].encode("utf-8", "replace")
-    return mentions.sub(b"", text) if mentions is not None and mentions.search(text) is not None else text
+    mentioned = mentions is not None and mentions.search(text) is not None
+    return mentions.sub(b"", text) if mentioned else text, mentioned
 
 
 def _own_limit(facts: Facts, index: Index, is_stdout: bool) -> bytes:
