@@ -11,7 +11,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from email import message_from_bytes
 from pathlib import Path
@@ -26,7 +26,7 @@ from analyzer.analysis.deliveries import Undelivered
 from analyzer.cli.delivery.failed import UndeliveredError
 from analyzer.cli.delivery.targets import FORMS, Target, deliver
 from analyzer.cli.delivery.web import post
-from analyzer.errors import AnalyzerError
+from analyzer.errors import AnalyzerError, StoreBusyError
 from tests.cli.nightly import NEW_ON, after
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -207,6 +207,18 @@ def test_what_was_told_is_written_down_when_somebody_interrupts(
     with pytest.raises(KeyboardInterrupt):
         deliver(Undelivered(night, frozenset()), [first, Target("teams", hook.url)], opened)
     assert told == [first.key]
+
+
+def test_what_cannot_be_written_down_is_said(night: Night, hook: Any) -> None:
+    """Who was told, and why the same command will tell them again; with the exit code of the store's failure."""
+
+    def opened() -> AbstractContextManager[Any]:
+        raise StoreBusyError("the store is in use by process 7", "wait for it")
+
+    said = r"told slack at 127\.0\.0\.1, which could not be written down: the store is in use"
+    with pytest.raises(AnalyzerError, match=said) as failed:
+        deliver(Undelivered(night, frozenset()), [Target("slack", hook.url)], opened)
+    assert (failed.value.exit_code, len(hook.bodies)) == (75, 1)
 
 
 def test_alertmanager_hears_of_an_open_finding_again(run: Run, store: Path, hook: Any) -> None:

@@ -104,9 +104,15 @@ def deliver(
                 done[-1].failure = str(error)
     finally:
         made = [(one.target.key, found) for one in done if FORMS[one.target.form].once for found in one.made]
-        if made:
-            with opened() as store:
-                left.write_down(store, made)
+        try:
+            if made:
+                with opened() as store:
+                    left.write_down(store, made)
+        except AnalyzerError as error:
+            names = ", ".join(one.target.name for one in done if one.made)
+            failure = AnalyzerError(f"told {names}, which could not be written down: {error.message}", error.hint)
+            failure.exit_code = error.exit_code
+            raise failure from None
     if failures := [(one.target.name, one.failure) for one in done if one.failure]:
         raise untaken(failures)
     return [one.target.name for one in done if one.made]
