@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-import plotly.graph_objects as go
 from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 
+from analyzer.analysis.charts import Chart, figures
 from analyzer.analysis.charts.colours import GRID, INK
 from analyzer.report.page.drawing import Drawing, draw
 from analyzer.report.svg.element import Svg, element
@@ -30,6 +30,13 @@ _WIDTH, _MARGIN, _LINE, _LETTER = 860, 12, 20, 6.6
 """Pixels: of a picture, around it, of a line of its legend, and of a letter in that."""
 _COLOURS = {"soft": INK, "line": GRID, "card": "white", "ink": "#1f2430", "said": INK}
 """What the page's own properties are on light paper."""
+_PICTURED = (
+    f"--IPKernelApp.exec_lines=import sys; sys.path.insert(0, {str(REPOSITORY)!r}); "
+    "import tests.notebooks; tests.notebooks.give_pictures()"
+)
+"""What a kernel runs before a notebook."""
+_NAME = "picture-of-a-cell"
+"""What ids of a picture begin with, until it is known which cell shows it."""
 _VARIES = ((r"(?<= by ada on )[\d-]+", "…"), (r"\b[0-9a-f]{12}\b", "…"))
 """What is another one on each day, or with each change of a rule: the day of a decision, and digests."""
 
@@ -40,7 +47,7 @@ class _ThisInterpreter(AsyncKernelManager):
     @property
     def kernel_spec(self) -> KernelSpec:
         return KernelSpec(
-            argv=[sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"],
+            argv=[sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}", _PICTURED],
             display_name="Python 3",
             language="python",
         )
@@ -67,7 +74,7 @@ def executed(path: Path) -> Any:
         cell.metadata.pop("execution", None)
         for output in cell.get("outputs", []):
             if FIGURE in output.get("data", {}):
-                output.data[PICTURE] = picture(go.Figure(output.data[FIGURE]), cell.id)
+                output.data[PICTURE] = output.data[FIGURE]["layout"].pop("meta").replace(_NAME, cell.id)
     return notebook
 
 
@@ -84,9 +91,15 @@ def said(notebook: Any) -> list[tuple[str, str]]:
     return found
 
 
-def picture(figure: go.Figure, name: str) -> str:
-    """The figure as a file of its own, with title and legend, in the colours of light paper."""
-    drawn = draw(figure, name)
+def give_pictures() -> None:
+    """Let every figure of this process bring the picture of its chart."""
+    written = figures.figure_of
+    figures.figure_of = lambda chart: written(chart).update_layout(meta=picture(chart, _NAME))
+
+
+def picture(chart: Chart, name: str) -> str:
+    """The chart as a file of its own, with title and legend, in the colours of light paper."""
+    drawn = draw(chart, name)
     legend, below = _legend(drawn)
     head = [
         element("text", text, x=_MARGIN, y=place, font_size=size, fill=_COLOURS["ink"])

@@ -405,8 +405,8 @@ def test_hostile_names_do_not_reach_the_terminal_raw(run: Run) -> None:
     assert "\\x1b" in done.stderr
 
 
-def test_help_is_quick(tmp_path: Path) -> None:
-    """Neither duckdb nor polars nor plotly nor rich is loaded for it, nor by what runs inside agents."""
+def test_help_is_quick(samples: Path, tmp_path: Path) -> None:
+    """No duckdb, polars, plotly or rich is loaded for it, nor by what runs inside agents; a page needs no plotly."""
     heavy = ("duckdb", "polars", "plotly", "jinja2")
     agents = (*heavy, "click", "rich", "jsonlines", "zstandard")
     cases = {
@@ -419,6 +419,7 @@ def test_help_is_quick(tmp_path: Path) -> None:
             "plotly",
             "jinja2",
         ),
+        f"from analyzer.cli import call; assert call(['report', {str(samples)!r}]) == 0": ("plotly",),
         "import analyzer; analyzer.EventLog('x').append('a.b'); analyzer.classify('x')": agents,
         "import analyzer; analyzer.Retry('x').call(int); analyzer.ContextRecovery().fit([])": (*agents, "asyncio"),
         "import analyzer": (*agents, "msgspec", "re2"),

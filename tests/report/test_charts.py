@@ -14,13 +14,13 @@ import pytest
 from analyzer.analysis import Overview, Table, table
 from analyzer.analysis.charts import (
     errors_timeline_chart,
-    label,
     outcomes_chart,
     relays_chart,
     retries_chart,
     unknown_share_chart,
     utilization_chart,
 )
+from analyzer.analysis.charts.figures import label
 from analyzer.analysis.summary.spikes import Spikes
 from analyzer.classifier import REASONS
 from analyzer.errors import AnalyzerError
@@ -170,3 +170,4 @@ def test_reasons_and_outcomes_have_patterns(report: Report) -> None:
     figure = errors_timeline_chart(rewritten(report().tables["errors-timeline"], rows))
     assert [trace.name for trace in figure.data] == list(REASONS)
     assert len({trace.marker.pattern.shape for trace in figure.data}) == len(REASONS)
+    assert {trace.marker.pattern.fillmode for trace in figure.data[1:]} == {"overlay"}

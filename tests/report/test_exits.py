@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 from analyzer.analysis import Night, Overview
-from analyzer.analysis.charts.base import label
+from analyzer.analysis.charts.figures import label
 from analyzer.analysis.detection import Detection
 from analyzer.analysis.nightly.findings import Finding, Handling
 from analyzer.analysis.summary.night_figures import NightFigures

@@ -11,9 +11,10 @@ import polars as pl
 import pytest
 
 from analyzer.analysis import Case, Overview, Window, overview
-from analyzer.analysis.charts.base import milliseconds
+from analyzer.analysis.charts import finding, finding_chart
+from analyzer.analysis.charts.chart import milliseconds
 from analyzer.analysis.charts.finding_bars import MAX_REASONS
-from analyzer.analysis.charts.findings import FORMS, finding_chart
+from analyzer.analysis.charts.findings import FORMS
 from analyzer.analysis.kinds.table import KINDS as ALL_KINDS
 from analyzer.report import render_html, render_markdown
 from analyzer.report.page.drawing import Drawing, draw
@@ -51,7 +52,7 @@ def case_of(found: Overview, kind: str) -> Case:
 
 def drawing(case: Case) -> Drawing:
     """Its chart as the page takes it apart."""
-    return draw(finding_chart(case), "chart")
+    return draw(finding(case), "chart")
 
 
 def test_every_finding_that_is_told_alone_has_a_chart() -> None:
@@ -159,7 +160,7 @@ def test_days_without_a_history_are_told(found: Overview) -> None:
     assert drawing(case).note == ""
     blank = pl.when(pl.int_range(pl.len()) >= 5).then
     numbers = case.numbers.with_columns(blank(pl.col(name)).alias(name) for name in ("expected", "high"))
-    assert "no history" in draw(finding_chart(replace(case, numbers=numbers)), "chart").note
+    assert "no history" in draw(finding(replace(case, numbers=numbers)), "chart").note
 
 
 @pytest.mark.parametrize(
@@ -207,7 +208,7 @@ def test_a_burst_says_how_long_a_bar_is(found: Overview, seconds: int, said: str
     """In its title; below it when the repeats began and what is usual; to the second in its table."""
     case = case_of(found, "burst")
     numbers = case.numbers.with_columns(pl.lit(seconds, pl.Int64).alias("seconds"))
-    made = draw(finding_chart(replace(case, numbers=numbers)), "chart")
+    made = draw(finding(replace(case, numbers=numbers)), "chart")
     assert made.title.endswith(said)
     assert made.note.startswith("63 repeats from 2026-10-25 08:05:00 to ")
     assert "show a message 1 time (median)" in made.note

@@ -1,4 +1,4 @@
-"""Figures as pictures: bars, lines, symbols and notes stand where plotly puts them; what is unknown is refused."""
+"""Charts as pictures and as figures: bars, lines, symbols and notes stand at their values, and say the same in both."""
 
 from __future__ import annotations
 
@@ -6,38 +6,48 @@ import itertools
 import math
 import re
 from collections.abc import Iterable
-from datetime import date, timedelta
+from dataclasses import replace
+from datetime import date, datetime, timedelta
 from typing import Any
 from xml.etree import ElementTree as Xml
 
-import plotly.graph_objects as go
 import pytest
 
-from analyzer.analysis.charts.base import day_bars, finish, marker
-from analyzer.analysis.charts.colours import AMBER, GREY, VERMILION
-from analyzer.errors import AnalyzerError
-from analyzer.report.svg import columns
-from analyzer.report.svg.figure import picture
-from analyzer.report.svg.formats import number, plain, tooltip
+from analyzer.analysis.charts.chart import (
+    Axis,
+    Bars,
+    Chart,
+    Mark,
+    Note,
+    Points,
+    Style,
+    Upright,
+    as_number,
+    counts,
+    day_bars,
+    milliseconds,
+)
+from analyzer.analysis.charts.colours import AMBER, GREY, VERMILION, WATER
+from analyzer.analysis.charts.figures import figure_of
+from analyzer.report.svg import bars as svg_bars
+from analyzer.report.svg.formats import moment, number
 from analyzer.report.svg.looks import palette, swatch
-from analyzer.report.svg.scales import as_number, scale_of
+from analyzer.report.svg.picture import picture
+from analyzer.report.svg.scales import scale_of
 from tests.report.svg_pictures import parsed, titles
 
 HEIGHT = 200
-LINE = {"mode": "lines+markers", "line": {"color": VERMILION, "width": 2}, "marker": {"color": VERMILION, "size": 6}}
+DAYS = Axis("day", "date", "%-d %b\n%Y", grid=False)
 
 
-def drawn(*traces: Any, **layout: Any) -> Xml.Element:
-    """The picture of a figure on days, or with axes of its own."""
-    return parsed(picture(figure(*traces, **layout), "chart", HEIGHT))
+def drawn(*marks: Mark, **parts: Any) -> Xml.Element:
+    """The picture of a chart on days, or with axes of its own."""
+    return parsed(picture(chart(*marks, **parts), "chart", HEIGHT))
 
 
-def figure(*traces: Any, **layout: Any) -> go.Figure:
-    """A figure in the style of all others."""
-    made = go.Figure(list(traces))
-    finish(made, "A title", "", "", "errors", stacked=layout.pop("barmode", "stack") == "stack")
-    made.update_xaxes(type="date", tickformat="%-d %b\n%Y")
-    return made.update_layout(**layout)
+def chart(*marks: Mark, **parts: Any) -> Chart:
+    """A chart in the style of all others."""
+    return Chart("A title", "", parts.pop("x", DAYS), parts.pop("y", counts("errors")), marks, **parts)
 
 
 def rectangles(root: Xml.Element) -> list[tuple[float, float, float, float]]:
@@ -53,15 +63,16 @@ def rectangles_of(found: Iterable[Xml.Element]) -> list[tuple[float, float, floa
     ]
 
 
-def days(*counts: int, style: tuple[str, str] = (AMBER, ""), name: str = "errors") -> go.Bar:
+def days(*numbers: int, style: Style = (AMBER, ""), name: str = "errors") -> Bars:
     """Bars of the first days of November."""
-    return day_bars({date(2026, 11, place + 1): count for place, count in enumerate(counts)}, name, style)
+    return day_bars({date(2026, 11, place + 1): number for place, number in enumerate(numbers)}, name, style)
 
 
-def line(*shares: float | None, **more: Any) -> go.Scatter:
+def line(*shares: float | None, **more: Any) -> Points:
     """A line over the first days of November."""
-    x = [f"2026-11-{place + 1:02}" for place in range(len(shares))]
-    return go.Scatter(x=x, y=list(shares), name="share", hovertemplate="%{x|%Y-%m-%d}: %{y:.1%}", **{**LINE, **more})
+    at = tuple(date(2026, 11, place + 1) for place in range(len(shares)))
+    tips = tuple("" if share is None else f"{day}: {share:.1%}" for day, share in zip(at, shares, strict=True))
+    return replace(Points("share", VERMILION, at, shares, tips, width=2, size=6), **more)
 
 
 def test_bars_are_as_high_as_their_counts() -> None:
@@ -70,13 +81,13 @@ def test_bars_are_as_high_as_their_counts() -> None:
     (_, top, wide, high), (_, lower, same, half) = rectangles(root)
     assert high == pytest.approx(2 * half, abs=0.2)
     assert (wide, top + high) == pytest.approx((same, lower + half), abs=0.2)
-    assert titles(picture(figure(days(10, 0, 5)), "chart", HEIGHT))[1:] == [
+    assert titles(picture(chart(days(10, 0, 5)), "chart", HEIGHT))[1:] == [
         "2026-11-01: 10 errors",
         "2026-11-03: 5 errors",
     ]
 
 
-def a_year() -> go.Figure:
+def a_year() -> Chart:
     """Stacked bars of 365 days, patterns among them."""
     begin = date(2025, 11, 1)
     styles = [(GREY, ""), (AMBER, "x"), (VERMILION, "/")]
@@ -88,7 +99,7 @@ def a_year() -> go.Figure:
         )
         for place, style in zip(range(8), itertools.cycle(styles), strict=False)
     ]
-    return figure(*made)
+    return chart(*made)
 
 
 def outline(root: Xml.Element) -> list[tuple[float, ...]]:
@@ -104,7 +115,7 @@ def outline(root: Xml.Element) -> list[tuple[float, ...]]:
 def test_very_many_bars_are_where_each_would_be(monkeypatch: pytest.MonkeyPatch) -> None:
     """One shape a series has the bars that were elements, to a tenth of a pixel, through the same patterns."""
     many = parsed(picture(a_year(), "chart", HEIGHT))
-    monkeypatch.setattr(columns, "MAX_APART", 3000)
+    monkeypatch.setattr(svg_bars, "MAX_APART", 3000)
     apart = parsed(picture(a_year(), "chart", HEIGHT))
     wanted = rectangles_of(apart.findall("g/rect"))
     got = outline(many)
@@ -150,16 +161,21 @@ def test_stacks_stand_on_each_other() -> None:
 
 def test_bars_lie_by_category_beside_each_other_with_whiskers() -> None:
     """Two series share the slot of a category; whiskers end where the numbers say."""
-    error = {"type": "data", "array": [0.1], "arrayminus": [0.2], "color": "#78808c", "thickness": 1.5, "width": 3}
-    bar = {"y": ["a"], "x": [0.4], "orientation": "h", "hovertemplate": "%{y}: %{x:.0%}<extra></extra>"}
-    made = go.Figure([go.Bar(**bar, name=name, marker=marker((GREY, "")), error_x=error) for name in ("now", "then")])
-    finish(made, "A title", "", "share (%)", "")
-    made.update_xaxes(range=[0, 1], tickformat=".0%").update_yaxes(autorange="reversed", type="category")
-    root = parsed(picture(made, "chart", HEIGHT))
+    series = [Bars(name, (GREY, ""), ("a",), (0.4,), ("a: 40%",), intervals=((0.2, 0.5),)) for name in ("now", "then")]
+    share = Axis("share (%)", form=".0%", ends=(0, 1))
+    root = drawn(*series, x=share, y=Axis(kind="category", grid=False), stacked=False)
     (left, upper, wide, high), (_, lower, _, _) = rectangles(root)
     assert (left, wide, lower) == pytest.approx((0, 40, upper + high), abs=0.2)
     ends = {(each.get("x1"), each.get("x2")) for each in root.iter("line")}
     assert ("20%", "50%") in ends
+
+
+def test_a_bar_of_many_years_can_be_seen() -> None:
+    """However long the window is, a bar is at least two thousandths of its width."""
+    (bar,) = rectangles(
+        drawn(days(3), x=replace(DAYS, ends=(milliseconds(date(2000, 1, 1)), milliseconds(date(2030, 1, 1)))))
+    )
+    assert bar[2] >= 0.2
 
 
 def test_a_gap_is_no_line() -> None:
@@ -171,17 +187,19 @@ def test_a_gap_is_no_line() -> None:
 
 
 def test_a_band_fills_what_is_between_two_lines() -> None:
-    """It goes along one edge and back along the other."""
-    band = {"fill": "tonexty", "fillcolor": "rgba(47,143,208,.22)", "mode": "lines"}
-    root = drawn(line(0.1, 0.1, mode="lines"), line(0.4, 0.4, **band))
-    (filled,) = [each for each in root.iter("path") if each.get("fill-opacity")]
-    assert filled.get("fill") == "var(--c-2f8fd0)"
-    assert filled.get("d", "").count("L") == 3
+    """It goes along one edge and back along the other; an edge along the axis is not drawn."""
+    for floor, edges in ((0.1, 2), (0.0, 1)):
+        root = drawn(line(0.4, 0.4, colour=WATER, size=0, dash="dot", floor=(floor, floor)))
+        (filled,) = [each for each in root.iter("path") if each.get("fill-opacity")]
+        assert filled.get("fill") == "var(--c-2f8fd0)"
+        assert filled.get("d", "").count("L") == 3
+        (edge,) = [each.get("d", "") for each in root.iter("path") if each.get("stroke") == "var(--c-2f8fd0)"]
+        assert edge.count("M") == edges
 
 
 def test_steps_change_half_way() -> None:
     """A line of expectations is flat over each day."""
-    root = drawn(line(0, 1, mode="lines", line={"color": GREY, "width": 1, "shape": "hvh"}, marker=None))
+    root = drawn(line(0, 1, colour=GREY, width=1, size=0, stepped=True))
     (path,) = [each.get("d", "") for each in root.iter("path") if each.get("stroke") == "var(--c-8a929e)"]
     (_, y), (middle, before), (same, after), (_, end) = [
         tuple(map(float, pair.split())) for pair in path.removeprefix("M").split("L")
@@ -192,44 +210,41 @@ def test_steps_change_half_way() -> None:
 @pytest.mark.parametrize("name", ["diamond", "square", "triangle-up", "star", "cross", "hexagon", "x"])
 def test_symbols_differ_without_colour(name: str) -> None:
     """Each has an outline of its own, in the plot as in the legend."""
-    marks = line(0.5, mode="markers", marker={"symbol": name, "size": 12, "color": GREY})
-    outline = swatch(marks.to_plotly_json(), "key")
+    marks = line(0.5, width=0, size=12, colour=GREY, symbol=name)
+    outline = swatch(marks, "key")
     assert parsed(outline).find("svg/path").get("d") in {each.get("d") for each in drawn(marks).iter("path")}  # type: ignore[union-attr]
-    circle = swatch(line(0.5, mode="markers").to_plotly_json(), "key")
-    assert outline != circle
+    assert outline != swatch(line(0.5, width=0), "key")
 
 
 def test_notes_and_upright_lines_stand_at_their_values() -> None:
     """In percent of the width, so that they move with it; text of a log stays text."""
-    made = figure(line(0, 0, 1, 0, 0), xaxis_range=["2026-11-01", "2026-11-05"])
-    made.update_xaxes(range=[as_number("2026-11-01"), as_number("2026-11-05")])
-    made.add_vline(x=as_number("2026-11-02"), line={"dash": "dot", "width": 2, "color": "#78808c"})
-    made.add_annotation(
-        x="2026-11-03", y=1, text="<b>&lt;i&gt;x 100%</b>", showarrow=True, ax=0, ay=-26, arrowcolor=GREY
-    )
+    ends = milliseconds(date(2026, 11, 1)), milliseconds(date(2026, 11, 5))
+    note = Note("<i>x 100%", date(2026, 11, 3), 1, "center", up=26, colour=GREY, strong=True)
+    upright = Upright(milliseconds(date(2026, 11, 2)), "onset", left=False)
+    made = chart(line(0, 0, 1, 0, 0), x=replace(DAYS, ends=ends), notes=(note,), uprights=(upright,))
     root = parsed(picture(made, "chart", HEIGHT))
-    (said,) = [each for each in root.iter("text") if (each.get("class") or "").startswith("said")]
-    assert (said.text, said.get("x")) == ("<i>x 100%", "50%")
+    onset, said = [each for each in root.iter("text") if (each.get("class") or "").startswith("said")]
+    assert (said.text, said.get("x"), said.get("class")) == ("<i>x 100%", "50%", "said strong")
+    assert (onset.text, onset.get("x")) == ("onset", "25%")
     assert "25%" in {each.get("x1") for each in root.iter("line")}
 
 
 def test_a_tooltip_keeps_its_lines_and_shows_what_steers() -> None:
     """Its own line breaks are breaks, where a control character of a name is a code."""
-    made = line(0.5).update(hovertemplate="a\x1bb<br>%{x|%Y-%m-%d}: %{y:.0%}<extra></extra>")
-    assert titles(picture(figure(made), "chart", HEIGHT))[1:] == ["a\\x1bb\n2026-11-01: 50%"]
+    made = line(0.5, tips=("a\x1bb\n2026-11-01: 50%",))
+    assert titles(picture(chart(made), "chart", HEIGHT))[1:] == ["a\\x1bb\n2026-11-01: 50%"]
 
 
 def test_very_many_points_have_one_tooltip_a_line() -> None:
     """A page of forty busy callers over a year stays light: what lies on top keeps its tooltips."""
-    many = [line(*([0.5] * 30)) for _ in range(60)]
-    root = drawn(*many)
+    root = drawn(*(line(*([0.5] * 30)) for _ in range(60)))
     assert len(list(root.iter("circle"))) == 1500
     assert sum("h0" in each.get("d", "") for each in root.iter("path")) == 10
 
 
 def test_a_picture_has_a_name_and_says_what_it_shows() -> None:
     """For who does not see it: the title, and each series with its days and its range."""
-    root = drawn(days(10, 0, 5), line(0.25, None, 1.0, yaxis="y"))
+    root = drawn(days(10, 0, 5), line(0.25, None, 1.0))
     assert (root.get("role"), root.get("aria-labelledby")) == ("img", "chart-title")
     assert root.findtext("title") == "A title"
     said = root.findtext("desc") or ""
@@ -237,88 +252,86 @@ def test_a_picture_has_a_name_and_says_what_it_shows() -> None:
     assert "share: 2 points" in said
 
 
-@pytest.mark.parametrize(
-    ("made", "said"),
-    [
-        (go.Figure(go.Pie(values=[1])), "a trace of the type pie"),
-        (figure(line(0.5, line={"smoothing": 1.2})), "scatter.line.smoothing"),
-        (figure(line(0.5, mode="text")), "scatter.mode = 'text'"),
-        (figure(line(0.5), yaxis={"type": "log"}), "yaxis.type = 'log'"),
-        (figure(line(0.5), polar={"hole": 0.5}), "layout.polar"),
-        (figure(line(0.5, marker={"color": "#123456", "size": 3})), "the colour #123456"),
-        (figure(line(0.5, marker={"color": GREY, "size": 3, "symbol": "bowtie"})), "the symbol bowtie"),
-        (figure(line(0.5), yaxis={"tickformat": "$,.2f"}), "the number format"),
-        (figure(days(-1)), "a stack that goes below zero"),
-        (figure(go.Bar(x=["2026-11-01"], y=[1], marker=marker((GREY, "")))), "upright bars without a width"),
-    ],
-)
-def test_what_is_not_known_is_refused(made: go.Figure, said: str) -> None:
-    """By name, before half of a figure is shown."""
-    with pytest.raises(AnalyzerError, match="the page cannot draw") as caught:
-        picture(made, "chart", HEIGHT)
-    assert said in str(caught.value)
+def test_a_figure_says_what_its_picture_says() -> None:
+    """Title, note, names, tips and words are those of the chart in both, literally."""
+    caller = "<b>{x}&lt;"
+    ends = milliseconds(date(2026, 11, 1)), milliseconds(date(2026, 11, 3))
+    made = Chart(
+        "A title", f"without {caller}", replace(DAYS, ends=ends), counts("errors"),
+        (replace(days(10, 5), name=caller), line(0.5, 0.7, tips=(f"{caller}\none", "two"))), counts("sessions"),
+        (Note(caller, date(2026, 11, 2), 1, up=26),), (Upright(ends[0], "onset", left=False),),
+    )  # fmt: skip
+    written = figure_of(made).to_dict()
+    escaped = "&lt;b&gt;&#123;x}&amp;lt;"
+    assert written["layout"]["title"]["subtitle"]["text"] == f"without {escaped}"
+    assert [trace["name"] for trace in written["data"]] == [escaped, "share"]
+    assert written["data"][0]["hovertext"] == ["2026-11-01: 10 errors", "2026-11-02: 5 errors"]
+    assert written["data"][1]["hovertext"] == [f"{escaped}<br>one", "two"]
+    assert [each["text"].strip() for each in written["layout"]["annotations"]] == ["onset", escaped]
+    assert written["layout"]["yaxis2"]["title"]["text"] == "sessions"
+    root = parsed(picture(made, "chart", HEIGHT))
+    texts = [each.text for each in root.iter("text")] + titles(picture(made, "chart", HEIGHT))
+    for said in ("errors", "sessions", "onset", caller, f"{caller}\none", "2026-11-02: 5 errors"):
+        assert said in texts
 
 
 def test_every_colour_is_a_property_for_light_and_dark() -> None:
     """No colour is written into a picture; the palette sets each twice."""
-    made = picture(figure(days(1, style=(GREY, "x")), line(0.5)), "chart", HEIGHT)
+    made = picture(chart(days(1, style=(GREY, "x")), line(0.5)), "chart", HEIGHT)
     assert "#" not in made.replace("url(#chart", "")
     assert palette().count("--c-8a929e:") == 2
+    with pytest.raises(AssertionError, match="#123456"):
+        picture(chart(line(0.5, colour="#123456")), "chart", HEIGHT)
 
 
 @pytest.mark.parametrize(
     ("low", "high", "axis", "ticks"),
     [
-        (0, 26.5, {"tickformat": ",d"}, ["0", "5", "10", "15", "20", "25"]),
-        (0, 2.5, {"tickformat": ",~r", "nticks": 5}, ["0", "1", "2"]),
-        (0, 0.055, {"tickformat": ".0%", "nticks": 5}, ["0%", "2%", "4%"]),
-        (0, 125, {"dtick": 20}, ["0", "20", "40", "60", "80", "100", "120"]),
-        (0, 1.12, {"tickvals": [0, 0.5, 1], "tickformat": ".0%"}, ["0%", "50%", "100%"]),
-        (0, 3_400_000, {"tickformat": "~s"}, ["0", "1M", "2M", "3M"]),
+        (0, 26.5, Axis(form=",d"), ["0", "5", "10", "15", "20", "25"]),
+        (0, 2.5, Axis(form=",~r", most_ticks=5), ["0", "1", "2"]),
+        (0, 0.055, Axis(form=".0%", most_ticks=5), ["0%", "2%", "4%"]),
+        (0, 125, Axis(step=20), ["0", "20", "40", "60", "80", "100", "120"]),
+        (0, 1.12, Axis(ticks=(0, 0.5, 1), form=".0%"), ["0%", "50%", "100%"]),
+        (0, 3_400_000, Axis(form="~s"), ["0", "1M", "2M", "3M"]),
     ],
 )
-def test_ticks_are_round(low: float, high: float, axis: dict[str, Any], ticks: list[str]) -> None:
+def test_ticks_are_round(low: float, high: float, axis: Axis, ticks: list[str]) -> None:
     """Ones, twos and fives; of counts whole ones."""
     assert [tick.lines[0] for tick in scale_of(axis, (), (low, high)).ticks] == ticks
 
 
 @pytest.mark.parametrize(
-    ("begin", "end", "axis", "ticks"),
+    ("begin", "end", "step", "ticks"),
     [
-        ("2026-11-01", "2026-11-04", {"dtick": 86_400_000}, ["1 Nov 2026", "2 Nov", "3 Nov", "4 Nov"]),
-        ("2026-11-01", "2026-12-10", {}, ["2 Nov 2026", "9 Nov", "16 Nov", "23 Nov", "30 Nov", "7 Dec"]),
-        ("2025-12-20", "2026-11-04", {}, ["1 Jan 2026", "1 Mar", "1 May", "1 Jul", "1 Sep", "1 Nov"]),
-        ("2026-12-30", "2027-01-02", {}, ["30 Dec 2026", "31 Dec", "1 Jan 2027", "2 Jan"]),
+        ("2026-11-01", "2026-11-04", 86_400_000, ["1 Nov 2026", "2 Nov", "3 Nov", "4 Nov"]),
+        ("2026-11-01", "2026-12-10", None, ["2 Nov 2026", "9 Nov", "16 Nov", "23 Nov", "30 Nov", "7 Dec"]),
+        ("2025-12-20", "2026-11-04", None, ["1 Jan 2026", "1 Mar", "1 May", "1 Jul", "1 Sep", "1 Nov"]),
+        ("2026-12-30", "2027-01-02", None, ["30 Dec 2026", "31 Dec", "1 Jan 2027", "2 Jan"]),
     ],
 )
-def test_dates_can_be_read(begin: str, end: str, axis: dict[str, Any], ticks: list[str]) -> None:
+def test_dates_can_be_read(begin: str, end: str, step: float | None, ticks: list[str]) -> None:
     """Midnights, Mondays or first days of months; the year where it changes."""
-    axis = {"type": "date", "tickformat": "%-d %b\n%Y", **axis}
-    assert [" ".join(tick.lines) for tick in scale_of(axis, (), (as_number(begin), as_number(end))).ticks] == ticks
+    ends = as_number(date.fromisoformat(begin)), as_number(date.fromisoformat(end))
+    scale = scale_of(replace(DAYS, step=step), (), ends)
+    assert [" ".join(tick.lines) for tick in scale.ticks] == ticks
 
 
 def test_the_whole_calendar_has_ticks() -> None:
     """Its ends, and the room beside them that no date can name, are no error."""
-    axis = {"type": "date", "tickformat": "%Y", "range": [as_number("0001-01-01") - 1e9, as_number("9999-12-31") + 1e9]}
-    ticks = scale_of(axis, (), (0, 1)).ticks
+    ends = milliseconds(date.min) - 1e9, milliseconds(date.max) + 1e9
+    ticks = scale_of(Axis(kind="date", form="%Y", ends=ends), (), (0, 1)).ticks
     assert [tick.lines[0] for tick in ticks] == ["2000", "4000", "6000", "8000"]
 
 
 @pytest.mark.parametrize(
     ("value", "form", "said"),
-    [(1234, ",", "1,234"), (0.123, ".1%", "12.3%"), (1500, "~s", "1.5k"), (7, "", "7"), (math.pi, "", "3.141593")],
+    [(1234, ",d", "1,234"), (0.123, ".1%", "12.3%"), (1500, "~s", "1.5k"), (7, "", "7"), (math.pi, "", "3.141593")],
 )
 def test_numbers_read_as_in_plotly(value: float, form: str, said: str) -> None:
     """By the formats that charts use."""
     assert number(value, form) == said
 
 
-def test_a_tooltip_says_what_its_template_says() -> None:
-    """Values, days and own data; what is extra in a line of its own; braces and entities of a label are text."""
-    point = {"x": "2026-11-02", "y": 0.5, "customdata": (3, 1200)}
-    said = tooltip(
-        "a &lt;b&gt; %&#123;y}<br>%{x|%Y-%m-%d}: %{customdata[0]} of %{customdata[1]:,}<extra>rise</extra>", point
-    )
-    assert said == "a <b> %{y}\n2026-11-02: 3 of 1,200\nrise"
-    with pytest.raises(AnalyzerError, match="element"):
-        plain("<i>x</i>")
+def test_moments_read_as_in_plotly() -> None:
+    """To the second, month names in English."""
+    assert moment(datetime(2026, 11, 2, 9, 5, 7), "%H:%M:%S\n%-d %b %Y") == "09:05:07\n2 Nov 2026"

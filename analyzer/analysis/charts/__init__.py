@@ -1,20 +1,61 @@
-"""Results → plotly figures: counts in, `Figure` out. Imported lazily, because plotly takes its time."""
+"""Results → charts: counts in; a `Chart` out, or a plotly figure of it. plotly is imported where a figure is made."""
 
-from analyzer.analysis.charts.base import label
-from analyzer.analysis.charts.errors import errors_timeline_chart, outcomes_chart, retries_chart
-from analyzer.analysis.charts.findings import finding_chart
-from analyzer.analysis.charts.relays import relays_chart, utilization_chart
-from analyzer.analysis.charts.rules import rules_chart
-from analyzer.analysis.charts.shares import unknown_share_chart
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, ParamSpec
+
+from analyzer.analysis.charts.chart import Chart
+from analyzer.analysis.charts.errors import errors_timeline, outcomes, retries
+from analyzer.analysis.charts.findings import finding
+from analyzer.analysis.charts.relays import relays, utilization
+from analyzer.analysis.charts.rules import rules
+from analyzer.analysis.charts.shares import unknown_share
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+_Given = ParamSpec("_Given")
+
+
+def _figured(chart: Callable[_Given, Chart]) -> Callable[_Given, Figure]:
+    """The function that gives the plotly figure of a chart."""
+
+    @wraps(chart)
+    def figure(*args: _Given.args, **kwargs: _Given.kwargs) -> Figure:
+        from analyzer.analysis.charts import figures
+
+        return figures.figure_of(chart(*args, **kwargs))
+
+    return figure
+
+
+errors_timeline_chart = _figured(errors_timeline)
+finding_chart = _figured(finding)
+outcomes_chart = _figured(outcomes)
+relays_chart = _figured(relays)
+retries_chart = _figured(retries)
+rules_chart = _figured(rules)
+unknown_share_chart = _figured(unknown_share)
+utilization_chart = _figured(utilization)
 
 __all__ = [
+    "Chart",
+    "errors_timeline",
     "errors_timeline_chart",
+    "finding",
     "finding_chart",
-    "label",
+    "outcomes",
     "outcomes_chart",
+    "relays",
     "relays_chart",
+    "retries",
     "retries_chart",
+    "rules",
     "rules_chart",
+    "unknown_share",
     "unknown_share_chart",
+    "utilization",
     "utilization_chart",
 ]

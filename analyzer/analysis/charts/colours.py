@@ -13,6 +13,8 @@ INK = "#78808c"
 GRID = "rgba(128,136,148,.25)"
 MARK = "rgba(255,255,255,.75)"
 """Of the pattern on a bar."""
+SHADE = "rgba(47,143,208,.22)"
+"""Of a band of what was expected."""
 HALO = "white"
 """Around a symbol."""
 DARK = {

@@ -38,7 +38,7 @@ class Basis:
 
 
 @dataclass(frozen=True, slots=True)
-class Chart:
+class ChartForm:
     """A form of chart: the rows that it draws, and the words of the table below it."""
 
     form: str
@@ -212,7 +212,7 @@ _MOMENTS: dict[str, pl.DataType | type[pl.DataType]] = {
 }
 _DAY = {"day": "day in the time zone of the window"}
 _FROM = f"From {BASELINE_DAYS} days before the onset on."
-SHARE = Chart(
+SHARE = ChartForm(
     "share",
     "Days of the caller",
     f"{_FROM} Repeats of one message in one session count once. The interval says how well these days fix the expected "
@@ -227,7 +227,7 @@ SHARE = Chart(
     },
     shares,
 )
-MESSAGE = Chart(
+MESSAGE = ChartForm(
     "message",
     "Days of the message",
     _FROM,
@@ -239,7 +239,7 @@ MESSAGE = Chart(
     },
     sightings,
 )
-VOLUME = Chart(
+VOLUME = ChartForm(
     "volume",
     "Days of the errors",
     f"{_FROM} Repeats of one message in one session count once.",
@@ -250,7 +250,7 @@ VOLUME = Chart(
     },
     volume,
 )
-SHARED_MESSAGE = Chart(
+SHARED_MESSAGE = ChartForm(
     "message",
     "Days of the message",
     _FROM,
@@ -269,7 +269,7 @@ WEAK_MESSAGE = replace(
         "message_sessions": "distinct sessions that show the message, of the caller or at any",
     },
 )
-WORDING = Chart(
+WORDING = ChartForm(
     "wording",
     "Days of the old and the new text",
     f"{_FROM} Of the callers that show the new text.",
@@ -281,7 +281,7 @@ WORDING = Chart(
     },
     wording,
 )
-BURST = Chart(
+BURST = ChartForm(
     "burst",
     "The burst",
     "Stretches without a repeat are left out.",
@@ -292,7 +292,7 @@ BURST = Chart(
     },
     moments,
 )
-MIX = Chart(
+MIX = ChartForm(
     "mix",
     "The two mixes",
     "Each session counts once for each reason that it shows. Errors that were unknown when they came have no part.",
@@ -309,7 +309,7 @@ MIX = Chart(
     },
     lambda one, basis: mix(one, basis.seen),
 )
-HAND_OFFS = Chart(
+HAND_OFFS = ChartForm(
     "hand_offs",
     "Days of the caller and step",
     f"{_FROM} What is expected follows the sessions at work and the rates of weekdays and weekends.",
@@ -324,7 +324,7 @@ HAND_OFFS = Chart(
     },
     hand_offs,
 )
-RECOVERY = Chart(
+RECOVERY = ChartForm(
     "recovery",
     "Days of the caller and reason",
     f"{_FROM} Days without a chain are left out. Chains that a person ended count nowhere.",

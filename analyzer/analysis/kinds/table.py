@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from analyzer.analysis.detection.detection import Detection
 from analyzer.analysis.detection.settings import RECENT_DAYS
 from analyzer.analysis.kinds import chart_numbers, errors_behind, sentences, severity
-from analyzer.analysis.kinds.chart_numbers import Chart
+from analyzer.analysis.kinds.chart_numbers import ChartForm
 from analyzer.analysis.kinds.errors_behind import NOTHING, Behind
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Kind:
     """The days up to its last one from which a night quotes and names errors."""
     behind: Behind = NOTHING
     """The errors that a report shows behind it."""
-    chart: Chart | None = None
+    chart: ChartForm | None = None
     """Its chart in a report and the numbers of it; None for causes."""
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from analyzer.analysis import Case, Overview
+from analyzer.analysis import Case, Overview, charts
 from analyzer.analysis.summary.cases import MAX_CASES
 from analyzer.command_lines import command_line
 from analyzer.phrases import counted
@@ -34,7 +34,7 @@ from analyzer.report.overview_words import (
     verdict_word,
     window_words,
 )
-from analyzer.report.page.drawing import Drawing, draw, figure_of, plotly_script
+from analyzer.report.page.drawing import Drawing, draw, plotly_script
 from analyzer.report.page.filtering import filtered
 from analyzer.report.page.first_screen import tiles
 from analyzer.report.page.heat_map import heat_map
@@ -80,7 +80,7 @@ def render_html(overview: Overview, made: Made = ANYWHERE, *, interactive: bool 
         (case, _finding_drawing(place, case, interactive=interactive)) for place, case in enumerate(cases[:MAX_CASES])
     ]
     drawings = {
-        part.query: draw(figure_of(overview, part), f"chart-{part.query}", interactive=interactive)
+        part.query: draw(part.chart(), f"chart-{part.query}", interactive=interactive)
         for section in shown
         for part in section.parts
         if part.chart and not part.frame.is_empty()
@@ -177,7 +177,5 @@ def _finding_drawing(place: int, case: Case, *, interactive: bool) -> Drawing | 
     """The chart of a finding that has one; what is over gets a smaller one."""
     if case.numbers.is_empty():
         return None
-    from analyzer.analysis.charts import finding_chart
-
     height = None if case.is_open else _ENDED_HEIGHT
-    return draw(finding_chart(case), f"chart-finding-{place}", height, interactive=interactive)
+    return draw(charts.finding(case), f"chart-finding-{place}", height, interactive=interactive)

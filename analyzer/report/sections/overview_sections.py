@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from analyzer.analysis import Overview
+from analyzer.analysis import Overview, charts
 from analyzer.command_lines import Asking
 from analyzer.phrases import counted, percent
 from analyzer.report.overview_words import alarms, completeness, ended_chains
@@ -36,27 +36,27 @@ def _sections(overview: Overview) -> tuple[Section, ...]:
             "Errors",
             _errors(overview),
             (
-                part_of(overview, "errors-timeline", "errors_timeline_chart"),
+                part_of(overview, "errors-timeline", charts.errors_timeline),
                 part_of(overview, "errors-by-reason"),
                 part_of(overview, "errors-by-caller"),
-                part_of(overview, "errors-by-reason-caller-outcome", "outcomes_chart"),
+                part_of(overview, "errors-by-reason-caller-outcome", charts.outcomes),
             ),
         ),
         Section(
             "retries",
             "Retries",
             _retries(overview),
-            (part_of(overview, "retries-outcomes", "retries_chart"), part_of(overview, "retries-by-caller")),
+            (part_of(overview, "retries-outcomes", charts.retries), part_of(overview, "retries-by-caller")),
         ),
         Section(
             "relays",
             "Relays",
             _relays(overview),
             (
-                part_of(overview, "relays-by-day", "relays_chart"),
+                part_of(overview, "relays-by-day", charts.relays),
                 part_of(overview, "relays-by-step"),
                 part_of(overview, "relays-by-session"),
-                part_of(overview, "relays-utilization", "utilization_chart"),
+                part_of(overview, "relays-utilization", charts.utilization),
             ),
         ),
         Section(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import polars as pl
 
-from analyzer.analysis import Overview
+from analyzer.analysis import Overview, Table
+from analyzer.analysis.charts import Chart
 from analyzer.command_lines import Asking, window_words
 from analyzer.report.cells import shown
 from analyzer.store import find, narrows
@@ -28,8 +31,8 @@ class Part:
     columns: dict[str, str]
     """Column name → what it means."""
     frame: pl.DataFrame
-    chart: str = ""
-    """The builder in `analysis.charts`; empty where the table says it all."""
+    chart: Callable[[], Chart] | None = None
+    """Makes its chart; None where the table says it all."""
     note: str = ""
     """What is left out, where it is not said by the number of rows."""
     command: str = ""
@@ -89,12 +92,13 @@ class Section:
     parts: tuple[Part, ...]
 
 
-def part_of(overview: Overview, name: str, chart: str = "") -> Part:
+def part_of(overview: Overview, name: str, chart: Callable[[Table], Chart] | None = None) -> Part:
     """A table of the overview as it is."""
     table = overview.tables[name]
     # People read what was said first; what names it to a machine comes last.
     columns = dict(sorted(table.columns.items(), key=lambda column: column[0] in _IDS))
-    return Part(table.query, table.title, table.description, columns, table.frame, chart)
+    drawn = partial(chart, table) if chart else None
+    return Part(table.query, table.title, table.description, columns, table.frame, drawn)
 
 
 def _limit(query: str) -> int | None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import polars as pl
 
-from analyzer.analysis import Overview
+from analyzer.analysis import Overview, charts
 from analyzer.analysis.detection.settings import BASELINE_DAYS, RECENT_DAYS
 from analyzer.analysis.summary.drifts import Drift
 from analyzer.phrases import counted
@@ -38,7 +40,7 @@ def rules_section(overview: Overview) -> Section:
                     "unknown_share": "of these unknown to the rules in force, 0..1",
                 },
                 found.days,
-                "rules_chart",
+                partial(charts.rules, found),
             ),
             changes_part(
                 found.found,

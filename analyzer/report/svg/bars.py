@@ -1,17 +1,25 @@
-"""Bars, upright by day or number and lying by category: stacked or beside each other, with whiskers and patterns."""
+"""Bars: upright by day or number, lying by category; stacked or side by side, with whiskers and patterns.
+
+Where upright ones are many, as the days of a year, a series is one shape and a column has one tooltip: each bar with a
+tooltip of its own would make up a quarter of a large page.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from analyzer.analysis.charts.chart import At, Bars, Chart, as_number
 from analyzer.report.svg.element import Svg, element, title
-from analyzer.report.svg.formats import tooltip
 from analyzer.report.svg.frame import Frame, part
-from analyzer.report.svg.refusal import refused
-from analyzer.report.svg.scales import as_number
+
+MAX_APART = 400
+"""Upright bars of a picture that are elements of their own, each with its tooltip."""
+_ACROSS = 10_000
+"""Units of a shape over the width of the picture; a pixel has ten in its height."""
+_THINNEST = 0.0022
+"""Of the width, so that a day of two years can be seen on a phone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,80 +31,105 @@ class Bar:
     end: float
     base: float
     top: float
-    point: Mapping[str, Any]
-    """What its tooltip may say."""
+    tip: str
     whisker: tuple[float, float] | None
     """Both ends of its interval."""
 
 
-def bars_of(traces: Sequence[Mapping[str, Any]], layout: Mapping[str, Any]) -> list[list[Bar]]:
-    """The bars of each trace.
+Stood = Sequence[tuple[Bars, Sequence[Bar]]]
+"""Each series with its bars."""
 
-    Raises:
-        AnalyzerError: upright ones have no width, or stacked ones go below zero.
-    """
-    stacked = layout.get("barmode") == "stack"
-    heights: dict[tuple[str, Any], float] = defaultdict(float)
-    names = list(dict.fromkeys(name for trace in traces if lying(trace) for name in trace["y"]))
+
+def bars_of(chart: Chart) -> list[tuple[Bars, list[Bar]]]:
+    """The bars of each series; the empty ones, which nothing is drawn of, are not among them."""
+    series = [mark for mark in chart.marks if isinstance(mark, Bars)]
+    heights: dict[tuple[bool, At], float] = defaultdict(float)
+    slot = (1 - chart.gap) / (1 if chart.stacked else max(1, len(series)))
     found = []
-    for place, trace in enumerate(traces):
-        along, lengths = (trace["y"], trace["x"]) if lying(trace) else (trace["x"], trace["y"])
-        errors = trace.get("error_x")
+    for place, one in enumerate(series):
         bars = []
-        for number, (at, length) in enumerate(zip(along, lengths, strict=True)):
-            base = heights[trace.get("yaxis", "y"), at] if stacked else 0.0
-            if stacked and length < 0:
-                raise refused("a stack that goes below zero")
-            heights[trace.get("yaxis", "y"), at] += length
-            if lying(trace):
-                slot = (1 - layout.get("bargap", 0.2)) / (1 if stacked else len(traces))
-                begin = names.index(at) - (1 - layout.get("bargap", 0.2)) / 2 + (0 if stacked else slot * place)
+        for number, (at, length, tip) in enumerate(zip(one.at, one.lengths, one.tips, strict=True)):
+            base = heights[one.lower, at] if chart.stacked else 0.0
+            heights[one.lower, at] += length
+            if chart.lying:
+                begin = one.at.index(at) - (1 - chart.gap) / 2 + (0 if chart.stacked else slot * place)
                 end = begin + slot
-            elif "width" not in trace:
-                raise refused("upright bars without a width")
             else:
-                begin = as_number(at) + (trace["offset"] if "offset" in trace else -trace["width"][number] / 2)
-                end = begin + trace["width"][number]
-            point = {"x": trace["x"][number], "y": trace["y"][number]}
-            if "customdata" in trace:
-                point["customdata"] = trace["customdata"][number]
-            whisker = (length - errors["arrayminus"][number], length + errors["array"][number]) if errors else None
-            bars.append(Bar(begin, end, base, base + length, point, whisker))
-        found.append(bars)
+                begin = as_number(at) - (one.width / 2 if one.centred else 0)
+                end = begin + one.width
+            if length:
+                bars.append(Bar(begin, end, base, base + length, tip, one.intervals[number] if one.intervals else None))
+        found.append((one, bars))
     return found
 
 
-def lying(trace: Mapping[str, Any]) -> bool:
-    """Whether bars go to the right."""
-    return trace.get("orientation") == "h"
+def drawn_bars(frame: Frame, stood: Stood, fills: Sequence[str], name: str, *, lying: bool) -> Iterator[Svg]:
+    """All bars; `name` begins the ids in them."""
+    many = not lying and sum(len(bars) for _, bars in stood) > MAX_APART
+    for place, ((series, bars), fill) in enumerate(zip(stood, fills, strict=True)):
+        if many:
+            yield from _series(frame, series, bars, fill, f"{name}-bars-{place}")
+        else:
+            yield from _apart(frame, series, bars, fill, lying=lying)
+    if many:
+        yield _columns(frame, stood)
 
 
-def drawn_bars(frame: Frame, trace: Mapping[str, Any], bars: Sequence[Bar], fill: str) -> Iterator[Svg]:
-    """The bars of one trace."""
-    plot = frame.plots[trace.get("yaxis", "y")]
-    pieces = []
+def _across(frame: Frame, bar: Bar) -> tuple[float, float]:
+    """Both sides of an upright bar, as shares of the width."""
+    left, right = sorted(map(frame.x.place, (bar.begin, bar.end)))
+    return left, max(right, left + _THINNEST)
+
+
+def _apart(frame: Frame, series: Bars, bars: Sequence[Bar], fill: str, *, lying: bool) -> Iterator[Svg]:
+    plot = frame.plots[series.lower]
+    pieces, whiskers = [], []
     for bar in bars:
-        if bar.top == bar.base:
-            continue
-        shares = sorted(frame.x.share(each) for each in ((bar.base, bar.top) if lying(trace) else (bar.begin, bar.end)))
-        ends = (bar.begin, bar.end) if lying(trace) else (bar.base, bar.top)
+        left, right = sorted(map(frame.x.place, (bar.base, bar.top))) if lying else _across(frame, bar)
+        ends = (bar.begin, bar.end) if lying else (bar.base, bar.top)
         upper, lower = sorted(plot.level(plot.scale.place(end)) for end in ends)
-        said = title(tooltip(trace["hovertemplate"], bar.point))
-        pieces.append(
-            element("rect", said, x=part(shares[0]), y=upper, width=part(shares[1] - shares[0]), height=lower - upper)
-        )
+        said = title(bar.tip)
+        pieces.append(element("rect", said, x=part(left), y=upper, width=part(right - left), height=lower - upper))
+        if bar.whisker:
+            middle, (low, high) = (upper + lower) / 2, map(frame.percent, bar.whisker)
+            whiskers.append(element("line", x1=low, x2=high, y1=middle, y2=middle))
+            whiskers += (element("line", x1=end, x2=end, y1=middle - 3, y2=middle + 3) for end in (low, high))
     yield element("g", *pieces, fill=fill)
-    whiskers = [piece for bar in bars if bar.whisker for piece in _whisker(frame, trace, bar)]
     if whiskers:
         # In ink: they lie over bars.
-        yield element("g", *whiskers, stroke="var(--ink)", stroke_width=trace["error_x"]["thickness"])
+        yield element("g", *whiskers, stroke="var(--ink)", stroke_width=1.5)
 
 
-def _whisker(frame: Frame, trace: Mapping[str, Any], bar: Bar) -> Iterator[Svg]:
-    assert bar.whisker is not None
-    plot = frame.plots[trace.get("yaxis", "y")]
-    middle = plot.level(plot.scale.place((bar.begin + bar.end) / 2))
-    low, high = (frame.percent(end) for end in bar.whisker)
-    yield element("line", x1=low, x2=high, y1=middle, y2=middle)
-    for end in (low, high):
-        yield element("line", x1=end, x2=end, y1=middle - 3, y2=middle + 3)
+def _series(frame: Frame, series: Bars, bars: Sequence[Bar], fill: str, name: str) -> Iterator[Svg]:
+    """The bars of one series as a window of an id onto its fill, so that a pattern keeps its form at any width."""
+    plot = frame.plots[series.lower]
+    outline = []
+    for bar in bars:
+        left, right = (round(_ACROSS * each) for each in _across(frame, bar))
+        upper, lower = sorted(round(10 * plot.level(plot.scale.place(each))) for each in (bar.base, bar.top))
+        outline.append(f"M{left} {upper}h{right - left}v{lower - upper}h{left - right}z")
+    # A clip takes the units of what it clips, which is as wide as the picture: 1 by 1.
+    shape = element("path", d="".join(outline), transform=f"scale({1 / _ACROSS:g} {0.1 / frame.bottom:.6g})")
+    yield element("clipPath", shape, id=name, clipPathUnits="objectBoundingBox")
+    yield element("rect", width="100%", height=frame.bottom, fill=fill, clip_path=f"url(#{name})")
+
+
+def _columns(frame: Frame, stood: Stood) -> Svg:
+    """What a pointer meets over each place that has bars: all that they say."""
+    said: dict[tuple[bool, float, float], list[str]] = defaultdict(list)
+    for series, bars in stood:
+        for bar in bars:
+            said[series.lower, *_across(frame, bar)].append(bar.tip)
+    columns = []
+    for (lower, left, right), texts in said.items():
+        plot, text = frame.plots[lower], title(_together(texts))
+        columns.append(element("rect", text, x=part(left), y=plot.top, width=part(right - left), height=plot.height))
+    return element("g", *columns, class_="columns", fill="transparent")
+
+
+def _together(texts: Sequence[str]) -> str:
+    """One text a line; what all of them begin with stands once above them."""
+    heads = {text.partition(": ")[0] for text in texts}
+    if len(texts) < 2 or len(heads) > 1:
+        return "\n".join(texts)
+    return "\n".join([*heads, *(text.partition(": ")[2] for text in texts)])

@@ -1,33 +1,68 @@
-"""Lines, bands between two lines, and symbols; a point without a value is a gap in its line."""
+"""Lines, bands and symbols, and the words inside a plot; a point without a value is a gap in its line."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any
 
+from analyzer.analysis.charts.chart import Note, Points, Upright
 from analyzer.report.svg.element import Svg, element, pixels, title
-from analyzer.report.svg.formats import plain, tooltip
 from analyzer.report.svg.frame import Frame, stroke
-from analyzer.report.svg.looks import dashes, paint, symbol, translucent
+from analyzer.report.svg.looks import BAND, DASHES, FAINT, paint, symbol
 
-_Points = list[tuple[float, float]]
+MAX_TOLD = 1_500
+"""Points of lines with a tooltip of their own; of the others the line has one."""
+_ANCHORS = {"left": "start", "center": "middle", "right": "end"}
+_HALF = 7
+"""Pixels of half the height of a line of text."""
+_Run = list[tuple[float, float]]
 
 
-def runs(frame: Frame, trace: Mapping[str, Any]) -> list[_Points]:
+def drawn_lines(frame: Frame, lines: Sequence[Points]) -> Iterator[Svg]:
+    """All lines; the last ones, which lie on top, tell their points, as many as go."""
+    told, left = set(), MAX_TOLD
+    for place, line in reversed(list(enumerate(lines))):
+        left -= len(line.at) if line.size else 0
+        if left >= 0:
+            told.add(place)
+    for place, line in enumerate(lines):
+        yield from _line(frame, line, told=place in told)
+
+
+def _line(frame: Frame, line: Points, *, told: bool) -> Iterator[Svg]:
+    runs = _runs(frame, line, line.values)
+    colour, opacity = paint(line.colour), FAINT if line.faint else None
+    path = "".join(map(_path, runs))
+    clipped = not line.size  # what was expected goes on beyond the days that are shown
+    if line.floor:
+        floor = _runs(frame, line, line.floor)
+        outline = [*_all(runs), *reversed(_all(floor))]
+        yield frame.stretched(element("path", d=_path(outline) + "Z", fill=colour, fill_opacity=BAND), clipped=clipped)
+        # No edge along the axis itself.
+        path += "".join(map(_path, floor)) if any(line.floor) else ""
+    if line.width:
+        look = {"stroke_linejoin": "round", "opacity": opacity}
+        yield frame.stretched(stroke(path, colour, line.width, DASHES[line.dash], **look), clipped=clipped)
+    if line.size and told:
+        yield element("g", *_marks(frame, line), fill=colour, opacity=opacity)
+    elif line.size:
+        dots = "".join(f"M{pixels(x)} {pixels(y)}h0" for points in runs for x, y in points)
+        said = title(line.opening or line.name)
+        yield frame.stretched(stroke(dots, colour, line.size, None, said, opacity=opacity, stroke_linecap="round"))
+
+
+def _runs(frame: Frame, line: Points, values: Sequence[float | None]) -> list[_Run]:
     """The stretches of a line without a gap, in thousandths of the width and in pixels."""
-    plot = frame.plots[trace.get("yaxis", "y")]
-    found: list[_Points] = [[]]
-    for x, y in zip(trace["x"], trace["y"], strict=True):
-        if y is None:
+    found: list[_Run] = [[]]
+    for at, value in zip(line.at, values, strict=True):
+        if value is None:
             found.append([])
         else:
-            found[-1].append((1000 * frame.x.share(x), plot.y(y)))
-    steps = trace.get("line", {}).get("shape") == "hvh"
-    return [_stairs(points) if steps else points for points in found if points]
+            found[-1].append((1000 * frame.x.share(at), frame.plots[0].y(value)))
+    return [_stairs(points) if line.stepped else points for points in found if points]
 
 
-def _stairs(points: _Points) -> _Points:
+def _stairs(points: _Run) -> _Run:
     """The corners of a line that changes its height half-way between two points."""
     corners = points[:1]
     for (x, y), (later, height) in pairwise(points):
@@ -36,59 +71,46 @@ def _stairs(points: _Points) -> _Points:
     return [*corners, points[-1]]
 
 
-def drawn_line(frame: Frame, trace: Mapping[str, Any], below: Mapping[str, Any] | None, *, told: bool) -> Iterator[Svg]:
-    """One trace; `below` is the one before it, to which a band goes. Where points are many they are not `told`: the
-    line has one tooltip for all."""
-    lines = runs(frame, trace)
-    opacity = trace.get("opacity")
-    shown = f"{opacity:g}" if opacity not in (None, 1) else None
-    clipped = trace.get("cliponaxis", True)
-    if trace.get("fill") and below is not None:
-        colour, share = translucent(trace["fillcolor"])
-        outline = [*_all(lines), *reversed(_all(runs(frame, below)))]
-        yield frame.stretched(element("path", d=_path(outline) + "Z", fill=colour, fill_opacity=share), clipped=clipped)
-    if "lines" in trace["mode"] and (width := trace["line"].get("width")):
-        path = "".join(map(_path, lines))
-        line = stroke(
-            path, paint(trace["line"]["color"]), width, dashes(trace["line"]), stroke_linejoin="round", opacity=shown
-        )
-        yield frame.stretched(line, clipped=clipped)
-    if "markers" in trace["mode"] and told:
-        yield element("g", *_marks(frame, trace), fill=paint(trace["marker"]["color"]), opacity=shown)
-    elif "markers" in trace["mode"]:
-        dots = "".join(f"M{pixels(x)} {pixels(y)}h0" for points in lines for x, y in points)
-        colour, said = paint(trace["marker"]["color"]), title(_name(trace))
-        dotted = stroke(dots, colour, trace["marker"]["size"], None, said, opacity=shown, stroke_linecap="round")
-        yield frame.stretched(dotted)
-
-
-def _marks(frame: Frame, trace: Mapping[str, Any]) -> Iterator[Svg]:
-    plot, marker = frame.plots[trace.get("yaxis", "y")], trace["marker"]
-    for place, (x, y) in enumerate(zip(trace["x"], trace["y"], strict=True)):
-        if y is None:
+def _marks(frame: Frame, line: Points) -> Iterator[Svg]:
+    for place, (at, value) in enumerate(zip(line.at, line.values, strict=True)):
+        if value is None:
             continue
-        point = {"x": x, "y": y, **({"customdata": trace["customdata"][place]} if "customdata" in trace else {})}
-        said = title(tooltip(trace["hovertemplate"], point))
-        if marker.get("symbol"):
-            yield symbol(marker, said, x=frame.percent(x), y=plot.y(y))
+        said, x, y = title(line.tips[place]), frame.percent(at), frame.plots[0].y(value)
+        if line.symbol:
+            yield symbol(line, said, x=x, y=y)
         else:
-            yield element("circle", said, cx=frame.percent(x), cy=plot.y(y), r=marker["size"] / 2)
-        if "text" in trace["mode"]:
-            yield element(
-                "text", trace["text"][place].strip(), x=frame.percent(x), y=plot.y(y), dx=10, dy=".35em", class_="said",
-                fill="var(--soft)",
-            )  # fmt: skip
+            yield element("circle", said, cx=x, cy=y, r=line.size / 2)
+        if line.texts:
+            yield element("text", line.texts[place], x=x, y=y, dx=10, dy=".35em", class_="said", fill="var(--soft)")
 
 
-def _name(trace: Mapping[str, Any]) -> str:
-    """What a trace is called where its points are not told: what its tooltips begin with, else its name."""
-    begin = plain(str(trace.get("hovertemplate", "")).split("%{", 1)[0]).strip()
-    return begin or plain(str(trace["name"]))
+def _all(runs: list[_Run]) -> _Run:
+    return [point for points in runs for point in points]
 
 
-def _all(lines: list[_Points]) -> _Points:
-    return [point for points in lines for point in points]
-
-
-def _path(points: _Points) -> str:
+def _path(points: _Run) -> str:
     return "".join(f"{'L' if place else 'M'}{pixels(x)} {pixels(y)}" for place, (x, y) in enumerate(points))
+
+
+def drawn_upright(frame: Frame, upright: Upright) -> Iterator[Svg]:
+    """An upright line through the upper plot, and its words."""
+    plot, at = frame.plots[0], frame.percent(upright.at)
+    yield element(
+        "line", x1=at, x2=at, y1=plot.top, y2=plot.top + plot.height, stroke=paint(upright.colour),
+        stroke_width=f"{upright.width:g}", stroke_dasharray=DASHES[upright.dash],
+    )  # fmt: skip
+    aside, anchor = (-5, "end") if upright.left else (5, "start")
+    look = {"class_": "said", "style": f"--said:{paint(upright.colour)}"}
+    yield element("text", upright.text, x=at, y=plot.top, dx=aside, dy=".9em", text_anchor=anchor, **look)
+
+
+def drawn_note(frame: Frame, note: Note) -> Iterator[Svg]:
+    """A text at a point or above it, to which a stroke leads."""
+    at, y = frame.percent(note.x), frame.plots[0].y(note.y)
+    if note.up:
+        colour = paint(note.colour)
+        yield element("line", x1=at, x2=at, y1=y - note.up + _HALF, y2=y - 8, stroke=colour)
+    look = {"class_": "said strong" if note.strong else "said", "style": f"--said:{paint(note.colour)}"}
+    aside = None if note.up else 6
+    anchor = _ANCHORS[note.side]
+    yield element("text", note.text, x=at, y=y - note.up, dx=aside, dy=".35em", text_anchor=anchor, **look)

@@ -5,15 +5,12 @@ Invariant: no colour is written into a picture; each is a custom property, which
 
 from __future__ import annotations
 
-import re
-from typing import Any
-
-from analyzer.analysis.charts.colours import DARK, GRID, HALO, INK, MARK
+from analyzer.analysis.charts.chart import Bars, Mark, Points, Style
+from analyzer.analysis.charts.colours import DARK, HALO, INK, MARK
 from analyzer.report.svg.element import Svg, element
-from analyzer.report.svg.refusal import refused
 
 SWATCH_WIDTH, SWATCH_HEIGHT = 22, 12
-_OWN = {INK: "var(--soft)", HALO: "var(--card)", MARK: "var(--card)", GRID: "var(--line)"}
+_OWN = {INK: "var(--soft)", HALO: "var(--card)", MARK: "var(--card)"}
 """Colours of the page itself."""
 _PATTERNS = {
     "/": "M-1 1L1-1M0 6L6 0M5 7L7 5",
@@ -36,28 +33,15 @@ _SYMBOLS = {
     "x": "M-6-3.5L-3.5-6L0-2.5L3.5-6L6-3.5L2.5 0L6 3.5L3.5 6L0 2.5L-3.5 6L-6 3.5L-2.5 0Z",
 }
 """Outlines around the middle, ten units wide or a little more."""
-_DASHES = {"dash": "6 4", "dot": "2 3"}
+DASHES = {"": None, "dash": "6 4", "dot": "2 3"}
+BAND, FAINT = ".22", "0.6"
+"""Opacities: of a band, and of what stands behind the rest."""
 
 
 def paint(colour: str) -> str:
-    """The colour as a property of the page.
-
-    Raises:
-        AnalyzerError: the page has none of it.
-    """
-    if colour in _OWN:
-        return _OWN[colour]
-    if colour not in DARK:
-        raise refused(f"the colour {colour}")
-    return f"var(--c-{colour[1:]})"
-
-
-def translucent(colour: str) -> tuple[str, str]:
-    """A colour with its opacity, `rgba(47,143,208,.22)`, as a property of the page and the opacity."""
-    match = re.fullmatch(r"rgba\((\d+),(\d+),(\d+),([\d.]+)\)", colour)
-    if match is None:
-        raise refused(f"the colour {colour}")
-    return paint("#" + "".join(f"{int(part):02x}" for part in match.groups()[:3])), match[4]
+    """The colour as a property of the page."""
+    assert colour in _OWN or colour in DARK, f"the page has no colour {colour}"
+    return _OWN.get(colour) or f"var(--c-{colour[1:]})"
 
 
 def palette() -> str:
@@ -67,77 +51,51 @@ def palette() -> str:
     return f":root{{{light}}}\n@media screen and (prefers-color-scheme: dark){{:root{{{dark}}}}}\n"
 
 
-def dashes(line: Any) -> str | None:
-    """The dashes of a line; None where it has none."""
-    return _DASHES[line["dash"]] if line.get("dash") else None
-
-
-def pattern(name: str, marker: Any) -> tuple[str, Svg]:
+def pattern(name: str, style: Style) -> tuple[str, Svg]:
     """How a bar is filled, and what `name` stands for in its picture; empty where it is one colour."""
-    shape, colour = marker.get("pattern", {}).get("shape", ""), paint(marker["color"])
+    colour, shape = paint(style[0]), style[1]
     if not shape:
         return colour, Svg("")
-    drawn = element(
-        "pattern",
-        element("path", d="M0 0H6V6H0Z", fill=colour),
-        element(
-            "path",
-            d=_PATTERNS[shape],
-            fill="none",
-            stroke=paint(marker["pattern"]["fgcolor"]),
-            stroke_width=_WEIGHTS.get(shape, 1.3),
-            stroke_linecap="round" if shape == "." else None,
-            stroke_opacity=0.75,
-        ),
-        id=name,
-        width=6,
-        height=6,
-        patternUnits="userSpaceOnUse",
+    strokes = element(
+        "path", d=_PATTERNS[shape], fill="none", stroke=paint(MARK), stroke_width=_WEIGHTS.get(shape, 1.3),
+        stroke_linecap="round" if shape == "." else None, stroke_opacity=0.75,
+    )  # fmt: skip
+    whole = element("path", d="M0 0H6V6H0Z", fill=colour)
+    return f"url(#{name})", element(
+        "pattern", whole, strokes, id=name, width=6, height=6, patternUnits="userSpaceOnUse"
     )
-    return f"url(#{name})", drawn
 
 
-def symbol(marker: Any, *inside: Svg, **placed: object) -> Svg:
-    """A symbol in its size, around the middle of where it is placed."""
-    name, scale = marker.get("symbol", "circle"), marker["size"] / 12
-    if name not in _SYMBOLS:
-        raise refused(f"the symbol {name}")
-    edge = marker.get("line", {})
-    path = element(
-        "path",
-        *inside,
-        d=_SYMBOLS[name],
-        fill=paint(marker["color"]),
-        transform=None if scale == 1 else f"scale({scale:.3g})",
-        stroke=paint(edge["color"]) if edge.get("width") else None,
-        stroke_width=edge.get("width") or None,
-    )
+def symbol(line: Points, *inside: Svg, **placed: object) -> Svg:
+    """A mark of a line in its size, around the middle of where it is placed."""
+    halo = {"stroke": paint(HALO), "stroke_width": f"{line.size / 9:.3g}"} if line.symbol else {}
+    scale = line.size / 12
+    transform = None if scale == 1 else f"scale({scale:.3g})"
+    outline = _SYMBOLS[line.symbol or "circle"]
+    path = element("path", *inside, d=outline, fill=paint(line.colour), transform=transform, **halo)
     return element("svg", path, overflow="visible", **placed)
 
 
-def swatch(trace: Any, name: str) -> Svg:
+def swatch(mark: Mark, name: str) -> Svg:
     """A piece of a series for its entry in a legend; `name` becomes the id of its pattern."""
     middle = SWATCH_HEIGHT / 2
     parts: list[Svg] = []
-    if trace["type"] == "bar":
-        fill, defined = pattern(name, trace["marker"])
+    if isinstance(mark, Bars):
+        fill, defined = pattern(name, mark.style)
         parts = [defined, element("path", d=f"M4 0H18V{SWATCH_HEIGHT}H4Z", fill=fill)]
-    elif trace.get("fill"):
-        colour, opacity = translucent(trace["fillcolor"])
-        parts.append(element("path", d=f"M0 0H{SWATCH_WIDTH}V{SWATCH_HEIGHT}H0Z", fill=colour, fill_opacity=opacity))
-    if "lines" in trace.get("mode", ""):
-        line = trace["line"]
+    else:
         path = f"M0 {middle:g}H{SWATCH_WIDTH}"
-        if trace.get("fill"):
+        if mark.floor:
             path = f"M0 .5H{SWATCH_WIDTH}M0 {SWATCH_HEIGHT - 0.5}H{SWATCH_WIDTH}"
-        parts.append(
-            element(
-                "path", d=path, stroke=paint(line["color"]), stroke_width=line["width"], stroke_dasharray=dashes(line),
-                stroke_opacity=trace.get("opacity"),
-            )
-        )  # fmt: skip
-    if "markers" in trace.get("mode", ""):
-        parts.append(symbol(trace["marker"], x=SWATCH_WIDTH / 2, y=middle))
-    return element(
-        "svg", *parts, class_="key", width=SWATCH_WIDTH, height=SWATCH_HEIGHT, aria_hidden="true",
-    )  # fmt: skip
+            whole = f"M0 0H{SWATCH_WIDTH}V{SWATCH_HEIGHT}H0Z"
+            parts.append(element("path", d=whole, fill=paint(mark.colour), fill_opacity=BAND))
+        if mark.width:
+            parts.append(
+                element(
+                    "path", d=path, stroke=paint(mark.colour), stroke_width=mark.width,
+                    stroke_dasharray=DASHES[mark.dash], stroke_opacity=FAINT if mark.faint else None,
+                )
+            )  # fmt: skip
+        if mark.size:
+            parts.append(symbol(mark, x=SWATCH_WIDTH / 2, y=middle))
+    return element("svg", *parts, class_="key", width=SWATCH_WIDTH, height=SWATCH_HEIGHT, aria_hidden="true")

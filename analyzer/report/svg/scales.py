@@ -1,19 +1,20 @@
 """`AxisScale`: where a value stands along an axis, and the ticks there: round numbers, midnights, first days of months.
 
-Values are numbers; a moment is milliseconds since 1970, as in plotly, and a category its place in the order of sight.
+Values are numbers; a moment is milliseconds since 1970, and a category its place in the order of sight.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Any
+from datetime import date, datetime, timedelta
 
-from analyzer.report.svg.formats import moment, number, plain
+from analyzer.analysis.charts.chart import DAY_MILLISECONDS as DAY
+from analyzer.analysis.charts.chart import At, Axis, as_number, milliseconds
+from analyzer.report.svg.formats import moment, number
 
-SECOND, DAY = 1_000, 86_400_000
+SECOND = 1_000
 _EPOCH = datetime.fromisoformat("1970-01-01")
 _CLOCK = tuple(
     SECOND * each for each in (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200)
@@ -38,10 +39,9 @@ class Tick:
 class AxisScale:
     """One axis."""
 
+    axis: Axis
     low: float
     high: float
-    kind: str
-    """`number`, `date` or `category`."""
     ticks: tuple[Tick, ...]
     categories: tuple[str, ...] = ()
 
@@ -49,44 +49,42 @@ class AxisScale:
         """The place of a number on it, 0 at the low end and 1 at the high one; beyond them where it is outside."""
         return (value - self.low) / (self.high - self.low)
 
-    def share(self, given: Any) -> float:
-        """The place of a value of the figure."""
-        return self.place(self.categories.index(given) if self.kind == "category" else as_number(given))
+    def share(self, at: At) -> float:
+        """The place of what a mark stands at."""
+        return self.place(self.categories.index(at) if isinstance(at, str) else as_number(at))
+
+    @property
+    def inside(self) -> list[Tick]:
+        """The ticks that are not beyond its ends."""
+        return [tick for tick in self.ticks if -1e-9 <= self.place(tick.value) <= 1 + 1e-9]
+
+    @property
+    def deepest(self) -> int:
+        """The lines of the tick that has most."""
+        return max((len(tick.lines) for tick in self.ticks), default=1)
 
 
-def as_number(given: Any) -> float:
-    """A number, or a day or a moment as milliseconds."""
-    if isinstance(given, str):
-        return (datetime.fromisoformat(given) - _EPOCH) / timedelta(milliseconds=1)
-    return float(given)
-
-
-def scale_of(axis: Mapping[str, Any], given: Sequence[Any], ends: tuple[float, float]) -> AxisScale:
-    """The scale of an axis of a figure; `given` are the values along it, `ends` what is drawn needs."""
-    if axis.get("type") == "category":
-        names = tuple(dict.fromkeys(given))
-        ticks = tuple(Tick(place, (plain(name),)) for place, name in enumerate(names))
-        low, high = -0.5, max(1, len(names)) - 0.5
-        flip = axis.get("autorange") == "reversed"
-        return AxisScale(*((high, low) if flip else (low, high)), "category", ticks, names)
-    low, high = axis.get("range") or ends
+def scale_of(axis: Axis, names: Sequence[str], ends: tuple[float, float]) -> AxisScale:
+    """The scale of an axis; `names` are its categories, from the top, `ends` what is drawn needs."""
+    if axis.kind == "category":
+        ticks = tuple(Tick(place, (name,)) for place, name in enumerate(names))
+        return AxisScale(axis, max(1, len(names)) - 0.5, -0.5, ticks, tuple(names))
+    low, high = axis.ends or ends
     if low == high:  # A single value stands in the middle.
         low, high = low - 1, high + 1
-    if axis.get("type") == "date":
-        return AxisScale(low, high, "date", tuple(_dates(low, high, axis)))
-    return AxisScale(low, high, "number", tuple(_numbers(low, high, axis)))
+    ticks = tuple((_dates if axis.kind == "date" else _numbers)(low, high, axis))
+    return AxisScale(axis, low, high, ticks)
 
 
-def _numbers(low: float, high: float, axis: Mapping[str, Any]) -> Iterator[Tick]:
-    form = axis.get("tickformat", "")
-    values: Iterable[float] = axis.get("tickvals") or ()
+def _numbers(low: float, high: float, axis: Axis) -> Iterator[Tick]:
+    values: Iterable[float] = axis.ticks
     if not values:
-        least = {",d": 1.0, ",~r": 1.0, ".0%": 0.01}.get(form, 0.0)
-        step = axis.get("dtick") or max(least, _round_step((high - low) / axis.get("nticks", _MOST)))
+        least = {",d": 1.0, ",~r": 1.0, ".0%": 0.01}.get(axis.form, 0.0)
+        step = axis.step or max(least, _round_step((high - low) / (axis.most_ticks or _MOST)))
         first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
         values = [place * step for place in range(first, last + 1)]
     for value in values:
-        yield Tick(value, (number(value, form),))
+        yield Tick(value, (number(value, axis.form),))
 
 
 def _round_step(least: float) -> float:
@@ -95,19 +93,19 @@ def _round_step(least: float) -> float:
     return next(step * size for step in (1.0, 2.0, 5.0, 10.0) if step * size >= least * (1 - 1e-9))
 
 
-def _dates(low: float, high: float, axis: Mapping[str, Any]) -> Iterator[Tick]:
+def _dates(low: float, high: float, axis: Axis) -> Iterator[Tick]:
     before: tuple[str, ...] = ()
     for value in _moments(low, high, axis):
-        lines = tuple(moment(_EPOCH + timedelta(milliseconds=value), axis["tickformat"]).split("\n"))
+        lines = tuple(moment(_EPOCH + timedelta(milliseconds=value), axis.form).split("\n"))
         # What is the same as at the tick before, the year most of the time, is said once.
         yield Tick(value, lines if lines[1:] != before else lines[:1])
         before = lines[1:]
 
 
-def _moments(low: float, high: float, axis: Mapping[str, Any]) -> list[float]:
-    most = axis.get("nticks", _MOST)
-    if axis.get("dtick"):
-        return _every(axis["dtick"], low, high, math.ceil(low / DAY) * DAY)
+def _moments(low: float, high: float, axis: Axis) -> list[float]:
+    most = axis.most_ticks or _MOST
+    if axis.step:
+        return _every(axis.step, low, high, math.ceil(low / DAY) * DAY)
     for step in _CLOCK:
         if len(found := _every(step, low, high)) <= most:
             return found
@@ -125,10 +123,10 @@ def _every(step: float, low: float, high: float, begin: float = 0) -> list[float
 
 def _firsts(low: float, high: float, most: int) -> list[float]:
     """First days of months or years, as many as go."""
-    first, last = (_month(max(low, as_number("0001-01-01"))), _month(min(high, as_number("9999-12-31"))))
+    first, last = _month(max(low, milliseconds(date.min))), _month(min(high, milliseconds(date.max)))
     step = next(each for each in _steps() if last // each - (first - 1) // each <= most)
-    begins = (f"{month // 12:04}-{month % 12 + 1:02}-01" for month in range(-(-first // step) * step, last + 1, step))
-    return [value for begin in begins if low <= (value := as_number(begin)) <= high]
+    begins = (date(month // 12, month % 12 + 1, 1) for month in range(-(-first // step) * step, last + 1, step))
+    return [value for begin in begins if low <= (value := milliseconds(begin)) <= high]
 
 
 def _month(value: float) -> int:
