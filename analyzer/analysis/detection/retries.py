@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import date
+from datetime import date, timedelta
 from math import sqrt
 
 import polars as pl
 
-from analyzer.analysis.detection.detection import Detection, frame
+from analyzer.analysis.detection.detection import Detection, detections_in, frame
+from analyzer.analysis.detection.settings import BASELINE_DAYS, RECENT_DAYS
 from analyzer.analysis.detection.statistics.tails import beta_binomial_tail, wilson_interval
 
 MIN_CHAINS = 10
@@ -40,6 +41,36 @@ def retry_days(chains: pl.DataFrame, alpha: float = 0.001) -> pl.DataFrame:
     """The findings of `retry_payoff` of many days, each row with its `day`."""
     rows = chains.select("day", *_COLUMNS).iter_rows()
     return frame(each for day, *row in rows for each in _judge(*row, day=day, alpha=alpha))
+
+
+def retry_changes(chains: pl.DataFrame) -> list[Detection]:
+    """The findings of `retry_payoff` of every day on which a caller settled a chain of the reason: its last week, that
+    day included, against the baseline before it.
+
+    `chains` has `day`, `caller`, `reason`, `chains`, `recovered` and `untried`.
+    """
+    if chains.is_empty():
+        return []
+    return detections_in(retry_days(_windows(chains)))
+
+
+def _windows(chains: pl.DataFrame) -> pl.DataFrame:
+    """The sums of both windows that end with each row's day, in the columns of `retry_payoff`."""
+    daily = chains.sort("caller", "reason", "day")
+    whole, recent = (
+        daily.rolling("day", period=timedelta(days=days), group_by=["caller", "reason"]).agg(
+            pl.col("chains", "recovered", "untried").sum()
+        )
+        for days in (RECENT_DAYS + BASELINE_DAYS, RECENT_DAYS)
+    )
+    return (
+        recent.join(whole, on=["caller", "reason", "day"], suffix="_whole")
+        .with_columns(
+            before_chains=pl.col("chains_whole") - pl.col("chains"),
+            before_recovered=pl.col("recovered_whole") - pl.col("recovered"),
+        )
+        .sort("day", "caller", "reason")
+    )
 
 
 def _judge(

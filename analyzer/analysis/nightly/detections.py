@@ -13,13 +13,13 @@ from analyzer.analysis.detection.detection import detections_in
 from analyzer.analysis.detection.messages.silent_rules import reworded
 from analyzer.analysis.detection.messages.templates import shared_templates
 from analyzer.analysis.detection.messages.weak_templates import weak_templates
+from analyzer.analysis.detection.retries import retry_changes
 from analyzer.analysis.detection.settings import RECENT_DAYS
 from analyzer.analysis.detection.statistics.tails import false_discovery
 from analyzer.analysis.detection.volume.exposure import exposures
 from analyzer.analysis.detection.volume.volumes import volumes
 from analyzer.analysis.kinds.table import KINDS, SHARE
 from analyzer.analysis.nightly.reason_mixes import mix_changes
-from analyzer.analysis.nightly.retry_payoff import retry_changes
 from analyzer.analysis.observations import Observations, exposed
 from analyzer.analysis.walks import walked
 
