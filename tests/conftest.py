@@ -10,10 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from analyzer.events import Event, encode
 from analyzer.store import Store, open_store
 from tests import REPOSITORY
+
+
+# How long an example takes is a matter of the machine and its load.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 
 @pytest.fixture(scope="session")

@@ -121,7 +121,7 @@ def test_the_whole_process_group_is_ended(bench: Bench) -> None:
     """SIGTERM and SIGKILL reach the children of an agent too: none of them is left."""
     bench.run(*agent("hang", bench.folder / "ids"), timeout=1.0, grace=0.3)
     for pid in (bench.folder / "ids").read_text().split():
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 50
         while Path(f"/proc/{pid}/stat").exists() and ") Z " not in Path(f"/proc/{pid}/stat").read_text():
             assert time.monotonic() < deadline, f"{pid} was left behind"
             time.sleep(0.05)
