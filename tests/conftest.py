@@ -16,7 +16,6 @@ from analyzer.events import Event, encode
 from analyzer.store import Store, open_store
 from tests import REPOSITORY
 
-
 # How long an example takes is a matter of the machine and its load.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
