@@ -1,7 +1,6 @@
 """Is everything in order with a lake? Its tables and files, who writes it, its rules, and what its rows say.
 
-Nothing is changed. Whether logs are gone is not asked: they are on many
-machines, of which this one need see none.
+Nothing is changed. Whether logs are gone is not asked: they are on many machines, of which this one need see none.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from analyzer.store.doctor.folder_checks import folder_checks
 from analyzer.store.doctor.source_checks import content_checks
 
 SMALL_BYTES = 16 * 1024 * 1024
-"""A file of less than this is small to Spark, which opens each of them."""
+"""A file of less than this is small: each of them is opened."""
 MANY_FILES = 1000
 """So many small files of one table are worth a compaction."""
 _ON_UPKEEP = "see docs/how-to/fleet.md, Compaction and vacuum"

@@ -142,6 +142,7 @@ def _migrate(lake: Lake) -> None:
     """Bring the rows of all tables up to date, as those of a file are; one batch."""
     from analyzer.lake.batch import LakeBatch
     from analyzer.lake.log import Lease
+    from analyzer.lake.moving import fill_batch
 
     with Lease(lake).held() as lease, lease.alone(), tempfile.TemporaryDirectory() as folder:
         for table in tables().values():
@@ -159,16 +160,9 @@ def _migrate(lake: Lake) -> None:
                     connection.register("held", held)
                     connection.execute(f"create table internal.{name} as from held").fetchall()
                     connection.unregister("held")
-        batch, machines = LakeBatch(lake, at, lease.token), machines_of(lake, at)
+        batch = LakeBatch(lake, at, lease.token)
         with closing(connect(path, read_only=False)) as connection:
-            for name, table in tables().items():
-                if name == JOURNAL:
-                    continue
-                chunks = connection.sql(f"from internal.{name}").to_arrow_reader(50_000)
-                made: pa.RecordBatchReader | pa.Table = table.stream(chunks)
-                if name == _LAST:
-                    made = with_machines(made.read_all(), machines)
-                batch.replace(name, at.files[name], made)
+            fill_batch(batch, connection, None)
         batch.commit()
 
 

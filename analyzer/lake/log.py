@@ -104,11 +104,6 @@ class State:
                 files[name] |= {one.path: one for one in added}
         return State(number, files, self.entries, self.lease)
 
-    def since(self, number: int) -> list[Entry] | None:
-        """The entries behind a number; None where the log no longer has all of them."""
-        found = [one for one in self.entries if one.number > number]
-        return found if len(found) == self.number - number else None
-
 
 class Conflict(Exception):  # noqa: N818 - it is no error to who wrote: it begins again
     """What a batch rests on is no longer so."""

@@ -84,12 +84,16 @@ def down(lake: Lake, store_path: str, since: datetime | None = None, until: date
     return rows
 
 
-def fill_batch(batch: LakeBatch, connection: Any, journal: str) -> dict[str, int]:
-    """Put all rows of a store and its journal in the place of all rows of a lake; how many each table has."""
+def fill_batch(batch: LakeBatch, connection: Any, journal: str | None) -> dict[str, int]:
+    """Put all rows of a store, and of its journal if one is named, in the place of all rows of a lake; how many each
+    table has.
+    """
     counts: dict[str, int] = {}
     machines = machines_of(batch.lake, batch.at)
     for name, table in tables().items():
         if name == JOURNAL:
+            if journal is None:
+                continue
             rows: Any = table.stream(journal_lines(journal))
         else:
             rows = table.stream(connection.sql(f"from internal.{name}").to_arrow_reader(_ROWS))

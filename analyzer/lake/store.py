@@ -15,7 +15,7 @@ from analyzer.lake.connection import connected, snapshot
 from analyzer.lake.former import brought_up_to_date, settings
 from analyzer.lake.location import PREFIX, Lake
 from analyzer.lake.log import Lease
-from analyzer.lake.push import ingest_into
+from analyzer.lake.push import FACTS, VERDICTS, ingest_into
 from analyzer.store import Store, kept_since
 from analyzer.store.ingest.discovery import Paths, named
 from analyzer.store.sums.daily import DailySums, daily_sums
@@ -100,10 +100,14 @@ class LakeStore(Store):
         """As of a store in a file."""
         active = settings(self._lake, self._snapshot.at).get("active_ruleset")
         ruleset = ruleset_for(rules) if active is None else None
-        if self.writable:
+        digest = ruleset.digest if ruleset is not None else str(active)
+        lacking = (
+            f"select 1 from internal.{FACTS} anti join (from internal.{VERDICTS} where ruleset = $1) using (facts_id)"
+        )
+        if self.writable and self._connection.execute(f"{lacking} limit 1", [digest]).fetchall():
             upkeep.judge(self._lake, self._lease.token, ruleset)
             self._look_again()
-        return ruleset.digest if ruleset is not None else str(active)
+        return digest
 
     def daily_sums(self, night: date, timezone: str = "UTC", ruleset: str | None = None) -> DailySums:
         """As of a store in a file; what is new of them comes into the lake with the next decision, or at the end."""

@@ -26,7 +26,7 @@ from analyzer.lake.location import PREFIX, Lake
 from analyzer.lake.log import Conflict, Entry, Lease, State
 from analyzer.lake.moving import fill, fill_batch, write_journal
 from analyzer.lake.push import EVENTS, FACTS, QUARANTINE, SOURCES, SUMMED, VERDICTS
-from analyzer.store import Prune, Rebuild
+from analyzer.store import Problem, Prune, Rebuild
 from analyzer.store.db.arrow import ArrowStream, OnlyStream
 from analyzer.store.db.connection import connect, private_files, store_errors, transaction
 from analyzer.store.decisions import DECISIONS, decide_all
@@ -299,12 +299,14 @@ def rebuild(lake: Lake, paths: Iterable[str] = (), progress: Callable[[str, int,
     ):
         at, path = brought_up_to_date(lake), os.path.join(folder, "lake.duckdb")
         journal = str(journal_of(path))
-        why = _brought_down(lake, at, path, journal)
+        damaged = _journal_brought_down(lake, at, journal)
+        why = _brought_down(lake, at, path)
         if why and not named:
             hint = f"name the logs that it was made from: analyzer rebuild PATH... --store {PREFIX}{lake.path}"
             raise StoreError(why, hint)
         result = rebuild_file(path, named or [journal], progress)
         result.store, result.aside = f"{PREFIX}{lake.path}", None
+        result.problems += damaged
         if why:
             result.former, result.why = "unreadable", why
         batch = LakeBatch(lake, at, lease.token)
@@ -318,10 +320,23 @@ def rebuild(lake: Lake, paths: Iterable[str] = (), progress: Callable[[str, int,
     return result
 
 
-def _brought_down(lake: Lake, at: State, path: str, journal: str) -> str | None:
-    """Make a store of what can be read of a lake: all of it, else its journal alone; then why it is no more."""
-    os.makedirs(journal)
-    write_journal(lake, at.files[JOURNAL], journal)
+def _journal_brought_down(lake: Lake, at: State, folder: str) -> list[Problem]:
+    """Make a journal in a folder of all that can be read of a lake's; what cannot."""
+    os.makedirs(folder)
+    paths, problems = list(at.files[JOURNAL]), []
+    for path in list(paths):
+        try:
+            rows(lake, JOURNAL, [path])
+        except StoreError:
+            paths.remove(path)
+            hint = "bring it back from a backup; events of logs that are gone are in no other place"
+            problems.append(Problem(f"{lake.table(JOURNAL)}/{path}", "a damaged part of the journal", hint))
+    write_journal(lake, paths, folder)
+    return problems
+
+
+def _brought_down(lake: Lake, at: State, path: str) -> str | None:
+    """Make a store of a lake; why there is none where it cannot be read."""
     try:
         fill(path, lake, at)
     except StoreError as error:

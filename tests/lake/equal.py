@@ -51,7 +51,8 @@ def differences(lake: Lake, store: Path, beside: Collection[str] = ()) -> dict[s
 def said(capsys: Any, store: str, *line: str) -> tuple[int, Any]:
     """The exit code of a command on a store, and its JSON without what is another one in every run."""
     code = call([*line, "--json", "-q", "--store", store])
-    return code, lasting(json.loads(capsys.readouterr().out))
+    # Commands that are told name their store.
+    return code, lasting(json.loads(capsys.readouterr().out.replace(store, "STORE")))
 
 
 def lasting(value: Any) -> Any:

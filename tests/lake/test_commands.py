@@ -40,7 +40,7 @@ def test_what_takes_a_file_alone_says_so_of_a_lake(capsys: pytest.CaptureFixture
     assert call(["sources", "--store", "delta:/nowhere"]) == 2
     assert "sources takes a store in a file, not a lake" in capsys.readouterr().err
     assert call(["rules", "backtest", "--store", "delta:/nowhere"]) == 2
-    assert "analyzer export --store delta:/nowhere --last 30d --to slice.duckdb" in capsys.readouterr().err
+    assert "analyzer export --last 30d --to slice.duckdb --store delta:/nowhere" in capsys.readouterr().err
     assert call(["quarantine", "retry", "--store", "delta:/nowhere"]) == 2
     assert "analyzer rebuild --store delta:/nowhere" in capsys.readouterr().err
 

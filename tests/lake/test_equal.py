@@ -105,7 +105,11 @@ def test_every_query_the_overview_and_five_nights_are_those_of_a_store(
             here, there = store.query(name), lake.query(name)
             moments = [column for column in here.columns if column in {"last_ingested_at", "ingested_at"}]
             assert there.drop(moments).equals(here.drop(moments)), name
-        assert lasting(json.loads(render_json(overview(lake)))) == lasting(json.loads(render_json(overview(store))))
+        told = [
+            render_json(overview(one)).replace(name, "STORE")
+            for one, name in zip((store, lake), both.names, strict=True)
+        ]
+        assert lasting(json.loads(told[1])) == lasting(json.loads(told[0]))
     for night in NIGHTS:
         here, there = (said(capsys, name, "check", "--until", night) for name in both.names)
         assert there == here

@@ -108,9 +108,7 @@ class Batch:
     It may be sealed between two blocks of a source.
     """
 
-    def __init__(self, share: int = 1) -> None:
-        """It is full with the `share`-th part of what a batch may hold."""
-        self._share = share
+    def __init__(self) -> None:
         self._clear()
 
     def _clear(self) -> None:
@@ -128,7 +126,7 @@ class Batch:
     def full(self) -> bool:
         """Whether the batch holds as much as one should, so that it is time to save it."""
         rows = self._height + (DERIVED_WEIGHT - 1) * len(self._derived) + len(self._rejected)
-        return self._share * rows >= MAX_EVENTS or self._share * self._weight >= MAX_WEIGHT
+        return rows >= MAX_EVENTS or self._weight >= MAX_WEIGHT
 
     def touch(self, progress: Progress) -> None:
         """Save this source's figures and checkpoint with the batch."""

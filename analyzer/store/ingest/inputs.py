@@ -49,13 +49,10 @@ _ZSTD = frozenset({b"\x28\xb5\x2f\xfd", *(bytes((first, 0x2A, 0x4D, 0x18)) for f
 class Input:
     """An open input. Use as a context manager."""
 
-    def __init__(
-        self, path: str, limit: int | None = None, *, below: str | None = None, handle: IO[bytes] | None = None
-    ) -> None:
+    def __init__(self, path: str, limit: int | None = None, *, below: str | None = None) -> None:
         """Open a regular file, or standard input for `-`; of its decompressed bytes the first `limit`, or all.
 
-        `below`: the folder that it was found in; then no link on the way from there is followed. `handle`: what
-        `another` gave of standard input, which can be read once.
+        `below`: the folder that it was found in; then no link on the way from there is followed.
 
         Raises:
             InputError: it cannot be opened, or is not a regular file.
@@ -64,7 +61,7 @@ class Input:
         """The name, in characters that can be written down."""
         self.damage: str | None = None
         """What is wrong with a compressed input, once it has been read."""
-        self._handle: IO[bytes] = handle or (_spooled() if path == STDIN else _open(on_disk(path), below))
+        self._handle: IO[bytes] = _spooled() if path == STDIN else _open(on_disk(path), below)
         status = os.fstat(self._handle.fileno())
         self.identity = status.st_dev, status.st_ino
         """Device and inode: the same under another name, and another file's once it is gone."""

@@ -6,7 +6,6 @@ One source failing is reported and stops no other.
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -154,25 +153,20 @@ def ingest(
 DAMAGED_HINT = "what stands before the damage was kept"
 
 
-class IngestRun(ABC):
-    """One ingest: the batch, and the checkpoints of all sources. Where a source is read is for its children to say."""
+class _Run:
+    """One ingest: the batch, and the checkpoints of all sources. What is read is saved through a pipeline."""
 
-    def __init__(self, known: Known, result: IngestResult) -> None:
+    def __init__(
+        self, known: Known, pipeline: Pipeline, readers: Readers, result: IngestResult, *, journal_parts: bool
+    ) -> None:
         self._known, self._result = known, result
         self._batch = Batch()
         self._replaced: dict[int, tuple[SourceCheckpoint, str]] = {}
+        self._pipeline, self._readers, self._journal_parts = pipeline, readers, journal_parts
 
-    @abstractmethod
-    def take(self, source: Input, progress: Progress, limit: int | None, below: str | None) -> None:
-        """Read an open input from its checkpoint to its end; `limit` and `below` are those that it was opened with.
-
-        Raises:
-            InputError: it cannot be read.
-        """
-
-    def format_of(self, source: Input, limit: int | None) -> str:
-        """The name of the format of an open input, read from its beginning; `limit` is what it was opened with."""
-        return detect(head_of(source.head(HEAD_BYTES))).name
+    def save(self) -> None:
+        """Hand the batch over to be saved."""
+        self._pipeline.submit(self._batch.seal())
 
     def read(self, path: str, limit: int | None, below: str | None) -> None:
         """Read one input of any kind."""
@@ -183,7 +177,7 @@ class IngestRun(ABC):
             return
         try:
             with Input(path, limit, below=below) as source:
-                self._read(source, limit, below)
+                self._read(source, limit)
         except InputError as error:
             self._result.problems.append(unread(path, error))
 
@@ -198,7 +192,7 @@ class IngestRun(ABC):
             checkpoint.incident = incident
             self._batch.note(checkpoint)
 
-    def _read(self, source: Input, limit: int | None, below: str | None) -> None:
+    def _read(self, source: Input, limit: int | None) -> None:
         checkpoint, moved = self._known.locate(source) if source.path != STDIN else (None, False)
         if checkpoint is not None:
             self._replaced.pop(checkpoint.source_id, None)
@@ -217,14 +211,17 @@ class IngestRun(ABC):
             # It was looked at, not read: now that it has changed, or can be read, it may turn out to be anything.
             checkpoint.rewind()
             self._batch.forget(checkpoint)
+        foreseen: FileRead | None = None
         if checkpoint.offset == 0:
-            checkpoint.format = self.format_of(source, limit)
+            foreseen = self._readers.read(source) if limit is None else None
+            found = foreseen.format if foreseen is not None else detect(head_of(source.head(HEAD_BYTES))).name
+            checkpoint.format = found
         checkpoint.codec = source.codec
         if checkpoint.offset and source.codec == "sqlite":
             source.go_on((checkpoint.state or {}).get("cursor") or {}, checkpoint.offset)
         progress = Progress(checkpoint, codec=source.codec, kept=replace(checkpoint))
         self._result.sources.append(progress)
-        self.take(source, progress, limit, below)
+        self._take(source, progress, foreseen)
 
     def _seen(self, checkpoint: SourceCheckpoint, codec: str, size: int, *, moved: bool) -> None:
         """Nothing to read; the row is saved all the same where the file has moved."""
@@ -245,31 +242,13 @@ class IngestRun(ABC):
         self._known.add(checkpoint)
         return checkpoint
 
+    def _take(self, source: Input, progress: Progress, foreseen: FileRead | None) -> None:
+        """Take an open input from its checkpoint to its end; `foreseen` is what it holds, where it was read before.
 
-class _Run(IngestRun):
-    """An ingest that reads in this process and saves through a pipeline."""
-
-    def __init__(
-        self, known: Known, pipeline: Pipeline, readers: Readers, result: IngestResult, *, journal_parts: bool
-    ) -> None:
-        super().__init__(known, result)
-        self._pipeline, self._readers, self._journal_parts = pipeline, readers, journal_parts
-        self._foreseen: FileRead | None = None
-        """What the input in hand holds, where it was read before its turn."""
-
-    def save(self) -> None:
-        """Hand the batch over to be saved."""
-        self._pipeline.submit(self._batch.seal())
-
-    def format_of(self, source: Input, limit: int | None) -> str:
-        """As `IngestRun` says."""
-        self._foreseen = self._readers.read(source) if limit is None else None
-        return super().format_of(source, limit) if self._foreseen is None else self._foreseen.format
-
-    def take(self, source: Input, progress: Progress, limit: int | None, below: str | None) -> None:
-        """As `IngestRun` says."""
+        Raises:
+            InputError: it cannot be read.
+        """
         journal, problems = self._journal_parts, self._result.problems
-        foreseen, self._foreseen = self._foreseen, None
         if foreseen is not None:
             foreseen.into(self._batch, progress)
         else:
