@@ -27,6 +27,8 @@ FORMS: dict[str, tuple[Callable[[str], str], float]] = {
     "in a table": (lambda text: f"| name | said |\n| --- | --- |\n| a | {text} |\n", 1),
     "in a box": (lambda text: f"│ a │ {text} │", 1),
     "in XML": (lambda text: f"<said>{text}</said>", 1),
+    "behind a repr's line break": (lambda text: f"stderr=output={f'env:{chr(10)}{text}{chr(10)}'.encode()!r}", 1),
+    "percent-encoded": (lambda text: f"GET /x?said={quote(f' {text} ', safe='')}", 1),
 }
 """How a text is written, and the least share of secrets that go."""
 
