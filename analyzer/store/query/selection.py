@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import duckdb
 
 from analyzer.errors import AnalyzerError
-from analyzer.store.db.connection import query_errors
+from analyzer.store.db.connection import CATALOG, query_errors
 from analyzer.store.db.tables.schema import views
 
 
@@ -93,8 +93,7 @@ def selected(connection: duckdb.DuckDBPyConnection, only: Selection) -> Iterator
     try:
         with query_errors():
             # `main` alone is the schema of temporary views, too.
-            (name,) = connection.execute("select current_database()").fetchall()[0]
-            for statement in statements_of(only, f'"{name.replace(chr(34), chr(34) * 2)}".main'):
+            for statement in statements_of(only, f"{CATALOG}.main"):
                 connection.execute(statement)
         yield
     finally:
