@@ -9,7 +9,7 @@ import json
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from jinja2 import UndefinedError
 
@@ -71,6 +71,7 @@ def test_every_invisible_character_is_known() -> None:
     assert json.loads(text) == {"key": invisible}
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_a_text_in_a_template_cannot_leave_its_place(text: str) -> None:
     """Neither a tag nor the end of an attribute survives, nor what steers or hides."""
