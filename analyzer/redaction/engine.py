@@ -17,7 +17,7 @@ from analyzer.redaction.automata import Spans, matches, regex, set_of
 from analyzer.redaction.families import FAMILIES, Family
 from analyzer.redaction.places import PLACES, Found
 from analyzer.redaction.trace_words import words_of_traces
-from analyzer.redaction.unfolding import MAX_FORMS, UNFOLDABLE, Form, unfolded
+from analyzer.redaction.unfolding import MAX_FORMS, UNFOLDABLE, Form, goes_on, unfolded
 from analyzer.redaction.values import GUARDS, MARK
 
 MAX_SECRETS = 500
@@ -30,7 +30,7 @@ _FEW = 16
 _SHORT = 16_384
 """Bytes of such a text."""
 
-_WORD_START = r"(?:^|[^0-9A-Za-z_]|\\[0-7abefnrtv]|\\u[0-9a-fA-F]{4})"
+_WORD_START = r"(?:^|[^0-9A-Za-z_]|`[nrt]|#0[13][0-7]|\^[IJM]|=[03][0-9AD]|\\[0-7abefnrtv]|\\u[0-9a-fA-F]{4})"
 
 
 class _Rule(NamedTuple):
@@ -158,12 +158,14 @@ def _searched(raw: bytes) -> bytes:
             break
         for index in sorted(_check()(form.data) or ()):
             found = _found(form.data, _rules()[index])
-            if found:
-                marks = [mark(name, form.data[start:stop]) for start, stop, name in found]
-                cuts += [
-                    (*form.origin(start, stop), each) for (start, stop, _name), each in zip(found, marks, strict=True)
-                ]
-                form = form.replaced(_pieces(form.data, found), marks)
+            marks = [mark(name, form.data[start:stop]) for start, stop, name in found]
+            cuts += [(*form.origin(start, stop), each) for (start, stop, _name), each in zip(found, marks, strict=True)]
+            # Of one that goes on behind an escape another form may show more.
+            whole = [place for place, (_start, stop, _name) in enumerate(found) if not goes_on(form.data, stop)]
+            if whole:
+                form = form.replaced(
+                    _pieces(form.data, [found[place] for place in whole]), [marks[place] for place in whole]
+                )
         form = unfolded(form)
     pieces: list[bytes] = []
     end = 0
@@ -171,7 +173,7 @@ def _searched(raw: bytes) -> bytes:
     for start, stop, each in sorted(cuts, key=lambda cut: (cut[0], -cut[1])):
         if start >= end:
             pieces += (raw[end:start], each)
-            end = stop
+        end = max(end, stop)
     return b"".join((*pieces, raw[end:]))
 
 

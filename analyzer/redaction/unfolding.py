@@ -21,7 +21,7 @@ _MOST_KEPT = 4_096
 _NAMED = {
     b"quot": b'"', b"apos": b"'", b"amp": b"&", b"lt": b"<", b"gt": b">", b"nbsp": b" ", b"Tab": b"\t",
     b"NewLine": b"\n", b"colon": b":", b"equals": b"=", b"sol": b"/", b"bsol": b"\\", b"commat": b"@", b"percnt": b"%",
-    b"num": b"#",
+    b"num": b"#", b"shy": b"",
     b"lowbar": b"_", b"period": b".", b"comma": b",", b"semi": b";", b"plus": b"+", b"quest": b"?", b"grave": b"`",
     b"lbrace": b"{", b"rbrace": b"}", b"lbrack": b"[", b"rbrack": b"]", b"lpar": b"(", b"rpar": b")", b"dollar": b"$",
 }  # fmt: skip
@@ -29,26 +29,32 @@ _NAMED = {
 _NAMES = b"|".join(_NAMED)
 # One layer of quoting: of `\\n` the first reading gives `\n`, the second one the end of a line.
 _BACKSLASHES = (
-    rb"\\(?:[\\\"'/`abtnvfre!#$%&()*+,\-.:;<=>?@\[\]^_{|}~ ]|\r?\n|u+[0-9a-fA-F]{4}|u\{[0-9a-fA-F]{1,6}\}"
-    rb"|U[0-9a-fA-F]{8}|x[0-9a-fA-F]{2}|[0-3]?[0-7]{1,2})"
+    rb"\\(?:[\\\"'/`abtnvfre!#$%&()*+,\-.:;<=>?@\[\]^_{|}~ ]|\r?\n(?:[ \t]+(?=[0-9A-Za-z]))?"
+    rb"|u+[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[ux]\{[0-9a-fA-F]{1,6}\}|x[0-9a-fA-F]{2}|[0-3]?[0-7]{1,2})"
 )
 # A percent sign and an ampersand are read at once, however often they are escaped.
 # Beyond ASCII a URL has UTF-8: `%DB_PASSWORD%` is a variable.
 _BYTES = Late(rb"%(?:25)*([0-9a-fA-F]{2})")
 _NUMBERS = (
-    rb"%(?:25)*[0-7][0-9a-fA-F]|%(?:25)*[c-fC-F][0-9a-fA-F](?:%(?:25)*[89abAB][0-9a-fA-F]){1,3}"
-    rb"|&(?:amp;|#38;|#[xX]26;)*(?:" + _NAMES + rb"|#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6});"
+    rb"%(?:25)*[0-7][0-9a-fA-F]\+?|%(?:25)*[c-fC-F][0-9a-fA-F](?:%(?:25)*[89abAB][0-9a-fA-F]){1,3}"
+    rb"|&(?:amp;|#38;|#[xX]26;)*(?:" + _NAMES + rb"|#[xX][0-9a-fA-F]{1,6});"
+    rb"|&(?:amp;|#38;|#[xX]26;)*#[0-9]{1,7};?|%u[0-9a-fA-F]{4}"
 )
 _TERMINAL = (
     rb"\x1b[\[(][0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b\r\n]{0,2000}(?:\x07|\x1b\\)|\x1b[0-Z\\-~]|\xc2\x9b[0-?]*[ -/]*[@-~]"
 )
 _UNSEEN = rb"\x00|\xe2\x80[\x8b-\x8f\xaa-\xae]|\xe2\x81[\xa0-\xa4]|\xef\xbb\xbf|\xc2\xad"
-_JOINTS = rb"'\"'\"'|\+(?=\S{0,100}%[0-9a-fA-F]{2})|(?<=%[0-9a-fA-F]{2})\+"
-"""An apostrophe within a shell's apostrophes, and a blank in a form."""
+# The end of a line, a tab or an equals sign in PowerShell, in syslog, of `cat -v` and in mail; a line that mail breaks.
+_ENDS = rb"`[nrt](?=[\w\-])|#0(?:1[1-5]|33)|\^[IJM\[]|=(?:0[9AD]|3[AD]|22|\r?\n(?=\w))"
+# Quotes within quotes of a shell, of CSV and SQL; the pieces of a text in code; a blank in a form.
+_JOINTS = (
+    rb"'\"'\"'|\"\"(?=\w)|''(?=\w)|\"[ \t]{0,8}\r?\n[ \t]{0,40}\"|'[ \t]{0,8}\r?\n[ \t]{0,40}'"
+    rb"|\+(?=\S{0,100}%[0-9a-fA-F]{2})"
+)
 FOLDED = Late(_BACKSLASHES + b"|" + _NUMBERS)
 """What is another character in another form of the text."""
 _OTHERS = (
-    rf"%[0-9a-fA-F]{{2}}|&(?:{_NAMES.decode()}|#[0-9xX])|"
+    rf"%(?:[0-9a-fA-F]{{2}}|u[0-9a-fA-F]{{4}})|&(?:{_NAMES.decode()}|#[0-9xX])|"
     r"\x1b|\x00|\xc2[\x9b\xad]|\xe2\x80[\x8b-\x8f\xaa-\xae]|\xe2\x81[\xa0-\xa4]|\xef\xbb\xbf"
 )
 UNFOLDABLE = "|".join(
@@ -56,7 +62,8 @@ UNFOLDABLE = "|".join(
         # Of the escapes of JSON only those that nobody has to write: who searches raw JSON allows for the others.
         r"\\u00(?:00|1[bB]|2[0-57-9a-fA-F]|3[0-9abdfABDF]|[4-7][0-9a-fA-F]|9[bB]|[aA][dD])",
         r"\\u20(?:0[b-fB-F]|2[a-eA-E]|6[0-4])|\\u[fF][eE][fF][fF]|\\u(?:\{|u)|\\\\u[0-9a-fA-F]{4}",
-        r"\\(?:U00|x[0-9a-fA-F]{2}|[0-3][0-7]|e\[|[!#$%&()*+,\-./:;<=>?@\]^_{|}~ ]|\r?\n)",
+        r"\\(?:U00|x(?:[0-9a-fA-F]{2}|\{)|[0-3][0-7]|e\[|[!#$%&()*+,\-./:;<=>?@\]^_{|}~ ]|\r?\n)",
+        r"#0(?:1[1-5]|33)|\^[IJM\[]",
         rf"\\u0026(?:{_NAMES.decode()}|#[0-9xX])",
         _OTHERS,
     )
@@ -115,6 +122,17 @@ def unfolded(form: Form) -> Form | None:
     return None
 
 
+def goes_on(data: bytes, at: int) -> bool:
+    """Whether an escape stands here for nothing, or for what may belong to the word before it."""
+    for pattern, _trace, read in _KINDS:
+        found = pattern.match(data, at)
+        if found is not None:
+            meaning = read(found.group())
+            meaning = _plain(meaning) if _WRITTEN.fullmatch(meaning) is not None else meaning
+            return not meaning.strip(b"\x00") or meaning[:1].isalnum() or meaning[:1] in b"_-+/=."
+    return False
+
+
 def forms(data: bytes) -> Iterator[Form]:
     """The text itself, and each of its forms."""
     form: Form | None = Form(data)
@@ -152,7 +170,7 @@ def _unquoted(escape: bytes) -> bytes:
     kind, rest = escape[1:2], escape[2:]
     if escape[:1] == b"'":
         return b"'"
-    if kind in b"uU" and rest:
+    if rest and (kind in b"uU" or rest[:1] == b"{"):
         return _character(int(rest.strip(b"u{}"), 16)) or escape
     if kind == b"x":
         return bytes([int(rest, 16)])
@@ -161,16 +179,26 @@ def _unquoted(escape: bytes) -> bytes:
     return b"" if kind in b"\r\n" else _CONTROLS.get(kind, kind)
 
 
+_MARKS = {
+    b"+": b" ", b"'\"'\"'": b"'", b'""': b'"', b"''": b"'", b"`n": b"\n", b"`r": b"\r", b"`t": b"\t",
+    b"#011": b"\t", b"#012": b"\n", b"#013": b"\v", b"#014": b"\f", b"#015": b"\r", b"#033": b"\x1b",
+    b"^I": b"\t", b"^J": b"\n", b"^M": b"\r", b"^[": b"\x1b",
+    b"=09": b"\t", b"=0A": b"\n", b"=0D": b"\r", b"=3D": b"=", b"=3A": b":", b"=22": b'"',
+}  # fmt: skip
+
+
 def _plain(escape: bytes) -> bytes:
     """What an escape of a URL or of HTML stands for; a NUL for one of a terminal, which parts words; and nothing for
     what cannot be seen, a NUL among it.
     """
+    if escape.startswith(b"%u"):
+        return _character(int(escape[2:], 16))
     if escape.startswith(b"%"):
-        return bytes(int(each, 16) for each in _BYTES.findall(escape))
-    if escape[:1] in b"+'":
-        return b" " if escape == b"+" else b"'"
+        return bytes(int(each, 16) for each in _BYTES.findall(escape)) + b" " * escape.endswith(b"+")
+    if escape[:1] in b"\"'`#^=+":
+        return _MARKS.get(escape, b"")
     if escape.startswith(b"&"):
-        name = escape.replace(b"&", b";").split(b";")[-2]
+        name = escape.rstrip(b";").replace(b"&", b";").split(b";")[-1]
         if name.startswith(b"#"):
             return _character(int(name[2:], 16) if name[1:2] in b"xX" else int(name[1:])) or escape
         return _NAMED[name]
@@ -182,5 +210,9 @@ def _character(code: int) -> bytes:
 
 
 _QUOTED = Late(rb"('\\''|" + _BACKSLASHES + b")")
-_WRITTEN = Late(b"(" + b"|".join((_NUMBERS, _TERMINAL, _UNSEEN, _JOINTS)) + b")")
-_KINDS = ((_QUOTED, r"\\", _unquoted), (_WRITTEN, rf"{_OTHERS}|'\"'\"'", _plain))
+_WRITTEN = Late(b"(" + b"|".join((_NUMBERS, _TERMINAL, _UNSEEN, _ENDS, _JOINTS)) + b")")
+_TRACE = (
+    rf"{_OTHERS}|\"\"\w|''\w|'\"'\"'|[\"'][ \t]{{0,8}}\r?\n[ \t]{{0,40}}[\"']|`[nrt][\w\-]|#0(?:1[1-5]|33)|\^[IJM\[]"
+    r"|=(?:0[9AD]|3[AD]|22|\r?\n\w)"
+)
+_KINDS = ((_QUOTED, r"\\", _unquoted), (_WRITTEN, _TRACE, _plain))

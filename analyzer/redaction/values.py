@@ -36,7 +36,7 @@ CURLY = r"(?:\xe2\x80[\x98-\x9f]|\xc2[\xab\xbb]|\xe3\x80[\x8c-\x8f])"
 _CURLY = Late(b"%s\\s{0,2}([^\\r\\n]{1,400}?)\\s{0,2}(?:%s|$)" % ((CURLY.encode(),) * 2))
 # Without quotes a value ends with white space; a backslash is a part of it unless it is an escape.
 _BARE = Late(rb"(?:[^\s\"'`\\\x00\x1b]|\\[^nrtbfu\"'`\\\s])+")
-_LINE = Late(rb"(?:[^\r\n\"'`\\]|\\[^rn])+")
+_LINE = Late(rb"[^\r\n\"'`\\]*(?:\\[^rn][^\r\n\"'`\\]*)*")
 # What may stand before an escape, behind which a value goes on.
 _OPEN = Late(rb"(?:[A-Za-z0-9_.:]{0,25}[\[({])?")
 _LINE_END = Late(rb"[\r\n]")

@@ -40,6 +40,11 @@ def _coloured(code: str) -> Dress:
     )
 
 
+def _parted(sign: str) -> Dress:
+    """Something behind every thirtieth character."""
+    return lambda text: sign.join(text[start : start + 30] for start in range(0, len(text), 30))
+
+
 def _numbered(form: str) -> Dress:
     """Something in front of each line."""
     return lambda text: "\n".join(form.format(number) + line for number, line in enumerate(text.split("\n"), 1))
@@ -113,6 +118,10 @@ DRESSES: dict[str, Dress] = {
     "JSON in HTML in JSON": after(_json, html.escape, _json),
     "colours in a repr of bytes in JSON": after(_coloured("\x1b"), _quoted_bytes, _json),
     "shell's octal numbers in JSON": after(_bytes("\\{:03o}", signs=True), _json),
+    "Perl's braces": _signs("\\x{{{:x}}}"),
+    "the escapes of old scripts": _signs("%u{:04X}"),
+    "line ends of syslog": lambda text: text.replace("\n", "#012").replace("\t", "#011"),
+    "line ends of cat -v": lambda text: text.replace("\n", "^J").replace("\t", "^I"),
     "line numbers": _numbered("{:6d}\t"),
     "line numbers and arrows": _numbered("{}→"),
     "a search's file names": _numbered("keys/id.pem:{}:"),
@@ -122,6 +131,17 @@ DRESSES: dict[str, Dress] = {
     "indented": lambda text: textwrap.indent(text, "        "),
     "line numbers in JSON": after(_numbered("{:6d}\t"), _json),
 }
+
+CUTTING: dict[str, Dress] = {
+    "zero-width spaces": _parted("\u200b"),
+    "word joiners in JSON": after(_parted("\u2060"), _json),
+    "soft hyphens in HTML": _parted("&shy;"),
+    "colours in the middle": _parted("\x1b[m\x1b[K"),
+    "line ends of PowerShell": lambda text: text.replace("\n", "`n").replace("\t", "`t"),
+    "UTF-16 read as bytes": lambda text: text.encode("utf-16-le").decode("latin-1"),
+    "a link in a terminal": lambda text: f"\x1b]8;;file:///x\x1b\\{text}\x1b]8;;\x1b\\",
+}
+"""Dresses in which secrets with a shape of their own are found, and not all that their place alone gives away."""
 
 
 def pieces(secret: str) -> list[str]:
