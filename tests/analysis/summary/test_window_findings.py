@@ -93,16 +93,17 @@ def test_the_history_of_a_window_may_lie_before_it(memory: Store, samples: objec
     [
         ("2026-11-02", "2026-11-09", "quiet"),
         ("2026-11-09", None, "warning"),
-        ("2027-01-01", None, "empty"),
+        ("2027-01-01", None, "warning"),
     ],
 )
 def test_the_verdict_follows_from_the_window(
     memory: Store, samples: object, since: str, until: str | None, level: str
 ) -> None:
-    """A quiet week, a day with a spike, a future without anything."""
+    """A quiet week, a day with a spike, a future without anything, in whose place all there is is told."""
     memory.ingest([str(samples)])
     content = overview(memory, window(since, until))
     assert content.verdict.level == level
+    assert (content.asked is not None) == bool(content.widened) == (since == "2027-01-01")
     assert bool(content.findings) == (level == "warning")
 
 
