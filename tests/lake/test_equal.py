@@ -23,7 +23,7 @@ from analyzer.report import render_json
 from analyzer.store import catalogue, open_store, views
 from analyzer.store.journal import journal_of, parts_of
 from tests import REPOSITORY
-from tests.lake.conftest import Both
+from tests.lake.both import Both
 from tests.lake.equal import differences, lasting, said
 
 SAMPLES = REPOSITORY / "sample_events"

@@ -28,7 +28,7 @@ from analyzer.lake.store import LakeStore, WritableLakeStore
 from analyzer.store import catalogue, open_store
 from analyzer.store.db.tables.schema import SCHEMA_VERSION
 from tests import LONG_RUNS, REPOSITORY
-from tests.lake.conftest import Both
+from tests.lake.both import Both
 from tests.lake.dying import counting
 from tests.lake.equal import differences
 

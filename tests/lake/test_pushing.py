@@ -22,7 +22,7 @@ from analyzer.lake.push import ingest_into
 from analyzer.lake.store import LakeStore, WritableLakeStore
 from analyzer.store import open_store
 from tests import LONG_RUNS, REPOSITORY
-from tests.lake.conftest import Both
+from tests.lake.both import Both
 from tests.lake.equal import differences
 
 LINES = (REPOSITORY / "sample_events" / "healthy-week.jsonl").read_text().splitlines()
