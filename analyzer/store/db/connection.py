@@ -103,15 +103,15 @@ def connect_plain(
 
 def _attach(connection: duckdb.DuckDBPyConnection, path: str, *, read_only: bool) -> None:
     """Open the database under `CATALOG`, and leave no other one beside it."""
-    opened = connection.execute(
-        "select readonly from duckdb_databases() where database_name = $1", [CATALOG]
-    ).fetchall()
-    if not opened:
+    known = "select readonly from duckdb_databases() where database_name = $1"
+    if not connection.execute(known, [CATALOG]).fetchall():
         quoted = path.replace("'", "''")
         # A file that is there keeps the format that it has: DuckDB refuses to open it under another one.
         new = f"(storage_version '{STORAGE_VERSION}')" if path == MEMORY or not os.path.exists(path) else ""
-        connection.execute(f"attach '{quoted}' as {CATALOG} {'(read_only)' if read_only else new}").fetchall()
-    elif opened[0][0] != read_only:
+        # Another thread may be faster.
+        attach = f"attach if not exists '{quoted}' as {CATALOG} {'(read_only)' if read_only else new}"
+        connection.execute(attach).fetchall()
+    if connection.execute(known, [CATALOG]).fetchall() != [(read_only,)]:
         mode = "writing" if read_only else "reading"
         raise StoreBusyError(f"{path} is open for {mode} in this process", "close it first")
     connection.execute(f"use {CATALOG}").fetchall()
