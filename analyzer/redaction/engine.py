@@ -113,8 +113,17 @@ def prefilter_with(*patterns: str) -> Callable[[bytes], list[int] | None]:
 
 
 @kept_until_fork
-def _check() -> Callable[[bytes], list[int] | None]:
-    return set_of(rule.check for rule in _rules())
+def _checks() -> tuple[Callable[[bytes], list[int] | None], ...]:
+    # Two of them: one automaton for all would make too many states.
+    checks = [rule.check for rule in _rules()]
+    return set_of(checks[: len(FAMILIES)]), set_of(checks[len(FAMILIES) :])
+
+
+def _suspects(data: bytes) -> list[_Rule]:
+    """The rules that may find something, in their order."""
+    families, places = _checks()
+    found = sorted(families(data) or ()) + [len(FAMILIES) + place for place in sorted(places(data) or ())]
+    return [_rules()[index] for index in found]
 
 
 def may_hold_secret(data: bytes) -> bool:
@@ -156,8 +165,8 @@ def _searched(raw: bytes) -> bytes:
     for _ in range(MAX_FORMS):
         if form is None:
             break
-        for index in sorted(_check()(form.data) or ()):
-            found = _found(form.data, _rules()[index])
+        for rule in _suspects(form.data):
+            found = _found(form.data, rule)
             marks = [mark(name, form.data[start:stop]) for start, stop, name in found]
             cuts += [(*form.origin(start, stop), each) for (start, stop, _name), each in zip(found, marks, strict=True)]
             # Of one that goes on behind an escape another form may show more.
