@@ -253,7 +253,7 @@ def _spoken(data: bytes, match: Spans) -> Iterator[Found]:
         yield span.start, span.stop, "assignment"
 
 
-_SAID_OF = Late(rb"\s+(?:is|was|has|does|did|not|for|cannot|could|invalid|expired|revoked|rejected)\b")
+_SAID_OF = Late(rb"\s{1,16}(?:is|was|has|does|did|not|for|cannot|could|invalid|expired|revoked|rejected)\b")
 _LEAST_SAID = 8
 
 
@@ -265,8 +265,8 @@ def _tabled(data: bytes, match: Spans) -> Iterator[Found]:
     # What is no password has to look like a secret: there are tables of limits, and of names.
     guard = "plain" if guard == "password" else guard if guard in ("authorization", "random") else "mixed"
     name, begin = match[1][0], data.rfind(b"\n", max(0, match[1][0] - _WIDEST), match[1][0]) + 1
-    frame = _FRAME.match(data, begin, name)
-    begin = frame.end() if frame is not None else begin
+    for frame in _FRAME.finditer(data, begin, name):  # the last one counts
+        begin = frame.end()
     lines = data[begin : match[1][0] + _HIGHEST].split(b"\n", _ROWS)
     if _NO_HEAD.search(lines[0], match[0][1] - begin) is not None:
         return
@@ -290,7 +290,7 @@ def _tabled(data: bytes, match: Spans) -> Iterator[Found]:
         yield from _cell(cells, column, bar, begin, guard)
 
 
-_FRAME = Late(rb"[^\r\n]*[:=\[({b]\s{0,2}[\"']")
+_FRAME = Late(rb"[:=\[({b]\s{0,2}[\"']")
 """The member of JSON, or the argument, whose text a table is."""
 _NO_HEAD = Late(rb"[\\:{}]")
 _BARS = (b"\xe2\x94\x82", b"\xe2\x94\x83", b"\xe2\x95\x91", b"|", b"\t", b";", b",")

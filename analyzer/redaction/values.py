@@ -143,17 +143,17 @@ _WORDS = frozenset(
     b"auth".split()
 )
 # References to where a secret is kept, what others have masked, and what programs call a type, a field or an error.
-_REFERENCE = Late(
-    rb"\*+|[xX]{4,}|\.{3,}|\$\{[^{}]*\}|\$[A-Z_][A-Z0-9_]*|\$\{?\{[^{}]*\}\}?\}?|%[A-Z_][A-Z0-9_]*%|<[A-Za-z_ \-]+>|"
-    rb"(?:process\.env|os\.environ|os\.getenv|getenv|env|secrets|vars|var|config|settings|self)[.(\[].*|"
-    rb"SecretStr\(\W*\)?|\[(?i:hidden|masked|filtered|removed|secret|redacted)\]|\(?(?i:hidden|masked|filtered)\)?|"
-    rb"(?:[|+:=\-]|\xe2[\x94\x95][\x80-\xbf])+|"  # a line between the rows of a table
+_REFERENCE = (
+    r"\*+|[xX]{4,}|\.{3,}|\$\{[^{}]*\}|\$[A-Z_][A-Z0-9_]*|\$\{?\{[^{}]*\}\}?\}?|%[A-Z_][A-Z0-9_]*%|<[A-Za-z_ \-]+>|"
+    r"(?:process\.env|os\.environ|os\.getenv|getenv|env|secrets|vars|var|config|settings|self)[.(\[].*|"
+    r"SecretStr\(\W*\)?|\[(?i:hidden|masked|filtered|removed|secret|redacted)\]|\(?(?i:hidden|masked|filtered)\)?|"
+    r"(?:[|+:=\-]|\xe2[\x94\x95][\x80-\xbf])+|"  # a line between the rows of a table
     # A path, with the line or the test behind it; members and calls of code.
-    rb"(?:[A-Za-z]:)?[\w.~@\-]*(?:[/\\][\w.@\-]+)+\.[A-Za-z]{1,5}(?:[:(\[].*)?|~?(?:/[a-z0-9_.\-]+){2,}|"
-    rb"(?:[A-Za-z_]+\.)+[A-Za-z_]*(?i:pass|pwd|secret|token|key|cred|auth)[A-Za-z_]*|"
-    rb"[A-Za-z_]+(?:\.[A-Za-z_]+)*(?:[(\[][A-Za-z_.,:|*]*[)\]]?|\[[A-Za-z0-9_:\-]*\])+(?:\.[A-Za-z_]+(?:\(\))?)*|(?:var)?char\([0-9]+\)|"
-    rb"(?:[A-Z]+_)*(?:API|CODE|DENIED|ENV|ERROR|EXPIRED|FAILED|FIELD|INVALID|KEY|MISSING|NOT|PASSWORD|REQUIRED|SECRET|TOKEN)"
-    rb"(?:_[A-Z]+)*|(?:[A-Z][a-z]+)+(?:Denied|Error|Exception|Expired|Failed|Failure|Invalid|Missing|NotFound|Required)"
+    r"(?:[A-Za-z]:)?[\w.~@\-]*(?:[/\\][\w.@\-]+)+\.[A-Za-z]{1,5}(?:[:(\[].*)?|~?(?:/[a-z0-9_.\-]+){2,}|"
+    r"(?:[A-Za-z_]+\.)+[A-Za-z_]*(?i:pass|pwd|secret|token|key|cred|auth)[A-Za-z_]*|"
+    r"[A-Za-z_]+(?:\.[A-Za-z_]+)*(?:[(\[][A-Za-z_.,:|*]*[)\]]?|\[[A-Za-z0-9_:\-]*\])+(?:\.[A-Za-z_]+(?:\(\))?)*|(?:var)?char\([0-9]+\)|"
+    r"(?:[A-Z]+_)*(?:API|CODE|DENIED|ENV|ERROR|EXPIRED|FAILED|FIELD|INVALID|KEY|MISSING|NOT|PASSWORD|REQUIRED|SECRET|TOKEN)"
+    r"(?:_[A-Z]+)*|(?:[A-Z][a-z]+)+(?:Denied|Error|Exception|Expired|Failed|Failure|Invalid|Missing|NotFound|Required)"
 )
 # A complaint about a field, as forms and schemas give it: "This field is required."
 _COMPLAINT = (
@@ -180,7 +180,7 @@ def is_password(value: bytes) -> bool:
     bare = value.strip(b".,:;!?()[]{}<>*` ").lower()
     if len(bare) < 4 or bare in _WORDS or (_is_number(value) and not bare.isdigit()):
         return False
-    if _REFERENCE.fullmatch(value.strip()) is not None:
+    if regex(_REFERENCE).fullmatch(value.strip()) is not None:
         return False
     return b" " not in bare or value.count(b" ") < 2 or regex(_COMPLAINT).search(value) is None
 
