@@ -6,7 +6,7 @@ Invariant: the same incident has the same id every night, from the night that op
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -164,7 +164,7 @@ class Finding(Shown):
     """The texts of a change of wording that is told alone."""
     timezone: str = "UTC"
     """The zone of its days."""
-    store: str = ""
+    store: str = field(default="", compare=False)
     """The whole path of the store that it is of; empty for one that is thrown away. No part of what is written down."""
 
     def _shown(self) -> tuple[str, Mapping[str, str]]:
