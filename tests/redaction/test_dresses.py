@@ -120,13 +120,14 @@ def test_a_dress_changes_no_mark(name: str) -> None:
     assert mark in redact(DRESSES[name](f"env:\n{secret}\n"))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200, deadline=None, derandomize=True)
 @given(
     # What a form's blanks are, nothing says once the form has been written into a URL.
     st.sampled_from([name for name in DRESSES if name != "form"]),
     # A colour in the middle of an escape leaves none.
     st.lists(st.sampled_from([name for name in DRESSES if "colours" not in name]), max_size=2),
-    st.sampled_from(SECRETS),
+    # Lines of a private key have tests of their own.
+    st.sampled_from([secret for secret in SECRETS if "PRIVATE KEY" not in secret[0]]),
 )
 def test_no_family_survives_dresses_upon_each_other(first: str, others: list[str], secret: tuple[str, str]) -> None:
     """Neither does it where one dress is put upon another, in any order."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 
 import msgspec
 import pytest
@@ -12,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analyzer.redaction import may_hold_secret, redact, redact_argument, redact_member
+from tests.growth import assert_linear, assert_takes
 
 MARK = re.compile(r"\[REDACTED:([a-z_]+):([0-9a-f]{8})\]")
 A32 = "a1B2c3D4" * 4
@@ -216,16 +216,11 @@ HOSTILE = [
 
 @pytest.mark.parametrize("unit", HOSTILE, ids=lambda unit: unit[:24].strip())
 def test_linear_time(unit):
-    """A megabyte of hostile text takes at most some four times as long as a quarter of it, and far below a second."""
+    """A megabyte of hostile text takes at most some four times as long as a quarter of it, and few seconds."""
     quarter, whole = unit * (262_144 // len(unit)), unit * (1_048_576 // len(unit))
     redact(quarter)
-    timings = []
-    for text in (quarter, whole):
-        started = time.process_time()
-        redact(text)
-        timings.append(time.process_time() - started)
-    assert timings[1] < max(0.25, 12 * timings[0])
-    assert timings[1] < 2
+    assert_linear(redact, quarter, whole)
+    assert_takes(lambda: redact(whole), 6)
 
 
 def test_a_text_with_very_many_secrets_is_withheld_from_a_point_on():
