@@ -170,11 +170,11 @@ def test_no_number_is_no_number_of_seconds(forks: Forks, folder: Path, command: 
 @pytest.mark.parametrize(
     "command", [("rules", "test", "--corpus"), ("rules", "backtest", "--labels"), ("emit", "--from")]
 )
-def test_lines_without_an_end_are_refused(forks: Forks, folder: Path, command: tuple[str, ...]) -> None:
-    """A device gives a line that never ends."""
+def test_devices_are_no_files_of_lines(forks: Forks, folder: Path, command: tuple[str, ...]) -> None:
+    """One that gives a line without an end is refused before it is read."""
     done = forks.run(Line([*command, "/dev/zero"], str(folder)))
     assert in_our_words(done), done
-    assert "line 1 is longer" in done.stderr
+    assert "it is a device, not a file" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -235,11 +235,11 @@ def test_ctrl_c_that_python_must_ignore_comes_again(
     assert sys.unraisablehook is hook
 
 
-def test_rules_without_an_end_are_refused(forks: Forks, folder: Path) -> None:
-    """A device gives bytes for ever."""
+def test_a_device_is_no_file_of_rules(forks: Forks, folder: Path) -> None:
+    """One that gives bytes for ever is refused before it is read."""
     done = forks.run(Line(["rules", "list", "--rules", "/dev/zero"], str(folder)))
     assert in_our_words(done, USAGE), done
-    assert "too large" in done.stderr
+    assert "it is a device, not a file" in done.stderr
 
 
 def test_ctrl_c_at_the_very_end_is_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
