@@ -17,7 +17,7 @@ from polars.testing import assert_frame_equal
 from analyzer.analysis.detection.burst import MIN_REPEATS
 from analyzer.analysis.observations import DATED, Observations, end_of, observe, start_of
 from analyzer.store import LOUD, CallerDays, Store, open_store, rebuild
-from analyzer.store.sums.engine import OwnEngine
+from analyzer.store.sums.engine import Engine
 from tests.analysis.observed import observations
 
 Native = Callable[..., bytes]
@@ -164,13 +164,13 @@ def test_large_days_are_summed_in_parts_of_their_callers(
     observe(store, day(2), "UTC", ruleset)
     monkeypatch.setattr("analyzer.store.sums.summing._AT_ONCE", 7)
     parts: list[object] = []
-    real = OwnEngine.by_session
+    real = Engine.by_session
 
-    def asked(self: OwnEngine, given: Mapping[str, Any], frames: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    def asked(self: Engine, given: Mapping[str, Any], frames: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         parts.append(given)
         return real(self, given, frames)
 
-    monkeypatch.setattr(OwnEngine, "by_session", asked)
+    monkeypatch.setattr(Engine, "by_session", asked)
     observe(store, day(DAYS), "UTC", ruleset)
     assert len(parts) > DAYS
     monkeypatch.undo()
