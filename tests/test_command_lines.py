@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analyzer.analysis import check, overview, window
-from analyzer.analysis.nightly.findings import Finding
+from analyzer.analysis.kinds.finding import Finding
 from analyzer.analysis.nightly.night import Night
 from analyzer.cli import COMMANDS, cli
 from analyzer.command_lines import STORELESS, STORELESS_RULES, Asking, command_line, window_words

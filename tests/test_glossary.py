@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from analyzer.analysis.kinds.severity import SEVERITIES
-from analyzer.analysis.kinds.table import KINDS
-from analyzer.analysis.nightly.findings import RESOLUTIONS, STATES
+from analyzer.analysis.kinds.cost import SEVERITIES
+from analyzer.analysis.kinds.finding import KINDS, RESOLUTIONS, STATES
 from analyzer.classifier import REASONS
 from analyzer.classifier.recovery_table import ACTIONS
 from analyzer.events.payloads import EVENT_TYPES

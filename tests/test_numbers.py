@@ -13,7 +13,7 @@ from analyzer.analysis.detection.settings import Settings
 from analyzer.analysis.detection.statistics import baseline, noise, rates
 from analyzer.analysis.detection.volume import units
 from analyzer.analysis.hourly import check_hours
-from analyzer.analysis.kinds import cost, severity
+from analyzer.analysis.kinds import cost, messages, reason_mixes, rises
 from analyzer.analysis.nightly import calibration, detections, evidence
 from analyzer.analysis.rules import nearest, template_merging, unknowns
 from analyzer.analysis.summary import night_figures
@@ -52,8 +52,10 @@ def of(**figures: float) -> Detection:
 
 
 COUNTS = range(1, 100)
-FIRST_CRITICAL = next(n for n in COUNTS if severity.of_rise(of(sessions=n, observed=0.25, expected=0.2)) == "critical")
-FIRST_WARNING = next(n for n in COUNTS if severity.of_message(of(sessions=n)) == "warning")
+FIRST_CRITICAL = next(
+    n for n in COUNTS if rises.severity_of_share(of(sessions=n, observed=0.25, expected=0.2)) == "critical"
+)
+FIRST_WARNING = next(n for n in COUNTS if messages.severity_of_message(of(sessions=n)) == "warning")
 STRICTER = settings.widened(DEFAULT, 1)
 SPENT = [DEFAULT.drift_alpha * days / settings.DRIFT_SPANS[-1] for days in settings.DRIFT_SPANS[:-1]]
 HALF = {0.5: "half"}
@@ -65,15 +67,15 @@ STATED = {
         f"critical where {FIRST_CRITICAL} sessions or more show it and the share is 25%",
         f"warning from {FIRST_WARNING} sessions",
         f"every session fails ({cost.EVERY} in a row at least",
-        f"{severity.MANY_SESSIONS} sessions failed, and they are {HALF[severity.GREAT_SHARE]} of those seen",
-        f"{severity.LONG_WAIT_SECONDS / 3_600:g} hours spent waiting",
-        f"{severity.WAIT_SECONDS / 3_600:g} hour spent waiting",
-        f"fewer than {severity.MANY_SESSIONS} failed",
+        f"{cost.MANY_SESSIONS} sessions failed, and they are {HALF[cost.GREAT_SHARE]} of those seen",
+        f"{cost.LONG_WAIT_SECONDS / 3_600:g} hours spent waiting",
+        f"{cost.WAIT_SECONDS / 3_600:g} hour spent waiting",
+        f"fewer than {cost.MANY_SESSIONS} failed",
         f"are judged, {check_hours.MAX_HOURS} at most",
         f"of the {check_hours.COMPARED_DAYS} days before; weekends",
         f"p at most {DEFAULT.hour_alpha:.5f}, as who",
         f"too quiet ({units.LEAST_MORE} sessions with an error, {WORDS[rates.MIN_DAYS]} days with sessions before)",
-        f"warning from a divergence of {severity.GREAT_DIVERGENCE:g} bits",
+        f"warning from a divergence of {reason_mixes.GREAT_DIVERGENCE:g} bits",
         f"repeats one message {burst.MIN_REPEATS} times or more",
         f"at {detections.FALSE_DISCOVERY_RATE:.0%} (shares and messages: {DEFAULT.false_discovery_rate:.1%})",
         f"{calibration.MEASURED_DAYS} days, whole callers up to {calibration.SAMPLE} caller-days",
@@ -215,10 +217,10 @@ STATED = {
 def test_a_rise_is_critical_where_the_page_says() -> None:
     """From a quarter on, or from five times the expected share on, which is taken as 1 % at least."""
     many = {"sessions": FIRST_CRITICAL}
-    assert severity.of_rise(of(**many, observed=0.24, expected=0.05)) == "warning"
-    assert severity.of_rise(of(**many, observed=0.24, expected=0.048)) == "critical"
-    assert severity.of_rise(of(**many, observed=0.05, expected=0.0)) == "critical"
-    assert severity.of_rise(of(**many, observed=0.049, expected=0.0)) == "warning"
+    assert rises.severity_of_share(of(**many, observed=0.24, expected=0.05)) == "warning"
+    assert rises.severity_of_share(of(**many, observed=0.24, expected=0.048)) == "critical"
+    assert rises.severity_of_share(of(**many, observed=0.05, expected=0.0)) == "critical"
+    assert rises.severity_of_share(of(**many, observed=0.049, expected=0.0)) == "warning"
 
 
 @pytest.mark.parametrize(("page", "said"), [(page, said) for page, rows in STATED.items() for said in rows])

@@ -3,15 +3,13 @@
 from analyzer.analysis.detection.detection import Detection
 from analyzer.analysis.hourly.check_hours import check_hours
 from analyzer.analysis.kinds.cost import Cost
-from analyzer.analysis.kinds.table import Kind
+from analyzer.analysis.kinds.finding import Finding, Handling, Kind, Scope, Wording
 from analyzer.analysis.nightly.check import check, each_night
-from analyzer.analysis.nightly.findings import Finding, Handling, Scope
 from analyzer.analysis.nightly.handling import findings, handle
 from analyzer.analysis.nightly.night import Night
 from analyzer.analysis.rules.alarms import Alarm, AlarmChanges, alarm_changes
 from analyzer.analysis.rules.churn import ChangedShare, Churn, Rejudged, churn
 from analyzer.analysis.rules.drafts import RuleDraft, Taken
-from analyzer.analysis.rules.rewording import Wording
 from analyzer.analysis.rules.template_merging import group
 from analyzer.analysis.rules.unknowns import Neighbour, UnknownGroup, Unknowns, unknowns
 from analyzer.analysis.summary.cases import Case

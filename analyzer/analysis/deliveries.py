@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from analyzer.analysis.kinds.severity import SEVERITIES
-from analyzer.analysis.nightly.findings import Finding
+from analyzer.analysis.kinds.cost import SEVERITIES
+from analyzer.analysis.kinds.finding import Finding
 from analyzer.analysis.nightly.night import Night
 from analyzer.store import Judging
 

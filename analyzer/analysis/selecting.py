@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from analyzer.analysis.kinds import errors_behind
-from analyzer.analysis.nightly.findings import Finding
+from analyzer.analysis.kinds.finding import Finding
 from analyzer.analysis.nightly.night import Night
 from analyzer.analysis.summary.window_findings import Judged
 from analyzer.store import Judging, Selection
@@ -60,4 +59,4 @@ def select_judged(store: Judging, judged: Judged, only: Selection) -> Judged:
 
 def _reason_of(one: Finding) -> str | None:
     """The reason that a finding is about; None where it is about none."""
-    return one.scope.reason or ("unknown" if one.kind.behind is errors_behind.UNKNOWN or one.scope.template else None)
+    return one.scope.reason or ("unknown" if one.kind.behind.unknown or one.scope.template else None)

@@ -20,7 +20,7 @@ from analyzer.events.times import now
 from analyzer.interpreter import start
 
 if TYPE_CHECKING:
-    from analyzer.analysis.nightly.findings import Finding
+    from analyzer.analysis.kinds.finding import Finding
     from analyzer.store import Selection
 
 LATE = timedelta(minutes=2)
@@ -84,7 +84,7 @@ class Hourly:
             os.setpriority(os.PRIO_PROCESS, self._running.pid, _NICE)
 
     def _told(self) -> list[Finding]:
-        from analyzer.analysis.nightly.findings import Finding
+        from analyzer.analysis.kinds.finding import Finding
 
         with suppress(OSError, ValueError, LookupError):
             answer = json.loads(Path(self._answer).read_bytes())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from analyzer.analysis import Finding, Handling, Overview
-from analyzer.analysis.nightly.findings import RESOLUTIONS
+from analyzer.analysis.kinds.finding import RESOLUTIONS
 from analyzer.phrases import counted
 from analyzer.report.cells import count, minute
 from analyzer.report.escape import markdown_text

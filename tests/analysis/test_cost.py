@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from analyzer.analysis.detection.detection import Detection
-from analyzer.analysis.kinds.cost import Cost, cost_of
+from analyzer.analysis.kinds.cost import Cost, cost_of, with_cost
+from analyzer.analysis.kinds.finding import Finding
 from analyzer.analysis.kinds.sentences import sentence
-from analyzer.analysis.kinds.severity import with_cost
-from analyzer.analysis.nightly.findings import Finding
 from analyzer.analysis.nightly.incidents import gravest_first
 from analyzer.store import Store, open_store
 from tests.analysis.histories import OVERLOADED, line

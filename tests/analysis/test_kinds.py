@@ -8,14 +8,11 @@ from datetime import date
 import click
 import pytest
 
-from analyzer.analysis.charts.findings import FORMS
 from analyzer.analysis.detection.detection import Detection
 from analyzer.analysis.detection.settings import ACCEPT_DAYS, BASELINE_DAYS, RECENT_DAYS
-from analyzer.analysis.kinds.errors_behind import NOTHING
-from analyzer.analysis.kinds.severity import SEVERITIES
-from analyzer.analysis.kinds.table import KINDS, Kind, family_of, kind_of
+from analyzer.analysis.kinds.cost import SEVERITIES
+from analyzer.analysis.kinds.finding import KINDS, NOTHING, RESOLUTIONS, Finding, Kind, Scope, family_of, kind_of
 from analyzer.analysis.nightly.calibration import MEASURED_DAYS
-from analyzer.analysis.nightly.findings import RESOLUTIONS, Finding, Scope
 from analyzer.cli.commands.check import command as check
 from analyzer.report.overview_words import course
 from analyzer.store import views
@@ -55,12 +52,11 @@ def test_every_kind_has_its_words_and_its_severity(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in NAMES if not KINDS[name].cause])
 def test_every_kind_that_is_told_alone_has_its_figure_its_chart_and_its_errors(name: str) -> None:
-    """A metric that is documented, advice, a form of chart with its numbers, and what a report shows behind it."""
+    """A metric that is documented, advice, a chart with its numbers, and what a report shows behind it."""
     kind = KINDS[name]
     assert kind.advice
     assert kind.behind is not NOTHING and kind.behind.said
-    assert kind.chart is not None and kind.chart.form in FORMS
-    assert kind.chart.title and kind.chart.description and all(kind.chart.columns.values())
+    assert kind.chart is not None and kind.chart.title and kind.chart.description and all(kind.chart.columns.values())
     assert kind.metric in row("reference/json.md", name)
     assert row("reference/check.md", name) and row("explanation/detection.md", name)
     told = next(column for column in views()["findings"].columns if column.name == "finding").description

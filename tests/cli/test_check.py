@@ -227,8 +227,7 @@ def test_without_a_store_there_is_nothing_to_check(run: Run) -> None:
 
 def test_the_page_names_every_kind_resolution_and_metric(run: Run, store: Path, tmp_path: Path) -> None:
     """docs/reference/check.md is what a reader of findings has at hand."""
-    from analyzer.analysis.kinds.table import KINDS
-    from analyzer.analysis.nightly.findings import RESOLUTIONS
+    from analyzer.analysis.kinds.finding import KINDS, RESOLUTIONS
 
     page = (Path(__file__).parents[2] / "docs" / "reference" / "check.md").read_text("utf-8")
     run(*NIGHT, "--prometheus", "x.prom")

@@ -13,9 +13,8 @@ import pytest
 from analyzer.analysis import Case, Overview, Window, overview
 from analyzer.analysis.charts import finding, finding_chart
 from analyzer.analysis.charts.chart import milliseconds
-from analyzer.analysis.charts.finding_bars import MAX_REASONS
-from analyzer.analysis.charts.findings import FORMS
-from analyzer.analysis.kinds.table import KINDS as ALL_KINDS
+from analyzer.analysis.kinds.finding import KINDS as ALL_KINDS
+from analyzer.analysis.kinds.reason_mixes import MAX_REASONS
 from analyzer.report import render_html, render_markdown
 from analyzer.report.page.drawing import Drawing, draw
 from analyzer.report.sections.finding_parts import numbers_part
@@ -56,10 +55,9 @@ def drawing(case: Case) -> Drawing:
 
 
 def test_every_finding_that_is_told_alone_has_a_chart() -> None:
-    """Causes are told with the finding that they explain; no form stands without a kind."""
+    """Causes are told with the finding that they explain."""
     charts = {name: kind.chart for name, kind in ALL_KINDS.items()}
     assert {name for name, chart in charts.items() if chart} == set(KINDS)
-    assert {chart.form for chart in charts.values() if chart} == set(FORMS)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING, ParamSpec
+from typing import TYPE_CHECKING, ParamSpec, Protocol
 
 from analyzer.analysis.charts.chart import Chart
 from analyzer.analysis.charts.errors import errors_timeline, outcomes, retries
-from analyzer.analysis.charts.findings import finding
 from analyzer.analysis.charts.relays import relays, utilization
 from analyzer.analysis.charts.rules import rules
 from analyzer.analysis.charts.shares import unknown_share
@@ -17,6 +16,19 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 _Given = ParamSpec("_Given")
+
+
+class _Case(Protocol):
+    """A finding with its numbers."""
+
+    @property
+    def chart(self) -> Chart:
+        """The chart of its numbers."""
+
+
+def finding(case: _Case) -> Chart:
+    """The chart of a finding with numbers."""
+    return case.chart
 
 
 def _figured(chart: Callable[_Given, Chart]) -> Callable[_Given, Figure]:

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import polars as pl
 
 from analyzer.analysis.charts.chart import Axis, Chart, Note, Points, Side, day_axis, rows_of, short, with_gaps
 from analyzer.analysis.charts.colours import AZURE, GREEN, GREY, OCHRE, ROSE, SKY, VERMILION
+from analyzer.analysis.detection.detection import Detection
 from analyzer.analysis.tables import Table
-
-if TYPE_CHECKING:
-    from analyzer.analysis.summary.spikes import Spikes  # Which draw themselves by this module.
 
 MAX_SPIKING = 6
 """Callers drawn in colour."""
@@ -24,7 +22,23 @@ _SPIKING = (VERMILION, AZURE, GREEN, ROSE, OCHRE, SKY)
 _SYMBOLS = ("diamond", "square", "triangle-up", "star", "cross", "hexagon")
 
 
-def unknown_share(given: Spikes | Table | pl.DataFrame) -> Chart:
+class Rises(Protocol):
+    """The rises of a window, as `Spikes` has them."""
+
+    @property
+    def share(self) -> Table:
+        """Unknown share by day and caller."""
+
+    @property
+    def found(self) -> tuple[Detection, ...]:
+        """Detections of a rise."""
+
+    @property
+    def callers(self) -> tuple[str, ...]:
+        """Callers with a rise, in the order in which they are drawn."""
+
+
+def unknown_share(given: Rises | Table | pl.DataFrame) -> Chart:
     """Unknown share of errors by day: callers with a rise in colour, its days marked, all others in grey.
 
     Of what `spikes` gives; rows of `unknown-share` alone know of no rise.

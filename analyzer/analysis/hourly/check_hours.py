@@ -17,10 +17,9 @@ from analyzer.analysis.detection import Detection, Settings, widened
 from analyzer.analysis.detection.detection import detections_in
 from analyzer.analysis.detection.volume.exposure import exposures
 from analyzer.analysis.detection.volume.volumes import volumes
-from analyzer.analysis.kinds.table import kind_of
+from analyzer.analysis.kinds.finding import Finding, Identity, finding_id, kind_of
 from analyzer.analysis.nightly.detections import corrected
 from analyzer.analysis.nightly.evidence import costed, told
-from analyzer.analysis.nightly.findings import Finding, Identity, finding_id
 from analyzer.analysis.nightly.handling import handlings, with_handling
 from analyzer.analysis.nightly.incidents import gravest_first
 from analyzer.analysis.nightly.night import Night

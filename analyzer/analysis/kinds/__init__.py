@@ -1,1 +1,13 @@
-"""What there is to say about each kind of finding: one row of one table, and the functions that the rows name."""
+"""Findings, and what there is to say about each kind of them: one module a family of kinds, with a row a kind."""
+
+from analyzer.analysis.kinds.bursts import BURSTS
+from analyzer.analysis.kinds.causes import CAUSES
+from analyzer.analysis.kinds.finding import KINDS
+from analyzer.analysis.kinds.messages import MESSAGES
+from analyzer.analysis.kinds.reason_mixes import REASON_MIXES
+from analyzer.analysis.kinds.relays import RELAYS
+from analyzer.analysis.kinds.retries import RETRIES
+from analyzer.analysis.kinds.rises import RISES, VOLUMES
+
+for _family in (RISES, MESSAGES, VOLUMES, BURSTS, REASON_MIXES, RELAYS, RETRIES, CAUSES):
+    KINDS.update(_family)

@@ -1,4 +1,4 @@
-"""`Cost`: what a finding cost on its last day: sessions that failed, of those that logs show, and time spent waiting.
+"""`Cost`: what a finding cost on its last day, sessions that failed and time spent waiting; and how severe that is.
 
 Invariant: nothing after that day has a say.
 """
@@ -12,9 +12,17 @@ from typing import Any
 
 import polars as pl
 
+from analyzer.analysis.detection.detection import Detection
 from analyzer.analysis.detection.statistics.onset import onset
 from analyzer.events.times import format_time, parse_time
 
+SEVERITIES = ("info", "warning", "critical")
+MANY_SESSIONS = 10
+"""Sessions from which on many are hit, or have failed."""
+GREAT_SHARE = 0.5
+"""Share of a caller's sessions from which on many that failed are critical."""
+LONG_WAIT_SECONDS, WAIT_SECONDS = 4 * 3_600.0, 3_600.0
+"""Time spent waiting in a day from which on a finding is critical, and a warning."""
 EVERY = 6
 """Sessions in a row that failed, the day's last ones, from which on every session is said to fail."""
 _CLEAR = 6.0
@@ -91,3 +99,31 @@ def _since(hours: pl.DataFrame, seen: bool) -> tuple[datetime | None, bool]:
     if best.gain < _CLEAR or not best.position:
         return None, False
     return hours["hour_at"][best.position], False
+
+
+def info(_day: Detection) -> str:
+    """The severity of what a night reports without failing by default."""
+    return "info"
+
+
+def warning(_day: Detection) -> str:
+    """The severity from which on a night fails by default."""
+    return "warning"
+
+
+def with_cost(severity: str, day: Detection, cost: Cost) -> str:
+    """The severity of a finding, out of that of its figures and of what its last day cost beyond what was expected.
+
+    It is critical where every session fails, where ten failed that are half of all, or where four hours were spent
+    waiting, and a warning at least from one hour on. Where retries recovered most of the sessions that met it, and
+    fewer than ten failed, it is a warning at most.
+    """
+    beyond = max(0.0, 1 - (day.expected or 0.0) / day.observed) if day.observed else 1.0
+    failed, waited = beyond * cost.sessions_failed, beyond * cost.waited_seconds
+    half = cost.sessions_seen is not None and failed >= GREAT_SHARE * cost.sessions_seen
+    if cost.every_session or (half and failed >= MANY_SESSIONS) or waited >= LONG_WAIT_SECONDS:
+        return "critical"
+    if waited >= WAIT_SECONDS:
+        return max(severity, "warning", key=SEVERITIES.index)
+    recovered = cost.sessions_failed < MANY_SESSIONS and 2 * cost.sessions_failed < cost.error_sessions
+    return min(severity, "warning", key=SEVERITIES.index) if recovered else severity

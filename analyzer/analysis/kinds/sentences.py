@@ -1,15 +1,12 @@
-"""A finding in one plain sentence that says what, how much, where and since when: a function for each form of it."""
+"""A finding in one plain sentence: what happened, how much, where and since when, and what it cost."""
 
 from __future__ import annotations
 
 from datetime import UTC
-from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
+from analyzer.analysis.kinds.finding import Finding
 from analyzer.phrases import counted
-
-if TYPE_CHECKING:
-    from analyzer.analysis.nightly.findings import Finding
 
 _LEAST_WAIT = 60.0
 """Seconds of waiting that are worth a word."""
@@ -30,82 +27,6 @@ def sentence(found: Finding, message: str | None = None, timezone: str = "UTC", 
     elif message and found.kind.quotes:
         said += f"; most often “{_short(message)}”"
     return f"{said}."
-
-
-def rise(found: Finding) -> str:
-    """A rise of the unknown share, with the figures of its latest day."""
-    latest = found.latest
-    said = f"{_share(latest.observed)} of its distinct errors on {latest.day} are unknown, {_band(found)}"
-    return f"{said}, in {_sessions(found)}" + (f", since {found.onset}" if found.onset < found.last_on else "")
-
-
-def new_message(found: Finding) -> str:
-    """A message that the caller did not have before."""
-    return f"an unknown message that it did not have before, in {_sessions(found)}, {_since(found)}"
-
-
-def shared_message(found: Finding) -> str:
-    """A message that is new to the whole fleet."""
-    said = (found.latest.note or "").rstrip(".")
-    return f"an unknown message that nobody had before: {said}"
-
-
-def weak_message(found: Finding) -> str:
-    """A new message whose reason rests on weak evidence."""
-    said = f"judged {found.scope.reason} by weak evidence alone, a bare status or weak words"
-    if found.scope.caller is None:
-        return f"a message that nobody had before, {said}: {(found.latest.note or '').rstrip('.')}"
-    return f"a message that it did not have before, {said}, in {_sessions(found)}, {_since(found)}"
-
-
-def reworded(found: Finding) -> str:
-    """A new text in the place of what a rule matched."""
-    said = (found.latest.note or "").rstrip(".")
-    return said if found.wording else f"{said}, {_since(found)}"
-
-
-def more_errors(found: Finding) -> str:
-    """More errors than the days before let one expect."""
-    return f"{(found.latest.note or '').rstrip('.')}, up to {found.last_on}"
-
-
-def mix(found: Finding) -> str:
-    """A change of the mix of reasons."""
-    return f"under one and the same rules {found.latest.note}, in the week up to {found.last_on}"
-
-
-def hand_offs(found: Finding) -> str:
-    """More hand-offs than were expected."""
-    latest = found.latest
-    step = f" in step {found.scope.step}" if found.scope.step else ""
-    said = f"{_number(latest.observed)} hand-offs{step} on {latest.day}, {_number(latest.expected)} expected"
-    return f"{said} (at most {_number(latest.high)}), in {_sessions(found)}"
-
-
-def recovery_fell(found: Finding) -> str:
-    """Fewer retry chains recover than did."""
-    latest = found.latest
-    said = f"{_share(latest.observed)} of {latest.groups or 0:,} retry chains for {found.scope.reason} recovered"
-    return f"{said} in the week up to {latest.day}, {_band(found)}"
-
-
-def retry_in_vain(found: Finding) -> str:
-    """Retries that hardly ever recover."""
-    latest = found.latest
-    said = f"retries for {found.scope.reason} recover {_share(latest.observed)} of {latest.groups or 0:,} chains"
-    return f"{said} (surely less than {_share(latest.high)})"
-
-
-def retry_would_pay(found: Finding) -> str:
-    """Errors that were given up although retries of their reason recover."""
-    latest = found.latest
-    said = f"{latest.groups or 0:,} errors {found.scope.reason} were not retried in the week up to {latest.day}"
-    return f"{said}, though {_share(latest.observed)} of those that are recover (surely more than {_share(latest.low)})"
-
-
-def noted(found: Finding) -> str:
-    """What the test that found it noted."""
-    return f"{(found.latest.note or '').rstrip('.')}, {_since(found)}"
 
 
 def _every_session(found: Finding, timezone: str) -> str:
@@ -146,28 +67,28 @@ def _moment(found: Finding, timezone: str) -> str:
     return f"{local:%H:%M} {zone}" if local.date() == found.last_on else f"{local:%Y-%m-%d %H:%M} {zone}"
 
 
-def _share(value: float | None) -> str:
+def as_percent(value: float | None) -> str:
+    """A share in whole percent, or a dash."""
     return "–" if value is None else f"{100 * value:.0f}%"
 
 
-def _band(found: Finding) -> str:
+def expected(found: Finding) -> str:
+    """The share that was expected on its latest day, with its interval."""
     latest = found.latest
     if latest.expected is None:
         return "without a history to compare with"
     if latest.low is None or latest.high is None:
-        return f"{_share(latest.expected)} expected"
-    return f"{_share(latest.expected)} expected ({_share(latest.low)} to {_share(latest.high)})"
+        return f"{as_percent(latest.expected)} expected"
+    return f"{as_percent(latest.expected)} expected ({as_percent(latest.low)} to {as_percent(latest.high)})"
 
 
-def _sessions(found: Finding) -> str:
+def sessions(found: Finding) -> str:
+    """The number of sessions of its latest day."""
     return counted(found.latest.sessions or 0, "session")
 
 
-def _since(found: Finding) -> str:
-    return f"since {found.onset}" if found.onset < found.last_on else f"on {found.onset}"
-
-
-def _number(value: float | None) -> str:
+def as_number(value: float | None) -> str:
+    """A number with one decimal at most, or a dash."""
     return "–" if value is None else f"{value:,.1f}".rstrip("0").rstrip(".")
 
 

@@ -16,9 +16,8 @@ import polars as pl
 
 from analyzer.analysis.detection import Detection, Settings, calibrated, widened
 from analyzer.analysis.detection.statistics.calibration import WARM_UP_DAYS
-from analyzer.analysis.kinds.table import SHARE, kind_of
+from analyzer.analysis.kinds.finding import SHARE, Identity, kind_of
 from analyzer.analysis.nightly.detections import detections
-from analyzer.analysis.nightly.findings import Identity
 from analyzer.analysis.observations import DATED, Observations, SessionRows, drawn
 from analyzer.store import CallerDays
 

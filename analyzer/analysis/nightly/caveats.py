@@ -9,7 +9,7 @@ import polars as pl
 
 from analyzer.analysis.detection import flips, split
 from analyzer.analysis.detection.settings import BASELINE_DAYS, RECENT_DAYS
-from analyzer.analysis.nightly.findings import Scope
+from analyzer.analysis.kinds.finding import Scope
 from analyzer.analysis.observations import Observations
 from analyzer.store import CallerDays
 

@@ -14,12 +14,12 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from analyzer.analysis.detection import Detection
+from analyzer.analysis.kinds.causes import with_causes
+from analyzer.analysis.kinds.finding import Finding
 from analyzer.analysis.nightly.calibration import Calibrated, calibrate, monday_of
-from analyzer.analysis.nightly.causes import with_causes
 from analyzer.analysis.nightly.caveats import newest_versions, notes
 from analyzer.analysis.nightly.detections import detections
 from analyzer.analysis.nightly.evidence import costed, of_the_day, told
-from analyzer.analysis.nightly.findings import Finding
 from analyzer.analysis.nightly.handling import handlings, with_handling, without_closed
 from analyzer.analysis.nightly.incidents import gravest_first, incidents
 from analyzer.analysis.nightly.night import Night, carried_on

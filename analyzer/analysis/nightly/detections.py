@@ -8,7 +8,7 @@ from datetime import date, timedelta
 
 import polars as pl
 
-from analyzer.analysis.detection import Detection, Settings, bursts, relay_frequency
+from analyzer.analysis.detection import Detection, Settings, relay_frequency
 from analyzer.analysis.detection.detection import detections_in
 from analyzer.analysis.detection.messages.silent_rules import reworded
 from analyzer.analysis.detection.messages.templates import shared_templates
@@ -18,8 +18,9 @@ from analyzer.analysis.detection.settings import RECENT_DAYS
 from analyzer.analysis.detection.statistics.tails import false_discovery
 from analyzer.analysis.detection.volume.exposure import exposures
 from analyzer.analysis.detection.volume.volumes import volumes
-from analyzer.analysis.kinds.table import KINDS, SHARE
-from analyzer.analysis.nightly.reason_mixes import mix_changes
+from analyzer.analysis.kinds.bursts import longest_bursts
+from analyzer.analysis.kinds.finding import KINDS, SHARE
+from analyzer.analysis.kinds.reason_mixes import mix_changes
 from analyzer.analysis.observations import Observations, exposed
 from analyzer.analysis.walks import walked
 
@@ -49,7 +50,7 @@ def detections(seen: Observations, settings: Settings | None = None) -> list[Det
         *shared,
         *_outside_outages(weak, rises, seen.volumes),
         *_own(rises, shares),
-        *_bursts(seen),
+        *longest_bursts(seen),
         *_beside(mixes, [*shares, *rises]),
     ]
     found = [
@@ -136,21 +137,6 @@ def _mostly(seen: Observations, template: str | None, first: date, last: date) -
     every = seen.counts.filter(between).group_by("caller").agg(pl.sum("unknown_sessions_replayed"))
     most = pl.col("sessions") >= _MOST * pl.col("unknown_sessions_replayed")
     return own.join(every, on="caller").filter(most)["caller"].to_list()
-
-
-def _bursts(seen: Observations) -> Iterable[Detection]:
-    """The longest burst of each message a day: a message that many sessions repeat is told once."""
-    longest: dict[tuple[date, str | None, str | None], Detection] = {}
-    more: dict[tuple[date, str | None, str | None], int] = {}
-    for one in detections_in(bursts(seen.loud, seen.repeats)):
-        key = one.day, one.caller, one.template
-        more[key] = more.get(key, 0) + 1
-        known = longest.get(key)
-        if known is None or (-(one.observed or 0), one.scope or "") < (-(known.observed or 0), known.scope or ""):
-            longest[key] = one
-    for key, one in longest.items():
-        others = more[key] - 1
-        yield replace(one, note=f"{one.note}, and {others} more do so too") if others else one
 
 
 def _tested(frame: pl.DataFrame) -> dict[date, int]:

@@ -14,15 +14,12 @@ from typing import Any, Protocol
 import polars as pl
 
 from analyzer.analysis.detection.settings import BASELINE_DAYS
-from analyzer.analysis.kinds.cost import cost_of
-from analyzer.analysis.kinds.errors_behind import HAND_OFFS
+from analyzer.analysis.kinds.cost import cost_of, with_cost
+from analyzer.analysis.kinds.finding import SHARE, Finding, Wording
 from analyzer.analysis.kinds.sentences import sentence
-from analyzer.analysis.kinds.severity import with_cost
-from analyzer.analysis.kinds.table import SHARE
-from analyzer.analysis.nightly.findings import Finding
 from analyzer.analysis.nightly.incidents import gravest_first
 from analyzer.analysis.observations import Observations, end_of, start_of
-from analyzer.analysis.rules.rewording import Wording, draft_instead
+from analyzer.analysis.rules.unknowns import drafted
 from analyzer.analysis.window import Window
 from analyzer.classifier import Rules
 from analyzer.classifier.fingerprint import template
@@ -182,7 +179,7 @@ def _behind(
     errors, hand_offs = [], []
     for place, one in enumerate(findings):
         asked = _when(place, one, timezone, one.kind.evidence_days, within)
-        if one.kind.behind is HAND_OFFS:
+        if one.kind.behind.hand_offs:
             hand_offs.append({**asked, "step": one.scope.step})
         else:
             scope = {name: getattr(one.scope, name) for name in ("template", "session", "provider", "model")}
@@ -233,7 +230,10 @@ def _wording(store: Judging, one: Finding, old: str | None, new: str | None, tim
     """The texts of a change of wording, with the draft of a rule."""
     rule, reason = one.scope.rule or "", one.scope.reason or ""
     window = Window(start_of(one.onset, timezone), end_of(one.last_on, timezone), timezone)
-    draft = draft_instead(store, window, one.scope.template or "", rule, reason, rules)
+    draft = drafted(store, window, one.scope.template or "", rules, reason)
+    if draft is not None:
+        why = f"rule {rule} ({reason}) fell silent as it came, at the same callers"
+        draft = replace(draft, evidence=(why, *draft.evidence))
     return Wording(rule, reason, old, new, None if draft is None else draft.to_dict())
 
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 
-from analyzer.analysis.nightly.findings import Finding, Handling
+from analyzer.analysis.kinds.finding import Finding, Handling
 from analyzer.analysis.nightly.incidents import gravest_first
 from analyzer.analysis.nightly.night import Night
 from analyzer.command_lines import command_line

@@ -12,9 +12,8 @@ from datetime import date, timedelta
 
 from analyzer.analysis.detection.detection import Detection
 from analyzer.analysis.detection.settings import ACCEPT_DAYS, QUIET_DAYS
-from analyzer.analysis.kinds.severity import SEVERITIES
-from analyzer.analysis.kinds.table import SHARE, family_of, kind_of
-from analyzer.analysis.nightly.findings import STATES, Finding, Identity, finding_id
+from analyzer.analysis.kinds.cost import SEVERITIES
+from analyzer.analysis.kinds.finding import SHARE, STATES, Finding, Identity, family_of, finding_id, kind_of
 
 _WAVES = ("volume", "outage", "model_outage")
 SILENT_DAYS = 14

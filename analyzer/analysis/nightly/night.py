@@ -10,8 +10,8 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 
-from analyzer.analysis.kinds.severity import SEVERITIES
-from analyzer.analysis.nightly.findings import STATES, Finding, at_least
+from analyzer.analysis.kinds.cost import SEVERITIES
+from analyzer.analysis.kinds.finding import STATES, Finding, at_least
 from analyzer.events.times import format_time, now, parse_time
 from analyzer.phrases import counted
 from analyzer.store.shown import ShownRows

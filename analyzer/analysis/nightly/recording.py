@@ -15,7 +15,7 @@ from typing import Any
 
 import polars as pl
 
-from analyzer.analysis.nightly.findings import Finding
+from analyzer.analysis.kinds.finding import Finding
 from analyzer.analysis.nightly.night import Night
 from analyzer.analysis.observations import end_of
 from analyzer.events.ids import derived_id

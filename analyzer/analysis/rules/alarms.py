@@ -13,8 +13,7 @@ import polars as pl
 
 from analyzer.analysis.detection import detect
 from analyzer.analysis.detection.detection import detections_in
-from analyzer.analysis.kinds.table import family_of
-from analyzer.analysis.nightly.findings import Finding
+from analyzer.analysis.kinds.finding import Finding, family_of
 from analyzer.analysis.nightly.incidents import incidents
 from analyzer.analysis.rules.churn import takes_part
 from analyzer.analysis.tables import json_ready

@@ -13,20 +13,18 @@ from datetime import date, timedelta
 
 import polars as pl
 
+from analyzer.analysis.charts.chart import Chart
 from analyzer.analysis.detection.settings import BASELINE_DAYS, RECENT_DAYS
-from analyzer.analysis.kinds.chart_numbers import BURST, Basis
 from analyzer.analysis.kinds.errors_behind import (
-    HAND_OFFS,
     MAX_SESSIONS,
     MAX_TEMPLATES,
     MESSAGES,
     SESSIONS,
-    UNKNOWN,
     errors_behind,
     sessions_behind,
     templates_behind,
 )
-from analyzer.analysis.nightly.findings import Finding
+from analyzer.analysis.kinds.finding import Basis, Finding
 from analyzer.analysis.observations import Observations, end_of, start_of
 from analyzer.analysis.summary.drifts import Drift, caller_drifts
 from analyzer.store import CallerDays, Judging
@@ -67,6 +65,13 @@ class Case(Shown):
         """Whether it had not ended on the window's last day."""
         return self.finding.is_open
 
+    @property
+    def chart(self) -> Chart:
+        """The chart of its numbers; causes have none."""
+        form = self.finding.kind.chart
+        assert form is not None, "causes have no numbers"
+        return form.draw(self)
+
     def _shown(self) -> tuple[str, Mapping[str, str]]:
         counts = {name: f"{getattr(self, name).height:,}" for name in ("numbers", "sessions", "templates")}
         return f"Case {self.finding.explanation!r}", {"state": self.finding.state, **counts}
@@ -84,20 +89,20 @@ def _cases(store: Judging, findings: Sequence[Finding], seen: Observations, last
     told = list(zip(findings, spans, strict=True))
     seen = seen.holding(
         (_stretch(one, last) for one in findings),
-        (CallerDays(one.scope.caller, *span) for one, span in told if one.kind.behind is HAND_OFFS),
+        (CallerDays(one.scope.caller, *span) for one, span in told if one.kind.behind.hand_offs),
     )
     errors = [errors_behind(one, seen, last) for one in findings]
     templates = [templates_behind(rows).head(MAX_TEMPLATES) for rows in errors]
     found = [
         caller_drifts(seen, one.onset, end, one.scope.caller)
-        if one.kind.behind is UNKNOWN and one.scope.caller is not None
+        if one.kind.behind.unknown and one.scope.caller is not None
         else []
         for one, (_, end) in told
     ]
     wanted = {template for rows in templates for template in rows["template"]}
     wanted |= {cause.template for causes in found for cause in causes if cause.template is not None}
     texts = _texts(store, wanted, spans, seen)
-    repeats = _repeats(store, [one for one in findings if one.kind.chart is BURST], seen)
+    repeats = _repeats(store, [one for one in findings if one.kind.chart and one.kind.chart.by_second], seen)
     basis = Basis(seen, repeats, last)
     shown = [
         sessions_behind(one, seen, rows, last).head(MAX_SESSIONS) for one, rows in zip(findings, errors, strict=True)

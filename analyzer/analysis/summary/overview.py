@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any, Unpack
 
-from analyzer.analysis.nightly.findings import Finding
+from analyzer.analysis.kinds.finding import Finding
 from analyzer.analysis.selecting import select_judged
 from analyzer.analysis.summary.cases import Case
 from analyzer.analysis.summary.drifts import Drifts, drifts

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import polars as pl
 
 from analyzer.analysis.detection.detection import Detection, frame
-from analyzer.analysis.kinds.table import SHARE, kind_of
+from analyzer.analysis.kinds.finding import SHARE, kind_of
 from analyzer.analysis.summary.window_findings import Judged, judge_window
 from analyzer.analysis.tables import Table, json_ready, table
 from analyzer.analysis.window import Window, WindowWords, as_window

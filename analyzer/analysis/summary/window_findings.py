@@ -12,9 +12,9 @@ from zoneinfo import ZoneInfo
 
 from analyzer.analysis.detection.detection import Detection
 from analyzer.analysis.detection.unjudged import unjudged
+from analyzer.analysis.kinds.finding import Finding
 from analyzer.analysis.nightly.detections import detections
 from analyzer.analysis.nightly.evidence import costed, of_the_day, told
-from analyzer.analysis.nightly.findings import Finding
 from analyzer.analysis.nightly.handling import as_known
 from analyzer.analysis.nightly.incidents import incidents, incidents_between
 from analyzer.analysis.observations import Observations, observe

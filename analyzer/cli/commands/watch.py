@@ -25,7 +25,7 @@ from analyzer.phrases import counted
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from analyzer.analysis.nightly.findings import Finding
+    from analyzer.analysis.kinds.finding import Finding
     from analyzer.analysis.timeline import Happening
     from analyzer.store import Problem, Selection
     from analyzer.store.following.changes import Changes

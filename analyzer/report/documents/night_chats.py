@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from analyzer.analysis.nightly.findings import Finding
+from analyzer.analysis.kinds.finding import Finding
 from analyzer.analysis.nightly.night import Night
 from analyzer.phrases import counted
 from analyzer.report.documents.night_webhook import MAX_TEXT_FINDINGS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from analyzer.analysis.nightly.findings import Finding
+from analyzer.analysis.kinds.finding import Finding
 from analyzer.analysis.nightly.night import Night
 from analyzer.report.escape import one_line, unlinked
 from analyzer.report.overview_words import course, draft_words

@@ -5,7 +5,7 @@ Invariant: every text that a log filled went through `markdown_text`.
 
 from __future__ import annotations
 
-from analyzer.analysis.nightly.findings import Finding
+from analyzer.analysis.kinds.finding import Finding
 from analyzer.analysis.nightly.night import Night
 from analyzer.phrases import percent
 from analyzer.report.escape import markdown_text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from analyzer.analysis.nightly.findings import Finding
+from analyzer.analysis.kinds.finding import Finding
 from analyzer.analysis.nightly.night import Night
 from analyzer.report.escape import chat_code, chat_text
 from analyzer.report.overview_words import draft_words

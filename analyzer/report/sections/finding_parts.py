@@ -7,7 +7,7 @@ from dataclasses import replace
 import polars as pl
 
 from analyzer.analysis import Case
-from analyzer.analysis.kinds.errors_behind import HAND_OFFS, MAX_SESSIONS, MAX_TEMPLATES
+from analyzer.analysis.kinds.errors_behind import MAX_SESSIONS, MAX_TEMPLATES
 from analyzer.importers.work.resuming import resuming
 from analyzer.report.sections.part import Part
 from analyzer.report.sections.rules_section import changes_part
@@ -35,7 +35,7 @@ def sessions_part(case: Case) -> Part:
     """The sessions to look at."""
     full = case.sessions.height >= MAX_SESSIONS
     behind = case.finding.kind.behind
-    what = "Hand-offs" if behind is HAND_OFFS else "Errors"
+    what = "Hand-offs" if behind.hand_offs else "Errors"
     return Part(
         "",
         "Sessions behind it",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from analyzer.analysis.nightly.findings import RESOLUTIONS, Finding
+from analyzer.analysis.kinds.finding import RESOLUTIONS, Finding
 from analyzer.command_lines import HERE, Asking
 from analyzer.report.escape import terminal_safe
 from analyzer.report.overview_words import draft_words, handled

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from analyzer.analysis.nightly.findings import RESOLUTIONS, Finding
+from analyzer.analysis.kinds.finding import RESOLUTIONS, Finding
 from analyzer.analysis.nightly.night import Night
 from analyzer.command_lines import Asking
 from analyzer.phrases import counted

@@ -10,7 +10,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from analyzer.analysis.detection import Settings, crowd, detect
-from analyzer.analysis.nightly.reason_mixes import MIN_SESSIONS, mix_changes
+from analyzer.analysis.kinds.reason_mixes import MIN_SESSIONS, mix_changes
 from tests.analysis.nightly.test_nightly_tests import group, observed
 
 FIRST = date(2026, 9, 7)
@@ -75,7 +75,7 @@ def test_a_mix_of_few_sessions_is_not_looked_at(monkeypatch: pytest.MonkeyPatch)
     """A caller with fewer sessions in all of history than a week needs costs no look."""
     looked: list[str] = []
     monkeypatch.setattr(
-        "analyzer.analysis.nightly.reason_mixes._looks", lambda rows: looked.extend(rows["caller"].unique()) or ()
+        "analyzer.analysis.kinds.reason_mixes._looks", lambda rows: looked.extend(rows["caller"].unique()) or ()
     )
     rows = [
         group(number, number, "validation", caller=caller)

@@ -15,7 +15,7 @@ from analyzer.analysis.detection.detect import Walk
 from analyzer.analysis.detection.detection import frame
 from analyzer.analysis.detection.relays import relay_days, relay_frequency
 from analyzer.analysis.detection.volume import units
-from analyzer.analysis.nightly import reason_mixes
+from analyzer.analysis.kinds import reason_mixes
 from tests.analysis.detection.test_volume import fleet, found
 from tests.analysis.detection_data import FIRST, counts, simulated, step, templates
 from tests.analysis.nightly.test_nightly_tests import mixed, observed

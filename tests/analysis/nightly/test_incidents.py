@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from analyzer.analysis.detection.detection import Detection
 from analyzer.analysis.detection.settings import QUIET_DAYS
-from analyzer.analysis.nightly.findings import Finding, Scope
+from analyzer.analysis.kinds.finding import Finding, Scope
 from analyzer.analysis.nightly.incidents import SILENT_DAYS, incidents
 from analyzer.analysis.nightly.night import carried_on
 
@@ -156,7 +156,7 @@ def test_an_incident_of_nights_that_were_left_out_is_new() -> None:
 @pytest.mark.parametrize("severity", ["", "fatal"])
 def test_an_unknown_severity_is_refused(severity: str) -> None:
     """With the legal words."""
-    from analyzer.analysis.nightly.findings import at_least
+    from analyzer.analysis.kinds.finding import at_least
     from analyzer.errors import AnalyzerError
 
     with pytest.raises(AnalyzerError, match="severity"):

@@ -13,14 +13,13 @@ import pytest
 
 from analyzer.analysis.detection import Detection
 from analyzer.analysis.detection.retries import retry_changes
+from analyzer.analysis.kinds.causes import with_causes
+from analyzer.analysis.kinds.finding import KINDS, Finding, Scope
+from analyzer.analysis.kinds.reason_mixes import mix_changes
 from analyzer.analysis.kinds.sentences import sentence
-from analyzer.analysis.kinds.table import KINDS
-from analyzer.analysis.nightly.causes import with_causes
 from analyzer.analysis.nightly.caveats import notes
 from analyzer.analysis.nightly.detections import detections
-from analyzer.analysis.nightly.findings import Finding, Scope
 from analyzer.analysis.nightly.incidents import incidents
-from analyzer.analysis.nightly.reason_mixes import mix_changes
 from analyzer.analysis.observations import Observations, exposed
 from tests.analysis.observed import observations
 

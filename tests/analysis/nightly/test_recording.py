@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from analyzer.analysis.detection import Detection
-from analyzer.analysis.nightly.findings import Finding, Identity, Scope, finding_id
+from analyzer.analysis.kinds.finding import Finding, Identity, Scope, finding_id
 from analyzer.analysis.nightly.night import Night
 from analyzer.analysis.nightly.recording import night_before, recorded, write_down
 from analyzer.errors import StoreError

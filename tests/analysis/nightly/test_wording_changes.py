@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from analyzer.analysis import Night, check, each_night
-from analyzer.analysis.nightly.findings import Finding
+from analyzer.analysis.kinds.finding import Finding
 from analyzer.analysis.window import window
 from analyzer.report.documents.night_markdown import render_night_markdown
 from analyzer.report.documents.night_webhook import webhook_body

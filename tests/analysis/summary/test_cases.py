@@ -14,10 +14,11 @@ import pytest
 from analyzer.analysis import Case, Window, overview
 from analyzer.analysis.detection.relays import relay_days
 from analyzer.analysis.detection.statistics.rates import MIN_DAYS
-from analyzer.analysis.kinds.chart_numbers import MAX_MOMENTS, Basis, hand_offs, mix, moments
-from analyzer.analysis.kinds.table import KINDS
+from analyzer.analysis.kinds.bursts import MAX_MOMENTS, burst_rows
+from analyzer.analysis.kinds.finding import KINDS, Basis, Finding
+from analyzer.analysis.kinds.reason_mixes import mix_rows
+from analyzer.analysis.kinds.relays import hand_off_rows
 from analyzer.analysis.nightly.detections import detections
-from analyzer.analysis.nightly.findings import Finding
 from analyzer.analysis.nightly.incidents import incidents
 from analyzer.analysis.observations import exposed
 from analyzer.analysis.summary.cases import MAX_CASES
@@ -144,7 +145,7 @@ def test_other_steps_are_exposure_of_a_steps_hand_offs() -> None:
     seen = observed(rows, relays)
     found = [one for one in detections(seen) if one.finding == "relays"]
     (told,) = incidents(found, {"probe": [day(n) for n in range(40)]}, day(39))
-    last = hand_offs(told, Basis(seen, pl.DataFrame(), day(39))).row(-1, named=True)
+    last = hand_off_rows(told, Basis(seen, pl.DataFrame(), day(39))).row(-1, named=True)
     assert (last["expected"], last["high"]) == (told.latest.expected, told.latest.high)
     assert last["sessions"] == 6 + 3
 
@@ -196,7 +197,7 @@ def test_a_mix_counts_a_reason_once_a_session_and_leaves_out_what_was_unknown() 
     seen = observed(rows)
     found = [one for one in detections(seen) if one.finding == "reasons"]
     (told,) = incidents(found, {"probe": [day(n) for n in range(60)]}, found[0].day)
-    shown = mix(told, seen)
+    shown = mix_rows(told, seen)
     assert set(shown["reason"]) == {"rate_limited", "validation", "auth_error"}
     assert shown["after_sessions"].sum() == 7 * 30
     assert shown["before_sessions"].sum() == 30 * min(42, (found[0].day - day(6)).days)
@@ -223,7 +224,7 @@ def _burst(cases: dict[str, Case], seconds: list[int]) -> pl.DataFrame:
     names = ["caller", "session", "template", "second_at", "events"]
     stranger = [(*rows[0][:2], "other", *rows[0][3:]), (*rows[0][:1], "other", *rows[0][2:])]
     repeats = pl.DataFrame([*rows, *stranger], schema=names, orient="row")
-    return moments(one, Basis(observed(night=59), repeats, day(59)))
+    return burst_rows(one, Basis(observed(night=59), repeats, day(59)))
 
 
 @pytest.mark.parametrize(

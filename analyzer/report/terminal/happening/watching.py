@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from analyzer.analysis.nightly.findings import Finding
+from analyzer.analysis.kinds.finding import Finding
 from analyzer.analysis.timeline import Happening
 from analyzer.report.escape import one_line
 from analyzer.report.terminal.colour import painted

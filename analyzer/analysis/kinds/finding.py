@@ -1,22 +1,22 @@
-"""`Finding`: one incident as a night reports it, whatever kind of test found it.
+"""`Finding`: one incident as a night reports it, whatever test found it; and `Kind`: what there is to say about each.
 
 Invariant: the same incident has the same id every night, from the night that opens it to the one that resolves it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
+import polars as pl
 
+from analyzer.analysis.charts.chart import Chart
 from analyzer.analysis.detection.detection import Detection
-from analyzer.analysis.kinds.cost import Cost
-from analyzer.analysis.kinds.severity import SEVERITIES
-from analyzer.analysis.kinds.table import MESSAGE, MESSAGE_ITSELF, SESSION_ITSELF, Kind, family_of, kind_of
-from analyzer.analysis.rules.rewording import Wording
+from analyzer.analysis.kinds.cost import SEVERITIES, Cost, info
+from analyzer.analysis.observations import Observations
 from analyzer.command_lines import PROGRAM, command_line, whole_path, window_words
 from analyzer.errors import AnalyzerError
 from analyzer.events.ids import derived_id
@@ -35,6 +35,12 @@ RESOLUTIONS = {
 }
 """Why a finding is over, in words."""
 
+SHARE = "share"
+"""The family of rises of the unknown share."""
+MESSAGE = "message"
+"""The family of new messages, and of those that took the place of what a rule matched."""
+MESSAGE_ITSELF, SESSION_ITSELF = "MESSAGE", "SESSION"
+"""In the command of a kind, the most frequent message of a finding, and its session."""
 WHO_CHARS = 80
 """So much of a caller's name is shown."""
 MOST_NAMED_CHARS = 200
@@ -124,6 +130,30 @@ class Handling:
             "note": self.note,
             "by": self.by,
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """A rule that fell silent, and the text that came instead."""
+
+    rule: str
+    reason: str
+    old: str | None
+    """What the rule matched most, redacted and capped; None where no event tells any more."""
+    new: str | None
+    """The text that no rule knows, likewise."""
+    draft: dict[str, Any] | None = None
+    """The draft of a rule for the new text, as `analyzer unknowns --suggest` gives it; None where none can be made."""
+
+    @property
+    def pattern(self) -> str | None:
+        """What the draft matches."""
+        texts = self.draft["rule"]["text"] if self.draft else []
+        return str(texts[0]) if texts else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return {name: getattr(self, name) for name in Wording.__slots__}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -337,3 +367,146 @@ def at_least(severity: str, threshold: str) -> bool:
         if word not in SEVERITIES:
             raise AnalyzerError.unknown_value("severity", word, SEVERITIES)
     return SEVERITIES.index(severity) >= SEVERITIES.index(threshold)
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What the numbers of findings are taken from."""
+
+    seen: Observations
+    repeats: pl.DataFrame
+    """The rows of `detection-repeats` for the sessions of all bursts."""
+    last: date
+    """The last day of all."""
+
+
+class Charted(Protocol):
+    """A finding with the rows of its chart."""
+
+    @property
+    def finding(self) -> Finding:
+        """The finding."""
+
+    @property
+    def numbers(self) -> pl.DataFrame:
+        """The rows, in the columns of its `ChartForm`."""
+
+    @property
+    def last(self) -> date:
+        """The last day of all, on which the chart ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChartForm:
+    """A form of chart: the rows that it draws, and the words of the table below it."""
+
+    title: str
+    """Of the table."""
+    description: str
+    columns: dict[str, str]
+    """Column name → what it means, in the order of the table."""
+    numbers: Callable[[Finding, Basis], pl.DataFrame]
+    """Gives the rows; the store is not asked."""
+    draw: Callable[[Charted], Chart]
+    """Gives the chart of these rows."""
+    by_second: bool = False
+    """Whether the rows are made of `Basis.repeats`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """Which errors speak for a finding in a report."""
+
+    said: str
+    """In words, behind "Errors" or "Hand-offs"."""
+    errors: Callable[[Finding, Observations], pl.Expr]
+    """What they have beside the caller and the days, in the columns of `detection-groups`."""
+    span: Callable[[Finding, date], tuple[date, date]]
+    """Their first and last day; the argument is the last day of all."""
+    unknown: bool = False
+    """Whether they are the unknown errors since the onset."""
+    hand_offs: bool = False
+    """Whether there are hand-offs in the place of errors."""
+
+
+def own_reason(one: Finding) -> str | None:
+    """The reason that a finding is about; None where it is about none."""
+    return one.scope.reason
+
+
+def noted(found: Finding) -> str:
+    """What the test that found it noted, and since when it holds."""
+    return f"{note_of(found)}, {since(found)}"
+
+
+def note_of(found: Finding) -> str:
+    """The note of the test that found it, without the full stop."""
+    return (found.latest.note or "").rstrip(".")
+
+
+def since(found: Finding) -> str:
+    """The day of its onset, in words."""
+    return f"since {found.onset}" if found.onset < found.last_on else f"on {found.onset}"
+
+
+NOTHING = Behind("", lambda _one, _seen: pl.lit(False), lambda one, _last: (one.onset, one.last_on))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """One kind of finding. What the defaults say holds for a kind that another version of this program wrote down."""
+
+    title: str
+    """What a headline says."""
+    metric: str | None = None
+    """What `observed` and `expected` are; None where the finding has no such figures."""
+    percent: bool = False
+    """Whether documents show these two figures in percent."""
+    severity: Callable[[Detection], str] = info
+    """How grave a day of it is."""
+    sentence: Callable[[Finding], str] = noted
+    """What happened, without the caller's name before it and the full stop behind it."""
+    quotes: bool = False
+    """Whether the sentence ends with the most frequent message."""
+    advice: str = ""
+    """What to do next, in words."""
+    asks: tuple[str, ...] = ()
+    """The words of the command that shows more; MESSAGE and SESSION are its own."""
+    family: str | None = None
+    """Detections of one family are one incident, whichever test made them; None: the kind is alone in its own."""
+    scope: str | None = None
+    """The field of `Scope` that a detection's `scope` is; None where it has none."""
+    cause: bool = False
+    """Whether it is never told alone: it says why another finding opened."""
+    explains: bool = False
+    """Whether it may be the cause that another finding tells with it, from the night on that opens this one."""
+    asked: bool = False
+    """Whether a new one is asked for its causes."""
+    part_of_rise: bool = False
+    """Whether a rise of the same caller's share speaks for it."""
+    part_of_wave: bool = False
+    """Whether a rise of the same caller's errors speaks for it, or of the fleet an outage: these bring texts."""
+    priced: bool = False
+    """Whether sessions fail by it: then it has a cost, which its severity follows."""
+    evidence: Callable[[Finding], str | None] = own_reason
+    """The reason of the errors that a night quotes and names; None for any."""
+    evidence_days: int = 1
+    """The days up to its last one from which a night quotes and names errors."""
+    behind: Behind = NOTHING
+    """The errors that a report shows behind it."""
+    chart: ChartForm | None = None
+    """Its chart in a report and the numbers of it; None for causes."""
+
+
+KINDS: dict[str, Kind] = {}
+"""The kinds by name, as the modules of this folder define them; causes in the order in which they are told."""
+
+
+def kind_of(name: str) -> Kind:
+    """What is said of a kind; of one that another version of this program wrote down its name alone."""
+    return KINDS.get(name) or Kind(title=name)
+
+
+def family_of(name: str) -> str:
+    """What the incidents of a kind are told apart by, beside their scope: its family, else its own name."""
+    return kind_of(name).family or name

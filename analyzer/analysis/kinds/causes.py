@@ -1,5 +1,7 @@
-"""The causes of a finding, looked for once, on the night that opens it: other traffic, another classifier, other
-wording."""
+"""The kinds of causes, and the search for them: other traffic, another classifier, other wording.
+
+Invariant: a finding is asked for its causes once, on the night that opens it.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,7 @@ from analyzer.analysis.detection import Detection, causes, flips
 from analyzer.analysis.detection.causes import distinct
 from analyzer.analysis.detection.detection import detections_in
 from analyzer.analysis.detection.settings import BASELINE_DAYS
-from analyzer.analysis.kinds.table import KINDS
-from analyzer.analysis.nightly.findings import Finding, Identity, Scope, finding_id
+from analyzer.analysis.kinds.finding import KINDS, Finding, Identity, Kind, Scope, finding_id
 from analyzer.analysis.observations import Observations, drawn
 from analyzer.store import CallerDays
 
@@ -76,3 +77,23 @@ def _part(one: Detection) -> Finding:
         last_on=one.day,
         latest=replace(one, onset=one.onset or one.day),
     )
+
+
+def _judged_otherwise(one: Finding) -> str | None:
+    """The second reason of `old → new`."""
+    return (one.scope.reason or "").rpartition(" → ")[2]
+
+
+CAUSES = {
+    "classifier_changed": Kind(
+        title="The classifier changed",
+        metric="share of distinct errors that are judged otherwise than they were recorded, 0..1",
+        advice="see what is judged otherwise",
+        asks=("query", "ruleset-drift"),
+        scope="reason",
+        cause=True,
+        explains=True,
+        evidence=_judged_otherwise,
+    ),
+    "traffic_changed": Kind(title="The traffic changed", cause=True, explains=True),
+}

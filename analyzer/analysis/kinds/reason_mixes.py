@@ -1,4 +1,4 @@
-"""The test of each caller's mix of reasons, day by day: the last week against the baseline before it.
+"""The kind of a change of the mix of reasons, and its test: a caller's last week against the baseline before it.
 
 Invariant: a day is judged from that day and the days before it alone.
 """
@@ -13,10 +13,16 @@ from math import log
 
 import polars as pl
 
+from analyzer.analysis.charts.chart import Axis, Bars, Chart, short
 from analyzer.analysis.detection import Detection, jensen_shannon, reason_drift
 from analyzer.analysis.detection.reasons import most_changed, shares, table_test
 from analyzer.analysis.detection.settings import BASELINE_DAYS, RECENT_DAYS
 from analyzer.analysis.detection.statistics.stretches import every_day, running, spans_of, stretch
+from analyzer.analysis.detection.statistics.tails import wilson_interval
+from analyzer.analysis.kinds.daily_charts import MARKED, USUAL
+from analyzer.analysis.kinds.errors_behind import its_week
+from analyzer.analysis.kinds.finding import Behind, Charted, ChartForm, Finding, Kind
+from analyzer.analysis.kinds.rises import BY_OUTCOME
 from analyzer.analysis.observations import Observations, drawn
 from analyzer.store import CallerDays
 
@@ -187,3 +193,113 @@ def _samples(caller: str, day: date, seen: Observations) -> list[list[frozenset[
         names = sorted(merged) if len(merged) <= most else drawn(merged, most)
         samples.append([merged[name] for name in names])
     return samples
+
+
+GREAT_DIVERGENCE = 0.1
+"""Bits between two mixes of reasons from which on a change of the mix is a warning."""
+MAX_REASONS = 8
+"""Reasons that a chart shows."""
+
+
+def severity_of_mix(day: Detection) -> str:
+    """A change of the mix is a warning where the two mixes are far apart."""
+    return "warning" if (day.observed or 0.0) >= GREAT_DIVERGENCE else "info"
+
+
+def changed_mix(found: Finding) -> str:
+    """A change of the mix of reasons."""
+    return f"under one and the same rules {found.latest.note}, in the week up to {found.last_on}"
+
+
+def mix_rows(one: Finding, seen: Observations) -> pl.DataFrame:
+    """The rows of `MIX`, a reason each, the one that changed most first; intervals are of 95 % (Wilson)."""
+    begin = one.last_on - timedelta(days=RECENT_DAYS - 1)
+    first = begin - timedelta(days=BASELINE_DAYS)
+    rows = seen.errors(one.scope.caller, first, one.last_on).filter(~pl.col("was_unknown"))
+    sides = {"before": pl.col("day") < begin, "after": pl.col("day") >= begin}
+    found = rows.group_by("reason").agg(
+        pl.col("session").filter(side).n_unique().cast(pl.Int64).alias(f"{name}_sessions")
+        for name, side in sides.items()
+    )
+    for name in sides:
+        total = int(found[f"{name}_sessions"].sum())
+        shown = [count / total if total else 0.0 for count in found[f"{name}_sessions"]]
+        ends = [wilson_interval(share, total) for share in shown]
+        found = found.with_columns(
+            pl.Series(f"{name}_share", shown, pl.Float64),
+            pl.Series(f"{name}_low_share", [low for low, _ in ends], pl.Float64),
+            pl.Series(f"{name}_high_share", [high for _, high in ends], pl.Float64),
+        )
+    return found.sort((pl.col("after_share") - pl.col("before_share")).abs(), "reason", descending=[True, False])
+
+
+def mix_chart(case: Charted) -> Chart:
+    """Shares of what sessions show, by reason, of the last week and of the baseline before it; with 95 % intervals."""
+    rows = list(case.numbers.head(MAX_REASONS).iter_rows(named=True))
+    begin = case.finding.last_on - timedelta(days=RECENT_DAYS - 1)
+    first, end = begin - timedelta(days=BASELINE_DAYS), begin - timedelta(days=1)
+    reasons = tuple(short(row["reason"]) for row in rows)
+    bars = []
+    for side, name, style in (
+        ("after", f"{begin} to {case.finding.last_on}", MARKED),
+        ("before", f"the {BASELINE_DAYS} days before: {first} to {end}", USUAL),
+    ):
+        shares = tuple(row[f"{side}_share"] for row in rows)
+        told = zip(reasons, shares, rows, strict=True)
+        tips = tuple(f"{reason}: {share:.0%}, {row[f'{side}_sessions']:,} sessions" for reason, share, row in told)
+        intervals = tuple((row[f"{side}_low_share"], row[f"{side}_high_share"]) for row in rows)
+        bars.append(Bars(name, style, reasons, shares, tips, intervals=intervals))
+    notes = ["whiskers: 95% intervals"]
+    if case.numbers.height > len(rows):
+        notes.append(f"the {len(rows)} of {case.numbers.height} reasons that changed most")
+    return Chart(
+        f"What sessions show, by reason: the last {RECENT_DAYS} days against the {BASELINE_DAYS} before",
+        "; ".join(notes),
+        Axis("share (%)", form=".0%", from_zero=True, most_ticks=5),
+        Axis(kind="category", grid=False, standoff=6),
+        tuple(bars),
+        stacked=False,
+        gap=0.3,
+        height=170 + 46 * len(rows),
+    )
+
+
+def _grown(one: Finding, seen: Observations) -> pl.Expr:
+    """The reason whose share grew most, of the errors that the test of mixes looks at."""
+    grown = mix_rows(one, seen).sort(pl.col("after_share") - pl.col("before_share"))["reason"].tail(1)
+    return ~pl.col("was_unknown") & pl.col("reason").is_in(grown.to_list())
+
+
+MIX = ChartForm(
+    "The two mixes",
+    "Each session counts once for each reason that it shows. Errors that were unknown when they came have no part.",
+    {
+        "reason": "reason under the rules in force",
+        "before_share": f"of all pairs of session and reason in the {BASELINE_DAYS} days before, 0..1",
+        "before_low_share": "lower end of its 95 % interval (Wilson)",
+        "before_high_share": "upper end of it",
+        "before_sessions": "distinct sessions with the reason in these days",
+        "after_share": f"of all pairs of session and reason in the last {RECENT_DAYS} days, 0..1",
+        "after_low_share": "lower end of its 95 % interval (Wilson)",
+        "after_high_share": "upper end of it",
+        "after_sessions": "distinct sessions with the reason in these days",
+    },
+    lambda one, basis: mix_rows(one, basis.seen),
+    mix_chart,
+)
+
+
+REASON_MIXES = {
+    "reasons": Kind(
+        title="The mix of reasons changed",
+        metric="divergence of the two mixes (Jensen-Shannon), in bits",
+        severity=severity_of_mix,
+        sentence=changed_mix,
+        advice="see which errors they are",
+        asks=BY_OUTCOME,
+        asked=True,
+        part_of_rise=True,
+        behind=Behind("of the last week with the reason that grew most", _grown, its_week),
+        chart=MIX,
+    )
+}

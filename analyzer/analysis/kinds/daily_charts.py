@@ -1,4 +1,4 @@
-"""Two plots over the same days: above what a finding is about, below what it rests on; the onset marked in both."""
+"""Charts of findings by day: above what a finding is about, below what it rests on, with the onset marked in both."""
 
 from __future__ import annotations
 
@@ -19,13 +19,18 @@ from analyzer.analysis.charts.chart import (
     milliseconds,
     with_gaps,
 )
-from analyzer.analysis.charts.colours import SILVER, VERMILION, WATER
-from analyzer.analysis.summary.cases import Case
+from analyzer.analysis.charts.colours import SILVER, SLATE, VERMILION, WATER
+from analyzer.analysis.detection.detection import Detection
+from analyzer.analysis.detection.settings import BASELINE_DAYS
+from analyzer.analysis.kinds.finding import Charted, Finding
 
 LINE = VERMILION
 EXPECTED = WATER
 MARKED = (LINE, "/")
 USUAL = (SILVER, "")
+OTHER = (SLATE, "\\")
+DAY = {"day": "day in the time zone of the window"}
+SINCE_BASELINE = f"From {BASELINE_DAYS} days before the onset on."
 
 
 def bars(rows: pl.DataFrame, column: str, name: str, style: tuple[str, str], *, lower: bool = False) -> Bars:
@@ -54,7 +59,7 @@ def band(
     return Points(name, EXPECTED, tuple(days), values, width=1, dash="dot", floor=floor, stepped=stepped)
 
 
-def share_band(case: Case, middle: float | None, name: str) -> list[Points]:
+def share_band(case: Charted, middle: float | None, name: str) -> list[Points]:
     """A dashed line at `middle`, a share named `name`, and the band of the interval of a finding's latest day."""
     if middle is None:
         return []
@@ -67,13 +72,13 @@ def share_band(case: Case, middle: float | None, name: str) -> list[Points]:
     return [line, band(said, days, [latest.low] * 2, [latest.high] * 2)]
 
 
-def _shown(case: Case) -> list[date]:
+def _shown(case: Charted) -> list[date]:
     """The days that a chart stretches over: to the last one of all, whether or not the finding shows on it."""
     return [*case.numbers["day"], case.finding.onset, case.last]
 
 
 def panels(
-    case: Case, title: str, marks: Iterable[Mark], upper: Axis, lower: str, *, note: str = "", marked: str = "onset"
+    case: Charted, title: str, marks: Iterable[Mark], upper: Axis, lower: str, *, note: str = "", marked: str = "onset"
 ) -> Chart:
     """The chart with its frame: `lower` names the lower axis, and the onset, `marked` so, is a vertical line."""
     shown, onset = _shown(case), case.finding.onset
@@ -91,3 +96,23 @@ def counts_axis(title: str, highest: float) -> Axis:
 def shares_axis(title: str, highest: float) -> Axis:
     """An upper axis of shares, 0..1, with room for the onset's date."""
     return Axis(title, form=".0%", ends=(0, min(1.12, 1.25 * max(0.1, highest))), most_ticks=5)
+
+
+def counted_beside_expected(latest: Detection, what: str, form: str) -> str:
+    """A count beside what was expected of it, in words; empty where nothing was."""
+    if latest.observed is None or latest.expected is None or latest.high is None:
+        return ""
+    return (
+        f"{latest.observed:,.0f} {what} up to {latest.day}; had nothing changed, {latest.expected:{form}} expected, "
+        f"and in 39 of 40 cases {latest.high:,.0f} at most."
+    )
+
+
+def of_caller_around(days: pl.DataFrame, one: Finding, last: date) -> pl.DataFrame:
+    """The rows of a caller from the baseline of the onset to the last day."""
+    return days.filter((pl.col("caller") == one.scope.caller) & around(one, last))
+
+
+def around(one: Finding, last: date) -> pl.Expr:
+    """Whether a day lies between the beginning of the baseline of the onset and the last day."""
+    return pl.col("day").is_between(one.onset - timedelta(days=BASELINE_DAYS), last)

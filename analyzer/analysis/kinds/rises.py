@@ -1,0 +1,203 @@
+"""The kinds of rises: of the unknown share, of errors, and of those of a provider or model at many callers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import polars as pl
+
+from analyzer.analysis.charts.chart import Chart, Mark
+from analyzer.analysis.detection.detection import Detection
+from analyzer.analysis.kinds.cost import MANY_SESSIONS
+from analyzer.analysis.kinds.daily_charts import (
+    DAY,
+    MARKED,
+    SINCE_BASELINE,
+    USUAL,
+    around,
+    bars,
+    counted_beside_expected,
+    counts_axis,
+    of_caller_around,
+    panels,
+    share_band,
+    share_line,
+    shares_axis,
+)
+from analyzer.analysis.kinds.errors_behind import EVERY, UNKNOWN, unknown
+from analyzer.analysis.kinds.finding import SHARE, Basis, Charted, ChartForm, Finding, Kind, note_of
+from analyzer.analysis.kinds.sentences import as_percent, expected, sessions
+
+
+def severity_of_share(day: Detection) -> str:
+    """A rise of the unknown share is critical where it is far above what was expected and hits ten sessions."""
+    observed, expected = day.observed or 0.0, day.expected or 0.0
+    far = observed >= 0.25 or observed >= 5 * max(expected, 0.01)
+    return "critical" if far and (day.sessions or 0) >= MANY_SESSIONS else "warning"
+
+
+def more_unknown(found: Finding) -> str:
+    """A rise of the unknown share, with the figures of its latest day."""
+    latest = found.latest
+    said = f"{as_percent(latest.observed)} of its distinct errors on {latest.day} are unknown, {expected(found)}"
+    return f"{said}, in {sessions(found)}" + (f", since {found.onset}" if found.onset < found.last_on else "")
+
+
+def share_rows(one: Finding, basis: Basis) -> pl.DataFrame:
+    """The rows of `SHARES`, a day each."""
+    return of_caller_around(basis.seen.counts.filter(pl.col("groups") > 0), one, basis.last).select(
+        "day",
+        (pl.col("unknown_groups_replayed") / pl.col("groups")).alias("unknown_share"),
+        pl.col("unknown_groups_replayed").alias("unknown_groups"),
+        "groups",
+        pl.col("unknown_sessions_replayed").alias("unknown_sessions"),
+        "sessions",
+    )
+
+
+def share_chart(case: Charted) -> Chart:
+    """The unknown share of distinct errors by day, with what was expected of it, and the sessions of each day."""
+    rows, latest = (
+        case.numbers.with_columns(others=pl.col("sessions") - pl.col("unknown_sessions")),
+        case.finding.latest,
+    )
+    marks: tuple[Mark, ...] = (
+        *share_band(case, latest.expected, "expected share"),
+        share_line(rows.select("day", "unknown_share", "unknown_groups", "groups"), "unknown share", "distinct errors"),
+        bars(rows, "unknown_sessions", "sessions with an unknown error", MARKED, lower=True),
+        bars(rows, "others", "other sessions", USUAL, lower=True),
+    )
+    title = "Unknown share of distinct errors by day, and the sessions behind it"
+    return panels(
+        case, title, marks, shares_axis("share (%)", max([*rows["unknown_share"], latest.high or 0.0])), "sessions"
+    )
+
+
+SHARES = ChartForm(
+    "Days of the caller",
+    f"{SINCE_BASELINE} Repeats of one message in one session count once. The interval says how well these days fix the "
+    "expected share; single days scatter more.",
+    {
+        **DAY,
+        "unknown_share": "unknown_groups / groups, 0..1",
+        "unknown_groups": "distinct errors (pairs of session and message) that are unknown to the rules in force",
+        "groups": "distinct errors",
+        "unknown_sessions": "distinct sessions with an unknown error",
+        "sessions": "distinct sessions with an error",
+    },
+    share_rows,
+    share_chart,
+)
+
+
+def severity_of_volume(day: Detection) -> str:
+    """Many more errors are critical where they are four times as many as expected and hit ten sessions."""
+    far = (day.observed or 0.0) >= 4 * (day.expected or 0.0)
+    return "critical" if far and (day.sessions or 0) >= MANY_SESSIONS else "warning"
+
+
+def more_errors(found: Finding) -> str:
+    """More errors than the days before let one expect."""
+    return f"{note_of(found)}, up to {found.last_on}"
+
+
+def volume_rows(one: Finding, basis: Basis) -> pl.DataFrame:
+    """The rows of `VOLUME`, a day each."""
+    seen, scope = basis.seen, one.scope
+    if scope.caller is None:
+        what, name = ("provider", scope.provider) if scope.provider is not None else ("model", scope.model)
+        errors = seen.volumes.filter(pl.col(what) == name)
+        own = pl.col("caller").is_in(errors["caller"].unique().to_list())
+    else:
+        own = pl.col("caller") == scope.caller
+        errors = seen.volumes.filter(own)
+    if one.finding == "unknown_rate":
+        errors = errors.filter(pl.col("reason") == "unknown")
+    daily = errors.group_by("day").agg(pl.col("groups").sum().alias("errors"))
+    work = seen.work.filter(own).group_by("day").agg(pl.sum("sessions"))
+    days = pl.concat([daily.select("day"), work.select("day")]).unique().filter(around(one, basis.last))
+    rows = days.join(daily, on="day", how="left").join(work, on="day", how="left").sort("day")
+    return rows.with_columns(pl.col("errors", "sessions").fill_null(0))
+
+
+def volume_chart(case: Charted) -> Chart:
+    """Distinct errors by day, and the sessions at work."""
+    rows = case.numbers
+    marks = (
+        bars(rows, "errors", "distinct errors", MARKED),
+        bars(rows, "sessions", "sessions in the logs", USUAL, lower=True),
+    )
+    title = "Distinct errors by day, and the sessions behind them"
+    upper = counts_axis("errors", max(rows["errors"], default=0))
+    return panels(
+        case, title, marks, upper, "sessions", note=counted_beside_expected(case.finding.latest, "errors", ",.1f")
+    )
+
+
+VOLUME = ChartForm(
+    "Days of the errors",
+    f"{SINCE_BASELINE} Repeats of one message in one session count once.",
+    {
+        **DAY,
+        "errors": "distinct errors: pairs of session and message",
+        "sessions": "distinct sessions that the logs show, with errors or without",
+    },
+    volume_rows,
+    volume_chart,
+)
+
+
+BY_OUTCOME = ("query", "errors-by-reason-caller-outcome")
+RISE = Kind(
+    title="Unknown errors spiked",
+    metric="share of distinct errors that are unknown, 0..1",
+    percent=True,
+    severity=severity_of_share,
+    sentence=more_unknown,
+    quotes=True,
+    advice="write a rule for them; the command drafts one",
+    asks=("unknowns", "--suggest"),
+    family=SHARE,
+    asked=True,
+    priced=True,
+    evidence=unknown,
+    behind=UNKNOWN,
+    chart=SHARES,
+)
+_VOLUME = Kind(
+    title="More errors than usual",
+    metric="distinct errors (pairs of session and message) of the span that was judged",
+    severity=severity_of_volume,
+    sentence=more_errors,
+    quotes=True,
+    advice="see which errors they are",
+    asks=BY_OUTCOME,
+    priced=True,
+    behind=EVERY,
+    chart=VOLUME,
+)
+RISES = {"spike": RISE, "drift": replace(RISE, title="Unknown errors drift upwards")}
+VOLUMES = {
+    "volume": _VOLUME,
+    "unknown_rate": replace(
+        _VOLUME,
+        title="More sessions meet unknown errors",
+        advice=RISE.advice,
+        asks=RISE.asks,
+        part_of_rise=True,
+        evidence=unknown,
+        behind=UNKNOWN,
+    ),
+    "outage": replace(
+        _VOLUME,
+        title="A provider fails at many callers",
+        scope="provider",
+        advice="ask the provider; let callers wait longer",
+    ),
+    "model_outage": replace(
+        _VOLUME,
+        title="A model fails at many callers",
+        scope="model",
+        advice="ask the provider, or use another model",
+    ),
+}
