@@ -10,26 +10,32 @@
 -- column chains BIGINT: chains of two calls or more; those that a person ended are none
 -- column recovered BIGINT: those of them that ended well
 -- column untried BIGINT: chains that were given up after one call
-with chain as (
-  select *
+with chain as materialized (
+  select
+    cast(timezone($timezone, timezone('UTC', ended_at)) as date) as day,
+    *
   from retries
   where ended_at is not null
-    and outcome <> 'aborted'
     and ($since is null or ended_at >= $since)
     and ($until is null or ended_at < $until)
 ),
 
+error as (
+  select *
+  from errors_under($ruleset)
+  where operation in (select operation from chain)
+),
+
 last_error as (
   select
-    e.operation,
-    arg_max(e.reason, (e.occurred_at, e.event_id)) as reason
-  from errors_under($ruleset) as e
-  where e.operation in (select operation from chain)
-  group by e.operation
+    operation,
+    arg_max(reason, (occurred_at, event_id)) as reason
+  from error
+  group by operation
 )
 
 select
-  cast(timezone($timezone, timezone('UTC', c.ended_at)) as date) as day,
+  c.day,
   c.caller,
   coalesce(e.reason, c.reason, 'unknown') as reason,
   count(*) filter (where c.attempts > 1) as chains,
@@ -38,5 +44,6 @@ select
 from chain as c
 left join last_error as e
   on c.operation = e.operation
+where c.outcome <> 'aborted'
 group by all
 order by day, caller, reason

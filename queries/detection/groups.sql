@@ -15,8 +15,17 @@
 -- column judged BOOLEAN: whether the ruleset gave the verdict; false where what was recorded is kept
 -- column confidence VARCHAR: weak where a bare status or exit code or weak words decided over any of them, else strong; null where no rule matched, or nobody said
 -- column events BIGINT: errors
+with error as (
+  select
+    cast(timezone($timezone, timezone('UTC', occurred_at)) as date) as day,
+    *
+  from comparable_errors($ruleset, $until)
+  where $since is null
+    or occurred_at >= $since
+)
+
 select
-  cast(timezone($timezone, timezone('UTC', occurred_at)) as date) as day,
+  day,
   caller,
   session,
   template,
@@ -27,8 +36,7 @@ select
   judged,
   max(confidence) as confidence,
   count(*) as events
-from comparable_errors($ruleset, $until)
+from error
 where counted
-  and ($since is null or occurred_at >= $since)
 group by all
 order by all

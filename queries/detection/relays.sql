@@ -8,15 +8,22 @@
 -- column step VARCHAR: the step that was at work; empty where the log names none
 -- column session VARCHAR: the agent's session; empty where the log names none
 -- column relays BIGINT: hand-offs
+with hand_off as (
+  select
+    cast(timezone($timezone, timezone('UTC', occurred_at)) as date) as day,
+    *
+  from relays
+  where ($since is null or occurred_at >= $since)
+    and ($until is null or occurred_at < $until)
+)
+
 select
-  cast(timezone($timezone, timezone('UTC', occurred_at)) as date) as day,
+  day,
   caller,
   coalesce(step_id, '') as step,
   coalesce(session_id, '') as session,
   count(*) as relays
-from relays
+from hand_off
 where outcome <> 'skipped'
-  and ($since is null or occurred_at >= $since)
-  and ($until is null or occurred_at < $until)
 group by all
 order by day, caller, step, session

@@ -7,14 +7,34 @@
 -- column first_on DATE: day of its first error
 -- column last_on DATE: day of its last one
 -- column errors BIGINT: errors without facts
+with error as (
+  select
+    cast(timezone($timezone, timezone('UTC', occurred_at)) as date) as day,
+    occurred_at,
+    caller,
+    ruleset
+  from errors
+  where not has_facts
+    and ($until is null or occurred_at < $until)
+),
+
+version as (
+  select
+    day,
+    caller,
+    coalesce(ruleset, '') as ruleset,
+    min(occurred_at) as first_at,
+    count(*) as errors
+  from error
+  group by all
+)
+
 select
   caller,
-  coalesce(ruleset, '') as ruleset,
-  cast(timezone($timezone, timezone('UTC', min(occurred_at))) as date) as first_on,
-  cast(timezone($timezone, timezone('UTC', max(occurred_at))) as date) as last_on,
-  count(*) as errors
-from errors
-where not has_facts
-  and ($until is null or occurred_at < $until)
-group by caller, coalesce(ruleset, '')
-order by caller, min(occurred_at), ruleset
+  ruleset,
+  min(day) as first_on,
+  max(day) as last_on,
+  cast(sum(errors) as bigint) as errors
+from version
+group by caller, ruleset
+order by caller, min(first_at), ruleset

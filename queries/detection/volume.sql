@@ -12,17 +12,25 @@
 -- column sessions BIGINT: distinct sessions with such an error
 -- column groups BIGINT: distinct pairs of session and message
 with error as (
-  select distinct
+  select
     cast(timezone($timezone, timezone('UTC', occurred_at)) as date) as day,
+    *
+  from comparable_errors($ruleset, $until)
+  where $since is null
+    or occurred_at >= $since
+),
+
+message as (
+  select distinct
+    day,
     caller,
     coalesce(provider, '') as provider,
     coalesce(model, '') as model,
     reason,
     session,
     template
-  from comparable_errors($ruleset, $until)
+  from error
   where counted
-    and ($since is null or occurred_at >= $since)
 )
 
 select
@@ -33,6 +41,6 @@ select
   reason,
   count(distinct session) as sessions,
   count(*) as groups
-from error
+from message
 group by all
 order by day, caller, provider, model, reason

@@ -7,18 +7,25 @@
 -- column caller VARCHAR: whose sessions
 -- column sessions BIGINT: distinct sessions that any event names
 -- column observed BIGINT: those of them that logs report whether they have errors or not
+with event as (
+  select
+    cast(timezone($timezone, timezone('UTC', occurred_at)) as date) as day,
+    type,
+    session_id,
+    json_extract_string(payload, '$.caller') as caller
+  from events
+  where ($since is null or occurred_at >= $since)
+    and ($until is null or occurred_at < $until)
+)
+
 select
-  cast(timezone($timezone, timezone('UTC', occurred_at)) as date) as day,
-  coalesce(json_extract_string(payload, '$.caller'), '(none)') as caller,
+  day,
+  coalesce(caller, '(none)') as caller,
   count(distinct session_id) as sessions,
   count(distinct session_id) filter (where type = 'session.observed') as observed
-from events
-where (
-  type in ('error.classified', 'session.observed')
+from event
+where type in ('error.classified', 'session.observed')
   or starts_with(type, 'retry.')
   or starts_with(type, 'relay.')
-)
-  and ($since is null or occurred_at >= $since)
-  and ($until is null or occurred_at < $until)
 group by all
 order by day, caller

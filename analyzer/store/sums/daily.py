@@ -17,7 +17,6 @@ import polars as pl
 from analyzer.store.db.connection import query_errors
 from analyzer.store.db.frames import frame_of
 from analyzer.store.sums.counting import weakly_known
-from analyzer.store.sums.engine import Engine
 from analyzer.store.sums.kept import Kept
 from analyzer.store.sums.summing import Summing, cut_of
 from analyzer.store.sums.tables import GROUPS, SCHEMAS, sorted_sums
@@ -98,7 +97,7 @@ class _Days:
     """The days up to a night: which of them are kept, and which have to be summed."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, night: date, timezone: str, ruleset: str | None) -> None:
-        self._summing = Summing(Engine(connection), timezone, ruleset)
+        self._summing = Summing(connection, timezone, ruleset)
         self._kept = Kept(connection, timezone, ruleset)
         self._connection, self._night, self._timezone = connection, night, timezone
         self._clean = {day for day in self._kept.days if day <= night}

@@ -8,12 +8,13 @@ from itertools import pairwise
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import duckdb
 import polars as pl
 
-from analyzer.store.db.frames import alone
+from analyzer.store.db.frames import alone, register, to_frame
+from analyzer.store.db.freed_memory import MANY_ROWS, give_back
 from analyzer.store.sums import statements
-from analyzer.store.sums.counting import by_step
-from analyzer.store.sums.engine import Engine
+from analyzer.store.sums.counting import by_step, counted
 from analyzer.store.sums.tables import CUT, SCHEMAS, empty, sorted_sums
 
 _AT_ONCE = 250_000
@@ -29,19 +30,19 @@ _MARGIN = timedelta(hours=1)
 class Summing:
     """The sums of a store in days of a zone, as the ruleset of this digest judges its errors."""
 
-    def __init__(self, engine: Engine, timezone: str, ruleset: str | None) -> None:
-        self._engine, self._timezone, self._ruleset = engine, timezone, ruleset
+    def __init__(self, connection: duckdb.DuckDBPyConnection, timezone: str, ruleset: str | None) -> None:
+        self._connection, self._timezone, self._ruleset = connection, timezone, ruleset
 
     def span(self) -> list[date]:
         """The days from the first event on to the last one."""
-        first, last = self._engine.ask(statements.SPAN, {"timezone": self._timezone}, {}).row(0)
+        first, last = self._run(statements.SPAN, {"timezone": self._timezone}).row(0)
         if first is None:
             return []
         return [first + _A_DAY * number for number in range((last - first).days + 1)]
 
     def all_judged(self) -> bool:
         """Whether the ruleset has judged all facts of the store."""
-        return bool(self._engine.ask(statements.ALL_JUDGED, {"ruleset": self._ruleset}, {}).item())
+        return bool(self._run(statements.ALL_JUDGED, {"ruleset": self._ruleset}).item())
 
     def groups(
         self, days: Collection[date], cut: pl.DataFrame, caller_days: pl.DataFrame | None = None
@@ -52,13 +53,13 @@ class Summing:
         """
         frames = {"summing_cut": cut}
         if caller_days is None:
-            return self._ask(statements.GROUPS, days, _WHOLE, frames, ruleset=self._ruleset)
+            return self._ask(statements.groups(), days, _WHOLE, frames, ruleset=self._ruleset)
         frames["summing_caller"] = caller_days.select("caller", "day")
-        return self._ask(statements.GROUPS_OF_CALLERS, days, _WHOLE, frames, ruleset=self._ruleset)
+        return self._ask(statements.groups_of_callers(), days, _WHOLE, frames, ruleset=self._ruleset)
 
     def versions(self, days: Collection[date]) -> pl.DataFrame:
         """The rulesets that errors without facts were recorded under, by day and caller."""
-        return pl.concat([empty("versions"), *(self._ask(statements.VERSIONS, some) for some in _runs(days))])
+        return pl.concat([empty("versions"), *(self._ask(statements.versions(), some) for some in _runs(days))])
 
     def by_session(self, days: Collection[date], cut: pl.DataFrame) -> dict[str, pl.DataFrame]:
         """Every frame that is counted by session, in the order of `sorted_sums`."""
@@ -67,17 +68,29 @@ class Summing:
         frames = {"summing_cut": cut}
         for some, part in self._parts(days):
             made = {
-                **self._engine.by_session(self._given(some, part, ruleset=self._ruleset), self._frames(some, frames)),
-                "volumes": alone(self._ask(statements.VOLUMES, some, part, frames, ruleset=self._ruleset)),
-                "work": alone(self._ask(statements.WORK, some, part)),
+                **self._counted(some, part, frames),
+                "volumes": alone(self._ask(statements.volumes(), some, part, frames, ruleset=self._ruleset)),
+                "work": alone(self._ask(statements.work(), some, part)),
             }
             for name, frame in made.items():
                 parts[name].append(sorted_sums(name, frame))
         return {name: pl.concat(some) for name, some in parts.items()}
 
+    def _counted(
+        self, days: Collection[date], part: _Part, frames: Mapping[str, pl.DataFrame]
+    ) -> dict[str, pl.DataFrame]:
+        """What is counted of rows by session; memory is given back where that is much."""
+        rows = self._ask(statements.groups(), days, part, frames, ruleset=self._ruleset)
+        relays = self._ask(statements.relays(), days, part)
+        made = {name: alone(sorted_sums(name, frame)) for name, frame in counted(rows, relays).items()}
+        if rows.height >= MANY_ROWS:
+            del rows
+            give_back()
+        return made
+
     def hand_offs(self, days: Collection[date]) -> pl.DataFrame:
         """The rows of `detection-relays` of these days."""
-        return self._ask(statements.RELAYS, days, _WHOLE)
+        return self._ask(statements.relays(), days, _WHOLE)
 
     def relays(self, days: Collection[date]) -> pl.DataFrame:
         """Hand-offs by day, caller and step: their number, that of their sessions, and the most of one session."""
@@ -90,7 +103,7 @@ class Summing:
     def chains(self, days: Collection[date]) -> pl.DataFrame:
         """Retry chains by the day on which they were settled, caller and reason."""
         parts = (
-            self._bounded(statements.SETTLED_CHAINS, statements.CHAINS, some, ruleset=self._ruleset)
+            self._bounded(statements.SETTLED_CHAINS, statements.chains(), some, ruleset=self._ruleset)
             for some, _ in self._chunks(days)
         )
         return sorted_sums("chains", pl.concat([empty("chains"), *(part for part in parts if part is not None)]))
@@ -141,7 +154,13 @@ class Summing:
         **more: Any,
     ) -> pl.DataFrame:
         given = self._given(days, part, bounded=bounded, zoned=zoned, **more)
-        return self._engine.ask(statement, given, self._frames(days, frames or {}))
+        register(self._connection, "summing_day", pl.DataFrame({"day": sorted(days)}, {"day": pl.Date}))
+        for name, frame in (frames or {}).items():
+            register(self._connection, name, frame)
+        return self._run(statement, given)
+
+    def _run(self, statement: str, given: Mapping[str, Any]) -> pl.DataFrame:
+        return to_frame(self._connection.sql(statement, params=dict(given)))
 
     def _given(
         self, days: Collection[date], part: _Part | None, *, bounded: bool = True, zoned: bool = True, **more: Any
@@ -153,10 +172,6 @@ class Summing:
             given["since"] = _start_of(min(days, default=date.max), zone) - _MARGIN
             given["until"] = _start_of(max(days, default=date.min) + _A_DAY, zone) + _MARGIN
         return given
-
-    def _frames(self, days: Collection[date], frames: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-        """The frames of a statement about these days."""
-        return {"summing_day": pl.DataFrame({"day": sorted(days)}, {"day": pl.Date}), **frames}
 
 
 def cut_of(versions: pl.DataFrame) -> pl.DataFrame:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from analyzer.store.db.frames import frame_of
-from analyzer.store.sums.statements import FORGET_LINKED, FORGET_STAGED
+from analyzer.store.db.sql_text import sql
 
 if TYPE_CHECKING:
     import polars as pl
@@ -54,6 +54,92 @@ GROUPS = {
 CUT = {"caller": "String", "ruleset": "String", "first_at": "Datetime"}
 """Where the newest recorded ruleset of a caller begins, of callers whose errors without facts have several."""
 
+COUNTS = (
+    "(type in ('error.classified', 'session.observed') or starts_with(type, 'retry.') or starts_with(type, 'relay.'))"
+)
+"""Of events: whether any sum rests on its type."""
+# A quarter of an hour lies in two days at most. What an event tells may be told by another log a few seconds before
+# it or behind it, on another day (`internal.told_twice`).
+_FORGET_STAGED = """
+delete from internal.sum_day_v1 as d
+using (
+  with moment as (
+    select unnest([min(occurred_at) - interval 5 second, max(occurred_at) + interval 5 second]) as occurred_at
+    from (
+      select cast(moment as timestamp) as occurred_at
+      from staged_event
+      anti join repeated using (place)
+      where {counts}
+    )
+    group by time_bucket(interval '15 minutes', occurred_at)
+  )
+
+  select distinct
+    z.timezone,
+    cast(timezone(z.timezone, timezone('UTC', m.occurred_at)) as date) as day
+  from (select distinct timezone from internal.sum_day_v1) as z, moment as m
+) as t
+where d.timezone = t.timezone
+  and d.day = t.day
+"""
+# Events that stay and tell, with some of those that go, of a chain or a hand-off that counts on a later day.
+_FORGET_LINKED = """
+delete from internal.sum_day_v1 as d
+using (
+  with event as (
+    select
+      occurred_at,
+      session_id,
+      operation,
+      relay,
+      starts_with(type, 'relay.') as hands_off
+    from internal.event_v1
+    where {counts}
+  ),
+
+  gone as materialized (
+    from event
+    where occurred_at < $before
+  ),
+
+  linked as (
+    select
+      e.occurred_at,
+      false as all_before
+    from event as e
+    semi join (from gone where operation is not null) as g
+      on e.operation = g.operation
+    union all
+    select
+      e.occurred_at,
+      false as all_before
+    from event as e
+    semi join (from gone where hands_off) as g
+      on e.session_id is not distinct from g.session_id
+    where e.hands_off
+    union all
+    select
+      e.occurred_at,
+      false as all_before
+    from event as e
+    semi join (from gone where relay is not null) as g
+      on e.relay = g.relay
+    union all
+    select
+      $before,
+      true as all_before
+  )
+
+  select distinct
+    z.timezone,
+    cast(timezone(z.timezone, timezone('UTC', m.occurred_at)) as date) as day,
+    m.all_before
+  from (select distinct timezone from internal.sum_day_v1) as z, linked as m
+) as t
+where d.timezone = t.timezone
+  and (d.day = t.day or (t.all_before and d.day < t.day))
+"""
+
 
 def empty(name: str) -> pl.DataFrame:
     """The frame of this name without any rows."""
@@ -90,7 +176,7 @@ def create_sums(connection: duckdb.DuckDBPyConnection) -> None:
 
 def forget_staged(connection: duckdb.DuckDBPyConnection) -> None:
     """Forget the days of staged events that are no repeats. Call it in the transaction that inserts them."""
-    connection.execute(FORGET_STAGED).fetchall()
+    connection.execute(sql(_FORGET_STAGED, counts=COUNTS)).fetchall()
 
 
 def forget_before(connection: duckdb.DuckDBPyConnection, before: datetime) -> None:
@@ -98,4 +184,4 @@ def forget_before(connection: duckdb.DuckDBPyConnection, before: datetime) -> No
 
     Call it in the transaction that deletes these, ahead of that.
     """
-    connection.execute(FORGET_LINKED, {"before": before}).fetchall()
+    connection.execute(sql(_FORGET_LINKED, counts=COUNTS), {"before": before}).fetchall()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from random import Random
@@ -17,7 +17,7 @@ from polars.testing import assert_frame_equal
 from analyzer.analysis.detection.burst import MIN_REPEATS
 from analyzer.analysis.observations import DATED, Observations, end_of, observe, start_of
 from analyzer.store import LOUD, CallerDays, Store, open_store, rebuild
-from analyzer.store.sums.engine import Engine
+from analyzer.store.sums.counting import counted
 from tests.analysis.observed import observations
 
 Native = Callable[..., bytes]
@@ -163,14 +163,13 @@ def test_large_days_are_summed_in_parts_of_their_callers(
     ruleset = store.judge_history()
     observe(store, day(2), "UTC", ruleset)
     monkeypatch.setattr("analyzer.store.sums.summing._AT_ONCE", 7)
-    parts: list[object] = []
-    real = Engine.by_session
+    parts: list[int] = []
 
-    def asked(self: Engine, given: Mapping[str, Any], frames: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-        parts.append(given)
-        return real(self, given, frames)
+    def noted(rows: pl.DataFrame, relays: pl.DataFrame) -> dict[str, pl.DataFrame]:
+        parts.append(rows.height)
+        return counted(rows, relays)
 
-    monkeypatch.setattr(Engine, "by_session", asked)
+    monkeypatch.setattr("analyzer.store.sums.summing.counted", noted)
     observe(store, day(DAYS), "UTC", ruleset)
     assert len(parts) > DAYS
     monkeypatch.undo()
