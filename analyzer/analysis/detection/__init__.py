@@ -12,24 +12,19 @@ from analyzer.analysis.detection.reasons import jensen_shannon, reason_drift, re
 from analyzer.analysis.detection.relays import relay_frequency
 from analyzer.analysis.detection.retries import retry_payoff
 from analyzer.analysis.detection.settings import Settings, widened
-from analyzer.analysis.detection.statistics.calibration import Calibration, FalseAlarms, calibrated, false_alarm_rate
 from analyzer.analysis.detection.statistics.onset import Onset, onset
 
 __all__ = [
     "SCHEMA",
-    "Calibration",
     "Detection",
     "DetectionError",
-    "FalseAlarms",
     "Flip",
     "Onset",
     "Settings",
     "Split",
     "bursts",
-    "calibrated",
     "causes",
     "detect",
-    "false_alarm_rate",
     "flips",
     "frame",
     "jensen_shannon",

@@ -7,10 +7,10 @@ from datetime import timedelta
 import polars as pl
 import pytest
 
-from analyzer.analysis.detection import Settings, calibrated, detect, false_alarm_rate, widened
+from analyzer.analysis.detection import Settings, detect
 from analyzer.analysis.detection.statistics.baseline import Counts, History, fleet_prior, level
-from analyzer.analysis.detection.statistics.calibration import _episodes, _nulls
 from analyzer.analysis.detection.statistics.tails import wilson_interval
+from analyzer.analysis.nightly.calibration import _nulls, _share_episodes, false_alarm_rate
 from tests.analysis.detection_data import FIRST, constant, counts, simulated, step, templates
 
 LOOSE = Settings(
@@ -29,7 +29,7 @@ def test_the_measured_rate_is_that_of_the_settings_on_histories_alike() -> None:
     said = false_alarm_rate(simulated(22, callers=3, sessions=20), templates(), LOOSE, draws=4)
     assert said.low < said.per_thousand < said.high
     episodes = sum(
-        _episodes(detect(fresh_history, templates(), LOOSE).filter(pl.col("day") >= FIRST + timedelta(days=28)))
+        _share_episodes(detect(fresh_history, templates(), LOOSE).filter(pl.col("day") >= FIRST + timedelta(days=28)))
         for fresh_history in (simulated(seed, callers=3, sessions=20) for seed in range(40, 46))
     )
     seen = 1000 * episodes / (6 * 3 * 56)
@@ -43,26 +43,9 @@ def test_incidents_do_not_count_as_false_alarms() -> None:
     assert with_step.per_thousand <= 4
 
 
-def test_a_budget_that_is_kept_leaves_the_settings_alone() -> None:
-    """Rung nought, and a sentence with the figure."""
-    result = calibrated(simulated(29), templates(), budget=20, draws=3)
-    assert (result.rung, result.settings, result.within_budget) == (0, Settings(), True)
-    assert "budget 20" in result.note
-
-
-def test_a_noisy_history_widens_the_settings_and_says_so() -> None:
-    """Settings that fire every week are taken up the ladder until the budget holds."""
-    result = calibrated(simulated(30, sessions=30), templates(), budget=8, settings=LOOSE, draws=3)
-    assert result.rung > 0 and "widened" in result.note
-    assert result.settings == widened(LOOSE, result.rung)
-    assert result.within_budget
-
-
 def test_a_history_shorter_than_the_warm_up_is_not_measured() -> None:
-    """Said, not guessed."""
-    result = calibrated(constant(days=10), templates(), draws=2)
-    assert result.measured.caller_days == 0
-    assert "too little history" in result.note
+    """Nor is none at all."""
+    assert false_alarm_rate(constant(days=10), templates(), draws=2).caller_days == 0
     assert false_alarm_rate(counts([]), templates()).caller_days == 0
 
 

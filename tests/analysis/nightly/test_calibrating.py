@@ -9,7 +9,8 @@ from random import Random
 import polars as pl
 import pytest
 
-from analyzer.analysis.detection import Detection, Settings
+from analyzer.analysis.detection import Detection, Settings, widened
+from analyzer.analysis.detection.settings import RUNGS
 from analyzer.analysis.nightly import calibration
 from analyzer.analysis.nightly.calibration import SAMPLE, Calibrated, calibrate, monday_of
 from analyzer.analysis.observations import Observations
@@ -46,6 +47,21 @@ def test_a_history_that_is_too_short_says_so() -> None:
     """No rate."""
     found = calibrate(seen(constant(days=20)), FIRST + timedelta(days=21))
     assert found == Calibrated(FIRST + timedelta(days=21))
+
+
+def test_a_noisy_history_makes_the_tests_stricter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Settings that fire every week are taken up the ladder until the budget holds, or to its end."""
+    loose = Settings(
+        spike_alpha=0.05, drift_alpha=0.05, witness_alpha=0.2, min_ratio=1.0, min_rise=0.0, false_discovery_rate=1.0
+    )
+    monkeypatch.setattr(calibration, "Settings", lambda: loose)
+    history, monday = seen(simulated(30, sessions=30)), FIRST + timedelta(days=84)
+    monkeypatch.setattr(calibration, "BUDGET", 8)
+    kept = calibrate(history, monday)
+    assert kept.rung > 0 and (kept.per_thousand or 0) <= 8
+    assert kept.settings == widened(loose, kept.rung)
+    monkeypatch.setattr(calibration, "BUDGET", -1)
+    assert calibrate(history, monday).rung == RUNGS
 
 
 def test_what_comes_after_the_monday_has_no_say() -> None:

@@ -371,7 +371,7 @@ def test_a_week_is_calibrated_once(fleet: Store, monkeypatch: pytest.MonkeyPatch
     first = night(fleet, 38)
     assert first.calibrated_on == START + timedelta(days=35)
     assert first.false_alarms_per_thousand is not None
-    monkeypatch.setattr("analyzer.analysis.nightly.calibration.calibrated", None)
+    monkeypatch.setattr("analyzer.analysis.nightly.check.calibrate", None)
     second = night(fleet, 39)
     assert (second.calibrated_on, second.false_alarms_per_thousand) == (
         first.calibrated_on,
