@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Sequence
 from time import process_time
 
-from analyzer.analysis.rules.template_merging import group
+from analyzer.analysis.rules.similar_templates import group
 from analyzer.classifier.fingerprint import templates
 from benchmarks.loglines import Line, corpus
 

@@ -23,7 +23,7 @@ from random import Random
 import polars as pl
 
 from analyzer.analysis.detection import Settings
-from analyzer.analysis.hourly.check_hours import COMPARED_DAYS, HourCounts, found_in_hours
+from analyzer.analysis.nightly.check import COMPARED_DAYS, HourCounts, found_in_hours
 from benchmarks.alarms import asked, columns
 
 FIRST_DAY = date(2027, 2, 1)  # a Monday

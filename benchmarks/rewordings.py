@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from analyzer.analysis.rules.drafts import pattern_for
-from analyzer.analysis.rules.wordings import SaidWords, compiled, has, shortest
+from analyzer.analysis.rules.word_patterns import SaidWords, compiled, has, shortest
 from analyzer.classifier import default_ruleset, extract
 from analyzer.classifier.fingerprint import template
 

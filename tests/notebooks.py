@@ -17,7 +17,7 @@ from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 
 from analyzer.analysis.charts import Chart, figures
-from analyzer.analysis.charts.colours import GRID, INK
+from analyzer.analysis.charts.chart import GRID, INK
 from analyzer.report.page.drawing import Drawing, draw
 from analyzer.report.svg.element import Svg, element
 from analyzer.report.svg.frame import RIGHT

@@ -20,7 +20,7 @@ import pytest
 import analyzer
 from analyzer import errors
 from analyzer.analysis.detection import Settings
-from analyzer.analysis.summary.drifts import Drift
+from analyzer.analysis.kinds.causes import Drift
 from analyzer.classifier import REASONS, RECOVERY, Classification, Facts, Rule, default_ruleset, load_ruleset
 from analyzer.classifier.recovery_table import ACTIONS
 from analyzer.cli import COMMANDS

@@ -12,11 +12,11 @@ from analyzer.analysis.detection.detection import Detection
 from analyzer.analysis.detection.settings import Settings
 from analyzer.analysis.detection.statistics import baseline, noise, rates
 from analyzer.analysis.detection.volume import units
-from analyzer.analysis.hourly import check_hours
 from analyzer.analysis.kinds import cost, messages, reason_mixes, rises
-from analyzer.analysis.nightly import calibration, detections, evidence
-from analyzer.analysis.rules import nearest, template_merging, unknowns
-from analyzer.analysis.summary import night_figures
+from analyzer.analysis.nightly import calibration, check, detections, evidence
+from analyzer.analysis.rules import similar_templates as similar
+from analyzer.analysis.rules import unknowns
+from analyzer.analysis.summary import day_figures
 from analyzer.classifier import RECOVERY, fingerprint
 from analyzer.classifier.reading import facts
 from analyzer.classifier.rules import lint, text_evidence
@@ -71,8 +71,8 @@ STATED = {
         f"{cost.LONG_WAIT_SECONDS / 3_600:g} hours spent waiting",
         f"{cost.WAIT_SECONDS / 3_600:g} hour spent waiting",
         f"fewer than {cost.MANY_SESSIONS} failed",
-        f"are judged, {check_hours.MAX_HOURS} at most",
-        f"of the {check_hours.COMPARED_DAYS} days before; weekends",
+        f"are judged, {check.MAX_HOURS} at most",
+        f"of the {check.COMPARED_DAYS} days before; weekends",
         f"p at most {DEFAULT.hour_alpha:.5f}, as who",
         f"too quiet ({units.LEAST_MORE} sessions with an error, {WORDS[rates.MIN_DAYS]} days with sessions before)",
         f"warning from a divergence of {reason_mixes.GREAT_DIVERGENCE:g} bits",
@@ -84,7 +84,7 @@ STATED = {
         f"Samples are cut at {evidence.MAX_SAMPLE_CHARS:,} characters",
         f"a line a finding, {WORDS[webhook.MAX_TEXT_FINDINGS]} at most",
         f"up to {posting.MAX_WAIT_SECONDS:g} seconds",
-        f"The {night_figures.MAX_CALLERS} callers with the most errors are named",
+        f"The {day_figures.MAX_CALLERS} callers with the most errors are named",
         f"what each open one observed, {prometheus.MAX_FINDINGS} at most",
         f"Where {crowd.LEAST_CROWD:,} callers or more were seen",
     ),
@@ -187,12 +187,12 @@ STATED = {
     "how-to/unknowns.md": (
         f"The first {fingerprint.MAX_CHARS:,} characters of a message make its template",
         (
-            f"stand in that place: {template_merging.NEEDED[2]} where two constant words are left beside it, "
-            f"{template_merging.NEEDED[3]} where three to five are, {template_merging.NEEDED[6]} where six or more are"
+            f"stand in that place: {similar.NEEDED[2]} where two constant words are left beside it, "
+            f"{similar.NEEDED[3]} where three to five are, {similar.NEEDED[6]} where six or more are"
         ),
-        f"if {WORDS[template_merging.MIN_COVERING]} of its own words are constant",
+        f"if {WORDS[similar.MIN_COVERING]} of its own words are constant",
         f"(the latest {unknowns.MAX_MESSAGES})",
-        f"a likeness of at least {nearest.MIN_LIKENESS_FOR_REASON:g}, and {nearest.MIN_SHARE_FOR_REASON:.0%}",
+        f"a likeness of at least {similar.MIN_LIKENESS_FOR_REASON:g}, and {similar.MIN_SHARE_FOR_REASON:.0%}",
         f"more than {terminal.TREND_DAYS} days share bars",
     ),
     "reference/events.md": (

@@ -1,24 +1,29 @@
 """Answers → findings. Runs catalogue queries and returns frozen results; prints and renders nothing."""
 
 from analyzer.analysis.detection.detection import Detection
-from analyzer.analysis.hourly.check_hours import check_hours
+from analyzer.analysis.kinds.causes import Drift, Drifts
 from analyzer.analysis.kinds.cost import Cost
 from analyzer.analysis.kinds.finding import Finding, Handling, Kind, Scope, Wording
-from analyzer.analysis.nightly.check import check, each_night
-from analyzer.analysis.nightly.handling import findings, handle
+from analyzer.analysis.nightly.check import check, check_hours, each_night
+from analyzer.analysis.nightly.decisions import findings, handle
 from analyzer.analysis.nightly.night import Night
-from analyzer.analysis.rules.alarms import Alarm, AlarmChanges, alarm_changes
-from analyzer.analysis.rules.churn import ChangedShare, Churn, Rejudged, churn
 from analyzer.analysis.rules.drafts import RuleDraft, Taken
-from analyzer.analysis.rules.template_merging import group
+from analyzer.analysis.rules.ruleset_changes import (
+    Alarm,
+    AlarmChanges,
+    ChangedShare,
+    Churn,
+    Rejudged,
+    alarm_changes,
+    churn,
+)
+from analyzer.analysis.rules.similar_templates import group
 from analyzer.analysis.rules.unknowns import Neighbour, UnknownGroup, Unknowns, unknowns
 from analyzer.analysis.summary.cases import Case
-from analyzer.analysis.summary.drifts import Drift, Drifts
-from analyzer.analysis.summary.latest_day import LatestDay
+from analyzer.analysis.summary.day_figures import LatestDay
 from analyzer.analysis.summary.overview import Completeness, Overview, Totals, Verdict, overview
-from analyzer.analysis.summary.spikes import Spikes, spikes
-from analyzer.analysis.tables import Table, json_rows, json_value, table
-from analyzer.analysis.window import Window, WindowWords, as_window, window
+from analyzer.analysis.summary.window_findings import Spikes, spikes
+from analyzer.analysis.tables import Table, Window, WindowWords, as_window, json_rows, json_value, table, window
 
 __all__ = [
     "Alarm",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from analyzer.analysis import Case, Finding, Overview
-from analyzer.analysis.summary.latest_day import LatestDay
+from analyzer.analysis.summary.day_figures import LatestDay
 from analyzer.phrases import counted
 from analyzer.report.cells import NOTHING, count
 

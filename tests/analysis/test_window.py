@@ -16,7 +16,7 @@ NOW = datetime(2026, 11, 10, 12)
 @pytest.fixture(autouse=True)
 def _at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
     # By its full name the package has the function.
-    monkeypatch.setattr(import_module("analyzer.analysis.window"), "now", lambda: NOW)
+    monkeypatch.setattr(import_module("analyzer.analysis.tables"), "now", lambda: NOW)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ import pytest
 from aiosmtpd.controller import Controller
 
 from analyzer.analysis import Night
-from analyzer.analysis.deliveries import Undelivered
+from analyzer.analysis.nightly.decisions import Undelivered
 from analyzer.cli.delivery.failed import UndeliveredError
 from analyzer.cli.delivery.targets import FORMS, Target, deliver
 from analyzer.cli.delivery.web import post

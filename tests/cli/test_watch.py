@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from analyzer.analysis.watching import happening_of, is_about
+from analyzer.analysis.timeline import happening_of, is_about
 from analyzer.cli import hourly
 from analyzer.cli.hourly import Hourly
 from analyzer.events import Event, EventLog, Origin

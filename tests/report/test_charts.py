@@ -21,7 +21,7 @@ from analyzer.analysis.charts import (
     utilization_chart,
 )
 from analyzer.analysis.charts.figures import label
-from analyzer.analysis.summary.spikes import Spikes
+from analyzer.analysis.summary.window_findings import Spikes
 from analyzer.classifier import REASONS
 from analyzer.errors import AnalyzerError
 from analyzer.store import Store

@@ -17,7 +17,7 @@ from analyzer.analysis import Night, Overview
 from analyzer.analysis.charts.figures import label
 from analyzer.analysis.detection import Detection
 from analyzer.analysis.kinds.finding import Finding, Handling
-from analyzer.analysis.summary.night_figures import NightFigures
+from analyzer.analysis.summary.day_figures import NightFigures
 from analyzer.phrases import stand_in
 from analyzer.report import render_html, render_json, render_markdown, render_text
 from analyzer.report.documents.night_alerts import alertmanager_alerts, pagerduty_events

@@ -15,7 +15,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from analyzer.analysis import Night
-from analyzer.analysis.summary.night_figures import NightFigures
+from analyzer.analysis.summary.day_figures import NightFigures
 from analyzer.report.documents.night_prometheus import render_prometheus
 
 REPOSITORY = Path(__file__).resolve().parents[2]

@@ -14,6 +14,10 @@ from xml.etree import ElementTree as Xml
 import pytest
 
 from analyzer.analysis.charts.chart import (
+    AMBER,
+    GREY,
+    VERMILION,
+    WATER,
     Axis,
     Bars,
     Chart,
@@ -27,7 +31,6 @@ from analyzer.analysis.charts.chart import (
     day_bars,
     milliseconds,
 )
-from analyzer.analysis.charts.colours import AMBER, GREY, VERMILION, WATER
 from analyzer.analysis.charts.figures import figure_of
 from analyzer.report.svg import bars as svg_bars
 from analyzer.report.svg.formats import moment, number

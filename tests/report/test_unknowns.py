@@ -8,10 +8,9 @@ from datetime import date, datetime
 
 import pytest
 
-from analyzer.analysis.rules.alarms import Alarm, AlarmChanges
-from analyzer.analysis.rules.churn import ChangedShare, Churn, Rejudged
+from analyzer.analysis.rules.ruleset_changes import Alarm, AlarmChanges, ChangedShare, Churn, Rejudged
 from analyzer.analysis.rules.unknowns import Neighbour, UnknownGroup, Unknowns
-from analyzer.analysis.window import Window
+from analyzer.analysis.tables import Window
 from analyzer.report.terminal.monospace import width_of
 from analyzer.report.terminal.ruleset_changes import render_alarms, render_churn
 from analyzer.report.terminal.unknowns import render_unknowns, trend

@@ -7,10 +7,8 @@ from functools import wraps
 from typing import TYPE_CHECKING, ParamSpec, Protocol
 
 from analyzer.analysis.charts.chart import Chart
-from analyzer.analysis.charts.errors import errors_timeline, outcomes, retries
-from analyzer.analysis.charts.relays import relays, utilization
-from analyzer.analysis.charts.rules import rules
-from analyzer.analysis.charts.shares import unknown_share
+from analyzer.analysis.charts.counts import errors_timeline, outcomes, relays, retries, utilization
+from analyzer.analysis.charts.shares import rules, unknown_share
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

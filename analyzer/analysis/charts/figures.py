@@ -12,8 +12,23 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from analyzer.analysis.charts.chart import LOWER_TOP, UPPER_BOTTOM, At, Axis, Bars, Chart, Note, Points, Upright, short
-from analyzer.analysis.charts.colours import GRID, HALO, INK, MARK, SHADE
+from analyzer.analysis.charts.chart import (
+    GRID,
+    HALO,
+    INK,
+    LOWER_TOP,
+    MARK,
+    SHADE,
+    UPPER_BOTTOM,
+    At,
+    Axis,
+    Bars,
+    Chart,
+    Note,
+    Points,
+    Upright,
+    short,
+)
 
 _SMALL = {"size": 12}
 

@@ -1,4 +1,4 @@
-"""The chart of the unknown share of all callers by day, those with a rise in colour."""
+"""Charts of the unknown share by day: of all callers, and of the fleet as recorded and under the rules in force."""
 
 from __future__ import annotations
 
@@ -9,8 +9,27 @@ from typing import Any, Protocol
 
 import polars as pl
 
-from analyzer.analysis.charts.chart import Axis, Chart, Note, Points, Side, day_axis, rows_of, short, with_gaps
-from analyzer.analysis.charts.colours import AZURE, GREEN, GREY, OCHRE, ROSE, SKY, VERMILION
+from analyzer.analysis.charts.chart import (
+    AZURE,
+    GREEN,
+    GREY,
+    MAX_DAYS,
+    OCHRE,
+    ROSE,
+    SKY,
+    VERMILION,
+    Axis,
+    Chart,
+    Note,
+    Points,
+    Side,
+    Upright,
+    day_axis,
+    milliseconds,
+    rows_of,
+    short,
+    with_gaps,
+)
 from analyzer.analysis.detection.detection import Detection
 from analyzer.analysis.tables import Table
 
@@ -128,4 +147,61 @@ def _marks(rows: Sequence[Mapping[str, Any]], caller: str, colour: str, symbol: 
         size=13,
         symbol=symbol,
         group=group,
+    )
+
+
+_MAX_MARKED = 12
+"""Applied rulesets with a line of their own."""
+
+
+class RuledDays(Protocol):
+    """What rulesets did to a fleet, as `Drifts` has it."""
+
+    @property
+    def days(self) -> pl.DataFrame:
+        """A row a day: `day`, `errors`, `recorded_share`, `unknown_share`."""
+
+    @property
+    def applied(self) -> Table:
+        """Rulesets that became the active one."""
+
+
+def rules(drifts: RuledDays) -> Chart:
+    """Two shares of the whole fleet by day; a vertical line where a ruleset became the active one."""
+    rows = list(drifts.days.tail(MAX_DAYS).iter_rows(named=True))
+    days = [row["day"] for row in rows]
+    drawn = list(with_gaps(rows))
+
+    def share(column: str, name: str, colour: str, width: float) -> Points:
+        return Points(
+            name,
+            colour,
+            tuple(row["day"] for row in drawn),
+            tuple(row[column] for row in drawn),
+            tuple(
+                "" if row[column] is None else f"{row['day']}: {row[column]:.1%} of {row['errors']:,} {name}"
+                for row in drawn
+            ),
+            width=width,
+            size=width + 3,
+            faint=colour == GREY,
+        )
+
+    applied = sorted({day for day in drifts.applied.frame["applied_on"] if days and days[0] <= day})
+    notes = []
+    if drifts.days.height > len(rows):
+        notes.append(f"the latest {len(rows)} of {drifts.days.height} days")
+    if len(applied) > _MAX_MARKED:
+        notes.append(f"the latest {_MAX_MARKED} of {len(applied)} days on which rules were applied are marked")
+    return Chart(
+        "Unknown share of errors by day, as recorded and under the rules in force",
+        "; ".join(notes),
+        day_axis([*days, *applied]),
+        Axis("share (%)", form=".0%", ends=(0, 1.05), most_ticks=5),
+        (
+            # Broad and below, so that it is seen where both are the same.
+            share("recorded_share", "as recorded", GREY, 7),
+            share("unknown_share", "under the rules in force", VERMILION, 2),
+        ),
+        uprights=tuple(Upright(milliseconds(day), "rules applied", left=True) for day in applied[-_MAX_MARKED:]),
     )

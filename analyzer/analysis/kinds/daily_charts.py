@@ -8,6 +8,10 @@ from datetime import date, timedelta
 import polars as pl
 
 from analyzer.analysis.charts.chart import (
+    SILVER,
+    SLATE,
+    VERMILION,
+    WATER,
     Axis,
     Bars,
     Chart,
@@ -19,7 +23,6 @@ from analyzer.analysis.charts.chart import (
     milliseconds,
     with_gaps,
 )
-from analyzer.analysis.charts.colours import SILVER, SLATE, VERMILION, WATER
 from analyzer.analysis.detection.detection import Detection
 from analyzer.analysis.detection.settings import BASELINE_DAYS
 from analyzer.analysis.kinds.finding import Charted, Finding

@@ -7,8 +7,7 @@ from datetime import timedelta
 
 import polars as pl
 
-from analyzer.analysis.charts.chart import Chart, Mark
-from analyzer.analysis.charts.colours import GREEN, SILVER, VERMILION
+from analyzer.analysis.charts.chart import GREEN, SILVER, VERMILION, Chart, Mark
 from analyzer.analysis.detection.settings import BASELINE_DAYS, RECENT_DAYS
 from analyzer.analysis.kinds.cost import info, warning
 from analyzer.analysis.kinds.daily_charts import (

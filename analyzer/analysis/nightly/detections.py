@@ -18,11 +18,11 @@ from analyzer.analysis.detection.settings import RECENT_DAYS
 from analyzer.analysis.detection.statistics.tails import false_discovery
 from analyzer.analysis.detection.volume.exposure import exposures
 from analyzer.analysis.detection.volume.volumes import volumes
+from analyzer.analysis.detector_state import walked
 from analyzer.analysis.kinds.bursts import longest_bursts
 from analyzer.analysis.kinds.finding import KINDS, SHARE
 from analyzer.analysis.kinds.reason_mixes import mix_changes
 from analyzer.analysis.observations import Observations, exposed
-from analyzer.analysis.walks import walked
 
 FALSE_DISCOVERY_RATE = 0.01
 """Over what one test says of all callers on the same day."""

@@ -20,7 +20,7 @@ from analyzer.analysis.kinds.sentences import sentence
 from analyzer.analysis.nightly.incidents import gravest_first
 from analyzer.analysis.observations import Observations, end_of, start_of
 from analyzer.analysis.rules.unknowns import drafted
-from analyzer.analysis.window import Window
+from analyzer.analysis.tables import Window
 from analyzer.classifier import Rules
 from analyzer.classifier.fingerprint import template
 from analyzer.store import Judging

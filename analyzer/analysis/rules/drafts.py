@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from analyzer.analysis.rules.nearest import Near, proposed
-from analyzer.analysis.rules.wordings import compiled, has
+from analyzer.analysis.rules.similar_templates import Near, proposed
+from analyzer.analysis.rules.word_patterns import compiled, has
 from analyzer.analysis.tables import json_ready
 from analyzer.classifier import Ruleset, classify
 from analyzer.classifier.fingerprint import SLOT

@@ -15,12 +15,9 @@ from typing import Any, Unpack
 import polars as pl
 
 from analyzer.analysis.rules.drafts import Group, RuleDraft, Taken, draft
-from analyzer.analysis.rules.nearest import KnownTemplate, Near, Neighbours
-from analyzer.analysis.rules.template_merging import merge
-from analyzer.analysis.rules.word_index import WordIndex
-from analyzer.analysis.rules.wordings import SaidWords, shortest
-from analyzer.analysis.tables import json_ready, json_value, table
-from analyzer.analysis.window import Window, WindowWords, as_window
+from analyzer.analysis.rules.similar_templates import KnownTemplate, Near, Neighbours, merge
+from analyzer.analysis.rules.word_patterns import SaidWords, WordIndex, shortest
+from analyzer.analysis.tables import Window, WindowWords, as_window, json_ready, json_value, table
 from analyzer.classifier import Rules, Ruleset, ruleset_for
 from analyzer.classifier.fingerprint import fingerprint_of, template
 from analyzer.classifier.reading.extract import extract

@@ -15,6 +15,7 @@ import polars as pl
 
 from analyzer.analysis.charts.chart import Chart
 from analyzer.analysis.detection.settings import BASELINE_DAYS, RECENT_DAYS
+from analyzer.analysis.kinds.causes import Drift, caller_drifts
 from analyzer.analysis.kinds.errors_behind import (
     MAX_SESSIONS,
     MAX_TEMPLATES,
@@ -26,7 +27,6 @@ from analyzer.analysis.kinds.errors_behind import (
 )
 from analyzer.analysis.kinds.finding import Basis, Finding
 from analyzer.analysis.observations import Observations, end_of, start_of
-from analyzer.analysis.summary.drifts import Drift, caller_drifts
 from analyzer.store import CallerDays, Judging
 from analyzer.store.shown import Shown
 

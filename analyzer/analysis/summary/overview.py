@@ -9,15 +9,19 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any, Unpack
 
+from analyzer.analysis.kinds.causes import Drifts, drifts
 from analyzer.analysis.kinds.finding import Finding
-from analyzer.analysis.selecting import select_judged
 from analyzer.analysis.summary.cases import Case
-from analyzer.analysis.summary.drifts import Drifts, drifts
-from analyzer.analysis.summary.latest_day import LatestDay, latest_day
-from analyzer.analysis.summary.spikes import Spikes, spikes_of
-from analyzer.analysis.summary.window_findings import Judged, judge_seen, observe_window
-from analyzer.analysis.tables import Table, json_ready, json_rows, json_value, table
-from analyzer.analysis.window import Window, WindowWords, as_window
+from analyzer.analysis.summary.day_figures import LatestDay, latest_day
+from analyzer.analysis.summary.window_findings import (
+    Judged,
+    Spikes,
+    judge_seen,
+    observe_window,
+    select_judged,
+    spikes_of,
+)
+from analyzer.analysis.tables import Table, Window, WindowWords, as_window, json_ready, json_rows, json_value, table
 from analyzer.classifier import Rules
 from analyzer.events.times import format_time, now
 from analyzer.phrases import counted, percent

@@ -1,27 +1,36 @@
-"""The findings of a window: the incidents that had a day in it, as of its last day, with what they rest on.
+"""The findings of a window, and the rises of the unknown share in it, of a whole fleet or a part of it.
 
-Nothing is written down: a nightly check decides, a report looks.
+Invariants: nothing is written down, a nightly check decides, a report looks. A part of a fleet is judged from the whole
+of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, timedelta
+from typing import TYPE_CHECKING, Any, Unpack
 from zoneinfo import ZoneInfo
 
-from analyzer.analysis.detection.detection import Detection
+import polars as pl
+
+from analyzer.analysis.detection.detection import Detection, frame
 from analyzer.analysis.detection.unjudged import unjudged
-from analyzer.analysis.kinds.finding import Finding
+from analyzer.analysis.kinds.finding import SHARE, Finding, kind_of
+from analyzer.analysis.nightly.decisions import as_known
 from analyzer.analysis.nightly.detections import detections
 from analyzer.analysis.nightly.evidence import costed, of_the_day, told
-from analyzer.analysis.nightly.handling import as_known
 from analyzer.analysis.nightly.incidents import incidents, incidents_between
+from analyzer.analysis.nightly.night import Night
 from analyzer.analysis.observations import Observations, observe
 from analyzer.analysis.summary.cases import Case, cases
-from analyzer.analysis.window import Window
+from analyzer.analysis.tables import Table, Window, WindowWords, as_window, json_ready, table
 from analyzer.classifier import Rules
-from analyzer.store import Judging
+from analyzer.store import Judging, Selection
+from analyzer.store.shown import ShownRows
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 _NO_LATER = date(9000, 1, 1)
 """Stands for an open end; no log is later."""
@@ -97,3 +106,124 @@ def _last_day(window: Window) -> date:
     if window.until is None:
         return _NO_LATER
     return window.until.replace(tzinfo=UTC).astimezone(ZoneInfo(window.timezone)).date() - timedelta(days=1)
+
+
+_CALLERS = ("errors-by-caller", "relays-by-step", "retries-by-caller")
+"""Queries whose callers are those of a part."""
+
+
+def callers_of(store: Judging, only: Selection) -> frozenset[str]:
+    """The callers that a part of a store has, whenever they were at work."""
+    with store.selecting(replace(only, reason=None)):
+        found = {caller for name in _CALLERS for caller in store.query(name)["caller"]}
+    return frozenset(found | ({only.caller} if only.caller else set()))
+
+
+def concerns(one: Finding, only: Selection, callers: frozenset[str]) -> bool:
+    """Whether a finding is about that part: one of its callers, or its model; and its reason, if one is asked for."""
+    if only.reason and only.reason != _reason_of(one):
+        return False
+    if one.scope.caller is not None:
+        return one.scope.caller in callers
+    return only.model is not None and one.scope.model == only.model
+
+
+def select_nights(store: Judging, nights: Iterable[Night], only: Selection) -> list[Night]:
+    """The nights with the findings that are about that part alone."""
+    if not only:
+        return list(nights)
+    callers = callers_of(store, only)
+    return [
+        replace(night, findings=tuple(one for one in night.findings if concerns(one, only, callers)))
+        for night in nights
+    ]
+
+
+def select_judged(store: Judging, judged: Judged, only: Selection) -> Judged:
+    """What was judged of a window, as far as it is about that part."""
+    if not only:
+        return judged
+    callers = callers_of(store, only)
+    return replace(
+        judged,
+        cases=tuple(case for case in judged.cases if concerns(case.finding, only, callers)),
+        detections=tuple(one for one in judged.detections if one.caller in callers),
+        unjudged=tuple(each for each in judged.unjudged if each[1] in callers),
+    )
+
+
+def _reason_of(one: Finding) -> str | None:
+    """The reason that a finding is about; None where it is about none."""
+    return one.scope.reason or ("unknown" if one.kind.behind.unknown or one.scope.template else None)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Spikes(ShownRows):
+    """The days of a window on which a caller's unknown share was higher than its history allows."""
+
+    found: tuple[Detection, ...]
+    """Detections `spike` and `drift`, by caller, then day; docs/explanation/detection.md has the test."""
+    unjudged: int
+    """Caller-days with many unknown errors, and too little history before them to tell."""
+    share: Table
+    """Unknown share by day and caller."""
+    window: Window
+
+    @property
+    def callers(self) -> tuple[str, ...]:
+        """Callers with a rise, the one with the most unknown sessions first."""
+        weight: dict[str, int] = {}
+        for one in self.found:
+            weight[one.caller or ""] = weight.get(one.caller or "", 0) + (one.sessions or 0)
+        return tuple(sorted(weight, key=lambda caller: (-weight[caller], caller)))
+
+    def to_polars(self) -> pl.DataFrame:
+        """One row a detection."""
+        return frame(self.found)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return {
+            "spikes": json_ready(self.found),
+            "unjudged": self.unjudged,
+            "share": self.share.to_dict(),
+            "window": self.window.to_dict(),
+        }
+
+    def plot(self) -> Figure:
+        """Unknown share by day, rises marked."""
+        from analyzer.analysis.charts import unknown_share_chart
+
+        return unknown_share_chart(self)
+
+    def _shown(self) -> tuple[str, Mapping[str, str]]:
+        said = [
+            f"{one.caller}: {one.observed or 0:.0%} of its distinct errors up to {one.day} are unknown, "
+            f"{one.expected or 0:.0%} expected ({one.note})"
+            for one in self.found[:1]
+        ]
+        title = f"Spikes {said[0]!r}" if said else "Spikes, no rise of unknown errors"
+        return title, {"found": f"{len(self.found):,}", "unjudged": f"{self.unjudged:,}"}
+
+
+def spikes(
+    store: Judging,
+    window: str | Window | None = None,
+    *,
+    rules: Rules = None,
+    **words: Unpack[WindowWords],
+) -> Spikes:
+    """Rises of the unknown share in a window; the history that they are measured against may lie before it.
+
+    Raises:
+        AnalyzerError: a window that cannot be read, rules that cannot be used.
+    """
+    chosen = as_window(window, **words)
+    return spikes_of(judge_window(store, chosen, rules), chosen, table(store, "unknown-share", chosen))
+
+
+def spikes_of(judged: Judged, chosen: Window, share: Table) -> Spikes:
+    """The rises among the detections of a window that was judged already, with the answer of `unknown-share`."""
+    found = [one for one in judged.detections if kind_of(one.finding).family == SHARE]
+    found.sort(key=lambda one: (one.caller or "", one.day))
+    return Spikes(tuple(found), len(judged.unjudged), share, chosen)

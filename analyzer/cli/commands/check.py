@@ -95,8 +95,8 @@ def command(
 
     load_frugal_polars()
     from analyzer.analysis import check, check_hours, each_night
-    from analyzer.analysis.deliveries import Undelivered
-    from analyzer.analysis.selecting import select_nights
+    from analyzer.analysis.nightly.decisions import Undelivered
+    from analyzer.analysis.summary.window_findings import select_nights
     from analyzer.classifier.rules.loading import ruleset_for
     from analyzer.cli.settings import rules_in_use
 
@@ -150,7 +150,7 @@ def command(
 
 
 def _gauges(store: Judging, night: Night) -> bytes:
-    from analyzer.analysis.summary.night_figures import night_figures
+    from analyzer.analysis.summary.day_figures import night_figures
     from analyzer.report.documents.night_prometheus import render_prometheus
 
     return render_prometheus(night, night_figures(store, night))

@@ -74,7 +74,7 @@ def show_command(finding: str, store_path: str, master: str | None, as_json: boo
       analyzer findings show 3f9c --store delta:/lake/fleet
     """
     from analyzer.analysis import findings
-    from analyzer.analysis.nightly.handling import identified
+    from analyzer.analysis.nightly.decisions import identified
     from analyzer.report.terminal.findings import render_known_finding
 
     with asked(store_path, master) as store:

@@ -27,7 +27,7 @@ from analyzer.report.documents.job_units import KINDS, LABEL, job_units
 
 if TYPE_CHECKING:
     from analyzer.analysis import Night
-    from analyzer.analysis.deliveries import Undelivered
+    from analyzer.analysis.nightly.decisions import Undelivered
     from analyzer.cli.delivery.targets import Target
     from analyzer.report.documents.night_job import JobStep
     from analyzer.store import Filling, Judging
@@ -103,7 +103,7 @@ def command(
 
     load_frugal_polars()
     from analyzer.analysis import check, overview
-    from analyzer.analysis.deliveries import Undelivered
+    from analyzer.analysis.nightly.decisions import Undelivered
     from analyzer.cli.settings import rules_in_use
     from analyzer.report import render_html
     from analyzer.report.documents.night_job import gravest_code, job_dict, render_job_markdown, render_job_text
@@ -199,7 +199,7 @@ def _ingest(store: Filling, paths: tuple[str, ...], strict: bool, quiet: bool) -
 
 
 def _gauges(store: Judging, night: Night, target: str) -> Done:
-    from analyzer.analysis.summary.night_figures import night_figures
+    from analyzer.analysis.summary.day_figures import night_figures
     from analyzer.report.documents.night_prometheus import render_prometheus
 
     write(render_prometheus(night, night_figures(store, night)), target)

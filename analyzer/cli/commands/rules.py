@@ -219,8 +219,7 @@ def _try(rules_path: str | None, store_path: str, as_json: bool) -> None:
     replay = command_line("reclassify", "--rules", "FILE", store=store_path)
     hint = f"bring a slice down: {slice_of}; what an applied ruleset would change in the lake: {replay}"
     refuse_lake("backtest", store_path, hint)
-    from analyzer.analysis.rules.alarms import alarm_changes
-    from analyzer.analysis.rules.churn import churn
+    from analyzer.analysis.rules.ruleset_changes import alarm_changes, churn
     from analyzer.cli.settings import rules_in_use
     from analyzer.report.terminal.ruleset_changes import render_alarms, render_churn
     from analyzer.store import open_store

@@ -82,7 +82,7 @@ def _lines(
     changes: Changes, hourly: Hourly | None, began: datetime, only: Selection, *, as_json: bool
 ) -> Iterator[str]:
     """What happens from now on, a line each, for ever; never more than `SHARE` of a core, as long as that can be."""
-    from analyzer.analysis.watching import WATCHED, happening_of, is_about
+    from analyzer.analysis.timeline import WATCHED, happening_of, is_about
     from analyzer.events.times import now
     from analyzer.store.following.tails import Tails
 

@@ -14,7 +14,7 @@ from analyzer.errors import AnalyzerError
 
 if TYPE_CHECKING:
     from analyzer.analysis import Finding, Night
-    from analyzer.analysis.deliveries import Undelivered
+    from analyzer.analysis.nightly.decisions import Undelivered
     from analyzer.store import Judging
 
 VARIABLE = "ANALYZER_DELIVER"

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, Gauge, generate_latest
 from analyzer.analysis.kinds.cost import SEVERITIES
 from analyzer.analysis.kinds.finding import STATES
 from analyzer.analysis.nightly.night import Night
-from analyzer.analysis.summary.night_figures import NightFigures
+from analyzer.analysis.summary.day_figures import NightFigures
 from analyzer.report.escape import one_line
 
 MAX_FINDINGS = 100

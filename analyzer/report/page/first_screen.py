@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from analyzer.analysis import Overview
-from analyzer.analysis.summary.latest_day import LatestDay
+from analyzer.analysis.summary.day_figures import LatestDay
 from analyzer.phrases import counted, percent
 from analyzer.report.cells import count
 from analyzer.report.overview_words import ended_chains, sessions_words

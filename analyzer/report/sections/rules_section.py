@@ -8,7 +8,7 @@ import polars as pl
 
 from analyzer.analysis import Overview, charts
 from analyzer.analysis.detection.settings import BASELINE_DAYS, RECENT_DAYS
-from analyzer.analysis.summary.drifts import Drift
+from analyzer.analysis.kinds.causes import Drift
 from analyzer.phrases import counted
 from analyzer.report.sections.part import MAX_ROWS, Part, Section, part_of
 

@@ -5,8 +5,7 @@ Invariant: no colour is written into a picture; each is a custom property, which
 
 from __future__ import annotations
 
-from analyzer.analysis.charts.chart import Bars, Mark, Points, Style
-from analyzer.analysis.charts.colours import DARK, HALO, INK, MARK
+from analyzer.analysis.charts.chart import DARK, HALO, INK, MARK, Bars, Mark, Points, Style
 from analyzer.report.svg.element import Svg, element
 
 SWATCH_WIDTH, SWATCH_HEIGHT = 22, 12

@@ -6,8 +6,7 @@ Invariants: no line is wider than asked; every text from a log went through `ter
 from __future__ import annotations
 
 from analyzer.analysis.kinds.finding import kind_of
-from analyzer.analysis.rules.alarms import AlarmChanges
-from analyzer.analysis.rules.churn import ChangedShare, Churn, Rejudged
+from analyzer.analysis.rules.ruleset_changes import AlarmChanges, ChangedShare, Churn, Rejudged
 from analyzer.phrases import counted, percent
 from analyzer.report.cells import count
 from analyzer.report.escape import one_line, terminal_safe

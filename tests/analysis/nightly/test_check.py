@@ -16,7 +16,7 @@ from polars.testing import assert_frame_equal
 from analyzer.analysis import Night, check, each_night
 from analyzer.analysis.detection.detect import Walk
 from analyzer.analysis.observations import observe
-from analyzer.analysis.window import window
+from analyzer.analysis.tables import window
 from analyzer.errors import AnalyzerError
 from analyzer.events.times import now
 from analyzer.store import Store, open_store, rebuild
@@ -218,7 +218,7 @@ def test_a_night_goes_on_where_the_one_before_stopped(
         go_on(walk, *asked)
 
     night(fleet, 35)
-    monkeypatch.setattr("analyzer.analysis.walks.Walk.go_on", recording)
+    monkeypatch.setattr("analyzer.analysis.detector_state.Walk.go_on", recording)
     night(fleet, 36)
     assert begun == [35]
     late = tmp_path / "late.jsonl"

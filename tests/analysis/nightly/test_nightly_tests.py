@@ -17,9 +17,9 @@ from analyzer.analysis.kinds.causes import with_causes
 from analyzer.analysis.kinds.finding import KINDS, Finding, Scope
 from analyzer.analysis.kinds.reason_mixes import mix_changes
 from analyzer.analysis.kinds.sentences import sentence
-from analyzer.analysis.nightly.caveats import notes
 from analyzer.analysis.nightly.detections import detections
 from analyzer.analysis.nightly.incidents import incidents
+from analyzer.analysis.nightly.notes import notes
 from analyzer.analysis.observations import Observations, exposed
 from tests.analysis.observed import observations
 

@@ -14,8 +14,7 @@ import pytest
 
 from analyzer.analysis.detection import Detection
 from analyzer.analysis.kinds.finding import Finding, Identity, Scope, finding_id
-from analyzer.analysis.nightly.night import Night
-from analyzer.analysis.nightly.recording import night_before, recorded, write_down
+from analyzer.analysis.nightly.night import Night, night_before, recorded, write_down
 from analyzer.errors import StoreError
 from analyzer.events import EventLog
 from analyzer.events.appending.appender import MAX_LINE_BYTES
@@ -198,7 +197,7 @@ def test_the_largest_finding_fits_its_event(store: Store) -> None:
 
 WORK = """
 from datetime import timedelta
-from analyzer.analysis.nightly.recording import write_down
+from analyzer.analysis.nightly.night import write_down
 from tests.analysis.nightly.test_recording import DAY, found, night_of
 with open_store({path!r}, writable=True) as store:
     day = DAY + timedelta(days=store.query("detection-nights").height)

@@ -11,7 +11,7 @@ import pytest
 
 from analyzer.analysis import Night, check, each_night
 from analyzer.analysis.kinds.finding import Finding
-from analyzer.analysis.window import window
+from analyzer.analysis.tables import window
 from analyzer.report.documents.night_markdown import render_night_markdown
 from analyzer.report.documents.night_webhook import webhook_body
 from analyzer.report.terminal.findings import render_known_finding

@@ -6,7 +6,7 @@ from datetime import date, timedelta
 
 import polars as pl
 
-from analyzer.analysis.rules.alarms import alarm_changes
+from analyzer.analysis.rules.ruleset_changes import alarm_changes
 
 START = date(2026, 3, 2)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from analyzer.analysis import check, each_night, overview, spikes, unknowns
-from analyzer.analysis.rules.churn import churn, mcnemar
+from analyzer.analysis.rules.ruleset_changes import churn, mcnemar
 from analyzer.classifier import ruleset_for
 from analyzer.store import Store
 

@@ -9,7 +9,7 @@ from statistics import mean
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analyzer.analysis.rules.template_merging import group, merge
+from analyzer.analysis.rules.similar_templates import group, merge
 from benchmarks.fingerprint import scores
 from benchmarks.loglines import corpus
 from tests.growth import assert_linear

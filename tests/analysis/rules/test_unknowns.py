@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import analyzer
 from analyzer.analysis.rules.drafts import Group, Taken, constant_parts, draft, pattern_for
-from analyzer.analysis.rules.nearest import KnownTemplate, Neighbours, proposed
-from analyzer.analysis.rules.word_index import WordIndex
+from analyzer.analysis.rules.similar_templates import KnownTemplate, Neighbours, proposed
+from analyzer.analysis.rules.word_patterns import WordIndex
 from analyzer.classifier import default_ruleset
 from analyzer.classifier.fingerprint import fingerprint
 from analyzer.classifier.rules.lint import lint

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from analyzer.analysis.rules.drafts import Group, RuleDraft, Taken, draft
-from analyzer.analysis.rules.nearest import Neighbours
-from analyzer.analysis.rules.wordings import MAX_WORDINGS, SaidWords, compiled, has, shortest
+from analyzer.analysis.rules.similar_templates import Neighbours
+from analyzer.analysis.rules.word_patterns import MAX_WORDINGS, SaidWords, compiled, has, shortest
 from analyzer.classifier import default_ruleset
 from analyzer.classifier.reading.extract import extract
 from analyzer.classifier.suggestion import Suggestion, leaning, suggest

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from analyzer.analysis import Night
-from analyzer.analysis.summary.night_figures import MAX_CALLERS, OTHERS, night_figures
+from analyzer.analysis.summary.day_figures import MAX_CALLERS, OTHERS, night_figures
 from analyzer.events import Event, encode
 from analyzer.store import Store, open_store
 

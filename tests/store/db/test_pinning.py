@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from analyzer.analysis.summary.overview import overview
-from analyzer.analysis.window import Window
+from analyzer.analysis.tables import Window
 from analyzer.store import Store
 from analyzer.store.db import pinning
 

@@ -11,7 +11,7 @@ import duckdb
 import pytest
 
 from analyzer.analysis import check, handle, json_rows
-from analyzer.analysis.deliveries import Undelivered
+from analyzer.analysis.nightly.decisions import Undelivered
 from analyzer.classifier import REASONS
 from analyzer.classifier.recovery_table import UNCOUNTED
 from analyzer.errors import AnalyzerError, QueryError

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from analyzer.analysis import check, overview
-from analyzer.analysis.selecting import select_nights
+from analyzer.analysis.summary.window_findings import select_nights
 from analyzer.errors import AnalyzerError
 from analyzer.store import Selection, Store, narrows, open_store
 

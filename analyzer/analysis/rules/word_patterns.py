@@ -1,11 +1,13 @@
-"""The fewest words of an error that mean it alone, so that a rule knows the error again when it is worded anew.
+"""The fewest words of an error that mean it alone, and an index from words to the texts that may match a pattern.
 
-Invariant: what is given is in every text of the group, and in no known text of another reason.
+Invariants: the words are in every text of their group, and in no known text of another reason. The index leaves out no
+text that matches; what it names is still to be tried.
 """
 
 from __future__ import annotations
 
 import re
+from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -152,3 +154,62 @@ def compiled(pattern: str) -> Any:
     options.case_sensitive = False
     options.log_errors = False
     return re2.compile(pattern.encode(), options)
+
+
+_ASCII_WORD = re.compile(r"[0-9a-z]+")
+_GAP = "\0"
+_FOLDED = re.compile("[\u017f\u212a]")
+"""Letters beyond ASCII that a pattern without case takes for `s` and `k`."""
+
+
+class WordIndex:
+    """The texts of some owners, which are known by their numbers, by the words in them."""
+
+    def __init__(self, texts: Iterable[Sequence[str]]) -> None:
+        self._where: dict[str, array[int]] = {}
+        self._always: list[int] = []
+        self._count = 0
+        for number, of_one in enumerate(texts):
+            self._count += 1
+            found: set[str] = set()
+            for text in of_one:
+                if not text.isascii() and _FOLDED.search(text):
+                    self._always.append(number)
+                found.update(_ASCII_WORD.findall(_lowered(text)))
+            for word in found:
+                self._where.setdefault(word, array("l")).append(number)
+
+    def may_match(self, constants: Sequence[str]) -> Iterable[int]:
+        """The numbers, in order, of the owners with a text in which these constant parts may follow each other."""
+        words = _needed(constants)
+        if not words:
+            return range(self._count)
+        found = [self._where.get(word, _NOWHERE) for word in words]
+        rarest = min(found, key=len)
+        if not self._always:
+            return rarest
+        return sorted({*rarest, *self._always})
+
+
+_NOWHERE = array("l")
+
+
+def _needed(constants: Sequence[str]) -> list[str]:
+    """The words that stand whole in the constant parts: the others may be the end or the beginning of longer ones."""
+    joined = _lowered(_GAP.join(constants))
+    if _FOLDED.search(joined):
+        return []
+    # A pattern begins and ends at the border of a word, if its constants begin and end with ASCII letters or digits.
+    return [
+        found[0]
+        for found in _ASCII_WORD.finditer(joined)
+        if joined[found.start() - 1 : found.start()] != _GAP and joined[found.end() : found.end() + 1] != _GAP
+    ]
+
+
+def _lowered(text: str) -> str:
+    """The text with ASCII letters in lower case; `str.lower` may make more than one letter of others."""
+    return text.translate(_LOWER)
+
+
+_LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
