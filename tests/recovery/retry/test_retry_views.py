@@ -70,11 +70,11 @@ FLAKY_AGENT = """
 import sys, time
 from analyzer import EventLog, RateGuard, Retry
 from analyzer.recovery import RateLimitedError
-folder, mode = sys.argv[1:]
+folder, mode, seconds = sys.argv[1:]
 log, guard = EventLog(folder + "/telemetry"), RateGuard(folder + "/limits")
 retry = Retry(mode, provider="example", log=log, guard=guard, session="s-9")
 class Limited(Exception):
-    status_code, headers = 429, {"retry-after": "4"}
+    status_code, headers = 429, {"retry-after": seconds}
 answers = iter([ConnectionResetError("reset"), Limited("Too many requests"), "fine"])
 def call():
     answer = next(answers)
@@ -97,29 +97,38 @@ else:
 
 def test_in_real_time_from_two_processes_to_the_report(tmp_path: Path) -> None:
     """One process waits out a limit, another one is stopped by it before its call; the store tells both."""
-    arguments = [sys.executable, "-W", "error", "-c", FLAKY_AGENT, str(tmp_path)]
-    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "env": ENVIRONMENT}
-    second = subprocess.Popen([*arguments, "second"], **pipes)
-    assert second.stdout is not None
-    assert second.stdout.readline() == "loaded\n"  # a limit of seconds is over before an interpreter has started
-    first = subprocess.Popen([*arguments, "first"], **pipes)
-    state = RateGuard(tmp_path / "limits")
-    while state.state("example").ready:
-        assert first.poll() is None
-        time.sleep(0.005)
-    stopped = second.communicate("\n", timeout=60)[0]
-    said = first.communicate(timeout=60)[0].split()
+    for seconds in (4, 20, 100):
+        # On a busy machine a short limit may be over before the other process has asked for it.
+        folder = tmp_path / str(seconds)
+        said, stopped = _limited_beside_another(folder, seconds)
+        if stopped == "short-circuited\n":
+            break
     assert stopped == "short-circuited\n"
     assert said[:2] == ["limited", "fine"]
-    assert 4 + 0.08 + 0.08 <= float(said[2]) < 60
+    assert seconds + 0.08 + 0.08 <= float(said[2])
     with open_store(":memory:") as store:
-        store.ingest([str(tmp_path / "telemetry")])
+        store.ingest([str(folder / "telemetry")])
         ((caller, outcome, attempts, waited),) = store.sql(
-            "select caller, outcome, attempts, waited_seconds from retries"
+            "select caller, outcome, attempts, waited_seconds from retries where caller = 'first'"
         ).rows()
         short = store.sql("select count(*) from events where type = 'call.short_circuited'").item()
     assert (caller, outcome, attempts, short) == ("first", "recovered", 3, 1)
-    assert 4.16 <= waited < 60
+    assert seconds + 0.16 <= waited
+
+
+def _limited_beside_another(folder: Path, seconds: int) -> tuple[list[str], str]:
+    """What the process prints that meets a limit of so many seconds, and what the one beside it prints."""
+    command = [sys.executable, "-W", "error", "-c", FLAKY_AGENT, str(folder)]
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "env": ENVIRONMENT}
+    second = subprocess.Popen([*command, "second", str(seconds)], **pipes)
+    assert second.stdout is not None
+    assert second.stdout.readline() == "loaded\n"
+    first = subprocess.Popen([*command, "first", str(seconds)], **pipes)
+    state = RateGuard(folder / "limits")
+    while state.state("example").ready and first.poll() is None:
+        time.sleep(0.005)
+    stopped = second.communicate("\n", timeout=300)[0]
+    return first.communicate(timeout=300)[0].split(), stopped
 
 
 def test_siblings_come_back_together_but_not_at_once(clock: FakeClock, tmp_path: Path) -> None:
