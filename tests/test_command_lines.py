@@ -26,12 +26,15 @@ from analyzer.cli import COMMANDS, cli
 from analyzer.command_lines import STORELESS, STORELESS_RULES, Asking, command_line, window_words
 from analyzer.phrases import terminal_safe
 from analyzer.report import Made, render_html, render_markdown, render_text
-from analyzer.report.documents.night_alerts import alertmanager_alerts, pagerduty_events
-from analyzer.report.documents.night_chats import discord_message, slack_message, teams_message
-from analyzer.report.documents.night_mail import night_html, night_text
-from analyzer.report.documents.night_markdown import render_night_markdown
-from analyzer.report.documents.night_webhook import webhook_body
-from analyzer.report.terminal.night import render_night_text
+from analyzer.report.night.document import night_html, night_text, render_night_markdown, render_night_text
+from analyzer.report.night.messages import (
+    alertmanager_alerts,
+    discord_message,
+    pagerduty_events,
+    slack_message,
+    teams_message,
+    webhook_body,
+)
 from analyzer.store import open_store
 from tests.analysis.histories import DAYS, START, every_finding
 

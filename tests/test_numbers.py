@@ -34,9 +34,9 @@ from analyzer.recovery.process import streams
 from analyzer.recovery.relay import checkpoint, command, config, monitor
 from analyzer.redaction import engine
 from analyzer.report import FORMATS
-from analyzer.report.documents import night_prometheus as prometheus
-from analyzer.report.documents import night_webhook as webhook
-from analyzer.report.terminal import unknowns as terminal
+from analyzer.report import unknowns as terminal
+from analyzer.report.night import messages as webhook
+from analyzer.report.night import metrics as prometheus
 from analyzer.store.db import lock
 from analyzer.store.ingest import blocks, discovery, identity, inputs
 from tests import REPOSITORY

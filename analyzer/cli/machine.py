@@ -111,7 +111,7 @@ def tell_found(name: str, *, quiet: bool) -> None:
         AnalyzerError: nothing does, and the store is not there either.
     """
     from analyzer.cli.output import narrate, terminal_width
-    from analyzer.report.terminal.sources import render_found, render_nothing
+    from analyzer.report.store_work import render_found, render_nothing
 
     found, home, width = look(name), home_folder(), terminal_width()
     said = render_found(found, name, home, width) if found.found else render_nothing(found, home, width)

@@ -10,26 +10,23 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from analyzer.command_lines import Asking
-    from analyzer.report.documents.overview_json import render_json
-    from analyzer.report.documents.overview_markdown import render_markdown
     from analyzer.report.escape import csv_cell, markdown_text, terminal_safe
-    from analyzer.report.page.html import render_html
-    from analyzer.report.page.made import Made
+    from analyzer.report.overview import render_json, render_markdown, render_text
+    from analyzer.report.page.html import Made, render_html
     from analyzer.report.rows import render_rows
-    from analyzer.report.terminal.overview import render_text
 
 FORMATS = ("table", "json", "jsonl", "csv", "markdown", "parquet")
 """What the rows of a query can be written as."""
 _HOMES = {
     "Asking": "analyzer.command_lines",
-    "Made": "analyzer.report.page.made",
+    "Made": "analyzer.report.page.html",
     "csv_cell": "analyzer.report.escape",
     "markdown_text": "analyzer.report.escape",
     "render_html": "analyzer.report.page.html",
-    "render_json": "analyzer.report.documents.overview_json",
-    "render_markdown": "analyzer.report.documents.overview_markdown",
+    "render_json": "analyzer.report.overview",
+    "render_markdown": "analyzer.report.overview",
     "render_rows": "analyzer.report.rows",
-    "render_text": "analyzer.report.terminal.overview",
+    "render_text": "analyzer.report.overview",
     "terminal_safe": "analyzer.report.escape",
 }
 

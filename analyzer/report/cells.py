@@ -1,6 +1,7 @@
-"""One value of a result becomes what a person reads. A column's name carries its unit, and the unit decides the form.
+"""One value of a result, and the heading of a column, in the words of a reader.
 
-Invariant: the texts are not escaped yet; each renderer does that for its own medium.
+A column's name carries its unit, and the unit decides the form. The texts are not escaped yet: each writer does that
+for its own medium. The meanings of words are those of the glossary in the documentation, word for word.
 """
 
 from __future__ import annotations
@@ -63,3 +64,45 @@ def _number(column: str, value: float) -> str:
     if isinstance(value, int):
         return count(value)
     return f"{value:,.0f}" if column.endswith("_tokens") or abs(value) >= 1000 else f"{value:,.1f}"
+
+
+PLAIN = {
+    "relays": "handed off or compacted",
+    "auto_relays": "by themselves",
+    "manual_relays": "by hand",
+    "halted": "given up",
+    "surfaced": "shown to the user",
+    "exhausted": "gave up",
+    "escalated": "a person was asked",
+    "unresolved": "end not in the log",
+    "pre_tokens": "tokens before",
+    "post_tokens": "tokens after",
+    "mean_pre_tokens": "mean tokens before",
+    "quarantined": "unreadable lines",
+    "chains": "retried calls",
+}
+"""Columns and outcomes with a plainer name for people."""
+
+MEANINGS = {
+    "caller": "Who made the call that failed: a component, a tool, a project.",
+    "chain": "The calls that belong together because each one repeats the one before: a first call and its retries.",
+    "compaction": "An agent's conversation made shorter, so that it fits its model's context window again.",
+    "exhausted": "Of a chain, an outcome: all calls that its policy allows have failed.",
+    "finding": "What a night's check reports: something that changed, where, since when, and the evidence.",
+    "quarantine": "The lines that could not be read, each with its file, its place and the cause.",
+    "recovered": "An outcome: a later call of the same chain worked.",
+    "relay": (
+        "Work handed from an agent whose context is filling up to a fresh instance of it, by a checkpoint that says "
+        "what is done and what is left."
+    ),
+    "session": "One run of an agent under one id.",
+    "surfaced": "An outcome: nothing more was tried, and the error was shown to whoever had asked for the call.",
+    "unknown share": "The unknown errors divided by all errors that count.",
+}
+"""Words of the page, each with the sentence that the glossary begins with."""
+
+
+def plain_heading(column: str) -> str:
+    """The heading of a column, in plain words where there are some."""
+    plain = PLAIN.get(column)
+    return heading(column) if plain is None else f"{plain[:1].upper()}{plain[1:]}"

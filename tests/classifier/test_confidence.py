@@ -10,8 +10,7 @@ import pytest
 from analyzer.classifier import classify, default_ruleset
 from analyzer.classifier.batch import judge_json
 from analyzer.classifier.rules.explain import explain
-from analyzer.report.documents.rules_json import explained
-from analyzer.report.terminal.rules import render_explanation
+from analyzer.report.rules import explained, render_explanation
 
 
 @pytest.mark.parametrize(

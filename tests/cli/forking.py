@@ -31,8 +31,8 @@ LOADED = (
     "importers.telemetry.otlp",
     "importers.wave",
     "report.page.html",
-    "report.terminal.overview",
-    "report.terminal.store_work",
+    "report.overview",
+    "report.store_work",
     "store",
     "store.db.tables.classifier_macros",
 )

@@ -136,7 +136,7 @@ def test_the_webhook_gets_what_is_new_worse_or_over() -> None:
     """What goes on as before is counted, and a night with nothing else is not posted."""
     from dataclasses import replace
 
-    from analyzer.report.documents.night_webhook import webhook_body
+    from analyzer.report.night.messages import webhook_body
     from tests.analysis.nightly.test_recording import found, night_of
 
     new, same = found(1), replace(found(2), state="ongoing")

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from analyzer.events import Event, encode
-from analyzer.report.terminal.reclassification import MAX_CELLS
-from analyzer.report.terminal.store_work import MAX_VANISHED
+from analyzer.report.ruleset_changes import MAX_CELLS
+from analyzer.report.store_work import MAX_VANISHED
 from tests.cli.conftest import Run
 
 STORE = "it's -mine.duckdb"

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from analyzer.report.documents.job_units import job_units
-from analyzer.report.documents.night_job import JobStep, gravest_code, render_job_text
+from analyzer.report.night.job import JobStep, gravest_code, job_units, render_job_text
 from analyzer.store import open_store
 from tests import REPOSITORY
 from tests.cli.conftest import Run

@@ -17,8 +17,8 @@ from analyzer.analysis.timeline import happening_of, is_about
 from analyzer.cli import hourly
 from analyzer.cli.hourly import Hourly
 from analyzer.events import Event, EventLog, Origin
-from analyzer.report.terminal.happening.watching import watched_finding, watched_line
-from analyzer.report.terminal.monospace import width_of
+from analyzer.report.monospace import width_of
+from analyzer.report.timeline import watched_finding, watched_line
 from analyzer.store import Selection
 from tests.cli.conftest import Run
 from tests.cli.test_hours import TODAY, hours

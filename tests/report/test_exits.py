@@ -20,18 +20,29 @@ from analyzer.analysis.kinds.finding import Finding, Handling
 from analyzer.analysis.summary.day_figures import NightFigures
 from analyzer.phrases import stand_in
 from analyzer.report import render_html, render_json, render_markdown, render_text
-from analyzer.report.documents.night_alerts import alertmanager_alerts, pagerduty_events
-from analyzer.report.documents.night_chats import discord_message, slack_message, teams_message
-from analyzer.report.documents.night_job import JobStep, render_job_markdown, render_job_text
-from analyzer.report.documents.night_mail import night_html, night_subject, night_text
-from analyzer.report.documents.night_markdown import render_night_markdown
-from analyzer.report.documents.night_prometheus import render_prometheus
-from analyzer.report.documents.night_webhook import webhook_body
 from analyzer.report.escape import json_text
+from analyzer.report.night.document import (
+    night_html,
+    night_subject,
+    night_text,
+    render_findings,
+    render_known_finding,
+    render_night_markdown,
+    render_night_text,
+    render_nights_text,
+)
+from analyzer.report.night.job import JobStep, render_job_markdown, render_job_text
+from analyzer.report.night.messages import (
+    alertmanager_alerts,
+    discord_message,
+    pagerduty_events,
+    slack_message,
+    teams_message,
+    webhook_body,
+)
+from analyzer.report.night.metrics import render_prometheus
+from analyzer.report.page.elements import element
 from analyzer.report.rows import render_rows
-from analyzer.report.svg.element import element
-from analyzer.report.terminal.findings import render_findings, render_known_finding
-from analyzer.report.terminal.night import render_night_text, render_nights_text
 from analyzer.store.shown import Shown
 
 STEERS = "\x1b[31m \r \n \x00 \x7f \x9b1m \u202e \u2066 \u061c \u2028 \u2029 \ud800"

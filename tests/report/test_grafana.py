@@ -16,7 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from analyzer.analysis import Night
 from analyzer.analysis.summary.day_figures import NightFigures
-from analyzer.report.documents.night_prometheus import render_prometheus
+from analyzer.report.night.metrics import render_prometheus
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 CONTRIB = REPOSITORY / "contrib" / "grafana"

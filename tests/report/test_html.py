@@ -21,8 +21,8 @@ from analyzer.analysis.summary.overview import TABLES
 from analyzer.classifier import REASONS
 from analyzer.command_lines import Asking
 from analyzer.report import render_html
-from analyzer.report.page.made import Made
-from analyzer.report.plain_words import MEANINGS
+from analyzer.report.cells import MEANINGS
+from analyzer.report.page.html import Made
 from tests import REPOSITORY
 
 Report = Callable[..., Overview]

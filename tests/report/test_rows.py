@@ -13,9 +13,8 @@ import polars as pl
 import pytest
 
 from analyzer.errors import AnalyzerError
-from analyzer.report import FORMATS, render_rows
-from analyzer.report.terminal import monospace
-from analyzer.report.terminal.monospace import width_of
+from analyzer.report import FORMATS, monospace, render_rows
+from analyzer.report.monospace import width_of
 
 MOMENT = datetime(2026, 11, 21, 8, 15, 30, 123000)
 

@@ -32,11 +32,10 @@ from analyzer.analysis.charts.chart import (
     milliseconds,
 )
 from analyzer.analysis.charts.figures import figure_of
-from analyzer.report.svg import bars as svg_bars
-from analyzer.report.svg.formats import moment, number
-from analyzer.report.svg.looks import palette, swatch
-from analyzer.report.svg.picture import picture
-from analyzer.report.svg.scales import scale_of
+from analyzer.report.page import marks as svg_bars
+from analyzer.report.page.axes import moment, number, scale_of
+from analyzer.report.page.elements import palette, swatch
+from analyzer.report.page.picture import picture
 from tests.report.svg_pictures import parsed, titles
 
 HEIGHT = 200

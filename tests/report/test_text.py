@@ -14,9 +14,9 @@ import pytest
 from analyzer.analysis import Case, Overview, overview
 from analyzer.analysis.kinds.cost import Cost
 from analyzer.report import render_html, render_text
-from analyzer.report.news_words import cost_words, day_title, day_words, news
-from analyzer.report.terminal.findings import render_findings
-from analyzer.report.terminal.monospace import columns, fit, fit_middle, fold, width_of
+from analyzer.report.monospace import columns, fit, fit_middle, fold, width_of
+from analyzer.report.night.document import render_findings
+from analyzer.report.overview_words import cost_words, day_title, day_words, news
 from analyzer.store import Selection, Store
 
 Report = Callable[..., Overview]

@@ -90,7 +90,7 @@ def test_user_patterns_are_re2() -> None:
         "importers/work/forks.py",
         "redaction/automata.py",
         "classifier/reading/reset_times.py",
-        "report/terminal/overview.py",
+        "report/overview.py",
         "report/escape.py",
         "store/upkeep/catching_up.py",
     }

@@ -136,8 +136,8 @@ def command(
     if row_format != "table" or told or output:
         write(_rendered(nights, row_format, each_day, output, asking_of(store_path)), output)
     if not told:
-        from analyzer.report.terminal.monospace import fold
-        from analyzer.report.terminal.night import nothing_to_report
+        from analyzer.report.monospace import fold
+        from analyzer.report.night.document import nothing_to_report
 
         for line in fold(nothing_to_report(nights), terminal_width() if sys.stderr.isatty() else 10_000):
             narrate(line, quiet=quiet)
@@ -151,15 +151,19 @@ def command(
 
 def _gauges(store: Judging, night: Night) -> bytes:
     from analyzer.analysis.summary.day_figures import night_figures
-    from analyzer.report.documents.night_prometheus import render_prometheus
+    from analyzer.report.night.metrics import render_prometheus
 
     return render_prometheus(night, night_figures(store, night))
 
 
 def _rendered(nights: list[Night], row_format: str, each_day: bool, output: str | None, asking: Asking) -> str:
-    from analyzer.report.documents.night_markdown import render_night_markdown
     from analyzer.report.escape import json_text, jsonl_text
-    from analyzer.report.terminal.night import nothing_to_report, render_night_text, render_nights_text
+    from analyzer.report.night.document import (
+        nothing_to_report,
+        render_night_markdown,
+        render_night_text,
+        render_nights_text,
+    )
 
     if row_format == "json":
         every = {"schema": "analyzer.nights/1", "nights": [night.to_dict() for night in nights]}
@@ -178,7 +182,7 @@ def _rendered(nights: list[Night], row_format: str, each_day: bool, output: str 
 
 
 def _summary(nights: list[Night]) -> str:
-    from analyzer.report.documents.night_markdown import render_night_markdown
+    from analyzer.report.night.document import render_night_markdown
 
     told = nights if len(nights) == 1 else [night for night in nights if night.findings]
     return "".join(render_night_markdown(night) + "\n" for night in told)

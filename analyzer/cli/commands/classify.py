@@ -78,6 +78,6 @@ def _line(verdict: Classification) -> str:
 
 
 def _words(verdict: Classification) -> str:
-    from analyzer.report.terminal.rules import render_verdict
+    from analyzer.report.rules import render_verdict
 
     return render_verdict(verdict, terminal_width())

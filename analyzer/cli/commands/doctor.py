@@ -49,7 +49,7 @@ def command(
     else:
         shown = [check for check in checks if not quiet or check.state != "ok"]
         if shown or output or not quiet:
-            from analyzer.report.terminal.doctor import render_checks
+            from analyzer.report.store_work import render_checks
 
             write(render_checks(shown, problems, rows_width("table", output)), output)
     return FINDINGS if problems else 0

@@ -53,7 +53,7 @@ def list_command(store_path: str, master: str | None, every: bool, as_json: bool
       analyzer findings list --store fleet.duckdb --all --json
     """
     from analyzer.analysis import findings
-    from analyzer.report.terminal.findings import render_findings
+    from analyzer.report.night.document import render_findings
 
     with asked(store_path, master) as store:
         known = findings(store, every=every)
@@ -75,7 +75,7 @@ def show_command(finding: str, store_path: str, master: str | None, as_json: boo
     """
     from analyzer.analysis import findings
     from analyzer.analysis.nightly.decisions import identified
-    from analyzer.report.terminal.findings import render_known_finding
+    from analyzer.report.night.document import render_known_finding
 
     with asked(store_path, master) as store:
         name = identified(store, finding)

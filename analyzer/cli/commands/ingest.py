@@ -57,7 +57,7 @@ def command(
       analyzer ingest /logs --store delta:/lake/fleet --master spark://head:7077
     """
     from analyzer.report.escape import json_text
-    from analyzer.report.terminal.store_work import render_ingest
+    from analyzer.report.store_work import render_ingest
 
     if follow and (strict or "-" in paths):
         raise AnalyzerError("--follow goes with neither --strict nor -", "follow files or folders")

@@ -23,13 +23,13 @@ from analyzer.cli.progress import progress
 from analyzer.cli.stores import filling, judging, lake_to_fill
 from analyzer.errors import FINDINGS, OK, PARTIAL, UNREADABLE, AnalyzerError
 from analyzer.phrases import counted
-from analyzer.report.documents.job_units import KINDS, LABEL, job_units
+from analyzer.report.night.job import KINDS, LABEL, job_units
 
 if TYPE_CHECKING:
     from analyzer.analysis import Night
     from analyzer.analysis.nightly.decisions import Undelivered
     from analyzer.cli.delivery.targets import Target
-    from analyzer.report.documents.night_job import JobStep
+    from analyzer.report.night.job import JobStep
     from analyzer.store import Filling, Judging
 
 Done = tuple[int, str]
@@ -106,8 +106,8 @@ def command(
     from analyzer.analysis.nightly.decisions import Undelivered
     from analyzer.cli.settings import rules_in_use
     from analyzer.report import render_html
-    from analyzer.report.documents.night_job import gravest_code, job_dict, render_job_markdown, render_job_text
-    from analyzer.report.page.made import Made
+    from analyzer.report.night.job import gravest_code, job_dict, render_job_markdown, render_job_text
+    from analyzer.report.page.html import Made
 
     # What is wrong with the line itself is said before anything is done.
     shown, judged = chosen_window(None, None, last, timezone), chosen_window(None, until, None, timezone)
@@ -167,7 +167,7 @@ def command(
 def _step(name: str, work: Callable[[], Done]) -> JobStep:
     """A step that was done, or that failed and was told on stderr; what fails costs the other steps nothing."""
     from analyzer.cli import said_by_system
-    from analyzer.report.documents.night_job import JobStep
+    from analyzer.report.night.job import JobStep
 
     try:
         return JobStep(name, *work())
@@ -200,7 +200,7 @@ def _ingest(store: Filling, paths: tuple[str, ...], strict: bool, quiet: bool) -
 
 def _gauges(store: Judging, night: Night, target: str) -> Done:
     from analyzer.analysis.summary.day_figures import night_figures
-    from analyzer.report.documents.night_prometheus import render_prometheus
+    from analyzer.report.night.metrics import render_prometheus
 
     write(render_prometheus(night, night_figures(store, night)), target)
     return OK, f"written to {target}"

@@ -56,7 +56,7 @@ def command(
 
         write(json_text(result.to_dict()), output)
     else:
-        from analyzer.report.terminal.store_work import render_prune
+        from analyzer.report.store_work import render_prune
 
         write(render_prune(result, files=files), output)
         if result.done and result.events:

@@ -48,6 +48,6 @@ def command(act: str, store_path: str, master: str | None, row_format: str, outp
 
         write(json_text(result.to_dict()), output)
     else:
-        from analyzer.report.terminal.store_work import render_retry
+        from analyzer.report.store_work import render_retry
 
         write(render_retry(result, asking_of(store_path)), output)

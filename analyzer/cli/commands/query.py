@@ -66,7 +66,7 @@ def command(
     if listing or name is None:
         if name is None and not listing:
             raise AnalyzerError("no query named", f"{command_line('query', '--list')} shows them all")
-        from analyzer.report.terminal.catalogue import render_catalogue
+        from analyzer.report.store_work import render_catalogue
 
         write(render_catalogue(name), output)
         return

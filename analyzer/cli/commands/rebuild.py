@@ -57,7 +57,7 @@ def command(
 
         write(json_text(result.to_dict()), output)
     else:
-        from analyzer.report.terminal.store_work import render_rebuild
+        from analyzer.report.store_work import render_rebuild
 
         write(render_rebuild(result, store_path, asking_of(store_path)), output)
         if lake and result.former != "missing":

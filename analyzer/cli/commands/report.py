@@ -99,7 +99,7 @@ def command(
     from analyzer import report
     from analyzer.analysis import overview
     from analyzer.cli.settings import rules_in_use
-    from analyzer.report.page.made import Made
+    from analyzer.report.page.html import Made
 
     kind = "json" if as_json else report_format
     _want_page(kind, output, open_it=open_it, interactive=interactive)

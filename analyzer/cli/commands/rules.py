@@ -56,11 +56,11 @@ def list_command(rules_path: str | None, reason: str | None, by_age: bool, as_js
     if by_age:
         chosen.sort(key=lambda rule: rule.dated)
     if as_json:
-        from analyzer.report.documents.rules_json import listed
+        from analyzer.report.rules import listed
 
         _write_json("rules-list", listed(ruleset, chosen))
     else:
-        from analyzer.report.terminal.rules import render_ages, render_listing
+        from analyzer.report.rules import render_ages, render_listing
 
         write(render_ages(ruleset, chosen) if by_age and chosen else render_listing(ruleset, chosen), None)
     return 0
@@ -99,7 +99,7 @@ def test_command(rules_path: str | None, corpus: str | None, stream: str | None,
         _write_json("rules-test", {"ok": not report.findings, **asdict(report)})
     else:
         own = {rule.id for rule in ruleset.rules} - {rule.id for rule in default_ruleset().rules}
-        from analyzer.report.terminal.rules import render_lint
+        from analyzer.report.rules import render_lint
 
         write(render_lint(report, own), None)
     return FINDINGS if report.findings else 0
@@ -129,11 +129,11 @@ def explain_command(
     moment = time_option(at) or stated_time(error.get("timestamp") if isinstance(error, dict) else None)
     found = explain(error, at=moment, rules=_ruleset(rules_path))
     if as_json:
-        from analyzer.report.documents.rules_json import explained
+        from analyzer.report.rules import explained
 
         _write_json("rules-explain", explained(found))
     else:
-        from analyzer.report.terminal.rules import render_explanation
+        from analyzer.report.rules import render_explanation
 
         write(render_explanation(found), None)
     return 0
@@ -180,11 +180,11 @@ def _score_stream(rules_path: str | None, stream: str, as_json: bool) -> None:
         narrate(f"{stream}: {len(bad)} lines are no labelled, dated errors, the first one is line {bad[0]}")
     halves = score_stream(rows, ruleset)
     if as_json:
-        from analyzer.report.documents.rules_json import streamed
+        from analyzer.report.rules import streamed
 
         _write_json("rules-stream", streamed(ruleset, halves, len(bad)))
     else:
-        from analyzer.report.terminal.rules import render_stream
+        from analyzer.report.rules import render_stream
 
         write(render_stream(ruleset, halves), None)
 
@@ -204,11 +204,11 @@ def _score(rules_path: str | None, labels: str, as_json: bool) -> None:
         narrate(f"{labels}: {len(bad)} lines are no labelled errors, the first one is line {bad[0]}")
     result = backtest(cases, before, _ruleset(rules_path))
     if as_json:
-        from analyzer.report.documents.rules_json import scored
+        from analyzer.report.rules import scored
 
         _write_json("rules-backtest", scored(result, len(bad)))
     else:
-        from analyzer.report.terminal.rules import render_backtest
+        from analyzer.report.rules import render_backtest
 
         write(render_backtest(result), None)
 
@@ -221,7 +221,7 @@ def _try(rules_path: str | None, store_path: str, as_json: bool) -> None:
     refuse_lake("backtest", store_path, hint)
     from analyzer.analysis.rules.ruleset_changes import alarm_changes, churn
     from analyzer.cli.settings import rules_in_use
-    from analyzer.report.terminal.ruleset_changes import render_alarms, render_churn
+    from analyzer.report.ruleset_changes import render_alarms, render_churn
     from analyzer.store import open_store
 
     with open_store(store_path) as store, counting("facts", quiet=False) as shown:

@@ -29,7 +29,7 @@ def command(name: str, store_path: str, master: str | None, row_format: str, out
     """
     from analyzer.analysis.timeline import timeline
     from analyzer.report.escape import json_text
-    from analyzer.report.terminal.happening.timeline import render_timeline
+    from analyzer.report.timeline import render_timeline
 
     del quiet
     with asked(store_path, master) as store:

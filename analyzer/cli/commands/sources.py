@@ -27,7 +27,7 @@ def command(store_path: str, as_json: bool) -> int:
     """
     from analyzer.command_lines import Asking
     from analyzer.report.escape import json_text
-    from analyzer.report.terminal.sources import render_sources
+    from analyzer.report.store_work import render_sources
 
     found = look(store_path)
     report_problems(found.problems)

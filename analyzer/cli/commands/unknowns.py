@@ -89,14 +89,14 @@ def command(
 
         write(json_text(found.to_dict()), output)
     elif suggest:
-        from analyzer.report.documents.drafted_rules import render_rules
+        from analyzer.report.unknowns import render_rules
 
         write(render_rules(found), output)
         if output is not None:
             ready = sum(group.suggestion is not None and group.suggestion.reason is not None for group in found.groups)
             narrate(f"{output}: rules for {ready} of {len(found.groups)} groups; the others need a reason", quiet=quiet)
     else:
-        from analyzer.report.terminal.unknowns import render_unknowns
+        from analyzer.report.unknowns import render_unknowns
 
         width, _ = text_layout(output)
         write(render_unknowns(found, width, asking_of(store_path)), output)

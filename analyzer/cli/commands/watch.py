@@ -110,7 +110,7 @@ def _tell(problems: list[Problem], told: list[Problem]) -> list[Problem]:
 
 
 def _shown(one: Happening, *, as_json: bool) -> str:
-    from analyzer.report.terminal.happening.watching import watched_line
+    from analyzer.report.timeline import watched_line
 
     if as_json:
         return _as_json(asdict(one))
@@ -119,7 +119,7 @@ def _shown(one: Happening, *, as_json: bool) -> str:
 
 
 def _shown_finding(one: Finding, at: datetime, *, as_json: bool) -> str:
-    from analyzer.report.terminal.happening.watching import watched_finding
+    from analyzer.report.timeline import watched_finding
 
     if as_json:
         return _as_json({"occurred_at": at, "type": "finding", **one.to_dict()})

@@ -137,25 +137,25 @@ class _Form:
 
 
 def _webhook(address: str, night: Night) -> Iterable[Finding]:
-    from analyzer.report.documents.night_webhook import webhook_body
+    from analyzer.report.night.messages import webhook_body
 
     return _post_news(address, night, webhook_body)
 
 
 def _slack(address: str, night: Night) -> Iterable[Finding]:
-    from analyzer.report.documents.night_chats import slack_message
+    from analyzer.report.night.messages import slack_message
 
     return _post_news(address, night, slack_message)
 
 
 def _teams(address: str, night: Night) -> Iterable[Finding]:
-    from analyzer.report.documents.night_chats import teams_message
+    from analyzer.report.night.messages import teams_message
 
     return _post_news(address, night, teams_message)
 
 
 def _discord(address: str, night: Night) -> Iterable[Finding]:
-    from analyzer.report.documents.night_chats import discord_message
+    from analyzer.report.night.messages import discord_message
 
     return _post_news(address, night, discord_message)
 
@@ -167,7 +167,7 @@ def _post_news(address: str, night: Night, message: Callable[[Night], dict[str, 
 
 
 def _pagerduty(address: str, night: Night) -> Iterator[Finding]:
-    from analyzer.report.documents.night_alerts import pagerduty_events
+    from analyzer.report.night.messages import pagerduty_events
 
     key, _, url = address.partition("@")
     for one, event in pagerduty_events(night, key):
@@ -176,7 +176,7 @@ def _pagerduty(address: str, night: Night) -> Iterator[Finding]:
 
 
 def _alertmanager(address: str, night: Night) -> Iterator[Finding]:
-    from analyzer.report.documents.night_alerts import alertmanager_alerts
+    from analyzer.report.night.messages import alertmanager_alerts
 
     if alerts := alertmanager_alerts(night):
         post(f"{address.rstrip('/')}/api/v2/alerts", alerts)
@@ -185,7 +185,7 @@ def _alertmanager(address: str, night: Night) -> Iterator[Finding]:
 
 def _mail(address: str, night: Night) -> Iterator[Finding]:
     from analyzer.cli.delivery.mail import send
-    from analyzer.report.documents.night_mail import night_html, night_subject, night_text
+    from analyzer.report.night.document import night_html, night_subject, night_text
 
     if told := night.news():
         send(address, night_subject(night), night_text(night), night_html(night))

@@ -9,8 +9,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
+import json
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
@@ -20,36 +22,58 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from analyzer.analysis import Case, Overview, charts
 from analyzer.analysis.summary.cases import MAX_CASES
-from analyzer.command_lines import command_line
+from analyzer.command_lines import HERE, Asking, command_line
 from analyzer.phrases import counted
-from analyzer.report.cells import count, minute
+from analyzer.report.cells import MEANINGS, count, minute, plain_heading
 from analyzer.report.escape import terminal_safe
-from analyzer.report.news_words import cost_words, dates, day_title, day_words, news
 from analyzer.report.overview_words import (
     completeness,
+    cost_words,
     course,
+    dates,
+    day_title,
+    day_words,
     draft_words,
     handled,
+    news,
     title_of,
     verdict_word,
     window_words,
 )
-from analyzer.report.page.drawing import Drawing, draw, plotly_script
-from analyzer.report.page.filtering import filtered
-from analyzer.report.page.first_screen import tiles
-from analyzer.report.page.heat_map import heat_map
-from analyzer.report.page.made import ANYWHERE, Made
-from analyzer.report.plain_words import MEANINGS, plain_heading
-from analyzer.report.sections.finding_parts import (
-    drift_part,
-    excerpts_part,
-    numbers_part,
-    places_part,
-    templates_part,
-)
-from analyzer.report.sections.overview_sections import sections
-from analyzer.report.svg.element import Svg
-from analyzer.report.svg.looks import palette
+from analyzer.report.page.elements import Svg, palette
+from analyzer.report.page.figures import heat_map, tiles
+from analyzer.report.page.picture import Drawing, draw, plotly_script
+from analyzer.report.parts import drift_part, excerpts_part, numbers_part, places_part, templates_part
+from analyzer.report.sections import sections
+
+
+def filtered(case: Case) -> Svg:
+    """The attributes: the names of caller, reasons, agents and projects as JSON arrays."""
+    one, scope, places = case.finding, case.finding.scope, case.places
+    # A change of verdict is about both reasons; unknown errors are, whatever the finding calls them.
+    reasons = dict.fromkeys([*(scope.reason or "").split(" → "), one.kind.evidence(one)])
+    names = {"caller": [scope.caller], "reason": [*reasons]}
+    for what in ("agent", "project"):
+        names[what] = sorted(set(places[what].drop_nulls())) if places.height else []
+    given = {what: [terminal_safe(name) for name in found if name] for what, found in names.items()}
+    return Svg(" ".join(f'data-{what}="{html.escape(json.dumps(found))}"' for what, found in given.items()))
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """The circumstances of a page."""
+
+    host: str = ""
+    """The machine; empty where nobody said."""
+    store: str = ""
+    """The store's file; empty for a throw-away one, which nothing can be asked of later."""
+    asking: Asking = HERE
+    """How the store is asked from wherever the page is read."""
+
+
+ANYWHERE = Made()
+"""Where nobody said."""
+
 
 ICONS = {
     "critical": "▲",

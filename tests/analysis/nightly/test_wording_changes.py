@@ -12,10 +12,8 @@ import pytest
 from analyzer.analysis import Night, check, each_night
 from analyzer.analysis.kinds.finding import Finding
 from analyzer.analysis.tables import window
-from analyzer.report.documents.night_markdown import render_night_markdown
-from analyzer.report.documents.night_webhook import webhook_body
-from analyzer.report.terminal.findings import render_known_finding
-from analyzer.report.terminal.night import render_night_text
+from analyzer.report.night.document import render_known_finding, render_night_markdown, render_night_text
+from analyzer.report.night.messages import webhook_body
 from analyzer.store import Store, open_store
 
 Native = Callable[..., bytes]

@@ -20,7 +20,7 @@ from analyzer.classifier.fingerprint import fingerprint
 from analyzer.classifier.rules.lint import lint
 from analyzer.classifier.rules.loading import ruleset_for
 from analyzer.classifier.suggestion import Suggestion
-from analyzer.report.documents.drafted_rules import render_rules
+from analyzer.report.unknowns import render_rules
 from analyzer.store import Store
 
 OVERLOADED = KnownTemplate(

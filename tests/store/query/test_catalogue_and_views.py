@@ -15,7 +15,7 @@ from analyzer.analysis.nightly.decisions import Undelivered
 from analyzer.classifier import REASONS
 from analyzer.classifier.recovery_table import UNCOUNTED
 from analyzer.errors import AnalyzerError, QueryError
-from analyzer.report.terminal.catalogue import render_catalogue
+from analyzer.report.store_work import render_catalogue
 from analyzer.store import Store, catalogue, find, open_store, views
 from analyzer.store.db.connection import connect
 from analyzer.store.db.sql_header import parse_header

@@ -1,1 +1,0 @@
-"""Results as Markdown, JSON, metrics, messages and files."""

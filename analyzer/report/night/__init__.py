@@ -1,0 +1,1 @@
+"""A night of `analyzer check` as text, Markdown, mail, messages, metrics, and the job that runs it."""

@@ -1,0 +1,186 @@
+"""The nightly job: what its steps did, as text, JSON and Markdown, and the units that run it every night.
+
+A step that failed is told with its reason and its hint, and the exit code is that of the gravest step. Every argument
+of a unit is quoted for the program that reads it.
+"""
+
+from __future__ import annotations
+
+import plistlib
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from analyzer.analysis.nightly.night import Night
+from analyzer.command_lines import HERE, Asking
+from analyzer.errors import FINDINGS, OK, PARTIAL, UNREADABLE, USAGE
+from analyzer.report.escape import markdown_text, terminal_safe
+from analyzer.report.monospace import columns, fold
+from analyzer.report.night.document import render_night_markdown, render_night_text
+
+SCHEMA = "analyzer.nightly/1"
+_GRAVEST = (UNREADABLE, USAGE, PARTIAL, FINDINGS, OK)
+_WORDS = {OK: "ok", FINDINGS: "findings", PARTIAL: "partial"}
+
+
+@dataclass(frozen=True, slots=True)
+class JobStep:
+    """One step of the night's job."""
+
+    name: str
+    """`ingest`, `check`, `report`, `prune`, `prometheus` or `webhook`."""
+    exit_code: int
+    """The code that the single command would have ended with."""
+    said: str
+    """What came of it, or why nothing did."""
+    hint: str = ""
+    """What to do about a failure."""
+
+
+def gravest_code(steps: Sequence[JobStep]) -> int:
+    """The one exit code of all steps: unreadable before usage, partial, findings, fine; any other code comes first."""
+    codes = {step.exit_code for step in steps}
+    other = codes - set(_GRAVEST)
+    return max(other) if other else next((code for code in _GRAVEST if code in codes), OK)
+
+
+def job_dict(steps: Sequence[JobStep], night: Night | None, store: str) -> dict[str, Any]:
+    """JSON-ready: the steps in order, and the night as `analyzer.check/1`, null where it could not be judged."""
+    return {
+        "schema": SCHEMA,
+        "store": store,
+        "exit_code": gravest_code(steps),
+        "steps": [
+            {"step": step.name, "exit_code": step.exit_code, "said": step.said, "hint": step.hint or None}
+            for step in steps
+        ],
+        "night": night.to_dict() if night else None,
+    }
+
+
+def render_job_text(
+    steps: Sequence[JobStep], night: Night | None, width: int = 80, *, colour: bool = False, asking: Asking = HERE
+) -> str:
+    """A line a step, and below them the night where it has findings or remarks."""
+    names = columns([(step.name, _WORDS.get(step.exit_code, "FAILED")) for step in steps], [False, False])
+    lines = []
+    for name, step in zip(names, steps, strict=True):
+        widest = max(len(each) for each in names)
+        first, *more = fold(terminal_safe(step.said), max(width - widest - 2, 20)) or [""]
+        lines.append(f"{name:{widest}}  {first}".rstrip())
+        lines += [f"{'':{widest}}  {each}" for each in more]
+    if night and (night.findings or night.remarks):
+        # Its headline stands with the step.
+        lines += ["", render_night_text(night, width, colour=colour, asking=asking).partition("\n\n")[2].rstrip("\n")]
+    return "\n".join(lines) + "\n"
+
+
+def render_job_markdown(steps: Sequence[JobStep], night: Night | None) -> str:
+    """A table of the steps, with the hints of those that failed, and below it the night."""
+    rows = ["| Step | Exit code | What came of it |", "|---|--:|---|"]
+    for step in steps:
+        said = "; ".join(markdown_text(text) for text in (step.said, step.hint) if text)
+        rows.append(f"| {step.name} | {step.exit_code} | {said} |")
+    blocks = ["\n".join(rows), *([render_night_markdown(night).rstrip("\n")] if night else [])]
+    return "\n\n".join(blocks) + "\n"
+
+
+KINDS = ("systemd", "cron", "launchd", "github-actions")
+HOUR, MINUTE = 2, 15
+LABEL = "analyzer.nightly"
+
+_SERVICE = """\
+[Unit]
+Description=Read the agents' logs, judge the day and report
+# A unit of yours that tells you; findings start it, too, as they are exit code 1.
+OnFailure=tell-me@%N.service
+
+[Service]
+Type=oneshot
+WorkingDirectory={folder}
+# Secrets of the job, as ANALYZER_DELIVER=slack:https://…, in a file that you alone can read.
+EnvironmentFile=-%h/.config/analyzer/environment
+ExecStart={command}
+# Another process has the store open (75): once more in five minutes. The other codes would come again.
+Restart=on-failure
+RestartPreventExitStatus=1 2 3 4
+RestartSec=5min
+Nice=10
+UMask=0077
+"""
+_TIMER = f"""\
+[Unit]
+Description=Read the agents' logs every night
+
+[Timer]
+OnCalendar=*-*-* {HOUR:02}:{MINUTE:02}:00
+# A machine that was off at that time catches up.
+Persistent=true
+RandomizedDelaySec=20min
+
+[Install]
+WantedBy=timers.target
+"""
+_WORKFLOW = f"""\
+name: nightly
+on:
+  schedule:
+    - cron: "{MINUTE} {HOUR} * * *"
+  workflow_dispatch:
+concurrency: analyzer-nightly
+permissions:
+  contents: read
+jobs:
+  nightly:
+    # A runner of yours that has the logs, the store and the program.
+    runs-on: self-hosted
+    steps:
+      - run: {{command}}
+        working-directory: {{folder}}
+"""
+
+
+def job_units(kind: str, command: Sequence[str], folder: str) -> dict[str, str]:
+    """The files that run a command in a folder every night: their texts by their place below the home directory.
+
+    A workflow's place is below the repository, and what cron reads has none: an empty name.
+    """
+    if kind == "systemd":
+        service = _SERVICE.format(folder=_systemd(folder), command=" ".join(_quoted(each) for each in command))
+        places = ".config/systemd/user/analyzer.service", ".config/systemd/user/analyzer.timer"
+        return dict(zip(places, (service, _TIMER), strict=True))
+    if kind == "launchd":
+        job = {
+            "Label": LABEL,
+            "ProgramArguments": list(command),
+            "WorkingDirectory": folder,
+            "StartCalendarInterval": {"Hour": HOUR, "Minute": MINUTE},
+            "StandardOutPath": f"{folder}/nightly.log",
+            "StandardErrorPath": f"{folder}/nightly.log",
+            "Umask": 0o077,
+        }
+        return {f"Library/LaunchAgents/{LABEL}.plist": plistlib.dumps(job).decode()}
+    if kind == "github-actions":
+        return {
+            ".github/workflows/nightly.yml": _WORKFLOW.format(command=_yaml(shlex.join(command)), folder=_yaml(folder))
+        }
+    # cron makes a new line of a bare percent sign.
+    line = f"cd {shlex.quote(folder)} && {shlex.join(command)}".replace("%", "\\%")
+    return {"": f'{MINUTE} {HOUR} * * * {line} >nightly.log 2>&1 || {{ echo "exit code $?"; cat nightly.log; }}\n'}
+
+
+def _systemd(text: str) -> str:
+    """A text with the specifiers of systemd written out."""
+    return text.replace("%", "%%")
+
+
+def _quoted(text: str) -> str:
+    """An argument of ExecStart, where a dollar sign would name a variable."""
+    inner = _systemd(text).replace("\\", "\\\\").replace('"', '\\"').replace("$", "$$")
+    return f'"{inner}"'
+
+
+def _yaml(text: str) -> str:
+    """A scalar of YAML in single quotes."""
+    return "'" + text.replace("'", "''") + "'"

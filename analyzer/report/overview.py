@@ -1,0 +1,343 @@
+"""The report as text for a terminal, as Markdown and as JSON.
+
+The text is one screen of 24 lines at 80 columns, the verdict first: no line but a command is wider than asked; of all
+callers only those with a finding are named, and on a quiet day the best and the worst of it. Every text of a log is
+escaped for its medium.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+from analyzer.analysis import Case, Finding, Overview
+from analyzer.classifier.fingerprint import fingerprint
+from analyzer.command_lines import HERE, Asking
+from analyzer.phrases import counted, percent
+from analyzer.report.cells import NOTHING, count, heading, minute
+from analyzer.report.escape import json_text, markdown_text, terminal_safe
+from analyzer.report.monospace import columns, fit, fit_middle, fold, indented, painted, width_of
+from analyzer.report.overview_words import (
+    NEWS,
+    completeness,
+    cost_words,
+    course,
+    day_title,
+    day_words,
+    draft_words,
+    ended_chains,
+    handled,
+    news_of,
+    next_step,
+    sessions_words,
+    title_of,
+    verdict_word,
+    window_words,
+)
+from analyzer.report.parts import Part, Section, drift_part, sessions_part, templates_part
+from analyzer.report.rows import plain
+from analyzer.report.sections import sections
+
+NARROWEST, WIDEST = 72, 100
+LINES = 22
+"""Lines of a report where that is enough: one of what is narrated and the next prompt make it 24."""
+_HEADINGS = ("errors", "share", "recovered", "gave up", "shown to the user", "other")
+_ENDS = ("recovered", "exhausted", "surfaced")
+"""The outcomes with a column of their own, in the order of their headings."""
+_FEWEST_REASONS, _MOST_REASONS = 2, 8
+_MAX_SENTENCES = 6
+_MAX_NAMES = 40
+_MAX_COMMANDS = 3
+_SENTENCE_CELLS = 320
+_NAME_CELLS = 60
+_NO_STEP = "(no step)"
+"""What the query says of hand-offs whose log names no step."""
+
+
+def render_text(overview: Overview, width: int = 80, *, colour: bool = False, asking: Asking = HERE) -> str:
+    """The summary, in lines of at most `width` cells (72 to 100 of them), with a newline at its end.
+
+    A command is a line of its own, however long, so that it works when it is pasted; `asking` says which store it asks.
+    """
+    size = max(NARROWEST, min(width, WIDEST))
+    before = [_verdict(overview, size, colour, asking), _window(overview, size)]
+    after = _facts(overview, size, asking)
+    used = sum(len(block) + 1 for block in (*before, after) if block)
+    blocks = [*before, _reasons(overview, size, LINES - used - 1), after]
+    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+
+
+def _verdict(overview: Overview, size: int, colour: bool, asking: Asking) -> list[str]:
+    verdict = overview.verdict
+    word = verdict_word(verdict.level)
+    said = fit_middle(terminal_safe(verdict.headline), _SENTENCE_CELLS)
+    first, *more = fold(f"{word}  {said}", size)
+    if colour:
+        first = painted(first, word, verdict.level)
+    lines = [*(fold(overview.widened, size) if overview.asked else ()), first, *more]
+    hidden = _hidden_callers(overview, list(verdict.details))
+    cases = sorted(overview.cases, key=lambda case: NEWS.index(news_of(case, overview.latest)))
+    findings = [case.finding for case in cases]
+    day = _day(overview)
+    lines += indented(day, size) if day else []
+    for case, one in zip(cases[:_MAX_SENTENCES], findings, strict=False):
+        told, cost = _short(_masked(one.explanation, hidden)), cost_words(one)
+        told += f"{'' if told.endswith(('.', '…')) else '.'} {cost}." if cost else ""
+        lines += indented(f"{_since(one, news_of(case, overview.latest))}: {told}", size)
+        lines += indented(_short(_masked(handled(one.handling), hidden)), size, 4) if one.handling else []
+    steps = (asking.command(*one.words) or one.advice for one in findings[:_MAX_SENTENCES])
+    todo = dict.fromkeys(filter(None, steps))
+    lines += [f"  → {terminal_safe(step)}" for step in list(todo)[:_MAX_COMMANDS]]
+    # The errors of a quiet window stand in the line of the window, too.
+    begun = 1 if day and not overview.cases else len(overview.cases)
+    for detail in verdict.details[begun:]:
+        lines += indented(_short(detail), size)
+    callers = [one.scope.who for one in findings]
+    rest = [caller for caller in dict.fromkeys(callers[_MAX_SENTENCES:]) if caller not in callers[:_MAX_SENTENCES]]
+    if rest:
+        names = ", ".join(fit_middle(terminal_safe(caller), _NAME_CELLS) for caller in rest[:_MAX_NAMES])
+        beyond = f" and {count(len(rest) - _MAX_NAMES)} more" if len(rest) > _MAX_NAMES else ""
+        lines += indented(f"also {names}{beyond}: the HTML report has them", size)
+    return lines
+
+
+def _day(overview: Overview) -> str:
+    """Of a quiet day, how much was looked at, what that cost, and what was best and worst; empty of any other."""
+    latest = overview.latest
+    if latest is None or overview.verdict.level != "quiet":
+        return ""
+    return _short(f"{day_title(latest)}: {day_words(latest)}")
+
+
+def _since(one: Finding, news: str) -> str:
+    """What the last day made of a finding, and since when."""
+    if not one.is_open:
+        return f"Over since {one.resolved_on}"
+    before = f", since {one.onset}" if one.onset < one.opened_on else ""
+    words = {"New": f"New on {one.opened_on}{before}", "Worse": f"Worse, open since {one.onset}"}
+    return words.get(news, f"Goes on since {one.onset}")
+
+
+def _short(sentence: str) -> str:
+    return fit_middle(terminal_safe(sentence), _SENTENCE_CELLS)
+
+
+def _window(overview: Overview, size: int) -> list[str]:
+    totals = overview.totals
+    lines = fold(window_words(overview), size)
+    if not totals.events:
+        return lines
+    said = counted(totals.errors, "error")
+    if totals.errors:
+        said += f" of {counted(totals.callers, 'caller')} in {sessions_words(overview)}"
+    if totals.counted_errors:
+        of = f"{count(totals.unknown_errors)} of {count(totals.counted_errors)}"
+        if aside := totals.errors - totals.counted_errors:
+            of += f" that count; {count(aside)} aborted or without detail"
+        said += f"; {percent(totals.unknown_share)} unknown ({of})"
+    return lines + fold(said, size)
+
+
+def _reasons(overview: Overview, size: int, room: int) -> list[str]:
+    """Errors by reason and what became of them, in as many lines as there is room for."""
+    frame = overview.tables["errors-by-reason"].frame
+    if frame.is_empty():
+        return []
+    outcomes: defaultdict[str | None, Counter[str]] = defaultdict(Counter)
+    for row in overview.tables["errors-by-reason-caller-outcome"].frame.iter_rows(named=True):
+        outcomes[row["reason"]][row["outcome"]] += row["errors"]
+    rows = list(frame.iter_rows(named=True))
+    shown = max(_FEWEST_REASONS, min(room, _MOST_REASONS))
+    if len(rows) > shown:
+        shown = max(_FEWEST_REASONS, shown - 1)
+    body = [
+        [
+            fit(terminal_safe(_reason(row)), 22),
+            _brief(row["errors"]),
+            percent(row["share"], 0),
+            *(_brief(outcomes[row["reason"]][end]) for end in _ENDS),
+            _brief(sum(number for end, number in outcomes[row["reason"]].items() if end not in _ENDS)),
+        ]
+        for row in rows[:shown]
+    ]
+    lines = columns([["Errors by reason", *_HEADINGS], *body], [False, *[True] * len(_HEADINGS)])
+    if max(map(width_of, lines)) > size:
+        lines = columns([["Errors by reason", *_HEADINGS], *body], [False, *[True] * len(_HEADINGS)], gap=" ")
+    if (hidden := len(rows) - shown) > 0:
+        errors = sum(row["errors"] for row in rows[shown:])
+        lines.append(f"and {counted(hidden, 'more reason')} with {counted(errors, 'error')}")
+    return [fit(line, size) for line in lines]
+
+
+def _reason(row: Mapping[str, Any]) -> str:
+    """A reason by its name; of unknown errors, how many of them the unknown share counts, if it is not all."""
+    if not row["uncounted_errors"]:
+        return row["reason"] or "(none)"
+    counting = row["errors"] - row["uncounted_errors"]
+    return f"{row['reason']}, {_brief(counting)} count" if counting else "aborted or no detail"
+
+
+def _hidden_callers(overview: Overview, messages: list[str]) -> re.Pattern[str] | None:
+    """Callers without a finding that the messages speak of; this summary must not."""
+    seen = {
+        caller for name in ("errors-by-caller", "relays-by-step") for caller in overview.tables[name].frame["caller"]
+    }
+    # A log may hold a million callers: only those that occur become part of the pattern.
+    said = "\n".join(messages)
+    known = {one.scope.caller for one in overview.findings}
+    names = sorted((name for name in seen - known if name in said), key=len, reverse=True)
+    return re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, names))})(?![\w-])") if names else None
+
+
+def _masked(message: str, hidden: re.Pattern[str] | None) -> str:
+    return hidden.sub("[caller]", message) if hidden else message
+
+
+def _facts(overview: Overview, size: int, asking: Asking) -> list[str]:
+    """A line each on unknown texts, retries, hand-offs and limits, and how much of the logs was read."""
+    said = [_unknown(overview, size), _retries(overview), _relays(overview), _exhaustions(overview)]
+    known = overview.completeness
+    said.append(completeness(overview))
+    if known.unsupported:
+        formats = ", ".join(
+            f"{fit(terminal_safe(name), 24)} ({counted(files, 'file')})"
+            for name, files in sorted(known.unsupported.items())
+        )
+        said.append(f"Not read yet: {formats}.")
+    lines = [line for each in said if each for line in fold(each, size)]
+    if known.quarantined:
+        lines.append(f"  → {terminal_safe(asking.command('query', 'quarantine-lines'))}")
+    return lines
+
+
+def _unknown(overview: Overview, size: int) -> str:
+    """The most frequent text that no rule knows; empty where a finding has it."""
+    frame = overview.tables["unknown-messages"].frame
+    if frame.is_empty():
+        return ""
+    row = frame.row(0, named=True)
+    if any(fingerprint(text) == row["fingerprint"] for one in overview.findings for text in one.samples[:1]):
+        return ""
+    hidden = _hidden_callers(overview, [row["message"]])
+    message = terminal_safe(" ".join(_masked(row["message"], hidden).split()))
+    said = f"Unknown, {counted(row['errors'], 'time')}: "
+    return said + fit(message, size - width_of(said))
+
+
+def _retries(overview: Overview) -> str:
+    frame = overview.tables["retries-outcomes"].frame
+    if frame.is_empty():
+        return ""
+    recovered, ended = ended_chains(overview)
+    waited, vain = (float(frame[name].sum() or 0) for name in ("waited_seconds", "wasted_seconds"))
+    said = f"Retries: {count(recovered)} of {count(ended)} that ended recovered; {_seconds(waited)} waited"
+    return f"{said}, {_seconds(vain)} of it in vain."
+
+
+def _relays(overview: Overview) -> str:
+    totals = overview.totals
+    if not totals.relays:
+        return ""
+    frame = overview.tables["relays-by-step"].frame
+    steps = len({step for step in frame["step_id"] if step != _NO_STEP})
+    said = f"in {counted(steps, 'step')}" if steps else "in no named step"
+    most, halted = max(frame["most_in_one_session"]), int(frame["halted"].sum() or 0)
+    given_up = f", {_brief(halted)} given up" if halted else ""
+    return (
+        f"{counted(totals.relays, 'hand-off')} to fresh context {said}, at most {_brief(most)} in a session{given_up}."
+    )
+
+
+def _exhaustions(overview: Overview) -> str:
+    frame = overview.tables["exhaustions-list"].frame
+    if frame.is_empty():
+        return ""
+    last = frame.row(frame.height - 1, named=True)
+    back = last["restored_at"] or last["reset_at"]
+    until = f", back {minute(back)}" if back else ""
+    return f"Usage limit reached {counted(frame.height, 'time')}, last {minute(last['occurred_at'])} UTC{until}."
+
+
+def _brief(number: int) -> str:
+    """A count in at most seven cells; from a million on it is rounded and says so by its unit."""
+    for size, unit in ((10**12, "T"), (10**9, "G"), (10**6, "M")):
+        if number >= size:
+            return f"{number / size:,.1f}{unit}"
+    return count(number)
+
+
+def _seconds(seconds: float | None) -> str:
+    """A duration in its two largest units."""
+    if seconds is None:
+        return NOTHING
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    for large, size, small, part in (("d", 86_400, "h", 3_600), ("h", 3_600, "min", 60), ("min", 60, "s", 1)):
+        if whole >= size:
+            return f"{whole // size:,} {large} {whole % size // part} {small}"
+    return NOTHING
+
+
+def render_markdown(overview: Overview, asking: Asking = HERE) -> str:
+    """The verdict, the findings, then every table with its query; tables are cut where the HTML report cuts them.
+
+    `asking` says how the store is asked from where the text is read.
+    """
+    verdict = overview.verdict
+    blocks = [f"# {verdict_word(verdict.level)}: {markdown_text(verdict.headline)}"]
+    blocks += [markdown_text(overview.widened)] if overview.asked else []
+    blocks += [f"- {markdown_text(detail)}" for detail in verdict.details[len(overview.cases) :]]
+    blocks.append(markdown_text(window_words(overview)))
+    if overview.cases:
+        blocks.append("## Findings")
+    for case in overview.cases:
+        blocks += _markdown_finding(case, asking)
+    for section in sections(overview, asking):
+        blocks += _markdown_section(section, overview)
+    return "\n\n".join(blocks) + "\n"
+
+
+def _markdown_finding(case: Case, asking: Asking) -> list[str]:
+    one = case.finding
+    word = one.severity if case.is_open else "over"
+    said = [f"- {course(one)}", *(f"- part of it: {markdown_text(part.explanation)}" for part in one.parts)]
+    said += [f"- decided: {markdown_text(handled(one.handling))}"] if one.handling else []
+    said += [f"- {markdown_text(draft)}"] if (draft := draft_words(one)) else []
+    said += next_step(one.advice, asking.command(*one.words))
+    blocks = [f"### {word.upper()}: {markdown_text(title_of(one))}", markdown_text(one.explanation), "\n".join(said)]
+    for part in (templates_part(case), sessions_part(case), drift_part(case)):
+        if not part.frame.is_empty():
+            blocks += [f"**{part.title}**", *_markdown_part(part)]
+    return blocks
+
+
+def _markdown_section(section: Section, overview: Overview) -> list[str]:
+    blocks = [f"## {section.title}", markdown_text(section.lead)]
+    if section.name == "completeness" and overview.completeness.unsupported:
+        formats = sorted(overview.completeness.unsupported.items())
+        blocks.append(
+            "Not read yet: " + ", ".join(f"{markdown_text(name)} ({files:,})" for name, files in formats) + "."
+        )
+    for part in section.parts:
+        blocks += [f"### {markdown_text(part.title)}", *_markdown_part(part)]
+    return blocks
+
+
+def _markdown_part(part: Part) -> list[str]:
+    if part.frame.is_empty():
+        return ["None." + (f" `{part.command}`" if part.command else "")]
+    lines = [
+        "| " + " | ".join(markdown_text(heading(name)) for name in part.columns) + " |",
+        "| " + " | ".join("---:" if flush else "---" for flush in part.numeric) + " |",
+    ]
+    lines += ["| " + " | ".join(map(markdown_text, row)) + " |" for row in part.cells]
+    said = " ".join(filter(None, (markdown_text(part.cut), f"`{part.command}`" if part.command else "")))
+    return ["\n".join(lines), said] if said else ["\n".join(lines)]
+
+
+def render_json(overview: Overview) -> str:
+    """One JSON object, schema `analyzer.report/1`, with a newline at its end; no NaN anywhere."""
+    return json_text(plain(overview.to_dict()), indent=2) + "\n"

@@ -1,0 +1,283 @@
+"""The plots of a figure over one horizontal axis: scales, grids, ticks, titles, numbers, moments.
+
+Widths are percent of the plot, so that one picture fits a phone and a desk; heights and texts are pixels.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+
+from analyzer.analysis.charts.chart import DAY_MILLISECONDS as DAY
+from analyzer.analysis.charts.chart import LOWER_TOP, UPPER_BOTTOM, At, Axis, as_number, milliseconds
+from analyzer.report.page.elements import Svg, element, pixels
+
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+
+
+def number(value: float, form: str) -> str:
+    """The number by a format of d3: empty, `,d`, `,~r`, `~s`, or a share as `.0%` with any digits."""
+    if form.endswith("%"):
+        return f"{value:{form}}"
+    if form == "~s":
+        size, sign = next(((size, sign) for size, sign in _PREFIXES if abs(value) >= size), (1.0, ""))
+        return f"{value / size:.3g}{sign}"
+    if form == ",d":
+        return f"{round(value):,}"
+    assert form in {"", ",~r"}, form
+    return f"{round(value, 6):,.6f}".rstrip("0").rstrip(".")
+
+
+def moment(at: datetime, form: str) -> str:
+    """The moment by a format of strftime, month names in English."""
+    day = form.replace("%-d", str(at.day)).replace("%b", _MONTHS[at.month - 1]).replace("%Y", str(at.year))
+    return re.sub(r"%([HM])", lambda part: f"{at.hour if part[1] == 'H' else at.minute:02}", day).replace(
+        "%S", f"{at.second:02}"
+    )
+
+
+SECOND = 1_000
+_EPOCH = datetime.fromisoformat("1970-01-01")
+_CLOCK = tuple(
+    SECOND * each for each in (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200)
+)
+_DAYS = (1, 2, 7, 14)
+_MONDAY = 4
+"""Days from 1 January 1970, a Thursday, to the Monday after it."""
+_MONTH_STEPS = (1, 2, 3, 6)
+_MOST = 6
+"""Ticks where the axis does not say how many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """A value with its words."""
+
+    value: float
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AxisScale:
+    """One axis."""
+
+    axis: Axis
+    low: float
+    high: float
+    ticks: tuple[Tick, ...]
+    categories: tuple[str, ...] = ()
+
+    def place(self, value: float) -> float:
+        """The place of a number on it, 0 at the low end and 1 at the high one; beyond them where it is outside."""
+        return (value - self.low) / (self.high - self.low)
+
+    def share(self, at: At) -> float:
+        """The place of what a mark stands at."""
+        return self.place(self.categories.index(at) if isinstance(at, str) else as_number(at))
+
+    @property
+    def inside(self) -> list[Tick]:
+        """The ticks that are not beyond its ends."""
+        return [tick for tick in self.ticks if -1e-9 <= self.place(tick.value) <= 1 + 1e-9]
+
+    @property
+    def deepest(self) -> int:
+        """The lines of the tick that has most."""
+        return max((len(tick.lines) for tick in self.ticks), default=1)
+
+
+def scale_of(axis: Axis, names: Sequence[str], ends: tuple[float, float]) -> AxisScale:
+    """The scale of an axis; `names` are its categories, from the top, `ends` what is drawn needs."""
+    if axis.kind == "category":
+        ticks = tuple(Tick(place, (name,)) for place, name in enumerate(names))
+        return AxisScale(axis, max(1, len(names)) - 0.5, -0.5, ticks, tuple(names))
+    low, high = axis.ends or ends
+    if low == high:  # A single value stands in the middle.
+        low, high = low - 1, high + 1
+    ticks = tuple((_dates if axis.kind == "date" else _numbers)(low, high, axis))
+    return AxisScale(axis, low, high, ticks)
+
+
+def _numbers(low: float, high: float, axis: Axis) -> Iterator[Tick]:
+    values: Iterable[float] = axis.ticks
+    if not values:
+        least = {",d": 1.0, ",~r": 1.0, ".0%": 0.01}.get(axis.form, 0.0)
+        step = axis.step or max(least, _round_step((high - low) / (axis.most_ticks or _MOST)))
+        first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+        values = [place * step for place in range(first, last + 1)]
+    for value in values:
+        yield Tick(value, (number(value, axis.form),))
+
+
+def _round_step(least: float) -> float:
+    """The smallest of 1, 2, 5 and their tenfolds that is not below."""
+    size = 10.0 ** math.floor(math.log10(least))
+    return next(step * size for step in (1.0, 2.0, 5.0, 10.0) if step * size >= least * (1 - 1e-9))
+
+
+def _dates(low: float, high: float, axis: Axis) -> Iterator[Tick]:
+    before: tuple[str, ...] = ()
+    for value in _moments(low, high, axis):
+        lines = tuple(moment(_EPOCH + timedelta(milliseconds=value), axis.form).split("\n"))
+        # What is the same as at the tick before, the year most of the time, is said once.
+        yield Tick(value, lines if lines[1:] != before else lines[:1])
+        before = lines[1:]
+
+
+def _moments(low: float, high: float, axis: Axis) -> list[float]:
+    most = axis.most_ticks or _MOST
+    if axis.step:
+        return _every(axis.step, low, high, math.ceil(low / DAY) * DAY)
+    for step in _CLOCK:
+        if len(found := _every(step, low, high)) <= most:
+            return found
+    for days in _DAYS:
+        if len(found := _every(days * DAY, low, high, _MONDAY * DAY if days > 2 else 0)) <= most:
+            return found
+    return _firsts(low, high, most)
+
+
+def _every(step: float, low: float, high: float, begin: float = 0) -> list[float]:
+    first, last = math.ceil((low - begin) / step), math.floor((high - begin) / step)
+    # Of very many the number says enough.
+    return [begin + place * step for place in range(first, min(last, first + 1000) + 1)]
+
+
+def _firsts(low: float, high: float, most: int) -> list[float]:
+    """First days of months or years, as many as go."""
+    first, last = _month(max(low, milliseconds(date.min))), _month(min(high, milliseconds(date.max)))
+    step = next(each for each in _steps() if last // each - (first - 1) // each <= most)
+    begins = (date(month // 12, month % 12 + 1, 1) for month in range(-(-first // step) * step, last + 1, step))
+    return [value for begin in begins if low <= (value := milliseconds(begin)) <= high]
+
+
+def _month(value: float) -> int:
+    at = _EPOCH + timedelta(milliseconds=value)
+    return at.year * 12 + at.month - 1
+
+
+def _steps() -> Iterator[int]:
+    yield from _MONTH_STEPS
+    years = 1
+    while True:
+        yield from (12 * years, 24 * years, 60 * years)
+        years *= 10
+
+
+TOP, RIGHT = 12, 20
+_LETTER = 7.2
+"""Pixels of a letter in a label, rather too many."""
+_LINE, _GAP, _TITLE = 15, 8, 22
+"""Heights of a line of a label, of what is between it and the plot, and of a title."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """One of the plots above each other."""
+
+    scale: AxisScale
+    top: float
+    height: float
+
+    def y(self, at: At) -> float:
+        """Where a value stands: pixels from the top of the picture."""
+        return self.level(self.scale.share(at))
+
+    def level(self, share: float) -> float:
+        """The same of a place on the scale."""
+        return self.top + (1 - share) * self.height
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """All plots."""
+
+    x: AxisScale
+    plots: tuple[Plot, ...]
+    """The upper one, and perhaps a lower one."""
+    left: float
+    """Pixels beside the plots, for labels and titles."""
+    bottom: float
+    """Pixels from the top of the picture to the end of the lowest plot."""
+
+    def percent(self, at: At) -> str:
+        """The horizontal place of a value."""
+        return part(self.x.share(at))
+
+    def grid(self) -> Svg:
+        """The lines behind what is drawn."""
+        lines: list[str] = []
+        for plot in self.plots:
+            if plot.scale.axis.grid:
+                lines += (f"M0 {pixels(plot.level(plot.scale.place(tick.value)))}H1000" for tick in plot.scale.inside)
+            if self.x.axis.grid:
+                places = (pixels(1000 * self.x.place(tick.value)) for tick in self.x.inside)
+                lines += (f"M{place} {pixels(plot.top)}v{pixels(plot.height)}" for place in places)
+        return self.stretched(stroke("".join(lines), "var(--line)", 1))
+
+    def stretched(self, *inside: Svg, clipped: bool = False) -> Svg:
+        """Shapes whose horizontal places are thousandths of the width."""
+        return element(
+            "svg", *inside, width="100%", height=self.bottom, viewBox=f"0 0 1000 {pixels(self.bottom)}",
+            preserveAspectRatio="none", overflow="hidden" if clipped else "visible",
+        )  # fmt: skip
+
+    def labels(self) -> Iterator[Svg]:
+        """The ticks and the titles of all axes."""
+        for plot in self.plots:
+            axis, away = plot.scale.axis, _GAP + plot.scale.axis.standoff
+            yield element(
+                "g",
+                *(
+                    element(
+                        "text", " ".join(tick.lines), x=-away, y=plot.level(plot.scale.place(tick.value)), dy=".35em"
+                    )
+                    for tick in plot.scale.inside
+                ),
+                text_anchor="end",
+            )
+            if axis.title:
+                middle = plot.top + plot.height / 2
+                turned = f"translate({pixels(_LINE - 3 - self.left)} {pixels(middle)}) rotate(-90)"
+                yield element("text", axis.title, transform=turned, text_anchor="middle")
+        lines = [
+            element("text", line, x=part(self.x.place(tick.value)), y=self.bottom + _GAP + 10 + _LINE * place)
+            for tick in self.x.inside
+            for place, line in enumerate(tick.lines)
+        ]
+        yield element("g", *lines, text_anchor="middle")
+        if self.x.axis.title:
+            below = self.bottom + _GAP + 10 + _LINE * self.x.deepest + 4
+            yield element("text", self.x.axis.title, x="50%", y=below, text_anchor="middle")
+
+
+def frame(x: AxisScale, ys: Sequence[AxisScale], height: int) -> Frame:
+    """The plots of these vertical scales, the upper one first, in a picture of so many pixels of height."""
+    bottom = height - _GAP - _LINE * x.deepest - (_TITLE if x.axis.title else 4)
+    room = bottom - TOP
+    parts = ((0.0, 1.0),) if len(ys) == 1 else ((UPPER_BOTTOM, 1.0), (0.0, LOWER_TOP))
+    plots = tuple(
+        Plot(scale, TOP + (1 - high) * room, (high - low) * room) for scale, (low, high) in zip(ys, parts, strict=True)
+    )
+    longest = max((len(" ".join(tick.lines)) for scale in ys for tick in scale.ticks), default=0)
+    standoff = max(scale.axis.standoff for scale in ys)
+    titled = any(scale.axis.title for scale in ys)
+    left = 6 + _LETTER * longest + _GAP + standoff + (_TITLE - 4 if titled else 0)
+    return Frame(x, plots, left, bottom)
+
+
+def part(share: float) -> str:
+    """A share of the width in percent."""
+    return f"{round(100 * share, 2) + 0.0:g}%"
+
+
+def stroke(path: str, colour: str, width: float, dashed: str | None = None, *inside: Svg, **more: object) -> Svg:
+    """A line that is as thick as it says however wide the picture is."""
+    return element(
+        "path", *inside, d=path, fill="none", stroke=colour, stroke_width=f"{width:g}", stroke_dasharray=dashed,
+        vector_effect="non-scaling-stroke", **more,
+    )  # fmt: skip

@@ -1,0 +1,244 @@
+"""The key figures of the page with their trends, and the heat map of errors by caller and reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import sqrt
+
+import polars as pl
+
+from analyzer.analysis import Overview
+from analyzer.analysis.summary.day_figures import LatestDay
+from analyzer.classifier import REASONS
+from analyzer.command_lines import Asking
+from analyzer.phrases import counted, percent
+from analyzer.report.cells import count
+from analyzer.report.overview_words import ended_chains, sessions_words
+from analyzer.report.page.elements import Svg, element, pixels
+from analyzer.report.parts import part_of
+
+WIDTH, HEIGHT = 120, 28
+"""Units of the drawing; the page's style says how large they are."""
+_EDGE = 3.0
+"""Room for the dot at the end and half a stroke."""
+
+
+def sparkline(values: Sequence[float | None], said: str, shown: Callable[[float], str] | None = None) -> Svg:
+    """The values from left to right, None where there is no data (a gap, never a zero); empty without any value.
+
+    `said` says in our own words what they are (`Errors of each of the last 14 days`); the sentence that is read aloud
+    adds the first and the last value, the range, and the gaps. `shown` writes a value, by default as a count. The scale
+    begins at zero, or at the lowest value where that is below.
+    """
+    shown = shown or (lambda value: count(round(value)))
+    known = [value for value in values if value is not None]
+    if not known:
+        return Svg("")
+    low, high = min(0.0, *known), max(0.0, *known)
+    span = (high - low) or 1.0
+    step = (WIDTH - 2 * _EDGE) / max(1, len(values) - 1)
+    points = [
+        None if value is None else (_EDGE + place * step, HEIGHT - _EDGE - (value - low) / span * (HEIGHT - 2 * _EDGE))
+        for place, value in enumerate(values)
+    ]
+    words = f"{said}: from {shown(known[0])} to {shown(known[-1])}, between {shown(min(known))} and {shown(max(known))}"
+    if missing := len(values) - len(known):
+        words += f"; {counted(missing, 'gap')} without data"
+    (x, y) = next(point for point in reversed(points) if point is not None)
+    return element(
+        "svg",
+        element("title", f"{words}."),
+        element("path", d=_path(points), class_="trend"),
+        element("circle", cx=x, cy=y, r=2.5, class_="now"),
+        class_="sparkline",
+        viewBox=f"0 0 {WIDTH} {HEIGHT}",
+        role="img",
+        preserveAspectRatio="xMaxYMid meet",
+    )
+
+
+def _path(points: Sequence[tuple[float, float] | None]) -> str:
+    """One stroke for each stretch without a gap; a value alone is a dot, by the round ends of the stroke."""
+    steps: list[str] = []
+    for place, point in enumerate(points):
+        if point is None:
+            continue
+        begins = place == 0 or points[place - 1] is None
+        alone = begins and (place + 1 == len(points) or points[place + 1] is None)
+        steps.append(f"{'M' if begins else 'L'}{pixels(point[0])} {pixels(point[1])}{'h0' if alone else ''}")
+    return "".join(steps)
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """One key figure of the window."""
+
+    anchor: str
+    """The section that it leads to."""
+    name: str
+    figure: str
+    more: str
+    """What it is a part of."""
+    trend: str
+    """The compared days against the same days of the week before; empty without any to compare."""
+    line: Svg
+    """The fortnight; empty where there is nothing to draw."""
+
+
+def tiles(overview: Overview) -> list[Tile]:
+    """The key figures of the window."""
+    totals, known, latest = overview.totals, overview.completeness, overview.latest
+    recovered, ended = ended_chains(overview)
+    still = sum(case.is_open for case in overview.cases)
+    return [
+        Tile(
+            "findings" if overview.cases else "unknown",
+            "Open findings",
+            count(still),
+            f"{count(len(overview.cases) - still)} over by now",
+            "",
+            Svg(""),
+        ),
+        Tile(
+            "errors",
+            "Errors",
+            count(totals.errors),
+            f"{counted(totals.callers, 'caller')}, {sessions_words(overview)}",
+            _count_trend(latest, "errors"),
+            _line(latest, "errors", "Errors a day"),
+        ),
+        Tile(
+            "unknown",
+            "Unknown share",
+            percent(totals.unknown_share),
+            f"{count(totals.unknown_errors)} of {count(totals.counted_errors)} that count",
+            _share_trend(latest, "unknown_errors", "counted_errors"),
+            _share_line(latest, "unknown_errors", "counted_errors", "Unknown share a day"),
+        ),
+        Tile(
+            "retries",
+            "Retries recovered",
+            percent(recovered / ended if ended else None),
+            f"{count(recovered)} of {counted(ended, 'retried call')} that ended",
+            _share_trend(latest, "recovered_chains", "ended_chains"),
+            _share_line(latest, "recovered_chains", "ended_chains", "Share of retries that recovered a day"),
+        ),
+        Tile(
+            "relays",
+            "Handed off or compacted",
+            count(totals.relays),
+            f"usage limit reached {counted(totals.exhaustions, 'time')}",
+            _count_trend(latest, "relays"),
+            _line(latest, "relays", "Hand-offs and compactions a day"),
+        ),
+        Tile(
+            "completeness",
+            "Lines read",
+            count(known.lines - known.quarantined),
+            f"of {count(known.lines)}; {count(known.quarantined)} unreadable",
+            "",
+            Svg(""),
+        ),
+    ]
+
+
+def _count_trend(latest: LatestDay | None, name: str) -> str:
+    if latest is None:
+        return ""
+    now, before = latest.weeks(name)
+    if before is None:
+        return ""
+    return _against(latest, count(round(now)), count(round(before)), now - before)
+
+
+def _share_trend(latest: LatestDay | None, part: str, whole: str) -> str:
+    if latest is None:
+        return ""
+    (now, before), (all_now, all_before) = latest.weeks(part), latest.weeks(whole)
+    if not all_now or not all_before or before is None:
+        return ""
+    here, there = now / all_now, before / all_before
+    return _against(latest, percent(here), percent(there), here - there)
+
+
+def _against(latest: LatestDay, now: str, before: str, change: float) -> str:
+    days = "Last day" if latest.compared == 1 else f"Last {latest.compared} days"
+    course = "as the week before" if now == before else f"{'up' if change > 0 else 'down'} from {before}"
+    # Part of a week is no week.
+    had = f" on {counted(latest.days_before, 'day')}" if latest.days_before < latest.compared else ""
+    return f"{days}: {now}, {course}{had}"
+
+
+def _line(latest: LatestDay | None, name: str, said: str) -> Svg:
+    return _drawn(latest.course(name), said) if latest else Svg("")
+
+
+def _share_line(latest: LatestDay | None, part: str, whole: str, said: str) -> Svg:
+    if latest is None:
+        return Svg("")
+    pairs = zip(latest.course(part), latest.course(whole), strict=True)
+    return _drawn([a / b if b and a is not None else None for a, b in pairs], said, percent)
+
+
+def _drawn(values: list[float | None], said: str, shown: Callable[[float], str] | None = None) -> Svg:
+    # One day is no course.
+    if sum(value is not None for value in values) < 2:
+        return Svg("")
+    return sparkline(values, f"{said}, of the last 14 days", shown)
+
+
+MAX_CALLERS = 30
+_DARKEST = 60
+"""Percent of the shade's colour in the fullest cell."""
+_OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One caller."""
+
+    caller: str
+    cells: tuple[tuple[int, int], ...]
+    """Errors by reason, in the order of the map's reasons, each with its shade: percent of the colour."""
+    errors: int
+    """All of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeatMap:
+    """Errors by caller and reason; without rows where there is no error."""
+
+    command: str
+    """What gives its numbers, as it is pasted into a shell."""
+    reasons: tuple[str, ...]
+    """Those that occur."""
+    rows: tuple[Row, ...]
+    """The callers with the most errors, at most `MAX_CALLERS`."""
+    callers: int
+    """All there are."""
+
+
+def heat_map(overview: Overview, asking: Asking) -> HeatMap:
+    """The map of an overview; reasons that no rule of today gives are counted together."""
+    query = "errors-by-reason-caller-outcome"
+    callers = overview.tables["errors-by-caller"].frame
+    ranked = callers.select("caller", "errors").head(MAX_CALLERS)
+    reason = pl.when(pl.col("reason").is_in(REASONS)).then("reason").otherwise(pl.lit(_OTHER)).alias("reason")
+    cells = overview.tables[query].frame.select("caller", reason, "errors")
+    occurring = set(cells["reason"].unique())
+    reasons = tuple(name for name in (*REASONS, _OTHER) if name in occurring)
+    shown = cells.filter(pl.col("caller").is_in(ranked["caller"].to_list()))
+    shown = shown.group_by("caller", "reason").agg(pl.col("errors").sum())
+    top = max(shown["errors"], default=0)
+    counts = {(caller, name): errors for caller, name, errors in shown.iter_rows()}
+    rows = tuple(
+        Row(caller, tuple((found := counts.get((caller, name), 0), _shade(found, top)) for name in reasons), errors)
+        for caller, errors in ranked.iter_rows()
+    )
+    return HeatMap(part_of(overview, query).asked(overview, asking).command, reasons, rows, len(callers))
+
+
+def _shade(errors: int, top: int) -> int:
+    # By the root: one loud caller must not leave all others white.
+    return max(4, round(_DARKEST * sqrt(errors / top)))

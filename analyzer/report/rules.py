@@ -1,0 +1,263 @@
+"""Rules for a terminal and as JSON: listed, tested, explained, scored; the verdict first, then aligned lines.
+
+Texts of errors and of rules files are made safe for a terminal before they are laid out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from analyzer.phrases import counted, percent
+from analyzer.report.escape import one_line, terminal_safe
+from analyzer.report.monospace import columns, fit, fold, indented
+
+if TYPE_CHECKING:
+    from analyzer.classifier import Classification
+    from analyzer.classifier.rules.backtest import Backtest, ChangedCase, Share
+    from analyzer.classifier.rules.explain import Explanation
+    from analyzer.classifier.rules.lint import Lint
+    from analyzer.classifier.rules.ruleset import Rule, Ruleset
+    from analyzer.classifier.rules.stream import HalfYear
+    from analyzer.classifier.suggestion import Suggestion
+
+WIDTH = 80
+INPUT_WIDTH = 60
+"""Cells of an error's text in a list."""
+
+
+def render_listing(ruleset: Ruleset, chosen: Sequence[Rule]) -> str:
+    """One line a rule, in order."""
+    from analyzer.classifier.rules.ruleset import EVIDENCE
+
+    if not chosen:
+        return f"No rule of ruleset {ruleset.digest} has this reason."
+    shown = "" if len(chosen) == len(ruleset.rules) else f", {len(chosen)} shown"
+    rows = [["rule", "reason", "detail", "looks at", "source"]]
+    for rule in chosen:
+        evidence = ", ".join(key for key in EVIDENCE if getattr(rule, key))
+        rows.append([rule.id, rule.reason, rule.detail or "-", evidence, terminal_safe(rule.source)])
+    head = f"Ruleset {ruleset.digest}: {len(ruleset.rules)} rules, the first that holds decides{shown}."
+    return "\n".join([head, "", *columns(rows, [False] * 5)])
+
+
+def render_ages(ruleset: Ruleset, chosen: Sequence[Rule]) -> str:
+    """One line a rule with the date of its newest source, in the order given."""
+    undated = sum(not rule.dated for rule in chosen)
+    rows = [["dated", "rule", "reason", "source"]]
+    rows += [[rule.dated or "undated", rule.id, rule.reason, terminal_safe(rule.source)] for rule in chosen]
+    head = f"Ruleset {ruleset.digest}: {counted(len(chosen), 'rule')}, oldest source first, {undated} without a date."
+    return "\n".join([head, "", *columns(rows, [False] * 4)])
+
+
+def render_stream(ruleset: Ruleset, halves: Sequence[HalfYear]) -> str:
+    """One line a half-year, the whole stream below."""
+    from analyzer.classifier.rules.stream import KINDS
+
+    rows = [["half-year", "rows", "right or acceptable", *KINDS]]
+    for each in halves:
+        found = [str(each.counts[kind]) for kind in KINDS]
+        rows += [[each.half, str(each.rows), percent(each.good_share), *found]]
+    total = halves[-1]
+    good = total.counts["right"] + total.counts["acceptable"]
+    said = f"{good} of {counted(total.rows, 'labelled error')} right or acceptable, by ruleset {ruleset.digest}."
+    return "\n".join([said, "", *columns(rows, [False] + [True] * 7)])
+
+
+def render_lint(report: Lint, own: Collection[str] = ()) -> str:
+    """The lint: what is wrong, with the place; overlaps below."""
+    found = counted(len(report.findings), "finding") if report.findings else "No findings"
+    samples = f"{report.examples} examples and {report.counter_examples} counter-examples"
+    lines = [f"{found} in {report.rules} rules, {samples} of ruleset {report.ruleset}."]
+    if report.corpus_lines is not None:
+        lines.append(f"The corpus has {counted(report.corpus_lines, 'line')}.")
+    for finding in report.findings:
+        where = f"{finding.place}: " if finding.place else ""
+        lines += ["", terminal_safe(f"{where}{finding.rule}: {finding.message}")]
+        if finding.example is not None:
+            lines.append(f"  {_short(finding.example)}")
+    lines += _overlaps(report, own)
+    return "\n".join(lines)
+
+
+def render_verdict(result: Classification, width: int = WIDTH) -> str:
+    """The reason of an error, by what it is known, and what to do, in lines of at most `width` cells."""
+    from analyzer.classifier.recovery_table import advice
+
+    name = result.reason if result.detail is None else f"{result.reason} ({result.detail})"
+    rows = [
+        ("matched on", result.matched or "nothing"),
+        ("confidence", f"{result.confidence}, by its {result.evidence}" if result.confidence else "none"),
+        ("retryable", "yes" if result.retryable else "no"),
+        ("action", result.action),
+        ("what to do", advice(result.reason, result.detail)),
+    ]
+    known = result.to_dict()
+    optional = ("retry_after_seconds", "reset_at", "current_tokens", "max_tokens", "provider", "model")
+    rows += [(key, str(known[key])) for key in optional if known[key] is not None]
+    head = fold(f"{name}, by rule {result.rule} of ruleset {result.ruleset}.", width)
+    return "\n".join([*head, "", *_pairs(rows, width)])
+
+
+def render_explanation(found: Explanation) -> str:
+    """The reason, what to do, why, all matches, the facts."""
+    lines = [render_verdict(found.classification), "", "Why"]
+    lines += [line for sentence in found.why for line in indented(terminal_safe(sentence), WIDTH)]
+    if suggestion := found.suggestion:
+        opinion = indented(terminal_safe(_opinion(suggestion)), WIDTH)
+        lines += ["", "A second opinion, which decides nothing", *opinion]
+    if found.matches:
+        lines += ["", "Rules with evidence, in order"]
+        table = [["", "  rule", "reason", "matched on", "held back by"]]
+        for match in found.matches:
+            mark = "→" if match.decides else " "
+            level = "" if match.level == 0 else f" (cause {match.level})"
+            matched = fit(terminal_safe(match.matched), 40)
+            table.append([f"  {mark}", f"{match.rule}{level}", match.reason, matched, match.held_back or "-"])
+        lines += columns([[row[0], row[1].strip(), *row[2:]] for row in table], [False] * 5)
+    for depth, (facts, status) in enumerate(zip(found.levels, found.statuses, strict=True)):
+        shown = [(key, _flat(value)) for key, value in facts.to_dict().items() if key != "cause"]
+        if facts.status is None and status is not None:
+            shown.append(("status", f"{status}, as the text says"))
+        lines += ["", "Facts" if depth == 0 else f"Facts of cause {depth}"]
+        lines += _pairs(shown) if shown else ["  none"]
+    return "\n".join(lines)
+
+
+def _opinion(found: Suggestion) -> str:
+    return f"{found.reason}, as {found.probability:.0%} of such opinions are right; {found.because} speak for it."
+
+
+def render_backtest(result: Backtest) -> str:
+    """Figures before and after, then the errors that changed."""
+    before, after = result.before, result.after
+    changes = f"{len(result.improved)} improved, {len(result.regressed)} regressed, {len(result.moved)} moved otherwise"
+    lines = [f"{changes}, of {counted(result.cases, 'labelled error')}."]
+    if before.ruleset == after.ruleset:
+        lines += [f"Ruleset {after.ruleset} on both sides; name another one with --rules.", ""]
+    else:
+        lines += [f"Ruleset {before.ruleset} → {after.ruleset}.", ""]
+    rows = [["", "before", "after", "cases"]]
+    for title, was, now in (
+        ("clear, exact", before.clear, after.clear),
+        ("all, acceptable", before.acceptable, after.acceptable),
+        ("retry decision", before.retry, after.retry),
+    ):
+        rows.append([title, _percent(was), _percent(now), str(now.total)])
+    rows.append(["macro recall", percent(before.macro_recall), percent(after.macro_recall), ""])
+    for reason, now in after.recall.items():
+        if now.total:
+            rows.append([f"  {reason}", _percent(before.recall[reason]), _percent(now), str(now.total)])
+    lines += columns(rows, [False, True, True, True])
+    for title, changed in (("Improved", result.improved), ("Regressed", result.regressed), ("Moved", result.moved)):
+        lines += _changes(title, changed)
+    return "\n".join(lines)
+
+
+def _overlaps(report: Lint, own: Collection[str]) -> list[str]:
+    """A line for each rule whose examples other rules match too; where there are own rules, of these alone."""
+    shown = [each for each in report.overlaps if not own or each.rule in own or each.other in own]
+    hidden = len(report.overlaps) - len(shown)
+    if not shown:
+        return ["", f"{counted(hidden, 'overlap')} among the built-in rules: --json lists them."] if hidden else []
+    others: dict[str, list[str]] = {}
+    for each in shown:
+        others.setdefault(each.rule, []).append(each.other)
+    width = max(map(len, others))
+    said = f"{counted(len(shown), 'overlap')}: examples that other rules match too; order decides."
+    lines = ["", said + (f" {hidden} more among the built-in rules: --json." if hidden else "")]
+    for rule, names in others.items():
+        first, *more = fold(", ".join(names), WIDTH - width - 4)
+        lines += [f"  {rule:{width}}  {first}", *(f"  {'':{width}}  {line}" for line in more)]
+    return lines
+
+
+def _changes(title: str, changes: Sequence[ChangedCase]) -> list[str]:
+    lines = ["", title] if changes else []
+    for change in changes:
+        lines.append(terminal_safe(f"  {change.id}  {change.before} → {change.after}, by {change.after_rule}"))
+        if change.wanted != change.after:
+            lines[-1] += f"; wanted {change.wanted}"
+        lines.append(f"      {_short(change.input)}")
+    return lines
+
+
+def _percent(share: Share) -> str:
+    return percent(share.share)
+
+
+def _short(error: object) -> str:
+    """An error on one line, its end cut off."""
+    return fit(_flat(error), INPUT_WIDTH)
+
+
+def _flat(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return one_line(text)
+
+
+def _pairs(rows: Iterable[tuple[str, str]], size: int = WIDTH) -> list[str]:
+    """Names and values; a value that is too long goes on below itself."""
+    pairs = list(rows)
+    width = max(len(name) for name, _ in pairs)
+    lines = []
+    for name, value in pairs:
+        first, *more = fold(terminal_safe(value), max(size - width - 4, 20))
+        lines.append(f"  {name:{width}}  {first}".rstrip())
+        lines += [f"  {'':{width}}  {line}" for line in more]
+    return lines
+
+
+def listed(ruleset: Ruleset, chosen: Sequence[Rule]) -> dict[str, Any]:
+    """Some rules of a ruleset, in their order, with what they look at and what holds them back."""
+    from analyzer.classifier.rules.ruleset import EVIDENCE, GUARDS
+
+    rules = [
+        {
+            "id": rule.id,
+            "reason": rule.reason,
+            "detail": rule.detail,
+            "position": ruleset.rules.index(rule) + 1,
+            "evidence": {key: list(getattr(rule, key)) for key in EVIDENCE if getattr(rule, key)},
+            "guards": {key: list(getattr(rule, key)) for key in GUARDS if getattr(rule, key)},
+            "symptom": rule.symptom,
+            "strict_streams": rule.strict_streams,
+            "weak": rule.weak,
+            "source": rule.source,
+            "dated": rule.dated or None,
+            "place": ruleset.places.get(rule.id),
+        }
+        for rule in chosen
+    ]
+    return {"ruleset": ruleset.digest, "rules": rules}
+
+
+def streamed(ruleset: Ruleset, halves: Sequence[HalfYear], skipped: int) -> dict[str, Any]:
+    """The half-years of a stream, `all` last; `skipped` lines were no labelled, dated errors."""
+    rows = [{"half": each.half, "rows": each.rows, **each.counts, "good_share": each.good_share} for each in halves]
+    return {"ruleset": ruleset.digest, "halves": rows, "skipped": skipped}
+
+
+def explained(found: Explanation) -> dict[str, Any]:
+    """The verdict as `analyzer classify` gives it, why, every match, and the facts."""
+    verdict = found.classification
+    return {
+        **verdict.to_dict(),
+        "remediation": verdict.remediation,
+        "matched": verdict.matched,
+        "evidence": verdict.evidence,
+        "why": list(found.why),
+        "matches": [asdict(match) for match in found.matches],
+        "suggestion": suggestion.to_dict() if (suggestion := found.suggestion) else None,
+        "facts": verdict.facts.to_dict(),
+    }
+
+
+def scored(result: Backtest, skipped: int) -> dict[str, Any]:
+    """Both sides of a backtest and what changed; `skipped` lines were no labelled errors."""
+    content = asdict(result)
+    for side, score in (("before", result.before), ("after", result.after)):
+        content[side]["macro_recall"] = score.macro_recall
+    return {**content, "skipped": skipped}

@@ -1,0 +1,185 @@
+"""Unknown errors for a terminal, and drafts of rules for them as the text of a rules file.
+
+No line is wider than asked; every text of a log went through `terminal_safe`. The rules file is TOML that loads: a
+draft without a reason is commented out, since nobody has chosen one yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import date
+
+from analyzer.analysis.rules.drafts import RuleDraft, Taken
+from analyzer.analysis.rules.unknowns import UnknownGroup, Unknowns
+from analyzer.classifier.recovery_table import REASONS
+from analyzer.command_lines import HERE, Asking, command_line
+from analyzer.phrases import counted
+from analyzer.report.cells import count, minute
+from analyzer.report.escape import one_line, terminal_safe
+from analyzer.report.monospace import columns, fit, fold, indented
+
+NARROWEST, WIDEST = 60, 200
+TREND_DAYS = 28
+"""Days, or stretches of several days, that a trend shows."""
+_LEVELS = "▁▂▃▄▅▆▇█"
+_NONE = "·"
+
+
+def render_unknowns(found: Unknowns, width: int = 80, asking: Asking = HERE) -> str:
+    """All groups, in lines of at most `width` cells, with a newline at its end."""
+    size = max(NARROWEST, min(width, WIDEST))
+    lines = fold(found.headline, size)
+    if not found.groups:
+        return "\n".join(lines) + "\n"
+    first = min(group.first_seen_at for group in found.groups)
+    last = max(group.last_seen_at for group in found.groups)
+    lines += fold(f"{minute(first)} to {minute(last)} UTC, {counted(found.sessions, 'session')}", size)
+    days = [day for group in found.groups for day, _ in group.by_day]
+    heads = columns([_head(group, min(days), max(days)) for group in found.groups], [True, True, True, False, False])
+    for group, head in zip(found.groups, heads, strict=True):
+        lines += ["", fit(head, size), *_body(group, size)]
+    hidden = found.templates - len(found.groups)
+    if hidden:
+        lines += ["", *fold(f"{count(hidden)} more with --limit {found.templates}", size)]
+    lines += ["", "Drafts of rules:", f"  {asking.command('unknowns', '--suggest', '--output', 'draft.toml')}"]
+    return "\n".join(lines) + "\n"
+
+
+def trend(group: UnknownGroup, first: date, last: date) -> str:
+    """Errors by day as a row of bars, the highest one full; `·` where there are none. Long spans share a bar."""
+    span = (last - first).days + 1
+    bars = min(span, TREND_DAYS)
+    heights = [0] * bars
+    for day, errors in group.by_day:
+        heights[(day - first).days * bars // span] += errors
+    top = max(heights)
+    return "".join(_LEVELS[(height * len(_LEVELS) - 1) // top] if height else _NONE for height in heights)
+
+
+def _head(group: UnknownGroup, first: date, last: date) -> list[str]:
+    return [
+        counted(group.count, "error"),
+        counted(group.sessions, "session"),
+        counted(group.callers, "caller"),
+        trend(group, first, last),
+        group.fingerprint,
+    ]
+
+
+def _body(group: UnknownGroup, size: int) -> list[str]:
+    lines = indented(fit(one_line(group.template), 3 * (size - 2)), size)
+    samples = [one_line(text) for text in group.samples]
+    lines += [fit(f"    e.g. {text}", size) for text in samples if text != one_line(group.template)]
+    names = ", ".join(one_line(name) for name in group.caller_names)
+    more = (
+        f" and {count(group.callers - len(group.caller_names))} more" if group.callers > len(group.caller_names) else ""
+    )
+    begin, end = minute(group.first_seen_at), minute(group.last_seen_at)
+    when = begin if begin == end else f"{begin} to {end}"
+    lines.append(fit(f"    {when}, by {names}{more}", size))
+    if group.suggested_reason is not None:
+        right = f"{group.suggested_probability:.0%} of such opinions are right"
+        lines.append(fit(f"    perhaps {group.suggested_reason}: {right}", size))
+    near = group.nearest
+    if near is not None:
+        lines += [fit(f"    near {near.reason}: {one_line(near.text)}", size), fit(f"      {one_line(near.why)}", size)]
+    return lines
+
+
+WIDTH = 120
+_MAX_LISTED = 5
+
+
+def render_rules(found: Unknowns) -> str:
+    """A rules file with a draft for each group that has one."""
+    drafted = [group for group in found.groups if group.suggestion]
+    backtest = command_line("rules", "backtest", "--rules", "FILE", store="STORE")
+    lines = [
+        *_comment(found.headline),
+        *_comment(f"Drafts of rules. Read each one, mend it, then: {command_line('rules', 'test', '--rules', 'FILE')}"),
+        *_comment(f"and see what it does to history: {backtest}"),
+    ]
+    reasons = ", ".join(reason for reason in REASONS if reason != "unknown")
+    lines += _comment(f"Where nothing speaks for a reason, the rule is commented out. The reasons: {reasons}.")
+    left = len(found.groups) - len(drafted)
+    if left:
+        lines += _comment(f"{counted(left, 'group')} below have no draft: their texts share no words to hold on to.")
+    for group in found.groups:
+        lines += ["", *_drafted(group)]
+    return "\n".join(lines) + "\n"
+
+
+def _drafted(group: UnknownGroup) -> list[str]:
+    said = f"{counted(group.count, 'error')} in {counted(group.sessions, 'session')}: {group.template}"
+    lines = _comment(said, more="    ")
+    draft = group.suggestion
+    if draft is None:
+        return [*lines, *_comment("No draft.")]
+    lines += _takes(draft)
+    for sentence in draft.evidence:
+        lines += _comment(f"Evidence: {sentence}", more="    ")
+    if draft.reason is not None:
+        return [*lines, *entry(draft, draft.reason)]
+    return [
+        *lines,
+        *_comment("Choose a reason, and take the marks away."),
+        *(f"# {line}" for line in entry(draft, "")),
+    ]
+
+
+def _takes(draft: RuleDraft) -> list[str]:
+    lines = _comment(f"Takes {counted(draft.errors, 'unknown error')} in {counted(draft.groups, 'group')}.")
+    for title, listed in (("ALSO TAKES", draft.also), ("COLLIDES WITH", draft.collisions)):
+        lines += [line for each in listed[:_MAX_LISTED] for line in _comment(f"{title} {_taken(each)}", more="    ")]
+        if len(listed) > _MAX_LISTED:
+            lines += _comment(f"{title} {count(len(listed) - _MAX_LISTED)} more: --json lists them.")
+    return lines
+
+
+def _taken(each: Taken) -> str:
+    if each.rule == "none":
+        return f"{counted(each.errors, 'unknown error')} of another group: {each.template}"
+    where = counted(each.errors, "error") if each.errors else "an example"
+    return f"{where} of rule {each.rule} ({each.reason}): {each.template}"
+
+
+def entry(draft: RuleDraft, reason: str) -> list[str]:
+    """The lines of one `[[rule]]`."""
+    return [
+        "[[rule]]",
+        f"id = {_string(draft.id)}",
+        f"reason = {_string(reason)}",
+        *_patterns(draft),
+        f"source = {_string(draft.source)}",
+        *_list("examples", draft.examples),
+        *_list("counter_examples", draft.counter_examples),
+    ]
+
+
+def _patterns(draft: RuleDraft) -> list[str]:
+    if not draft.wordings:
+        return [f"text = ['{draft.text}']"]
+    return ["text = [", *(f"  '{each}'," for each in (draft.text, *draft.wordings)), "]"]
+
+
+def _list(name: str, texts: Iterable[str]) -> list[str]:
+    return [f"{name} = [", *(f"  {_string(text)}," for text in texts), "]"]
+
+
+def _string(text: str) -> str:
+    """A basic string of TOML, every invisible character as an escape."""
+    out = []
+    for character in text:
+        if character in '"\\':
+            out.append("\\" + character)
+        elif character == " " or character.isprintable():
+            out.append(character)
+        else:
+            number = ord(character)
+            out.append(f"\\u{number:04X}" if number <= 0xFFFF else f"\\U{number:08X}")
+    return '"' + "".join(out) + '"'
+
+
+def _comment(text: str, more: str = "") -> list[str]:
+    first, *rest = fold(terminal_safe(" ".join(text.split())), WIDTH - 2 - len(more))
+    return [f"# {first}", *(f"# {more}{line}" for line in rest)]
