@@ -31,12 +31,11 @@ from random import Random
 
 import polars as pl
 
-from analyzer.analysis.detection import detect
+from analyzer.analysis.detection import fleet
 from analyzer.analysis.detection.detection import Detection, detections_in
-from analyzer.analysis.detection.messages.templates import shared_templates
-from analyzer.analysis.detection.messages.weak_templates import weak_templates
-from analyzer.analysis.detection.volume.exposure import exposures
-from analyzer.analysis.detection.volume.volumes import volumes
+from analyzer.analysis.detection.new_messages import shared_templates, weak_templates
+from analyzer.analysis.detection.volume_units import exposures
+from analyzer.analysis.detection.volumes import volumes
 from analyzer.analysis.nightly.incidents import incidents
 
 FIRST_DAY = date(2027, 2, 1)  # a Monday
@@ -135,7 +134,7 @@ def found(callers: list[Caller], random: Random) -> Iterator[Detection]:
     volume = _frame(rows["volume"], "sessions", "groups", names=("provider", "model", "reason"))
     templates = _frame(rows["templates"], "sessions", names=("template",))
     known = _frame(rows["known"], "sessions", "weak_sessions", names=("template", "reason"))
-    yield from detections_in(detect(counts, templates))
+    yield from detections_in(fleet(counts, templates))
     yield from detections_in(volumes(volume, work))
     yield from detections_in(shared_templates(templates, work))
     yield from detections_in(weak_templates(known, templates, counts, work))

@@ -6,12 +6,12 @@ from datetime import date
 
 import pytest
 
-from analyzer.analysis.detection import burst, crowd, relays, retries, settings, share
-from analyzer.analysis.detection.detect import FLEET
+from analyzer.analysis.detection import burst, relays, retries, settings, share, volume_units
+from analyzer.analysis.detection import fleet as fleet_tests
 from analyzer.analysis.detection.detection import Detection
+from analyzer.analysis.detection.fleet import FLEET
 from analyzer.analysis.detection.settings import Settings
-from analyzer.analysis.detection.statistics import baseline, noise, rates
-from analyzer.analysis.detection.volume import units
+from analyzer.analysis.detection.statistics import baseline, rates
 from analyzer.analysis.kinds import cost, messages, reason_mixes, rises
 from analyzer.analysis.nightly import calibration, check, detections, evidence
 from analyzer.analysis.rules import similar_templates as similar
@@ -74,7 +74,10 @@ STATED = {
         f"are judged, {check.MAX_HOURS} at most",
         f"of the {check.COMPARED_DAYS} days before; weekends",
         f"p at most {DEFAULT.hour_alpha:.5f}, as who",
-        f"too quiet ({units.LEAST_MORE} sessions with an error, {WORDS[rates.MIN_DAYS]} days with sessions before)",
+        (
+            f"too quiet ({volume_units.LEAST_MORE} sessions with an error, "
+            f"{WORDS[rates.MIN_DAYS]} days with sessions before)"
+        ),
         f"warning from a divergence of {reason_mixes.GREAT_DIVERGENCE:g} bits",
         f"repeats one message {burst.MIN_REPEATS} times or more",
         f"at {detections.FALSE_DISCOVERY_RATE:.0%} (shares and messages: {DEFAULT.false_discovery_rate:.1%})",
@@ -86,17 +89,20 @@ STATED = {
         f"up to {posting.MAX_WAIT_SECONDS:g} seconds",
         f"The {day_figures.MAX_CALLERS} callers with the most errors are named",
         f"what each open one observed, {prometheus.MAX_FINDINGS} at most",
-        f"Where {crowd.LEAST_CROWD:,} callers or more were seen",
+        f"Where {fleet_tests.LEAST_SINGLE_DAYS:,} callers or more were seen",
     ),
     "explanation/detection.md": (
         f"from the {settings.BASELINE_DAYS} days before",
         f"as much as {baseline._STRATUM_SESSIONS:g} sessions or {baseline._STRATUM_GROUPS:g} groups",
         f"as much as {baseline._WEAKEST:g} to {baseline._STRONGEST:g} trials",
         f"fewer than {share.LEAST_SESSIONS} sessions or {WORDS[share.LEAST_DAYS]} typical days",
-        f"standard deviations: {', '.join(f'{each:g}' for each in noise.DAY_NOISES)}",
-        f"up to {WORDS[noise._FLEET_CALLERS]} other callers count too, with {noise._FLEET_WEIGHT:g} of the weight",
+        f"standard deviations: {', '.join(f'{each:g}' for each in baseline.DAY_NOISES)}",
+        (
+            f"up to {WORDS[baseline._FLEET_CALLERS]} other callers count too, "
+            f"with {baseline._FLEET_WEIGHT:g} of the weight"
+        ),
         f"when it is {WORDS[baseline.NOISE_GAP // 7]} weeks old",
-        f"in cells of {noise._CELL:g} log-odds",
+        f"in cells of {baseline._CELL:g} log-odds",
         f"{', '.join(f'{alpha:.1g}' for alpha in SPENT)}, {DEFAULT.drift_alpha:g} |",
         (
             f"divided by {DEFAULT.spike_alpha / STRICTER.spike_alpha:g} at each rung | "

@@ -1,6 +1,6 @@
-"""`walked`: what `detect` finds in a history, from the last night on of which the store still knows how far it got.
+"""What `detect` finds in a history, from the last night on of which the store still has the state of the tests.
 
-Invariant: the answer is that of a walk over the whole history. A state is used only if it was made of the very same
+Invariant: the answer is that of the whole history. A state is used only if it was made of the very same
 rows, under the same settings, by the same code; and what it leaves out no test looks at any more.
 """
 
@@ -18,38 +18,38 @@ import polars as pl
 
 from analyzer.analysis import detection
 from analyzer.analysis.detection import Detection, Settings
-from analyzer.analysis.detection.detect import COUNT_COLUMNS, Walk, detect
 from analyzer.analysis.detection.detection import detections_in, frame
+from analyzer.analysis.detection.fleet import COUNT_COLUMNS, DetectorState, detect
 from analyzer.analysis.observations import Observations
-from analyzer.store import Walks
+from analyzer.store import DetectorStates
 
 _WEEK = timedelta(days=7)
 
 
-def walked(seen: Observations, settings: Settings) -> list[Detection]:
+def resumed_detections(seen: Observations, settings: Settings) -> list[Detection]:
     """The detections of `detect`; states are kept of the last day, and of two Mondays for events that come late.
 
     Raises:
         QueryError: the store cannot be asked.
         StoreError: it cannot keep a state.
     """
-    if seen.walks is None or seen.counts.is_empty():
+    if seen.detector_states is None or seen.counts.is_empty():
         return detections_in(detect(seen.counts, seen.templates, settings))
     last: date = seen.days[-1]
     monday = last - timedelta(days=last.weekday())
     stops = sorted({monday - _WEEK, monday, last})
     name = sha256(f"{settings}".encode()).hexdigest()[:12]
     history = _History(seen.counts.select("day", "caller", *COUNT_COLUMNS), seen.templates)
-    walk, done = _begun(history, seen.walks, name, last)
+    state, done = _begun(history, seen.detector_states, name, last)
     for stop in stops:
         if stop <= done:
             continue
         so_far = history.up_to(stop)
-        walk.go_on(so_far.counts, so_far.templates, settings)
-        if seen.walks.keeps and not walk.crowded:
-            walk.forget()
-            seen.walks.keep(name, stop, so_far.digest, msgspec.msgpack.encode(walk), beside=stops)
-    return detections_in(frame(walk.found))
+        state.go_on(so_far.counts, so_far.templates, settings)
+        if seen.detector_states.keeps and not state.has_single_days:
+            state.forget()
+            seen.detector_states.keep(name, stop, so_far.digest, msgspec.msgpack.encode(state), beside=stops)
+    return detections_in(frame(state.found))
 
 
 class _History(NamedTuple):
@@ -73,13 +73,13 @@ class _History(NamedTuple):
         return told.hexdigest()
 
 
-def _begun(history: _History, walks: Walks, name: str, last: date) -> tuple[Walk, date]:
-    """The walk to go on with, and the last day that it is through with; a new one where none fits this history."""
-    for day, made_of in walks.days(name, last):
+def _begun(history: _History, states: DetectorStates, name: str, last: date) -> tuple[DetectorState, date]:
+    """The state to go on with, and the last day that it is through with; a new one where none fits this history."""
+    for day, made_of in states.days(name, last):
         if made_of == history.up_to(day).digest:
             with suppress(msgspec.MsgspecError):
-                return msgspec.msgpack.decode(walks.state(name, day), type=Walk), day
-    return Walk(), date.min
+                return msgspec.msgpack.decode(states.state(name, day), type=DetectorState), day
+    return DetectorState(), date.min
 
 
 @cache

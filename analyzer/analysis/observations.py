@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from analyzer.analysis.detection.settings import BASELINE_DAYS
-from analyzer.store import CallerDays, Judging, Walks
+from analyzer.store import CallerDays, DetectorStates, Judging
 
 
 class SessionRows(Protocol):
@@ -63,7 +63,7 @@ class Observations:
     """One row a caller and ruleset that its errors without facts were recorded under, as `detection-versions`."""
     rows: SessionRows
     """What the sums were made of."""
-    walks: Walks | None = None
+    detector_states: DetectorStates | None = None
     """How far the tests over these days got; None where nothing is kept of it."""
 
     @property
@@ -155,7 +155,9 @@ def observe(store: Judging, night: date, timezone: str = "UTC", ruleset: str | N
     sums = store.daily_sums(night, timezone, ruleset)
     frames = {name: sums.frames[name] for name in DATED}
     versions = _versions(sums.frames["versions"])
-    return Observations(night, timezone, ruleset, **frames, versions=versions, rows=sums, walks=sums.walks)
+    return Observations(
+        night, timezone, ruleset, **frames, versions=versions, rows=sums, detector_states=sums.detector_states
+    )
 
 
 def _versions(daily: pl.DataFrame) -> pl.DataFrame:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
         templates_of,
     )
     from analyzer.store.sums.daily import CallerDays, DailySums
-    from analyzer.store.sums.walks import Walks
+    from analyzer.store.sums.detector_state import DetectorStates
     from analyzer.store.verdicts.reclassify import Change, Reclassification
 
 _HOMES = {
@@ -52,7 +52,7 @@ _HOMES = {
         "analyzer.store.sums.counting",
     ),
     **dict.fromkeys(("CallerDays", "DailySums"), "analyzer.store.sums.daily"),
-    "Walks": "analyzer.store.sums.walks",
+    "DetectorStates": "analyzer.store.sums.detector_state",
     **dict.fromkeys(("Change", "Reclassification"), "analyzer.store.verdicts.reclassify"),
 }
 
@@ -68,6 +68,7 @@ __all__ = [
     "Check",
     "Column",
     "DailySums",
+    "DetectorStates",
     "Filling",
     "Header",
     "IngestResult",
@@ -85,7 +86,6 @@ __all__ = [
     "Store",
     "Survey",
     "Tally",
-    "Walks",
     "catalogue",
     "counts_of",
     "examine",

@@ -2,6 +2,8 @@
 
 Every night first looks (`Watch.look`, no change of state) and, once all callers have looked, settles (`Watch.settle`).
 Days of an incident never enter the baseline that it is measured against.
+
+Here stand also what history lets one expect of a stretch of days, and on which day a change most likely began.
 """
 
 from __future__ import annotations
@@ -9,16 +11,128 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from math import sqrt
+from math import log, sqrt
 from typing import NamedTuple
 
 from analyzer.analysis.detection.detection import Detection
 from analyzer.analysis.detection.settings import ACCEPT_DAYS, BASELINE_DAYS, DRIFT_GAP, DRIFT_SPANS, Settings
-from analyzer.analysis.detection.statistics.baseline import Counts, History, Level, Prior, is_weekend, level
-from analyzer.analysis.detection.statistics.noise import Noise
-from analyzer.analysis.detection.statistics.onset import onset
-from analyzer.analysis.detection.statistics.predictive import SpanSum, group_tail, session_tail, span
-from analyzer.analysis.detection.statistics.tails import log_beta_binomial_odds, wilson_interval
+from analyzer.analysis.detection.statistics.baseline import (
+    Counts,
+    History,
+    Level,
+    Noise,
+    Prior,
+    add,
+    bounded,
+    is_weekend,
+    level,
+)
+from analyzer.analysis.detection.statistics.tails import beta_binomial_tail, log_beta_binomial_odds, wilson_interval
+
+
+class SpanSum(NamedTuple):
+    """The sum of the days judged together."""
+
+    counts: Counts
+    session_evenness: float
+    """Sum of squared sessions a day over the squared sum: 1 for one day, 1/d for d alike ones."""
+    group_evenness: float
+    days_with_unknown: int
+
+
+def span(days: Sequence[Counts]) -> SpanSum:
+    """Adds up days, of which one at least has a session."""
+    total = add(days)
+    return SpanSum(
+        total,
+        sum(day.sessions**2 for day in days) / total.sessions**2,
+        sum(day.groups**2 for day in days) / total.groups**2,
+        sum(day.unknown_sessions > 0 for day in days),
+    )
+
+
+def session_tail(of: SpanSum, expected: Level, noise: Noise) -> float:
+    """P(as many sessions with an unknown error or more), had nothing changed."""
+    counts = of.counts
+    correlation = _baseline_correlation(expected.session_share, expected.session_error, expected, noise)
+    cells = noise.cells(of.session_evenness)
+    return _tail(counts.unknown_sessions, counts.sessions, expected.session_share, correlation, cells)
+
+
+def group_tail(of: SpanSum, expected: Level, noise: Noise) -> float:
+    """P(as many unknown groups or more), had nothing changed; their clustering in sessions is included."""
+    counts = of.counts
+    correlation = _baseline_correlation(expected.group_share, expected.group_error, expected, noise)
+    clustering = expected.clustering
+    return _tail(
+        counts.unknown_groups,
+        counts.groups,
+        expected.group_share,
+        correlation * clustering + (clustering - 1) / max(1, counts.groups - 1),
+        noise.cells(of.group_evenness),
+    )
+
+
+def _baseline_correlation(share: float, error: float, expected: Level, noise: Noise) -> float:
+    """The correlation that the baseline's error adds to that of a span, with the baseline's own day noise in it."""
+    spread = share * (1 - share)
+    return error * (1 + max(0.0, expected.day_sessions - 1) * noise.day_correlation(spread)) / spread
+
+
+def _tail(k: int, n: int, share: float, correlation: float, cells: Sequence[tuple[float, float]]) -> float:
+    """The beta-binomial tail, averaged over the factors that day noise may put on the odds of the span."""
+    odds = share / (1 - share)
+    total = 0.0
+    for factor, weight in cells:
+        shifted = odds * factor / (1 + odds * factor)
+        total += weight * beta_binomial_tail(k, n, shifted, bounded(correlation))
+    return min(1.0, total)
+
+
+class Onset(NamedTuple):
+    """The first day of the second segment."""
+
+    position: int
+    """Index into the days given."""
+    share: float
+    """Share from there on, smoothed."""
+    gain: float
+    """Log-likelihood gained over no change; 0 if there is no rise."""
+
+
+def onset(counts: Sequence[tuple[int, int]], before: float | None = None) -> Onset:
+    """The day from which the share was higher, by the two-segment binomial likelihood (Hinkley 1970).
+
+    `counts` are (unknown, all) by day, at least one day; `before` is the share of the first segment where it is
+    known from a baseline, else it is taken from the days themselves.
+    """
+    total_k, total_n = (sum(column) for column in zip(*counts, strict=True))
+    best = Onset(len(counts) - 1, (total_k + 0.5) / (total_n + 1), float("-inf"))
+    left_k = left_n = 0
+    for index, (k, n) in enumerate(counts):
+        right_k, right_n = total_k - left_k, total_n - left_n
+        after = (right_k + 0.5) / (right_n + 1)
+        # The smoothing keeps every share off 0 and 1, where a log-likelihood has no value.
+        first = before if before is not None else (left_k + 0.5) / (left_n + 1)
+        if right_n and after > first:
+            if before is not None:
+                gain = _log_likelihood(right_k, right_n, after) - _log_likelihood(right_k, right_n, first)
+            else:
+                pooled = (total_k + 0.5) / (total_n + 1)
+                gain = (
+                    _log_likelihood(left_k, left_n, first)
+                    + _log_likelihood(right_k, right_n, after)
+                    - _log_likelihood(total_k, total_n, pooled)
+                )
+            if gain > best.gain:
+                best = Onset(index, after, gain)
+        left_k, left_n = left_k + k, left_n + n
+    return best._replace(gain=max(0.0, best.gain))
+
+
+def _log_likelihood(k: int, n: int, share: float) -> float:
+    return k * log(share) + (n - k) * log(1 - share)
+
 
 ONSET_DAYS = 28
 """Days back among which the beginning of a drift is looked for."""

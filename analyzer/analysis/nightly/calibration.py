@@ -21,7 +21,7 @@ from typing import Any
 import polars as pl
 
 from analyzer.analysis.detection import Detection, Settings, detect, widened
-from analyzer.analysis.detection.detect import DEFAULT
+from analyzer.analysis.detection.fleet import DEFAULT
 from analyzer.analysis.detection.settings import RUNGS
 from analyzer.analysis.detection.statistics.tails import wilson_interval
 from analyzer.analysis.kinds.finding import SHARE, Identity, kind_of
@@ -281,7 +281,9 @@ def _of_callers(seen: Observations, counts: pl.DataFrame, since: date, monday: d
     days = (pl.col("day") >= since) & (pl.col("day") < monday)
     dated = {name: getattr(seen, name).filter(days).join(callers, on="caller", how="semi") for name in DATED}
     # Days trade places, so that none is before a change of recorded rules.
-    return replace(seen, night=monday - timedelta(days=1), **dated, versions=seen.versions.clear(), walks=None)
+    return replace(
+        seen, night=monday - timedelta(days=1), **dated, versions=seen.versions.clear(), detector_states=None
+    )
 
 
 def _warns(one: Detection) -> bool:

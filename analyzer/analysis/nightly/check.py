@@ -18,8 +18,8 @@ import polars as pl
 
 from analyzer.analysis.detection import Detection, Settings, widened
 from analyzer.analysis.detection.detection import detections_in
-from analyzer.analysis.detection.volume.exposure import exposures
-from analyzer.analysis.detection.volume.volumes import volumes
+from analyzer.analysis.detection.volume_units import exposures
+from analyzer.analysis.detection.volumes import volumes
 from analyzer.analysis.kinds.causes import with_causes
 from analyzer.analysis.kinds.finding import Finding, Identity, finding_id, kind_of
 from analyzer.analysis.nightly.calibration import Calibrated, calibrate, monday_of

@@ -10,15 +10,14 @@ import polars as pl
 
 from analyzer.analysis.detection import Detection, Settings, relay_frequency
 from analyzer.analysis.detection.detection import detections_in
-from analyzer.analysis.detection.messages.silent_rules import reworded
-from analyzer.analysis.detection.messages.templates import shared_templates
-from analyzer.analysis.detection.messages.weak_templates import weak_templates
+from analyzer.analysis.detection.new_messages import shared_templates, weak_templates
 from analyzer.analysis.detection.retries import retry_changes
+from analyzer.analysis.detection.rewordings import reworded
 from analyzer.analysis.detection.settings import RECENT_DAYS
 from analyzer.analysis.detection.statistics.tails import false_discovery
-from analyzer.analysis.detection.volume.exposure import exposures
-from analyzer.analysis.detection.volume.volumes import volumes
-from analyzer.analysis.detector_state import walked
+from analyzer.analysis.detection.volume_units import exposures
+from analyzer.analysis.detection.volumes import volumes
+from analyzer.analysis.detector_state import resumed_detections
 from analyzer.analysis.kinds.bursts import longest_bursts
 from analyzer.analysis.kinds.finding import KINDS, SHARE
 from analyzer.analysis.kinds.reason_mixes import mix_changes
@@ -38,7 +37,7 @@ _MOST = 0.5
 def detections(seen: Observations, settings: Settings | None = None) -> list[Detection]:
     """Everything that any test has to say of any day, in the order of the days."""
     chosen = settings or Settings()
-    shares = walked(seen, chosen)
+    shares = resumed_detections(seen, chosen)
     mixes = corrected(mix_changes(seen), _tested(seen.counts))
     work = exposures(seen.work, seen.counts, seen.versions)
     rises = [*corrected(detections_in(volumes(seen.volumes, work, chosen)), _tested(work))]

@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from analyzer.analysis.detection.detection import Detection, frame
-from analyzer.analysis.detection.unjudged import unjudged
+from analyzer.analysis.detection.fleet import unjudged
 from analyzer.analysis.kinds.finding import SHARE, Finding, kind_of
 from analyzer.analysis.nightly.decisions import as_known
 from analyzer.analysis.nightly.detections import detections

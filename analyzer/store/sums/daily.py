@@ -2,6 +2,8 @@
 
 Invariant: kept days say what the events say. A day is forgotten in the transaction that brings it an event or takes one
 away, and is kept again in one that replaces all that was kept of it.
+
+What is kept of a zone is read and replaced here.
 """
 
 from __future__ import annotations
@@ -14,13 +16,91 @@ from typing import NamedTuple
 import duckdb
 import polars as pl
 
-from analyzer.store.db.connection import query_errors
-from analyzer.store.db.frames import frame_of
+from analyzer.store.db.connection import query_errors, store_errors, transaction
+from analyzer.store.db.frames import frame_of, register, to_frame
 from analyzer.store.sums.counting import weakly_known
-from analyzer.store.sums.kept import Kept
+from analyzer.store.sums.detector_state import DetectorStates
 from analyzer.store.sums.summing import Summing, cut_of
-from analyzer.store.sums.tables import GROUPS, SCHEMAS, sorted_sums
-from analyzer.store.sums.walks import Walks
+from analyzer.store.sums.tables import CUT, GROUPS, SCHEMAS, complete, empty, sorted_sums, table_of
+
+# Few messages were ever decided by weak evidence, and there are many others.
+_WEAK = (
+    "select template from weak_template union all"
+    " select template from internal.sum_known_template_v1 where timezone = $1 and weak_sessions > 0"
+)
+
+
+class SummedDays:
+    """The days of a zone that the store keeps under a ruleset."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, timezone: str, ruleset: str | None) -> None:
+        self._connection, self._timezone, self._ruleset = connection, timezone, ruleset
+        self.days: frozenset[date] = frozenset()
+        self.cut = frame_of(CUT)
+        if ruleset is not None and complete(connection):
+            asked = [timezone, ruleset]
+            rows = connection.execute(
+                "select day from internal.sum_day_v1 where timezone = $1 and ruleset = $2", asked
+            ).fetchall()
+            self.days = frozenset(row[0] for row in rows)
+        if self.days:
+            self.cut = to_frame(
+                connection.sql(
+                    "select caller, ruleset, first_at from internal.sum_cut_v1 where timezone = $1 order by caller",
+                    params=[timezone],
+                )
+            )
+
+    def frame(self, name: str, days: Collection[date], weak: pl.Series | None = None) -> pl.DataFrame:
+        """The rows of these days; with `weak` those of these templates, and of what was weak on any day, alone."""
+        if not days:
+            return empty(name)
+        register(self._connection, "summed_day", pl.DataFrame({"day": sorted(days)}, {"day": pl.Date}))
+        columns = ", ".join(("day", "caller", *SCHEMAS[name]))
+        only = ""
+        if weak is not None:
+            register(self._connection, "weak_template", pl.DataFrame({"template": weak}))
+            only = f" and template in ({_WEAK})"
+        return to_frame(
+            self._connection.sql(
+                f"select {columns} from internal.{table_of(name)}"  # noqa: S608 - names from this file alone
+                " where timezone = $1 and day between $2 and $3 and day in (select day from summed_day)" + only,
+                params=[self._timezone, min(days), max(days)],
+            )
+        )
+
+    def frames(self, days: Collection[date], weak: pl.Series) -> dict[str, pl.DataFrame]:
+        """All frames of these days, known templates as `frame` with `weak`."""
+        return {name: self.frame(name, days, weak if name == "known_templates" else None) for name in SCHEMAS}
+
+    def replace(
+        self, days: Collection[date], chain_days: Collection[date], made: Mapping[str, pl.DataFrame], cut: pl.DataFrame
+    ) -> None:
+        """Keep these days as they were made, all of them or none.
+
+        Raises:
+            StoreError: the store cannot be written.
+        """
+        run, zone = self._connection.execute, self._timezone
+        mine = "where timezone = $1 and day in (select day from made_day)"
+        register(self._connection, "made_cut", cut)
+        with store_errors(), transaction(self._connection):
+            for name, frame in made.items():
+                table, gone = table_of(name), chain_days if name == "chains" else days
+                register(self._connection, "made_day", pl.DataFrame({"day": sorted(gone)}, {"day": pl.Date}))
+                register(self._connection, "made_sum", frame)
+                columns = ", ".join(frame.columns)
+                run(f"delete from internal.{table} {mine}", [zone]).fetchall()  # noqa: S608 - as above
+                run(
+                    f"insert into internal.{table} (timezone, {columns}) select $1, {columns} from made_sum",  # noqa: S608
+                    [zone],
+                ).fetchall()
+            register(self._connection, "made_day", pl.DataFrame({"day": sorted(days)}, {"day": pl.Date}))
+            run(f"delete from internal.sum_day_v1 {mine}", [zone]).fetchall()  # noqa: S608 - as above
+            run("insert into internal.sum_day_v1 select $1, day, $2 from made_day", [zone, self._ruleset]).fetchall()
+            run("delete from internal.sum_cut_v1 where timezone = $1", [zone]).fetchall()
+            run("insert into internal.sum_cut_v1 select $1, * from made_cut", [zone]).fetchall()
+
 
 _CALLER_DAYS = {"caller": pl.String, "day": pl.Date}
 _DAILY_RELAYS = ("day", "caller", "step", "relays", "sessions", "most")
@@ -45,7 +125,7 @@ class DailySums:
 
     frames: Mapping[str, pl.DataFrame]
     """By the names of `SCHEMAS`, each sorted by its columns in their order."""
-    walks: Walks | None
+    detector_states: DetectorStates | None
     """How far the tests over these days got; None where nothing is kept of it."""
     _summing: Summing
     _cut: pl.DataFrame
@@ -98,11 +178,11 @@ class _Days:
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, night: date, timezone: str, ruleset: str | None) -> None:
         self._summing = Summing(connection, timezone, ruleset)
-        self._kept = Kept(connection, timezone, ruleset)
+        self._summed = SummedDays(connection, timezone, ruleset)
         self._connection, self._night, self._timezone = connection, night, timezone
-        self._clean = {day for day in self._kept.days if day <= night}
+        self._clean = {day for day in self._summed.days if day <= night}
         # Events of later days tell what became of the chains and hand-offs of earlier ones.
-        self._open = set(self._summing.span()) - self._kept.days
+        self._open = set(self._summing.span()) - self._summed.days
         self._wanted = {day for day in self._open if day <= night}
 
     def sums(self, *, keep: bool) -> DailySums:
@@ -111,23 +191,23 @@ class _Days:
         chain_days = self._chain_days()
         made = {**self._summing.by_session(self._wanted, cut), "chains": self._summing.chains(chain_days)}
         made["versions"] = sorted_sums("versions", versions.filter(pl.col("day").is_in(list(self._wanted))))
-        known = self._kept.frames(self._clean, weakly_known(made["known_templates"])["template"])
+        known = self._summed.frames(self._clean, weakly_known(made["known_templates"])["template"])
         known["chains"] = known["chains"].filter(~pl.col("day").is_in(list(chain_days)))
         # A past night may cut history otherwise than the last one that was kept: it has no say over that.
-        latest = self._night >= max(self._kept.days, default=self._night)
-        if keep and self._wanted and (latest or self._kept.cut.equals(cut)) and self._summing.all_judged():
-            self._kept.replace(self._wanted, chain_days, made, cut)
+        latest = self._night >= max(self._summed.days, default=self._night)
+        if keep and self._wanted and (latest or self._summed.cut.equals(cut)) and self._summing.all_judged():
+            self._summed.replace(self._wanted, chain_days, made, cut)
         # A day can have a million callers: no frame stays in two forms.
         frames = {name: _together(name, known.pop(name), made.pop(name)) for name in SCHEMAS}
         frames["known_templates"] = weakly_known(frames["known_templates"])
-        return DailySums(frames, Walks(self._connection, self._timezone, keep=keep), self._summing, cut)
+        return DailySums(frames, DetectorStates(self._connection, self._timezone, keep=keep), self._summing, cut)
 
     def _cut(self) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Versions by day, and where the newest begin; days that were kept under another cut are no longer clean."""
-        versions = pl.concat([self._kept.frame("versions", self._clean), self._summing.versions(self._wanted)])
+        versions = pl.concat([self._summed.frame("versions", self._clean), self._summing.versions(self._wanted)])
         cut = cut_of(versions)
-        if self._clean and not cut.equals(self._kept.cut):
-            both = pl.concat([cut, self._kept.cut])
+        if self._clean and not cut.equals(self._summed.cut):
+            both = pl.concat([cut, self._summed.cut])
             moved = both.filter(~both.is_duplicated())["caller"].unique()
             self._want(versions.filter(pl.col("caller").is_in(moved.to_list()))["day"])
         return versions, cut
@@ -136,7 +216,7 @@ class _Days:
         """Days are no longer clean if an event of another day tells their hand-offs otherwise by now."""
         if near := self._told_by_others(self._summing.relay_days):
             now = self._summing.relays(near).select(_DAILY_RELAYS)
-            then = self._kept.frame("relays", near).select(_DAILY_RELAYS)
+            then = self._summed.frame("relays", near).select(_DAILY_RELAYS)
             both = pl.concat([now, then])
             self._want(both.filter(~both.is_duplicated())["day"])
 

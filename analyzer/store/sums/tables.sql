@@ -137,7 +137,7 @@ create table if not exists internal.sum_rule_v1 (
   sessions bigint not null
 );
 
--- What the tests knew at the end of a day, to go on from there. No more than a shortcut: see walks.py.
+-- What the tests knew at the end of a day, to go on from there. No more than a shortcut: see detector_state.py.
 create table if not exists internal.walk_v1 (
   timezone varchar not null,
   settings varchar not null,

@@ -7,9 +7,16 @@ from random import Random
 
 import pytest
 
-from analyzer.analysis.detection.statistics.baseline import Counts, History, Level
-from analyzer.analysis.detection.statistics.noise import DAY_NOISES, Noise, day_evidence, day_noise
-from analyzer.analysis.detection.statistics.predictive import session_tail, span
+from analyzer.analysis.detection.share import session_tail, span
+from analyzer.analysis.detection.statistics.baseline import (
+    DAY_NOISES,
+    Counts,
+    History,
+    Level,
+    Noise,
+    day_evidence,
+    day_noise,
+)
 from analyzer.analysis.detection.statistics.tails import beta_binomial_tail
 
 SURE = Level(0.05, 0.05, 1e-9, 1e-9, 1.0, 4_000, 100.0)

@@ -22,7 +22,7 @@ from analyzer.analysis.detection import (
     retry_payoff,
     split,
 )
-from analyzer.analysis.detection.statistics.onset import onset
+from analyzer.analysis.detection.share import onset
 from tests.analysis.detection_data import FIRST
 from tests.analysis.nightly.test_nightly_tests import group, observed
 

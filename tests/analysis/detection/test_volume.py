@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 
 from analyzer.analysis.detection.detection import Detection, detections_in
-from analyzer.analysis.detection.messages.templates import shared_templates
-from analyzer.analysis.detection.volume.exposure import exposures
-from analyzer.analysis.detection.volume.volumes import volumes
+from analyzer.analysis.detection.new_messages import shared_templates
+from analyzer.analysis.detection.volume_units import exposures
+from analyzer.analysis.detection.volumes import volumes
 
 START = date(2026, 3, 2)
 DAYS = 44

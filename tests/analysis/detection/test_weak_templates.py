@@ -8,8 +8,7 @@ import polars as pl
 import pytest
 
 from analyzer.analysis.detection.detection import Detection, detections_in
-from analyzer.analysis.detection.messages.templates import shared_templates
-from analyzer.analysis.detection.messages.weak_templates import weak_templates
+from analyzer.analysis.detection.new_messages import shared_templates, weak_templates
 from analyzer.analysis.nightly.detections import detections
 from analyzer.analysis.nightly.incidents import incidents
 from tests.analysis.nightly.test_nightly_tests import group, observed

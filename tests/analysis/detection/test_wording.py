@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from analyzer.analysis.detection.detection import Detection, detections_in
-from analyzer.analysis.detection.messages.silent_rules import reworded
+from analyzer.analysis.detection.rewordings import reworded
 from analyzer.analysis.detection.statistics.rates import CountedDay, rate_fall
 from analyzer.analysis.detection.statistics.tails import negative_binomial_lower, negative_binomial_tail
 

@@ -14,7 +14,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from analyzer.analysis import Night, check, each_night
-from analyzer.analysis.detection.detect import Walk
+from analyzer.analysis.detection.fleet import DetectorState
 from analyzer.analysis.observations import observe
 from analyzer.analysis.tables import window
 from analyzer.errors import AnalyzerError
@@ -211,14 +211,14 @@ def test_a_night_goes_on_where_the_one_before_stopped(
 ) -> None:
     """Unless days before it have changed: then from the last one on of which nothing has. It says the same as ever."""
     begun: list[int] = []
-    go_on = Walk.go_on
+    go_on = DetectorState.go_on
 
-    def recording(walk: Walk, *asked: Any) -> None:
-        begun.append(walk.day - START.toordinal() if walk.day else -1)
-        go_on(walk, *asked)
+    def recording(state: DetectorState, *asked: Any) -> None:
+        begun.append(state.day - START.toordinal() if state.day else -1)
+        go_on(state, *asked)
 
     night(fleet, 35)
-    monkeypatch.setattr("analyzer.analysis.detector_state.Walk.go_on", recording)
+    monkeypatch.setattr("analyzer.analysis.detector_state.DetectorState.go_on", recording)
     night(fleet, 36)
     assert begun == [35]
     late = tmp_path / "late.jsonl"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from analyzer.analysis import Window, check, overview, spikes, window
-from analyzer.analysis.detection.unjudged import unjudged
+from analyzer.analysis.detection.fleet import unjudged
 from analyzer.errors import AnalyzerError
 from analyzer.store import Store, open_store
 from tests.analysis.detection_data import FIRST, counts

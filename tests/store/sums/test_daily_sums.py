@@ -231,8 +231,8 @@ def test_a_run_that_breaks_off_leaves_no_sums(store: Store, log: Log, monkeypatc
             raise KeyboardInterrupt
         return real(name)
 
-    real = __import__("analyzer.store.sums.kept", fromlist=["table_of"]).table_of
-    monkeypatch.setattr("analyzer.store.sums.kept.table_of", broken)
+    real = __import__("analyzer.store.sums.daily", fromlist=["table_of"]).table_of
+    monkeypatch.setattr("analyzer.store.sums.daily.table_of", broken)
     with pytest.raises(KeyboardInterrupt):
         observe(store, day(4), "UTC", ruleset)
     monkeypatch.undo()

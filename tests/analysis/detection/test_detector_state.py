@@ -10,11 +10,11 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from analyzer.analysis.detection import crowd, detect
-from analyzer.analysis.detection.detect import Walk
+from analyzer.analysis.detection import detect, volume_units
+from analyzer.analysis.detection import fleet as fleet_tests
 from analyzer.analysis.detection.detection import frame
+from analyzer.analysis.detection.fleet import DetectorState
 from analyzer.analysis.detection.relays import relay_days, relay_frequency
-from analyzer.analysis.detection.volume import units
 from analyzer.analysis.kinds import reason_mixes
 from tests.analysis.detection.test_volume import fleet, found
 from tests.analysis.detection_data import FIRST, counts, simulated, step, templates
@@ -24,16 +24,16 @@ DAYS = 130
 SHARES = {"spike": step(0.05, 0.5, 60, 61), "drift": step(0.05, 0.3, 45, 60), "accepted": step(0.05, 0.3, 50)}
 
 
-def walked(of: pl.DataFrame, messages: pl.DataFrame, every: int) -> pl.DataFrame:
-    """The findings of a walk that stops after so many days, is written down, and goes on."""
-    walk = Walk()
+def resumed(of: pl.DataFrame, messages: pl.DataFrame, every: int) -> pl.DataFrame:
+    """The findings of a state that stops after so many days, is written down, and goes on."""
+    state = DetectorState()
     last = of["day"].max()
     stops = [FIRST + timedelta(days=number) for number in range(5, DAYS, every)]
     for stop in [*stops, last]:
-        walk.go_on(of.filter(pl.col("day") <= stop), messages.filter(pl.col("day") <= stop))
-        walk.forget()
-        walk = msgspec.msgpack.decode(msgspec.msgpack.encode(walk), type=Walk)
-    return frame(walk.found)
+        state.go_on(of.filter(pl.col("day") <= stop), messages.filter(pl.col("day") <= stop))
+        state.forget()
+        state = msgspec.msgpack.decode(msgspec.msgpack.encode(state), type=DetectorState)
+    return frame(state.found)
 
 
 @pytest.mark.parametrize("name", SHARES)
@@ -46,17 +46,17 @@ def test_a_walk_that_stops_and_goes_on_finds_the_same(name: str) -> None:
     messages = templates(texts)
     whole = detect(of, messages)
     assert whole["finding"].n_unique() > 1
-    assert_frame_equal(walked(of, messages, 9), whole, check_exact=True)
+    assert_frame_equal(resumed(of, messages, 9), whole, check_exact=True)
 
 
 def test_a_walk_begins_anew_where_a_crowd_came(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who belongs to it is known of the whole history alone."""
-    monkeypatch.setattr(crowd, "LEAST_CROWD", 5)
+    monkeypatch.setattr(fleet_tests, "LEAST_SINGLE_DAYS", 5)
     passing = counts([(f"p{number}", 40 + number, 3, 1, 4, 1) for number in range(20)])
     of = pl.concat([simulated(7, SHARES["drift"], days=80), passing])
     whole = detect(of, templates())
     assert not whole.is_empty()
-    assert_frame_equal(walked(of, templates(), 19), whole, check_exact=True)
+    assert_frame_equal(resumed(of, templates(), 19), whole, check_exact=True)
 
 
 @pytest.mark.parametrize("seen", [True, False])
@@ -72,8 +72,8 @@ def test_days_that_cannot_be_a_rise_are_left_out_alone(seen: bool, monkeypatch: 
     made = fleet({"a": 60, "b": 40, "co": 30, "do": 30, "eo": 20}, more, seen=seen, days=95)
     fewer = found(made)
     assert {one.finding for one in fewer} >= {"volume", "outage"}
-    near = units._near
-    monkeypatch.setattr(units, "_near", lambda rows, work: near(rows, work).with_columns(clear=pl.lit(True)))
+    near = volume_units._near
+    monkeypatch.setattr(volume_units, "_near", lambda rows, work: near(rows, work).with_columns(clear=pl.lit(True)))
     assert found(made) == fewer
 
 
@@ -90,8 +90,8 @@ def test_exposure_that_begins_to_be_sessions_hides_no_rise(monkeypatch: pytest.M
     )
     fewer = found((volumes, work))
     assert fewer
-    near = units._near
-    monkeypatch.setattr(units, "_near", lambda rows, work: near(rows, work).with_columns(clear=pl.lit(True)))
+    near = volume_units._near
+    monkeypatch.setattr(volume_units, "_near", lambda rows, work: near(rows, work).with_columns(clear=pl.lit(True)))
     assert found((volumes, work)) == fewer
 
 

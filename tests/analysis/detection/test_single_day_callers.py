@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from analyzer.analysis.detection import Settings, crowd, detect
+from analyzer.analysis.detection import Settings, detect
+from analyzer.analysis.detection import fleet as fleet_tests
 from analyzer.analysis.kinds.reason_mixes import MIN_SESSIONS, mix_changes
 from tests.analysis.nightly.test_nightly_tests import group, observed
 
@@ -48,25 +49,25 @@ def test_a_crowd_changes_nothing_that_is_found(monkeypatch: pytest.MonkeyPatch) 
     counts, templates = history(passing=120)
     watched = detect(counts, templates)
     assert watched.height > 5
-    monkeypatch.setattr(crowd, "LEAST_CROWD", 10)
+    monkeypatch.setattr(fleet_tests, "LEAST_SINGLE_DAYS", 10)
     assert_frame_equal(detect(counts, templates), watched, rel_tol=1e-9)
 
 
 def test_a_crowd_is_of_callers_that_show_nothing_by_themselves() -> None:
     """Who was there on two days, or has sessions enough for a finding on its one day, is watched."""
-    rows = [(FIRST, f"p{number}", 1, 0, 1, 0) for number in range(crowd.LEAST_CROWD)]
+    rows = [(FIRST, f"p{number}", 1, 0, 1, 0) for number in range(fleet_tests.LEAST_SINGLE_DAYS)]
     rows += [(FIRST, "many", 5, 3, 5, 3)]
     rows += [(FIRST + timedelta(days=number), "twice", 1, 0, 1, 0) for number in range(2)]
     counts = pl.DataFrame(rows, COUNTS, orient="row")
-    watched, passing = crowd.split_crowd(counts, Settings().min_sessions)
+    watched, passing = fleet_tests.split_single_days(counts, Settings().min_sessions)
     assert set(watched["caller"]) == {"many", "twice"}
-    assert passing.height == crowd.LEAST_CROWD
+    assert passing.height == fleet_tests.LEAST_SINGLE_DAYS
 
 
 def test_few_callers_of_one_day_are_no_crowd() -> None:
     """They are watched one by one, as ever."""
     counts, _ = history(passing=3)
-    watched, passing = crowd.split_crowd(counts, Settings().min_sessions)
+    watched, passing = fleet_tests.split_single_days(counts, Settings().min_sessions)
     assert watched.height == counts.height
     assert passing.is_empty()
 

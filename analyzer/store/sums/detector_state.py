@@ -1,4 +1,4 @@
-"""`Walks`: how far a walk over the days of history got, as whoever walks wrote it down, to go on from there.
+"""`DetectorStates`: what the tests knew at the end of a day of history, kept so that they go on from there.
 
 Invariant: a state is no more than a shortcut. It is found by what it was made of, so one that is out of date is not.
 """
@@ -14,8 +14,8 @@ from analyzer.store.db.connection import query_errors, store_errors, transaction
 from analyzer.store.sums.tables import complete
 
 
-class Walks:
-    """The states that a store keeps of walks in days of a zone; one that is open for reading keeps no more of them."""
+class DetectorStates:
+    """The states that a store keeps, in days of a zone; one that is open for reading keeps no more of them."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, timezone: str, *, keep: bool) -> None:
         self._connection, self._timezone = connection, timezone
@@ -23,7 +23,7 @@ class Walks:
         """Whether any more of them are kept."""
 
     def days(self, settings: str, last: date) -> list[tuple[date, str]]:
-        """The days up to one at whose end a walk under these settings was kept, with what it was made of; newest first.
+        """The days up to one whose state under these settings was kept, with what it was made of; newest first.
 
         Raises:
             QueryError: the database refuses.

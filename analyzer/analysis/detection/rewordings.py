@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 
 from analyzer.analysis.detection.detection import Detection, frame
-from analyzer.analysis.detection.messages.templates import LEAST_HISTORY, novelty
+from analyzer.analysis.detection.new_messages import LEAST_HISTORY, novelty
 from analyzer.analysis.detection.settings import (
     ACCEPT_DAYS,
     BASELINE_DAYS,

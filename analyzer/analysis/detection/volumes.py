@@ -13,7 +13,7 @@ import polars as pl
 
 from analyzer.analysis.detection.detection import Detection, frame
 from analyzer.analysis.detection.settings import BASELINE_DAYS, Settings
-from analyzer.analysis.detection.volume.units import ANY, DAY_RATIO, Rise, Unit, units
+from analyzer.analysis.detection.volume_units import ANY, DAY_RATIO, Rise, Unit, units
 
 LEAST_CALLERS = 3
 """Callers of a provider or model that have more errors than usual where it has an outage; half of all at least."""
