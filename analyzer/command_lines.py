@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime
 
-from analyzer.phrases import terminal_safe
+from analyzer.plurals import terminal_safe
 
 PROGRAM = "analyzer"
 STORELESS = {"classify", "completion", "emit", "run", "watch"}

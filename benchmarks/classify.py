@@ -14,7 +14,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from analyzer.classifier import classify, classify_facts, default_ruleset
-from analyzer.classifier.parallel import judge_in_parallel
+from analyzer.classifier.batch import judge_in_parallel
 from benchmarks import rivals, workload
 
 CHUNK = 20_000

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
-from analyzer.events.ids import derived_id
+from analyzer.events.model import derived_id
 from analyzer.store import open_store
 from analyzer.store.db.frames import register
 from analyzer.store.db.tables.columns import filled

@@ -13,7 +13,7 @@ from re import _constants as kinds  # type: ignore[attr-defined]
 from re import _parser  # type: ignore[attr-defined]
 from typing import Any
 
-from analyzer.classifier.rules.first_texts import BEYOND_ASCII
+from analyzer.classifier.rules.index import BEYOND_ASCII
 
 _LEAST = 2
 """Letters of a word; a shorter one is nearly everywhere."""

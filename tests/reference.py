@@ -19,19 +19,19 @@ import click
 from analyzer.classifier import Ruleset
 from analyzer.classifier.reading.reset_times import TIME_PATTERNS
 from analyzer.classifier.rules import loading
-from analyzer.classifier.rules.built_in import READ_BEFORE, text_number
+from analyzer.classifier.rules.loading import READ_BEFORE, text_number
 from analyzer.classifier.suggestion.model import WEIGHTS
 from analyzer.classifier.suggestion.training import trained
 from analyzer.cli import COMMANDS, cli
-from analyzer.importers.machine.places import HOMES
-from analyzer.importers.work.forks import FORKS
+from analyzer.importers.forks import FORKS
+from analyzer.importers.places import HOMES
 from analyzer.redaction import engine
-from analyzer.redaction.commands import NAMES
+from analyzer.redaction.engine import KEPT, traces_number
 from analyzer.redaction.families import FAMILIES
 from analyzer.redaction.keys import ABOUT, PHRASES, SHORT, VENDORS
-from analyzer.redaction.trace_words import KEPT, traces_number
+from analyzer.redaction.values import NAMES
 from analyzer.store import catalogue, views
-from analyzer.store.db.sql_header import Column, Param
+from analyzer.store.db.tables.schema import Column, Param
 from tests import REPOSITORY, shown_formats
 from tests.labelled_texts import labelled_texts
 from tests.man_page import man_page
@@ -319,8 +319,8 @@ END = "<!-- Until here. -->"
 SECRETS_BEGIN = NOTE.format(source="`analyzer/redaction/families.py`, `keys.py`, `commands.py`")
 LAYERS_BEGIN = NOTE.format(source="`[tool.importlinter]` in `pyproject.toml` or the docstring")
 FOLDERS_BEGIN = NOTE.format(source="the docstring of the folder's `__init__.py`")
-PLACES_BEGIN = NOTE.format(source="`analyzer/importers/machine/places.py`")
-FORKS_BEGIN = NOTE.format(source="`analyzer/importers/work/forks.py`")
+PLACES_BEGIN = NOTE.format(source="`analyzer/importers/places.pyplaces.py`")
+FORKS_BEGIN = NOTE.format(source="`analyzer/importers/forks.py`")
 READ_BEGIN = NOTE.format(source="an importer, or its log in `tests/shown_formats.py`,")
 SCANNERS = ("gitleaks", "detect-secrets", "trufflehog")
 

@@ -24,10 +24,9 @@ from analyzer.analysis.kinds.causes import Drift
 from analyzer.classifier import REASONS, RECOVERY, Classification, Facts, Rule, default_ruleset, load_ruleset
 from analyzer.classifier.recovery_table import ACTIONS
 from analyzer.cli import COMMANDS
-from analyzer.events.codec import decode
+from analyzer.events.codec import WHYS, decode
 from analyzer.events.model import Event
 from analyzer.events.payloads import EVENT_TYPES, WorkPayload
-from analyzer.events.rejects import WHYS
 from analyzer.events.times import now
 from analyzer.importers import FORMATS
 from analyzer.store import Tally, catalogue, views

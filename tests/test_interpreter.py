@@ -13,12 +13,12 @@ import pytest
 
 from analyzer import interpreter
 from analyzer.classifier import default_ruleset
-from analyzer.classifier.parallel import judge_in_parallel
+from analyzer.classifier.batch import judge_in_parallel
 from analyzer.cli.sandbox import parent as sandbox
 from analyzer.store import open_store
-from analyzer.store.doctor.append_test import appending_works
-from analyzer.store.ingest.helping.blocks import BlockErrand
-from analyzer.store.ingest.helping.pool import Helper
+from analyzer.store.doctor.folder_checks import appending_works
+from analyzer.store.ingest.decode import BlockErrand
+from analyzer.store.ingest.parallel import Helper
 
 LINE = b'{"v":1,"id":"a","type":"t","timestamp":"2026-11-02T08:00:00Z","sessionId":null,"payload":{}}\n'
 

@@ -27,18 +27,18 @@ from analyzer.events import sanitize
 from analyzer.events.appending import appender
 from analyzer.importers import detection
 from analyzer.recovery import Backoff, Limits, RelaySettings
-from analyzer.recovery.context import conversation, media, progress, strategies
+from analyzer.recovery.context import conversation, progress, strategies
 from analyzer.recovery.context.recovery import ContextSettings
-from analyzer.recovery.limits import exhaustion
+from analyzer.recovery.limits import pool
 from analyzer.recovery.process import streams
-from analyzer.recovery.relay import checkpoint, command, config, monitor
+from analyzer.recovery.relay import checkpoint, config, monitor, summarizers
 from analyzer.redaction import engine
 from analyzer.report import FORMATS
 from analyzer.report import unknowns as terminal
 from analyzer.report.night import messages as webhook
 from analyzer.report.night import metrics as prometheus
-from analyzer.store.db import lock
-from analyzer.store.ingest import blocks, discovery, identity, inputs
+from analyzer.store.db import location
+from analyzer.store.ingest import discover, identity, inputs, read
 from tests import REPOSITORY
 from tests.labelled_texts import NO_API_ERRORS
 
@@ -153,7 +153,7 @@ STATED = {
         f"at most `--timeout` seconds ({sql.DEFAULT_SECONDS:g})",
         f"A cut by `--limit` ({sql.DEFAULT_LIMIT:,} rows)",
     ),
-    "how-to/nightly.md": (f"waits up to {WORDS[round(lock.PATIENCE_SECONDS)]} seconds for a writer",),
+    "how-to/nightly.md": (f"waits up to {WORDS[round(location.PATIENCE_SECONDS)]} seconds for a writer",),
     "how-to/recovery.md": (
         f"`min({backoff.cap_seconds:g} s, {backoff.base_seconds * 1000:g} ms · 2ⁿ) · (1 ± {backoff.jitter * 100:g} %)`",
         f"at the target ratio ({context.target_ratio:g}) of the limit",
@@ -164,8 +164,9 @@ STATED = {
         f"but keeps the task and the last {strategies.KEEP_LAST} messages",
         f"keeps the task and the last {strategies.KEEP_RECENT} messages",
         (
-            f"{WORDS[conversation.BYTES_PER_TOKEN]} bytes of UTF-8 a token, {media.MEDIA_TOKENS:,} for an attachment, "
-            f"{media.LOW_DETAIL_TOKENS} for an image"
+            f"{WORDS[conversation.BYTES_PER_TOKEN]} bytes of UTF-8 a token, "
+            f"{conversation.MEDIA_TOKENS:,} for an attachment, "
+            f"{conversation.LOW_DETAIL_TOKENS} for an image"
         ),
         f"After {WORDS[context.max_attempts]} in a row that did not last",
         (
@@ -180,14 +181,14 @@ STATED = {
     "how-to/run.md": (
         f"Lines of more than {streams.MAX_LINE_BYTES >> 20} MiB pass through unread",
         f"longer than `--max-wait` ({limits.max_wait_seconds:g} s)",
-        f"one more than {exhaustion.MAX_ABSENCE_DAYS} days ahead), it comes back after an hour",
+        f"one more than {pool.MAX_ABSENCE_DAYS} days ahead), it comes back after an hour",
         f"else {config.DEFAULT_CONTEXT_WINDOW:,};",
         f"`summarizer_token_cap` tokens ({relay.summarizer_token_cap:,})",
         f"`checkpoint_token_cap` tokens ({relay.checkpoint_token_cap:,})",
         f"| `threshold_percent` | {relay.threshold_percent:g} |",
         f"the {monitor.MOST + 1}st hand-off of a step",
         f"the next hand-off is due {monitor.PUT_OFF_PERCENT:g} points later",
-        f"It has {WORDS[round(command.TIMEOUT_SECONDS / 60)]} minutes",
+        f"It has {WORDS[round(summarizers.TIMEOUT_SECONDS / 60)]} minutes",
         f"estimated at {WORDS[checkpoint.CHARS_PER_TOKEN]} characters each",
     ),
     "how-to/unknowns.md": (
@@ -209,10 +210,10 @@ STATED = {
         f"Over {appender.MAX_LINE_BYTES >> 20} MiB, a placeholder",
         f"would grow over {appender.DEFAULT_MAX_BYTES >> 20} MiB",
         f"at most {engine.MAX_SECRETS} secrets of a kind",
-        f"over the cap of {blocks.MAX_LINE >> 20} MiB",
+        f"over the cap of {read.MAX_LINE >> 20} MiB",
         f"its first {identity.FINGERPRINT_BYTES:,} bytes and the last {identity.MARK_BYTES:,}",
         f"to more than {inputs.ANY_RATIO >> 20} MiB and {inputs.MAX_RATIO} times its size",
-        f"more than {discovery.DEEPEST} folders",
+        f"more than {discover.DEEPEST} folders",
     ),
     "reference/formats.md": (
         f"its first {detection._LOOKED_AT} lines (of the first {detection.HEAD_BYTES >> 10} KiB)",

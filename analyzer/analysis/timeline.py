@@ -11,14 +11,14 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from analyzer.agent_stream.values import count, mapping, text
+from analyzer.agent_stream import count, mapping, text
 from analyzer.analysis.nightly.decisions import findings
 from analyzer.analysis.tables import json_value
 from analyzer.command_lines import command_line
 from analyzer.errors import AnalyzerError, nearest
 from analyzer.events import Event
 from analyzer.events.times import parse_time
-from analyzer.importers.work.resuming import resuming
+from analyzer.importers.sessions import resuming
 from analyzer.store import Judging, Selection
 
 MOST_CANDIDATES = 5

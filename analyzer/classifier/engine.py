@@ -8,9 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 
-from analyzer.classifier.fast_frozen import quick
 from analyzer.classifier.reading.extract import described, extract
-from analyzer.classifier.reading.facts import Facts
+from analyzer.classifier.reading.facts import Facts, quick
 from analyzer.classifier.reading.reset_times import NOTHING, read, resolve
 from analyzer.classifier.reading.tokens import token_counts
 from analyzer.classifier.rules.deciding import Basis, chain, doubts, evidence, judge

@@ -12,7 +12,7 @@ from analyzer.errors import UNREADABLE, AnalyzerError, StoreError
 
 if TYPE_CHECKING:
     from analyzer.command_lines import Asking
-    from analyzer.importers.machine.places import LogPlace
+    from analyzer.importers.places import LogPlace
     from analyzer.store import Filling, IngestResult, Survey
 
 HERE = "analyzer.duckdb"
@@ -85,7 +85,7 @@ def make_room(name: str) -> None:
 
 def places_here() -> list[LogPlace]:
     """Where agents may keep logs for this user."""
-    from analyzer.importers.machine.places import places
+    from analyzer.importers.places import places
 
     return places(os.environ, home=home_folder(), working=os.getcwd(), system=sys.platform)
 
@@ -128,7 +128,7 @@ def tell_found(name: str, *, quiet: bool) -> None:
 
 def read_into(store: Filling, *, quiet: bool) -> IngestResult:
     """Read what is new of all agents into a store; what could not be read is told with `~` for the home directory."""
-    from analyzer.cli.progress import progress
+    from analyzer.cli.output import progress
     from analyzer.redaction.homes import without_home
 
     home = home_folder()

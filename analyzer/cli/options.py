@@ -1,9 +1,13 @@
-"""The options that mean the same in several commands are defined here once."""
+"""The options that mean the same in several commands are defined here once.
+
+Names of files whose first character is that of an option are taken as shells give them for `*`.
+"""
 
 from __future__ import annotations
 
 import functools
 import math
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -16,6 +20,7 @@ from analyzer.errors import AnalyzerError
 
 if TYPE_CHECKING:
     from analyzer.analysis import Window
+
 
 F = TypeVar("F", bound=Callable[..., Any])
 DEFAULT_LOG = "telemetry"
@@ -168,3 +173,20 @@ def chosen_window(since: str | None, until: str | None, last: str | None, timezo
     from analyzer.analysis import window
 
     return window(since, until, last, timezone)
+
+
+class PathsCommand(click.Command):
+    """A command whose arguments are names of files: one that is there is no option, whatever it begins with."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click does it, every name of a file that begins with `-` and is no option led by `./`."""
+        options = {name for param in self.get_params(ctx) for name in (*param.opts, *param.secondary_opts)}
+        stop = args.index("--") if "--" in args else len(args)
+        named = [f"./{one}" if _is_name(one, options) else one for one in args[:stop]]
+        return super().parse_args(ctx, [*named, *args[stop:]])
+
+
+def _is_name(argument: str, options: set[str]) -> bool:
+    if not argument.startswith("-") or argument.partition("=")[0] in options:
+        return False
+    return argument != "-" and "\0" not in argument and os.path.lexists(argument)

@@ -10,17 +10,16 @@ if TYPE_CHECKING:
     from typing import Any
 
     from analyzer.events.appending.part import sealed
-    from analyzer.events.codec import decode, encode
+    from analyzer.events.codec import Reject, decode, encode
     from analyzer.events.log import EventLog
     from analyzer.events.model import Event, Origin
-    from analyzer.events.rejects import Reject
     from analyzer.events.typed import error_payload
 
 _HOMES = {
     "Event": "model",
     "EventLog": "log",
     "Origin": "model",
-    "Reject": "rejects",
+    "Reject": "codec",
     "decode": "codec",
     "encode": "codec",
     "error_payload": "typed",

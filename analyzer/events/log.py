@@ -22,9 +22,8 @@ if TYPE_CHECKING:
     from typing import Any, Self
 
     from analyzer.events.appending.appender import Durability
-    from analyzer.events.appending.writer import LogWriter
+    from analyzer.events.appending.writer import LogWriter, Recorded
     from analyzer.events.model import Event
-    from analyzer.events.recorded import Recorded
 
 
 class EventLog(TypedEvents):

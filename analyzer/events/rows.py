@@ -17,11 +17,9 @@ from typing import Any
 
 import msgspec
 
-from analyzer.events.codec import CRC_MARK, crc_holds, decode
-from analyzer.events.model import SCHEMA_VERSION, Event
-from analyzer.events.recorded import Recorded
-from analyzer.events.rejects import Reject
-from analyzer.events.roads import (
+from analyzer.events.appending.writer import Recorded
+from analyzer.events.codec import CRC_MARK, Reject, crc_holds, decode
+from analyzer.events.fast_decode import (
     BIG_NUMBER,
     CRC_BYTES,
     SECRET,
@@ -32,10 +30,10 @@ from analyzer.events.roads import (
     split_payload,
     suspect,
 )
+from analyzer.events.model import SCHEMA_VERSION, Event, upcast
 from analyzer.events.sanitize import MAX_TEXT, SMALL, sanitize
 from analyzer.events.times import format_time
-from analyzer.events.upcast import upcast
-from analyzer.phrases import counted
+from analyzer.plurals import counted
 from analyzer.redaction import may_hold_secret
 from analyzer.redaction.halves import mended
 

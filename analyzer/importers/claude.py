@@ -13,19 +13,17 @@ from typing import Any
 import msgspec
 import re2
 
-from analyzer.agent_stream.values import text
+from analyzer.agent_stream import text
 from analyzer.events import Event
 from analyzer.events.codec import parsed
-from analyzer.events.ids import derived_id
-from analyzer.events.model import present
+from analyzer.events.model import derived_id, present
 from analyzer.events.times import parse_time
-from analyzer.importers.base import Hit, Reader, Source
+from analyzer.importers.base import Block, Hit, LineFinder, Reader, Source, malformed_lines, objects_in
 from analyzer.importers.claude_records import INTERRUPTED, ClaudeRecords
-from analyzer.importers.lines import Block, LineFinder, malformed_lines, objects_in
+from analyzer.importers.failures import MOST_TOOLS
+from analyzer.importers.forks import Author
 from analyzer.importers.records import dressed
-from analyzer.importers.work.forks import Author
-from analyzer.importers.work.places import place_of
-from analyzer.importers.work.tools import MOST_TOOLS
+from analyzer.importers.sessions import place_of
 
 # Inside a JSON string these quotes would be escaped, so an unescaped match is structure, never somebody's prose. Each
 # alternative begins with one: the search skips from quotation mark to quotation mark, four times as fast as without.

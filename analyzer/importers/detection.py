@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from analyzer.agent_stream.values import mapping
+from analyzer.agent_stream import mapping
 from analyzer.events import Reject
 from analyzer.events.codec import decode_object
 from analyzer.importers.shapes.documents import first_records, looks_like_document

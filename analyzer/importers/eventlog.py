@@ -1,16 +1,24 @@
 """This project's own log, and logs that share its envelope: `type`, `timestamp`, `sessionId`, `payload`.
 
 Every line is a row or a reject, or both where an intact event is glued to a torn one.
+
+GDD's `.design/telemetry/events.jsonl` has the same envelope without ids.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
+from analyzer.agent_stream import mapping, text
+from analyzer.events import Event, Reject
+from analyzer.events.codec import decode, line_id
+from analyzer.events.model import derived_id, present
+from analyzer.events.payloads import EVENT_TYPES
 from analyzer.events.rows import Decoded, RowDecoder
-from analyzer.importers.base import Hit, RowReader, Source
-from analyzer.importers.lines import Block
+from analyzer.importers.base import Block, Hit, Reader, RowReader, Source, all_lines, forget_oldest
+from analyzer.importers.failures import classify_foreign, number
 
 
 class EventLogReader(RowReader):
@@ -25,5 +33,129 @@ class EventLogReader(RowReader):
 
     def read(self, block: Block) -> Iterator[Hit]:
         """A hit without events for every broken line; whole ones are rows."""
-        for _, offset, text, reject in self.decode(block.data).rejects:
-            yield Hit(offset, len(text), (), reject.why, reject.detail)
+        for _, offset, line, reject in self.decode(block.data).rejects:
+            yield Hit(offset, len(line), (), reject.why, reject.detail)
+
+
+class GddReader(Reader):
+    """Reads GDD's telemetry; its three words for a cause (`reason`, `kind`, `error_class`) all end in our reason."""
+
+    def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
+        self._source = source
+        self._runs: dict[str, list[Any]] = {key: list(run) for key, run in mapping(state.get("runs")).items()}
+
+    def read(self, block: Block) -> Iterator[Hit]:
+        """Hits for failures, retries and compactions, and for lines that cannot be read."""
+        for line in all_lines(block):
+            decoded = decode(line.text, self._source.file_time)
+            if isinstance(decoded, Reject):
+                yield Hit(line.offset, len(line.text), (), decoded.why, decoded.detail)
+                continue
+            # GDD writes no ids; one that stands there all the same may be that of another record.
+            event = translate(replace(decoded, id=line_id(line.text)))
+            if event is not None and decoded.type == "api.retry":
+                event = self._in_a_run(event)
+            if event is not None:
+                yield Hit(line.offset, len(line.text), (event,))
+        forget_oldest(self._runs)
+
+    def _in_a_run(self, event: Event) -> Event:
+        """GDD names no chain: one session's retries of a provider are one, for as long as the attempt goes up."""
+        attempt = event.payload.get("attempt", 1)
+        key = f"{event.session_id}/{event.payload['caller']}"
+        run = self._runs.get(key)
+        if run is None or attempt <= run[0]:
+            run = [attempt, event.id]
+        self._runs[key] = [attempt, run[1]]
+        return replace(event, payload={**event.payload, "operation": run[1]})
+
+    def state(self) -> Mapping[str, Any]:
+        """The retries that may still go on."""
+        return {"runs": self._runs}
+
+
+def translate(event: Event) -> Event | None:
+    """Translate a GDD event into one of ours; None where it says nothing of errors, retries or relays."""
+    if event.type in EVENT_TYPES:
+        return event
+    change = _TRANSLATIONS.get(event.type)
+    if change is None:
+        return None
+    kind, payload = change(event)
+    return replace(
+        event,
+        type=kind,
+        payload=present(payload),
+        id=derived_id("gdd", event.id, kind),
+    )
+
+
+def _error(event: Event) -> tuple[str, Mapping[str, Any]]:
+    payload = event.payload
+    fields = mapping(payload.get("fields"))
+    raw = {
+        "status": number(payload.get("status")) or number(fields.get("status")),
+        "code": text(payload.get("code")) or text(fields.get("code")),
+        "message": text(payload.get("message")) or text(payload.get("msg")),
+    }
+    caller = text(payload.get("caller")) or text(mapping(event.extra.get("_meta")).get("source")) or "gdd"
+    return "error.classified", classify_foreign(present(raw), event.occurred_at, caller=caller)[1]
+
+
+def _peer_call(event: Event) -> tuple[str, Mapping[str, Any]]:
+    payload = event.payload
+    raw = {"type": text(payload.get("error_class")), "message": text(payload.get("message"))}
+    caller = text(payload.get("peer_id")) or "gdd"
+    return "error.classified", classify_foreign(present(raw), event.occurred_at, caller=caller)[1]
+
+
+def _api_retry(event: Event) -> tuple[str, Mapping[str, Any]]:
+    payload = event.payload
+    delay_ms = number(payload.get("delay_ms"))
+    provider = text(payload.get("provider")) or "gdd"
+    return "retry.scheduled", {
+        "caller": provider,
+        "reason": text(payload.get("reason")),
+        "attempt": number(payload.get("attempt")),
+        "delay_seconds": delay_ms / 1000 if delay_ms is not None else None,
+    }
+
+
+def _rate_limit(event: Event) -> tuple[str, Mapping[str, Any]]:
+    payload = event.payload
+    return "call.short_circuited", {
+        "caller": text(payload.get("caller")) or "gdd",
+        "provider": text(payload.get("provider")),
+        "reason": "rate_limited",
+        "reset_at": text(payload.get("reset_at")),
+    }
+
+
+def _compaction(event: Event) -> tuple[str, Mapping[str, Any]]:
+    payload = event.payload
+    return "relay.triggered", {
+        "relay": event.id,
+        "caller": "gdd",
+        "strategy": "compact",
+        "pre_tokens": number(payload.get("tokens_before")),
+        "post_tokens": number(payload.get("tokens_after")),
+    }
+
+
+def _budget(event: Event) -> tuple[str, Mapping[str, Any]]:
+    payload = event.payload
+    return "budget.exhausted", {
+        "caller": text(payload.get("stage")) or "gdd",
+        "consumed": number(payload.get("turns")),
+        "limit": number(payload.get("limit")),
+    }
+
+
+_TRANSLATIONS: dict[str, Callable[[Event], tuple[str, Mapping[str, Any]]]] = {
+    "error": _error,
+    "peer_call_failed": _peer_call,
+    "api.retry": _api_retry,
+    "rate_limit": _rate_limit,
+    "compact.boundary": _compaction,
+    "session.budget_exceeded": _budget,
+}

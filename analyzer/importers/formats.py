@@ -76,12 +76,10 @@ FORMATS: tuple[Format, ...] = (
         lines(known.claude_print),
         made_by="claude:stream_reader",
     ),
-    Format("gdd", "GDD telemetry", lines(known.gdd), made_by="gdd:GddReader"),
+    Format("gdd", "GDD telemetry", lines(known.gdd), made_by="eventlog:GddReader"),
     Format("wave", "Wave pipeline events", lines(known.wave), made_by="wave:WaveReader"),
     Format("codex", "a Codex rollout", lines(known.codex), made_by="agents.codex:CodexReader"),
-    Format(
-        "codex_exec", "a codex exec --json run", lines(known.codex_exec), made_by="agents.codex_exec:CodexExecReader"
-    ),
+    Format("codex_exec", "a codex exec --json run", lines(known.codex_exec), made_by="agents.codex:CodexExecReader"),
     Format("pi", "a pi session", lines(known.pi), made_by="agents.pi:PiReader"),
     Format("copilot", "a Copilot CLI session", lines(known.copilot), made_by="agents.copilot:CopilotReader"),
     Format(
@@ -92,7 +90,7 @@ FORMATS: tuple[Format, ...] = (
         "gemini_stream",
         "a Gemini CLI stream",
         lines(known.gemini_stream),
-        made_by="agents.gemini_stream:GeminiStreamReader",
+        made_by="agents.gemini:GeminiStreamReader",
     ),
     Format(
         "otlp", "OpenTelemetry JSON", records(known.otlp, b'"resource', b'"scope'), made_by="telemetry.otlp:OtlpReader"
@@ -107,7 +105,7 @@ FORMATS: tuple[Format, ...] = (
         "gemini_chat",
         "a Gemini CLI chat",
         records(known.gemini_chat, b'"projectHash"', b'"messages"'),
-        made_by="agents.gemini_chat:GeminiChatReader",
+        made_by="agents.gemini:GeminiChatReader",
     ),
     Format("crush", "a Crush log", lines(known.crush), made_by="agents.crush:CrushLogReader"),
     Format(

@@ -12,19 +12,27 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, ClassVar
 
-from analyzer.agent_stream.values import mapping
+from analyzer.agent_stream import mapping
 from analyzer.events import Event
-from analyzer.events.ids import derived_id
-from analyzer.events.model import present
+from analyzer.events.model import derived_id, present
 from analyzer.events.payloads import EVENT_TYPES
 from analyzer.events.times import format_time, parse_time
-from analyzer.importers.base import MOST_OPEN, Hit, Reader, Source
-from analyzer.importers.chains import Chains
-from analyzer.importers.foreign import classify_foreign
-from analyzer.importers.lines import Block, Line, LineFinder, all_lines, malformed_lines, objects_in
-from analyzer.importers.work.forks import Author
-from analyzer.importers.work.places import DIMENSIONS, caller_of, place_of
-from analyzer.importers.work.tools import MOST_TOOLS, failure
+from analyzer.importers.base import (
+    MOST_OPEN,
+    Block,
+    Chains,
+    Hit,
+    Line,
+    LineFinder,
+    Reader,
+    Source,
+    all_lines,
+    malformed_lines,
+    objects_in,
+)
+from analyzer.importers.failures import MOST_TOOLS, classify_foreign, failure
+from analyzer.importers.forks import Author
+from analyzer.importers.sessions import DIMENSIONS, caller_of, place_of
 
 MAIN = "main"
 """The chain of a log that is of one conversation."""

@@ -10,16 +10,13 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from analyzer.agent_stream.result import FAILURE_REASONS
-from analyzer.agent_stream.values import count, mapping, text
+from analyzer.agent_stream import FAILURE_REASONS, count, mapping, text
 from analyzer.events import Event, Reject
 from analyzer.events.codec import decode_object
-from analyzer.events.ids import derived_id
-from analyzer.events.model import present, settled_reason
+from analyzer.events.model import derived_id, present, settled_reason
 from analyzer.events.times import parse_time
-from analyzer.importers.base import Hit, Reader, Source, forget_oldest
-from analyzer.importers.foreign import classify_foreign, digits, number, quantity
-from analyzer.importers.lines import Block, all_lines
+from analyzer.importers.base import Block, Hit, Reader, Source, all_lines, forget_oldest
+from analyzer.importers.failures import classify_foreign, digits, number, quantity
 
 _RELAY = re.compile(r"^Context relay triggered at (\d+(?:\.\d+)?)% utilization")
 _COMPACTING = re.compile(r"^Token threshold exceeded \((\d+) tokens, (\d+)% threshold\)")

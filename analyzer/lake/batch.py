@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from analyzer.errors import FREE_SPACE, StoreBusyError, StoreError
-from analyzer.events.ids import new_id
+from analyzer.events.model import new_id
 from analyzer.lake.former import brought_up_to_date, create
 from analyzer.lake.layout import DAY, dataset, filesystem, table_errors, tables
 from analyzer.lake.location import Lake, NoLakeError, said_by

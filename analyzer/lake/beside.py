@@ -22,8 +22,8 @@ from analyzer.lake.layout import JOURNAL, dataset, rows, table_errors, tables
 from analyzer.lake.location import Lake
 from analyzer.lake.log import State
 from analyzer.lake.moving import RULESETS, journal_lines
-from analyzer.store.db.arrow import ArrowStream
 from analyzer.store.db.connection import connect
+from analyzer.store.db.frames import ArrowStream
 from analyzer.store.journal import journal_of
 
 _ROWS = 50_000

@@ -19,9 +19,9 @@ from analyzer.lake.former import current
 from analyzer.lake.layout import GONE, JOURNAL, dataset, missing, rows, tables
 from analyzer.lake.location import Lake
 from analyzer.lake.log import State
-from analyzer.store.db.arrow import ArrowStream, OnlyStream
 from analyzer.store.db.connection import connect
-from analyzer.store.db.lock import MEMORY
+from analyzer.store.db.frames import ArrowStream, OnlyStream
+from analyzer.store.db.location import MEMORY
 
 if TYPE_CHECKING:
     import duckdb

@@ -21,10 +21,17 @@ from analyzer.lake.former import current, settings
 from analyzer.lake.layout import GONE, filesystem, table_errors, tables
 from analyzer.lake.location import PREFIX, Lake, NoLakeError
 from analyzer.lake.log import State, alive, named, said_of
-from analyzer.phrases import counted
-from analyzer.store.doctor.checks import Check, listed, loose_modes, megabytes, ruleset_check, space_check
+from analyzer.plurals import counted
+from analyzer.store.doctor.checks import (
+    Check,
+    content_checks,
+    listed,
+    loose_modes,
+    megabytes,
+    ruleset_check,
+    space_check,
+)
 from analyzer.store.doctor.folder_checks import folder_checks
-from analyzer.store.doctor.source_checks import content_checks
 
 SMALL_BYTES = 16 * 1024 * 1024
 """A file of less than this is small: each of them is opened."""

@@ -23,9 +23,9 @@ from pyarrow.fs import FileSystem, LocalFileSystem, PyFileSystem, SubTreeFileSys
 
 from analyzer.errors import StoreError
 from analyzer.lake.location import Lake, said_by
-from analyzer.store.db.arrow import ArrowStream, OnlyStream
 from analyzer.store.db.connection import connect
-from analyzer.store.db.lock import MEMORY
+from analyzer.store.db.frames import ArrowStream, OnlyStream
+from analyzer.store.db.location import MEMORY
 
 GONE = "bring it back from a copy, or make the lake again: analyzer rebuild PATH... --store"
 """What to do about a file that is gone, before the name of the lake."""

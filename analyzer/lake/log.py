@@ -30,7 +30,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 
 from analyzer.errors import FREE_SPACE, StoreBusyError, StoreError
-from analyzer.events.ids import new_id
+from analyzer.events.model import new_id
 from analyzer.events.times import format_time, now
 from analyzer.lake.layout import DAY, LakeTable, opened, table_errors, tables
 from analyzer.lake.location import Lake, said_by

@@ -25,23 +25,23 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from analyzer.events.times import now
-from analyzer.importers.machine.places import LogPlace
+from analyzer.importers.places import LogPlace
 from analyzer.lake.batch import SETTINGS, again, make_where_none_is
 from analyzer.lake.beside import Beside
 from analyzer.lake.connection import load, relation
 from analyzer.lake.layout import MACHINE, dataset, rows, tables
 from analyzer.lake.location import Lake
 from analyzer.lake.log import Conflict, Entry, File, State
-from analyzer.store.db.arrow import ArrowStream
 from analyzer.store.db.connection import private_files, store_errors, transaction
-from analyzer.store.db.paths import on_disk
+from analyzer.store.db.frames import ArrowStream
+from analyzer.store.db.location import on_disk
 from analyzer.store.ingest.batch import Sealed
-from analyzer.store.ingest.discovery import STDIN
+from analyzer.store.ingest.discover import STDIN
 from analyzer.store.ingest.run import IngestResult, ingest
 from analyzer.store.ingest.statements import CLAIMED
 from analyzer.store.upkeep.prune import apply_horizon
+from analyzer.store.verdicts.judging import add_suggestions
 from analyzer.store.verdicts.rulesets import keep_up
-from analyzer.store.verdicts.suggesting import add_suggestions
 
 EVENTS, FACTS, VERDICTS = "event_v1", "facts_v1", "verdict_v1"
 SOURCES, QUARANTINE, SUMMED = "source_v1", "quarantine_v1", "sum_day_v1"

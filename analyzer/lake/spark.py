@@ -22,12 +22,12 @@ import pyarrow as pa
 
 from analyzer import interpreter
 from analyzer.errors import AnalyzerError, StoreError
-from analyzer.importers.machine.places import LogPlace
+from analyzer.importers.places import LogPlace
 from analyzer.lake.batch import make_where_none_is
 from analyzer.lake.location import Lake
 from analyzer.lake.push import Shown, ingest_into
-from analyzer.store.db.paths import kept
-from analyzer.store.ingest.discovery import STDIN, Problem, discover
+from analyzer.store.db.location import kept
+from analyzer.store.ingest.discover import STDIN, Problem, discover
 from analyzer.store.ingest.run import IngestResult
 
 if TYPE_CHECKING:

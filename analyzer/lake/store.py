@@ -17,7 +17,7 @@ from analyzer.lake.location import PREFIX, Lake
 from analyzer.lake.log import Lease
 from analyzer.lake.push import FACTS, VERDICTS, ingest_into
 from analyzer.store import Store, kept_since
-from analyzer.store.ingest.discovery import Paths, named
+from analyzer.store.ingest.discover import Paths, named
 from analyzer.store.sums.daily import DailySums, daily_sums
 
 if TYPE_CHECKING:

@@ -27,16 +27,14 @@ from analyzer.lake.log import Conflict, Entry, Lease, State
 from analyzer.lake.moving import fill, fill_batch, write_journal
 from analyzer.lake.push import EVENTS, FACTS, QUARANTINE, SOURCES, SUMMED, VERDICTS
 from analyzer.store import Problem, Prune, Rebuild
-from analyzer.store.db.arrow import ArrowStream, OnlyStream
 from analyzer.store.db.connection import connect, private_files, store_errors, transaction
-from analyzer.store.decisions import DECISIONS, decide_all
-from analyzer.store.journal import journal_of, open_journal
+from analyzer.store.db.frames import ArrowStream, OnlyStream
+from analyzer.store.journal import DECISIONS, decide_all, journal_of, open_journal
 from analyzer.store.upkeep.prune import OLD_EVENTS, count_old, horizon_of, move_horizon, nanoseconds
 from analyzer.store.upkeep.rebuild import rebuild as rebuild_file
-from analyzer.store.verdicts.judging import add_verdicts
+from analyzer.store.verdicts.judging import add_suggestions, add_verdicts
 from analyzer.store.verdicts.reclassify import Reclassification, apply_ruleset, compare, trial, tried
 from analyzer.store.verdicts.rulesets import judge_with, kept_rules
-from analyzer.store.verdicts.suggesting import add_suggestions
 
 if TYPE_CHECKING:
     import polars as pl

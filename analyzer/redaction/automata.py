@@ -1,17 +1,36 @@
 """Patterns as redaction uses them: RE2 over bytes, in linear time and bounded memory; Python's own for single values.
 
 Nothing is compiled before it is used: most programs that load this meet no secret.
+
+A child of a fork compiles its own patterns: those of its parent may be in use by a thread that it does not have.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, cast
+from functools import lru_cache
+from typing import Any, TypeVar, cast
 
 import re2
 
-from analyzer.forking import kept_until_fork
+_Made = TypeVar("_Made")
+
+
+def kept_until_fork(make: Callable[..., _Made], most: int | None = None) -> Callable[..., _Made]:
+    """Like `functools.lru_cache`, for what holds compiled patterns: a forked child makes it anew when it needs it.
+
+    `most` is how many results are kept; None for all.
+    """
+    kept = lru_cache(maxsize=most)(make)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=kept.cache_clear)
+    return kept
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=re2.purge)
 
 
 def options() -> Any:

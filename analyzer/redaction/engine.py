@@ -2,23 +2,50 @@
 
 Invariant: linear time on any input, idempotent, and equal secrets give equal marks on every machine, so that errors
 still group.
+
+Each pattern of the prefilter has words, one of which stands in all data that the pattern finds; they are worked out
+before, and kept.
 """
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable, Iterator
-from functools import cache
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from analyzer.forking import kept_until_fork
-from analyzer.redaction.automata import Spans, matches, regex, set_of
+from analyzer.redaction.automata import Spans, kept_until_fork, matches, regex, set_of
 from analyzer.redaction.families import FAMILIES, Family
 from analyzer.redaction.places import PLACES, Found
-from analyzer.redaction.trace_words import words_of_traces
 from analyzer.redaction.unfolding import MAX_FORMS, UNFOLDABLE, Form, goes_on, unfolded
 from analyzer.redaction.values import GUARDS, MARK
+
+KEPT = os.path.join(os.path.dirname(__file__), "trace_words.json")
+
+
+@lru_cache(maxsize=1)
+def words_of_traces(traces: tuple[str, ...]) -> list[list[bytes]]:
+    """The words of each pattern, in lower case; none for a pattern that every text is to be searched for.
+
+    Empty where they were worked out for other patterns, or for none.
+    """
+    try:
+        with open(KEPT, "rb") as handle:
+            kept = json.loads(handle.read())
+    except (OSError, ValueError):
+        return []
+    if kept["traces"] != traces_number(traces):
+        return []
+    return [[word.encode() for word in words] for words in kept["words"]]
+
+
+def traces_number(traces: Sequence[str]) -> str:
+    """The CRC-32 of the patterns."""
+    return f"{zlib.crc32(chr(10).join(traces).encode()):08x}"
+
 
 MAX_SECRETS = 500
 MAX_LOOKS = 1_000

@@ -12,8 +12,7 @@ from typing import Any
 
 import re2
 
-from analyzer.forking import kept_until_fork
-from analyzer.redaction.automata import Late, options
+from analyzer.redaction.automata import Late, kept_until_fork, options
 
 # What a value under such a name has to be, so that it counts; see `values.GUARDS`. The words of a phrase may be written
 # together, or with `_`, `-`, `.` or a blank between them.

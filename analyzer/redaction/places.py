@@ -11,14 +11,16 @@ from typing import NamedTuple
 
 from analyzer.redaction import keys
 from analyzer.redaction.automata import Late, Spans, matches
-from analyzer.redaction.commands import COMMANDS, FLAG_TRACE, command_spans
 from analyzer.redaction.unfolding import FOLDED
 from analyzer.redaction.values import (
+    COMMANDS,
     CURLY,
+    FLAG_TRACE,
     GUARDS,
     MARK,
     MARKED,
     Span,
+    command_spans,
     credential_in,
     is_mixed,
     is_plain,

@@ -11,11 +11,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from analyzer.redaction import keys
-from analyzer.redaction.commands import attached_to, flag_of, secret_in
 from analyzer.redaction.engine import mark, may_hold_secret, redact
 from analyzer.redaction.keys import guard_of
 from analyzer.redaction.places import mark_of
-from analyzer.redaction.values import GUARDS, MARKED, is_plain
+from analyzer.redaction.values import GUARDS, MARKED, attached_to, flag_of, is_plain, secret_in
 
 MAX_LEVELS = 32
 MAX_NODES = 20_000

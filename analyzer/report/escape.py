@@ -13,8 +13,8 @@ import string
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from analyzer.phrases import stand_in
-from analyzer.phrases import terminal_safe as terminal_safe
+from analyzer.plurals import stand_in
+from analyzer.plurals import terminal_safe as terminal_safe
 
 _MARKDOWN = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]#|!~$"} | {"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _BREAK = "\u200b"

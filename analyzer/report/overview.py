@@ -15,7 +15,7 @@ from typing import Any
 from analyzer.analysis import Case, Finding, Overview
 from analyzer.classifier.fingerprint import fingerprint
 from analyzer.command_lines import HERE, Asking
-from analyzer.phrases import counted, percent
+from analyzer.plurals import counted, percent
 from analyzer.report.cells import NOTHING, count, heading, minute
 from analyzer.report.escape import json_text, markdown_text, terminal_safe
 from analyzer.report.monospace import columns, fit, fit_middle, fold, indented, painted, width_of

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from analyzer.analysis import Case, Finding, Handling, Overview
 from analyzer.analysis.kinds.finding import RESOLUTIONS
 from analyzer.analysis.summary.day_figures import LatestDay
-from analyzer.phrases import counted
+from analyzer.plurals import counted
 from analyzer.report.cells import NOTHING, count, minute
 from analyzer.report.escape import markdown_text
 

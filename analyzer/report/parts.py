@@ -13,7 +13,7 @@ from analyzer.analysis.charts import Chart
 from analyzer.analysis.kinds.causes import Drift
 from analyzer.analysis.kinds.errors_behind import MAX_SESSIONS, MAX_TEMPLATES
 from analyzer.command_lines import Asking, window_words
-from analyzer.importers.work.resuming import resuming
+from analyzer.importers.sessions import resuming
 from analyzer.report.cells import shown
 from analyzer.store import find, narrows
 

@@ -10,17 +10,16 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from analyzer.phrases import counted, percent
+from analyzer.plurals import counted, percent
 from analyzer.report.escape import one_line, terminal_safe
 from analyzer.report.monospace import columns, fit, fold, indented
 
 if TYPE_CHECKING:
     from analyzer.classifier import Classification
-    from analyzer.classifier.rules.backtest import Backtest, ChangedCase, Share
     from analyzer.classifier.rules.explain import Explanation
     from analyzer.classifier.rules.lint import Lint
     from analyzer.classifier.rules.ruleset import Rule, Ruleset
-    from analyzer.classifier.rules.stream import HalfYear
+    from analyzer.classifier.rules.scoring import Backtest, ChangedCase, HalfYear, Share
     from analyzer.classifier.suggestion import Suggestion
 
 WIDTH = 80
@@ -54,7 +53,7 @@ def render_ages(ruleset: Ruleset, chosen: Sequence[Rule]) -> str:
 
 def render_stream(ruleset: Ruleset, halves: Sequence[HalfYear]) -> str:
     """One line a half-year, the whole stream below."""
-    from analyzer.classifier.rules.stream import KINDS
+    from analyzer.classifier.rules.scoring import KINDS
 
     rows = [["half-year", "rows", "right or acceptable", *KINDS]]
     for each in halves:

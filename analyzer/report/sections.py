@@ -11,7 +11,7 @@ from functools import partial
 from analyzer.analysis import Overview, charts
 from analyzer.analysis.detection.settings import BASELINE_DAYS, RECENT_DAYS
 from analyzer.command_lines import Asking
-from analyzer.phrases import counted, percent
+from analyzer.plurals import counted, percent
 from analyzer.report.overview_words import alarms, completeness, ended_chains
 from analyzer.report.parts import DRIFTS, Part, Section, changes_part, part_of
 

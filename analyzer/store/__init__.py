@@ -7,23 +7,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from analyzer.importers import NOT_LOGS
-from analyzer.store.db.arrow import ArrowStream
-from analyzer.store.db.freed_memory import load_frugal_polars
-from analyzer.store.db.lock import MEMORY
-from analyzer.store.db.sql_header import Column, Header, Param
-from analyzer.store.db.tables.schema import views
-from analyzer.store.ingest.accounting import Tally
-from analyzer.store.ingest.batch import Progress
-from analyzer.store.ingest.discovery import Problem
+from analyzer.store.db.frames import ArrowStream, load_frugal_polars
+from analyzer.store.db.location import MEMORY
+from analyzer.store.db.tables.schema import Column, Header, Param, views
+from analyzer.store.ingest.batch import Progress, Tally
+from analyzer.store.ingest.discover import Problem, Stock, Survey, survey
 from analyzer.store.ingest.run import IngestResult
 from analyzer.store.journal import journal_of
 from analyzer.store.query.adhoc import Answer
 from analyzer.store.query.answering import Answering, Filling, Judging
 from analyzer.store.query.catalogue import Query, catalogue, find
-from analyzer.store.query.human_times import kept_since, moment, span
-from analyzer.store.query.selection import Selection, narrows
+from analyzer.store.query.selection import Selection, kept_since, moment, narrows, span
 from analyzer.store.store import Store, open_store
-from analyzer.store.survey import Stock, Survey, survey
 from analyzer.store.upkeep.prune import Prune
 from analyzer.store.upkeep.quarantine import QuarantineRetry
 from analyzer.store.upkeep.rebuild import Rebuild, rebuild

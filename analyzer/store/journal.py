@@ -1,21 +1,55 @@
-"""The journal, which is the log folder beside a store: where it is, and how it is told from a log.
-
-A journal says what a store decided and what it read of logs that are gone. Only `rebuild` reads it, and believes it.
-"""
+"""The journal, which is the log folder beside a store, and the analyzer's decisions: first in it, then in the store."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date, datetime
+from typing import Any
+
+import duckdb
+import msgspec
 
 from analyzer.command_lines import command_line
 from analyzer.errors import StoreError
 from analyzer.events import Event, EventLog
-from analyzer.events.recorded import Recorded
-from analyzer.store.db.lock import MEMORY
+from analyzer.events.appending import system
+from analyzer.events.appending.places import PART
+from analyzer.events.appending.writer import Recorded, recorded
+from analyzer.events.model import new_id
+from analyzer.events.times import now
+from analyzer.store.db.frames import frame_of, register
+from analyzer.store.db.location import MEMORY
 from analyzer.store.db.replacement import replacement_waits
-from analyzer.store.upkeep.log_parts import part_day
+from analyzer.store.db.tables.columns import filled
+
+
+def part_day(path: str) -> date | None:
+    """The UTC day that a file's name says it was written on; None for a file that is no part of an event log."""
+    found = PART.match(os.path.basename(path))
+    try:
+        return date.fromisoformat(found[1]) if found else None
+    except ValueError:
+        return None
+
+
+@contextlib.contextmanager
+def finished(path: str) -> Iterator[bool]:
+    """Whether nobody will write to this part any more: its day is over, and no living writer has it open.
+
+    Writers hold a shared lock for as long as they have a part open; it is kept from them inside of the block.
+
+    Raises:
+        OSError: the file cannot be opened.
+    """
+    day = part_day(path)
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        yield system.take_alone(descriptor) and day is not None and day < now().date()
+    finally:
+        os.close(descriptor)
+
 
 ENDING = ".journal"
 _MAGIC, _MAGIC_OFFSET = b"DUCK", 8
@@ -86,3 +120,91 @@ def was_store(path: str) -> bool:
 def rebuild_hint(store_path: str) -> str:
     """How to make a store again, for one that is damaged, too old or gone."""
     return f"make it again from the logs: {command_line('rebuild', 'PATH...', store=store_path)}"
+
+
+DECISIONS = (
+    "ruleset.applied",
+    "finding.opened",
+    "finding.resolved",
+    "finding.reported",
+    "finding.handled",
+    "finding.delivered",
+    "night.judged",
+    "history.pruned",
+)
+"""Types that only this program writes into a journal; they are never pruned."""
+DECIDED = "source_path is null"
+"""What tells the rows of decisions from those of logs: they are in the journal alone."""
+
+
+def decide(
+    connection: duckdb.DuckDBPyConnection, journal: EventLog | None, kind: str, payload: Mapping[str, Any]
+) -> None:
+    """Record one decision. Call it inside of the transaction that acts on it.
+
+    Raises:
+        StoreError: the journal cannot be written; nothing was done.
+    """
+    decide_all(connection, journal, [(kind, payload)])
+
+
+def decide_all(
+    connection: duckdb.DuckDBPyConnection,
+    journal: EventLog | None,
+    decisions: Iterable[tuple[str, Mapping[str, Any]]],
+    at: datetime | None = None,
+) -> None:
+    """Record decisions of one moment (None: now), in their order. Call it inside of the transaction that acts on them.
+
+    The journal may have the first few of them when its writing fails, or when the process dies: what belongs together
+    says so in its payload.
+
+    Raises:
+        StoreError: the journal cannot be written, or a decision is too long for a line; the store has none of them.
+    """
+    moment = at or now()
+    events = [_whole(Event(kind, moment, None, dict(payload), new_id())) for kind, payload in decisions]
+    if journal is not None:
+        record_all(journal, events)
+    keep_decided(connection, events)
+
+
+def keep_decided(connection: duckdb.DuckDBPyConnection, decisions: Iterable[Recorded]) -> None:
+    """Insert decisions that are in the journal into the store."""
+    rows = [(one.event.id, one.event.type, one.event.occurred_at, one.payload.decode()) for one in decisions]
+    register(connection, "staged_decision", frame_of(_STAGED, rows))
+    connection.execute(
+        filled(
+            "event_v1",
+            "select event_id, type, occurred_at, true as recognised, payload, 'analyzer' as source_format,"
+            " occurred_at as ingested_at from staged_decision",
+        )
+    ).fetchall()
+
+
+_STAGED = {
+    "event_id": "String",
+    "type": "String",
+    "occurred_at": "Datetime",
+    "payload": "String",
+}
+
+
+def _whole(event: Event) -> Recorded:
+    """The decision as the journal will give it back. One that is too long for a line is refused."""
+    kept = recorded(event)
+    if kept.truncated:
+        said = f"a decision of {msgspec.json.decode(kept.payload)['original_bytes']:,} bytes ({event.type})"
+        said += " is too long for the journal"
+        raise StoreError(said, "nothing was written down; please report this")
+    return kept
+
+
+def as_decided(connection: duckdb.DuckDBPyConnection) -> None:
+    """Make the rows of decisions that were read from a journal equal to those that `decide` writes."""
+    connection.execute(
+        "update internal.event_v1 set schema_version = null, writer = null, seq = null, host = null,"
+        " time_source = null, recognised = true, source_format = 'analyzer', source_path = null, source_line = null,"
+        " ingested_at = occurred_at"
+        " where source_path in (select path from internal.source_v1)"
+    ).fetchall()

@@ -12,7 +12,7 @@ import duckdb
 
 from analyzer.command_lines import command_line
 from analyzer.errors import QueryError, StoreError
-from analyzer.importers.machine.places import LogPlace
+from analyzer.importers.places import LogPlace
 from analyzer.store.db.connection import (
     EarlierStoreError,
     connect,
@@ -22,25 +22,21 @@ from analyzer.store.db.connection import (
     store_errors,
     transaction,
 )
-from analyzer.store.db.location import location
-from analyzer.store.db.lock import MEMORY, exclusive, patiently
-from analyzer.store.db.pinning import pinned
+from analyzer.store.db.location import MEMORY, exclusive, location, patiently
 from analyzer.store.db.replacement import complete_replacement, discard_work, replace_store, replacement_waits, work_of
-from analyzer.store.decisions import decide_all
-from analyzer.store.ingest.discovery import Paths, named
+from analyzer.store.ingest.discover import Paths, Survey, named, sizes_read, survey
 from analyzer.store.ingest.run import IngestResult, ingest
-from analyzer.store.journal import left_behind, open_journal
+from analyzer.store.journal import decide_all, left_behind, open_journal
 from analyzer.store.query import adhoc
+from analyzer.store.query.catalogue import pinned
 from analyzer.store.query.catalogue import run as run_query
-from analyzer.store.query.human_times import kept_since
-from analyzer.store.query.selection import Selection, selected
+from analyzer.store.query.selection import Selection, kept_since, selected
 from analyzer.store.shown import Shown, store_facts, views_frame
-from analyzer.store.survey import Survey, sizes_read, survey
 from analyzer.store.upkeep.catching_up import catch_up
 from analyzer.store.upkeep.prune import Prune, apply_horizon, prune
 from analyzer.store.upkeep.quarantine import QuarantineRetry, retry
+from analyzer.store.verdicts.judging import add_suggestions
 from analyzer.store.verdicts.rulesets import judge_history, keep_up
-from analyzer.store.verdicts.suggesting import add_suggestions
 
 if TYPE_CHECKING:
     import polars as pl

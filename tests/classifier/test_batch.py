@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from analyzer.classifier import Facts, classify, classify_facts, default_ruleset, extract
 from analyzer.classifier import batch as batch_module
 from analyzer.classifier.batch import classify_batch, judge_json
-from analyzer.classifier.fast_frozen import quick
+from analyzer.classifier.reading.facts import quick
 from analyzer.classifier.rules.deciding import judge
 from analyzer.classifier.rules.index import index_of
 from analyzer.classifier.rules.loading import ruleset_for
-from analyzer.classifier.rules.matching import ascii_matcher, utf8_matcher
+from analyzer.classifier.rules.ruleset import ascii_matcher, utf8_matcher
 
 RULES = default_ruleset()
 SAMPLES = [sample for rule in RULES.rules for sample in (*rule.examples, *rule.counter_examples)]

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from analyzer.events import Event, encode
-from analyzer.importers.machine.places import VARIABLES
+from analyzer.importers.places import VARIABLES
 from analyzer.store import open_store
 from tests.cli.forking import Forks, Line
 from tests.cli.hook import hook_server

@@ -22,19 +22,19 @@ LOADED = (
     "analysis.charts",
     "analysis.nightly",
     "analysis.summary",
-    "classifier.parallel",
+    "classifier.batch",
     "cli.settings",
     "importers.agents",
     "importers.claude",
-    "importers.gdd",
-    "importers.machine",
+    "importers.eventlog",
+    "importers.places",
     "importers.telemetry.otlp",
     "importers.wave",
     "report.page.html",
     "report.overview",
     "report.store_work",
     "store",
-    "store.db.tables.classifier_macros",
+    "store.db.tables.schema",
 )
 """Rooms that commands load when they need them: here once for all, which is a quarter of a command on samples.
 

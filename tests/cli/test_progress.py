@@ -7,8 +7,8 @@ import pty
 
 import pytest
 
-from analyzer.cli import progress as bar
-from analyzer.cli.progress import progress
+from analyzer.cli import output as bar
+from analyzer.cli.output import progress
 from tests.cli.terminal import all_of
 
 

@@ -20,7 +20,7 @@ from analyzer.events import Event, EventLog, Origin, decode, encode, error_paylo
 from analyzer.events.appending.appender import Appender
 from analyzer.events.payloads import EVENT_TYPES
 from analyzer.events.times import now
-from analyzer.store.decisions import DECISIONS
+from analyzer.store.journal import DECISIONS
 from tests.events.disk import read_back
 
 

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analyzer.events import Event, Origin, encode, upcast
-from analyzer.events.recorded import recorded
+from analyzer.events import Event, Origin, encode, model
+from analyzer.events.appending.writer import recorded
 from analyzer.events.rows import Decoded, RowDecoder, Rows
 from tests.growth import assert_linear
 
@@ -476,12 +476,12 @@ def test_lines_of_every_version_are_read_for_good(path: Path) -> None:
 
 def test_older_versions_go_through_the_chain(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each step is a pure function of type and payload; facts come out of what the last one gives."""
-    chain: dict[int, upcast.Upcaster] = {
+    chain: dict[int, model.Upcaster] = {
         1: lambda kind, payload: {**payload, "step": kind},
         2: lambda _, payload: {"steps": [payload["step"]], "facts": {"message": payload["m"]}},
     }
-    monkeypatch.setattr(upcast, "UPCASTERS", chain)
-    for module in ("upcast", "rows"):
+    monkeypatch.setattr(model, "UPCASTERS", chain)
+    for module in ("model", "rows"):
         monkeypatch.setattr(f"analyzer.events.{module}.SCHEMA_VERSION", 3)
     data = sealed(envelope('{"m":"x"}')) + sealed(envelope('{"m":"y"}', v="3")) + sealed(envelope('{"m":"z"}', v="4"))
     rows = RowDecoder(FILE_TIME).decode(data).rows
@@ -491,8 +491,8 @@ def test_older_versions_go_through_the_chain(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_an_upcaster_that_raises_costs_its_line_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """The line is in quarantine, with what went wrong."""
-    monkeypatch.setattr(upcast, "UPCASTERS", {1: lambda _, payload: {"m": payload["m"]}})
-    for module in ("upcast", "rows"):
+    monkeypatch.setattr(model, "UPCASTERS", {1: lambda _, payload: {"m": payload["m"]}})
+    for module in ("model", "rows"):
         monkeypatch.setattr(f"analyzer.events.{module}.SCHEMA_VERSION", 2)
     decoded = RowDecoder(FILE_TIME).decode(sealed(envelope('{"m":1}')) + sealed(envelope("{}")))
     assert decoded.rows.payloads == ['{"m":1}']

@@ -6,7 +6,7 @@ from datetime import datetime
 
 import pytest
 
-from analyzer.events.ids import derived_id, new_id
+from analyzer.events.model import derived_id, new_id
 from analyzer.events.times import format_time, parse_time
 
 

@@ -12,8 +12,7 @@ import pytest
 
 from analyzer.events import Event
 from analyzer.importers.claude import TELLING
-from analyzer.recovery.supervision.observer import Observer
-from analyzer.recovery.supervision.step_error import step_error
+from analyzer.recovery.supervision.step_error import Observer, step_error
 
 Read = Callable[..., tuple[list[Event], Any]]
 _numbers = itertools.count(1)

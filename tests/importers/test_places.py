@@ -11,7 +11,7 @@ import pytest
 from analyzer.cli.machine import places_here
 from analyzer.cli.options import DEFAULT_LOG
 from analyzer.importers import BY_NAME, FORMATS
-from analyzer.importers.machine.places import HOMES, OWN_LOG, VARIABLES, LogPlace, places
+from analyzer.importers.places import HOMES, OWN_LOG, VARIABLES, LogPlace, places
 
 ELSEWHERE = {"claude_print", "codex_exec", "gdd", "wave", "gemini_stream", "litellm"}
 """Formats that are written wherever somebody sends them."""

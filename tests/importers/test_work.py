@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from analyzer.events import Event
-from analyzer.importers.work.places import caller_of, place_of
-from analyzer.importers.work.tools import KINDS, failure
+from analyzer.importers.failures import KINDS, failure
+from analyzer.importers.sessions import caller_of, place_of
 from tests.importers.test_claude import record, reply
 from tests.shown_formats import events_of
 

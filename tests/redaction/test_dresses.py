@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analyzer.cli import cli
-from analyzer.events.recorded import recorded
+from analyzer.events.appending.writer import recorded
 from analyzer.importers import HEAD_BYTES, Source, block_of, detect, head_of
 from analyzer.redaction import may_hold_secret, redact, redact_value
 from analyzer.redaction.families import FAMILIES

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analyzer.redaction import engine, trace_words, walk
+from analyzer.redaction import engine, walk
 from analyzer.redaction.engine import _Prefilter, prefilter_with
 from analyzer.redaction.families import FAMILIES
 from analyzer.redaction.places import PLACES
@@ -32,7 +32,7 @@ def forms(text: str) -> list[bytes]:
 
 def test_trace_words_are_current():
     """`python -m tests.reference` would change nothing."""
-    assert Path(trace_words.KEPT).read_text("utf-8") == reference.trace_words()
+    assert Path(engine.KEPT).read_text("utf-8") == reference.trace_words()
 
 
 @pytest.mark.parametrize("row", [*FAMILIES, *PLACES], ids=lambda row: row.pattern[:40])
@@ -76,14 +76,14 @@ def test_a_prefilter_changes_to_the_automaton():
 
 def test_words_of_other_patterns_are_not_used(tmp_path, monkeypatch):
     """Words that were worked out for other patterns, or cannot be read, leave the search to the automaton."""
-    assert trace_words.words_of_traces(("another",)) == []
-    monkeypatch.setattr(trace_words, "KEPT", str(tmp_path / "none.json"))
-    trace_words.words_of_traces.cache_clear()
+    assert engine.words_of_traces(("another",)) == []
+    monkeypatch.setattr(engine, "KEPT", str(tmp_path / "none.json"))
+    engine.words_of_traces.cache_clear()
     try:
         assert few(f"password={PASSWORD}".encode())
         assert not few(b"nothing")
     finally:
-        trace_words.words_of_traces.cache_clear()
+        engine.words_of_traces.cache_clear()
 
 
 def test_first_values_are_encoded_without_msgspec(monkeypatch):

@@ -14,11 +14,10 @@ import pytest
 
 from analyzer.classifier import classify
 from analyzer.events import EventLog, error_payload
-from analyzer.events.recorded import recorded
+from analyzer.events.appending.writer import recorded
 from analyzer.importers import HEAD_BYTES, Source, block_of, detect, head_of
 from analyzer.recovery.process.streams import TAIL_BYTES, Tail
-from analyzer.recovery.supervision.observer import Observer
-from analyzer.recovery.supervision.step_error import step_error
+from analyzer.recovery.supervision.step_error import Observer, step_error
 from analyzer.redaction import redact
 from tests.redaction.contexts import PASSWORD, STRUCTURES, texts
 

@@ -18,7 +18,7 @@ from analyzer.analysis.charts.figures import label
 from analyzer.analysis.detection import Detection
 from analyzer.analysis.kinds.finding import Finding, Handling
 from analyzer.analysis.summary.day_figures import NightFigures
-from analyzer.phrases import stand_in
+from analyzer.plurals import stand_in
 from analyzer.report import render_html, render_json, render_markdown, render_text
 from analyzer.report.escape import json_text
 from analyzer.report.night.document import (

@@ -13,8 +13,7 @@ import pytest
 from analyzer.errors import AnalyzerError
 from analyzer.events import EventLog
 from analyzer.recovery import Limits, RelayMonitor, RelaySettings, Run, Streams, supervise
-from analyzer.recovery.supervision.observer import Observer
-from analyzer.recovery.supervision.step_error import StepError, step_error
+from analyzer.recovery.supervision.step_error import Observer, StepError, step_error
 from analyzer.store import open_store
 from tests.recovery.supervised import agent, empty_stdin
 

@@ -23,10 +23,10 @@ from analyzer.recovery import (
     supervise,
 )
 from analyzer.recovery.relay.checkpoint import Checkpoint, CheckpointError, parse
-from analyzer.recovery.relay.command import instructions
-from analyzer.recovery.relay.manifest import manifest
+from analyzer.recovery.relay.config import manifest
 from analyzer.recovery.relay.monitor import OFTEN, Summarizer
 from analyzer.recovery.relay.summarizer_limits import limited
+from analyzer.recovery.relay.summarizers import instructions
 from analyzer.recovery.supervision.step_error import RelayHaltedError
 from analyzer.store import open_store
 from tests.recovery.supervised import agent, events
@@ -106,7 +106,7 @@ class Ran:
         """Items that the first instance has done; how many depends on how soon it was paused."""
 
     def _summarizer(self) -> Summarizer:
-        from analyzer.recovery.relay.extract import summarize
+        from analyzer.recovery.relay.summarizers import summarize
 
         def seen(transcript: Transcript, cap: int) -> str:
             self.sessions.append(transcript)

@@ -15,7 +15,7 @@ import pytest
 
 from analyzer.events import EventLog
 from analyzer.recovery import AgentPool, Limits, RateGuard, Run, Streams, supervise
-from analyzer.recovery.limits.exhaustion import Exhaustion
+from analyzer.recovery.limits.pool import Exhaustion
 from tests.recovery.simulated import FakeClock
 from tests.recovery.supervised import LINE, RESET, events
 

@@ -225,7 +225,7 @@ def test_a_program_with_a_store_ends_without_a_word(path: str) -> None:
 
 def test_sql_without_numpy_says_what_to_install(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """An installation that left dependencies out gets one line."""
-    monkeypatch.setattr("analyzer.store.query.classify_function.find_spec", lambda _: None)
+    monkeypatch.setattr("analyzer.store.query.adhoc.find_spec", lambda _: None)
     with open_store(path) as store, pytest.raises(QueryError) as caught:
         store.sql("select classify('x')")
     assert "pip install numpy" in caught.value.hint

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from analyzer.importers.machine.places import LogPlace
+from analyzer.importers.places import LogPlace
 from analyzer.store import Store, survey
-from analyzer.store.ingest import discovery
+from analyzer.store.ingest import discover
 
 Native = Callable[..., bytes]
 
@@ -97,7 +97,7 @@ def test_a_file_that_is_named_is_found_without_a_listing(tmp_path: Path, monkeyp
 
 def test_a_place_of_too_many_files_says_so(place: LogPlace, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first of them are read."""
-    monkeypatch.setattr(discovery, "MOST_FILES", 1)
+    monkeypatch.setattr(discover, "MOST_FILES", 1)
     found = survey([place], {})
     assert found.stocks[0].files == 1
     assert [problem.message for problem in found.problems] == ["more than 1 files: the first of them are read"]

@@ -19,7 +19,7 @@ from analyzer.analysis.kinds.cost import SEVERITIES, Cost, info
 from analyzer.analysis.observations import Observations
 from analyzer.command_lines import PROGRAM, command_line, whole_path, window_words
 from analyzer.errors import AnalyzerError
-from analyzer.events.ids import derived_id
+from analyzer.events.model import derived_id
 from analyzer.events.times import format_time
 from analyzer.store import MEMORY, Judging
 from analyzer.store.shown import Shown

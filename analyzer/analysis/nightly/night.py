@@ -19,9 +19,9 @@ import polars as pl
 from analyzer.analysis.kinds.cost import SEVERITIES
 from analyzer.analysis.kinds.finding import STATES, Finding, at_least
 from analyzer.analysis.observations import end_of
-from analyzer.events.ids import derived_id
+from analyzer.events.model import derived_id
 from analyzer.events.times import format_time, now, parse_time
-from analyzer.phrases import counted
+from analyzer.plurals import counted
 from analyzer.store import Judging
 from analyzer.store.shown import ShownRows
 

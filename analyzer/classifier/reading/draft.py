@@ -23,8 +23,8 @@ from analyzer.classifier.reading.facts import (
     cap,
     facts_of,
 )
-from analyzer.forking import kept_until_fork
 from analyzer.redaction import redact
+from analyzer.redaction.automata import kept_until_fork
 from analyzer.redaction.halves import readable
 
 _ANSI = rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])"

@@ -1,12 +1,16 @@
 """Rules files: read, checked, put together with the built-in rules.
 
 Invariant: a ruleset that loads is sound; one that does not is refused with its file, its line and the rule's id.
+
+The built-in rules are kept in a form that is read at once; it says what `rules.toml` says.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -16,10 +20,40 @@ import re2
 
 from analyzer import config_files
 from analyzer.classifier.recovery_table import REASONS
-from analyzer.classifier.rules.built_in import read_before
-from analyzer.classifier.rules.matching import options
-from analyzer.classifier.rules.ruleset import EVIDENCE, LISTS, Rule, Ruleset, make
+from analyzer.classifier.rules.ruleset import EVIDENCE, LISTS, Rule, Ruleset, make, options
 from analyzer.errors import RulesError
+
+READ_BEFORE = os.path.join(os.path.dirname(__file__), "rules.json")
+
+
+def read_before(content: bytes) -> Ruleset | None:
+    """The ruleset of this text of `rules.toml`; None where it was another text that was read, or nobody has read it."""
+    try:
+        with open(READ_BEFORE, "rb") as handle:
+            kept = json.loads(handle.read())
+    except (OSError, ValueError):
+        return None
+    if kept["toml"] != text_number(content):
+        return None
+    return make(
+        tuple(_kept_rule(entry) for entry in kept["rules"]),
+        tuple(kept["status_patterns"]),
+        tuple(kept["prose_patterns"]),
+        kept["places"],
+        kept["digest"],
+        kept["words"],
+    )
+
+
+def text_number(content: bytes) -> str:
+    """Length and CRC-32 of the text of a file."""
+    return f"{len(content)}-{zlib.crc32(content):08x}"
+
+
+def _kept_rule(entry: Mapping[str, Any]) -> Rule:
+    values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
+    return Rule(**values)
+
 
 Rules = str | os.PathLike[str] | Ruleset | None
 """What a parameter `rules` takes; `ruleset_for` makes a ruleset of it."""

@@ -14,8 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from analyzer.classifier.reading.facts import Facts
-from analyzer.classifier.suggestion.features import features
-from analyzer.classifier.suggestion.model import NONE, UNIT, Model, lead, probability
+from analyzer.classifier.suggestion.model import NONE, UNIT, Model, features, lead, probability
 
 SMOOTHING = 0.3
 """Texts that each feature is taken to be in, in every reason, beyond those that have it."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from analyzer.cli.error_input import stated_time, time_option
+from analyzer.cli.inputs import stated_time, time_option
 from analyzer.cli.options import json_option, rules_option
 from analyzer.cli.output import terminal_width, write
 

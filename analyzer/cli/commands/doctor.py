@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import click
 
-from analyzer.cli.options import master_option, result_options, store_option
+from analyzer.cli.options import PathsCommand, master_option, result_options, store_option
 from analyzer.cli.output import rows_width, write
-from analyzer.cli.paths import PathsCommand
 from analyzer.cli.stores import chosen_lake
 from analyzer.errors import FINDINGS
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from analyzer.cli.error_input import stated_time
+from analyzer.cli.inputs import stated_time
 from analyzer.cli.options import DEFAULT_LOG
 from analyzer.cli.output import narrate, write
 from analyzer.errors import PARTIAL, AnalyzerError, InputError, StoreError
 
 if TYPE_CHECKING:
-    from analyzer.cli.json_lines import JsonLine
+    from analyzer.cli.inputs import JsonLine
 
 FACTS = frozenset(
     {
@@ -92,7 +92,7 @@ def _append_one(event_type: str, payload: dict[str, Any], folder: str, session: 
 
 def _append_lines(source: str, folder: str, session: str | None, strict: bool) -> int:
     """The events of a file, one after another; what is none is told and left out."""
-    from analyzer.cli.json_lines import read_lines
+    from analyzer.cli.inputs import read_lines
     from analyzer.events import EventLog
 
     written = bad = 0

@@ -90,7 +90,7 @@ def _move(
     quiet: bool,
 ) -> None:
     from analyzer.lake.moving import down, up
-    from analyzer.phrases import counted
+    from analyzer.plurals import counted
     from analyzer.report.escape import json_text
 
     if target is not None:
@@ -110,7 +110,7 @@ def _move(
 
 
 def _slice(store_path: str, to: str, window: Window, *, as_json: bool, quiet: bool) -> None:
-    from analyzer.phrases import counted
+    from analyzer.plurals import counted
     from analyzer.report.escape import json_text
     from analyzer.store import open_store
     from analyzer.store.export.slices import cut_slice
@@ -129,8 +129,7 @@ def _days(
     from analyzer.report import render_rows
     from analyzer.report.escape import json_text
     from analyzer.store import open_store
-    from analyzer.store.export.days import DEFAULT_VIEWS
-    from analyzer.store.export.folder import Folder
+    from analyzer.store.export.days import DEFAULT_VIEWS, Folder
 
     if ":" in to.split("/", 1)[0]:
         raise AnalyzerError(f"no target of this kind: {to}", "name a folder (./ before a strange name), or FILE.duckdb")
@@ -157,7 +156,7 @@ def _days(
 
 def _said(result: ExportedView) -> str:
     """A line for a view: how many days, and which of them where that fits."""
-    from analyzer.phrases import counted
+    from analyzer.plurals import counted
 
     if not result.written and not result.removed:
         return f"{result.view}: nothing changed ({counted(result.unchanged, 'day')})"

@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from analyzer.cli.machine import HERE, asking_of, make_room, read_into, store_to_fill, tell_found
-from analyzer.cli.options import master_option, result_options, store_option
-from analyzer.cli.output import report_problems, write
-from analyzer.cli.paths import PathsCommand
-from analyzer.cli.progress import progress
+from analyzer.cli.options import PathsCommand, master_option, result_options, store_option
+from analyzer.cli.output import progress, report_problems, write
 from analyzer.cli.stores import LAKE, lake_to_fill
 from analyzer.errors import PARTIAL, UNREADABLE, AnalyzerError, StoreBusyError
 
@@ -102,7 +100,7 @@ def _due(name: str, paths: tuple[str, ...]) -> Callable[[IngestResult | None], b
     from analyzer.cli.machine import places_here
     from analyzer.store import journal_of
     from analyzer.store.db.replacement import files_of
-    from analyzer.store.following.changes import Changes
+    from analyzer.store.following import Changes
 
     own = [] if name.startswith(LAKE) else [*files_of(name), *filter(None, [journal_of(name)])]
     changes = Changes(paths or places_here(), own)

@@ -5,10 +5,8 @@ from __future__ import annotations
 import click
 
 from analyzer.cli.machine import asking_of
-from analyzer.cli.options import master_option, result_options, store_option
-from analyzer.cli.output import narrate, report_problems, write
-from analyzer.cli.paths import PathsCommand
-from analyzer.cli.progress import progress
+from analyzer.cli.options import PathsCommand, master_option, result_options, store_option
+from analyzer.cli.output import narrate, progress, report_problems, write
 from analyzer.cli.stores import chosen_lake
 from analyzer.errors import UNREADABLE
 

@@ -6,8 +6,7 @@ import click
 
 from analyzer.cli.machine import asking_of
 from analyzer.cli.options import master_option, result_options, rules_option, store_option
-from analyzer.cli.output import write
-from analyzer.cli.progress import counting
+from analyzer.cli.output import counting, write
 from analyzer.cli.stores import asked, judging
 from analyzer.errors import FINDINGS
 

@@ -13,6 +13,7 @@ from click.core import ParameterSource
 
 from analyzer.cli.machine import REPORTED, asking_of, is_here, make_room, read_into, store_to_fill, tell_found
 from analyzer.cli.options import (
+    PathsCommand,
     chosen_window,
     master_option,
     quiet_option,
@@ -20,9 +21,7 @@ from analyzer.cli.options import (
     store_option,
     window_options,
 )
-from analyzer.cli.output import narrate, open_page, report_problems, text_layout, write
-from analyzer.cli.paths import PathsCommand
-from analyzer.cli.progress import progress
+from analyzer.cli.output import narrate, open_page, progress, report_problems, text_layout, write
 from analyzer.cli.stores import LAKE, asked, chosen_lake
 from analyzer.command_lines import command_line
 from analyzer.errors import UNREADABLE, AnalyzerError

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from analyzer.cli.error_input import stated_time, time_option
+from analyzer.cli.inputs import stated_time, time_option
 from analyzer.cli.options import json_option, rules_option
-from analyzer.cli.output import narrate, terminal_width, write
-from analyzer.cli.progress import counting
+from analyzer.cli.output import counting, narrate, terminal_width, write
 from analyzer.cli.stores import refuse_lake
 from analyzer.command_lines import command_line
 from analyzer.errors import FINDINGS, AnalyzerError, InputError
@@ -167,7 +166,7 @@ def backtest_command(rules_path: str | None, labels: str | None, store_path: str
 
 def _score_stream(rules_path: str | None, stream: str, as_json: bool) -> None:
     """Rules against labelled, dated errors."""
-    from analyzer.classifier.rules.stream import dated, score_stream
+    from analyzer.classifier.rules.scoring import dated, score_stream
 
     ruleset = _ruleset(rules_path)
     read = [(number, dated(record)) for number, record in _lines(stream)]
@@ -191,8 +190,8 @@ def _score_stream(rules_path: str | None, stream: str, as_json: bool) -> None:
 
 def _score(rules_path: str | None, labels: str, as_json: bool) -> None:
     """Rules against labelled errors."""
-    from analyzer.classifier.rules.backtest import backtest, label
     from analyzer.classifier.rules.loading import default_ruleset
+    from analyzer.classifier.rules.scoring import backtest, label
 
     before = default_ruleset() if rules_path is None else _ruleset(None)
     read = [(number, label(record, number)) for number, record in _lines(labels)]
@@ -263,7 +262,7 @@ def _lines(path: str) -> Iterator[tuple[int, object]]:
     Raises:
         InputError: the file cannot be read.
     """
-    from analyzer.cli.json_lines import read_lines
+    from analyzer.cli.inputs import read_lines
 
     for line in read_lines(path):
         yield line.number, line.value if line.why is None else line.text

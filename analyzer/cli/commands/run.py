@@ -88,9 +88,8 @@ def command(
     """
     from analyzer.cli import complain
     from analyzer.cli.settings import rules_in_use
-    from analyzer.recovery.process.signals import ENDING
-    from analyzer.recovery.process.strays import adopt_orphans
-    from analyzer.recovery.supervision.plan import Limits
+    from analyzer.recovery.process.group import ENDING, adopt_orphans
+    from analyzer.recovery.supervision.instance import Limits
     from analyzer.recovery.supervision.supervisor import supervise
 
     agent = agent or os.path.basename(words[0])
@@ -167,8 +166,7 @@ def _relay_settings(options: dict[str, str], step_id: str | None, say: Callable[
     if "threshold_percent" not in options and not tables:
         _check_unused(options)
         return None
-    from analyzer.recovery.relay.config import relay_config
-    from analyzer.recovery.relay.manifest import manifest
+    from analyzer.recovery.relay.config import manifest, relay_config
 
     found = manifest(tables)
     configured = found is not None and (found.everywhere or step_id in found.config.steps)

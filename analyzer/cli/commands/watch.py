@@ -15,12 +15,11 @@ import click
 
 from analyzer.cli.hourly import Hourly
 from analyzer.cli.machine import places_here
-from analyzer.cli.options import quiet_option, selection_options
+from analyzer.cli.options import PathsCommand, quiet_option, selection_options
 from analyzer.cli.output import narrate, report_problems, text_layout
-from analyzer.cli.paths import PathsCommand
 from analyzer.cli.signals import raising
 from analyzer.errors import UNREADABLE, AnalyzerError
-from analyzer.phrases import counted
+from analyzer.plurals import counted
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from analyzer.analysis.kinds.finding import Finding
     from analyzer.analysis.timeline import Happening
     from analyzer.store import Problem, Selection
-    from analyzer.store.following.changes import Changes
+    from analyzer.store.following import Changes
 
 SHARE = 0.01
 """Of a core: who used more than that waits longer, up to the longest pause."""
@@ -58,7 +57,7 @@ def command(paths: tuple[str, ...], only: Selection, no_findings: bool, as_json:
       analyzer watch logs/ --json | jq -r '.message // empty'
     """
     from analyzer.events.times import now
-    from analyzer.store.following.changes import Changes
+    from analyzer.store.following import Changes
 
     if "-" in paths:
         raise AnalyzerError("standard input cannot be watched", "name files or folders")
@@ -84,7 +83,7 @@ def _lines(
     """What happens from now on, a line each, for ever; never more than `SHARE` of a core, as long as that can be."""
     from analyzer.analysis.timeline import WATCHED, happening_of, is_about
     from analyzer.events.times import now
-    from analyzer.store.following.tails import Tails
+    from analyzer.store.following import Tails
 
     tails = Tails(began, WATCHED)
     told = changes.problems

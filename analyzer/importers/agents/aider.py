@@ -10,9 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
 from analyzer.events import Event
-from analyzer.events.ids import derived_id
-from analyzer.importers.base import Hit, Source
-from analyzer.importers.lines import Block, all_lines
+from analyzer.events.model import derived_id
+from analyzer.importers.base import Block, Hit, Source, all_lines
 from analyzer.importers.records import MAIN, RecordReader, moment_here
 
 _FILE = ".aider.chat.history.md"

@@ -11,12 +11,12 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from analyzer.agent_stream.values import count, mapping, text
+from analyzer.agent_stream import count, mapping, text
 from analyzer.events import Event
 from analyzer.events.codec import parsed
 from analyzer.events.model import present
 from analyzer.importers.base import Source
-from analyzer.importers.foreign import digits, number, quantity
+from analyzer.importers.failures import digits, number, quantity
 from analyzer.importers.records import MAIN, RecordReader, moment_of
 
 _CODE = re.compile(r"^(\d{3})\b|\bstatus(?: code)?:? (\d{3})\b|\"code\": ?(\d{3})\b|^\W{0,2}(\d{3}) [A-Z]")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
-from analyzer.agent_stream.values import count, mapping, text
+from analyzer.agent_stream import count, mapping, text
 from analyzer.events import Event
 from analyzer.events.model import present
-from analyzer.importers.foreign import number
+from analyzer.importers.failures import number
 from analyzer.importers.records import RecordReader, identity_of
 
 

@@ -9,12 +9,12 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
-from analyzer.agent_stream.values import mapping, text
+from analyzer.agent_stream import mapping, text
 from analyzer.events import Event
 from analyzer.events.model import present
 from analyzer.events.times import format_time
 from analyzer.importers.base import Source
-from analyzer.importers.foreign import number
+from analyzer.importers.failures import number
 from analyzer.importers.records import MAIN, RecordReader, identity_of, moment_of
 from analyzer.importers.shapes.databases import cursor_of, moved_on
 

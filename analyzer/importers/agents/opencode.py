@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
-from analyzer.agent_stream.values import count, mapping, text
+from analyzer.agent_stream import count, mapping, text
 from analyzer.events import Event
 from analyzer.events.model import present
 from analyzer.events.times import format_time
 from analyzer.importers.base import Source, forget_oldest
-from analyzer.importers.foreign import number
+from analyzer.importers.failures import number
 from analyzer.importers.records import RecordReader, identity_of, moment_of
 from analyzer.importers.shapes.databases import cursor_of, moved_on
 

@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
-from analyzer.agent_stream.values import mapping, text
+from analyzer.agent_stream import mapping, text
 from analyzer.events import Event
 from analyzer.importers.base import Source
-from analyzer.importers.foreign import number
+from analyzer.importers.failures import number
 from analyzer.importers.records import RecordReader, moment_here
 
 _STATUS = re.compile(r'"code": ?(\d{3})\b|\b(?:status|code):? (\d{3})\b')

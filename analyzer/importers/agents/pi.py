@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
-from analyzer.agent_stream.values import count, mapping, text
+from analyzer.agent_stream import count, mapping, text
 from analyzer.events import Event
 from analyzer.events.model import present
-from analyzer.importers.agents.gemini_chat import said_by
+from analyzer.importers.agents.gemini import said_by
 from analyzer.importers.base import Source
 from analyzer.importers.records import MAIN, RecordReader, identity_of
 

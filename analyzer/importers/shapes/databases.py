@@ -18,8 +18,8 @@ from urllib.parse import quote
 
 import msgspec
 
-from analyzer.agent_stream.values import mapping
-from analyzer.events.ids import derived_id
+from analyzer.agent_stream import mapping
+from analyzer.events.model import derived_id
 from analyzer.importers.shapes.rows import SHAPES, Row, RowTable
 
 SQLITE = b"SQLite format 3\0"

@@ -14,9 +14,9 @@ from typing import Any
 
 import msgspec
 
-from analyzer.agent_stream.values import mapping, text
+from analyzer.agent_stream import mapping, text
 from analyzer.events.codec import parsed
-from analyzer.events.ids import derived_id
+from analyzer.events.model import derived_id
 
 GOOSE_FAILURES = ("Ran into this error", "Network error: ", "Error: Context length exceeds limits")
 """How a message of goose begins that stands for a reply which failed."""

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
-from analyzer.agent_stream.values import count, mapping, text
+from analyzer.agent_stream import count, mapping, text
 from analyzer.events import Event
 from analyzer.events.model import present
 from analyzer.importers.base import Source, forget_oldest
-from analyzer.importers.foreign import quantity
+from analyzer.importers.failures import quantity
 from analyzer.importers.records import RecordReader, moment_of
 from analyzer.importers.telemetry.model_calls import whole
 

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, ClassVar
 
-from analyzer.agent_stream.values import count, mapping, text
+from analyzer.agent_stream import count, mapping, text
 from analyzer.events import Event
 from analyzer.events.model import present
 from analyzer.importers.base import Source, forget_oldest
-from analyzer.importers.foreign import classify_foreign, quantity
+from analyzer.importers.failures import classify_foreign, quantity
 from analyzer.importers.records import RecordReader, moment_of
-from analyzer.importers.work.places import caller_of
+from analyzer.importers.sessions import caller_of
 
 Attributes = Mapping[str, Any]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
-from analyzer.agent_stream.values import mapping, text
+from analyzer.agent_stream import mapping, text
 from analyzer.events import Event
 from analyzer.importers.records import identity_of, moment_of
 from analyzer.importers.telemetry.model_calls import Attributes, TelemetryReader, nanoseconds

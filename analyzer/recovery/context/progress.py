@@ -2,14 +2,20 @@
 
 Invariant: progress is new messages behind the ones that stayed, and what was taken out stayed out. Whatever else a host
 does with the result (ignores it, sends its full history again, cuts, reorders) is none.
+
+What an error says about the limit is the classifier's verdict; the state of a session is kept for whoever wants to
+know.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from hashlib import blake2b
 
+from analyzer.classifier import Classification, classify
 from analyzer.recovery.context.conversation import (
     Message,
     Messages,
@@ -21,7 +27,32 @@ from analyzer.recovery.context.conversation import (
     role_of,
     text_of,
 )
-from analyzer.recovery.context.token_limit import is_token_limit_error
+
+
+@dataclass(frozen=True, slots=True)
+class TokenLimit:
+    """What an error says about a conversation that does not fit."""
+
+    current_tokens: int | None = None
+    max_tokens: int | None = None
+    provider: str | None = None
+    model: str | None = None
+    raw_error: object = field(default=None, compare=False, repr=False)
+    """The error as it was given, secrets included: for the program that caught it, not for a log."""
+
+
+def parse_token_limit_error(error: object) -> TokenLimit | None:
+    """The limit that an error speaks of; None for any other error. Takes whatever `classify` takes."""
+    verdict = error if isinstance(error, Classification) else classify(error)
+    if verdict.reason != "context_overflow":
+        return None
+    return TokenLimit(verdict.current_tokens, verdict.max_tokens, verdict.provider, verdict.model, error)
+
+
+def is_token_limit_error(error: object) -> bool:
+    """Whether an error says that a conversation does not fit. Takes whatever `classify` takes."""
+    return parse_token_limit_error(error) is not None
+
 
 LASTING_ANSWERS = 3
 """So many answers of the model behind a recovery, and the session went on."""
@@ -126,3 +157,55 @@ def _taken(counts: Counter[bytes], digest: bytes) -> bool:
     left = counts[digest] > 0
     counts[digest] -= left
     return left
+
+
+@dataclass(frozen=True, slots=True)
+class TruncateState:
+    """The tool outputs that were cut, by the last recovery that cut any.
+
+    A message is named by its own `id`, and by its position in the conversation, as `#12`, where it has none.
+    """
+
+    truncated_messages: tuple[str, ...] = ()
+    original_sizes: Mapping[str, int] = field(default_factory=dict)
+    """Characters of text before, by message."""
+    truncated_sizes: Mapping[str, int] = field(default_factory=dict)
+    """Characters of text after, by message."""
+
+
+@dataclass(frozen=True, slots=True)
+class PruneState:
+    """The messages that were removed, by the last recovery that removed any."""
+
+    enabled: bool
+    """Whether `prune` is among the strategies."""
+    target_ratio: float
+    """How full the context may be afterwards, 0..1."""
+    pruned_tokens: int = 0
+    """Tokens of the messages that are gone, less those of a summary in their place."""
+
+
+@dataclass(frozen=True, slots=True)
+class RetryState:
+    """Recoveries of one session, since the last one that lasted."""
+
+    attempts: int
+    max_attempts: int
+    last_attempt_at: datetime | None
+    strategy: str | None
+    """What the last recovery did; several strategies are joined by `+`."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionState:
+    """What context recovery knows of one session."""
+
+    pending: bool
+    """Whether a recovery waits for the session to become idle."""
+    in_progress: bool
+    """Whether a recovery is under way."""
+    error: TokenLimit | None
+    """What asked for the recovery that is pending."""
+    retry: RetryState
+    truncate: TruncateState
+    prune: PruneState

@@ -1,6 +1,9 @@
 """A command in a process group of its own: output handed on as it comes; it can be ended with whatever it started.
 
 Invariant: what was read is written on before anybody looks at it, and nothing here keeps output.
+
+Processes that the command has started outside its group are found on Linux; the terminal is lent to a command that
+asks for it; signals are held back while it is being started.
 """
 
 from __future__ import annotations
@@ -9,15 +12,136 @@ import contextlib
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from queue import Empty, SimpleQueue
+from types import FrameType
+from typing import NamedTuple
 
 from analyzer.errors import NOT_STARTED, UNREADABLE, AnalyzerError
-from analyzer.recovery.process.pump import Pump
-from analyzer.recovery.process.strays import Stray, bury, strays
-from analyzer.recovery.process.terminal import Terminal
+from analyzer.recovery.process.streams import Pump
+
+_PR_SET_CHILD_SUBREAPER = 36
+"""linux/prctl.h; since Linux 3.4."""
+_ZOMBIE = "Z"
+_adopts = False
+
+
+class Stray(NamedTuple):
+    """A process, which its number alone does not name for good."""
+
+    pid: int
+    started: str
+    """Clock ticks since the machine started."""
+
+
+def adopt_orphans() -> None:
+    """Become the parent of whatever our children leave behind; it is ours for good, so a program of its own calls this.
+
+    Who has children already, as a shell that has become this program, leaves it: theirs are none of ours.
+    """
+    global _adopts
+    if sys.platform != "linux":
+        return
+    with contextlib.suppress(ChildProcessError):
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        return
+    import ctypes  # 8 ms, for whoever runs a command
+
+    _adopts = ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
+
+
+def strays(group: int, others: Collection[int], known: Collection[Stray] = ()) -> set[Stray]:
+    """The living processes below a command that have left its group, and those that were orphaned where we adopt them.
+
+    `others` are commands of ours that run beside it, whose processes are not its own. Of those that were `known`
+    before the living ones are among them, wherever they are now.
+    """
+    try:
+        names = [name for name in os.listdir("/proc") if name.isdecimal()]
+    except OSError:
+        return set()
+    children: dict[int, list[tuple[Stray, int]]] = {}
+    living: set[Stray] = set()
+    for name in names:
+        with contextlib.suppress(OSError, ValueError, IndexError), open(f"/proc/{name}/stat", "rb") as file:
+            state, parent, its_group, *more = file.read().decode("ascii", "replace").rpartition(") ")[2].split()
+            stray = Stray(int(name), more[16])
+            children.setdefault(int(parent), []).append((stray, int(its_group)))
+            if state != _ZOMBIE:
+                living.add(stray)
+    found = set(known)
+    parents = [os.getpid() if _adopts else group]
+    while parents:
+        for stray, of_group in children.pop(parents.pop(), ()):
+            if stray.pid not in others:
+                parents.append(stray.pid)
+                if of_group != group:
+                    found.add(stray)
+    return found & living
+
+
+def bury(commands: Collection[int]) -> None:
+    """Forget the orphans that have ended. Of `commands` somebody else waits for the end."""
+    if not _adopts:
+        return
+    with contextlib.suppress(ChildProcessError):
+        while ended := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+            if ended.si_pid in commands:
+                return
+            os.waitpid(ended.si_pid, os.WNOHANG)
+
+
+_STDIN = 0
+_ASKING = frozenset({signal.SIGTTIN, signal.SIGTTOU})
+
+
+class Terminal:
+    """The terminal on our stdin, as seen by one process group; does nothing where there is none."""
+
+    def __init__(self, group: int) -> None:
+        self._group = group
+        self._lent = False
+
+    def stopped(self, by: int) -> None:
+        """The command was stopped: lends it the terminal, or, after Ctrl-Z, stops us too until a shell goes on."""
+        if not (by in _ASKING or (by == signal.SIGTSTP and self._lent)) or not os.isatty(_STDIN):
+            return  # somebody stopped it on purpose
+        self.take_back()
+        if by not in _ASKING or not self._ours():
+            # The whole job stops, as it would without us; whoever continues it brings us here again.
+            with contextlib.suppress(OSError):
+                os.killpg(os.getpgrp(), signal.SIGTSTP)
+        if self._ours():
+            self._give(self._group)
+            self._lent = True
+        with contextlib.suppress(OSError):
+            os.killpg(self._group, signal.SIGCONT)
+
+    def take_back(self) -> None:
+        """Makes us the foreground again, where we had lent it."""
+        if self._lent:
+            self._lent = False
+            self._give(os.getpgrp())
+
+    def _ours(self) -> bool:
+        try:
+            return os.tcgetpgrp(_STDIN) == os.getpgrp()
+        except OSError:
+            return False
+
+    def _give(self, group: int) -> None:
+        # Who is in the background and does this is stopped by SIGTTOU, unless that is blocked.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTTOU})
+        try:
+            with contextlib.suppress(OSError):
+                os.tcsetpgrp(_STDIN, group)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
 
 _POLL_SECONDS = 0.02
 _CANCEL_POLL_SECONDS = 0.1
@@ -241,3 +365,34 @@ def start(
         why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise NotStartedError(f"cannot start {command[0]!r}: {why}", "check its name, its path and PATH") from error
     return Process(popen, stdout, stderr, watches)
+
+
+_NAMES = "INT TERM HUP QUIT USR1 USR2 ALRM VTALRM PROF XCPU ABRT IO PWR STKFLT"
+ENDING = tuple(signal.Signals[f"SIG{name}"] for name in _NAMES.split() if f"SIG{name}" in signal.Signals.__members__)
+"""Signals that end a process that does not ask for them, and come from elsewhere than a fault of its own."""
+
+
+@contextmanager
+def held_back() -> Iterator[None]:
+    """Delay the handlers of SIGINT, SIGTERM and the like until the end of the block.
+
+    What is ignored stays ignored and what kills us still does, so that a child that is started inherits the same.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # handlers are called in the main thread alone
+        return
+    came: list[int] = []
+
+    def note(number: int, _: FrameType | None) -> None:
+        came.append(number)
+
+    before = {each: handler for each in ENDING if callable(handler := signal.getsignal(each))}
+    for each in before:
+        signal.signal(each, note)
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+        if came:
+            signal.raise_signal(came[0])

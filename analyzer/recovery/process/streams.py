@@ -1,12 +1,17 @@
-"""Output as it flows by: its last bytes, and whole lines out of pieces, in bounded memory.
-
-Invariant: what is kept does not grow with the output, nor with the length of a line.
-"""
+"""The streams of a command: its output handed on and watched as it flows by, and our stdin for each of its starts."""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
-from collections.abc import Iterator
+import select
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from typing import IO
+
+from analyzer.errors import UNREADABLE, AnalyzerError
 
 TAIL_BYTES = 64 * 1024
 MAX_LINE_BYTES = 8 * 1024 * 1024
@@ -98,3 +103,182 @@ def last_lines(region: bytes, start: int, end: int, needle: bytes) -> Iterator[b
         # Over the whole line in one step, however often the needle stands in it.
         begins = region.rfind(b"\n", start, place) + 1
         place = region.rfind(needle, start, max(begins, start))
+
+
+CHUNK_BYTES = 1024 * 1024
+"""As much as a pipe may hold for an ordinary user of Linux."""
+
+
+class Pump(threading.Thread):
+    """Reads until the end of a pipe. A reader behind us that has gone closes the pipe, as it would without us."""
+
+    def __init__(
+        self, source: IO[bytes], target: int | None, watch: Callable[[bytes], None], ended: Callable[[], None]
+    ) -> None:
+        super().__init__(daemon=True)
+        self.failure: Exception | None = None
+        """What kept output from being handed on, or a watcher from watching."""
+        self.reader_gone = False
+        self.handing_on = False
+        self.moved_bytes = 0
+        self._source, self._target, self._watch, self._ended = source, target, watch, ended
+        self._stop_read, self._stop_write = os.pipe()
+        _widen(source.fileno())
+
+    def run(self) -> None:
+        """Copy output until the pipe ends; this is what the thread runs."""
+        try:
+            self._pump()
+        except BrokenPipeError:
+            self.reader_gone = True
+        except Exception as error:  # noqa: BLE001 - handed to the thread that waits
+            self.failure = error
+        finally:
+            # A command that goes on writing learns from SIGPIPE that nobody reads.
+            self._source.close()
+            self.handing_on = False
+            self._ended()
+
+    def stop(self) -> None:
+        """Ends the thread where it only waits for more."""
+        with contextlib.suppress(OSError):
+            os.write(self._stop_write, b"x")
+        self.join()
+        os.close(self._stop_read)
+        os.close(self._stop_write)
+
+    def _pump(self) -> None:
+        source = self._source.fileno()
+        last_call = CHUNK_BYTES
+        while last_call > 0:
+            readable = ready(reading=(source, self._stop_read))
+            if source not in readable:
+                return
+            data = os.read(source, CHUNK_BYTES)
+            if not data:
+                return
+            if self._stop_read in readable:
+                last_call -= len(data)  # what lies in the pipe is still taken; a writer without end is not waited for
+            self.moved_bytes += len(data)
+            if self._target is not None:
+                self.handing_on = True
+                write_all(self._target, data)
+                self.handing_on = False
+            self._watch(data)
+
+
+def write_all(descriptor: int, data: bytes) -> None:
+    """Write every byte, also to a descriptor that is non-blocking."""
+    view = memoryview(data)
+    while view:
+        try:
+            view = view[os.write(descriptor, view) :]
+        except BlockingIOError:
+            ready(writing=(descriptor,))
+
+
+def ready(reading: Iterable[int] = (), writing: Iterable[int] = ()) -> set[int]:
+    """Waits until one of the descriptors can be read or written, or has lost its other end; which ones."""
+    poll = select.poll()  # unlike `select`, it takes descriptors of any number
+    for descriptor in reading:
+        poll.register(descriptor, select.POLLIN)
+    for descriptor in writing:
+        poll.register(descriptor, select.POLLOUT)
+    return {descriptor for descriptor, _ in poll.poll()}
+
+
+def _widen(pipe: int) -> None:
+    """Enlarge the pipe where the system can, so that the same bytes take fewer reads."""
+    with contextlib.suppress(ImportError, OSError):
+        from fcntl import F_SETPIPE_SZ, fcntl
+
+        fcntl(pipe, F_SETPIPE_SZ, CHUNK_BYTES)
+
+
+class StdinError(AnalyzerError):
+    """Stdin cannot be read from its beginning again."""
+
+    exit_code = UNREADABLE
+
+
+class Stdin:
+    """Feeds what comes from `source`, now and earlier, to one command after another."""
+
+    def __init__(self, source: int) -> None:
+        self._source = source
+        self._kept = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as this object
+        # Who sits at a terminal speaks to the first command; a later one gets its preface and an end.
+        self._ended = os.isatty(source)
+        self._lost: OSError | None = None
+        """Why a part of what has been read is not kept."""
+        self._thread: threading.Thread | None = None
+        self._stop: tuple[int, int] | None = None
+
+    def feed(self, preface: bytes = b"") -> int:
+        """A descriptor for the next command to read: the preface, all of stdin so far, then what still comes.
+
+        Raises:
+            StdinError: some of it could not be kept.
+        """
+        self.stop()
+        if self._lost is not None:
+            why = self._lost.strerror or str(self._lost)
+            raise StdinError(f"stdin could not be kept for another start: {why}", "make room for temporary files")
+        reading, writing = os.pipe()
+        self._stop = os.pipe()
+        self._thread = threading.Thread(target=self._feed, args=(writing, preface, self._stop[0]), daemon=True)
+        self._thread.start()
+        return reading
+
+    def stop(self) -> None:
+        """Stop feeding the command; what was read is kept for the next one."""
+        if self._thread is not None and self._stop is not None:
+            os.write(self._stop[1], b"x")
+            self._thread.join()
+            os.close(self._stop[0])
+            os.close(self._stop[1])
+            self._thread = self._stop = None
+
+    def close(self) -> None:
+        """Close the file that keeps what was read."""
+        self.stop()
+        self._kept.close()
+
+    def _feed(self, writing: int, preface: bytes, stop: int) -> None:
+        # A command need not read its stdin, nor be there any more.
+        with contextlib.suppress(OSError):
+            os.set_blocking(writing, False)
+            if self._write(writing, preface, stop) and self._feed_kept(writing, stop):
+                self._feed_live(writing, stop)
+        os.close(writing)
+
+    def _feed_kept(self, writing: int, stop: int) -> bool:
+        offset = 0
+        while data := os.pread(self._kept.fileno(), CHUNK_BYTES, offset):
+            if not self._write(writing, data, stop):
+                return False
+            offset += len(data)
+        return True
+
+    def _feed_live(self, writing: int, stop: int) -> None:
+        while not self._ended:
+            if stop in ready(reading=(self._source, stop)):
+                return
+            data = os.read(self._source, CHUNK_BYTES)
+            self._ended = not data
+            try:
+                write_all(self._kept.fileno(), data)
+            except OSError as error:
+                self._lost = error  # this command still gets all of it
+            if not self._write(writing, data, stop):
+                return
+
+    def _write(self, writing: int, data: bytes, stop: int) -> bool:
+        """Whether all of it was written before somebody said stop."""
+        view = memoryview(data)
+        while view:
+            if stop in ready(reading=(stop,), writing=(writing,)):
+                return False
+            with contextlib.suppress(BlockingIOError):
+                view = view[os.write(writing, view) :]
+        return True

@@ -1,6 +1,8 @@
 """`Retry`: the recovery table around a call, as a decorator, a function or a loop, for threads and coroutines.
 
 Invariant: the caller gets the call's own result or the call's own error; what was done in between is in the log.
+
+The tries of one chain are a loop that any code can stand in.
 """
 
 from __future__ import annotations
@@ -9,17 +11,201 @@ import functools
 import inspect
 import random
 import threading
-from collections.abc import Awaitable, Callable
-from typing import Any, ParamSpec, TypeVar, cast
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, ParamSpec, Self, TypeVar, cast
 
 from analyzer.events import EventLog
-from analyzer.recovery.limits.guard import RateGuard
+from analyzer.recovery.limits.guard import RateGuard, RateLimitedError
 from analyzer.recovery.retry.advice import Credential
-from analyzer.recovery.retry.attempts import Attempts
-from analyzer.recovery.retry.budget import IterationBudget
-from analyzer.recovery.retry.calls import CallChain, Setting
-from analyzer.recovery.retry.policy import Policy
-from analyzer.recovery.waiting import SYSTEM_CLOCK, Clock
+from analyzer.recovery.retry.calls import CallChain, Setting, Step, wait, wait_async
+from analyzer.recovery.retry.policy import IterationBudget, Policy
+from analyzer.recovery.waiting import SYSTEM_CLOCK, Clock, WaitCancelledError
+
+_LEAVES_LOOPS = (StopIteration, StopAsyncIteration)
+"""Raised out of `__next__` these would end the loop instead of surfacing."""
+
+
+class Attempt:
+    """One try, as the context manager around its call."""
+
+    def __init__(self, attempts: Attempts, number: int) -> None:
+        self.number = number
+        """The number of the try, from 1."""
+        self._attempts = attempts
+        self._cache_hit = False
+
+    def cache_hit(self) -> None:
+        """Says that a cache answered: the iteration that this try took is given back."""
+        self._cache_hit = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> bool:
+        return self._attempts.ended(error, self._cache_hit)
+
+
+class Attempts:
+    """The tries of one chain; use it in one loop, `for` or `async for`."""
+
+    def __init__(
+        self,
+        chain: CallChain,
+        setting: Setting,
+        helps: Mapping[str, Callable[[], Any]],
+        cancel: threading.Event | None,
+    ) -> None:
+        self._chain = chain
+        self._setting = setting
+        self._helps = helps
+        self._cancel = cancel
+        self._failure: BaseException | None = None
+        self._done = False
+
+    def ended(self, error: BaseException | None, cache_hit: bool) -> bool:
+        """End a try; returns whether the loop keeps its error for now."""
+        if error is None:
+            self._done = True
+            self._chain.succeeded(cache_hit=cache_hit)
+            return False
+        if not isinstance(error, Exception) or isinstance(error, WaitCancelledError):
+            self._done = True
+            self._chain.aborted(error, in_call=True)
+            return False
+        if isinstance(error, _LEAVES_LOOPS):
+            self._done = True
+            self._chain.failed(error)
+            return self._setting.policy.silent
+        self._failure = error
+        return True
+
+    # The loop of threads.
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Attempt:
+        if self._finished():
+            raise StopIteration
+        with _Watch(self):
+            error = self._failure
+            if error is None:
+                step = self._chain.admit()
+            else:
+                step = self._decided(self._chain.failed(error), error)
+                if step is not None and step.help is not None:
+                    self._helped(self._helps[step.help](), error)
+            if step is None:
+                self._done = True
+                raise StopIteration
+            if self._has_to_wait(step, error):
+                with self._timed():
+                    refused = wait(step, *self._setting.waits, self._cancel)
+                self._waited(refused, error)
+        return self._next()
+
+    # The loop of coroutines: the same, but nothing that touches files or locks runs on the event loop.
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Attempt:
+        import asyncio  # only loaded where somebody runs it anyway
+
+        if self._finished():
+            raise StopAsyncIteration
+        with _Watch(self):
+            error = self._failure
+            if error is None:
+                step = await asyncio.to_thread(self._chain.admit)
+            else:
+                step = self._decided(await asyncio.to_thread(self._chain.failed, error), error)
+                if step is not None and step.help is not None:
+                    result = self._helps[step.help]()
+                    self._helped(await result if inspect.isawaitable(result) else result, error)
+            if step is None:
+                self._done = True
+                raise StopAsyncIteration
+            if self._has_to_wait(step, error):
+                with self._timed():
+                    refused = await wait_async(step, *self._setting.waits, self._cancel)
+                self._waited(refused, error)
+        return self._next()
+
+    # What both share.
+
+    def _finished(self) -> bool:
+        """Whether there is nothing left to try; a try whose block never ran is one that did not fail."""
+        return self._done or (self._chain.attempt > 0 and self._failure is None)
+
+    def _decided(self, step: Step | None, error: BaseException) -> Step | None:
+        """The step before the next call; None where a silent chain is over. Raises the error where another chain is."""
+        if step is None and not self._setting.policy.silent:
+            raise self._surfacing(error)
+        return step
+
+    def _helped(self, result: object, error: BaseException) -> None:
+        if not self._chain.helped(result, error):
+            raise self._surfacing(error)
+
+    def _has_to_wait(self, step: Step, error: BaseException | None) -> bool:
+        """Whether there is a wait, be it of no length: a cancel flag is looked at in waits."""
+        if error is not None:
+            self._chain.retry_scheduled(step.seconds)
+        return error is not None or step.block_seconds is not None
+
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
+        begun = self._setting.clock.monotonic()
+        try:
+            yield
+        finally:
+            self._chain.waited(self._setting.clock.monotonic() - begun)
+
+    def _waited(self, refused: RateLimitedError | None, error: BaseException | None) -> None:
+        """End the chain where the guard refused during the wait."""
+        if refused is None:
+            return
+        if error is None:
+            raise self._chain.short_circuit(refused.reset_at)
+        self._chain.still_limited(error)
+        raise self._surfacing(error)
+
+    def _surfacing(self, error: BaseException) -> BaseException:
+        self._done, self._failure = True, None
+        return error
+
+    def _next(self) -> Attempt:
+        self._failure = None
+        self._chain.attempt += 1
+        return Attempt(self, self._chain.attempt)
+
+
+class _Watch:
+    """Settles the chain when something ends it between two calls: an interrupt, or a help that raised."""
+
+    def __init__(self, attempts: Attempts) -> None:
+        self._attempts = attempts
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if error is None or isinstance(error, _LEAVES_LOOPS):
+            return
+        self._attempts._done = True
+        if not isinstance(error, Exception) or isinstance(error, WaitCancelledError):
+            self._attempts._chain.aborted(error, in_call=False)
+        else:
+            self._attempts._chain.left()
+            error.__cause__ = error.__cause__ or self._attempts._failure
+
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -14,24 +14,20 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from analyzer.errors import TIMED_OUT, AnalyzerError
-from analyzer.recovery.process.group import NotStartedError
-from analyzer.recovery.process.signals import held_back
-from analyzer.recovery.supervision.admission import NotAdmittedError, admit
-from analyzer.recovery.supervision.chain import CommandChain
-from analyzer.recovery.supervision.instance import Ending, Instance, Streams
-from analyzer.recovery.supervision.plan import Limits, Plan, Run
+from analyzer.recovery.process.group import NotStartedError, held_back
+from analyzer.recovery.supervision.instance import Ending, Instance, Limits, Plan, Run, Streams
+from analyzer.recovery.supervision.restarts import CommandChain, NotAdmittedError, admit
 from analyzer.recovery.supervision.step_error import RelayHaltedError, StepError, start_error, step_error
 from analyzer.recovery.waiting import SYSTEM_CLOCK, Clock
 
 if TYPE_CHECKING:
     from analyzer.classifier import Rules
     from analyzer.events import EventLog
-    from analyzer.recovery.limits.exhaustion import Exhaustion
     from analyzer.recovery.limits.guard import RateGuard
-    from analyzer.recovery.limits.pool import AgentPool
-    from analyzer.recovery.process.stdin import Stdin
+    from analyzer.recovery.limits.pool import AgentPool, Exhaustion
+    from analyzer.recovery.process.streams import Stdin
     from analyzer.recovery.relay.monitor import Relay
-    from analyzer.recovery.retry.step import Step
+    from analyzer.recovery.retry.calls import Step
 
 _STDIN = 0
 _PREFACE = (
@@ -118,7 +114,7 @@ class _Supervisor:
         began = self._plan.clock.now()
         stdin: Stdin | None = None
         if self._plan.limits.retries > 0 or self.relay is not None:
-            from analyzer.recovery.process.stdin import Stdin  # a command that is started once reads our stdin itself
+            from analyzer.recovery.process.streams import Stdin  # a command that is started once reads our stdin itself
 
             stdin = Stdin(_STDIN)
         try:
@@ -232,7 +228,7 @@ class _Supervisor:
     def _wait(self, step: Step, error: StepError, gone: Exhaustion | None) -> bool:
         """Wait for the next try; False where the limit has grown too long meanwhile."""
         from analyzer.recovery.limits.state_file import StateError
-        from analyzer.recovery.retry.step import wait
+        from analyzer.recovery.retry.calls import wait
 
         self._plan.say(f"{error.message}; try {self._chain.attempt + 1} in {step.seconds:.1f} s")
         began = self._plan.clock.monotonic()
@@ -250,7 +246,7 @@ class _Supervisor:
 
     def _gone(self, error: StepError, exit_code: int, now: datetime) -> Exhaustion | None:
         """The agent's usage limit, if that is what it ran into: it leaves the pool."""
-        from analyzer.recovery.limits.exhaustion import exhaustion, log_exhausted
+        from analyzer.recovery.limits.pool import exhaustion, log_exhausted
         from analyzer.recovery.limits.state_file import StateError
 
         gone = exhaustion(self._plan.agent, error.classification, exit_code, now)

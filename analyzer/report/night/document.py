@@ -11,7 +11,7 @@ from html import escape
 from analyzer.analysis.kinds.finding import RESOLUTIONS, Finding
 from analyzer.analysis.nightly.night import Night
 from analyzer.command_lines import HERE, Asking
-from analyzer.phrases import counted, percent
+from analyzer.plurals import counted, percent
 from analyzer.report.escape import markdown_text, one_line, terminal_safe, unlinked
 from analyzer.report.monospace import columns, fit, fold, indented, painted, step
 from analyzer.report.overview_words import course, draft_words, handled, next_step

@@ -1,20 +1,24 @@
-"""Connections to DuckDB: the settings that every one of them has, the schema, and errors in our own words."""
+"""Connections to DuckDB: the settings that every one of them has, the schema, and errors in our own words.
+
+Work that somebody waits for is ended by Ctrl-C and by a limit of time, wherever it is.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import re
-from collections.abc import Iterator, Mapping
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeVar
 
 import duckdb
 
 from analyzer.command_lines import command_line
 from analyzer.errors import LimitError, QueryError, StoreBusyError, StoreError
-from analyzer.store.db.failures import cannot_go_on, unusable
-from analyzer.store.db.frames import OUT_OF_MEMORY_HINT
-from analyzer.store.db.location import location
-from analyzer.store.db.lock import MEMORY, holder
+from analyzer.store.db.frames import OUT_OF_MEMORY_HINT, cannot_go_on, unusable
+from analyzer.store.db.location import MEMORY, holder, location
 from analyzer.store.db.tables.schema import MIGRATED, SCHEMA_VERSION, create, migrate, version_of
 from analyzer.store.journal import left_behind, rebuild_hint, was_store
 from analyzer.store.sums.tables import create_sums
@@ -265,3 +269,51 @@ def _query_hint(message: str) -> str:
     if "TimeZone" in message:
         return "write an IANA name such as Europe/Berlin, or UTC"
     return f"the views: {command_line('sql', 'show tables')}; their columns: {command_line('sql', 'describe errors')}"
+
+
+_T = TypeVar("_T")
+_LISTENED_SECONDS = 0.1
+_AGAIN_SECONDS = 0.05
+"""An interrupt that comes between two statements is not heard."""
+
+
+def attended(connection: duckdb.DuckDBPyConnection, work: Callable[[], _T], seconds: float | None = None) -> _T:
+    """What `work` gives, done in a thread, because no signal is heard in the middle of one long call.
+
+    Raises:
+        LimitError: it takes longer than so many seconds.
+        KeyboardInterrupt: somebody asked for its end.
+        Exception: whatever `work` raises.
+    """
+    if seconds is None and threading.current_thread() is not threading.main_thread():
+        return work()  # signals are heard in the main thread alone
+    given: list[_T] = []
+    failed: list[BaseException] = []
+    over = threading.Event()
+
+    def run() -> None:
+        try:
+            given.append(work())
+        except BaseException as error:  # noqa: BLE001 - it is raised where the work is waited for
+            failed.append(error)
+        finally:
+            over.set()
+
+    thread = threading.Thread(target=run, name="attended", daemon=True)
+    thread.start()
+    deadline = None if seconds is None else time.monotonic() + seconds
+    in_time = False
+    try:
+        # In small pieces: polars has a handler of its own behind which a long wait hears of no signal.
+        while not in_time and (deadline is None or time.monotonic() < deadline):
+            left = _LISTENED_SECONDS if deadline is None else max(deadline - time.monotonic(), 0)
+            in_time = over.wait(min(left, _LISTENED_SECONDS))
+    finally:
+        while not in_time and not over.wait(_AGAIN_SECONDS):
+            connection.interrupt()
+        thread.join()
+    if not in_time and seconds is not None:
+        raise LimitError.of_time(seconds, "timeout=")
+    if failed:
+        raise failed[0]
+    return given[0]

@@ -1,21 +1,73 @@
 """DuckDB and polars, both ways over the Arrow C stream and without pyarrow. The only place that knows how.
 
 Polars is imported where a frame is made: it takes longer than all that an ingest with nothing new does.
+
+What the database says when a store cannot be read or written is translated here, and memory that was freed is given
+back to the system.
 """
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import duckdb
 
-from analyzer.errors import LimitError, QueryError
-from analyzer.store.db.arrow import ArrowStream, OnlyStream
-from analyzer.store.db.failures import unusable
+from analyzer.command_lines import command_line
+from analyzer.errors import FREE_SPACE, LimitError, QueryError, StoreError
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+class ArrowStream(Protocol):
+    """Anything with an Arrow C stream, as DuckDB's results are; its stubs do not say so."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """A capsule with the stream."""
+
+
+class OnlyStream:
+    """The stream alone: DuckDB would ask for pyarrow at the sight of a polars frame."""
+
+    __slots__ = ("_of",)
+
+    def __init__(self, of: ArrowStream) -> None:
+        self._of = of
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> Any:
+        return self._of.__arrow_c_stream__(requested_schema)
+
+
+_DAMAGED = (
+    "Corrupt database file",
+    "FATAL Error",
+    "IO Error: Could not",
+    "IO Error: Cannot",
+    "IO Error: No space",
+    "Serialization Error",
+    "TransactionContext Error: Failed to commit",
+)
+"""How its messages begin. Some come without a class of their own, some through a frame, as text alone."""
+_FULL = ("No space left", "Disk quota", "File too large", "Failed to allocate", "max_temp_directory_size")
+
+
+def unusable(message: str) -> StoreError | None:
+    """The error of a store that is damaged, or for which there is no room; None for what is wrong with the query."""
+    return cannot_go_on(message) if message.startswith(_DAMAGED) else None
+
+
+def cannot_go_on(message: str) -> StoreError:
+    """The error of a store under a statement of our own, whatever the database says."""
+    line = message.strip().split("\n", 1)[0]
+    if any(said in line for said in _FULL):
+        return StoreError(f"the store cannot be written: {line}", FREE_SPACE)
+    again = command_line("rebuild", "PATH...", store="FILE")
+    hint = f"{command_line('doctor', store='FILE')} says what is wrong; {again} makes it again from the logs"
+    return StoreError(f"the store cannot be used: {line}", hint)
+
 
 Schema = Mapping[str, str]
 """Columns → the names of their types in polars; a `Datetime` is in microseconds."""
@@ -75,3 +127,36 @@ def frame_of(schema: Schema, rows: Mapping[str, Any] | Iterable[Any] = ()) -> pl
 def register(connection: duckdb.DuckDBPyConnection, name: str, frame: pl.DataFrame) -> None:
     """Make a frame visible to SQL under this name until it is registered again."""
     connection.register(name, OnlyStream(frame))
+
+
+MANY_ROWS = 100_000
+"""From so many rows on an answer is worth the ten milliseconds that giving back takes."""
+
+
+_CONFIGURATION = "_RJEM_MALLOC_CONF"
+
+
+def give_back() -> None:
+    """Lets all of DuckDB's allocators go of what they hold and do not use, in every database of the process.
+
+    DuckDB has no function for it, but does it whenever a database is closed.
+    """
+    duckdb.connect(":memory:").close()
+
+
+def load_frugal_polars() -> None:
+    """Imports polars such that it keeps what it has freed for a tenth of a second; no effect where it is imported.
+
+    Its allocator, jemalloc, is told by a variable that polars writes, adding what stands in it, and reads in the same
+    moment. The variable is put back: it is not for processes that are started later.
+    """
+    if "polars" in sys.modules:
+        return
+    before = os.environ.get(_CONFIGURATION)
+    os.environ[_CONFIGURATION] = ",".join([*filter(None, [before]), "dirty_decay_ms:100,muzzy_decay_ms:0"])
+    try:
+        import polars  # noqa: F401 - the import is what it is for
+    finally:
+        os.environ.pop(_CONFIGURATION, None)
+        if before is not None:
+            os.environ[_CONFIGURATION] = before

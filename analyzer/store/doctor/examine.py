@@ -11,14 +11,22 @@ from collections.abc import Generator, Iterable, Iterator
 from analyzer.classifier.rules.loading import ruleset_for
 from analyzer.command_lines import command_line
 from analyzer.errors import RulesError, StoreBusyError, StoreError
-from analyzer.phrases import counted
+from analyzer.plurals import counted
 from analyzer.store.db.connection import EarlierStoreError, connect, store_errors
-from analyzer.store.db.location import location
-from analyzer.store.db.lock import holder, lock_of, patiently
+from analyzer.store.db.location import holder, location, lock_of, patiently
 from analyzer.store.db.replacement import WAL, kept_of, replacement_waits, work_of
-from analyzer.store.doctor.checks import Check, listed, loose_modes, megabytes, ruleset_check, space_check
+from analyzer.store.doctor.checks import (
+    Check,
+    content_checks,
+    journalled,
+    listed,
+    loose_modes,
+    megabytes,
+    ruleset_check,
+    space_check,
+    vanished,
+)
 from analyzer.store.doctor.folder_checks import folder_checks, log_checks
-from analyzer.store.doctor.source_checks import content_checks, journalled, vanished
 from analyzer.store.export.slices import slice_said
 from analyzer.store.journal import journal_of, left_behind, parts_of, rebuild_hint, was_store
 from analyzer.store.upkeep.carry_over import unreadable

@@ -14,8 +14,8 @@ from hashlib import sha256
 from typing import Any
 
 from analyzer.errors import InputError
-from analyzer.store.db.paths import on_disk
-from analyzer.store.ingest.discovery import STDIN
+from analyzer.store.db.location import on_disk
+from analyzer.store.ingest.discover import STDIN
 from analyzer.store.ingest.inputs import Input
 
 FINGERPRINT_BYTES = 1024

@@ -26,8 +26,8 @@ from analyzer.events.times import from_epoch, now
 from analyzer.importers import HEAD_BYTES, detect, head_of
 from analyzer.importers.shapes.databases import FIRST_LINE, SIDES, SQLITE, UNKNOWN, in_use, rows_as_lines
 from analyzer.importers.shapes.documents import MOST_BYTES, looks_like_document, unfolded
-from analyzer.store.db.paths import kept, on_disk, open_below
-from analyzer.store.ingest.discovery import STDIN
+from analyzer.store.db.location import kept, on_disk, open_below
+from analyzer.store.ingest.discover import STDIN
 
 CHUNK = 4 * 1024 * 1024
 _GATHERED = 512 * 1024

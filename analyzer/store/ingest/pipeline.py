@@ -18,7 +18,7 @@ from analyzer.errors import FREE_SPACE, StoreError
 from analyzer.events import EventLog
 from analyzer.store.db.connection import first_line
 from analyzer.store.ingest.batch import Rejected, Sealed
-from analyzer.store.ingest.writing import Meet, Writer
+from analyzer.store.ingest.write import Meet, Writer
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor

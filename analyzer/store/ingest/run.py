@@ -16,20 +16,17 @@ import msgspec
 from analyzer.errors import InputError, StoreError
 from analyzer.events.times import now
 from analyzer.importers import BY_NAME, HEAD_BYTES, detect, head_of
-from analyzer.importers.machine.places import LogPlace
-from analyzer.store.db.lock import MEMORY
-from analyzer.store.db.paths import kept
+from analyzer.importers.places import LogPlace
+from analyzer.store.db.location import MEMORY, kept
 from analyzer.store.db.replacement import files_of
-from analyzer.store.ingest.accounting import AccountingError, Tally
-from analyzer.store.ingest.batch import Batch, Progress
-from analyzer.store.ingest.discovery import STDIN, Found, Problem, discover
-from analyzer.store.ingest.helping.files import FileRead
-from analyzer.store.ingest.helping.pool import Readers
+from analyzer.store.ingest.batch import AccountingError, Batch, Progress, Tally
+from analyzer.store.ingest.discover import STDIN, Found, Problem, discover
 from analyzer.store.ingest.identity import Known, SourceCheckpoint
 from analyzer.store.ingest.inputs import Input
+from analyzer.store.ingest.parallel import FileRead, Readers
 from analyzer.store.ingest.pipeline import Pipeline, Reopen
-from analyzer.store.ingest.source import Ahead, SourceRun
-from analyzer.store.ingest.writing import Meet
+from analyzer.store.ingest.read import Ahead, SourceRun
+from analyzer.store.ingest.write import Meet
 from analyzer.store.journal import journal_of, open_journal
 from analyzer.store.shown import Shown
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from analyzer.events.model import SCHEMA_VERSION
 from analyzer.events.payloads import EVENT_TYPES
 from analyzer.store.db.tables.columns import filled
-from analyzer.store.ingest.accounting import STORED
+from analyzer.store.ingest.batch import STORED
 
 _KNOWN_TYPES = ", ".join(f"'{name}'" for name in sorted(EVENT_TYPES))
 _FACTS_ID = "case when facts is not null then md5(facts) end"

@@ -1,25 +1,235 @@
 """Ad-hoc SQL: one statement that only reads, on a connection that reaches nothing but the store.
 
 Protection against accidents, not a wall against hostile SQL: a query can still use much memory and time.
+
+Whether a statement only reads is told by the database's own tree of it and by its binder, before anything of it runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import duckdb
+from duckdb.func import FunctionNullHandling
 
 from analyzer.errors import QueryError
-from analyzer.store.db.attending import attended
-from analyzer.store.db.connection import PARAMETERS_HINT, query_errors
+from analyzer.store.db.connection import PARAMETERS_HINT, attended, first_line, query_errors
 from analyzer.store.db.frames import to_frame
-from analyzer.store.query.classify_function import offer_classify
-from analyzer.store.query.readonly import only_reading, reading
+from analyzer.store.db.tables.schema import views
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+_QUERY_NODES = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}
+"""What a query may be made of; the others insert, update, delete, or copy into files."""
+
+_TABLE_FUNCTIONS = """
+duckdb_approx_database_count duckdb_available_metrics duckdb_columns duckdb_connection_count duckdb_constraints
+duckdb_coordinate_systems duckdb_databases duckdb_dependencies duckdb_dialects duckdb_eviction_queues
+duckdb_extension_repositories duckdb_extensions duckdb_external_file_cache duckdb_external_resource_types
+duckdb_external_resources duckdb_functions duckdb_grammar_extensions duckdb_indexes duckdb_keywords
+duckdb_log_contexts duckdb_logs duckdb_logs_parsed duckdb_memory duckdb_optimizers duckdb_prepared_statements
+duckdb_profiling_settings duckdb_schemas duckdb_secret_type_parameters duckdb_secret_types duckdb_secrets
+duckdb_sequences duckdb_settings duckdb_table_sample duckdb_tables duckdb_temporary_files duckdb_triggers
+duckdb_types duckdb_variables duckdb_views generate_series generate_subscripts glob histogram histogram_values
+icu_calendar_names json_each json_tree parquet_bloom_probe parquet_file_metadata parquet_full_metadata
+parquet_kv_metadata parquet_metadata parquet_scan parquet_schema pg_timezone_names pragma_collations
+pragma_database_size pragma_metadata_info pragma_platform pragma_show pragma_storage_info pragma_table_info
+pragma_user_agent pragma_version query_table range read_blob read_csv read_csv_auto read_duckdb read_json
+read_json_auto read_json_objects read_json_objects_auto read_ndjson read_ndjson_auto read_ndjson_objects
+read_parquet read_single_csv_file read_single_json_file read_single_parquet_file read_text repeat repeat_row
+sniff_csv summary test_all_types test_vector_types unnest which_secret
+"""
+READING_TABLE_FUNCTIONS = frozenset(_TABLE_FUNCTIONS.split())
+"""Table functions that do nothing but read. Whether there is anything outside of the store to read, settings decide."""
+
+ACTING_FUNCTIONS = frozenset({"json_serialize_plan", "nextval", "setval", "write_log"})
+"""Functions in expressions that write, or plan SQL that they get as text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A statement that only reads."""
+
+    statement: str
+    query: str
+    """The query in it: the statement itself, or what its EXPLAIN explains."""
+
+
+def reading(connection: duckdb.DuckDBPyConnection, sql: str, parameters: object = None) -> Reading:
+    """The one statement in `sql`, which only reads. Nothing of it has run.
+
+    Raises:
+        QueryError: it is more or less than one statement, does not only read, or the database does not understand it.
+    """
+    try:
+        statements = connection.extract_statements(sql)
+    except duckdb.Error as error:
+        raise QueryError(first_line(error), "check the SQL") from None
+    if len(statements) != 1:
+        raise QueryError(f"{len(statements)} statements", "give exactly one")
+    kind = str(statements[0].type).rsplit(".", 1)[-1].upper()
+    text = statements[0].query
+    if kind == "MULTI":
+        raise QueryError("a pivot that has to look for its columns first", "name them: pivot … on x in ('a', 'b')")
+    if kind not in {"SELECT", "EXPLAIN"}:
+        raise _refused(f"a statement of kind {kind}")
+    found = next((query for query in _candidates(text, kind) if _reads(connection, query)), None)
+    if found is None:
+        raise _refused(f"{kind} of something else than a query")
+    _bind_below_a_query(connection, found, parameters)
+    return Reading(text, found)
+
+
+def _candidates(text: str, kind: str) -> Iterator[str]:
+    """The query of a statement, without EXPLAIN, its options, and the semicolons at its end.
+
+    A parenthesis behind EXPLAIN opens its options or the query: only one of both is a query.
+    """
+    raw = text.encode()
+    # The tokenizer gives offsets in bytes, and no ends.
+    starts = [start for start, token in duckdb.tokenize(text) if token != duckdb.token_type.comment]
+    while starts and raw[starts[-1] : starts[-1] + 1] == b";":
+        raw = raw[: starts.pop()]
+    if kind == "SELECT" or len(starts) < 2:
+        yield raw.decode()
+        return
+    # Only words and parentheses matter: what may stand behind them within a token is not looked at.
+    place = 2 if re.match(rb"analy[sz]e\b", raw[starts[1] :], re.IGNORECASE) else 1
+    if place >= len(starts):
+        return
+    yield raw[starts[place] :].decode()
+    depth = 0
+    for here in range(place, len(starts)):
+        depth += {b"(": 1, b")": -1}.get(raw[starts[here] : starts[here] + 1], 0)
+        if depth <= 0:
+            if here + 1 < len(starts):
+                yield raw[starts[here + 1] :].decode()
+            return
+
+
+def _reads(connection: duckdb.DuckDBPyConnection, query: str) -> bool:
+    """Whether a node of the tree is a query.
+
+    Raises:
+        QueryError: it is one, and does not only read.
+    """
+    with query_errors():
+        # By its full name, as a store may hold a macro of that name.
+        rows = connection.execute("select system.main.json_serialize_sql($1::varchar)", [query]).fetchall()
+    try:
+        tree = json.loads(rows[0][0])
+    except RecursionError:
+        raise QueryError("the statement is nested too deeply", "write it with fewer levels") from None
+    if tree["error"] or len(tree["statements"]) != 1:
+        return False
+    for node in _nodes(tree["statements"]):
+        _check(node)
+    return True
+
+
+def _nodes(tree: object) -> Iterator[dict[str, Any]]:
+    """Every object of the tree, at any depth."""
+    waiting = [tree]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, dict):
+            yield item
+            waiting.extend(item.values())
+        elif isinstance(item, list):
+            waiting.extend(item)
+
+
+def _check(node: dict[str, Any]) -> None:
+    kind = node.get("type")
+    if ("cte_map" in node or str(kind).endswith("_NODE")) and kind not in _QUERY_NODES:
+        raise _refused(f"{str(kind).split('_')[0]} inside of a query")
+    if kind == "TABLE_FUNCTION":
+        name = str((node.get("function") or {}).get("function_name")).lower()
+        if name not in READING_TABLE_FUNCTIONS and name not in views():
+            raise _refused(f"the table function {name}")
+    if node.get("class") == "FUNCTION" and str(node.get("function_name")).lower() in ACTING_FUNCTIONS:
+        raise _refused(f"the function {node['function_name']}")
+
+
+def _bind_below_a_query(connection: duckdb.DuckDBPyConnection, query: str, parameters: object) -> None:
+    """Have the database itself refuse what writes: at the top of a statement it may, below one more query never."""
+    with query_errors(), only_reading(connection):
+        connection.execute(f"describe from (\n{query}\n)", parameters).fetchall()
+
+
+@contextlib.contextmanager
+def only_reading(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """A transaction in which the database refuses to write to any store, also to one that is open for writing."""
+    connection.execute("begin transaction read only").fetchall()
+    try:
+        yield
+    finally:
+        # After some errors DuckDB has already ended the transaction, and says so by raising.
+        with contextlib.suppress(duckdb.Error):
+            connection.execute("rollback").fetchall()
+
+
+def _refused(what: str) -> QueryError:
+    return QueryError(f"{what}; only reading is possible", "select, describe, summarize, show or explain")
+
+
+_NAMED = re.compile(r"\bclassify\s*\(", re.IGNORECASE)
+_FUNCTION = "classify_one"
+
+
+def offer_classify(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
+    """Make `classify` known to this connection where `sql` names it.
+
+    Raises:
+        QueryError: it is named, and numpy is not installed.
+    """
+    if not load_classify(sql):
+        return
+    if connection.execute("select 1 from duckdb_functions() where function_name = $1", [_FUNCTION]).fetchall():
+        return
+    connection.create_function(
+        _FUNCTION, _reason, ["VARCHAR", "INTEGER"], "VARCHAR", null_handling=FunctionNullHandling.SPECIAL
+    )
+    connection.execute(
+        f"create or replace temp macro classify(message) as {_FUNCTION}(message::varchar, null),"
+        f" (message, status) as {_FUNCTION}(message::varchar, try_cast(status as integer))"
+    )
+
+
+def load_classify(sql: str) -> bool:
+    """Whether `sql` names `classify`; if so, load all that it needs, as later there may be limits on doing so.
+
+    Raises:
+        QueryError: it is named, and numpy is not installed.
+    """
+    if not _NAMED.search(sql):
+        return False
+    if find_spec("numpy") is None:
+        raise QueryError(
+            "the SQL function classify needs numpy",
+            "the installation is not whole: pip install numpy",
+        )
+    import_module("numpy")
+    _reason("", None)
+    return True
+
+
+def _reason(message: str | None, status: int | None) -> str | None:
+    if message is None and status is None:
+        return None
+    from analyzer.classifier import classify
+
+    known = {"message": message, "status": status}
+    return classify({key: value for key, value in known.items() if value is not None}).reason
 
 
 @dataclass(frozen=True, slots=True)

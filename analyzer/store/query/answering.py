@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from analyzer.classifier import Rules
-    from analyzer.importers.machine.places import LogPlace
+    from analyzer.importers.places import LogPlace
     from analyzer.store.ingest.run import IngestResult
     from analyzer.store.sums.daily import DailySums
     from analyzer.store.upkeep.prune import Prune

@@ -14,9 +14,8 @@ import duckdb
 import polars as pl
 
 from analyzer.errors import QueryError
-from analyzer.store.db.arrow import ArrowStream, OnlyStream
 from analyzer.store.db.connection import query_errors
-from analyzer.store.db.frames import register
+from analyzer.store.db.frames import ArrowStream, OnlyStream, register
 from analyzer.store.db.tables.schema import views
 
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}", re.IGNORECASE | re.ASCII)

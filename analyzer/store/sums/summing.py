@@ -11,8 +11,7 @@ from zoneinfo import ZoneInfo
 import duckdb
 import polars as pl
 
-from analyzer.store.db.frames import alone, register, to_frame
-from analyzer.store.db.freed_memory import MANY_ROWS, give_back
+from analyzer.store.db.frames import MANY_ROWS, alone, give_back, register, to_frame
 from analyzer.store.sums import statements
 from analyzer.store.sums.counting import by_step, counted
 from analyzer.store.sums.tables import CUT, SCHEMAS, empty, sorted_sums

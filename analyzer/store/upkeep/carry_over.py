@@ -12,11 +12,11 @@ import duckdb
 from analyzer.errors import InputError, StoreError
 from analyzer.importers import FORMATS
 from analyzer.store.db.connection import connect_plain, first_line
-from analyzer.store.db.lock import patiently
+from analyzer.store.db.location import patiently
 from analyzer.store.db.tables.columns import TYPED, filled
-from analyzer.store.ingest.blocks import lengths_of
 from analyzer.store.ingest.identity import SourceCheckpoint
 from analyzer.store.ingest.inputs import Input
+from analyzer.store.ingest.read import lengths_of
 
 FORMER = "analyzer_former"
 """The name under which it is attached."""

@@ -16,14 +16,13 @@ import msgspec
 
 from analyzer.errors import InputError
 from analyzer.events import Event
+from analyzer.events.appending.writer import recorded
 from analyzer.events.codec import decode
-from analyzer.events.recorded import recorded
 from analyzer.events.times import EPOCH
 from analyzer.store.db.connection import transaction
-from analyzer.store.decisions import DECISIONS, keep_decided
-from analyzer.store.ingest.blocks import Blocks
 from analyzer.store.ingest.inputs import Input
-from analyzer.store.journal import journal_of
+from analyzer.store.ingest.read import Blocks
+from analyzer.store.journal import DECISIONS, journal_of, keep_decided
 from analyzer.store.upkeep.prune import restore_horizon
 from analyzer.store.verdicts.rulesets import restore_active
 

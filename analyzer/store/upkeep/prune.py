@@ -20,16 +20,14 @@ from analyzer.events import Event, EventLog
 from analyzer.events.codec import decode
 from analyzer.events.times import EPOCH, format_time
 from analyzer.store.db.connection import store_errors, transaction
-from analyzer.store.db.paths import kept, on_disk
+from analyzer.store.db.location import kept, on_disk
 from analyzer.store.db.replacement import sync
-from analyzer.store.decisions import DECIDED, DECISIONS, decide
-from analyzer.store.ingest.blocks import Blocks
 from analyzer.store.ingest.identity import SourceCheckpoint
 from analyzer.store.ingest.inputs import Input
+from analyzer.store.ingest.read import Blocks
 from analyzer.store.ingest.run import checkpoints
-from analyzer.store.journal import journal_of, record_all
+from analyzer.store.journal import DECIDED, DECISIONS, decide, finished, journal_of, part_day, record_all
 from analyzer.store.sums.tables import forget_before
-from analyzer.store.upkeep.log_parts import finished, part_day
 
 HORIZON = "horizon"
 """Key under which a store keeps the moment before which it holds nothing."""

@@ -20,10 +20,10 @@ from analyzer.events.times import now
 from analyzer.importers import BY_NAME
 from analyzer.store.db.connection import connect, store_errors, transaction
 from analyzer.store.db.frames import register, to_frame
-from analyzer.store.db.lock import MEMORY
-from analyzer.store.ingest.blocks import lengths_of
+from analyzer.store.db.location import MEMORY
 from analyzer.store.ingest.identity import SourceCheckpoint
 from analyzer.store.ingest.inputs import Input
+from analyzer.store.ingest.read import lengths_of
 from analyzer.store.ingest.run import checkpoints, ingest
 from analyzer.store.ingest.statements import OTHER_CONTENT
 from analyzer.store.journal import open_journal, record_all

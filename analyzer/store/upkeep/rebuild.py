@@ -17,20 +17,17 @@ import duckdb
 from analyzer.command_lines import command_line
 from analyzer.errors import InputError, StoreError
 from analyzer.store.db.connection import connect, first_line, transaction
-from analyzer.store.db.location import location
-from analyzer.store.db.lock import MEMORY, exclusive
-from analyzer.store.db.paths import kept
+from analyzer.store.db.location import MEMORY, exclusive, kept, location
 from analyzer.store.db.replacement import aside_of, complete_replacement, discard_work, files_of, replace_store, work_of
-from analyzer.store.decisions import as_decided
-from analyzer.store.ingest.discovery import STDIN, Problem, discover
+from analyzer.store.ingest.discover import STDIN, Problem, discover
 from analyzer.store.ingest.identity import Known, SourceCheckpoint
 from analyzer.store.ingest.inputs import Input
 from analyzer.store.ingest.run import ingest
-from analyzer.store.journal import journal_of, parts_of, was_store
+from analyzer.store.journal import as_decided, journal_of, parts_of, was_store
 from analyzer.store.upkeep.carry_over import FormerStore, split_by_events, unreadable
 from analyzer.store.upkeep.prune import restore_horizon
+from analyzer.store.verdicts.judging import add_suggestions
 from analyzer.store.verdicts.rulesets import applied, judge_with, keep_up, kept_rules, restore_active
-from analyzer.store.verdicts.suggesting import add_suggestions
 
 Shown = Callable[[str, int, int], None]
 """Of a database file: https://duckdb.org/docs/stable/internals/storage, behind a checksum."""

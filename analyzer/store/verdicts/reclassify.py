@@ -18,11 +18,10 @@ from analyzer.classifier import Rules, Ruleset, ruleset_for
 from analyzer.events import EventLog
 from analyzer.store.db.connection import store_errors, transaction
 from analyzer.store.db.frames import to_frame
-from analyzer.store.db.lock import MEMORY
-from analyzer.store.decisions import decide
-from analyzer.store.verdicts.judging import add_verdicts
+from analyzer.store.db.location import MEMORY
+from analyzer.store.journal import decide
+from analyzer.store.verdicts.judging import add_suggestions, add_verdicts
 from analyzer.store.verdicts.rulesets import activate, keep_rules
-from analyzer.store.verdicts.suggesting import add_suggestions
 
 if TYPE_CHECKING:
     import polars as pl

@@ -12,8 +12,7 @@ import duckdb
 
 from analyzer.errors import RulesError, StoreError
 from analyzer.store.db.replacement import sync
-from analyzer.store.decisions import DECIDED
-from analyzer.store.journal import journal_of
+from analyzer.store.journal import DECIDED, journal_of
 
 if TYPE_CHECKING:
     from analyzer.classifier import Rules, Ruleset
@@ -113,7 +112,7 @@ def restore_active(connection: duckdb.DuckDBPyConnection) -> str | None:
 
 def keep_rules(store_path: str, ruleset: Ruleset) -> None:
     """Put the rules beside the journal, complete, so that history can be judged with them for good."""
-    from analyzer.classifier.rules.toml_text import ruleset_text
+    from analyzer.classifier.rules.ruleset import ruleset_text
 
     path = kept_rules(store_path, ruleset.digest)
     if path is None or os.path.exists(path):

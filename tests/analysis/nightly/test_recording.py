@@ -233,7 +233,7 @@ def test_a_night_that_reached_the_journal_alone_is_in_the_store_again(
     path = tmp_path / "s.duckdb"
     night = night_of(found(1), found(2))
     with open_store(path, writable=True) as store, monkeypatch.context() as patched:
-        patched.setattr("analyzer.store.decisions.keep_decided", _dies)
+        patched.setattr("analyzer.store.journal.keep_decided", _dies)
         with pytest.raises(KeyboardInterrupt):
             write_down(store, night)
         assert recorded(store, DAY, "UTC") is None

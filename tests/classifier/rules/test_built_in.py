@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from analyzer.classifier.rules import built_in, loading
-from analyzer.classifier.rules.built_in import READ_BEFORE, read_before
+from analyzer.classifier.rules import loading
+from analyzer.classifier.rules.loading import READ_BEFORE, read_before
 from tests import reference
 
 TOML = Path(loading.BUILT_IN).read_bytes()
@@ -46,6 +46,6 @@ def test_a_missing_or_broken_file_is_no_obstacle(tmp_path, monkeypatch):
         place = tmp_path / "rules.json"
         if content is not None:
             place.write_bytes(content)
-        monkeypatch.setattr(built_in, "READ_BEFORE", str(place))
+        monkeypatch.setattr(loading, "READ_BEFORE", str(place))
         assert read_before(TOML) is None
         assert loading.default_ruleset.__wrapped__().digest == loading.read_anew(TOML).digest

@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analyzer.classifier import classify, default_ruleset
-from analyzer.classifier.rules.first_texts import MOST, first_texts
-from analyzer.classifier.rules.index import Index
-from analyzer.classifier.rules.matching import ascii_matcher, utf8_matcher
+from analyzer.classifier.rules.index import MOST, Index, first_texts
+from analyzer.classifier.rules.ruleset import ascii_matcher, utf8_matcher
 from benchmarks import workload
 from tests import REPOSITORY
 from tests.needed_words import needed_words

@@ -12,7 +12,7 @@ import pytest
 
 from analyzer.classifier import REASONS, classify, default_ruleset
 from analyzer.classifier.recovery_table import RECOVERY
-from analyzer.classifier.rules.backtest import backtest, label
+from analyzer.classifier.rules.scoring import backtest, label
 
 LINES = Path(__file__).with_name("probes.jsonl").read_text("utf-8").splitlines()
 PROBES = [found for number, line in enumerate(LINES, 1) if (found := label(json.loads(line), number)) is not None]

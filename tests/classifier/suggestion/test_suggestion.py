@@ -8,8 +8,7 @@ import pytest
 
 from analyzer.classifier import REASONS, Facts, classify_facts, extract
 from analyzer.classifier.suggestion import Model, suggest
-from analyzer.classifier.suggestion.features import features
-from analyzer.classifier.suggestion.model import LEAST_PROBABILITY, NONE, WEIGHTS, probability
+from analyzer.classifier.suggestion.model import LEAST_PROBABILITY, NONE, WEIGHTS, features, probability
 from analyzer.classifier.suggestion.training import FeatureCounts, Scored, fitted, scored_apart
 from benchmarks.suggestion import Asked, ablation, calibration_error, table
 from tests.labelled_texts import labelled_texts

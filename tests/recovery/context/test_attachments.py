@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from analyzer.recovery import ContextRecovery, ContextSettings, TokenLimit
-from analyzer.recovery.context.conversation import estimated_tokens, tokens_of
-from analyzer.recovery.context.media import media_of
-from analyzer.recovery.context.turns import turns_of
+from analyzer.recovery.context.conversation import estimated_tokens, media_of, tokens_of
+from analyzer.recovery.context.strategies import turns_of
 
 DATA = "iVBORw0KGgo" * 2_000
 PDF = {"type": "base64", "media_type": "application/pdf", "data": DATA}

@@ -20,7 +20,7 @@ from analyzer.recovery import (
     parse_token_limit_error,
 )
 from analyzer.recovery.context.conversation import role_of, tokens_of
-from analyzer.recovery.context.sessions import OUTLINE_CHARS
+from analyzer.recovery.context.hook import OUTLINE_CHARS
 
 ANTHROPIC = "prompt is too long: 210000 tokens > 200000 maximum"
 OPENAI = (

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from analyzer.recovery import ContextRecovery, ContextSettings, TokenLimit, outline
 from analyzer.recovery.context.conversation import calls_of, estimated_tokens, results_of, role_of, text_of, tokens_of
 from analyzer.recovery.context.recovery import STRATEGIES
-from analyzer.recovery.context.turns import removable, turns_of
+from analyzer.recovery.context.strategies import removable, turns_of
 
 Message = dict[str, Any]
 Script = list[tuple[int, list[list[int]], int | None]]

@@ -13,8 +13,7 @@ import pytest
 
 from analyzer.classifier import classify
 from analyzer.events import EventLog
-from analyzer.recovery.limits.exhaustion import UNKNOWN_RESET_SECONDS, Exhaustion, exhaustion
-from analyzer.recovery.limits.pool import AgentPool
+from analyzer.recovery.limits.pool import UNKNOWN_RESET_SECONDS, AgentPool, Exhaustion, exhaustion
 from analyzer.recovery.waiting import WaitCancelledError
 from tests import REPOSITORY
 from tests.recovery.simulated import FakeClock
@@ -146,7 +145,7 @@ def test_processes_share_the_pool(tmp_path: Path) -> None:
     program = """if True:
         import sys
         from datetime import UTC, datetime, timedelta
-        from analyzer.recovery.limits.exhaustion import Exhaustion
+        from analyzer.recovery.limits.pool import Exhaustion
         from analyzer.recovery.limits.pool import AgentPool
         at = datetime.now(UTC)
         for number in range(10):

@@ -15,9 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from analyzer.recovery.limits.exhaustion import Exhaustion
 from analyzer.recovery.limits.guard import RateGuard
-from analyzer.recovery.limits.pool import AgentPool
+from analyzer.recovery.limits.pool import AgentPool, Exhaustion
 from analyzer.recovery.limits.state_file import State, StateBusyError, StateError, StateFile
 from tests import REPOSITORY
 

@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 
 from analyzer.errors import AnalyzerError
 from analyzer.events import EventLog
-from analyzer.recovery.relay.checkpoint import parse
+from analyzer.recovery.relay.checkpoint import SummarizerLimitError, Transcript, Turn, parse
 from analyzer.recovery.relay.config import RelayConfig, RelaySettings, relay_config, threshold
-from analyzer.recovery.relay.extract import summarize
 from analyzer.recovery.relay.monitor import MOST, OFTEN, Relay, RelayMonitor, Summarizer
-from analyzer.recovery.relay.transcript import SummarizerLimitError, Transcript, Turn
+from analyzer.recovery.relay.summarizers import summarize
 from analyzer.recovery.supervision.step_error import RelayHaltedError
 from tests.recovery.supervised import events
 

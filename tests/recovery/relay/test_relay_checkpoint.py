@@ -15,11 +15,19 @@ from hypothesis import strategies as st
 
 from analyzer.errors import AnalyzerError
 from analyzer.recovery import RelaySettings
-from analyzer.recovery.relay.checkpoint import SECTIONS, Checkpoint, CheckpointError, parse, write
-from analyzer.recovery.relay.command import CommandSummarizer, SummarizerError
-from analyzer.recovery.relay.extract import summarize
+from analyzer.recovery.relay.checkpoint import (
+    SECTIONS,
+    Checkpoint,
+    CheckpointError,
+    SummarizerLimitError,
+    Transcript,
+    Turn,
+    parse,
+    transcript,
+    write,
+)
 from analyzer.recovery.relay.monitor import summarizer_of
-from analyzer.recovery.relay.transcript import SummarizerLimitError, Transcript, Turn, transcript
+from analyzer.recovery.relay.summarizers import CommandSummarizer, SummarizerError, summarize
 
 DOCUMENT = """# Relay Checkpoint
 

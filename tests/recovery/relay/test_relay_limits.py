@@ -15,7 +15,7 @@ import pytest
 
 from analyzer.errors import AnalyzerError
 from analyzer.recovery import Backoff, ContextSettings, Limits, Policy, RelaySettings
-from analyzer.recovery.relay.manifest import _PERSONA, Manifest, manifest
+from analyzer.recovery.relay.config import _PERSONA, Manifest, manifest
 from analyzer.recovery.relay.summarizer_limits import PRESETS, limited
 from tests import REPOSITORY
 

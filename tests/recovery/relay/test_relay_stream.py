@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from analyzer.recovery.relay.config import RelaySettings
-from analyzer.recovery.relay.monitor import RelayMonitor
-from analyzer.recovery.relay.stream import RelayStream
+from analyzer.recovery.relay.monitor import RelayMonitor, RelayStream
 
 
 class Watched:

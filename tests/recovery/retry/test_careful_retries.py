@@ -9,7 +9,7 @@ import pytest
 
 from analyzer.classifier import classify
 from analyzer.recovery import Policy, RateGuard, Retry
-from analyzer.recovery.retry.care import Care, care_of
+from analyzer.recovery.retry.policy import Care, care_of
 from tests.recovery.simulated import STEADY, FakeClock, Flaky, HttpError, Log, settled
 
 WEAK_WORDS = "the gateway crashed"

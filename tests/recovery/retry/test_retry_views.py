@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from analyzer.recovery import ContextRecovery, IterationBudget, Policy, RateGuard, RateLimitedError, Retry
-from analyzer.recovery.retry.budget import IterationBudgetExhaustedError
+from analyzer.recovery.retry.policy import IterationBudgetExhaustedError
 from analyzer.store import Store, open_store
 from tests.recovery.limits.test_state_file import ENVIRONMENT
 from tests.recovery.simulated import OVERFLOW, STEADY, FakeClock, Flaky, HttpError, Log, conversation, limited

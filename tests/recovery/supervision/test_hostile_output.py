@@ -11,9 +11,8 @@ import pytest
 
 from analyzer.recovery import StateError, StateFile, Transcript, Turn
 from analyzer.recovery.relay.checkpoint import CheckpointError, parse, write
-from analyzer.recovery.relay.extract import summarize
-from analyzer.recovery.supervision.observer import Observer
-from analyzer.recovery.supervision.step_error import StepError, step_error
+from analyzer.recovery.relay.summarizers import summarize
+from analyzer.recovery.supervision.step_error import Observer, StepError, step_error
 from tests.growth import assert_linear, assert_takes
 from tests.recovery.relay.test_relay_checkpoint import DOCUMENT
 from tests.recovery.supervision.test_run import Place

@@ -21,7 +21,7 @@ import click
 import pytest
 
 from analyzer.cli.commands.run import _ending_on
-from analyzer.recovery.process.signals import ENDING
+from analyzer.recovery.process.group import ENDING
 from tests import REPOSITORY
 from tests.recovery.supervised import LINE, agent, events
 
@@ -486,7 +486,7 @@ class TestStrays:
         program = (
             "import sys\n"
             "from analyzer.recovery.process.group import start\n"
-            "from analyzer.recovery.process.strays import adopt_orphans\n"
+            "from analyzer.recovery.process.group import adopt_orphans\n"
             "adopt_orphans()\n"
             "quiet = lambda data: None\n"
             "for name in ('agent', 'summarizer'):\n"

@@ -16,9 +16,8 @@ import pytest
 from analyzer.errors import AnalyzerError
 from analyzer.events import EventLog
 from analyzer.recovery import Limits, Run, Streams, supervise
-from analyzer.recovery.process import stdin as process_stdin
-from analyzer.recovery.process.group import OutputError
-from analyzer.recovery.process.signals import held_back
+from analyzer.recovery.process import streams as process_stdin
+from analyzer.recovery.process.group import OutputError, held_back
 from analyzer.recovery.supervision.step_error import StepError
 from analyzer.recovery.waiting import WaitCancelledError
 from tests.recovery.simulated import FakeClock

@@ -12,7 +12,7 @@ from analyzer.store.query import catalogue
 
 LARGE = """
 import duckdb
-from analyzer.store.db.freed_memory import give_back
+from analyzer.store.db.frames import give_back
 
 def resident():
     with open("/proc/self/statm") as said:

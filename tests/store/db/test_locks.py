@@ -17,8 +17,8 @@ import pytest
 
 from analyzer.errors import StoreBusyError, StoreError
 from analyzer.store import open_store
-from analyzer.store.db import lock
-from analyzer.store.db.lock import exclusive, holder, lock_of
+from analyzer.store.db import location
+from analyzer.store.db.location import exclusive, holder, lock_of
 from tests import LONG_RUNS
 from tests.store.upkeep.test_rebuild import feed
 
@@ -125,7 +125,7 @@ def test_a_writer_waits_for_a_short_reader_and_names_a_long_one(path: str, monke
     """The reader is not disturbed."""
     with holding(path, "r", 1.0):
         open_store(path, writable=True).close()
-    monkeypatch.setattr(lock, "PATIENCE_SECONDS", 0.3)
+    monkeypatch.setattr(location, "PATIENCE_SECONDS", 0.3)
     with holding(path, "r") as process, pytest.raises(StoreBusyError, match=f"process {process.pid}"):
         open_store(path, writable=True)
     open_store(path, writable=True).close()
@@ -139,7 +139,7 @@ def test_readers_during_a_long_ingest_get_an_answer_or_are_told(
     if LONG_RUNS == 1:
         # An ingest of seconds is over before a reader loses its patience.
         lines = 30_000
-        monkeypatch.setattr(lock, "PATIENCE_SECONDS", 0.1)
+        monkeypatch.setattr(location, "PATIENCE_SECONDS", 0.1)
     line = native("a0", caller="x", reason="unknown", facts={"message": "Design file snapshot is being rehydrated"})
     big = tmp_path / "big.jsonl"
     with big.open("wb") as handle:

@@ -12,7 +12,7 @@ import pytest
 from analyzer.analysis.summary.overview import overview
 from analyzer.analysis.tables import Window
 from analyzer.store import Store
-from analyzer.store.db import pinning
+from analyzer.store.query import catalogue
 
 
 def _kinds(store: Store) -> dict[str, str]:
@@ -27,7 +27,7 @@ def test_a_report_says_the_same_with_and_without(memory: Store, samples: Path, m
     """Every figure of the samples' report, but for the moment it was made at."""
     memory.ingest([str(samples)])
     pinned = overview(memory, Window()).to_dict()
-    monkeypatch.setattr(pinning, "PINNED", {})
+    monkeypatch.setattr(catalogue, "PINNED", {})
     plain = overview(memory, Window()).to_dict()
     assert pinned | {"generated_at": ""} == plain | {"generated_at": ""}
     assert pinned["totals"]["errors"] == 121
@@ -59,7 +59,7 @@ def test_a_report_of_a_window_says_the_same_with_and_without(
     memory.ingest([str(jsonl("a.jsonl", *(line.decode().strip() for line in lines)))])
     window = Window(*(start + timedelta(days=number) for number in days))
     pinned = overview(memory, window).to_dict()
-    monkeypatch.setattr(pinning, "PINNED", {})
+    monkeypatch.setattr(catalogue, "PINNED", {})
     plain = overview(memory, window).to_dict()
     assert pinned | {"generated_at": ""} == plain | {"generated_at": ""}
     assert pinned["totals"]["retry_chains"]
@@ -72,7 +72,7 @@ def test_within_the_block_they_stay_and_behind_it_they_go_on(
     memory.ingest([str(jsonl("a.jsonl", native("1", reason="unknown").decode().strip()))])
     other = str(jsonl("b.jsonl", native("2", reason="unknown").decode().strip()))
     with pytest.raises(KeyError), memory.pinned():
-        assert set(_kinds(memory)) == set(pinning.PINNED)
+        assert set(_kinds(memory)) == set(catalogue.PINNED)
         memory.ingest([other])
         assert memory.sql("from errors").height == 1
         raise KeyError
@@ -85,7 +85,7 @@ def test_no_room_for_a_copy_costs_nothing_but_time(
 ) -> None:
     """A copy that cannot be made is done without."""
     memory.ingest([str(jsonl("a.jsonl", native("1", reason="unknown").decode().strip()))])
-    monkeypatch.setattr(pinning, "PINNED", {"retries": "*", "no_such_view": "*", "errors": "*"})
+    monkeypatch.setattr(catalogue, "PINNED", {"retries": "*", "no_such_view": "*", "errors": "*"})
     with memory.pinned():
         assert set(_kinds(memory)) == {"retries"}
         assert memory.sql("from errors").height == 1

@@ -15,11 +15,11 @@ import pytest
 from analyzer.events import EventLog
 from analyzer.events.appending import places, system
 from analyzer.store import Check, examine, open_store, rebuild
+from analyzer.store import journal as parts
 from analyzer.store.db.replacement import work_of
-from analyzer.store.doctor import append_test as selftest
 from analyzer.store.doctor import folder_checks as logfolder
-from analyzer.store.ingest.discovery import SELF_TEST_FOLDER
-from analyzer.store.upkeep import log_parts as parts
+from analyzer.store.doctor import folder_checks as selftest
+from analyzer.store.ingest.discover import SELF_TEST_FOLDER
 from tests.store.upkeep.test_rebuild import RULES, feed, spoil
 
 Native = Callable[..., bytes]

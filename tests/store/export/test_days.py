@@ -12,8 +12,7 @@ import pytest
 
 from analyzer.errors import AnalyzerError, StoreBusyError
 from analyzer.store import Store, open_store
-from analyzer.store.export.days import ExportedView
-from analyzer.store.export.folder import Folder
+from analyzer.store.export.days import ExportedView, Folder
 
 Native = Callable[..., bytes]
 

@@ -13,9 +13,8 @@ import pytest
 
 from analyzer.events import Event, encode
 from analyzer.events.times import format_time, now
-from analyzer.store.following import changes, tails
-from analyzer.store.following.changes import Changes
-from analyzer.store.following.tails import Tails
+from analyzer.store import following
+from analyzer.store.following import Changes, Tails
 
 ERROR = "error.classified"
 Told = Callable[[], list[str]]
@@ -43,9 +42,9 @@ def transcript(name: str, at: datetime) -> bytes:
 @pytest.fixture
 def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], Told]]:
     """Begins to watch the folder; each call of what comes back gives the ids of what is new, by the clock of no one."""
-    monkeypatch.setattr(changes, "LOOKED_SECONDS", 0)
-    monkeypatch.setattr(changes, "WALKED_SECONDS", 0)
-    monkeypatch.setattr(changes, "SHARE", 1e9)
+    monkeypatch.setattr(following, "LOOKED_SECONDS", 0)
+    monkeypatch.setattr(following, "WALKED_SECONDS", 0)
+    monkeypatch.setattr(following, "SHARE", 1e9)
 
     def watch() -> Told:
         seen, reading = Changes([str(tmp_path)]), Tails(now(), {ERROR})
@@ -138,8 +137,8 @@ def test_secrets_are_taken_out_and_origins_told(tmp_path: Path) -> None:
 
 def test_memory_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was let go of is read again from its start, and tells nothing twice; ids are forgotten in their order."""
-    monkeypatch.setattr(tails, "MOST_OPEN", 2)
-    monkeypatch.setattr(tails, "MOST_TOLD", 3)
+    monkeypatch.setattr(following, "MOST_OPEN", 2)
+    monkeypatch.setattr(following, "MOST_TOLD", 3)
     reading = Tails(now(), {ERROR})
     logs = [tmp_path / f"{place}.jsonl" for place in range(4)]
     for place, log in enumerate(logs):
@@ -154,7 +153,7 @@ def test_memory_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def test_what_is_no_log_is_not_read_again_and_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A text that grows is looked into when it is twice as long, since it may become a log; archives never are."""
     heads = []
-    monkeypatch.setattr(tails, "detect", lambda head: heads.append(1) or DETECT(head))
+    monkeypatch.setattr(following, "detect", lambda head: heads.append(1) or DETECT(head))
     reading, log = Tails(now(), {ERROR}), tmp_path / "notes.txt"
     log.write_bytes(b"hello\n" * 10)
     for _ in range(5):
@@ -187,7 +186,7 @@ def test_a_file_that_no_reader_knows_is_told_once(tmp_path: Path) -> None:
     assert [event.id for event in reading.new(str(empty), 0, None)] == ["a"]
 
 
-DETECT = tails.detect
+DETECT = following.detect
 
 
 def test_a_file_that_is_gone_or_a_planted_link_gives_nothing(tmp_path: Path) -> None:

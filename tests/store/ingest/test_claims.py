@@ -12,7 +12,7 @@ import pytest
 
 from analyzer.cli import cli
 from analyzer.events import Event, Origin, encode
-from analyzer.events.ids import derived_id
+from analyzer.events.model import derived_id
 from analyzer.events.rows import RowDecoder
 from analyzer.store import Store, open_store, rebuild
 from analyzer.store.doctor.examine import examine

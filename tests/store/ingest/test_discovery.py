@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from analyzer.store import Store, open_store, rebuild
-from analyzer.store.db.paths import kept, on_disk
+from analyzer.store.db.location import kept, on_disk
 from analyzer.store.doctor.examine import examine
-from analyzer.store.ingest.discovery import DEEPEST, discover
+from analyzer.store.ingest.discover import DEEPEST, discover
 from analyzer.store.ingest.inputs import Input
 
 Native = Callable[..., bytes]

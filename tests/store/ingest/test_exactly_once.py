@@ -171,7 +171,7 @@ def test_a_full_disk_is_told_and_the_next_run_goes_on(
     """No row is blamed for it."""
     path = tmp_path / "s.duckdb"
     with open_store(path, writable=True) as store:
-        from analyzer.store.ingest.writing import Writer
+        from analyzer.store.ingest.write import Writer
 
         def full(self: Any, batch: Any) -> None:
             raise duckdb.IOException("IO Error: Could not write all bytes to file: No space left on device")

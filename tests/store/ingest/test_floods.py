@@ -12,9 +12,9 @@ import pytest
 import zstandard
 
 from analyzer.store import Store, open_store
-from analyzer.store.ingest import blocks
-from analyzer.store.ingest.blocks import Blocks
+from analyzer.store.ingest import read
 from analyzer.store.ingest.inputs import Input
+from analyzer.store.ingest.read import Blocks
 from tests.growth import assert_linear
 
 Native = Callable[..., bytes]
@@ -27,7 +27,7 @@ def test_a_stretch_has_few_lines_however_short_they_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
 ) -> None:
     """Lines become objects stretch by stretch; all stretches together are the file."""
-    monkeypatch.setattr(blocks, "MOST_LINES", 100)
+    monkeypatch.setattr(read, "MOST_LINES", 100)
     (tmp_path / "log").write_bytes(content)
     with Input(str(tmp_path / "log")) as source:
         found = Blocks(source, 0)
@@ -44,7 +44,7 @@ def test_every_line_of_a_flood_is_in_quarantine_with_its_place(
     memory: Store, native: Native, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Equal and different ones; a secret among clean neighbours is redacted."""
-    monkeypatch.setattr(blocks, "MOST_LINES", 1_000)
+    monkeypatch.setattr(read, "MOST_LINES", 1_000)
     lines = [b"x", b"null", b"[", b"\xff", b"x%d"] * 600
     lines = [line % number if b"%" in line else line for number, line in enumerate(lines)]
     lines[1_234] = b"token " + SECRET

@@ -21,9 +21,8 @@ import pytest
 from analyzer.events import Event, Origin, encode
 from analyzer.events.times import now
 from analyzer.store import open_store
-from analyzer.store.ingest import inputs
-from analyzer.store.ingest.helping import files, pool
-from analyzer.store.ingest.helping.errand import Errand
+from analyzer.store.ingest import inputs, parallel
+from analyzer.store.ingest.decode import Errand
 from tests import REPOSITORY
 
 Native = Callable[..., bytes]
@@ -49,12 +48,12 @@ def log(tmp_path: Path, native: Native) -> Path:
 def split(monkeypatch: pytest.MonkeyPatch) -> list[Errand[Any]]:
     """Small blocks, for which a second process is started; what it gave an answer to."""
     monkeypatch.setattr(inputs, "CHUNK", 16 * 1024)
-    monkeypatch.setattr(pool, "WORTH_IT", 0)
-    monkeypatch.setattr(pool, "_processors", lambda: 2)
+    monkeypatch.setattr(parallel, "WORTH_IT", 0)
+    monkeypatch.setattr(parallel, "_processors", lambda: 2)
     answered: list[Errand[Any]] = []
     underway: list[Errand[Any]] = []
     running, changed = threading.Event(), threading.Condition()
-    ask, do, read = pool.Helper.ask, Errand.do, pool.Readers.read
+    ask, do, read = parallel.Helper.ask, Errand.do, parallel.Readers.read
 
     def asked(self: Any, work: Errand[Any]) -> Any:
         underway.append(work)
@@ -82,9 +81,9 @@ def split(monkeypatch: pytest.MonkeyPatch) -> list[Errand[Any]]:
             time.sleep(0.01)
         return read(self, source)
 
-    monkeypatch.setattr(pool.Helper, "ask", asked)
+    monkeypatch.setattr(parallel.Helper, "ask", asked)
     monkeypatch.setattr(Errand, "do", done)
-    monkeypatch.setattr(pool.Readers, "read", awaited)
+    monkeypatch.setattr(parallel.Readers, "read", awaited)
     return answered
 
 
@@ -106,7 +105,7 @@ def test_a_second_process_changes_nothing(
     found = contents(tmp_path / "two.duckdb", log)
     assert len(split) > 3
     split.clear()
-    monkeypatch.setattr(pool, "WORTH_IT", 2**60)
+    monkeypatch.setattr(parallel, "WORTH_IT", 2**60)
     assert found == contents(tmp_path / "one.duckdb", log)
     assert split == []
     assert len(found[1]) > 3_000
@@ -116,16 +115,16 @@ def test_a_second_process_changes_nothing(
 @pytest.fixture
 def dying(split: list[Errand[Any]], monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     """Has a helper killed after so many answers."""
-    ask = pool.Helper.ask
+    ask = parallel.Helper.ask
 
     def after(answers: int) -> None:
         def killing(self: Any, work: Any) -> Any:
             if len(split) == answers:
-                self._process = self._process or pool._started()
+                self._process = self._process or parallel._started()
                 os.kill(self._process.pid, signal.SIGKILL)
             return ask(self, work)
 
-        monkeypatch.setattr(pool.Helper, "ask", killing)
+        monkeypatch.setattr(parallel.Helper, "ask", killing)
 
     return after
 
@@ -143,7 +142,7 @@ def test_a_second_process_that_is_killed_costs_nothing(
     dying(after)
     found = contents(tmp_path / "killed.duckdb", log)
     assert len(split) == after
-    monkeypatch.setattr(pool, "WORTH_IT", 2**60)
+    monkeypatch.setattr(parallel, "WORTH_IT", 2**60)
     assert found == contents(tmp_path / "one.duckdb", log)
 
 
@@ -159,10 +158,10 @@ def test_a_second_process_that_talks_nonsense_is_not_listened_to(
         program = [sys.executable, "-c", f"import sys; sys.stdin.buffer.readline(); {says}"]
         return subprocess.Popen(program if says else ["/nowhere"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
-    monkeypatch.setattr(pool, "_started", started)
+    monkeypatch.setattr(parallel, "_started", started)
     found = contents(tmp_path / "nonsense.duckdb", log)
     assert split == []
-    monkeypatch.setattr(pool, "WORTH_IT", 2**60)
+    monkeypatch.setattr(parallel, "WORTH_IT", 2**60)
     assert found == contents(tmp_path / "one.duckdb", log)
 
 
@@ -188,12 +187,12 @@ def test_files_are_decoded_beside_each_other(
     tmp_path: Path, logs: Path, split: list[Errand[Any]], monkeypatch: pytest.MonkeyPatch, processors: int
 ) -> None:
     """Each is looked into before its turn; rows, places, quarantine and figures are those of one process."""
-    monkeypatch.setattr(pool, "_LEAST", 0)
-    monkeypatch.setattr(pool, "_processors", lambda: processors)
+    monkeypatch.setattr(parallel, "_LEAST", 0)
+    monkeypatch.setattr(parallel, "_processors", lambda: processors)
     found = contents(tmp_path / "many.duckdb", logs)
     assert split
     split.clear()
-    monkeypatch.setattr(pool, "WORTH_IT", 2**60)
+    monkeypatch.setattr(parallel, "WORTH_IT", 2**60)
     assert found == contents(tmp_path / "one.duckdb", logs)
     assert split == []
     assert len(found[1]) > 400
@@ -203,8 +202,8 @@ def test_a_file_that_changes_before_its_turn_is_read_as_it_is_then(
     tmp_path: Path, logs: Path, split: list[Errand[Any]], monkeypatch: pytest.MonkeyPatch, native: Native
 ) -> None:
     """What was foreseen of it is not used."""
-    monkeypatch.setattr(pool, "_LEAST", 0)
-    forget = pool.Readers.forget
+    monkeypatch.setattr(parallel, "_LEAST", 0)
+    forget = parallel.Readers.forget
 
     def changing(self: Any, path: str) -> None:
         forget(self, path)
@@ -212,7 +211,7 @@ def test_a_file_that_changes_before_its_turn_is_read_as_it_is_then(
             (logs / "01.jsonl").write_bytes(native("another", seq=0))
             (logs / "02.jsonl").unlink()
 
-    monkeypatch.setattr(pool.Readers, "forget", changing)
+    monkeypatch.setattr(parallel.Readers, "forget", changing)
     (told,), events, _ = contents(tmp_path / "s.duckdb", logs)
     assert split
     assert [Path(problem["path"]).name for problem in told["problems"]] == ["02.jsonl"]
@@ -262,15 +261,15 @@ def test_files_of_other_programs_are_read_beside_each_other(
     tmp_path: Path, foreign: Path, split: list[Errand[Any]], monkeypatch: pytest.MonkeyPatch, processors: int
 ) -> None:
     """Events, quarantine, figures and checkpoints are those of one process; a second run finds nothing new."""
-    monkeypatch.setattr(pool, "_LEAST", 0)
-    monkeypatch.setattr(pool, "_processors", lambda: processors)
+    monkeypatch.setattr(parallel, "_LEAST", 0)
+    monkeypatch.setattr(parallel, "_processors", lambda: processors)
     found = contents(tmp_path / "many.duckdb", foreign)
     assert sum(work.answer is not None and work.answer.checkpoint is not None for work in split) >= 3
     split.clear()
     book = book_of(tmp_path / "many.duckdb")
     with open_store(tmp_path / "many.duckdb", writable=True) as store:
         assert store.ingest([str(foreign)]).total.lines == 0
-    monkeypatch.setattr(pool, "WORTH_IT", 2**60)
+    monkeypatch.setattr(parallel, "WORTH_IT", 2**60)
     assert found == contents(tmp_path / "one.duckdb", foreign)
     assert split == []
     assert book == book_of(tmp_path / "one.duckdb")
@@ -282,8 +281,8 @@ def test_a_file_of_another_program_that_changes_before_its_turn_is_read_as_it_is
     tmp_path: Path, foreign: Path, split: list[Errand[Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What a helper read of it is not used, nor of one that gives more than is sent."""
-    monkeypatch.setattr(pool, "_LEAST", 0)
-    forget = pool.Readers.forget
+    monkeypatch.setattr(parallel, "_LEAST", 0)
+    forget = parallel.Readers.forget
     session = b'"00000000-9999-4000-8000-000000000000"'
 
     def changing(self: Any, path: str) -> None:
@@ -299,7 +298,7 @@ def test_a_file_of_another_program_that_changes_before_its_turn_is_read_as_it_is
             grown.write_bytes(re.sub(rb'(?<="sessionId":)"[^"]*"', session, data))
             (foreign / "5-open.jsonl").unlink()
 
-    monkeypatch.setattr(pool.Readers, "forget", changing)
+    monkeypatch.setattr(parallel.Readers, "forget", changing)
     (told,), events, _ = contents(tmp_path / "s.duckdb", foreign)
     assert split
     assert [Path(problem["path"]).name for problem in told["problems"]] == ["5-open.jsonl"]
@@ -316,11 +315,11 @@ def test_a_second_process_that_dies_amid_files_costs_nothing(
     after: int,
 ) -> None:
     """Those that it had, and those behind them, are read in the first one."""
-    monkeypatch.setattr(pool, "_LEAST", 0)
+    monkeypatch.setattr(parallel, "_LEAST", 0)
     dying(after)
     found = contents(tmp_path / "killed.duckdb", foreign)
     assert len(split) == after
-    monkeypatch.setattr(pool, "WORTH_IT", 2**60)
+    monkeypatch.setattr(parallel, "WORTH_IT", 2**60)
     assert found == contents(tmp_path / "one.duckdb", foreign)
 
 
@@ -329,12 +328,12 @@ def test_a_file_that_gives_very_much_is_left_to_who_asked(
     tmp_path: Path, foreign: Path, split: list[Errand[Any]], monkeypatch: pytest.MonkeyPatch, bound: str
 ) -> None:
     """Its batches are saved one by one there."""
-    monkeypatch.setattr(files, bound, 0)
+    monkeypatch.setattr(parallel, bound, 0)
     taken: list[str] = []
-    monkeypatch.setattr(files.FileRead, "into", lambda self, *_: taken.append(self.format))
-    monkeypatch.setattr(pool, "_LEAST", 0)
+    monkeypatch.setattr(parallel.FileRead, "into", lambda self, *_: taken.append(self.format))
+    monkeypatch.setattr(parallel, "_LEAST", 0)
     # The bound holds in this process alone, and whoever answers must be heard by the fixture.
-    monkeypatch.setattr(files.FileErrand, "ask", lambda self, *_: self.here())
+    monkeypatch.setattr(parallel.FileErrand, "ask", lambda self, *_: self.here())
     found = contents(tmp_path / "much.duckdb", foreign)
     assert taken == []
     monkeypatch.undo()
@@ -343,9 +342,9 @@ def test_a_file_that_gives_very_much_is_left_to_who_asked(
 
 def test_a_second_process_that_starts_while_all_ends_is_ended_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody would tell it that there is no more work."""
-    monkeypatch.setattr(pool, "_processors", lambda: 2)
-    monkeypatch.setattr(pool, "WORTH_IT", 1)
-    starting, ending, started = threading.Event(), threading.Event(), pool._started
+    monkeypatch.setattr(parallel, "_processors", lambda: 2)
+    monkeypatch.setattr(parallel, "WORTH_IT", 1)
+    starting, ending, started = threading.Event(), threading.Event(), parallel._started
     helpers: list[subprocess.Popen[bytes]] = []
 
     def late() -> subprocess.Popen[bytes]:
@@ -354,19 +353,19 @@ def test_a_second_process_that_starts_while_all_ends_is_ended_too(monkeypatch: p
         helpers.append(started())
         return helpers[0]
 
-    monkeypatch.setattr(pool, "_started", late)
-    kill = pool.Helper.kill
+    monkeypatch.setattr(parallel, "_started", late)
+    kill = parallel.Helper.kill
 
-    def killed(self: pool.Helper) -> None:
+    def killed(self: parallel.Helper) -> None:
         kill(self)
         ending.set()
 
-    monkeypatch.setattr(pool.Helper, "kill", killed)
+    monkeypatch.setattr(parallel.Helper, "kill", killed)
 
     def run() -> None:
-        with pool.Readers() as readers:
+        with parallel.Readers() as readers:
             readers._start(1)
-            readers._submit(files.FileErrand(__file__, None))
+            readers._submit(parallel.FileErrand(__file__, None))
             assert starting.wait(30)
 
     ran = threading.Thread(target=run, daemon=True)

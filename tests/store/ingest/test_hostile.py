@@ -99,7 +99,7 @@ def test_a_run_that_is_ended_in_the_middle_is_continued(
     code = (
         "import os, signal, sys\n"
         "from analyzer.store import open_store\n"
-        "from analyzer.store.ingest import batch, inputs, writing\n"
+        "from analyzer.store.ingest import batch, inputs, write as writing\n"
         "batch.MAX_EVENTS, inputs.CHUNK = 1_000, 50_000\n"
         "apply, saved = writing.Writer.apply, []\n"
         "def stop(self, sealed):\n"
@@ -179,7 +179,7 @@ def test_large_lines_fill_a_batch_by_their_weight(
     memory: Store, native: Callable[..., bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Memory is bounded by bytes, not by the number of events."""
-    from analyzer.store.ingest.writing import Writer
+    from analyzer.store.ingest.write import Writer
 
     saves: list[int] = []
     apply = Writer.apply

@@ -19,12 +19,12 @@ import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from analyzer.events import recorded
+from analyzer.events.appending import writer
 from analyzer.events.rows import Rows
 from analyzer.events.sanitize import payload_json
 from analyzer.importers import formats
 from analyzer.store import IngestResult, Store, Tally, journal_of, open_store, rebuild
-from analyzer.store.ingest import blocks
+from analyzer.store.ingest import read
 from analyzer.store.ingest import run as ingest_run
 from tests import LONG_RUNS
 
@@ -262,7 +262,7 @@ def test_an_overlong_line_is_cut_out_in_passing(
 ) -> None:
     """Its neighbours are kept, and quarantine says how long it was."""
     monkeypatch.setattr("analyzer.store.ingest.inputs.CHUNK", 10_000)
-    monkeypatch.setattr(blocks.Blocks.__init__, "__kwdefaults__", {"max_line": 50_000})
+    monkeypatch.setattr(read.Blocks.__init__, "__kwdefaults__", {"max_line": 50_000})
     path = tmp_path / "log.jsonl"
     long = b'{"x":"' + b"y" * 123_456 + b'"}\n'
     path.write_bytes(native("a") + long + native("b"))
@@ -356,7 +356,7 @@ def test_a_foreign_event_is_cleaned_once(
     def never(*_: object) -> None:
         raise AssertionError("a derived event takes the road of foreign lines")
 
-    monkeypatch.setattr(recorded, "payload_json", counted)
+    monkeypatch.setattr(writer, "payload_json", counted)
     monkeypatch.setattr(Rows, "add", never)
     with open_store(str(tmp_path / "a.duckdb"), writable=True) as store:
         store.ingest([str(log)])

@@ -13,7 +13,7 @@ import zstandard
 from analyzer.errors import InputError
 from analyzer.store import Store, open_store
 from analyzer.store.ingest.batch import Batch, Sealed
-from analyzer.store.ingest.source import SourceRun
+from analyzer.store.ingest.read import SourceRun
 
 Native = Callable[..., bytes]
 GDD = b'{"type":"error","sessionId":"%d","timestamp":"2026-11-03T10:00:00Z","payload":{"message":"Overloaded"}}\n'
@@ -76,7 +76,7 @@ def test_rows_are_the_same_however_many_share_a_frame(
     query = "select * exclude (ingested_at) from events order by all"
 
     def read(at_most: int, path: Path) -> tuple[list[object], list[object], list[object]]:
-        for place in ("batch", "helping.blocks"):
+        for place in ("batch", "decode"):
             monkeypatch.setattr(f"analyzer.store.ingest.{place}.SMALL", at_most)
         with open_store(path, writable=True) as store:
             total = store.ingest([str(logs)]).total.to_dict()

@@ -18,7 +18,7 @@ from analyzer.errors import AnalyzerError, QueryError
 from analyzer.report.store_work import render_catalogue
 from analyzer.store import Store, catalogue, find, open_store, views
 from analyzer.store.db.connection import connect
-from analyzer.store.db.sql_header import parse_header
+from analyzer.store.db.tables.schema import parse_header
 
 GOLDEN = Path(__file__).with_name("golden")
 SAMPLES = Path(__file__).resolve().parents[3] / "sample_events"

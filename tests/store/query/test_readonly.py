@@ -12,7 +12,7 @@ import pytest
 from analyzer.errors import QueryError
 from analyzer.store import Store, open_store
 from analyzer.store.db.connection import connect
-from analyzer.store.query.readonly import ACTING_FUNCTIONS, READING_TABLE_FUNCTIONS, only_reading, reading
+from analyzer.store.query.adhoc import ACTING_FUNCTIONS, READING_TABLE_FUNCTIONS, only_reading, reading
 
 WRITING = [
     "with x as (copy (select 1) to '{store}' (format csv, use_tmp_file false)) from x",
@@ -203,7 +203,7 @@ def test_the_binder_refuses_what_the_tree_does_not_show(
     path: str, statement: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The second layer is independent of the first: below one more query the database itself allows nobody to write."""
-    monkeypatch.setattr("analyzer.store.query.readonly._check", lambda _: None)
+    monkeypatch.setattr("analyzer.store.query.adhoc._check", lambda _: None)
     with open_store(path, writable=True) as store, pytest.raises(QueryError):
         store.sql(statement.format(store=path))
 

@@ -38,7 +38,7 @@ def path(tmp_path: Path, native: Native) -> Path:
 def test_a_prune_that_died_behind_the_journal_is_completed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The journal says that history goes: it goes when the store is opened next, as a rebuild would have it."""
     with open_store(path, writable=True) as store, monkeypatch.context() as patched:
-        patched.setattr("analyzer.store.decisions.keep_decided", _dies)
+        patched.setattr("analyzer.store.journal.keep_decided", _dies)
         with pytest.raises(KeyboardInterrupt):
             store.prune(datetime(2026, 6, 1))
         assert store.sql("select count(*) from errors").item() == 2
@@ -56,7 +56,7 @@ def test_a_ruleset_whose_application_died_behind_the_journal_is_active(
     rules = path.parent / "rules.toml"
     rules.write_text(RULES, "utf-8")
     with open_store(path, writable=True) as store, monkeypatch.context() as patched:
-        patched.setattr("analyzer.store.decisions.keep_decided", _dies)
+        patched.setattr("analyzer.store.journal.keep_decided", _dies)
         with pytest.raises(KeyboardInterrupt):
             store.reclassify(str(rules), apply=True)
     with open_store(path, writable=True) as store:

@@ -267,7 +267,7 @@ def test_an_error_without_a_reason_counts_as_unknown_until_it_is_judged(
 
 def test_a_worker_refuses_rules_of_another_name(rules: str) -> None:
     """Verdicts are never kept under another ruleset's name."""
-    from analyzer.classifier.parallel import judge_in_parallel
+    from analyzer.classifier.batch import judge_in_parallel
 
     other = replace(ruleset_for(rules), digest="another digest")
     with pytest.raises(OSError, match="ended with"):

@@ -2,18 +2,150 @@
 
 Invariant: a migrated store gives the same rows in all views as before, and whoever dies on the way leaves it as it was.
 Every function here runs in a transaction of its caller's.
+
+The comment header of a .sql file is the one description that listings, docs and comments come from; what the
+classifier knows is shown to SQL as macros.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from importlib import resources
 
 import duckdb
 
-from analyzer.store.db.sql_header import Header, parse_header
+from analyzer.classifier.fingerprint import MAX_CHARS, PASSES, VERSION, Pass
+from analyzer.classifier.recovery_table import UNCOUNTED
+from analyzer.errors import QueryError
 from analyzer.store.db.tables.columns import TYPED, definitions, filled
-from analyzer.store.decisions import DECISIONS
+from analyzer.store.journal import DECISIONS
+
+_SPACES = "\t\n\v\f\r"
+
+
+def macros() -> tuple[str, ...]:
+    """The SQL statements that create the macros."""
+    needed = sorted({each.needs for each in PASSES if each.needs})
+    always = [each for each in PASSES if not each.needs]
+    # Most messages have nothing to tidy and nothing that half of the passes need; to look for that costs little.
+    rare = " or ".join(
+        (
+            f"strlen(message) > {MAX_CHARS} or starts_with(message, ' ') or ends_with(message, ' ')",
+            *(f"contains(message, {_quoted(text)})" for text in ("  ", *_SPACES, *needed)),
+        )
+    )
+    line = f"trim(regexp_replace(left(message, {MAX_CHARS}), '[{_SPACES} ]{{2,}}|[{_SPACES}]', ' ', 'g'), ' ')"
+    text = f"case when {rare} then {_masked(line, PASSES)} else {_masked('message', always)} end"
+    counts = f"coalesce(detail, '') not in ({', '.join(map(_quoted, UNCOUNTED))})"
+    return (
+        # Of an error's reason and detail: does it count as unknown, and does it take part in the unknown share at all?
+        f"create or replace macro is_unknown(reason, detail) as (reason = 'unknown' and {counts})",
+        f"create or replace macro is_counted(reason, detail) as (coalesce(reason, 'unknown') <> 'unknown' or {counts})",
+        f"create or replace macro internal.template(message) as ({text})",
+        f"create or replace macro internal.fingerprint(template) as ('{VERSION}-' || left(sha256(template), 12))",
+    )
+
+
+def _masked(text: str, passes: Iterable[Pass]) -> str:
+    for pattern, replacement, _ in passes:
+        text = f"regexp_replace({text}, {_quoted(pattern)}, {_quoted(replacement)}, 'g')"
+    return text
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+_LINE = re.compile(r"^-- (title|description|view|param|column)\b:?\s*(.*)$")
+_PARAM = re.compile(r"^(\w+) ([A-Z]+)\s*=\s*(\S+)\s*: (.+)$")
+_COLUMN = re.compile(r"^(\w+) ([A-Z]+): (.+)$")
+_VIEW = re.compile(r"^(\w+)(?:\(([\w, ]+)\))?: (.+)$")
+_ARGUMENT = re.compile(r"^(\w+) ([A-Z]+)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """A named parameter of a query."""
+
+    name: str
+    type: str
+    """SQL type."""
+    default: str
+    """`null`, `now`, `now-7d`, or a literal."""
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a query or a view."""
+
+    name: str
+    type: str
+    """SQL type."""
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What a .sql file says of itself."""
+
+    title: str
+    description: str
+    params: tuple[Param, ...]
+    """Of a view: what it is asked with, as `errors_under(ruleset)`; most views are asked with nothing."""
+    columns: tuple[Column, ...]
+    body: str
+    """The statement, without the header."""
+
+
+def parse_header(text: str, where: str) -> Header:
+    """The header and the statement of a .sql file.
+
+    Raises:
+        QueryError: a header line cannot be read, or title or columns are missing.
+    """
+    title, description = "", ""
+    params: list[Param] = []
+    columns: list[Column] = []
+    lines = text.splitlines()
+    for number, line in enumerate(lines):
+        match = _LINE.match(line)
+        if match is None:
+            if line.startswith("--") and not columns:
+                raise QueryError(f"{where}:{number + 1}: a header line that cannot be read: {line}")
+            if not line.startswith("--"):
+                body = "\n".join(lines[number:]).strip()
+                break
+            continue
+        kind, rest = match.groups()
+        if kind == "title":
+            title = rest
+        elif kind == "description":
+            description = rest
+        elif kind == "view":
+            title, arguments, description = _fields(_VIEW, rest, where, number)
+            for argument in arguments.split(", ") if arguments else ():
+                name, sql_type = _fields(_ARGUMENT, argument, where, number)
+                params.append(Param(name, sql_type, "null", ""))
+        elif kind == "param":
+            params.append(Param(*_fields(_PARAM, rest, where, number)))
+        else:
+            columns.append(Column(*_fields(_COLUMN, rest, where, number)))
+    else:
+        raise QueryError(f"{where}: there is no statement below the header")
+    if not title or not columns:
+        raise QueryError(f"{where}: the header needs a title and its columns")
+    return Header(title, description, tuple(params), tuple(columns), body.rstrip(";").strip())
+
+
+def _fields(pattern: re.Pattern[str], text: str, where: str, number: int) -> tuple[str, ...]:
+    match = pattern.match(text)
+    if match is None:
+        raise QueryError(f"{where}:{number + 1}: a header line that cannot be read: {text}")
+    return match.groups()
+
 
 SCHEMA_VERSION = "11"
 MIGRATED = frozenset({"4", "6", "7", "8", "9", "10"})
@@ -72,8 +204,6 @@ def _tables() -> Iterator[str]:
 
 def _definitions() -> Iterator[str]:
     """The statements that make macros and views, in place of those that are there."""
-    from analyzer.store.db.tables.classifier_macros import macros  # and the classifier, which few connections need
-
     yield from macros()
     decisions = ", ".join(map(_quoted, DECISIONS))
     yield f"create or replace macro is_decision(type) as (type in ({decisions}))"
@@ -95,7 +225,3 @@ def views() -> dict[str, Header]:
     names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
     headers = [parse_header(folder.joinpath(name).read_text("utf-8"), name) for name in names]
     return {header.title: header for header in headers}
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,220 @@
+"""Gemini CLI: its chats (`~/.gemini/tmp/*/chats/session-*`), and what `gemini --output-format stream-json` prints."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+from analyzer.agent_stream import mapping, text
+from analyzer.events import Event
+from analyzer.events.model import present
+from analyzer.importers.base import Source
+from analyzer.importers.failures import digits
+from analyzer.importers.records import RecordReader, identity_of, moment_of
+
+_ERROR = "[API Error"
+_CODE = re.compile(r'"code": ?(\d{3})\b')
+_STATUS = re.compile(r'"status": ?"([A-Z_]{2,40})"|\(Status: ([A-Za-z_]{2,40})\)')
+_TOKENS = re.compile(r"^Chat history compressed from (\d+) to (\d+) tokens")
+_PERCENT = re.compile(r"^Context compressed from (\d{1,3})% to (\d{1,3})%")
+_CANCELLED = "Request cancelled."
+_KINDS = {"error": "other", "cancelled": "cancelled"}
+"""Where a tool says nothing."""
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+def said_by(content: object) -> str:
+    """The text of a message, which is a text or a list of parts."""
+    if isinstance(content, list):
+        return "\n".join(found for part in content if (found := text(mapping(part).get("text"))))
+    return content if isinstance(content, str) else ""
+
+
+def api_error_facts(said: str) -> dict[str, Any]:
+    """The facts of an error as Gemini CLI shows it: code and status stand in its text, where it is one of the API."""
+    code, status = _CODE.search(said), _STATUS.search(said)
+    facts = {
+        "status": digits(code[1]) if code else None,
+        "type": (status[1] or status[2]) if status else None,
+        "message": said,
+    }
+    return present(facts)
+
+
+def _answer_of(result: object) -> str | None:
+    """What a tool answered: the error of its response."""
+    for part in map(mapping, result if isinstance(result, list) else ()):
+        response = mapping(mapping(part.get("functionResponse")).get("response"))
+        if said := text(response.get("error")) or text(response.get("output")):
+            return said
+    return None
+
+
+def _project_of(path: str) -> dict[str, str]:
+    """The project whose chats a folder holds; older folders are named by a digest of the path."""
+    folder = re.search(r"[/\\]tmp[/\\]([^/\\]+)[/\\]chats[/\\]", path)
+    return {"project": folder[1]} if folder and not _DIGEST.fullmatch(folder[1]) else {}
+
+
+class GeminiChatReader(RecordReader):
+    """Reads a chat."""
+
+    name: ClassVar[str] = "gemini_chat"
+    agent: str = "gemini-cli"
+    visibility: ClassVar[str] = "terminal"
+
+    def __init__(self, source: Any, state: Mapping[str, Any]) -> None:
+        super().__init__(source, state)
+        self._last: list[str] = list(state.get("last") or ())
+        """Ids of the last replies and stops: one that grows is written again."""
+
+    def remembered(self) -> dict[str, Any]:
+        """What was counted last."""
+        return {**super().remembered(), "last": self._last}
+
+    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
+        """The events of one record, or of a whole chat on one line."""
+        found: list[Event] = []
+        if "projectHash" in record:
+            self._head(record)
+        messages = record.get("messages")
+        for message in messages if isinstance(messages, list) else ():
+            found += self._message(mapping(message))
+        return [*found, *self._message(record)] if "type" in record else found
+
+    def _head(self, head: Mapping[str, Any]) -> None:
+        self.time(head.get("startTime"))
+        self.session = text(head.get("sessionId")) or self.session
+        self.role = "subagent" if head.get("kind") == "subagent" else None
+        self.known |= {"agent": self.agent, **_project_of(self.source.path)}
+        self.see()
+
+    def _message(self, message: Mapping[str, Any]) -> list[Event]:
+        self.time(message.get("timestamp"))
+        kind, said = message.get("type"), said_by(message.get("content"))
+        unique = text(message.get("id")) or identity_of(message)
+        if kind == "gemini":
+            self.known |= present({"model": text(message.get("model"))})
+            self.see(requests=int(self._new(unique)))
+            return self._tools(message.get("toolCalls"))
+        if kind == "error" and said.startswith(_ERROR):
+            return self._failed(said, unique)
+        if kind == "info":
+            return self._informed(said, unique)
+        return []
+
+    def _tools(self, calls: object) -> list[Event]:
+        """Calls of tools, each with its result; the message grows with them, and comes again."""
+        events = []
+        for call in map(mapping, calls if isinstance(calls, list) else ()):
+            unique, tool, status = text(call.get("id")) or identity_of(call), text(call.get("name")), call.get("status")
+            if status not in ("success", "error", "cancelled") or not self._new(unique):
+                continue
+            self.see_calls(tool)
+            if status != "success":
+                self.clock(moment_of(call.get("timestamp")) or (self.at if self.timed else None))
+                said = _answer_of(call.get("result")) or text(call.get("resultDisplay"))
+                events.append(self.tool_failed(tool, said, unique, kind=None if said else _KINDS[status]))
+        return events
+
+    def _new(self, unique: str) -> bool:
+        if unique in self._last:
+            return False
+        self._last = [*self._last[-63:], unique]
+        return True
+
+    def _failed(self, said: str, unique: str) -> list[Event]:
+        self.see()
+        return [self.failed(api_error_facts(said), unique)]
+
+    def _informed(self, said: str, unique: str) -> list[Event]:
+        if said.startswith(_CANCELLED):
+            self.see(aborted=int(self._new(unique)))
+            return []
+        tokens, percent = _TOKENS.match(said), _PERCENT.match(said)
+        if tokens is None and percent is None:
+            return []
+        self.see()
+        began = {
+            "pre_tokens": digits(tokens[1]) if tokens else None,
+            "token_usage_percent": float(percent[1]) if percent else None,
+        }
+        return self.compacted(began, unique, post_tokens=digits(tokens[2]) if tokens else None)
+
+
+_CANCELLED_TYPE = "FatalCancellationError"
+_NAMES_NOTHING = frozenset({"Error", "ApiError"})
+
+
+class GeminiStreamReader(RecordReader):
+    """Reads what runs printed; each begins with the session that it is or resumes."""
+
+    name: ClassVar[str] = "gemini_stream"
+    agent: str = "gemini-cli"
+    visibility: ClassVar[str] = "terminal"
+
+    def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
+        super().__init__(source, state)
+        self._told: str | None = state.get("told")
+        """The error of the run in hand, which its end may tell again."""
+        self._replying: bool = state.get("replying", False)
+        """Whether the reply in hand is counted already: it comes in pieces."""
+
+    def remembered(self) -> dict[str, Any]:
+        """The run's error, and whether a reply goes on."""
+        return {**super().remembered(), "told": self._told, "replying": self._replying}
+
+    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
+        """The events of one record."""
+        self.time(record.get("timestamp"))
+        kind = record.get("type")
+        unique = self.session, str(record.get("timestamp")), identity_of(record)
+        if kind == "init":
+            self.session, self._told, self._replying = text(record.get("session_id")), None, False
+            self.known = present({"agent": self.agent, "model": text(record.get("model"))})
+            self.see()
+        elif kind == "tool_use" or (kind == "message" and record.get("role") == "assistant"):
+            self.see(requests=int(not self._replying))
+            self._replying = True
+            if kind == "tool_use":
+                self.called(text(record.get("tool_name")), text(record.get("tool_id")))
+        elif kind == "tool_result":
+            return self._tool_ended(record)
+        elif kind == "error":
+            return self._failed(record, unique) if record.get("severity") == "error" else ()
+        elif kind == "result":
+            return self._ended(record, unique)
+        else:
+            self._replying = False
+        return ()
+
+    def _tool_ended(self, record: Mapping[str, Any]) -> list[Event]:
+        self._replying = False
+        call = text(record.get("tool_id")) or ""
+        tool = self.tool_of(call)
+        if record.get("status") != "error":
+            return []
+        error = mapping(record.get("error"))
+        said, hint = text(error.get("message")), text(error.get("type"))
+        return [self.tool_failed(tool, said, self.session, call, str(record.get("timestamp")), hint=hint)]
+
+    def _ended(self, record: Mapping[str, Any], unique: object) -> list[Event]:
+        self._replying = False
+        error = mapping(record.get("error"))
+        told, self._told = self._told, None
+        if record.get("status") != "error":
+            return []
+        if error.get("type") == _CANCELLED_TYPE:
+            self.see(aborted=1)
+            return []
+        return [] if told is not None and text(error.get("message")) == told else self._failed(error, unique)
+
+    def _failed(self, error: Mapping[str, Any], unique: object) -> list[Event]:
+        self.see()
+        said, kind = text(error.get("message")), text(error.get("type"))
+        self._told = said
+        facts = api_error_facts(said or "")
+        if "type" not in facts and kind not in ("error", *_NAMES_NOTHING):
+            facts |= present({"type": kind})
+        return [self.failed(facts, unique)]

@@ -1,0 +1,167 @@
+"""Programs that write the format of another agent, one row a program: which format, and what tells its records apart.
+
+Invariant: a mark is a key or a value that only this program writes, never words of a prompt. Names of folders decide
+where no record does, and then alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from analyzer.agent_stream import mapping
+from analyzer.events.codec import parsed
+
+Record = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """A program that writes another one's format."""
+
+    formats: tuple[str, ...]
+    title: str
+    """Its name for a person."""
+    agent: str
+    """Its name in events, callers and filters."""
+    told_by: str
+    """What tells it apart, for the reference page."""
+    mark: Callable[[Record], bool] = lambda _record: False
+    """Whether this program alone writes such a record."""
+    place: str = ""
+    """A pattern of the paths of its logs; empty where a path tells nothing that the records do not."""
+
+
+def _iflow(record: Record) -> bool:
+    return str(record.get("sessionId", "")).startswith("session-")
+
+
+def _qoder(record: Record) -> bool:
+    return "qodercli_version" in record or record.get("type") == "workspace-directories"
+
+
+def _cursor(record: Record) -> bool:
+    """Claude Code lists its tools as a run begins, and counts its turns as it ends; Cursor does neither."""
+    if record.get("type") == "system":
+        return "apiKeySource" in record and "tools" not in record
+    return record.get("type") == "result" and "request_id" in record and "num_turns" not in record
+
+
+def _openclaw(record: Record) -> bool:
+    kind = str(record.get("customType", ""))
+    return kind == "model-snapshot" or kind.startswith(("openclaw:", "openclaw."))
+
+
+def _omp(record: Record) -> bool:
+    return record.get("type") == "model_change" and "model" in record and "modelId" not in record
+
+
+def _request_has(*keys: str) -> Callable[[Record], bool]:
+    """Whether a row of Cline's kind is a request that says one of these of itself."""
+
+    def has(record: Record) -> bool:
+        said = record.get("text")
+        if record.get("say") != "api_req_started" or not isinstance(said, str) or not any(key in said for key in keys):
+            return False
+        try:
+            return any(key in mapping(parsed(said)) for key in keys)
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            return False
+
+    return has
+
+
+_says_protocol = _request_has("apiProtocol")
+
+
+def _roo(record: Record) -> bool:
+    return record.get("say") in ("api_req_retry_delayed", "condense_context") or _says_protocol(record)
+
+
+FORKS = (
+    Fork(("claude_code",), "iFlow CLI", "iflow", "a `sessionId` that begins with `session-`", _iflow),
+    Fork(("claude_code",), "Qoder", "qoder", "a record `workspace-directories`", _qoder),
+    Fork(("claude_print",), "Qoder", "qoder", "`qodercli_version` as the run begins", _qoder),
+    Fork(
+        ("claude_print",),
+        "Qwen Code",
+        "qwen-code",
+        "`qwen_code_version` as the run begins",
+        lambda record: "qwen_code_version" in record,
+    ),
+    Fork(
+        ("claude_print",),
+        "Cursor CLI",
+        "cursor-cli",
+        "`apiKeySource` without `tools` as the run begins, or a result with a `request_id` and without `num_turns`",
+        _cursor,
+    ),
+    Fork(
+        ("pi",),
+        "OpenClaw",
+        "openclaw",
+        "entries whose `customType` is `model-snapshot` or begins with `openclaw`",
+        _openclaw,
+    ),
+    Fork(("pi",), "oh-my-pi", "omp", "`model_change` with a `model` in place of a `modelId`", _omp),
+    Fork(
+        ("cline",),
+        "Kilo Code",
+        "kilo",
+        "requests with `inferenceProvider` or `usageMissing`; the folder `kilocode.kilo-code` of versions without them",
+        _request_has("inferenceProvider", "usageMissing"),
+        r"[/\\]kilocode\.kilo-code[/\\]",
+    ),
+    Fork(
+        ("cline",),
+        "Roo Code",
+        "roo",
+        "requests with `apiProtocol`, rows `api_req_retry_delayed` and `condense_context`; the folder "
+        "`rooveterinaryinc.roo-cline` of versions without them",
+        _roo,
+        r"roo-cline",
+    ),
+    Fork(
+        ("opencode", "opencode_db"),
+        "Kilo CLI",
+        "kilo",
+        "the folder `kilo` alone, where `opencode` is expected: the records are the same",
+        place=r"[/\\]kilo[/\\](?:kilo[^/\\]*\.db$|storage[/\\])",
+    ),
+)
+"""Of one format, those first that also write what marks a later one."""
+
+
+class Author:
+    """Who writes a log: the program that the format is named for, until a record or the path says another one."""
+
+    def __init__(self, format_name: str, path: str, known: str | None) -> None:
+        """`known` is the fork that an earlier part of the log has shown."""
+        self._rows = rows = _of_format(format_name)
+        self.fork = known or next((row.agent for row in rows if row.place and re.search(row.place, path)), None)
+        """The fork's name in events; None: it is no fork, as far as is known."""
+
+    def told_by(self, record: Record) -> bool:
+        """Whether a record says that it is another program than was known."""
+        for row in self._rows:
+            if row.agent == self.fork:
+                return False
+            if row.mark(record):
+                self.fork = row.agent
+                return True
+        return False
+
+    @property
+    def may_change(self) -> bool:
+        """Whether any record could still tell more."""
+        return bool(self._rows) and self._rows[0].agent != self.fork
+
+
+@cache
+def _of_format(name: str) -> tuple[Fork, ...]:
+    return tuple(row for row in FORKS if name in row.formats)

@@ -1,0 +1,301 @@
+"""Paths as people give them → files to read, and problems to report. One bad path never stops the others.
+
+A survey says what there is to read in the places of agents, and what of it a store does not have yet; it opens no
+file.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import stat
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from analyzer.command_lines import command_line
+from analyzer.errors import nearest
+from analyzer.importers.places import LogPlace
+from analyzer.store.db.location import kept, on_disk
+from analyzer.store.journal import ENDING, is_journal
+
+STDIN = "-"
+_GLOB = frozenset("*?[")
+SELF_TEST_FOLDER = ".analyzer-doctor"
+_SKIPPED_FOLDERS = frozenset({".git", "node_modules", "__pycache__", ".venv", SELF_TEST_FOLDER})
+"""Folders that hold no agent's log and may hold very many files."""
+DEEPEST = 200
+"""Folders inside of each other; a path of more costs more with each of them, and soon no system call takes it."""
+MOST_FILES = 250_000
+"""Files of one place of an agent; who keeps more names the folders that matter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A path that could not be read, or only in part."""
+
+    path: str
+    message: str
+    hint: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "path", kept(self.path))
+
+
+@dataclass(slots=True)
+class Found:
+    """What a list of paths stands for."""
+
+    files: list[str] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    below: dict[str, str] = field(default_factory=dict)
+    """Of a file that was found inside a folder: the folder that was named."""
+
+
+Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str] | LogPlace]
+"""One path or several, as a caller names them."""
+
+
+def named(paths: Paths) -> list[str | LogPlace]:
+    """Each of the paths, as a text."""
+    several = [paths] if isinstance(paths, str | os.PathLike) else paths
+    return [os.fspath(path) if isinstance(path, os.PathLike) else path for path in several]
+
+
+def discover(paths: Iterable[str | LogPlace], *, own: Sequence[str] = (), journals: bool = False) -> Found:
+    """Files in the order given, folders walked in name order, each file once.
+
+    A place of an agent gives the files that it names, and nothing where it is not there.
+
+    `own` are files and folders that belong to the store itself. The files are never opened, not even by name: closing
+    any handle on a database makes its process lose the lock on it. The folders are left out of other folders. A
+    journal is a problem, unless `journals`: as a log it would say nothing of what its store decided.
+    """
+    found = Found()
+    seen: set[str] = set()
+    excluded = {os.path.realpath(path) for path in own}
+    candidates: Sequence[tuple[str, str]]
+    for given in paths:
+        path = given.folder if isinstance(given, LogPlace) else on_disk(given)
+        if isinstance(given, LogPlace):
+            candidates = _in_place(given, excluded, found) if os.path.isdir(path) else []
+            found.below.update((name, path) for name, _ in candidates)
+        elif path == STDIN:
+            candidates = [(STDIN, STDIN)]
+        elif os.path.isdir(path):
+            if not journals and (os.path.realpath(path) in excluded or is_journal(path)):
+                found.problems.append(_journal_problem(path))
+                continue
+            told = len(found.problems)
+            candidates = list(_walk(path, excluded, found, journals=journals))
+            found.below.update((name, path) for name, _ in candidates)
+            if not candidates and len(found.problems) == told:
+                found.problems.append(
+                    Problem(path, "nothing to read in this folder", "point at a folder with logs in it")
+                )
+        elif os.path.lexists(path):
+            real = os.path.realpath(path)
+            if real in excluded:
+                found.problems.append(Problem(path, "this file belongs to the store itself", "name logs"))
+                continue
+            if not journals and is_journal(os.path.dirname(real)):
+                found.problems.append(_journal_problem(path))
+                continue
+            candidates = [(path, real)]
+        elif _GLOB & set(path):
+            names = [name for name in sorted(glob.glob(path, recursive=True)) if not os.path.isdir(name)]
+            matched = [(name, os.path.realpath(name)) for name in names]
+            # Each folder is looked at once, however many of its files match.
+            folders = sorted({os.path.dirname(real) for _, real in matched})
+            refused = [] if journals else [folder for folder in folders if is_journal(folder)]
+            found.problems += map(_journal_problem, refused)
+            candidates = [
+                (name, real) for name, real in matched if real not in excluded and os.path.dirname(real) not in refused
+            ]
+            if not candidates and not refused:
+                found.problems.append(Problem(path, "no file matches this pattern"))
+        else:
+            found.problems.append(Problem(path, "no such file or folder", _nearest(path)))
+            continue
+        for name, real in candidates:
+            if real not in seen:
+                seen.add(real)
+                found.files.append(name)
+    return found
+
+
+def _in_place(place: LogPlace, excluded: set[str], found: Found) -> list[tuple[str, str]]:
+    """The files that a place names, as `_walk` gives them: no more than `MOST_FILES`."""
+    files = list(islice(_walk(place.folder, excluded, found, journals=False, place=place), MOST_FILES + 1))
+    if len(files) > MOST_FILES:
+        del files[MOST_FILES:]
+        said = f"more than {MOST_FILES:,} files: the first of them are read"
+        found.problems.append(Problem(place.folder, said, "name the folders further down that matter"))
+    return files
+
+
+def _walk(
+    folder: str, excluded: set[str], found: Found, *, journals: bool, place: LogPlace | None = None
+) -> Iterator[tuple[str, str]]:
+    """The files below a folder, in name order, each with its real path; of a place, what it names.
+
+    Links are not followed: a loop of them has no end, and a planted one leads out of the folder.
+    """
+    # Below the folder itself there are no links on the way, so that its real path tells those of all others.
+    waiting = [(folder, os.path.realpath(folder), "", 0)]
+    while waiting:
+        base, real, inner, depth = waiting.pop()
+        below: list[tuple[str, str, str, int]] = []
+        for name, kind in _entries(base, found, None if place is None else place.names_in(inner)):
+            path, inside, here = os.path.join(base, name), os.path.join(real, name), os.path.join(inner, name)
+            if stat.S_ISDIR(kind):
+                if name in _SKIPPED_FOLDERS or inside in excluded or (place is not None and not place.leads_on(here)):
+                    continue
+                if not journals and name.endswith(ENDING) and is_journal(inside):
+                    found.problems.append(_journal_problem(path))
+                elif depth == DEEPEST:
+                    said = f"nested deeper than {DEEPEST} folders: not read from here on"
+                    found.problems.append(Problem(path, said, "name a folder further down"))
+                else:
+                    below.append((path, inside, here, depth + 1))
+            elif place is not None and not place.holds(here):
+                continue
+            elif stat.S_ISLNK(kind):
+                if not os.path.isdir(path):
+                    found.problems.append(
+                        Problem(path, "a link inside a folder is not followed", "name its target instead")
+                    )
+            elif stat.S_ISREG(kind) and inside not in excluded:
+                yield path, inside
+        waiting += reversed(below)
+
+
+def _entries(folder: str, found: Found, names: Iterable[str] | None = None) -> list[tuple[str, int]]:
+    """Names and modes of what is in a folder, by name: all, or these; what cannot be read is a problem."""
+    entries: list[tuple[str, int]] = []
+    if names is not None:
+        for name in names:
+            try:
+                entries.append((name, os.lstat(os.path.join(folder, name)).st_mode))
+            except (FileNotFoundError, NotADirectoryError):
+                pass
+            except OSError as error:
+                found.problems.append(_unreadable(os.path.join(folder, name), error))
+        return sorted(entries)
+    try:
+        with os.scandir(folder) as scan:
+            for entry in scan:
+                try:
+                    entries.append((entry.name, entry.stat(follow_symlinks=False).st_mode))
+                except OSError as error:
+                    found.problems.append(_unreadable(entry.path, error))
+    except OSError as error:
+        found.problems.append(_unreadable(folder, error))
+    return sorted(entries)
+
+
+def _unreadable(path: str, error: OSError) -> Problem:
+    hint = "run as a user who may read it, or change its mode" if isinstance(error, PermissionError) else ""
+    return Problem(path, f"cannot be read: {error.strerror}", hint)
+
+
+def _journal_problem(path: str) -> Problem:
+    return Problem(
+        path,
+        "the journal of a store is no log, and nothing of it was read",
+        f"name logs; a store that is gone is made again by: {command_line('rebuild', 'PATH...', store='FILE')}",
+    )
+
+
+def _nearest(path: str) -> str:
+    parent = Path(path).parent
+    try:
+        names = sorted(entry.name for entry in parent.iterdir())
+    except OSError:
+        return "check the spelling"
+    close = nearest(Path(path).name, names, 1)
+    return f"did you mean {str(parent / close[0])!r}?" if close else "check the spelling"
+
+
+@dataclass(slots=True)
+class Stock:
+    """The logs of one place."""
+
+    place: LogPlace
+    files: int = 0
+    bytes: int = 0
+    """On disk: compressed ones as they lie there."""
+    new_files: int = 0
+    """Of the files those that the store has not read to their present end."""
+    new_bytes: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """The contract's JSON."""
+        figures = {name: getattr(self, name) for name in ("files", "bytes", "new_files", "new_bytes")}
+        return {"agent": self.place.agent, "formats": list(self.place.formats), "path": self.place.path, **figures}
+
+
+@dataclass(slots=True)
+class Survey:
+    """The logs of all places, in the order of the places, the empty ones included."""
+
+    stocks: list[Stock] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+    @property
+    def found(self) -> list[Stock]:
+        """The places that hold logs."""
+        return [stock for stock in self.stocks if stock.files]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The contract's JSON, but for the store's name."""
+        return {
+            "sources": [stock.to_dict() for stock in self.stocks],
+            "problems": [{"path": item.path, "message": item.message, "hint": item.hint} for item in self.problems],
+        }
+
+
+def survey(places: Iterable[LogPlace], known: Mapping[str, tuple[int, int]]) -> Survey:
+    """What lies in the places; `known` has size and time of change (nanoseconds) of files as they were read last."""
+    result = Survey()
+    counted: set[str] = set()
+    for place in places:
+        found = discover([place])
+        result.problems += found.problems
+        stock, folder = Stock(place), os.path.realpath(place.folder)
+        result.stocks.append(stock)
+        for path in found.files:
+            size, changed = _state(path)
+            real = folder + path[len(place.folder) :]
+            if size < 0 or real in counted:
+                continue
+            counted.add(real)
+            stock.files += 1
+            stock.bytes += size
+            before = known.get(kept(path), (-1, 0))
+            if before != (size, changed):
+                stock.new_files += 1
+                stock.new_bytes += size - before[0] if 0 <= before[0] < size else size
+    return result
+
+
+def sizes_read(connection: duckdb.DuckDBPyConnection) -> dict[str, tuple[int, int]]:
+    """Size and time of change (nanoseconds) of every file as it was when it was read last."""
+    rows = connection.execute("select path, size, mtime_ns from internal.source_v1 order by source_id").fetchall()
+    return {str(path): (int(size), int(changed)) for path, size, changed in rows}
+
+
+def _state(path: str) -> tuple[int, int]:
+    """Size and time of change as a checkpoint has them: a database's with what its writer keeps beside it."""
+    size, changed = -1, 0
+    for name in (path, f"{path}-wal") if path.endswith(".db") else (path,):
+        try:
+            status = os.lstat(name)
+        except OSError:
+            continue
+        size, changed = max(size, 0) + status.st_size, max(changed, min(status.st_mtime_ns, 2**63 - 1))
+    return size, changed

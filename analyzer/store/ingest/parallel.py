@@ -1,0 +1,404 @@
+"""Blocks of our own logs and files of other programs, read in as many processes as there are processors: Python
+computes on one core.
+
+Invariant: what they hold is the same wherever they are read, and answers are taken in the order of reading. A helper
+that fails, for whatever reason, costs time and nothing else.
+
+Whole files of other programs become events in the process that is asked, as the book-keeping of the reader in front
+takes them.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from threading import Condition, Thread
+from typing import IO, Any, Self, TypeVar
+
+import msgspec
+
+from analyzer.errors import InputError
+from analyzer.importers import HEAD_BYTES, detect, head_of
+from analyzer.interpreter import start
+from analyzer.store.ingest.batch import Batch, Placed, Progress, Rejected, Tally
+from analyzer.store.ingest.decode import BlockErrand, Errand, Told, serve_block
+from analyzer.store.ingest.identity import SourceCheckpoint
+from analyzer.store.ingest.inputs import CHUNK, Input
+from analyzer.store.ingest.read import BOM, Blocks, SourceRun, Stretch
+
+_MOST = 20_000
+"""Events and rejected lines of one file; what gives more is read where its batches are saved."""
+_MOST_BYTES = 4 * 1024 * 1024
+"""Of their payloads and texts, as several such files wait for their turn in memory."""
+
+
+class FileRead(msgspec.Struct, array_like=True):
+    """What one file holds, in the order of reading; nothing at all where `checkpoint` is None: it was left."""
+
+    checkpoint: SourceCheckpoint | None = None
+    gained: Tally = msgspec.field(default_factory=Tally)
+    pending_bytes: int = 0
+    blocks: list[tuple[int, list[Placed]]] = []
+    """The end of each block that gave events, in bytes from the start of the file, and its events."""
+    rejected: list[tuple[Rejected, int]] = []
+    """Lines for quarantine, each with the bytes of its newline."""
+
+    @property
+    def format(self) -> str:
+        """The name of its format; empty where it was left."""
+        return "" if self.checkpoint is None else self.checkpoint.format
+
+    def fits(self, source: Input) -> bool:
+        """Whether this is what an open input holds, as it is now."""
+        found = self.checkpoint
+        return found is not None and found.codec == source.codec and found.unchanged(source)
+
+    def into(self, batch: Batch, progress: Progress) -> None:
+        """Put all of it into a batch, and the checkpoint of the source where the file was read to."""
+        assert self.checkpoint is not None
+        progress.checkpoint.advance(self.checkpoint)
+        progress.gained.add(self.gained)
+        progress.pending_bytes = self.pending_bytes
+        for end, events in self.blocks:
+            batch.add_recorded(progress, events, end=end)
+        for one, newline_bytes in self.rejected:
+            mine = msgspec.structs.replace(one, source_id=progress.checkpoint.source_id)
+            batch.add_rejected(progress, mine, newline_bytes)
+        batch.touch(progress)
+
+
+class _Heard(Batch):
+    """Collects what a file gives, in a form that can be sent."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.blocks: list[tuple[int, list[Placed]]] = []
+        self.rejected: list[tuple[Rejected, int]] = []
+        self._count = self._bytes = 0
+
+    @property
+    def full(self) -> bool:
+        """Whether this is more than what is sent."""
+        return self._count + len(self.rejected) > _MOST or self._bytes > _MOST_BYTES
+
+    def add_recorded(self, progress: Progress, events: list[Placed], *, end: int) -> None:
+        """As `Batch` says."""
+        if events:
+            self.blocks.append((end, events))
+            self._count += len(events)
+            self._bytes += sum(len(found.payload) for found, *_ in events)
+
+    def add_rejected(self, progress: Progress, rejected: Rejected, newline_bytes: int) -> None:
+        """As `Batch` says."""
+        self.rejected.append((rejected, newline_bytes))
+        self._bytes += len(rejected.text)
+
+
+_encode, _decode = msgspec.msgpack.Encoder().encode, msgspec.msgpack.Decoder(FileRead).decode
+
+
+class FileErrand(Errand[FileRead]):
+    """A file that was never read."""
+
+    def __init__(self, path: str, below: str | None) -> None:
+        super().__init__()
+        self.path, self.below = path, below
+
+    def here(self) -> FileRead:
+        """As `Errand` says."""
+        return _read(self.path, self.below)
+
+    def ask(self, requests: IO[bytes], answers: IO[bytes]) -> FileRead:
+        """As `Errand` says."""
+        asked = msgspec.msgpack.encode((self.path, self.below))
+        requests.write(b"file %d\n" % len(asked) + asked)
+        requests.flush()
+        return _decode(answers.read(int(answers.readline())))
+
+
+def serve_file(words: list[str], requests: IO[bytes], answers: IO[bytes]) -> None:
+    """Answer a request for a file, of whose first line these are the words behind its name."""
+    (size,) = words
+    path, below = msgspec.msgpack.decode(requests.read(int(size)), type=tuple[str, str | None])
+    found = _encode(_read(path, below))
+    answers.write(b"%d\n" % len(found) + found)
+
+
+def _read(path: str, below: str | None) -> FileRead:
+    heard = _Heard()
+    try:
+        with Input(path, below=below) as source:
+            kind = detect(head_of(source.head(HEAD_BYTES))) if source.codec != "sqlite" else None
+            if kind is None or kind.native or kind.reader is None:
+                return FileRead()
+            checkpoint = SourceCheckpoint(0, source.path, kind.name, codec=source.codec)
+            progress = Progress(checkpoint, codec=source.codec)
+            for _ in SourceRun(source, progress, kind, heard).run():
+                return FileRead()
+            if source.damage:
+                return FileRead()
+    except Exception:  # noqa: BLE001 - it happens again where the file is read instead, and is told there
+        return FileRead()
+    return FileRead(checkpoint, progress.gained, progress.pending_bytes, heard.blocks, heard.rejected)
+
+
+_Answer = TypeVar("_Answer")
+_Errand = TypeVar("_Errand", bound=Errand[Any])
+WORTH_IT = 32 * 1024 * 1024
+"""Bytes of one log, or of all that are to come; less is decoded in this process alone.
+
+Starting another one takes as long as decoding a third of them.
+"""
+_LEAST = 64 * 1024
+"""Bytes; a smaller log is not looked into before its turn."""
+_GLANCE = 16 * 1024
+"""Bytes of a log in which one of its records stands, as a rule."""
+_AHEAD = 3
+"""Blocks for each helper that are held in memory until the blocks before them are done: they are taken in order."""
+_FILES_AHEAD = 32
+"""Files for each helper that are asked for before their turn: of those only the events are held."""
+_LARGE = 4 * CHUNK
+"""Bytes; a longer block is one very long line, and is decoded here with no other block in memory."""
+
+
+class Helper:
+    """A process that reads, started at the first request."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def ask(self, work: Errand[_Answer]) -> _Answer | None:
+        """The answer that the process gives; None where it fails, and then it always will."""
+        try:
+            process = self._process = self._process or _started()
+            assert process.stdin is not None
+            assert process.stdout is not None
+            return work.ask(process.stdin, process.stdout)
+        except Exception:  # noqa: BLE001 - however it fails, the work is done here, and so is all other
+            return None
+
+    def kill(self) -> None:
+        """End the process: it may be in the middle of a block that nobody waits for any more."""
+        if self._process is not None:
+            self._process.kill()
+
+    def close(self) -> None:
+        """End the process, now that nobody asks it any more, and let go of it."""
+        self.kill()  # it may have started after the first time
+        if self._process is not None:
+            self._process.wait()
+            for pipe in (self._process.stdin, self._process.stdout):
+                if pipe is not None:
+                    with suppress(OSError):
+                        pipe.close()
+
+
+class Readers:
+    """This process and a helper for each other processor. Use as a context manager.
+
+    Whoever is free takes the next piece of work; this process does while it waits for one that a helper has.
+    """
+
+    def __init__(self) -> None:
+        self._helpers = [Helper() for _ in range(_processors() - 1)]
+        self._threads: list[Thread] = []
+        """One for each helper that there is work for."""
+        self._left = 0
+        """Of those, the ones that have not failed."""
+        self._queue: deque[Errand[Any]] = deque()
+        self._changed = Condition()
+        self._closed = False
+        self._coming: deque[tuple[str, str | None]] = deque()
+        self._blocks: dict[str, BlockErrand] = {}
+        """The first block of each log of ours that was looked into before its turn."""
+        self._files: dict[str, FileErrand] = {}
+        """The files of other programs that were handed over before their turn."""
+
+    def expect(self, logs: Iterable[tuple[str, str | None]]) -> None:
+        """Say which new files will be read, each with the folder that it was found in, in the order of reading."""
+        if self._helpers:
+            coming = list(logs)
+            size = sum(map(_size, (path for path, _ in coming)))
+            if size >= WORTH_IT:
+                self._start(size)
+                self._coming.extend(coming)
+
+    def look_ahead(self, path: str, is_native: Callable[[bytes], bool], *, journal: bool) -> None:
+        """Have logs read that come after this one: of ours the beginning, of others everything; `is_native` tells which
+        it is by the first bytes.
+        """
+        if self._coming and self._coming[0][0] == path:
+            self._coming.popleft()
+        while self._coming and self._left and self._room():
+            name, below = self._coming.popleft()
+            if _size(name) < _LEAST:
+                continue
+            with suppress(InputError), Input(name, below=below) as source:
+                # What cannot be read is told of when it is its turn.
+                if source.codec == "plain" and is_native(source.between(0, _GLANCE)):
+                    self._foresee(source, is_native, journal=journal)
+                elif source.codec != "sqlite" and not journal:
+                    self._files[source.path] = self._submit(FileErrand(source.path, below))
+
+    def forget(self, path: str) -> None:
+        """Drop what was foreseen of a file, now that it has been read."""
+        self._blocks.pop(path, None)
+        self._files.pop(path, None)
+
+    def read(self, source: Input) -> FileRead | None:
+        """All that an open file holds, where a helper was asked for it in time and nothing has changed."""
+        work = self._files.pop(source.path, None)
+        if work is None:
+            return None
+        with self._changed:
+            if work in self._queue:
+                self._queue.remove(work)
+            if not work.taken and not work.done:
+                return None  # nobody has begun with it
+        self._settle(work)
+        return work.answer if work.answer is not None and work.answer.fits(source) else None
+
+    def ahead(
+        self, stretches: Iterable[Stretch], source: Input, left: int, *, journal: bool
+    ) -> Iterator[tuple[Stretch, Told | None]]:
+        """All stretches of a source that has so many bytes left, each with what it holds where that is known already.
+
+        The first one is for the caller to look at, unless it was foreseen.
+        """
+        waiting: deque[tuple[Stretch, BlockErrand | None]] = deque()
+        for place, stretch in enumerate(stretches):
+            work = None
+            if len(stretch.data) > _LARGE:
+                while waiting:
+                    yield self._settled(*waiting.popleft())
+            elif place == 0:
+                work = self._blocks.pop(source.path, None) if stretch.offset == 0 else None
+                if work is not None and (work.data, work.file_time) != (stretch.data, source.file_time):
+                    work = None
+            elif not stretch.overlong:
+                if left >= WORTH_IT:
+                    self._start(left)
+                if self._left:
+                    work = self._submit(BlockErrand(stretch.data, source.file_time, journal))
+            waiting.append((stretch, work))
+            while waiting and (len(waiting) > _AHEAD * self._left or (told := waiting[0][1]) is None or told.done):
+                yield self._settled(*waiting.popleft())
+        while waiting:
+            yield self._settled(*waiting.popleft())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        for helper in self._helpers:
+            helper.kill()
+        for thread in self._threads:
+            thread.join()
+        for helper in self._helpers:
+            helper.close()
+
+    def _start(self, size: int) -> None:
+        """Have as many helpers at work as so many bytes are worth."""
+        for helper in self._helpers[len(self._threads) : size // max(WORTH_IT, 1)]:
+            thread = Thread(target=self._work, args=(helper,), name="helper")
+            self._threads.append(thread)
+            self._left += 1
+            thread.start()
+
+    def _room(self) -> bool:
+        """Whether more may be looked into before its turn."""
+        return len(self._blocks) < _AHEAD * self._left and len(self._files) < _FILES_AHEAD * self._left
+
+    def _foresee(self, source: Input, is_native: Callable[[bytes], bool], *, journal: bool) -> None:
+        stretch = next(iter(Blocks(source, 0)), None)
+        if stretch is None or stretch.overlong or len(stretch.data) > _LARGE:
+            return
+        if not stretch.data.startswith(BOM) and is_native(stretch.data):
+            self._blocks[source.path] = self._submit(BlockErrand(stretch.data, source.file_time, journal))
+
+    def _submit(self, work: _Errand) -> _Errand:
+        with self._changed:
+            self._queue.append(work)
+            self._changed.notify()
+        return work
+
+    def _work(self, helper: Helper) -> None:
+        """Hand work to a helper until it fails, or this run is over."""
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._queue or self._closed)
+                if self._closed:
+                    return
+                work = self._queue.popleft()
+                work.taken = True
+            answer = helper.ask(work)
+            with self._changed:
+                work.answer = answer
+                if answer is None:
+                    work.taken = False
+                    self._left -= 1
+                self._changed.notify_all()
+            if answer is None:
+                return
+
+    def _settle(self, work: Errand[Any]) -> None:
+        """See that a piece of work is done, here unless a helper has it; then other pieces are, while it does."""
+        while not work.done:
+            with self._changed:
+                if work.taken and not self._queue:
+                    self._changed.wait_for(lambda: work.done or not work.taken)
+                    continue
+                mine = self._queue.popleft() if work.taken else work
+                if mine in self._queue:
+                    self._queue.remove(mine)
+                mine.taken = True
+            mine.do()
+
+    def _settled(self, stretch: Stretch, work: BlockErrand | None) -> tuple[Stretch, Told | None]:
+        """A stretch and what it holds, where anybody was asked for that."""
+        if work is None:
+            return stretch, None
+        self._settle(work)
+        if work.error is not None:
+            raise work.error
+        return stretch, work.answer
+
+
+def _processors() -> int:
+    """How many this process may use."""
+    allowed: Callable[[int], set[int]] | None = getattr(os, "sched_getaffinity", None)
+    return len(allowed(0)) if allowed is not None else os.cpu_count() or 1
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
+
+
+def _started() -> subprocess.Popen[bytes]:
+    return start(
+        "-c",
+        "from analyzer.store.ingest.parallel import serve; serve()",
+        environment={**os.environ, "POLARS_MAX_THREADS": "1"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def serve() -> None:
+    """Run a helper: answer one request after the other until stdin ends."""
+    requests, answers = sys.stdin.buffer, sys.stdout.buffer
+    while asked := requests.readline():
+        kind, *words = asked.decode().split()
+        (serve_block if kind == "block" else serve_file)(words, requests, answers)
+        answers.flush()

@@ -1,0 +1,311 @@
+"""Reads one source from its checkpoint to its present end, block by block, and counts every byte.
+
+An input is cut into stretches of whole lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import msgspec
+
+from analyzer.events import Event, Origin, Reject
+from analyzer.events.codec import decode_object
+from analyzer.events.sanitize import payload_json
+from analyzer.importers import Block, Format, Hit, Reader, RowReader, Source, blank_lines, block_of, newlines
+from analyzer.redaction.halves import mended
+from analyzer.store.ingest.batch import KEPT_BYTES, Batch, Progress, Rejected
+from analyzer.store.ingest.decode import Told, tell
+from analyzer.store.ingest.discover import STDIN
+from analyzer.store.ingest.identity import FINGERPRINT_BYTES, MARK_BYTES
+from analyzer.store.ingest.inputs import Input
+
+MAX_LINE = 64 * 1024 * 1024
+"""Bytes; lines of transcripts with images in them reach several megabytes."""
+KEPT_OF_LONG = 64 * 1024
+BOM = b"\xef\xbb\xbf"
+"""What some editors put in front of a file; no part of its first line."""
+MOST_LINES = 64 * 1024
+"""Of a stretch. A line of two bytes takes hundreds in memory; logs have a fifth as many in a chunk."""
+
+
+@dataclass(slots=True)
+class Stretch:
+    """Whole lines, each ended by a newline; or the beginning of a line that is over the cap."""
+
+    offset: int
+    """Bytes from the start of the input."""
+    data: bytes
+    length: int
+    """Bytes of the input that it stands for; more than `len(data)` only for an overlong line."""
+    overlong: bool = False
+    torn: bool = False
+    """Whether it is a last line that breaks off, and that no one will complete."""
+    end: bytes = b""
+    """Of an overlong line: its last bytes, as far as they are at hand."""
+
+
+class Blocks:
+    """Iterates over the stretches of an input; afterwards `tail` holds what has no newline yet."""
+
+    def __init__(self, source: Input, offset: int, *, max_line: int = MAX_LINE) -> None:
+        self._source = source
+        self._offset = offset
+        self._max_line = max_line
+        self.tail = b""
+        self.tail_length = 0
+
+    def __iter__(self) -> Iterator[Stretch]:
+        held = b""
+        held_length = 0  # of an overlong line more than is kept
+        offset = self._offset
+        for chunk in self._source.chunks(self._offset):
+            cut = chunk.rfind(b"\n") + 1
+            if held_length + (cut or len(chunk)) > self._max_line and (first := self._first_break(held_length, chunk)):
+                # The held line is too long, wherever it ends.
+                yield Stretch(
+                    offset, (held + chunk[:first])[:KEPT_OF_LONG], held_length + first, True, end=chunk[:first]
+                )
+                offset += held_length + first
+                chunk, held, held_length = chunk[first:], b"", 0
+                cut = chunk.rfind(b"\n") + 1
+            if not cut:
+                held_length += len(chunk)
+                held = (held + chunk) if held_length <= self._max_line else (held + chunk)[:KEPT_OF_LONG]
+                continue
+            for data in _pieces(held + chunk[:cut]):
+                yield Stretch(offset, data, len(data))
+                offset += len(data)
+            held = chunk[cut:]
+            held_length = len(held)
+        self.tail = held if held_length == len(held) else b""
+        self.tail_length = held_length
+
+    def _first_break(self, held_length: int, chunk: bytes) -> int:
+        """Where the held line ends in this chunk, when it is over the cap by then."""
+        first = chunk.find(b"\n") + 1
+        return first if first and held_length + first > self._max_line else 0
+
+
+def _pieces(data: bytes) -> Iterator[bytes]:
+    """Whole lines in pieces of at most `MOST_LINES`, by halving what has more."""
+    waiting = [data]
+    while waiting:
+        piece = waiting.pop()
+        if len(piece) > MOST_LINES and newlines(piece, 0, len(piece)) > MOST_LINES:
+            middle = piece.rfind(b"\n", 0, len(piece) // 2) + 1 or piece.index(b"\n") + 1
+            waiting += (piece[middle:], piece[:middle])
+        else:
+            yield piece
+
+
+def lengths_of(source: Input, lines: set[int]) -> dict[int, int]:
+    """Bytes of these lines, by their 1-based number, each with its newline where it has one."""
+    found: dict[int, int] = {}
+    number = 0
+    blocks = Blocks(source, 0)
+    for stretch in blocks:
+        sizes = [stretch.length] if stretch.overlong else [len(text) + 1 for text in stretch.data.split(b"\n")[:-1]]
+        found.update((number + nth, size) for nth, size in enumerate(sizes, 1) if number + nth in lines)
+        number += len(sizes)
+    if blocks.tail_length and number + 1 in lines:
+        found[number + 1] = blocks.tail_length
+    return found
+
+
+class Ahead(Protocol):
+    """Reads blocks of a log of ours before their turn."""
+
+    def __call__(
+        self, stretches: Iterable[Stretch], source: Input, left: int, /, *, journal: bool
+    ) -> Iterable[tuple[Stretch, Told | None]]:
+        """All stretches of a source that has so many bytes left, each with what it holds where that is known."""
+
+
+class SourceRun:
+    """The reading of one source."""
+
+    def __init__(
+        self,
+        source: Input,
+        progress: Progress,
+        kind: Format,
+        batch: Batch,
+        ahead: Ahead | None = None,
+        *,
+        journal: bool = False,
+    ) -> None:
+        """Without `ahead` every block is read in this process."""
+        self._source, self._progress, self._kind, self._batch = source, progress, kind, batch
+        self._others, self._journal = ahead, journal
+        self._checkpoint = progress.checkpoint
+        progress.native = kind.native
+        # A copy of a log in the making, or a new writer's newline: what was torn when it was read may be whole by now.
+        progress.retracted_bytes = self._checkpoint.retract()
+        offset = self._checkpoint.offset
+        self._first = source.between(0, min(FINGERPRINT_BYTES, offset))
+        self._last = source.between(max(offset - MARK_BYTES, 0), offset)
+        self._reader: Reader | None = None
+        if kind.reader is not None:
+            self._reader = kind.reader(Source(source.path, source.file_time, journal), self._checkpoint.state or {})
+        # Only a log of ours has rows; to ask a reader that has none takes longer than to read a small file.
+        self._rows = self._reader if kind.native and isinstance(self._reader, RowReader) else None
+
+    def run(self) -> Iterator[None]:
+        """Read to the end of the source, and leave the checkpoint there; a step ends where the batch is full, and the
+        caller saves it then.
+        """
+        if self._reader is None:
+            self._progress.status = "unsupported"
+            self._progress.detail = self._kind.title
+        blocks = Blocks(self._source, self._checkpoint.offset)
+        for stretch, told in self._ahead(blocks):
+            self._take(stretch, told)
+            if self._batch.full:
+                self._mark(finished=False)
+                yield
+        self._take_tail(blocks)
+        if self._reader is not None:
+            events = ((self._derived(event, None), None, 0, 0) for event in self._reader.finish())
+            self._batch.add_derived(self._progress, events, end=self._checkpoint.offset)
+        self._mark(finished=True)
+
+    def _ahead(self, blocks: Blocks) -> Iterable[tuple[Stretch, Told | None]]:
+        if self._rows is not None and self._others is not None:
+            left = self._source.size - self._checkpoint.offset
+            return self._others(blocks, self._source, left, journal=self._journal)
+        return ((stretch, None) for stretch in blocks)
+
+    def _take(self, stretch: Stretch, told: Told | None = None) -> None:
+        checkpoint, gained = self._checkpoint, self._progress.gained
+        stretch = self._rest_of_line(stretch)
+        if stretch.overlong:
+            gained.lines += 1
+            text = stretch.data
+            self._reject(1, 0, stretch.length, stretch, "line_too_long", f"{stretch.length} bytes", text)
+        elif stretch.data:
+            bom = stretch.data.startswith(BOM) and stretch.offset == 0
+            data = b"   " + stretch.data[3:] if bom else stretch.data
+            lines = (
+                self._take_rows(told or tell(self._rows.decode, data), stretch)
+                if self._rows is not None
+                else self._take_hits(data, stretch)
+            )
+            gained.lines += lines
+            checkpoint.lines += lines
+        checkpoint.lines += stretch.overlong
+        gained.bytes += stretch.length
+        checkpoint.offset = stretch.offset + stretch.length
+        self._remember(stretch.data[: stretch.length])
+        if stretch.overlong:
+            # Its end is not what was kept of it.
+            self._last = stretch.end[-MARK_BYTES:]
+
+    def _take_rows(self, told: Told, stretch: Stretch) -> int:
+        """Take a block of our own log; returns its number of lines."""
+        self._count_blank(told.blank, told.blank_bytes, stretch)
+        checkpoint = self._checkpoint
+        end = stretch.offset + stretch.length
+        self._batch.add_block(self._progress, told.events, line=checkpoint.lines, offset=stretch.offset, end=end)
+        self._progress.gained.mended += told.mended
+        for line, offset, text, why, detail in told.rejects:
+            self._reject(line, offset, len(text), stretch, why, detail, text)
+        return told.lines
+
+    def _take_hits(self, data: bytes, stretch: Stretch) -> int:
+        """Take a block of a foreign log; returns its number of lines."""
+        block = block_of(data)
+        self._count_blank(*blank_lines(block), stretch)
+        if self._reader is None:
+            return block.lines
+        found: list[tuple[Event, int | None, int, int]] = []
+        for hit, line in numbered(self._reader.read(block), block):
+            number = self._checkpoint.lines + line
+            found += (
+                (self._derived(event, number), number, stretch.offset + hit.offset, hit.length) for event in hit.events
+            )
+            text = stretch.data[hit.offset : hit.offset + hit.length]
+            self._progress.gained.mended += mended(text) is not text
+            if hit.why:
+                self._reject(line, hit.offset, hit.length, stretch, hit.why, hit.detail, text)
+        self._batch.add_derived(self._progress, found, end=stretch.offset + stretch.length)
+        return block.lines
+
+    def _count_blank(self, lines: int, size: int, stretch: Stretch) -> None:
+        self._batch.touch(self._progress)
+        self._progress.gained.blank += lines
+        self._progress.gained.blank_bytes += min(size, stretch.length)
+
+    def _rest_of_line(self, stretch: Stretch) -> Stretch:
+        """The newline of a line that was taken without it is not a line of its own."""
+        if not self._checkpoint.line_open or not stretch.data:
+            return stretch
+        self._checkpoint.line_open = False
+        if not stretch.data.startswith((b"\n", b"\r\n")):
+            return stretch
+        cut = stretch.data.index(b"\n") + 1
+        self._progress.gained.bytes += cut
+        self._progress.gained.blank_bytes += cut
+        self._batch.touch(self._progress)
+        self._remember(stretch.data[:cut])
+        self._checkpoint.offset += cut
+        return Stretch(stretch.offset + cut, stretch.data[cut:], stretch.length - cut)
+
+    def _remember(self, data: bytes) -> None:
+        """The first and the last bytes that were taken, without copying what lies between."""
+        self._first = (self._first + data[:FINGERPRINT_BYTES])[:FINGERPRINT_BYTES]
+        self._last = (self._last + data[-MARK_BYTES:])[-MARK_BYTES:]
+
+    def _mark(self, *, finished: bool) -> None:
+        """Put the checkpoint where reading stands now."""
+        state = payload_json(self._reader.state()) if self._reader is not None else b"null"
+        self._checkpoint.state = msgspec.json.decode(state)
+        # The rows of a database come in the order of their changes: what was last there is not there again.
+        last = b"" if self._source.codec == "sqlite" else self._last
+        self._checkpoint.stamp(self._source, self._first, last, finished=finished)
+        self._batch.touch(self._progress)
+
+    def _take_tail(self, blocks: Blocks) -> None:
+        """The last line without its newline: taken if it is whole, or never will be; else it waits for the rest."""
+        tail = blocks.tail
+        if tail.strip() and not self._checkpoint.line_open:
+            final = self._source.path == STDIN or (self._kind.native and self._source.sealed())
+            whole = self._reader is None or not isinstance(decode_object(tail.strip(), unique_keys=False), Reject)
+            if whole or final:
+                self._take(Stretch(self._checkpoint.offset, tail + b"\n", len(tail), torn=not whole))
+                self._checkpoint.line_open = whole
+                self._checkpoint.torn_bytes = 0 if whole else len(tail)
+                return
+        self._progress.pending_bytes = blocks.tail_length
+
+    def _derived(self, event: Event, line: int | None) -> Event:
+        return replace(event, origin=Origin(self._kind.name, self._source.path, line))
+
+    def _reject(
+        self, line: int, offset: int, length: int, stretch: Stretch, why: str, detail: str, text: bytes
+    ) -> None:
+        whole = stretch.overlong or offset + length >= stretch.length
+        checkpoint = self._checkpoint
+        rejected = Rejected(
+            checkpoint.source_id,
+            checkpoint.path,
+            checkpoint.lines + line,
+            stretch.offset + offset,
+            length,
+            "torn_tail" if stretch.torn else why,
+            detail,
+            text[:KEPT_BYTES],
+        )
+        self._batch.touch(self._progress)
+        self._batch.add_rejected(self._progress, rejected, newline_bytes=0 if whole else 1)
+
+
+def numbered(hits: Iterable[Hit], block: Block) -> Iterator[tuple[Hit, int]]:
+    """Hits, each with the 1-based number of its line in the block."""
+    line, counted = 1, 0
+    for hit in hits:
+        line += newlines(block.data, counted, hit.offset)
+        counted = hit.offset
+        yield hit, line

@@ -1,0 +1,303 @@
+"""A sealed batch → the store, in one transaction: events, quarantine, accounting and checkpoints, or nothing.
+
+Derived events reach the journal before the store: after a crash in between they are in the journal twice under the same
+ids, which is harmless, and never in the store alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from typing import Any
+
+import duckdb
+import msgspec
+
+from analyzer.errors import StoreError
+from analyzer.events import EventLog
+from analyzer.events.appending.writer import Recorded
+from analyzer.events.sanitize import sanitize
+from analyzer.redaction import may_hold_secret
+from analyzer.store.db.connection import transaction
+from analyzer.store.db.frames import frame_of, register
+from analyzer.store.ingest.batch import KEPT_TEXT, STORED, Rejected, Sealed, SourceChange, Tally
+from analyzer.store.ingest.decode import renamed_at
+from analyzer.store.ingest.statements import (
+    CHECK_SOURCES,
+    CLAIMED,
+    COUNT_KNOWN,
+    COUNT_LINES,
+    FILL_CLAIMED,
+    FILL_REPEATED,
+    INSERT_EVENTS,
+    INSERT_FACTS,
+    INSERT_SOURCES,
+    QUARANTINE_SCHEMA,
+    RENAME_CLAIMED,
+    SOURCE_SCHEMA,
+    UPDATE_SOURCES,
+)
+from analyzer.store.journal import record_all
+from analyzer.store.sums.tables import forget_staged
+
+Meet = Callable[[Sealed], None]
+"""Brings the rows that a batch meets into the store, where others hold them: its events are `staged_event`."""
+_json = msgspec.json.Encoder()
+_BAD_LINE = {"source_id": "Int64", "line": "Int64"}
+_SEARCHED = 500
+"""Texts that are searched for secrets at once."""
+
+
+class Writer:
+    """Applies batches to a connection."""
+
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        journal: EventLog | None,
+        now: datetime,
+        former: Writer | None = None,
+        meet: Meet | None = None,
+    ) -> None:
+        """`former` is the writer of a connection that has failed; this one takes over its unfinished batch. `meet` is
+        told each batch before it is looked at.
+        """
+        self._meet = meet
+        self._connection = connection
+        self._journal = journal
+        self._now = now
+        self._tallies: dict[int, Tally] = former._tallies if former else {}
+        self._recorded: set[str] = former._recorded if former else set()
+
+    def apply(self, batch: Sealed) -> None:
+        """Commit the batch, and add its figures to those of its sources.
+
+        Raises:
+            duckdb.Error: it may be in the store or not; `holds` tells.
+            StoreError: the journal or the store did not take it; nothing of it is in the store.
+            AccountingError: lines or bytes do not add up; nothing of it is in the store.
+        """
+        conflicts = self._prepare(batch)
+        self._write_journal(batch)
+        with transaction(self._connection):
+            self._write(batch, conflicts)
+        if not self.holds(batch):
+            raise StoreError("the store did not keep the batch", "check the disk, then run the same command again")
+        self.settle(batch)
+
+    def rehearse(self, batch: Sealed) -> None:
+        """Everything that `apply` does to the database, without keeping any of it.
+
+        Raises:
+            duckdb.Error: the database fails on it.
+        """
+        conflicts = self._prepare(batch, settle=False)
+        self._connection.execute("begin")
+        self._write(batch, conflicts)
+        self._connection.execute("rollback")
+
+    def settle(self, batch: Sealed) -> None:
+        """Add the figures of a batch that is in the store to those of its sources."""
+        for change in batch.sources:
+            change.progress.tally.add(self._tallies[change.checkpoint.source_id])
+        self._recorded.clear()
+
+    def _prepare(self, batch: Sealed, *, settle: bool = True) -> list[Rejected]:
+        register(self._connection, "staged_event", batch.events)
+        if self._meet is not None:
+            self._meet(batch)
+        conflicts = self._find_repeated(batch)
+        self._tallies = self._count(batch, settle=settle)
+        return conflicts
+
+    def _write(self, batch: Sealed, conflicts: list[Rejected]) -> None:
+        if self._connection.execute("select count(*) from claimed where place is null").fetchall()[0][0]:
+            self._connection.execute(RENAME_CLAIMED).fetchall()
+        self._insert_events(batch)
+        self._insert_quarantine([*batch.rejected, *conflicts])
+        for table in ("source_v1", "quarantine_v1") if batch.forgotten else ():
+            self._connection.execute(
+                f"delete from internal.{table} where source_id in (select unnest($1))",  # noqa: S608 - named above
+                [batch.forgotten],
+            ).fetchall()
+        for change in batch.sources:
+            if change.retracted_bytes:
+                self._retract(change.checkpoint.source_id, change.retracted_bytes)
+        self._save_sources(batch, self._tallies)
+
+    def _retract(self, source_id: int, size: int) -> None:
+        """Take a torn last line out of quarantine: it is read again, with what stands behind it by now."""
+        self._connection.execute(
+            "delete from internal.quarantine_v1 where why = 'torn_tail' and source_id = $1 and byte_offset ="
+            " (select read_bytes - $2 from internal.source_v1 where source_id = $1)",
+            [source_id, size],
+        )
+        self._connection.execute(
+            "update internal.source_v1 set lines = lines - 1, quarantined = quarantined - 1, bytes = bytes - $2,"
+            " quarantined_bytes = quarantined_bytes - $2 where source_id = $1",
+            [source_id, size],
+        )
+
+    def holds(self, batch: Sealed) -> bool:
+        """Whether the store has every checkpoint of the batch, and what it has of these sources adds up.
+
+        DuckDB's COMMIT can return without an error and without having committed, and fail after it has: look.
+        """
+        register(self._connection, "staged_source", frame_of(SOURCE_SCHEMA, _source_rows(batch, {}, self._now)))
+        rows = self._connection.execute(CHECK_SOURCES).fetchall()
+        return rows == [(len(batch.sources), True)]
+
+    def _find_repeated(self, batch: Sealed) -> list[Rejected]:
+        """Leaves the places of all events that are not new in the table `repeated`; those with other content.
+
+        An id that follows from a foreign record is that record's: the event of a log that has it gets another one.
+        """
+        connection = self._connection
+        ids = batch.events["event_id"]
+        bounds = [ids.min() or "", ids.max() or ""]
+        connection.execute("create or replace temp table repeated (place ubigint, conflict boolean)")
+        connection.execute("create or replace temp table claimed (event_id varchar, place ubigint)")
+        known = connection.execute(COUNT_KNOWN, bounds).fetchall()[0][0] if batch.events.height else 0
+        if not known and ids.n_unique() == batch.events.height:
+            return []
+        connection.execute(FILL_CLAIMED, bounds).fetchall()
+        renamed = {
+            int(row[0]) for row in connection.execute("select place from claimed where place is not null").fetchall()
+        }
+        if renamed:
+            events = renamed_at(batch.events, renamed, CLAIMED)
+            register(connection, "staged_event", events)
+            bounds = [events["event_id"].min() or "", events["event_id"].max() or ""]
+        connection.execute(FILL_REPEATED, bounds).fetchall()
+        paths = {change.checkpoint.source_id: change.checkpoint.path for change in batch.sources}
+        rows = connection.execute(
+            "select source_id, line, byte_offset, byte_length, event_id, payload from staged_event"
+            " semi join (from repeated where conflict) as r using (place) order by place"
+        ).fetchall()
+        return [
+            Rejected(source, paths[source], line, offset, length, "conflict", f"id {event_id}"[:300], payload.encode())
+            for source, line, offset, length, event_id, payload in rows
+        ]
+
+    def _count(self, batch: Sealed, *, settle: bool) -> dict[int, Tally]:
+        """The full figures of each source in this batch.
+
+        Raises:
+            AccountingError: they do not add up.
+        """
+        tallies: dict[int, Tally] = {}
+        for change in batch.sources:
+            tallies[change.checkpoint.source_id] = tally = Tally()
+            tally.add(change.gained)
+        register(self._connection, "bad_line", frame_of(_BAD_LINE, batch.bad_lines))
+        for row in self._connection.execute(COUNT_LINES).fetchall():
+            tally = tallies[row[0]]
+            tally.events += row[1]
+            tally.event_lines += row[2]
+            tally.event_bytes += row[3]
+            tally.duplicates += row[4]
+            tally.duplicate_bytes += row[5]
+            tally.quarantined += row[6]
+            tally.quarantined_bytes += row[7]
+        for change in batch.sources if settle else ():
+            tallies[change.checkpoint.source_id].settle(change.checkpoint.path, native=change.progress.native)
+        return tallies
+
+    def _write_journal(self, batch: Sealed) -> None:
+        if self._journal is None or not batch.derived:
+            return
+        record_all(self._journal, self._unrecorded(batch))
+
+    def _unrecorded(self, batch: Sealed) -> Iterator[Recorded]:
+        """The derived events that are new. A second try of the same batch writes none of them twice."""
+        repeated = {int(row[0]) for row in self._connection.execute("select place from repeated").fetchall()}
+        for place, found in batch.derived.items():
+            if place not in repeated and found.event.id not in self._recorded:
+                yield found
+                self._recorded.add(found.event.id)
+
+    def _insert_events(self, batch: Sealed) -> None:
+        # Without any rows, too: a statement that fails then is what is wrong, and no row is poison.
+        self._connection.execute(INSERT_EVENTS, [self._now]).fetchall()
+        self._connection.execute(INSERT_FACTS).fetchall()
+        forget_staged(self._connection)
+
+    def _insert_quarantine(self, rejected: list[Rejected]) -> None:
+        if not rejected:
+            return
+        paths = {path: sanitize(path) for path in {bad.path for bad in rejected}}
+        details = {detail: sanitize(detail) or None for detail in {bad.detail for bad in rejected}}
+        columns = {
+            "source_id": [bad.source_id for bad in rejected],
+            "source_path": [paths[bad.path] for bad in rejected],
+            "line": [bad.line for bad in rejected],
+            "byte_offset": [bad.offset for bad in rejected],
+            "byte_length": [bad.length for bad in rejected],
+            "why": [bad.why for bad in rejected],
+            "detail": [details[bad.detail] for bad in rejected],
+            "text": _shown([bad.text for bad in rejected]),
+            "ingested_at": [self._now] * len(rejected),
+        }
+        register(self._connection, "staged_reject", frame_of(QUARANTINE_SCHEMA, columns))
+        self._connection.execute("insert into internal.quarantine_v1 select * from staged_reject").fetchall()
+
+    def _save_sources(self, batch: Sealed, tallies: dict[int, Tally]) -> None:
+        """Save the sources: a checkpoint replaces the one before, figures are added to the ones before."""
+        frame = frame_of(SOURCE_SCHEMA, _source_rows(batch, tallies, self._now))
+        register(self._connection, "staged_source", frame)
+        self._connection.execute(UPDATE_SOURCES).fetchall()
+        self._connection.execute(INSERT_SOURCES).fetchall()
+
+
+def _source_rows(batch: Sealed, tallies: dict[int, Tally], now: datetime) -> list[dict[str, Any]]:
+    return [
+        _source_row(change, tallies.get(change.checkpoint.source_id, Tally()), now) | {"batch_id": batch.batch_id}
+        for change in batch.sources
+    ]
+
+
+def _source_row(change: SourceChange, tally: Tally, now: datetime) -> dict[str, Any]:
+    checkpoint = change.checkpoint
+    return {
+        "source_id": checkpoint.source_id,
+        "path": checkpoint.path,
+        "format": checkpoint.format,
+        "status": change.status,
+        "detail": change.detail,
+        "codec": change.progress.codec,
+        "generation": checkpoint.generation,
+        "fingerprint": checkpoint.fingerprint,
+        "fingerprint_length": checkpoint.fingerprint_length,
+        "mark": checkpoint.mark,
+        "mark_length": checkpoint.mark_length,
+        "read_bytes": checkpoint.offset,
+        "read_lines": checkpoint.lines,
+        "line_open": checkpoint.line_open,
+        "torn_bytes": checkpoint.torn_bytes,
+        "size": checkpoint.size,
+        "mtime_ns": checkpoint.mtime_ns,
+        "ctime_ns": checkpoint.ctime_ns,
+        "state": _json.encode(checkpoint.state or {}).decode(),
+        **{name: getattr(tally, name) for name in STORED},
+        "pending_bytes": change.pending_bytes,
+        "incident": checkpoint.incident,
+        "incident_at": now if checkpoint.incident else None,
+        "first_ingested_at": now,
+        "last_ingested_at": now,
+    }
+
+
+def _shown(texts: list[bytes]) -> list[str]:
+    """The texts as quarantine keeps them: redacted, and at most `KEPT_TEXT` characters of each."""
+    shown: list[str] = []
+    for start in range(0, len(texts), _SEARCHED):
+        some = [text.decode("utf-8", "replace") for text in texts[start : start + _SEARCHED]]
+        # What is not in all of them together is in none of them: one search instead of many.
+        clean = not may_hold_secret("\n".join(some).encode())
+        shown += [text if clean and len(text) <= KEPT_TEXT else _shown_text(text) for text in some]
+    return shown
+
+
+def _shown_text(text: str) -> str:
+    clean: str = sanitize(text)
+    return clean if len(clean) <= KEPT_TEXT else f"{clean[:KEPT_TEXT]}[… cut]"
