@@ -14,7 +14,6 @@ from analyzer.plurals import counted
 from analyzer.redaction.homes import without_home
 from analyzer.report.cells import count
 from analyzer.report.escape import terminal_safe
-from analyzer.report.monospace import fold, step
 from analyzer.store import Check, IngestResult, Prune, QuarantineRetry, Rebuild, Stock, Survey, catalogue, find
 
 MAX_VANISHED = 5
@@ -143,6 +142,8 @@ def render_checks(checks: Sequence[Check], problems: int, width: int | None = No
 
     A command is one line, however long.
     """
+    from analyzer.report.monospace import fold, step
+
     name = max((len(check.name) for check in checks), default=0)
     before = " " * (_STATE + name + 3)
     room = max(_NARROWEST, (width or _WHOLE) - len(before))

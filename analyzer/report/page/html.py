@@ -16,9 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
-from typing import Any
-
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from typing import TYPE_CHECKING, Any
 
 from analyzer.analysis import Case, Overview, charts
 from analyzer.analysis.summary.cases import MAX_CASES
@@ -45,6 +43,9 @@ from analyzer.report.page.figures import heat_map, tiles
 from analyzer.report.page.picture import Drawing, draw, plotly_script
 from analyzer.report.parts import drift_part, excerpts_part, numbers_part, places_part, templates_part
 from analyzer.report.sections import sections
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 
 def filtered(case: Case) -> Svg:
@@ -160,6 +161,8 @@ def page_title(overview: Overview, made: Made) -> str:
 @lru_cache(maxsize=1)
 def environment() -> Environment:
     """The templates, which escape every text that is put into them and fail on a name that they are not given."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
     made = Environment(
         loader=PackageLoader("analyzer.report.page"),
         autoescape=True,

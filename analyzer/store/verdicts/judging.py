@@ -16,7 +16,6 @@ from datetime import datetime
 from typing import Any
 
 import duckdb
-import polars as pl
 
 from analyzer.classifier import Ruleset
 from analyzer.classifier.batch import Verdict, judge_in_parallel, judge_json
@@ -43,8 +42,14 @@ def add_verdicts(
 
     No more than a page of facts is in memory, however many wait.
     """
+    import polars as pl
+
     moment = now()
     done = 0
+    dtypes: dict[str, Any] = dict.fromkeys(_TEXTS, pl.String) | {
+        "retryable": pl.Boolean,
+        "judged_at": pl.Datetime("us"),
+    }
     # A checkpoint may move rows to where they are no longer met: whoever was missed is met the next time.
     while waiting := _waiting(connection, ruleset, target, before):
         total = done + waiting
@@ -63,7 +68,7 @@ def add_verdicts(
                     ),
                     "judged_at": [moment] * len(ids),
                 },
-                schema=_SCHEMA,
+                schema_overrides=dtypes,
             )
             register(connection, "staged_verdict", frame)
             connection.execute(f"insert into {target} by name from staged_verdict").fetchall()
@@ -125,17 +130,7 @@ def _verdicts(chunks: Iterator[_Chunk], ruleset: Ruleset, waiting: int) -> Itera
         raise StoreError(f"judging broke off: {error}", "what was judged is kept; run the same command again") from None
 
 
-_SCHEMA: dict[str, Any] = {
-    "facts_id": pl.String,
-    "ruleset": pl.String,
-    "reason": pl.String,
-    "detail": pl.String,
-    "retryable": pl.Boolean,
-    "action": pl.String,
-    "rule": pl.String,
-    "confidence": pl.String,
-    "judged_at": pl.Datetime("us"),
-}
+_TEXTS = ("facts_id", "ruleset", "reason", "detail", "action", "rule", "confidence")
 
 
 def add_suggestions(connection: duckdb.DuckDBPyConnection) -> None:
