@@ -37,6 +37,10 @@ from analyzer.report.night.messages import (
 )
 from analyzer.store import open_store
 from tests.analysis.histories import DAYS, START, every_finding
+from tests.cli.conftest import UNSET, forks
+from tests.cli.forking import Done, Forks, Line
+
+__all__ = ["forks"]
 
 CALLER = "it's @here `id` $HOME; wait www.example.org"
 """A name that a shell, a chat and a browser would each do something with."""
@@ -56,6 +60,13 @@ def words_of(commands: Iterable[str], folder: Path) -> list[list[str]]:
     told = bash(script, folder, LC_ALL="C")
     assert told.returncode == 0 and not told.stderr
     return [each.decode("utf-8", "surrogateescape").split("\0") for each in told.stdout.split(b"\0\0")[:-1]]
+
+
+def ran(command: str, folder: Path, forks: Forks) -> Done:
+    """What a command does, read by bash and run in a folder."""
+    (words,) = words_of([command], folder)
+    assert words[0] == "analyzer"
+    return forks.run(Line(words[1:], str(folder), environment={"HOME": str(folder)}, unset=UNSET, seconds=120))
 
 
 @settings(deadline=None, max_examples=30)
@@ -151,15 +162,15 @@ def test_every_command_of_a_night_is_one_of_its_findings(night: Night, folder: P
     assert CALLER in callers and "wait" not in callers
 
 
-def test_every_command_of_a_finding_answers_about_its_caller_and_days(night: Night, folder: Path) -> None:
-    """Run by bash in another folder they end as they should, and say nothing of other callers or days."""
+def test_every_command_of_a_finding_answers_about_its_caller_and_days(night: Night, folder: Path, forks: Forks) -> None:
+    """Run in another folder they end as they should, and say nothing of other callers or days."""
     elsewhere = folder / "elsewhere"
     elsewhere.mkdir()
     asked = {one.command: one for one in night.findings if one.is_open and one.command}
     assert len({one.finding for one in asked.values()}) > 10
     for command, one in asked.items():
-        done = bash(f"{command} --json" if " -- " not in command else command, elsewhere)
-        assert done.returncode == 0, (command, done.stderr)
+        done = ran(f"{command} --json" if " -- " not in command else command, elsewhere, forks)
+        assert done.code == 0, (command, done.stderr)
         assert done.stdout.strip(), command
         with open_store(str(folder / "it's.duckdb")) as store:
             errors, chains = store.view("errors"), store.view("retries").with_columns(occurred_at=pl.col("started_at"))
@@ -182,7 +193,7 @@ def of_its_own(rows: pl.DataFrame, one: Finding) -> pl.DataFrame:
     return rows.filter(pl.col("occurred_at").dt.date().is_between(first, one.last_on))
 
 
-def test_every_command_of_a_page_runs(folder: Path) -> None:
+def test_every_command_of_a_page_runs(folder: Path, forks: Forks) -> None:
     """Buttons to copy and the sentences under tables, in HTML, Markdown and on the terminal."""
     place = str(folder / "it's.duckdb")
     with open_store(place) as store:
@@ -200,5 +211,5 @@ def test_every_command_of_a_page_runs(folder: Path) -> None:
         forms[words[1], *sorted(word for word in words if word.startswith("-"))] = command
     assert len(forms) > 5
     for command in sorted(forms.values(), key=lambda each: " findings " in each):
-        done = bash(command, folder / "elsewhere")
-        assert done.returncode == (1 if command.startswith("analyzer check") else 0), (command, done.stderr)
+        done = ran(command, folder, forks)
+        assert done.code == (1 if command.startswith("analyzer check") else 0), (command, done.stderr)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 import signal
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
 import duckdb
 
 from tests import LONG_RUNS
 
+Moment = TypeVar("Moment")
 
-def sampled(statements: range, first: int = 0) -> range:
+
+def sampled(moments: Sequence[Moment], first: int = 0) -> Sequence[Moment]:
     """Every third of them, from the `first` one on; in long runs all of them."""
-    return statements if LONG_RUNS > 1 else statements[first::3]
+    return moments if LONG_RUNS > 1 else moments[first::3]
 
 
 class Faulty:
