@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from analyzer.analysis.kinds.cost import SEVERITIES
 from analyzer.analysis.kinds.finding import KINDS, RESOLUTIONS, STATES
+from analyzer.analysis.kinds.finding_fields import SEVERITIES
 from analyzer.classifier import REASONS
 from analyzer.classifier.recovery_table import ACTIONS
 from analyzer.events.payloads import EVENT_TYPES

@@ -12,7 +12,8 @@ from analyzer.analysis.detection.detection import Detection
 from analyzer.analysis.detection.fleet import FLEET
 from analyzer.analysis.detection.settings import Settings
 from analyzer.analysis.detection.statistics import baseline, rates
-from analyzer.analysis.kinds import cost, messages, reason_mixes, rises
+from analyzer.analysis.kinds import finding_fields as fields
+from analyzer.analysis.kinds import messages, reason_mixes, rises
 from analyzer.analysis.nightly import calibration, check, detections, evidence
 from analyzer.analysis.rules import similar_templates as similar
 from analyzer.analysis.rules import unknowns
@@ -66,11 +67,11 @@ STATED = {
         f"it is {WORDS[settings.ACCEPT_DAYS // 7]} weeks old, and from now on the normal",
         f"critical where {FIRST_CRITICAL} sessions or more show it and the share is 25%",
         f"warning from {FIRST_WARNING} sessions",
-        f"every session fails ({cost.EVERY} in a row at least",
-        f"{cost.MANY_SESSIONS} sessions failed, and they are {HALF[cost.GREAT_SHARE]} of those seen",
-        f"{cost.LONG_WAIT_SECONDS / 3_600:g} hours spent waiting",
-        f"{cost.WAIT_SECONDS / 3_600:g} hour spent waiting",
-        f"fewer than {cost.MANY_SESSIONS} failed",
+        f"every session fails ({fields.EVERY} in a row at least",
+        f"{fields.MANY_SESSIONS} sessions failed, and they are {HALF[fields.GREAT_SHARE]} of those seen",
+        f"{fields.LONG_WAIT_SECONDS / 3_600:g} hours spent waiting",
+        f"{fields.WAIT_SECONDS / 3_600:g} hour spent waiting",
+        f"fewer than {fields.MANY_SESSIONS} failed",
         f"are judged, {check.MAX_HOURS} at most",
         f"of the {check.COMPARED_DAYS} days before; weekends",
         f"p at most {DEFAULT.hour_alpha:.5f}, as who",

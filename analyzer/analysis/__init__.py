@@ -2,8 +2,8 @@
 
 from analyzer.analysis.detection.detection import Detection
 from analyzer.analysis.kinds.causes import Drift, Drifts
-from analyzer.analysis.kinds.cost import Cost
-from analyzer.analysis.kinds.finding import Finding, Handling, Kind, Scope, Wording
+from analyzer.analysis.kinds.finding import Finding, Kind, Scope
+from analyzer.analysis.kinds.finding_fields import Cost, Handling, Wording
 from analyzer.analysis.nightly.check import check, check_hours, each_night
 from analyzer.analysis.nightly.decisions import findings, handle
 from analyzer.analysis.nightly.night import Night

@@ -11,7 +11,7 @@ import polars as pl
 from analyzer.analysis import Case, Overview, Table
 from analyzer.analysis.charts import Chart
 from analyzer.analysis.kinds.causes import Drift
-from analyzer.analysis.kinds.errors_behind import MAX_SESSIONS, MAX_TEMPLATES
+from analyzer.analysis.summary.cases import MAX_SESSIONS, MAX_TEMPLATES
 from analyzer.command_lines import Asking, window_words
 from analyzer.importers.sessions import resuming
 from analyzer.report.cells import shown

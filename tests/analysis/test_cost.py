@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from analyzer.analysis.detection.detection import Detection
-from analyzer.analysis.kinds.cost import Cost, cost_of, with_cost
 from analyzer.analysis.kinds.finding import Finding
+from analyzer.analysis.kinds.finding_fields import Cost, cost_of, with_cost
 from analyzer.analysis.kinds.sentences import sentence
 from analyzer.analysis.nightly.incidents import gravest_first
 from analyzer.store import Store, open_store

@@ -10,8 +10,8 @@ import pytest
 
 from analyzer.analysis.detection.detection import Detection
 from analyzer.analysis.detection.settings import ACCEPT_DAYS, BASELINE_DAYS, RECENT_DAYS
-from analyzer.analysis.kinds.cost import SEVERITIES
 from analyzer.analysis.kinds.finding import KINDS, NOTHING, RESOLUTIONS, Finding, Kind, Scope, family_of, kind_of
+from analyzer.analysis.kinds.finding_fields import SEVERITIES
 from analyzer.analysis.nightly.calibration import MEASURED_DAYS
 from analyzer.cli.commands.check import command as check
 from analyzer.report.overview_words import course

@@ -16,7 +16,8 @@ import pytest
 from analyzer.analysis import Night, Overview
 from analyzer.analysis.charts.figures import label
 from analyzer.analysis.detection import Detection
-from analyzer.analysis.kinds.finding import Finding, Handling
+from analyzer.analysis.kinds.finding import Finding
+from analyzer.analysis.kinds.finding_fields import Handling
 from analyzer.analysis.summary.day_figures import NightFigures
 from analyzer.plurals import stand_in
 from analyzer.report import render_html, render_json, render_markdown, render_text

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from analyzer.analysis import Case, Overview, overview
-from analyzer.analysis.kinds.cost import Cost
+from analyzer.analysis.kinds.finding_fields import Cost
 from analyzer.report import render_html, render_text
 from analyzer.report.monospace import columns, fit, fit_middle, fold, width_of
 from analyzer.report.night.document import render_findings

@@ -12,8 +12,8 @@ from analyzer.analysis.charts.chart import Axis, Bars, Chart
 from analyzer.analysis.detection import bursts
 from analyzer.analysis.detection.detection import Detection, detections_in
 from analyzer.analysis.kinds.daily_charts import MARKED
-from analyzer.analysis.kinds.errors_behind import MESSAGE
 from analyzer.analysis.kinds.finding import SESSION_ITSELF, Basis, Charted, ChartForm, Finding, Kind
+from analyzer.analysis.kinds.messages import WITH_MESSAGE
 from analyzer.analysis.observations import Observations, end_of, start_of
 
 MAX_MOMENTS = 60
@@ -127,7 +127,7 @@ BURSTS = {
         asks=("show", SESSION_ITSELF),
         scope="session",
         part_of_rise=True,
-        behind=MESSAGE,
+        behind=WITH_MESSAGE,
         chart=BURST,
     )
 }

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
@@ -15,12 +15,12 @@ import polars as pl
 
 from analyzer.analysis.charts.chart import Chart
 from analyzer.analysis.detection.detection import Detection
-from analyzer.analysis.kinds.cost import SEVERITIES, Cost, info
+from analyzer.analysis.detection.settings import RECENT_DAYS
+from analyzer.analysis.kinds.finding_fields import SEVERITIES, Cost, Handling, Wording, info
 from analyzer.analysis.observations import Observations
 from analyzer.command_lines import PROGRAM, command_line, whole_path, window_words
 from analyzer.errors import AnalyzerError
 from analyzer.events.model import derived_id
-from analyzer.events.times import format_time
 from analyzer.store import MEMORY, Judging
 from analyzer.store.shown import Shown
 
@@ -98,62 +98,6 @@ class Identity(NamedTuple):
             # Whichever rule it stands in the place of, if any: that may be known only later.
             scope = Scope(caller=scope.caller, template=scope.template)
         return cls(family, scope)
-
-
-@dataclass(frozen=True, slots=True)
-class Handling:
-    """What somebody decided of a finding."""
-
-    act: str
-    """`acknowledged`, `snoozed`, `closed` or `reopened`."""
-    at: datetime
-    """Naive UTC."""
-    snoozed_until: datetime | None = None
-    """Naive UTC; None for all but snoozed ones."""
-    note: str = ""
-    by: str = ""
-    """Who did; empty where nobody said."""
-
-    def silences(self, moment: datetime) -> bool:
-        """Whether the finding fails no night and is posted to nobody, as of a moment (naive UTC)."""
-        if self.act == "snoozed":
-            return self.snoozed_until is not None and moment < self.snoozed_until
-        return self.act in {"acknowledged", "closed"}
-
-    def to_dict(self) -> dict[str, str | None]:
-        """JSON-ready."""
-        until = None if self.snoozed_until is None else format_time(self.snoozed_until)
-        return {
-            "act": self.act,
-            "handled_at": format_time(self.at),
-            "snoozed_until": until,
-            "note": self.note,
-            "by": self.by,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Wording:
-    """A rule that fell silent, and the text that came instead."""
-
-    rule: str
-    reason: str
-    old: str | None
-    """What the rule matched most, redacted and capped; None where no event tells any more."""
-    new: str | None
-    """The text that no rule knows, likewise."""
-    draft: dict[str, Any] | None = None
-    """The draft of a rule for the new text, as `analyzer unknowns --suggest` gives it; None where none can be made."""
-
-    @property
-    def pattern(self) -> str | None:
-        """What the draft matches."""
-        texts = self.draft["rule"]["text"] if self.draft else []
-        return str(texts[0]) if texts else None
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
-        return {name: getattr(self, name) for name in Wording.__slots__}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -449,7 +393,17 @@ def since(found: Finding) -> str:
     return f"since {found.onset}" if found.onset < found.last_on else f"on {found.onset}"
 
 
-NOTHING = Behind("", lambda _one, _seen: pl.lit(False), lambda one, _last: (one.onset, one.last_on))
+def its_days(one: Finding, _last: date) -> tuple[date, date]:
+    """From its onset to the last day on which it was detected."""
+    return one.onset, one.last_on
+
+
+def its_week(one: Finding, _last: date) -> tuple[date, date]:
+    """The week up to the last day on which it was detected."""
+    return one.last_on - timedelta(days=RECENT_DAYS - 1), one.last_on
+
+
+NOTHING = Behind("", lambda _one, _seen: pl.lit(False), its_days)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,8 +8,6 @@ import polars as pl
 
 from analyzer.analysis.charts.chart import Chart
 from analyzer.analysis.detection.detection import Detection
-from analyzer.analysis.kinds import errors_behind
-from analyzer.analysis.kinds.cost import warning
 from analyzer.analysis.kinds.daily_charts import (
     DAY,
     MARKED,
@@ -22,20 +20,22 @@ from analyzer.analysis.kinds.daily_charts import (
     counts_axis,
     panels,
 )
-from analyzer.analysis.kinds.errors_behind import UNKNOWN, unknown
 from analyzer.analysis.kinds.finding import (
     MESSAGE,
     MESSAGE_ITSELF,
     Basis,
+    Behind,
     Charted,
     ChartForm,
     Finding,
     Kind,
+    its_days,
     note_of,
     own_reason,
     since,
 )
-from analyzer.analysis.kinds.rises import RISE
+from analyzer.analysis.kinds.finding_fields import warning
+from analyzer.analysis.kinds.rises import RISE, UNKNOWN, unknown
 from analyzer.analysis.kinds.sentences import sessions
 
 
@@ -140,6 +140,9 @@ def wording_chart(case: Charted) -> Chart:
     return panels(case, title, marks, counts_axis("sessions", highest), "sessions", note=note)
 
 
+WITH_MESSAGE = Behind(
+    "of its days with the message", lambda one, _seen: pl.col("template") == one.scope.template, its_days
+)
 SIGHTINGS = ChartForm(
     "Days of the message",
     SINCE_BASELINE,
@@ -213,7 +216,7 @@ MESSAGES = {
         scope="reason",
         part_of_wave=True,
         evidence=own_reason,
-        behind=errors_behind.MESSAGE,
+        behind=WITH_MESSAGE,
         chart=WEAK_SIGHTINGS,
     ),
     "wording_changed": replace(

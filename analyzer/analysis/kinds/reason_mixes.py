@@ -20,8 +20,7 @@ from analyzer.analysis.detection.settings import BASELINE_DAYS, RECENT_DAYS
 from analyzer.analysis.detection.statistics.rates import every_day, running, spans_of, stretch
 from analyzer.analysis.detection.statistics.tails import wilson_interval
 from analyzer.analysis.kinds.daily_charts import MARKED, USUAL
-from analyzer.analysis.kinds.errors_behind import its_week
-from analyzer.analysis.kinds.finding import Behind, Charted, ChartForm, Finding, Kind
+from analyzer.analysis.kinds.finding import Behind, Charted, ChartForm, Finding, Kind, its_week
 from analyzer.analysis.kinds.rises import BY_OUTCOME
 from analyzer.analysis.observations import Observations, drawn
 from analyzer.store import CallerDays

@@ -8,7 +8,6 @@ import polars as pl
 
 from analyzer.analysis.charts.chart import Chart
 from analyzer.analysis.detection.relays import relay_days
-from analyzer.analysis.kinds.cost import warning
 from analyzer.analysis.kinds.daily_charts import (
     DAY,
     MARKED,
@@ -22,8 +21,8 @@ from analyzer.analysis.kinds.daily_charts import (
     of_caller_around,
     panels,
 )
-from analyzer.analysis.kinds.errors_behind import its_days
-from analyzer.analysis.kinds.finding import Basis, Behind, Charted, ChartForm, Finding, Kind
+from analyzer.analysis.kinds.finding import Basis, Behind, Charted, ChartForm, Finding, Kind, its_days
+from analyzer.analysis.kinds.finding_fields import warning
 from analyzer.analysis.kinds.sentences import as_number, sessions
 from analyzer.analysis.observations import exposed
 

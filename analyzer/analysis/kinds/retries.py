@@ -9,7 +9,6 @@ import polars as pl
 
 from analyzer.analysis.charts.chart import GREEN, SILVER, VERMILION, Chart, Mark
 from analyzer.analysis.detection.settings import BASELINE_DAYS, RECENT_DAYS
-from analyzer.analysis.kinds.cost import info, warning
 from analyzer.analysis.kinds.daily_charts import (
     DAY,
     SINCE_BASELINE,
@@ -20,8 +19,8 @@ from analyzer.analysis.kinds.daily_charts import (
     share_line,
     shares_axis,
 )
-from analyzer.analysis.kinds.errors_behind import its_week
-from analyzer.analysis.kinds.finding import Basis, Behind, Charted, ChartForm, Finding, Kind
+from analyzer.analysis.kinds.finding import Basis, Behind, Charted, ChartForm, Finding, Kind, its_week
+from analyzer.analysis.kinds.finding_fields import info, warning
 from analyzer.analysis.kinds.rises import BY_OUTCOME
 from analyzer.analysis.kinds.sentences import as_percent, expected
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import date
 
 import polars as pl
 
 from analyzer.analysis.charts.chart import Chart, Mark
 from analyzer.analysis.detection.detection import Detection
-from analyzer.analysis.kinds.cost import MANY_SESSIONS
 from analyzer.analysis.kinds.daily_charts import (
     DAY,
     MARKED,
@@ -24,9 +24,28 @@ from analyzer.analysis.kinds.daily_charts import (
     share_line,
     shares_axis,
 )
-from analyzer.analysis.kinds.errors_behind import EVERY, UNKNOWN, unknown
-from analyzer.analysis.kinds.finding import SHARE, Basis, Charted, ChartForm, Finding, Kind, note_of
+from analyzer.analysis.kinds.finding import SHARE, Basis, Behind, Charted, ChartForm, Finding, Kind, its_days, note_of
+from analyzer.analysis.kinds.finding_fields import MANY_SESSIONS
 from analyzer.analysis.kinds.sentences import as_percent, expected, sessions
+from analyzer.analysis.observations import Observations
+
+
+def unknown(_one: Finding) -> str | None:
+    """The reason `unknown`."""
+    return "unknown"
+
+
+def _since_onset(one: Finding, last: date) -> tuple[date, date]:
+    return one.onset, one.resolved_on or last
+
+
+def _unknown_errors(one: Finding, _seen: Observations) -> pl.Expr:
+    errors = pl.col("reason") == "unknown"
+    return errors if one.scope.template is None else errors & (pl.col("template") == one.scope.template)
+
+
+UNKNOWN = Behind("that are unknown, since its onset", _unknown_errors, _since_onset, unknown=True)
+EVERY = Behind("of its days", lambda _one, _seen: pl.lit(True), its_days)
 
 
 def severity_of_share(day: Detection) -> str:

@@ -25,7 +25,7 @@ from analyzer.analysis.kinds.finding import Finding, Identity, finding_id, kind_
 from analyzer.analysis.nightly.calibration import Calibrated, calibrate, monday_of
 from analyzer.analysis.nightly.decisions import handlings, with_handling, without_closed
 from analyzer.analysis.nightly.detections import corrected, detections
-from analyzer.analysis.nightly.evidence import costed, of_the_day, told
+from analyzer.analysis.nightly.evidence import costed, explained, of_the_day
 from analyzer.analysis.nightly.incidents import gravest_first, incidents
 from analyzer.analysis.nightly.night import Night, carried_on, night_before, recorded, write_down
 from analyzer.analysis.nightly.notes import newest_versions, notes
@@ -201,7 +201,7 @@ def _judged(
 
 def _finished(store: Judging, night: Night, rules: Rules) -> Night:
     """The night with words and evidence."""
-    return replace(night, findings=told(store, night.findings, night.timezone, night.ruleset, rules=rules))
+    return replace(night, findings=explained(store, night.findings, night.timezone, night.ruleset, rules=rules))
 
 
 COMPARED_DAYS = 28
@@ -253,7 +253,7 @@ def check_hours(store: Judging, chosen: Window, *, rules: Rules = None) -> Night
         since=own.work["day"].min(),  # type: ignore[arg-type]
         caller_days=own.work.height,
         callers=own.counts.filter(pl.col("day") == day)["caller"].n_unique(),
-        findings=told(store, findings, chosen.timezone, ruleset, within=(since, until)),
+        findings=explained(store, findings, chosen.timezone, ruleset, within=(since, until)),
         rung=before.rung if before else 0,
         calibrated_on=before.calibrated_on if before else None,
         hours=(since, until),

@@ -12,8 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from analyzer.analysis.kinds.cost import SEVERITIES
-from analyzer.analysis.kinds.finding import Finding, Handling
+from analyzer.analysis.kinds.finding import Finding
+from analyzer.analysis.kinds.finding_fields import SEVERITIES, Handling
 from analyzer.analysis.nightly.incidents import gravest_first
 from analyzer.analysis.nightly.night import Night
 from analyzer.command_lines import command_line

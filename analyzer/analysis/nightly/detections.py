@@ -1,4 +1,4 @@
-"""All tests over one history: what each day brought, from that day and the days before it alone."""
+"""All tests over one history: each day is judged from that day and the days before it alone."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _RISES = _SHARES | {"volume", "unknown_rate"}
 _OF_WORDING = _SHARES | {"unknown_rate", "reasons"}
 """What a change of wording does to the caller of the errors."""
 _OUTAGES = {"outage": "provider", "model_outage": "model"}
-_MOST = 0.5
+_MOST_SESSIONS = 0.5
 """Part of a caller's sessions with unknown errors from which on one text is what its rise is made of."""
 
 
 def detections(seen: Observations, settings: Settings | None = None) -> list[Detection]:
-    """Everything that any test has to say of any day, in the order of the days."""
+    """Run all tests over one history and give their detections, in the order of the days."""
     chosen = settings or Settings()
     shares = resumed_detections(seen, chosen)
     mixes = corrected(mix_changes(seen), _tested(seen.counts))
@@ -45,15 +45,15 @@ def detections(seen: Observations, settings: Settings | None = None) -> list[Det
     weak = detections_in(weak_templates(seen.known_templates, seen.templates, seen.counts, work, chosen))
     wordings = detections_in(reworded(seen.templates, seen.rules, work, seen.volumes, chosen))
     found = [
-        *_told_once(shares, shared),
+        *_without_shared(shares, shared),
         *shared,
-        *_outside_outages(weak, rises, seen.volumes),
-        *_own(rises, shares),
+        *_without_outages(weak, rises, seen.volumes),
+        *_without_share_rises(rises, shares),
         *longest_bursts(seen),
-        *_beside(mixes, [*shares, *rises]),
+        *_without_explained_mixes(mixes, [*shares, *rises]),
     ]
     found = [
-        *_not_reworded(found, wordings, seen),
+        *_without_reworded(found, wordings, seen),
         *wordings,
         *corrected(detections_in(relay_frequency(exposed(seen))), _tested(seen.relays)),
         *corrected(retry_changes(seen.chains), _tested(seen.chains)),
@@ -61,15 +61,15 @@ def detections(seen: Observations, settings: Settings | None = None) -> list[Det
     return sorted(found, key=lambda one: one.day)
 
 
-def _beside(mixes: Iterable[Detection], shares: Iterable[Detection]) -> Iterable[Detection]:
-    """The changes of a mix that no rise of the same caller, of its share or its errors, within a week explains."""
+def _without_explained_mixes(mixes: Iterable[Detection], shares: Iterable[Detection]) -> Iterable[Detection]:
+    """Drop the changes of a mix where the same caller had a rise of its share or its errors in the week before."""
     rises = {(one.caller, one.day) for one in shares if one.finding in _RISES}
     week = [timedelta(days=number) for number in range(RECENT_DAYS)]
     return (one for one in mixes if not any((one.caller, one.day - back) in rises for back in week))
 
 
-def _own(rises: Iterable[Detection], shares: Iterable[Detection]) -> Iterable[Detection]:
-    """The rises of errors, without those of unknown ones that a rise of the same caller's share within a week tells."""
+def _without_share_rises(rises: Iterable[Detection], shares: Iterable[Detection]) -> Iterable[Detection]:
+    """Drop the rises of unknown errors where the unknown share of the same caller rose within the week before."""
     known = {(one.caller, one.day) for one in shares if one.finding in _SHARES}
     week = [timedelta(days=number) for number in range(RECENT_DAYS)]
     return (
@@ -79,10 +79,10 @@ def _own(rises: Iterable[Detection], shares: Iterable[Detection]) -> Iterable[De
     )
 
 
-def _outside_outages(
+def _without_outages(
     weak: Sequence[Detection], rises: Iterable[Detection], volumes: pl.DataFrame
 ) -> Iterable[Detection]:
-    """The messages without those of single callers whose provider or model failed within a week: it brings texts."""
+    """Drop the new messages of callers whose provider or model failed in the week before: outages bring texts."""
     named = {(one.caller, one.scope) for one in weak}
     hit: set[tuple[str, str | None, date]] = set()
     for one in rises if named else ():
@@ -94,14 +94,16 @@ def _outside_outages(
     return (one for one in weak if (one.caller, one.scope, one.day) not in hit)
 
 
-def _told_once(shares: Iterable[Detection], shared: Iterable[Detection]) -> Iterable[Detection]:
-    """All but the new messages of single callers that are new to the whole fleet on that day."""
+def _without_shared(shares: Iterable[Detection], shared: Iterable[Detection]) -> Iterable[Detection]:
+    """Drop a caller's new-message detection where the fleet's reports the same template on that day."""
     known = {(one.template, one.day) for one in shared}
     return (one for one in shares if one.finding != "template" or (one.template, one.day) not in known)
 
 
-def _not_reworded(found: Sequence[Detection], wordings: Sequence[Detection], seen: Observations) -> Iterator[Detection]:
-    """What a change of wording does not tell: it speaks for what it does to its callers, unless they were told first.
+def _without_reworded(
+    found: Sequence[Detection], wordings: Sequence[Detection], seen: Observations
+) -> Iterator[Detection]:
+    """Drop the detections that a change of wording accounts for, unless they came before it.
 
     Its texts are new messages no longer; the shares and mixes of callers that it makes most of the unknown errors of
     are not told from its first day up to a week after its last.
@@ -116,7 +118,7 @@ def _not_reworded(found: Sequence[Detection], wordings: Sequence[Detection], see
     spans: dict[str | None, list[tuple[date, date]]] = {}
     for (template, _), days in told.items():
         onset = min(one.onset or one.day for one in wordings if one.template == template)
-        for caller in _mostly(seen, template, onset, max(days)):
+        for caller in _callers_showing(seen, template, onset, max(days)):
             if not any(onset <= day < min(days) for day in rises.get(caller, ())):
                 spans.setdefault(caller, []).append((min(days), max(days) + timedelta(days=RECENT_DAYS)))
     of_caller = {template: min(days) for (template, _), days in told.items()}
@@ -129,12 +131,12 @@ def _not_reworded(found: Sequence[Detection], wordings: Sequence[Detection], see
         yield one
 
 
-def _mostly(seen: Observations, template: str | None, first: date, last: date) -> list[str]:
-    """The callers of whose sessions with unknown errors most show a message."""
+def _callers_showing(seen: Observations, template: str | None, first: date, last: date) -> list[str]:
+    """The callers where most of the sessions with unknown errors show the template."""
     between = pl.col("day").is_between(first, last)
     own = seen.templates.filter(between & (pl.col("template") == template)).group_by("caller").agg(pl.sum("sessions"))
     every = seen.counts.filter(between).group_by("caller").agg(pl.sum("unknown_sessions_replayed"))
-    most = pl.col("sessions") >= _MOST * pl.col("unknown_sessions_replayed")
+    most = pl.col("sessions") >= _MOST_SESSIONS * pl.col("unknown_sessions_replayed")
     return own.join(every, on="caller").filter(most)["caller"].to_list()
 
 

@@ -14,8 +14,8 @@ from typing import Any, Protocol
 import polars as pl
 
 from analyzer.analysis.detection.settings import BASELINE_DAYS
-from analyzer.analysis.kinds.cost import cost_of, with_cost
-from analyzer.analysis.kinds.finding import SHARE, Finding, Wording
+from analyzer.analysis.kinds.finding import SHARE, Finding
+from analyzer.analysis.kinds.finding_fields import Wording, cost_of, with_cost
 from analyzer.analysis.kinds.sentences import sentence
 from analyzer.analysis.nightly.incidents import gravest_first
 from analyzer.analysis.observations import Observations, end_of, start_of
@@ -65,7 +65,7 @@ _Behind = dict[int, _Shown]
 """By the place of a finding among those that were asked for."""
 
 
-def told(
+def explained(
     store: Judging,
     findings: Sequence[Finding],
     timezone: str,
@@ -73,7 +73,7 @@ def told(
     within: Span | None = None,
     rules: Rules = None,
 ) -> tuple[Finding, ...]:
-    """The findings with their explanations, advice, samples and evidence; what was told and cannot change stays.
+    """The findings with their explanations, advice, samples and evidence; what was explained and cannot change stays.
 
     `within` bounds what is looked at, else it is the days of each. Drafts of rules are made beside `rules`.
 
@@ -81,7 +81,7 @@ def told(
         QueryError: the store cannot be asked.
         RulesError: the rules cannot be used.
     """
-    asked = list(_to_tell(findings))
+    asked = list(_to_explain(findings))
     behind = _behind(store, asked, timezone, ruleset, within)
     reworded = [place for place, one in enumerate(asked) if one.latest.rule is not None and one.wording is None]
     old = _old_texts(store, [asked[place] for place in reworded], timezone, ruleset)
@@ -90,7 +90,7 @@ def told(
         behind[place] = replace(behind[place], wording=wording)
     places = iter(range(len(behind)))
     when = "of these hours" if within else ""
-    return tuple(_told(one, behind, places, timezone, when).in_store(store) for one in findings)
+    return tuple(_explained(one, behind, places, timezone, when).in_store(store) for one in findings)
 
 
 def costed(
@@ -144,8 +144,8 @@ def _when(place: int, one: Finding, timezone: str, days: int, within: Span | Non
     return {"place": place, "caller": one.scope.caller, "since": since.isoformat(), "until": until.isoformat()}
 
 
-def _told(one: Finding, behind: _Behind, places: Iterator[int], timezone: str, when: str) -> Finding:
-    if _stays(one):
+def _explained(one: Finding, behind: _Behind, places: Iterator[int], timezone: str, when: str) -> Finding:
+    if _keeps_its_words(one):
         return one
     shown = behind[next(places)]
     one = replace(one, wording=one.wording or shown.wording)
@@ -157,20 +157,20 @@ def _told(one: Finding, behind: _Behind, places: Iterator[int], timezone: str, w
         samples=shown.samples,
         evidence=shown.evidence,
         confidence=shown.confidence,
-        parts=tuple(_told(part, behind, places, timezone, when) for part in one.parts),
+        parts=tuple(_explained(part, behind, places, timezone, when) for part in one.parts),
     )
 
 
-def _stays(one: Finding) -> bool:
+def _keeps_its_words(one: Finding) -> bool:
     return bool(one.explanation) and (one.resolution in {"explained", "rejudged"} or one.kind.explains)
 
 
-def _to_tell(findings: Iterable[Finding]) -> Iterator[Finding]:
-    """The findings and their parts that have to be told, each before its parts."""
+def _to_explain(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """The findings and their parts that have to be explained, each before its parts."""
     for one in findings:
-        if not _stays(one):
+        if not _keeps_its_words(one):
             yield one
-            yield from _to_tell(one.parts)
+            yield from _to_explain(one.parts)
 
 
 def _behind(

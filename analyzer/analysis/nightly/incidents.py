@@ -12,8 +12,8 @@ from datetime import date, timedelta
 
 from analyzer.analysis.detection.detection import Detection
 from analyzer.analysis.detection.settings import ACCEPT_DAYS, QUIET_DAYS
-from analyzer.analysis.kinds.cost import SEVERITIES
 from analyzer.analysis.kinds.finding import SHARE, STATES, Finding, Identity, family_of, finding_id, kind_of
+from analyzer.analysis.kinds.finding_fields import SEVERITIES
 
 _WAVES = ("volume", "outage", "model_outage")
 SILENT_DAYS = 14
@@ -28,7 +28,7 @@ def incidents(
     `traffic` has the days on which each caller had anything to judge, in order: a caller that was silent has not got
     better. Detections after `night` are not looked at.
     """
-    seen = [_told(key, runs[-1], traffic, night) for key, runs in _runs(detections, traffic, night)]
+    seen = [_incident_of(key, runs[-1], traffic, night) for key, runs in _runs(detections, traffic, night)]
     return _merged([found for found in seen if found.resolved_on in {None, night}])
 
 
@@ -36,7 +36,7 @@ def incidents_between(
     detections: Iterable[Detection], traffic: Mapping[str, Sequence[date]], first: date, night: date
 ) -> tuple[Finding, ...]:
     """The incidents as of `night` that had a day on or after `first`: open ones, then ended ones; the gravest first."""
-    seen = [_told(key, run, traffic, night) for key, runs in _runs(detections, traffic, night) for run in runs]
+    seen = [_incident_of(key, run, traffic, night) for key, runs in _runs(detections, traffic, night) for run in runs]
     return _merged([found for found in seen if found.resolved_on is None or found.resolved_on >= first])
 
 
@@ -51,21 +51,23 @@ def _runs(
         key = Identity.of(found)
         runs = days.setdefault(key, [])
         own = traffic.get(key.scope.caller or "", ())
-        over, _ = _end(runs[-1][-1].day, own, found.day - timedelta(days=1)) if runs else (None, None)
+        over, _ = _end_of(runs[-1][-1].day, own, found.day - timedelta(days=1)) if runs else (None, None)
         if not runs or over or _starts_anew(key, runs[-1], found):
             runs.append([])
         runs[-1].append(found)
     return list(days.items())
 
 
-def _told(key: Identity, run: Sequence[Detection], traffic: Mapping[str, Sequence[date]], night: date) -> Finding:
+def _incident_of(
+    key: Identity, run: Sequence[Detection], traffic: Mapping[str, Sequence[date]], night: date
+) -> Finding:
     opened, last = run[0].day, run[-1].day
     accepted = _accepted(key, run)
-    over, why = _end(last, traffic.get(key.scope.caller or "", ()), night)
+    over, why = _end_of(last, traffic.get(key.scope.caller or "", ()), night)
     ended = accepted or over
     state = "resolved" if ended else "new" if opened == night else "ongoing"
     # Of a day the figures of its strongest test; of the whole incident the name that its beginning gives it.
-    name = _name(run)
+    name = _kind_of_run(run)
     own = run if key.family == SHARE else [row for row in run if row.finding == name]
     latest = min((row for row in own if row.day == own[-1].day), key=lambda row: row.p_value if row.p_value else 0.0)
     return Finding(
@@ -93,7 +95,7 @@ def _starts_anew(key: Identity, run: Sequence[Detection], row: Detection) -> boo
     return accepted is not None and row.day > accepted
 
 
-def _name(run: Sequence[Detection]) -> str:
+def _kind_of_run(run: Sequence[Detection]) -> str:
     """A share that rose on the very day is a spike, one that had been rising a drift, whichever test saw it first.
 
     A new message is a change of wording as soon as one knows which rule it stands in the place of.
@@ -104,7 +106,7 @@ def _name(run: Sequence[Detection]) -> str:
     return "spike" if first.onset in {None, first.day} else "drift"
 
 
-def _end(last: date, traffic: Sequence[date], until: date) -> tuple[date | None, str | None]:
+def _end_of(last: date, traffic: Sequence[date], until: date) -> tuple[date | None, str | None]:
     """The day on which an incident that was last seen on `last` ends, if that is not after `until`, and why it does."""
     first = bisect_right(traffic, last)
     quiet = traffic[first : first + QUIET_DAYS]

@@ -16,8 +16,8 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 
-from analyzer.analysis.kinds.cost import SEVERITIES
 from analyzer.analysis.kinds.finding import STATES, Finding, at_least
+from analyzer.analysis.kinds.finding_fields import SEVERITIES
 from analyzer.analysis.observations import end_of
 from analyzer.events.model import derived_id
 from analyzer.events.times import format_time, now, parse_time
@@ -242,7 +242,7 @@ def write_down(store: Judging, night: Night) -> None:
     whole = {key: value for key, value in night.to_dict().items() if key != "findings"}
     counts = {"findings_count": len(night.findings), "reported_count": len(reported)}
     decisions = [
-        *_turns(store, night),
+        *_openings_and_endings(store, night),
         *(("finding.reported", payload) for payload in reported),
         ("night.judged", {**whole, "schema": _SCHEMA, **counts}),
     ]
@@ -270,13 +270,13 @@ def _newest(store: Judging, nights: pl.DataFrame) -> Night | None:
             result = json.loads(row["result"])
             if "findings" not in result:  # Nights had all their findings in one event once.
                 told = store.query("detection-reported", night=row["night"], judged_at=row["judged_at"])
-                result["findings"] = _together(told)
+                result["findings"] = _nested(told)
             night = Night.from_dict(result)
             return replace(night, findings=tuple(one.in_store(store) for one in night.findings))
     return None
 
 
-def _turns(store: Judging, night: Night) -> Iterator[tuple[str, dict[str, Any]]]:
+def _openings_and_endings(store: Judging, night: Night) -> Iterator[tuple[str, dict[str, Any]]]:
     """The decisions on findings that open or end on a night."""
     frame = store.view("findings").select("finding_id", "state", "resolution", "resolved_on")
     state: Callable[[str], str | None] = dict(frame.select("finding_id", "state").iter_rows()).get
@@ -307,12 +307,12 @@ def _reported(findings: Sequence[Finding], part_of: int | None = None, first: in
             place += 1
 
 
-def _together(reported: pl.DataFrame) -> list[dict[str, Any]]:
+def _nested(reported: pl.DataFrame) -> list[dict[str, Any]]:
     """Findings with their parts, as `Finding.from_dict` reads them: the reverse of `_reported`."""
     found: dict[int, dict[str, Any]] = {}
     alone: list[dict[str, Any]] = []
     for place, part_of, content in reported.select("place", "part_of", "content").iter_rows():
-        found[place] = one = _finding(json.loads(content))
+        found[place] = one = _from_payload(json.loads(content))
         (alone if part_of is None else found[part_of]["parts"]).append(one)
     return alone
 
@@ -324,5 +324,5 @@ def _payload(one: Finding) -> dict[str, Any]:
     return {"finding_id": known["id"], **own}
 
 
-def _finding(payload: Mapping[str, Any]) -> dict[str, Any]:
+def _from_payload(payload: Mapping[str, Any]) -> dict[str, Any]:
     return {**payload, "id": payload["finding_id"], "parts": []}

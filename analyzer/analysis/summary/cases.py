@@ -16,16 +16,7 @@ import polars as pl
 from analyzer.analysis.charts.chart import Chart
 from analyzer.analysis.detection.settings import BASELINE_DAYS, RECENT_DAYS
 from analyzer.analysis.kinds.causes import Drift, caller_drifts
-from analyzer.analysis.kinds.errors_behind import (
-    MAX_SESSIONS,
-    MAX_TEMPLATES,
-    MESSAGES,
-    SESSIONS,
-    errors_behind,
-    sessions_behind,
-    templates_behind,
-)
-from analyzer.analysis.kinds.finding import Basis, Finding
+from analyzer.analysis.kinds.finding import Basis, Finding, its_days
 from analyzer.analysis.observations import Observations, end_of, start_of
 from analyzer.store import CallerDays, Judging
 from analyzer.store.shown import Shown
@@ -34,6 +25,12 @@ MAX_CASES = 30
 """Findings of which a report shows what they rest on: the gravest; of more it tells that they are there."""
 MAX_EXCERPTS = 3
 """Lines of logs that a report quotes of a finding."""
+MAX_TEMPLATES = 10
+"""Messages shown behind a finding."""
+MAX_SESSIONS = 10
+"""Sessions shown behind a finding."""
+MESSAGES: dict[str, type[pl.DataType]] = {"template": pl.String, "sessions": pl.Int64, "events": pl.Int64}
+SESSIONS: dict[str, type[pl.DataType]] = {"session": pl.String, "day": pl.Date, "events": pl.Int64}
 _Texts = dict[tuple[str | None, str | None], str | None]
 """Messages by caller and template."""
 
@@ -79,7 +76,10 @@ class Case(Shown):
 
 def cases(store: Judging, findings: Sequence[Finding], seen: Observations, last: date) -> tuple[Case, ...]:
     """The cases of findings, in their order; what they rest on is looked up for the first 30."""
-    return (*_cases(store, findings[:MAX_CASES], seen, last), *(_untold(one, last) for one in findings[MAX_CASES:]))
+    return (
+        *_cases(store, findings[:MAX_CASES], seen, last),
+        *(_without_evidence(one, last) for one in findings[MAX_CASES:]),
+    )
 
 
 def _cases(store: Judging, findings: Sequence[Finding], seen: Observations, last: date) -> tuple[Case, ...]:
@@ -88,11 +88,11 @@ def _cases(store: Judging, findings: Sequence[Finding], seen: Observations, last
     spans = [one.kind.behind.span(one, last) for one in findings]
     told = list(zip(findings, spans, strict=True))
     seen = seen.holding(
-        (_stretch(one, last) for one in findings),
+        (_days_to_read(one, last) for one in findings),
         (CallerDays(one.scope.caller, *span) for one, span in told if one.kind.behind.hand_offs),
     )
-    errors = [errors_behind(one, seen, last) for one in findings]
-    templates = [templates_behind(rows).head(MAX_TEMPLATES) for rows in errors]
+    errors = [_errors_behind(one, seen, last) for one in findings]
+    templates = [_templates_behind(rows).head(MAX_TEMPLATES) for rows in errors]
     found = [
         caller_drifts(seen, one.onset, end, one.scope.caller)
         if one.kind.behind.unknown and one.scope.caller is not None
@@ -105,7 +105,7 @@ def _cases(store: Judging, findings: Sequence[Finding], seen: Observations, last
     repeats = _repeats(store, [one for one in findings if one.kind.chart and one.kind.chart.by_second], seen)
     basis = Basis(seen, repeats, last)
     shown = [
-        sessions_behind(one, seen, rows, last).head(MAX_SESSIONS) for one, rows in zip(findings, errors, strict=True)
+        _sessions_behind(one, seen, rows, last).head(MAX_SESSIONS) for one, rows in zip(findings, errors, strict=True)
     ]
     places = store.query(
         "detection-sessions", sessions=json.dumps(sorted({s for rows in shown for s in rows["session"]}))
@@ -129,7 +129,7 @@ def _cases(store: Judging, findings: Sequence[Finding], seen: Observations, last
     )
 
 
-def _stretch(one: Finding, last: date) -> CallerDays:
+def _days_to_read(one: Finding, last: date) -> CallerDays:
     """The days whose errors are looked at; of a finding of the fleet, which has many errors a day, its own alone."""
     first = _first_day(one) if one.scope.caller is not None else one.kind.behind.span(one, last)[0]
     return CallerDays(one.scope.caller, first, last)
@@ -140,8 +140,8 @@ def _first_day(one: Finding) -> date:
     return min(one.onset, one.last_on - timedelta(days=RECENT_DAYS - 1)) - timedelta(days=BASELINE_DAYS)
 
 
-def _untold(one: Finding, last: date) -> Case:
-    """A finding beyond the first 30: its frames have no rows."""
+def _without_evidence(one: Finding, last: date) -> Case:
+    """The case of a finding beyond the first 30: its frames have no rows."""
     messages = pl.DataFrame(schema=MESSAGES).rename({"template": "message"})
     return Case(
         one,
@@ -189,3 +189,35 @@ def _quoted(templates: pl.DataFrame, caller: str | None, texts: _Texts) -> pl.Da
     """The rows with the text of each message instead of its template."""
     messages = [texts.get((caller, template)) for template in templates["template"]]
     return templates.select(pl.Series("message", messages, pl.String), "sessions", "events")
+
+
+def _errors_behind(one: Finding, seen: Observations, last: date) -> pl.DataFrame:
+    """The rows of `detection-groups` that a finding rests on."""
+    behind = one.kind.behind
+    errors = seen.errors(one.scope.caller, *behind.span(one, last)).filter(behind.errors(one, seen))
+    for what in ("provider", "model"):
+        if (name := getattr(one.scope, what)) is not None:
+            shown = seen.volumes.filter(pl.col(what) == name).select("day", "caller", "reason").unique()
+            errors = errors.join(shown, on=["day", "caller", "reason"], how="semi")
+    return errors
+
+
+def _sessions_behind(one: Finding, seen: Observations, errors: pl.DataFrame, last: date) -> pl.DataFrame:
+    """The sessions behind a finding, a row each, those with the most events, then the latest first.
+
+    `session`, the first `day` on which it shows the finding, `events` (errors, or hand-offs).
+    """
+    if one.kind.behind.hand_offs:
+        relays = seen.rows.hand_offs([CallerDays(one.scope.caller, *its_days(one, last))])
+        errors = relays.filter(pl.col("step") == (one.scope.step or "")).rename({"relays": "events"})
+    rows = errors.group_by("session").agg(pl.col("day").min(), pl.col("events").sum())
+    return rows.sort("events", "day", "session", descending=[True, True, False]).select(
+        pl.col(n).cast(t) for n, t in SESSIONS.items()
+    )
+
+
+def _templates_behind(errors: pl.DataFrame) -> pl.DataFrame:
+    """The messages of errors, a row each, the one that most sessions show first: `template`, `sessions`, `events`."""
+    rows = errors.group_by("template").agg(pl.col("session").n_unique().alias("sessions"), pl.col("events").sum())
+    ranked = rows.sort("sessions", "events", "template", descending=[True, True, False])
+    return ranked.select(pl.col(n).cast(t) for n, t in MESSAGES.items())

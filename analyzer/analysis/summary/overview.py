@@ -247,28 +247,29 @@ def overview(
         AnalyzerError: a window that cannot be read, rules that cannot be used.
     """
     chosen = as_window(window, **words)
-    told = _told(store, chosen, rules, only)
-    if not told.is_bare or (chosen.since is None and chosen.until is None):
-        return told
-    whole = _told(store, Window(timezone=chosen.timezone), rules, only)
-    return told if whole.is_bare else replace(whole, asked=chosen)
+    report = _made(store, chosen, rules, only)
+    if not report.is_bare or (chosen.since is None and chosen.until is None):
+        return report
+    whole = _made(store, Window(timezone=chosen.timezone), rules, only)
+    return report if whole.is_bare else replace(whole, asked=chosen)
 
 
-def _told(store: Judging, chosen: Window, rules: Rules, only: Selection | None) -> Overview:
+def _made(store: Judging, chosen: Window, rules: Rules, only: Selection | None) -> Overview:
     judged, drift = _judge(store, chosen, store.judge_history(rules))
     if only:
         judged = select_judged(store, judged, only)
         with store.selecting(only):
             return _with_latest(store, replace(_overview(store, chosen, judged, drift), only=only))
     with store.pinned(chosen.since, chosen.until):
-        told = _overview(store, chosen, judged, drift)
-    return _with_latest(store, told)
+        report = _overview(store, chosen, judged, drift)
+    return _with_latest(store, report)
 
 
-def _with_latest(store: Judging, told: Overview) -> Overview:
-    """The same with its latest day, whose fortnight may begin before the window."""
-    totals = told.totals
-    return replace(told, latest=latest_day(store, told.window, totals.first_at, totals.last_at, told.generated_at))
+def _with_latest(store: Judging, report: Overview) -> Overview:
+    """The overview with its latest day, whose fortnight may begin before the window."""
+    totals = report.totals
+    latest = latest_day(store, report.window, totals.first_at, totals.last_at, report.generated_at)
+    return replace(report, latest=latest)
 
 
 def _judge(store: Judging, window: Window, ruleset: str) -> tuple[Judged, Drifts]:

@@ -19,7 +19,7 @@ from analyzer.analysis.detection.fleet import unjudged
 from analyzer.analysis.kinds.finding import SHARE, Finding, kind_of
 from analyzer.analysis.nightly.decisions import as_known
 from analyzer.analysis.nightly.detections import detections
-from analyzer.analysis.nightly.evidence import costed, of_the_day, told
+from analyzer.analysis.nightly.evidence import costed, explained, of_the_day
 from analyzer.analysis.nightly.incidents import incidents, incidents_between
 from analyzer.analysis.nightly.night import Night
 from analyzer.analysis.observations import Observations, observe
@@ -80,7 +80,7 @@ def judge_seen(store: Judging, window: Window, seen: Observations) -> Judged:
     priced = costed(store, of_the_day(incidents_between(found, traffic, first, last), seen), seen)
     day_before = incidents(found, traffic, last - timedelta(days=1))
     known = as_known(store, _compared(store, seen, priced, day_before, last))
-    findings = told(store, known, seen.timezone, seen.ruleset)
+    findings = explained(store, known, seen.timezone, seen.ruleset)
     return Judged(
         first=first,
         last=last,

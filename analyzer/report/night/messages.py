@@ -11,8 +11,8 @@ from __future__ import annotations
 from datetime import datetime, time, timedelta
 from typing import Any, cast
 
-from analyzer.analysis.kinds.cost import SEVERITIES
 from analyzer.analysis.kinds.finding import Finding
+from analyzer.analysis.kinds.finding_fields import SEVERITIES
 from analyzer.analysis.nightly.night import Night
 from analyzer.events.times import format_time
 from analyzer.plurals import counted

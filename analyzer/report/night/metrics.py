@@ -7,8 +7,8 @@ from itertools import product
 
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
-from analyzer.analysis.kinds.cost import SEVERITIES
 from analyzer.analysis.kinds.finding import STATES
+from analyzer.analysis.kinds.finding_fields import SEVERITIES
 from analyzer.analysis.nightly.night import Night
 from analyzer.analysis.summary.day_figures import NightFigures
 from analyzer.report.escape import one_line

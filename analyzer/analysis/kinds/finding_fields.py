@@ -1,6 +1,6 @@
-"""`Cost`: what a finding cost on its last day, sessions that failed and time spent waiting; and how severe that is.
+"""The fields of a finding that are data of their own: severity, cost, a decision on it, and a change of wording.
 
-Invariant: nothing after that day has a say.
+Invariant: a cost is that of one day, and nothing after that day has a say in it.
 """
 
 from __future__ import annotations
@@ -64,6 +64,62 @@ class Cost:
         """The cost of a day; where all of its sessions failed, too, with the beginning that an earlier day had."""
         goes_on = self.every_session and before.every_session and self.sessions_failed == self.sessions_seen
         return replace(self, failed_since=before.failed_since) if goes_on else self
+
+
+@dataclass(frozen=True, slots=True)
+class Handling:
+    """What somebody decided of a finding."""
+
+    act: str
+    """`acknowledged`, `snoozed`, `closed` or `reopened`."""
+    at: datetime
+    """Naive UTC."""
+    snoozed_until: datetime | None = None
+    """Naive UTC; None for all but snoozed ones."""
+    note: str = ""
+    by: str = ""
+    """Who did; empty where nobody said."""
+
+    def silences(self, moment: datetime) -> bool:
+        """Whether the finding fails no night and is posted to nobody, as of a moment (naive UTC)."""
+        if self.act == "snoozed":
+            return self.snoozed_until is not None and moment < self.snoozed_until
+        return self.act in {"acknowledged", "closed"}
+
+    def to_dict(self) -> dict[str, str | None]:
+        """JSON-ready."""
+        until = None if self.snoozed_until is None else format_time(self.snoozed_until)
+        return {
+            "act": self.act,
+            "handled_at": format_time(self.at),
+            "snoozed_until": until,
+            "note": self.note,
+            "by": self.by,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """A rule that fell silent, and the text that came instead."""
+
+    rule: str
+    reason: str
+    old: str | None
+    """What the rule matched most, redacted and capped; None where no event tells any more."""
+    new: str | None
+    """The text that no rule knows, likewise."""
+    draft: dict[str, Any] | None = None
+    """The draft of a rule for the new text, as `analyzer unknowns --suggest` gives it; None where none can be made."""
+
+    @property
+    def pattern(self) -> str | None:
+        """What the draft matches."""
+        texts = self.draft["rule"]["text"] if self.draft else []
+        return str(texts[0]) if texts else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return {name: getattr(self, name) for name in Wording.__slots__}
 
 
 def cost_of(hours: pl.DataFrame) -> Cost:
