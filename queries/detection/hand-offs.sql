@@ -6,6 +6,7 @@
 -- column event_id VARCHAR: the event
 -- column occurred_at TIMESTAMP: when, UTC
 -- column session_id VARCHAR: the agent's session
+-- column halted BIGINT: of all of them, how many were halted
 with asked as materialized (
   select
     coalesce(one.place, 0) as place,
@@ -27,9 +28,10 @@ hand_off as materialized (
     occurred_at,
     session_id,
     coalesce(json_extract_string(payload, '$.caller'), '(none)') as caller,
-    coalesce(json_extract_string(payload, '$.step_id'), '') as step
+    coalesce(json_extract_string(payload, '$.step_id'), '') as step,
+    type = 'relay.halted' as halts
   from events
-  where type = 'relay.triggered'
+  where type in ('relay.triggered', 'relay.halted')
     and occurred_at >= (select min(since) from asked)
     and occurred_at < (select max(until) from asked)
 ),
@@ -60,7 +62,9 @@ select
   place,
   event_id,
   occurred_at,
-  session_id
+  session_id,
+  count(*) filter (where halts) over (partition by place) as halted
 from found
-qualify row_number() over (partition by place order by occurred_at, event_id) <= $limit
+qualify not halts
+  and row_number() over (partition by place, halts order by occurred_at, event_id) <= $limit
 order by place, occurred_at, event_id

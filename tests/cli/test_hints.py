@@ -59,7 +59,7 @@ def test_hints_of_commands_on_a_store_work(run: Run, logs: str) -> None:
         found = hints(done.stdout + done.stderr)
         assert found, done
         lines += found
-    (run_id,) = re.findall(r"^  id (\S+)$", run("check", "--until", "2026-11-10", "--store", STORE).stdout, re.M)
+    run_id, *_ = re.findall(r"^  id (\S+)$", run("check", "--until", "2026-11-10", "--store", STORE).stdout, re.M)
     lines += hints(run("findings", "show", run_id, "--store", STORE).stdout)
     lines += hints(run("prune", "--older-than", "1d", "--store", STORE).stderr)
     assert len(set(lines)) >= 4
@@ -100,7 +100,7 @@ def test_hints_of_work_on_a_store_are_pasted_too(run: Run, tmp_path: Path) -> No
 def test_hints_of_a_report_on_logs_work(run: Run, logs: str, tmp_path: Path) -> None:
     """They read the logs into a store first, since there is none."""
     found = hints(run("report", logs).stdout)
-    assert len(found) == 2
+    assert len(found) == 3
     for line in found:
         assert line.startswith("analyzer ingest './-my logs' && analyzer ")
         assert pasted(run, line) == 0, line

@@ -14,10 +14,10 @@ def test_report_names_the_caller_of_the_finding_and_no_other(run: Run, samples: 
     """The main job: summary on stdout, HTML in a file, exit 0 whatever it finds."""
     done = run("report", str(samples))
     assert done.returncode == 0
-    assert done.stdout.splitlines()[0].endswith("Unknown errors spiked for figma-probe.")
+    assert done.stdout.splitlines()[0].endswith("Unknown errors spiked for figma-probe, and 1 more finding.")
     assert not [caller for caller in CALLERS if caller in done.stdout]
     lines = done.stdout.splitlines()
-    assert len(lines) <= 22
+    assert len(lines) <= 25
     assert max(len(line) for line in lines if " analyzer " not in line) <= 80
     assert done.stderr.splitlines()[0] == "report written to report.html"
     html = (tmp_path / "report.html").read_text("utf-8")
@@ -41,7 +41,8 @@ def test_report_in_other_formats(run: Run, samples: Path, tmp_path: Path) -> Non
 
 def test_report_on_a_store_and_a_window(run: Run, store: str) -> None:
     """Without paths, on what is stored; the window decides what is seen."""
-    assert "No findings" in run("report", "--store", store, "--until", "2026-11-09").stdout
+    assert "No findings" in run("report", "--store", store, "--until", "2026-11-04").stdout
+    assert "7 hand-offs of one session" in run("report", "--store", store, "--until", "2026-11-09").stdout
     assert "figma-probe" in run("report", "--store", store, "--since", "2026-11-09").stdout
     assert "figma-probe" in run("report", env={"ANALYZER_STORE": store}).stdout
 

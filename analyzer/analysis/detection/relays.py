@@ -1,4 +1,5 @@
-"""The test of hand-offs to a fresh context: more of them than the same caller and step had on similar days before.
+"""The tests of hand-offs to a fresh context: more of them than the same caller and step had on similar days before,
+and, where no days tell, a session with many.
 
 Hand-offs are counted against exposure, the sessions (or hours) that the caller was at work, given with the counts.
 """
@@ -15,6 +16,8 @@ from analyzer.analysis.detection.statistics.rates import CountedDay, rate_tail
 
 MIN_RELAYS = 3
 MIN_RATIO = 1.5
+MANY_RELAYS = 5
+"""Hand-offs of one session in a step that are many, whatever other days had."""
 
 
 def relay_frequency(relays: pl.DataFrame, alpha: float = 0.001) -> pl.DataFrame:
@@ -43,6 +46,30 @@ def relay_frequency(relays: pl.DataFrame, alpha: float = 0.001) -> pl.DataFrame:
             note=f"{row['relays']} relays, {row['expected']:.1f} expected, at most {row['most']} in one session",
         )
         for row in found.iter_rows(named=True)
+    )
+
+
+def many_relays(relays: pl.DataFrame) -> pl.DataFrame:
+    """Findings `relays` of days with too little history: those on which one session handed off many times in a step.
+
+    `relays` and the columns are as in `relay_frequency`; they have no expectation and no probability.
+    """
+    busy = relays.filter(pl.col("most") >= MANY_RELAYS).select("caller", "step").unique()
+    days = relay_days(relays.join(busy, on=["caller", "step"], how="semi"))
+    rows = days.filter((pl.col("most") >= MANY_RELAYS) & pl.col("expected").is_null())
+    return frame(
+        Detection(
+            day=row["day"],
+            caller=row["caller"],
+            finding="relays",
+            onset=row["day"],
+            observed=float(row["relays"]),
+            statistic=float(row["most"]),
+            sessions=row["sessions"],
+            scope=row["step"],
+            note=f"{row['relays']} relays, {row['most']} of them in one session",
+        )
+        for row in rows.iter_rows(named=True)
     )
 
 

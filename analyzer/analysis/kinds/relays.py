@@ -1,4 +1,4 @@
-"""The kind of hand-offs that became more frequent."""
+"""The kind of many hand-offs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 import polars as pl
 
 from analyzer.analysis.charts.chart import Chart
-from analyzer.analysis.detection.relays import relay_days
+from analyzer.analysis.detection.relays import MANY_RELAYS, relay_days
 from analyzer.analysis.kinds.daily_charts import (
     DAY,
     MARKED,
@@ -27,10 +27,13 @@ from analyzer.analysis.kinds.sentences import as_number, sessions
 from analyzer.analysis.observations import exposed
 
 
-def more_hand_offs(found: Finding) -> str:
-    """More hand-offs than were expected."""
+def many_hand_offs(found: Finding) -> str:
+    """More hand-offs than were expected, or many of one session."""
     latest = found.latest
     step = f" in step {found.scope.step}" if found.scope.step else ""
+    if latest.expected is None:
+        rest = f", {as_number(latest.statistic)} of them of one session" if latest.statistic != latest.observed else ""
+        return f"{as_number(latest.observed)} hand-offs{'' if rest else ' of one session'}{step} on {latest.day}{rest}"
     said = f"{as_number(latest.observed)} hand-offs{step} on {latest.day}, {as_number(latest.expected)} expected"
     return f"{said} (at most {as_number(latest.high)}), in {sessions(found)}"
 
@@ -46,7 +49,7 @@ def hand_off_rows(one: Finding, basis: Basis) -> pl.DataFrame:
         pl.col("relays").alias("hand_offs"),
         "expected",
         "high",
-        pl.col("found").alias("unusual"),
+        (pl.col("found") | (pl.col("expected").is_null() & (pl.col("most") >= MANY_RELAYS))).alias("unusual"),
         pl.col("sessions").alias("relay_sessions"),
         pl.col("exposure").cast(pl.Int64).alias("sessions"),
     )
@@ -89,10 +92,10 @@ HAND_OFFS = ChartForm(
 
 RELAYS = {
     "relays": Kind(
-        title="Hand-offs became more frequent",
+        title="Many hand-offs",
         metric="hand-offs of the day",
         severity=warning,
-        sentence=more_hand_offs,
+        sentence=many_hand_offs,
         advice="split steps that hand off often",
         asks=("query", "relays-by-step"),
         scope="step",

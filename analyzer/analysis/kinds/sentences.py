@@ -13,7 +13,8 @@ _LEAST_WAIT = 60.0
 
 
 def sentence(found: Finding, message: str | None = None, timezone: str = "UTC", when: str = "") -> str:
-    """What happened, what it cost before all else. `message` is what the errors of its most frequent message all say.
+    """What happened, what it cost before all else. `message` is what the errors of its most frequent message all say,
+    or of hand-offs how many were given up.
 
     `when` names what was looked at, if it is not its last day.
     """
@@ -24,6 +25,8 @@ def sentence(found: Finding, message: str | None = None, timezone: str = "UTC", 
         old = f"; what it matched: “{_short(found.wording.old)}”" if found.wording.old else ""
         new = f"; the new text: “{_short(found.wording.new)}”" if found.wording.new else ""
         said += old + new
+    elif message and found.kind.behind.hand_offs:
+        said += f"; {message}"
     elif message and found.kind.quotes:
         said += f"; most often “{_short(message)}”"
     return f"{said}."

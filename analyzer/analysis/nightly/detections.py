@@ -11,6 +11,7 @@ import polars as pl
 from analyzer.analysis.detection import Detection, Settings, relay_frequency
 from analyzer.analysis.detection.detection import detections_in
 from analyzer.analysis.detection.new_messages import shared_templates, weak_templates
+from analyzer.analysis.detection.relays import many_relays
 from analyzer.analysis.detection.retries import retry_changes
 from analyzer.analysis.detection.rewordings import reworded
 from analyzer.analysis.detection.settings import RECENT_DAYS
@@ -52,10 +53,12 @@ def detections(seen: Observations, settings: Settings | None = None) -> list[Det
         *longest_bursts(seen),
         *_without_explained_mixes(mixes, [*shares, *rises]),
     ]
+    hand_offs = exposed(seen)
     found = [
         *_without_reworded(found, wordings, seen),
         *wordings,
-        *corrected(detections_in(relay_frequency(exposed(seen))), _tested(seen.relays)),
+        *corrected(detections_in(relay_frequency(hand_offs)), _tested(seen.relays)),
+        *detections_in(many_relays(hand_offs)),
         *corrected(retry_changes(seen.chains), _tested(seen.chains)),
     ]
     return sorted(found, key=lambda one: one.day)

@@ -55,7 +55,8 @@ class _Shown:
 
     samples: tuple[str, ...] = ()
     said: str | None = None
-    """What all of its most frequent message say: the text itself, or the one without values where these differ."""
+    """What all of its most frequent message say: the text itself, or the one without values where these differ; of
+    hand-offs how many were given up."""
     evidence: tuple[str, ...] = ()
     confidence: str | None = None
     wording: Wording | None = None
@@ -199,8 +200,9 @@ def _behind(
             evidence[place] += (ids or "").split()
     if hand_offs:
         rows = store.query("detection-hand-offs", asked=json.dumps(hand_offs))
-        for place, event_id in rows.select("place", "event_id").iter_rows():
+        for place, event_id, halts in rows.select("place", "event_id", "halted").iter_rows():
             evidence[place].append(event_id)
+            said[place] = f"{halts:,} of them given up" if halts else ""
     return {
         place: _Shown(tuple(samples[place]), said.get(place), tuple(evidence[place]), sure.get(place))
         for place in range(len(findings))

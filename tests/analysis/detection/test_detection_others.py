@@ -22,6 +22,7 @@ from analyzer.analysis.detection import (
     retry_payoff,
     split,
 )
+from analyzer.analysis.detection.relays import MANY_RELAYS, many_relays
 from analyzer.analysis.detection.share import onset
 from tests.analysis.detection_data import FIRST
 from tests.analysis.nightly.test_nightly_tests import group, observed
@@ -118,6 +119,15 @@ def test_busier_days_are_no_more_frequent_relays() -> None:
 def test_relays_without_history_are_not_judged() -> None:
     """Less than a week of days."""
     assert relay_frequency(_relays([0, 0, 12])).is_empty()
+
+
+def test_many_hand_offs_of_a_session_need_no_history() -> None:
+    """Where days are too few to expect anything, five of one session are told; later the other test judges."""
+    few = _relays([0, 0, 12])
+    told = many_relays(few.with_columns(most=pl.col("relays")))
+    assert told.select("finding", "observed", "expected", "p_value").rows() == [("relays", 12.0, None, None)]
+    assert many_relays(few.with_columns(most=pl.lit(MANY_RELAYS - 1))).is_empty()
+    assert many_relays(_relays([5] * 30).with_columns(most=pl.lit(5)))["day"].n_unique() < 15
 
 
 _CHAINS = ["caller", "reason", "before_chains", "before_recovered", "chains", "recovered", "untried"]

@@ -26,19 +26,19 @@ def test_an_overview_shows_its_verdict_and_figures(content: Overview) -> None:
     """On one line; in a notebook as a small table."""
     said = "errors 121, sessions 28, unknown 14.0%, retry chains 42, relays 14"
     assert repr(content) == (
-        "<Overview warning 'Unknown errors spiked for figma-probe.': "
-        f"from 2026-11-02 09:04, to 2026-11-10 08:15 UTC, findings 1, {said}>"
+        "<Overview warning 'Unknown errors spiked for figma-probe, and 1 more finding.': "
+        f"from 2026-11-02 09:04, to 2026-11-10 08:15 UTC, findings 2, {said}>"
     )
     shown = content._repr_html_()
     assert shown.count("<tr>") == 8
-    assert "Overview warning &#x27;Unknown errors spiked for figma-probe.&#x27;" in shown
+    assert "Overview warning &#x27;Unknown errors spiked for figma-probe, and 1 more finding.&#x27;" in shown
 
 
 def test_the_parts_of_an_overview_are_lines_as_well(content: Overview) -> None:
     """No frame of theirs is printed in full."""
     table = content.tables["errors-by-reason"]
     assert repr(table) == f"<Table errors-by-reason: rows 8, columns {table.frame.width}>"
-    (case,) = content.cases
+    case, _ = content.cases
     assert repr(case).startswith("<Case 'figma-probe: 73% of its distinct errors on 2026-11-09 are unknown")
     assert repr(case).endswith(f"sessions {case.sessions.height}, templates {case.templates.height}>")
     assert "<caption>Case " in case._repr_html_()
@@ -80,7 +80,7 @@ def test_results_say_what_they_found(memory: Store, samples: Path) -> None:
     """In one line each."""
     memory.ingest([str(samples)])
     night = check(memory, until="2026-11-10")
-    assert repr(night) == f"<Night '1 new finding for 2026-11-09.': worst warning, callers 4, ruleset {night.ruleset}>"
+    assert repr(night) == f"<Night '2 new findings for 2026-11-09.': worst warning, callers 4, ruleset {night.ruleset}>"
     said = "'figma-probe: 73% of its distinct errors on 2026-11-09 are unknown"
     assert repr(night.findings[0]).startswith(f"<Finding {said}")
     assert repr(night.findings[0]).endswith("finding spike, severity warning, state new, since 2026-11-09>")
