@@ -471,3 +471,13 @@ def test_shown_statements_run(samples: Path) -> None:
         store.ingest([str(samples)])
         for sql in shown:
             assert store.sql(sql).columns, sql
+
+
+def test_the_page_of_the_architecture_names_files_that_exist() -> None:
+    """Every file and folder in it stands below `analyzer/`, or in the repository."""
+    page = (REPOSITORY / "docs" / "explanation" / "architecture.md").read_text("utf-8")
+    named = re.findall(r"`([a-z_]+/[a-z_/.]*)`", page)
+    assert len(named) > 30
+    assert [
+        name for name in named if not ((REPOSITORY / "analyzer" / name).exists() or (REPOSITORY / name).exists())
+    ] == []
