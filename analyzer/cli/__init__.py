@@ -14,6 +14,7 @@ from importlib import import_module
 
 import click
 
+from analyzer.cli.output import complain
 from analyzer.cli.signals import raising
 from analyzer.errors import FINDINGS, FREE_SPACE, INTERRUPTED, LIMIT, OK, UNREADABLE, AnalyzerError
 
@@ -220,24 +221,6 @@ def said_by_system(error: OSError) -> tuple[str, str]:
     full = error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
     hint = FREE_SPACE if full else "check the path and its permissions"
     return f"{place}{error.strerror or error}", hint
-
-
-def complain(message: str, hint: str = "") -> None:
-    """One line on stderr, and the hint below it. Log text in it cannot move the cursor, and secrets are taken out.
-
-    Where nobody takes it, it is lost: exit code and output do not depend on who reads the narration.
-    """
-    from analyzer.redaction import redact
-    from analyzer.report.escape import terminal_safe
-
-    lines = " ".join(redact(message).split("\n"))
-    try:
-        click.echo(terminal_safe(f"analyzer: {lines}"), err=True)
-        if hint:
-            click.echo(terminal_safe(f"  hint: {redact(hint)}"), err=True)
-    except OSError:
-        # What stays in the buffer would change the exit code at the end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
 def _usage_hint(error: click.ClickException) -> str:

@@ -8,10 +8,8 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import shutil
 import stat
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from typing import IO, TYPE_CHECKING
@@ -45,6 +43,9 @@ def copy(content: IO[bytes], output: str | None) -> None:
     Raises:
         AnalyzerError: the file cannot be written, or a stranger decides where it would be.
     """
+    import shutil
+    import tempfile
+
     if output is None or output == "-":
         if sys.stdout is None:
             return  # it was closed by whoever started us
@@ -210,16 +211,34 @@ def narrate(message: str, *, quiet: bool = False) -> None:
         click.echo(terminal_safe(redact(message)), err=True)
 
 
+def complain(message: str, hint: str = "") -> None:
+    """One line on stderr, and the hint below it. Log text in it cannot move the cursor, and secrets are taken out.
+
+    Where nobody takes it, it is lost: exit code and output do not depend on who reads the narration.
+    """
+    from analyzer.redaction import redact
+    from analyzer.report.escape import terminal_safe
+
+    lines = " ".join(redact(message).split("\n"))
+    try:
+        click.echo(terminal_safe(f"analyzer: {lines}"), err=True)
+        if hint:
+            click.echo(terminal_safe(f"  hint: {redact(hint)}"), err=True)
+    except OSError:
+        # What stays in the buffer would change the exit code at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+
+
 def report_problems(problems: list[Problem]) -> None:
     """A line for each input that could not be read, with a hint."""
-    from analyzer.cli import complain
-
     for problem in problems:
         complain(f"{problem.path}: {problem.message}", problem.hint)
 
 
 def terminal_width() -> int:
     """Columns of the terminal, 80 where there is none."""
+    import shutil
+
     return shutil.get_terminal_size((80, 24)).columns
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from analyzer.report.escape import FORMATS
+
 if TYPE_CHECKING:
     from analyzer.command_lines import Asking
     from analyzer.report.escape import csv_cell, markdown_text, terminal_safe
@@ -15,8 +17,6 @@ if TYPE_CHECKING:
     from analyzer.report.page.html import Made, render_html
     from analyzer.report.rows import render_rows
 
-FORMATS = ("table", "json", "jsonl", "csv", "markdown", "parquet")
-"""What the rows of a query can be written as."""
 _HOMES = {
     "Asking": "analyzer.command_lines",
     "Made": "analyzer.report.page.html",

@@ -16,6 +16,8 @@ from typing import Any
 from analyzer.plurals import stand_in
 from analyzer.plurals import terminal_safe as terminal_safe
 
+FORMATS = ("table", "json", "jsonl", "csv", "markdown", "parquet")
+"""What the rows of a query can be written as."""
 _MARKDOWN = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]#|!~$"} | {"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _BREAK = "\u200b"
 """A space without width: no program takes what stands on both sides of it for one name or one address."""

@@ -16,8 +16,7 @@ import polars as pl
 
 from analyzer.errors import AnalyzerError
 from analyzer.events.times import format_time
-from analyzer.report import FORMATS
-from analyzer.report.escape import csv_cell, json_text, jsonl_text, markdown_text, terminal_safe
+from analyzer.report.escape import FORMATS, csv_cell, json_text, jsonl_text, markdown_text, terminal_safe
 from analyzer.report.monospace import columns, fold, pad, width_of
 
 _CUT = "There are more rows: the limit cut them off."

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from analyzer.cli import cli, complain
+from analyzer.cli import cli
+from analyzer.cli.output import complain
 from analyzer.errors import AnalyzerError, StoreError
 from analyzer.events import Event, encode
 from analyzer.store import Store, open_store

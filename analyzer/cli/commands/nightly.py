@@ -14,11 +14,19 @@ import click
 from click.core import ParameterSource
 
 from analyzer import interpreter
-from analyzer.cli import complain
 from analyzer.cli.delivery.targets import VARIABLE, deliver, targets
 from analyzer.cli.machine import HERE, REPORTED, asking_of, home_folder, make_room, read_into, store_to_fill, tell_found
 from analyzer.cli.options import chosen_window, deliver_option, master_option, quiet_option, rules_option, store_option
-from analyzer.cli.output import add_to_job_summary, narrate, progress, report_problems, text_layout, write, write_new
+from analyzer.cli.output import (
+    add_to_job_summary,
+    complain,
+    narrate,
+    progress,
+    report_problems,
+    text_layout,
+    write,
+    write_new,
+)
 from analyzer.cli.stores import filling, judging, lake_to_fill
 from analyzer.errors import FINDINGS, OK, PARTIAL, UNREADABLE, AnalyzerError
 from analyzer.plurals import counted

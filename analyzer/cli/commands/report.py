@@ -166,7 +166,7 @@ def _filled(name: str, master: str | None) -> Store:
 
 def _is_kept(content: Overview, output: str | None, target: str) -> bool:
     """Whether the page that is there stays: who mistyped a path keeps that of yesterday."""
-    from analyzer.cli import complain
+    from analyzer.cli.output import complain
 
     if content.reads_no_log:
         complain(

@@ -86,7 +86,7 @@ def command(
       analyzer run --relay 70 --step implement --summarizer "claude -p" -- \\
         claude -p "Fix the tests" --output-format stream-json --verbose
     """
-    from analyzer.cli import complain
+    from analyzer.cli.output import complain
     from analyzer.cli.settings import rules_in_use
     from analyzer.recovery.process.group import ENDING, adopt_orphans
     from analyzer.recovery.supervision.instance import Limits
@@ -150,7 +150,7 @@ def _ruleset(rules_path: str | None) -> Ruleset | None:
 
 def _say(quiet: bool) -> Callable[[str], None]:
     def say(sentence: str) -> None:
-        from analyzer.cli import complain
+        from analyzer.cli.output import complain
 
         if not quiet:
             complain(sentence)
