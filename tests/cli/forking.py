@@ -60,6 +60,8 @@ class Line:
     """Seconds after its start, and numbers."""
     file_limit: int | None = None
     """The largest size of a file that it may write."""
+    umask: int | None = None
+    """What it finds set, in place of that of the process that forks."""
     without_folder: bool = False
     """Whether its working directory is removed before it starts."""
     seconds: float = 60.0
@@ -178,6 +180,8 @@ def _become(line: Line, stdout: int, stderr: int) -> None:
             import resource
 
             resource.setrlimit(resource.RLIMIT_FSIZE, (line.file_limit, line.file_limit))
+        if line.umask is not None:
+            os.umask(line.umask)
         if line.without_folder:
             Path(line.cwd).rmdir()
         from analyzer.cli import main

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import os
 import stat
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
 
 import pytest
 
-MAIN = "import os; os.umask({umask}); from analyzer.cli import main; main()"
+from tests.cli.conftest import UNSET, forks
+from tests.cli.forking import Done, Forks, Line
+
+__all__ = ["forks"]
 
 
-def modes_while(folder: Path, umask: int, commands: list[list[str]]) -> dict[str, set[int]]:
+def called(forks: Forks, folder: Path, umask: int, *arguments: str) -> Done:
+    """What a command does in a folder that is the one of temporary files, too."""
+    places = {"TMPDIR": str(folder), "HOME": str(folder)}
+    return forks.run(Line(arguments, str(folder), environment=places, unset=UNSET, umask=umask))
+
+
+def modes_while(forks: Forks, folder: Path, umask: int, commands: list[list[str]]) -> dict[str, set[int]]:
     """The modes of everything that is seen in the folder while the commands run in it, files that go again included."""
     seen: dict[str, set[int]] = {}
     done = threading.Event()
@@ -37,13 +44,7 @@ def modes_while(folder: Path, umask: int, commands: list[list[str]]) -> dict[str
     watcher.start()
     try:
         for command in commands:
-            subprocess.run(
-                [sys.executable, "-c", MAIN.format(umask=umask), *command],
-                cwd=folder,
-                check=True,
-                capture_output=True,
-                env={**os.environ, "TMPDIR": str(folder), "HOME": str(folder)},
-            )
+            assert called(forks, folder, umask, *command).code == 0
     finally:
         done.set()
         watcher.join()
@@ -52,10 +53,11 @@ def modes_while(folder: Path, umask: int, commands: list[list[str]]) -> dict[str
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o077])
-def test_files_are_private(samples: Path, tmp_path: Path, umask: int) -> None:
+def test_files_are_private(forks: Forks, samples: Path, tmp_path: Path, umask: int) -> None:
     """Store, write-ahead log, lock, journal, log, reports, answers and what is on its way there: 0600 in 0700."""
     store = ["--store", "s.duckdb"]
     seen = modes_while(
+        forks,
         tmp_path,
         umask,
         [
@@ -77,19 +79,21 @@ def test_files_are_private(samples: Path, tmp_path: Path, umask: int) -> None:
     assert wrong == {}
 
 
-def test_a_report_keeps_the_mode_that_its_owner_gave_it(samples: Path, tmp_path: Path) -> None:
+def test_a_report_keeps_the_mode_that_its_owner_gave_it(forks: Forks, samples: Path, tmp_path: Path) -> None:
     """Who opened a report to a group meant it."""
     target = tmp_path / "report.html"
     target.write_text("old", "utf-8")
     target.chmod(0o640)
-    modes_while(tmp_path, 0o022, [["report", str(samples), "-o", "report.html"]])
+    modes_while(forks, tmp_path, 0o022, [["report", str(samples), "-o", "report.html"]])
     assert stat.S_IMODE(target.stat().st_mode) == 0o640
     assert target.read_bytes().startswith(b"<!doctype html>")
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can play another user")
 @pytest.mark.parametrize("planted", ["link", "pipe"])
-def test_a_link_planted_by_another_user_is_not_followed(samples: Path, tmp_path: Path, planted: str) -> None:
+def test_a_link_planted_by_another_user_is_not_followed(
+    forks: Forks, samples: Path, tmp_path: Path, planted: str
+) -> None:
     """In a folder where anyone may write, a stranger's link would choose which file of ours is replaced."""
     shared, own = tmp_path / "shared", tmp_path / "precious"
     shared.mkdir()
@@ -101,36 +105,29 @@ def test_a_link_planted_by_another_user_is_not_followed(samples: Path, tmp_path:
     else:
         os.mkfifo(target)
     os.lchown(target, 65534, 65534)
-    done = subprocess.run(
-        [sys.executable, "-c", MAIN.format(umask=0o022), "report", str(samples), "-o", str(target)],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-    assert done.returncode == 3
+    done = called(forks, tmp_path, 0o022, "report", str(samples), "-o", str(target))
+    assert done.code == 3
     assert "another user's link or pipe" in done.stderr
     assert own.read_text("utf-8") == "precious"
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can play another user")
-def test_a_file_planted_by_another_user_lends_no_rights(samples: Path, tmp_path: Path) -> None:
+def test_a_file_planted_by_another_user_lends_no_rights(forks: Forks, samples: Path, tmp_path: Path) -> None:
     """Its mode would open the report to all."""
     target = tmp_path / "report.html"
     target.write_text("", "utf-8")
     target.chmod(0o666)
     os.chown(target, 65534, 65534)
-    modes_while(tmp_path, 0o022, [["report", str(samples), "-o", "report.html"]])
+    modes_while(forks, tmp_path, 0o022, [["report", str(samples), "-o", "report.html"]])
     assert stat.S_IMODE(target.stat().st_mode) == 0o600
     assert target.stat().st_uid == os.geteuid()
 
 
-def test_a_link_of_ones_own_is_followed(samples: Path, tmp_path: Path) -> None:
+def test_a_link_of_ones_own_is_followed(forks: Forks, samples: Path, tmp_path: Path) -> None:
     """The file behind it is replaced, the link stays."""
     (tmp_path / "there").mkdir()
     link = tmp_path / "report.html"
     link.symlink_to(tmp_path / "there" / "real.html")
-    modes_while(tmp_path, 0o022, [["report", str(samples), "-o", "report.html"]])
+    modes_while(forks, tmp_path, 0o022, [["report", str(samples), "-o", "report.html"]])
     assert link.is_symlink()
     assert (tmp_path / "there" / "real.html").read_bytes().startswith(b"<!doctype html>")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from collections.abc import Callable, Iterator
 from datetime import date, datetime, timedelta
 from pathlib import Path
@@ -47,13 +48,21 @@ def line(native: Native, day: date, session: int, mark: str, **payload: Any) -> 
     return native(f"{name}-{mark}", at=at, session=name, caller="probe", **payload)
 
 
+@pytest.fixture(scope="session")
+def fed(tmp_path_factory: pytest.TempPathFactory, native: Native) -> Path:
+    """A folder with forty days, the last ten with a new unknown error, and a store of them; tests copy it."""
+    folder = tmp_path_factory.mktemp("forty-days")
+    (folder / "log.jsonl").write_bytes(b"".join(history(native, 40, 30)))
+    with open_store(folder / "s.duckdb", writable=True) as store:
+        store.ingest([str(folder / "log.jsonl")])
+    return folder
+
+
 @pytest.fixture
-def fleet(tmp_path: Path, native: Native) -> Iterator[Store]:
-    """Forty days, the last ten with a new unknown error; in a file, so that there is a journal."""
-    path = tmp_path / "log.jsonl"
-    path.write_bytes(b"".join(history(native, 40, 30)))
+def fleet(tmp_path: Path, fed: Path) -> Iterator[Store]:
+    """The forty days in a file, so that there is a journal."""
+    shutil.copytree(fed, tmp_path, dirs_exist_ok=True)
     with open_store(tmp_path / "s.duckdb", writable=True) as store:
-        store.ingest([str(path)])
         yield store
 
 
