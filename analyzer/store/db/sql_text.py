@@ -11,12 +11,12 @@ _PART = re.compile(r"\{(\w+)\}")
 
 
 def sql(template: str, /, **parts: str) -> str:
-    """The template with each `{name}` replaced by that part, in which names are replaced, too.
+    """The template with each `{name}` replaced by that part. A part is taken as it is, whatever braces it has.
 
     Raises:
         KeyError: there is no part of such a name.
     """
-    return _PART.sub(lambda found: sql(parts[found[1]], **parts), template)
+    return _PART.sub(lambda found: parts[found[1]], template)
 
 
 def with_rows(query: str, /, **rows: str) -> str:

@@ -20,6 +20,7 @@ from analyzer.events.times import format_time, now
 from analyzer.store.db.connection import connect, private_files, store_errors, transaction
 from analyzer.store.db.location import exclusive, location, patiently
 from analyzer.store.db.replacement import WAL, sync
+from analyzer.store.db.sql_text import sql
 from analyzer.store.journal import DECIDED, DECISIONS
 from analyzer.store.upkeep.prune import set_horizon
 from analyzer.store.verdicts.rulesets import kept_rules
@@ -112,7 +113,12 @@ def _fill(
             ("store_v1", "list_contains($1, key)", [_KEPT_KEYS]),
         ):
             run(
-                f"insert into internal.{table} by name select * from {_FROM}.internal.{table} where {only}",  # noqa: S608 - names of ours
+                sql(
+                    "insert into internal.{table} by name select * from {whole}.internal.{table} where {only}",
+                    table=table,
+                    whole=_FROM,
+                    only=only,
+                ),
                 given,
             ).fetchall()
         if since is not None:

@@ -19,6 +19,7 @@ from analyzer.importers import BY_NAME, HEAD_BYTES, detect, head_of
 from analyzer.importers.places import LogPlace
 from analyzer.store.db.location import MEMORY, kept
 from analyzer.store.db.replacement import files_of
+from analyzer.store.db.sql_text import sql
 from analyzer.store.ingest.batch import AccountingError, Batch, Progress, Tally
 from analyzer.store.ingest.discover import STDIN, Found, Problem, discover
 from analyzer.store.ingest.identity import Known, SourceCheckpoint
@@ -322,7 +323,7 @@ def checkpoints(connection: duckdb.DuckDBPyConnection, paths: Collection[str] | 
     only, given = ("", []) if paths is None else (" where path in (select unnest(?::varchar[]))", [list(paths)])
     columns = ", ".join(CHECKPOINT)
     rows = connection.execute(
-        f"select {columns} from internal.source_v1{only} order by source_id",  # noqa: S608 - names of ours
+        sql("select {columns} from internal.source_v1{only} order by source_id", columns=columns, only=only),
         given,
     ).fetchall()
     return [checkpoint_of(row) for row in rows]

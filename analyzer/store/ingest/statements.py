@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from analyzer.events.model import SCHEMA_VERSION
 from analyzer.events.payloads import EVENT_TYPES
+from analyzer.store.db.sql_text import sql
 from analyzer.store.db.tables.columns import filled
 from analyzer.store.ingest.batch import STORED
 
@@ -43,19 +44,19 @@ QUARANTINE_SCHEMA = {
     "ingested_at": "Datetime",
 }
 _KEPT = {"source_id", "first_ingested_at", "incident", "incident_at"}
-UPDATE_SOURCES = (
-    "update internal.source_v1 as t set "  # noqa: S608 - names from this file alone
-    + ", ".join(
+# An incident stays on record; the first moment of the latest one counts.
+UPDATE_SOURCES = sql(
+    "update internal.source_v1 as t set {values}, incident = coalesce(s.incident, t.incident),"
+    " incident_at = case when s.incident is null or s.incident = t.incident then t.incident_at else s.incident_at end"
+    " from staged_source as s where t.source_id = s.source_id",
+    values=", ".join(
         f"{name} = {f't.{name} + ' if name in _SUMMED else ''}s.{name}" for name in SOURCE_SCHEMA if name not in _KEPT
-    )
-    # An incident stays on record; the first moment of the latest one counts.
-    + ", incident = coalesce(s.incident, t.incident)"
-    ", incident_at = case when s.incident is null or s.incident = t.incident then t.incident_at else s.incident_at end"
-    " from staged_source as s where t.source_id = s.source_id"
+    ),
 )
-INSERT_SOURCES = (
-    f"insert into internal.source_v1 ({', '.join(SOURCE_SCHEMA)}) "  # noqa: S608 - as above
-    "select s.* from staged_source as s anti join internal.source_v1 as k on s.source_id = k.source_id"
+INSERT_SOURCES = sql(
+    "insert into internal.source_v1 ({names})"
+    " select s.* from staged_source as s anti join internal.source_v1 as k on s.source_id = k.source_id",
+    names=", ".join(SOURCE_SCHEMA),
 )
 CHECK_SOURCES = """
 select
@@ -88,10 +89,11 @@ semi join staged_event as s
   on e.event_id = s.event_id
 where e.event_id between $1 and $2
 """
-_MET = f"""
+_MET = sql(
+    """
 with stored as (
   select
-    case when c.event_id is not null then '{CLAIMED}' || e.event_id else e.event_id end as event_id,
+    case when c.event_id is not null then '{claimed}' || e.event_id else e.event_id end as event_id,
     e.type,
     e.occurred_at,
     e.session_id,
@@ -114,17 +116,21 @@ read as (
     moment::timestamp as occurred_at,
     session_id,
     payload,
-    {_FACTS_ID} as facts_id,
+    {facts_id} as facts_id,
     source_format = 'analyzer' as own,
     place,
     row_number() over (partition by event_id order by place) as nth
   from staged_event
 ),
-"""  # noqa: S608 - constants of this file
+""",
+    claimed=CLAIMED,
+    facts_id=_FACTS_ID,
+)
 # Which of the two was read first must not matter: whoever can write a log could be there before the foreign record.
-FILL_CLAIMED = f"""
+FILL_CLAIMED = sql(
+    """
 insert into claimed
-{_MET}
+{met}
 derived as (
   from stored
   where not own
@@ -143,16 +149,23 @@ from (
 ) as r
 inner join derived as f
   on r.event_id = f.event_id
-where r.own and {OTHER_CONTENT}
-"""  # noqa: S608 - as above
-RENAME_CLAIMED = f"""
+where r.own and {other_content}
+""",
+    met=_MET,
+    other_content=OTHER_CONTENT,
+)
+RENAME_CLAIMED = sql(
+    """
 update internal.event_v1
-set event_id = '{CLAIMED}' || event_id
+set event_id = '{claimed}' || event_id
 where event_id in (select event_id from claimed where place is null) and source_format = 'analyzer'
-"""  # noqa: S608 - as above
-FILL_REPEATED = f"""
+""",
+    claimed=CLAIMED,
+)
+FILL_REPEATED = sql(
+    """
 insert into repeated
-{_MET}
+{met}
 first as (
   from stored
   union all
@@ -161,14 +174,17 @@ first as (
 select
   r.place,
   -- What is derived from a foreign record may be told differently by a later version; what a log says never changes.
-  (r.own or f.own) and {OTHER_CONTENT}
+  (r.own or f.own) and {other_content}
 from read as r
 inner join first as f
   on r.event_id = f.event_id
 left join (select distinct event_id from stored) as k
   on r.event_id = k.event_id
 where r.nth > 1 or k.event_id is not null
-"""  # noqa: S608 - a constant of this file
+""",
+    met=_MET,
+    other_content=OTHER_CONTENT,
+)
 COUNT_LINES = """
 with line as (
   select
@@ -200,7 +216,8 @@ from (
 ) as l
 group by l.source_id
 """
-_NEW_EVENTS = f"""
+_NEW_EVENTS = sql(
+    """
 select
   event_id,
   type,
@@ -212,21 +229,26 @@ select
   dropped_before,
   host,
   time_source,
-  schema_version between 1 and {SCHEMA_VERSION} and type in ({_KNOWN_TYPES}) as recognised,
+  schema_version between 1 and {schema_version} and type in ({known_types}) as recognised,
   payload,
-  {_FACTS_ID} as facts_id,
+  {facts_id} as facts_id,
   source_format,
   source_path,
   source_line,
   $1 as ingested_at
 from staged_event
 anti join repeated using (place)
-"""  # noqa: S608 - as above
+""",
+    facts_id=_FACTS_ID,
+    schema_version=f"{SCHEMA_VERSION}",
+    known_types=_KNOWN_TYPES,
+)
 INSERT_EVENTS = filled("event_v1", _NEW_EVENTS)
-_NEW_FACTS = f"""
+_NEW_FACTS = sql(
+    """
 select s.facts_id, any_value(s.facts) as facts
 from (
-  select {_FACTS_ID} as facts_id, facts
+  select {facts_id} as facts_id, facts
   from staged_event
   anti join repeated using (place)
   where facts is not null
@@ -234,5 +256,7 @@ from (
 anti join internal.facts_v1 as f
   on s.facts_id = f.facts_id
 group by s.facts_id
-"""  # noqa: S608 - as above
+""",
+    facts_id=_FACTS_ID,
+)
 INSERT_FACTS = filled("facts_v1", _NEW_FACTS)

@@ -18,6 +18,7 @@ import polars as pl
 
 from analyzer.store.db.connection import query_errors, store_errors, transaction
 from analyzer.store.db.frames import frame_of, register, to_frame
+from analyzer.store.db.sql_text import sql
 from analyzer.store.sums.counting import weakly_known
 from analyzer.store.sums.detector_state import DetectorStates
 from analyzer.store.sums.summing import Summing, cut_of
@@ -63,8 +64,13 @@ class SummedDays:
             only = f" and template in ({_WEAK})"
         return to_frame(
             self._connection.sql(
-                f"select {columns} from internal.{table_of(name)}"  # noqa: S608 - names from this file alone
-                " where timezone = $1 and day between $2 and $3 and day in (select day from summed_day)" + only,
+                sql(
+                    "select {columns} from internal.{table}"
+                    " where timezone = $1 and day between $2 and $3 and day in (select day from summed_day){only}",
+                    columns=columns,
+                    table=table_of(name),
+                    only=only,
+                ),
                 params=[self._timezone, min(days), max(days)],
             )
         )
@@ -82,21 +88,18 @@ class SummedDays:
             StoreError: the store cannot be written.
         """
         run, zone = self._connection.execute, self._timezone
-        mine = "where timezone = $1 and day in (select day from made_day)"
+        forget = "delete from internal.{table} where timezone = $1 and day in (select day from made_day)"
+        insert = "insert into internal.{table} (timezone, {columns}) select $1, {columns} from made_sum"
         register(self._connection, "made_cut", cut)
         with store_errors(), transaction(self._connection):
             for name, frame in made.items():
                 table, gone = table_of(name), chain_days if name == "chains" else days
                 register(self._connection, "made_day", pl.DataFrame({"day": sorted(gone)}, {"day": pl.Date}))
                 register(self._connection, "made_sum", frame)
-                columns = ", ".join(frame.columns)
-                run(f"delete from internal.{table} {mine}", [zone]).fetchall()  # noqa: S608 - as above
-                run(
-                    f"insert into internal.{table} (timezone, {columns}) select $1, {columns} from made_sum",  # noqa: S608
-                    [zone],
-                ).fetchall()
+                run(sql(forget, table=table), [zone]).fetchall()
+                run(sql(insert, table=table, columns=", ".join(frame.columns)), [zone]).fetchall()
             register(self._connection, "made_day", pl.DataFrame({"day": sorted(days)}, {"day": pl.Date}))
-            run(f"delete from internal.sum_day_v1 {mine}", [zone]).fetchall()  # noqa: S608 - as above
+            run(sql(forget, table="sum_day_v1"), [zone]).fetchall()
             run("insert into internal.sum_day_v1 select $1, day, $2 from made_day", [zone, self._ruleset]).fetchall()
             run("delete from internal.sum_cut_v1 where timezone = $1", [zone]).fetchall()
             run("insert into internal.sum_cut_v1 select $1, * from made_cut", [zone]).fetchall()

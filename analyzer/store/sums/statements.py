@@ -19,31 +19,28 @@ from analyzer.store.sums.tables import COUNTS
 # Zones take their time, and most ask for the one that is stored.
 _DAY = """case when $timezone = 'UTC' then cast({moment} as date)
     else cast(timezone($timezone, timezone('UTC', {moment})) as date) end"""
-_PARTS = {
-    "day": _DAY,
-    "moment": "e.occurred_at",
-    "caller": "coalesce(e.caller, '(none)')",
-    "counts": COUNTS,
-    # Of rows `e`: whether their moment lies in the days to sum, within bounds that leave most of the others unread.
-    "of_days": """e.occurred_at >= $since
+# Of rows `e`: whether their moment lies in the days to sum, within bounds that leave most of the others unread.
+_OF_DAYS = """e.occurred_at >= $since
     and e.occurred_at < $until
-    and {day} in (select day from summing_day)""",
-    # A part of the callers: every sum is of one caller's, so that those of a large day can be made part by part.
-    "of_part": "({caller} >= $from_caller and ($to_caller is null or {caller} < $to_caller))",
-}
+    and {day} in (select day from summing_day)"""
+# A part of the callers: every sum is of one caller's, so that those of a large day can be made part by part.
+_OF_PART = "({caller} >= $from_caller and ($to_caller is null or {caller} < $to_caller))"
+_CALLER = "coalesce(e.caller, '(none)')"
 
 
-def _filled(template: str, **parts: str) -> str:
-    return sql(template, **{**_PARTS, **parts})
+def _filled(template: str, moment: str = "e.occurred_at", **parts: str) -> str:
+    day = sql(_DAY, moment=moment)
+    of_days, of_part = sql(_OF_DAYS, day=day), sql(_OF_PART, caller=_CALLER)
+    return sql(template, day=day, of_days=of_days, of_part=of_part, caller=_CALLER, counts=COUNTS, **parts)
 
 
 def _counted(query: str, **rows: str) -> str:
     """A catalogue query over these rows."""
-    return with_rows(find(query).header.body, **{name: _filled(text) for name, text in rows.items()})
+    return with_rows(find(query).header.body, **rows)
 
 
 # Of a caller's errors without facts and with several rulesets those of the newest count.
-_ERRORS = """
+_ERRORS = _filled("""
   select
     {day} as day,
     e.*
@@ -53,7 +50,7 @@ _ERRORS = """
   where {of_days}
     and {of_part}
     and (c.caller is null or e.has_facts or e.occurred_at >= c.first_at or e.recorded_ruleset = c.ruleset)
-"""
+""")
 
 
 @cache
@@ -66,7 +63,7 @@ def groups() -> str:
 def groups_of_callers() -> str:
     """Those of some callers on some days."""
     asked = "    and exists (select 1 from summing_caller as s where s.caller = e.caller and s.day = {day})\n"
-    return _counted("detection-groups", error=_ERRORS + asked)
+    return _counted("detection-groups", error=_ERRORS + _filled(asked))
 
 
 @cache
@@ -88,7 +85,7 @@ def work() -> str:
   where {of_days}
     and {of_part}
 """
-    return _counted("detection-work", event=rows)
+    return _counted("detection-work", event=_filled(rows))
 
 
 @cache
@@ -105,7 +102,7 @@ def versions() -> str:
     and e.facts_id is null
     and {of_days}
 """
-    parts, _, _ = _counted("detection-versions", error=rows).rpartition("\n\nselect\n")
+    parts, _, _ = _counted("detection-versions", error=_filled(rows)).rpartition("\n\nselect\n")
     return f"{parts}\n\nfrom version"
 
 

@@ -13,13 +13,14 @@ from analyzer.errors import InputError, StoreError
 from analyzer.importers import FORMATS
 from analyzer.store.db.connection import connect_plain, first_line
 from analyzer.store.db.location import patiently
+from analyzer.store.db.sql_text import quoted, sql
 from analyzer.store.db.tables.columns import TYPED, filled
 from analyzer.store.ingest.identity import SourceCheckpoint
 from analyzer.store.ingest.inputs import Input
 from analyzer.store.ingest.read import lengths_of
 
-FORMER = "analyzer_former"
-"""The name under which it is attached."""
+_FORMER = "analyzer_former"
+"""The name under which it is attached; its rows are shown by views `former_event_v1` and so on."""
 _TABLES = ("store_v1", "event_v1", "facts_v1", "verdict_v1", "source_v1", "quarantine_v1")
 _NOTHING = {"BIGINT": "0", "INTEGER": "0", "BOOLEAN": "false", "VARCHAR": "''"}
 _DERIVED = {"event_bytes": "bytes"}
@@ -40,7 +41,9 @@ def unreadable(path: str) -> str | None:
             if "store_v1" not in found:
                 raise StoreError(f"{path} is a DuckDB file of something else", "name another file with --store")
             for table in _TABLES:
-                connection.execute(f"select count(*), bit_xor(hash(t)) from internal.{table} as t").fetchall()  # noqa: S608
+                connection.execute(
+                    sql("select count(*), bit_xor(hash(t)) from internal.{table} as t", table=table)
+                ).fetchall()
     except duckdb.Error as error:
         return first_line(error)
     return None
@@ -51,9 +54,16 @@ class FormerStore:
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, path: str) -> None:
         self._connection = connection
-        quoted = os.path.realpath(path).replace("'", "''")
-        connection.execute(f"attach '{quoted}' as {FORMER} (read_only)").fetchall()
+        connection.execute(f"attach {quoted(os.path.realpath(path))} as {_FORMER} (read_only)").fetchall()
         self._columns = {table: self._shared(table) for table in _TABLES}
+        for table in _TABLES:
+            rows = sql(
+                "select {columns} from {former}.internal.{table}",
+                columns=self._taken_over(table),
+                former=_FORMER,
+                table=table,
+            )
+            connection.execute(f"create or replace temp view former_{table} as {rows}").fetchall()
 
     def _shared(self, table: str) -> list[str]:
         """Columns that the table has in both versions; what is decoded again is left out."""
@@ -68,7 +78,7 @@ class FormerStore:
         """How far each source had been read, as much of it as tells whether it is still there."""
         names = ("source_id", "path", "generation", "fingerprint", "fingerprint_length", "mark", "mark_length")
         rows = self._connection.execute(
-            f"select {', '.join(names)}, read_bytes from {FORMER}.internal.source_v1 order by source_id"  # noqa: S608
+            sql("select {names}, read_bytes from former_source_v1 order by source_id", names=", ".join(names))
         ).fetchall()
         return [SourceCheckpoint(**dict(zip(names, row[:-1], strict=True)), offset=row[-1]) for row in rows]
 
@@ -102,25 +112,24 @@ class FormerStore:
             + "".join(f" and n.{name} = o.{name}" for name in ("format", "lines", "bytes", *FATES))
         ).fetchall()
         run(
-            f"insert into internal.source_v1 by name select * replace ("  # noqa: S608 - names from this file alone
+            "insert into internal.source_v1 by name select * replace ("
             " case when source_id in (select unnest($1)) then 'vanished' else status end as status,"
             " case when source_id in (select unnest($1)) and status in ('damaged', 'unsupported')"
             " then concat_ws(': ', status, detail) else detail end as detail)"
-            f" from (select {self._taken_over('source_v1')} from {FORMER}.internal.source_v1)"
-            " where source_id not in (select source_id from internal.source_v1)",
+            " from former_source_v1 where source_id not in (select source_id from internal.source_v1)",
             [sorted(vanished)],
         ).fetchall()
 
     def _update_sources(self, names: list[str] | tuple[str, ...]) -> str:
-        return (
-            f"update internal.source_v1 as n set {', '.join(f'{name} = o.{name}' for name in names)}"  # noqa: S608
-            f" from {FORMER}.internal.source_v1 as o where n.source_id = o.source_id"
+        return sql(
+            "update internal.source_v1 as n set {values} from former_source_v1 as o where n.source_id = o.source_id",
+            values=", ".join(f"{name} = o.{name}" for name in names),
         )
 
     def _renumber(self, matched: dict[str, int]) -> None:
         run = self._connection.execute
         rows = run("select path, source_id from internal.source_v1 order by source_id").fetchall()
-        last = int(run(f"select coalesce(max(source_id), 0) from {FORMER}.internal.source_v1").fetchall()[0][0])  # noqa: S608
+        last = int(run("select coalesce(max(source_id), 0) from former_source_v1").fetchall()[0][0])
         numbers: dict[int, int] = {}
         for path, source_id in rows:
             if path in matched:
@@ -130,32 +139,35 @@ class FormerStore:
                 numbers[source_id] = last
         for table in ("source_v1", "quarantine_v1"):
             run(
-                f"update internal.{table} as t set source_id = m.new"  # noqa: S608 - as above
-                " from (select unnest($1) as old, unnest($2) as new) as m where t.source_id = m.old",
+                sql(
+                    "update internal.{table} as t set source_id = m.new"
+                    " from (select unnest($1) as old, unnest($2) as new) as m where t.source_id = m.old",
+                    table=table,
+                ),
                 [list(numbers), list(numbers.values())],
             ).fetchall()
 
     def adopt_quarantine(self) -> None:
         """Rejects keep the moment they were met at; those that were pruned or mended do not come back."""
         run = self._connection.execute
-        place = "q.source_id = o.source_id and q.byte_offset = o.byte_offset and q.why = o.why"
         run(
-            "delete from internal.quarantine_v1 as q where exists ("  # noqa: S608 - as above
-            f"from internal.source_v1 as n join {FORMER}.internal.source_v1 as o using (source_id)"
+            "delete from internal.quarantine_v1 as q where exists ("
+            "from internal.source_v1 as n join former_source_v1 as o using (source_id)"
             " where n.source_id = q.source_id and n.quarantined = o.quarantined and n.lines = o.lines)"
-            f" and not exists (from {FORMER}.internal.quarantine_v1 as o where {place})"
+            " and not exists (from former_quarantine_v1 as o"
+            " where q.source_id = o.source_id and q.byte_offset = o.byte_offset and q.why = o.why)"
         ).fetchall()
         run(
-            "update internal.quarantine_v1 as q set ingested_at = o.ingested_at, source_path = o.source_path"  # noqa: S608
-            f" from {FORMER}.internal.quarantine_v1 as o where {place}"
+            "update internal.quarantine_v1 as q set ingested_at = o.ingested_at, source_path = o.source_path"
+            " from former_quarantine_v1 as o"
+            " where q.source_id = o.source_id and q.byte_offset = o.byte_offset and q.why = o.why"
         ).fetchall()
 
     def adopt_rejects_of(self, source_ids: list[int]) -> None:
         """Rejects of sources that were not read again."""
-        names = self._taken_over("quarantine_v1")
         self._connection.execute(
-            f"insert into internal.quarantine_v1 by name select {names}"  # noqa: S608 - as above
-            f" from {FORMER}.internal.quarantine_v1 where source_id in (select unnest($1))",
+            "insert into internal.quarantine_v1 by name"
+            " select * from former_quarantine_v1 where source_id in (select unnest($1))",
             [source_ids],
         ).fetchall()
 
@@ -163,42 +175,42 @@ class FormerStore:
         """Events keep source and moments; those that no log and no journal has any more are taken over: how many."""
         run = self._connection.execute
         run(
-            "update internal.event_v1 as e set ingested_at = o.ingested_at, source_format = o.source_format,"  # noqa: S608
+            "update internal.event_v1 as e set ingested_at = o.ingested_at, source_format = o.source_format,"
             " source_path = o.source_path, source_line = o.source_line,"
             " occurred_at = case when e.time_source = 'file' then o.occurred_at else e.occurred_at end"
-            f" from {FORMER}.internal.event_v1 as o where e.event_id = o.event_id"
+            " from former_event_v1 as o where e.event_id = o.event_id"
         ).fetchall()
         carried = run(
             filled(
                 "event_v1",
-                f"select {self._taken_over('event_v1')} from {FORMER}.internal.event_v1"  # noqa: S608 - as above
-                " where event_id not in (select event_id from internal.event_v1)",
+                "select * from former_event_v1 where event_id not in (select event_id from internal.event_v1)",
             )
         ).fetchall()[0][0]
         run(
             filled(
                 "facts_v1",
-                f"select {self._taken_over('facts_v1')} from {FORMER}.internal.facts_v1"  # noqa: S608 - as above
-                " where facts_id in (select facts_id from internal.event_v1)"
+                "select * from former_facts_v1 where facts_id in (select facts_id from internal.event_v1)"
                 " and facts_id not in (select facts_id from internal.facts_v1)",
             )
         ).fetchall()
         run(
-            f"insert into internal.verdict_v1 by name select {self._taken_over('verdict_v1')}"  # noqa: S608 - as above
-            f" from {FORMER}.internal.verdict_v1 where facts_id in (select facts_id from internal.facts_v1)"
+            "insert into internal.verdict_v1 by name"
+            " select * from former_verdict_v1 where facts_id in (select facts_id from internal.facts_v1)"
         ).fetchall()
         return int(carried)
 
     def adopt_settings(self) -> None:
         """Everything that the store remembered about itself, but for its version."""
         self._connection.execute(
-            f"insert into internal.store_v1 select key, value from {FORMER}.internal.store_v1"  # noqa: S608 - as above
+            "insert into internal.store_v1 select key, value from former_store_v1"
             " where key not in (select key from internal.store_v1)"
         ).fetchall()
 
     def detach(self) -> None:
         """Detach the former store."""
-        self._connection.execute(f"detach {FORMER}").fetchall()
+        for table in _TABLES:
+            self._connection.execute(f"drop view if exists temp.former_{table}").fetchall()
+        self._connection.execute(f"detach {_FORMER}").fetchall()
 
 
 FATES = ("quarantined", "blank", "skipped")
@@ -208,13 +220,14 @@ FATES = ("quarantined", "blank", "skipped")
 def split_by_events(connection: duckdb.DuckDBPyConnection) -> None:
     """Which lines of foreign logs gave events first is told by the events, as the journal had them before the log."""
     connection.execute(
-        "create or replace temp table given as select distinct s.source_id, s.path, e.source_line as line,"  # noqa: S608
+        "create or replace temp table given as select distinct s.source_id, s.path, e.source_line as line,"
         " count(*) over (partition by s.source_id) as events, q.line is null as whole"
         " from internal.source_v1 as s join internal.event_v1 as e"
         " on e.source_path = s.path and e.source_format = s.format"
         " left join (select distinct source_id, line from internal.quarantine_v1) as q"
         " on q.source_id = s.source_id and q.line = e.source_line"
-        f" where s.format not in ({', '.join(repr(name) for name in NATIVE)})"
+        " where not list_contains($1, s.format)",
+        [NATIVE],
     ).fetchall()
     rows = connection.execute(
         "select source_id, path, any_value(events), coalesce(list(line) filter (whole and line is not null), [])"

@@ -22,6 +22,7 @@ from analyzer.events.times import EPOCH, format_time
 from analyzer.store.db.connection import store_errors, transaction
 from analyzer.store.db.location import kept, on_disk
 from analyzer.store.db.replacement import sync
+from analyzer.store.db.sql_text import sql
 from analyzer.store.ingest.identity import SourceCheckpoint
 from analyzer.store.ingest.inputs import Input
 from analyzer.store.ingest.read import Blocks
@@ -113,8 +114,9 @@ def apply_horizon(connection: duckdb.DuckDBPyConnection) -> int:
         return 0
     run = connection.execute
     forget_before(connection, before)
-    deleted = run(f"delete from internal.event_v1 where {OLD_EVENTS}", [before]).fetchall()[0][0]  # noqa: S608
-    run(f"delete from internal.quarantine_v1 where {_OLD_REJECTS}", [nanoseconds(before)]).fetchall()  # noqa: S608
+    deleting = "delete from internal.{table} where {old}"
+    deleted = run(sql(deleting, table="event_v1", old=OLD_EVENTS), [before]).fetchall()[0][0]
+    run(sql(deleting, table="quarantine_v1", old=_OLD_REJECTS), [nanoseconds(before)]).fetchall()
     run(
         "delete from internal.facts_v1 where facts_id not in"
         " (select facts_id from internal.event_v1 where facts_id is not null)"
@@ -126,8 +128,10 @@ def apply_horizon(connection: duckdb.DuckDBPyConnection) -> int:
 def restore_horizon(connection: duckdb.DuckDBPyConnection) -> None:
     """The horizon as the journal's decisions say, for a store that is made again."""
     rows = connection.execute(
-        "select max(decided[1].pruned_before) from internal.event_v1"  # noqa: S608
-        f" where type = 'history.pruned' and {DECIDED}"
+        sql(
+            "select max(decided[1].pruned_before) from internal.event_v1 where type = 'history.pruned' and {decided}",
+            decided=DECIDED,
+        )
     ).fetchall()
     if rows[0][0] is not None:
         set_horizon(connection, rows[0][0])
@@ -141,12 +145,10 @@ _OLD_REJECTS = "source_id in (select source_id from internal.source_v1 where mti
 
 def count_old(connection: duckdb.DuckDBPyConnection, before: datetime) -> tuple[int, int]:
     """How many events lie before a moment (naive UTC), and how many rejects are of files as old."""
-    events = connection.execute(f"select count(*) from internal.event_v1 where {OLD_EVENTS}", [before])  # noqa: S608
+    counting = "select count(*) from internal.{table} where {old}"
+    events = connection.execute(sql(counting, table="event_v1", old=OLD_EVENTS), [before])
     found = int(events.fetchall()[0][0])
-    rejects = connection.execute(
-        f"select count(*) from internal.quarantine_v1 where {_OLD_REJECTS}",  # noqa: S608
-        [nanoseconds(before)],
-    )
+    rejects = connection.execute(sql(counting, table="quarantine_v1", old=_OLD_REJECTS), [nanoseconds(before)])
     return found, int(rejects.fetchall()[0][0])
 
 

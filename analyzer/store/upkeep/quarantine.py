@@ -21,6 +21,7 @@ from analyzer.importers import BY_NAME
 from analyzer.store.db.connection import connect, store_errors, transaction
 from analyzer.store.db.frames import register, to_frame
 from analyzer.store.db.location import MEMORY
+from analyzer.store.db.sql_text import sql
 from analyzer.store.ingest.identity import SourceCheckpoint
 from analyzer.store.ingest.inputs import Input
 from analyzer.store.ingest.read import lengths_of
@@ -139,9 +140,12 @@ class _Source:
         register(self._connection, "staged_event", to_frame(self._trial.sql("from internal.event_v1")))
         return to_frame(
             self._connection.sql(
-                "select distinct r.source_line as line from staged_event as r"  # noqa: S608
-                " join internal.event_v1 as f using (event_id)"
-                f" where 'analyzer' in (r.source_format, f.source_format) and {OTHER_CONTENT}"
+                sql(
+                    "select distinct r.source_line as line from staged_event as r"
+                    " join internal.event_v1 as f using (event_id)"
+                    " where 'analyzer' in (r.source_format, f.source_format) and {other_content}",
+                    other_content=OTHER_CONTENT,
+                )
             )
         )
 
@@ -211,10 +215,16 @@ class _Source:
         moved = (len(sizes), sum(sizes.values())), (len(fresh), sum(sizes[line] for line in fresh))
         for (bad, new, skipped, repeated), total, gained, known in zip(_FATES, *moved, found, strict=True):
             self._connection.execute(
-                f"update internal.source_v1 set {bad} = {bad} - $2, {new} = {new} + $3,"  # noqa: S608 - named above
-                f" {skipped} = {skipped} + least(greatest($4 - {skipped}, 0), $2 - $3),"
-                f" {repeated} = {repeated} + $2 - $3 - least(greatest($4 - {skipped}, 0), $2 - $3)"
-                " where source_id = $1",
+                sql(
+                    "update internal.source_v1 set {bad} = {bad} - $2, {new} = {new} + $3,"
+                    " {skipped} = {skipped} + least(greatest($4 - {skipped}, 0), $2 - $3),"
+                    " {repeated} = {repeated} + $2 - $3 - least(greatest($4 - {skipped}, 0), $2 - $3)"
+                    " where source_id = $1",
+                    bad=bad,
+                    new=new,
+                    skipped=skipped,
+                    repeated=repeated,
+                ),
                 [self._checkpoint.source_id, total, gained, known],
             ).fetchall()
         self._connection.execute(

@@ -19,6 +19,7 @@ from analyzer.errors import InputError, StoreError
 from analyzer.store.db.connection import connect, first_line, transaction
 from analyzer.store.db.location import MEMORY, exclusive, kept, location
 from analyzer.store.db.replacement import aside_of, complete_replacement, discard_work, files_of, replace_store, work_of
+from analyzer.store.db.sql_text import sql
 from analyzer.store.ingest.discover import STDIN, Problem, discover
 from analyzer.store.ingest.identity import Known, SourceCheckpoint
 from analyzer.store.ingest.inputs import Input
@@ -206,7 +207,7 @@ class _Work:
         self._result.ruleset = restore_active(self._connection)
 
     def _count(self, table: str) -> int:
-        return int(self._connection.execute(f"select count(*) from internal.{table}").fetchall()[0][0])  # noqa: S608
+        return int(self._connection.execute(sql("select count(*) from internal.{table}", table=table)).fetchall()[0][0])
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from analyzer.store.sums import statements
 QUERY = "with a as materialized (\n  select 1 as x\n),\n\nb as (\n  select (x) from a\n)\n\nselect * from b"
 
 
-def test_parts_are_put_in_and_may_have_parts() -> None:
-    """Braces that name no part stay as they are: JSON and structs have them."""
-    assert sql("select {what}, '{}', {'a': 1}", what="{one} + 1", one="x") == "select x + 1, '{}', {'a': 1}"
+def test_parts_are_put_in_as_they_are() -> None:
+    """Braces that name no part stay, as JSON and structs have them; those of a part are its own."""
+    assert sql("select {what}, '{}', {'a': 1}", what="'{one}'") == "select '{one}', '{}', {'a': 1}"
     with pytest.raises(KeyError):
         sql("select {nothing}")
 
