@@ -90,7 +90,7 @@ class Store(Shown):
 
         if name not in views():
             raise QueryError.unknown_value("view", name, views(), command_line("sql", "show tables"))
-        return adhoc.run(self._connection, f"select * from {name}", None).frame  # noqa: S608 - a name of ours
+        return adhoc.run(self._connection, f"from {name}", None).frame
 
     def register(self, name: str, frame: Registered) -> None:
         """Let `sql` see rows under a name, as they are now: a frame of polars, pandas or Arrow, a dict of columns, or a

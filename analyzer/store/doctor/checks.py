@@ -20,6 +20,7 @@ from analyzer.events.times import now
 from analyzer.importers import FORMATS
 from analyzer.plurals import counted
 from analyzer.store.db.location import on_disk
+from analyzer.store.db.sql_text import sql
 from analyzer.store.ingest.discover import STDIN
 from analyzer.store.ingest.statements import CLAIMED
 from analyzer.store.journal import DECIDED
@@ -108,8 +109,8 @@ def content_checks(ask: Asking, again: str, moment: datetime | None = None) -> I
 def journalled(connection: duckdb.DuckDBPyConnection) -> int:
     """How many events the journal keeps: those of other tools' logs, and decisions."""
     native = [known.name for known in FORMATS if known.native]
-    query = f"select count(*) from events where {DECIDED} or source_format not in (select unnest($1))"  # noqa: S608
-    return int(connection.execute(query, [native]).fetchall()[0][0])
+    query = "select count(*) from events where {decided} or source_format not in (select unnest($1))"
+    return int(connection.execute(sql(query, decided=DECIDED), [native]).fetchall()[0][0])
 
 
 def _gaps(ask: Asking) -> Check:

@@ -23,6 +23,7 @@ from analyzer.store.db.connection import private_files, query_errors
 from analyzer.store.db.frames import to_frame
 from analyzer.store.db.location import exclusive
 from analyzer.store.db.replacement import sync
+from analyzer.store.db.sql_text import sql
 from analyzer.store.db.tables.schema import views
 from analyzer.store.upkeep.prune import horizon_of
 
@@ -132,8 +133,12 @@ def _marks(
     columns = ",".join(f"{column.name} {column.type}" for column in views()[view].columns)
     with query_errors():
         rows = connection.execute(
-            f"select strftime({at}, '%Y-%m-%d'), count(*), bit_xor(hash(v)), sum(hash(v)), hash($3) from {view} as v"  # noqa: S608 - names of ours
-            f" where {at} >= coalesce($1, {at}) and ($2 is null or {at} < $2) group by all order by all",
+            sql(
+                "select strftime({at}, '%Y-%m-%d'), count(*), bit_xor(hash(v)), sum(hash(v)), hash($3) from {view} as v"
+                " where {at} >= coalesce($1, {at}) and ($2 is null or {at} < $2) group by all order by all",
+                at=at,
+                view=view,
+            ),
             [first, end, columns],
         ).fetchall()
     return {day: DayMark(count, f"{either:016x}{total:x}-{shape:016x}") for day, count, either, total, shape in rows}
@@ -151,8 +156,13 @@ def _frames(
             with query_errors():
                 frame = to_frame(
                     connection.sql(
-                        f"select * from {view} where {at} >= $1 and {at} < $2"  # noqa: S608 - names of ours
-                        f" and list_contains($3, cast({at} as date)) order by {at}, {name}",
+                        sql(
+                            "select * from {view} where {at} >= $1 and {at} < $2"
+                            " and list_contains($3, cast({at} as date)) order by {at}, {name}",
+                            view=view,
+                            at=at,
+                            name=name,
+                        ),
                         params=[wanted[0], wanted[-1] + _A_DAY, wanted],
                     )
                 )

@@ -20,6 +20,7 @@ from analyzer.events.sanitize import sanitize
 from analyzer.redaction import may_hold_secret
 from analyzer.store.db.connection import transaction
 from analyzer.store.db.frames import frame_of, register
+from analyzer.store.db.sql_text import sql
 from analyzer.store.ingest.batch import KEPT_TEXT, STORED, Rejected, Sealed, SourceChange, Tally
 from analyzer.store.ingest.decode import renamed_at
 from analyzer.store.ingest.statements import (
@@ -117,7 +118,7 @@ class Writer:
         self._insert_quarantine([*batch.rejected, *conflicts])
         for table in ("source_v1", "quarantine_v1") if batch.forgotten else ():
             self._connection.execute(
-                f"delete from internal.{table} where source_id in (select unnest($1))",  # noqa: S608 - named above
+                sql("delete from internal.{table} where source_id in (select unnest($1))", table=table),
                 [batch.forgotten],
             ).fetchall()
         for change in batch.sources:

@@ -22,6 +22,7 @@ from analyzer.errors import QueryError
 from analyzer.events.times import now
 from analyzer.store.db.connection import attended, query_errors
 from analyzer.store.db.frames import MANY_ROWS, give_back, to_frame
+from analyzer.store.db.sql_text import sql
 from analyzer.store.db.tables.schema import Header, Param, parse_header
 from analyzer.store.query.selection import Selection, moment, span
 
@@ -193,11 +194,11 @@ def pinned(
             first, last = (None, None) if whole else connection.execute(CHAINS, window).fetchall()[0]
             known = {**window, "first": first, "last": last}
             for name, columns in PINNED.items():
-                sql = f"create temp table {name} as select {columns} from main.{name}"  # noqa: S608 - names of ours
+                copy = sql("create temp table {name} as select {columns} from main.{name}", name=name, columns=columns)
                 given = {} if whole else {key: value for key, value in known.items() if f"${key}" in WITHIN[name]}
                 if given:
-                    sql += f" where {WITHIN[name]}"
-                ((rows,),) = connection.execute(sql, given).fetchall()
+                    copy += f" where {WITHIN[name]}"
+                ((rows,),) = connection.execute(copy, given).fetchall()
                 if rows >= MANY_ROWS:
                     give_back()
         yield

@@ -19,6 +19,7 @@ import duckdb
 from analyzer.errors import AnalyzerError
 from analyzer.events.times import now, to_naive_utc
 from analyzer.store.db.connection import CATALOG, query_errors
+from analyzer.store.db.sql_text import quoted, sql
 from analyzer.store.db.tables.schema import views
 
 
@@ -113,31 +114,31 @@ def selected(connection: duckdb.DuckDBPyConnection, only: Selection) -> Iterator
 def statements_of(only: Selection, main: str) -> Iterator[str]:
     """Names of temporary views come before those of the store's own."""
     given = only.given
-    own = _all(_OF_EVENTS, given)
-    yield _view(_ERRORS, f"select event_id, operation, session_id from internal.error where {_all(_OF_ERRORS, given)}")  # noqa: S608 - values are quoted
+    of_errors, of_events = _all(_OF_ERRORS, given), _all(_OF_EVENTS, given)
+    yield _view(_ERRORS, sql("select event_id, operation, session_id from internal.error where {only}", only=of_errors))
     for name in _ROWS:
-        columns = {column.name: column.name for column in views()[name].columns}
-        yield _view(name, f"select * from {main}.{name} where {_all(columns, given)}")  # noqa: S608 - as above
-    errors = f"select event_id from {_ERRORS}"  # noqa: S608 - a name of ours
-    yield _view("verdicts", f"select * from {main}.verdicts where event_id in ({errors})")  # noqa: S608 - as above
-    yield _view(
-        "retries",
-        f"select * from {main}.retries where operation in (select operation from {_ERRORS})",  # noqa: S608 - as above
-    )
-    columns = {column.name: column.name for column in views()["sessions"].columns}
-    yield _view(
-        "sessions",
-        f"select * from {main}.sessions where {_all(columns, given)}"  # noqa: S608 - as above
-        f" or session_id in (select session_id from {_ERRORS})",
-    )
-    yield _view(
-        "events",
-        f"select * from {main}.events where is_decision(type) or event_id in ("  # noqa: S608 - as above
-        f"{errors} union all select event_id from internal.event_v1 where type <> 'error.classified' and {own})",
-    )
+        own = _all({column.name: column.name for column in views()[name].columns}, given)
+        yield _view(name, sql("select * from {main}.{name} where {only}", main=main, name=name, only=own))
+    within = {
+        "verdicts": "event_id in (select event_id from {errors})",
+        "retries": "operation in (select operation from {errors})",
+        "sessions": "{only} or session_id in (select session_id from {errors})",
+        "events": "is_decision(type) or event_id in (select event_id from {errors} union all"
+        " select event_id from internal.event_v1 where type <> 'error.classified' and {only})",
+    }
+    of_sessions = _all({column.name: column.name for column in views()["sessions"].columns}, given)
+    for name, rows in within.items():
+        chosen = sql(rows, errors=_ERRORS, only=of_sessions if name == "sessions" else of_events)
+        yield _view(name, sql("select * from {main}.{name} where {rows}", main=main, name=name, rows=chosen))
     for name, parameters in _MACROS.items():
-        query = f"select * from {main}.{name}({parameters}) where event_id in ({errors})"  # noqa: S608 - as above
-        yield f"create or replace temp macro {name}({parameters}) as table {query}"
+        yield sql(
+            "create or replace temp macro {name}({parameters}) as table"
+            " select * from {main}.{name}({parameters}) where event_id in (select event_id from {errors})",
+            name=name,
+            parameters=parameters,
+            main=main,
+            errors=_ERRORS,
+        )
 
 
 def _view(name: str, query: str) -> str:
@@ -145,12 +146,8 @@ def _view(name: str, query: str) -> str:
 
 
 def _all(columns: dict[str, str], given: dict[str, str]) -> str:
-    parts = [f"{columns[name]} = {_quoted(value)}" if name in columns else "false" for name, value in given.items()]
+    parts = [f"{columns[name]} = {quoted(value)}" if name in columns else "false" for name, value in given.items()]
     return f"({' and '.join(parts)})"
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
 
 
 _SPAN = re.compile(r"^(\d{1,6})(mo|m|h|d|w|y)$")

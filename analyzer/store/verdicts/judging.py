@@ -22,6 +22,7 @@ from analyzer.classifier.batch import Verdict, judge_in_parallel, judge_json
 from analyzer.errors import StoreError
 from analyzer.events.times import now
 from analyzer.store.db.frames import register
+from analyzer.store.db.sql_text import sql
 
 CHUNK = 20_000
 """Facts a worker judges at a time, and that are saved at a time."""
@@ -85,7 +86,7 @@ _Chunk = tuple[list[str], list[str]]
 def _waiting(connection: duckdb.DuckDBPyConnection, ruleset: Ruleset, target: str, before: datetime | None) -> int:
     """How many facts lack a verdict, with all that tells them from others in temporary tables."""
     connection.execute(
-        f"create or replace temp table judged as select facts_id from {target} where ruleset = $1",  # noqa: S608 - one of two names
+        sql("create or replace temp table judged as select facts_id from {target} where ruleset = $1", target=target),
         [ruleset.digest],
     ).fetchall()
     connection.execute(

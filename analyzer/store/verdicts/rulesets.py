@@ -12,6 +12,7 @@ import duckdb
 
 from analyzer.errors import RulesError, StoreError
 from analyzer.store.db.replacement import sync
+from analyzer.store.db.sql_text import sql
 from analyzer.store.journal import DECIDED, journal_of
 
 if TYPE_CHECKING:
@@ -94,8 +95,11 @@ def activate(connection: duckdb.DuckDBPyConnection, digest: str, rules_path: str
 def applied(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, datetime]]:
     """The rulesets that were applied to this store, by digest and moment (naive UTC), in their order."""
     return connection.execute(
-        "select ruleset, occurred_at from internal.event_v1"  # noqa: S608
-        f" where type = 'ruleset.applied' and {DECIDED} order by occurred_at, event_id"
+        sql(
+            "select ruleset, occurred_at from internal.event_v1"
+            " where type = 'ruleset.applied' and {decided} order by occurred_at, event_id",
+            decided=DECIDED,
+        )
     ).fetchall()
 
 

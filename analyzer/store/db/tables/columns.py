@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import islice
 
+from analyzer.store.db.sql_text import sql
+
 _RULES = {
     "text": ("varchar", "{0}"),
     # Smaller than what DuckDB chooses by itself, and sooner done; a column of nulls would be larger by far.
@@ -167,7 +169,12 @@ def filled(table: str, rows: str) -> str:
             values += (f"{value} as {name}" for name, value in columns.items())
     values += (f"{value} as {name}" for name, value in _MASKED.items())
     said = ", ".join(f"said{number}" for number in range(len(groups)))
-    return (
-        f"insert into internal.{table} by name"  # noqa: S608 - names from this file alone
-        f" select * exclude ({said}), {', '.join(values)} from (select *, {', '.join(looks)} from ({rows}))"
+    return sql(
+        "insert into internal.{table} by name select * exclude ({said}), {values}"
+        " from (select *, {looks} from ({rows}))",
+        table=table,
+        said=said,
+        values=", ".join(values),
+        looks=", ".join(looks),
+        rows=rows,
     )

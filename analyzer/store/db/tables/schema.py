@@ -19,6 +19,7 @@ import duckdb
 from analyzer.classifier.fingerprint import MAX_CHARS, PASSES, VERSION, Pass
 from analyzer.classifier.recovery_table import UNCOUNTED
 from analyzer.errors import QueryError
+from analyzer.store.db.sql_text import quoted, sql
 from analyzer.store.db.tables.columns import TYPED, definitions, filled
 from analyzer.store.journal import DECISIONS
 
@@ -33,12 +34,12 @@ def macros() -> tuple[str, ...]:
     rare = " or ".join(
         (
             f"strlen(message) > {MAX_CHARS} or starts_with(message, ' ') or ends_with(message, ' ')",
-            *(f"contains(message, {_quoted(text)})" for text in ("  ", *_SPACES, *needed)),
+            *(f"contains(message, {quoted(text)})" for text in ("  ", *_SPACES, *needed)),
         )
     )
     line = f"trim(regexp_replace(left(message, {MAX_CHARS}), '[{_SPACES} ]{{2,}}|[{_SPACES}]', ' ', 'g'), ' ')"
     text = f"case when {rare} then {_masked(line, PASSES)} else {_masked('message', always)} end"
-    counts = f"coalesce(detail, '') not in ({', '.join(map(_quoted, UNCOUNTED))})"
+    counts = f"coalesce(detail, '') not in ({', '.join(map(quoted, UNCOUNTED))})"
     return (
         # Of an error's reason and detail: does it count as unknown, and does it take part in the unknown share at all?
         f"create or replace macro is_unknown(reason, detail) as (reason = 'unknown' and {counts})",
@@ -50,12 +51,8 @@ def macros() -> tuple[str, ...]:
 
 def _masked(text: str, passes: Iterable[Pass]) -> str:
     for pattern, replacement, _ in passes:
-        text = f"regexp_replace({text}, {_quoted(pattern)}, {_quoted(replacement)}, 'g')"
+        text = f"regexp_replace({text}, {quoted(pattern)}, {quoted(replacement)}, 'g')"
     return text
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
 
 
 _LINE = re.compile(r"^-- (title|description|view|param|column)\b:?\s*(.*)$")
@@ -182,7 +179,8 @@ def migrate(connection: duckdb.DuckDBPyConnection) -> None:
     for statement in statements():
         connection.execute(statement)
     for table, typed in TYPED.items():
-        rows = f"select columns(lambda name: name not in {tuple(typed)}) from internal.former_{table}"  # noqa: S608
+        untyped = "select columns(lambda name: name not in {typed}) from internal.former_{table}"
+        rows = sql(untyped, typed=f"{tuple(typed)}", table=table)
         connection.execute(filled(table, rows)).fetchall()
         connection.execute(f"drop table internal.former_{table}")
     connection.execute("update internal.store_v1 set value = $1 where key = 'schema_version'", [SCHEMA_VERSION])
@@ -205,18 +203,18 @@ def _tables() -> Iterator[str]:
 def _definitions() -> Iterator[str]:
     """The statements that make macros and views, in place of those that are there."""
     yield from macros()
-    decisions = ", ".join(map(_quoted, DECISIONS))
+    decisions = ", ".join(map(quoted, DECISIONS))
     yield f"create or replace macro is_decision(type) as (type in ({decisions}))"
     for name, header in views().items():
         if header.params:
             arguments = ", ".join(param.name for param in header.params)
             yield f"create or replace macro {name}({arguments}) as table {header.body}"
-            yield f"comment on macro table {name} is {_quoted(header.description)}"
+            yield f"comment on macro table {name} is {quoted(header.description)}"
             continue
         yield f"create or replace view {name} as {header.body}"
-        yield f"comment on view {name} is {_quoted(header.description)}"
+        yield f"comment on view {name} is {quoted(header.description)}"
         for column in header.columns:
-            yield f'comment on column {name}."{column.name}" is {_quoted(column.description)}'
+            yield f'comment on column {name}."{column.name}" is {quoted(column.description)}'
 
 
 def views() -> dict[str, Header]:
