@@ -43,15 +43,15 @@ def longest_bursts(seen: Observations) -> Iterable[Detection]:
         yield replace(one, note=f"{one.note}, and {others} more do so too") if others else one
 
 
-def burst_rows(one: Finding, basis: Basis) -> pl.DataFrame:
+def burst_rows(finding: Finding, basis: Basis) -> pl.DataFrame:
     """The rows of `BURST`: equal stretches of time, the shortest that are 60 at most in a day; `begins_at` is UTC."""
     timezone = basis.seen.timezone
     own = basis.repeats.filter(
-        (pl.col("caller") == one.scope.caller)
-        & (pl.col("session") == one.scope.session)
-        & (pl.col("template") == one.scope.template)
-        & (pl.col("second_at") >= start_of(one.onset, timezone))
-        & (pl.col("second_at") < end_of(one.last_on, timezone))
+        (pl.col("caller") == finding.scope.caller)
+        & (pl.col("session") == finding.scope.session)
+        & (pl.col("template") == finding.scope.template)
+        & (pl.col("second_at") >= start_of(finding.onset, timezone))
+        & (pl.col("second_at") < end_of(finding.last_on, timezone))
     )
     if own.is_empty():
         return pl.DataFrame(schema=_MOMENTS)

@@ -71,20 +71,20 @@ def _sampled(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.filter(pl.col("session").is_in(drawn(sessions, MAX_SESSIONS)))
 
 
-def _part(one: Detection) -> Finding:
+def _part(detection: Detection) -> Finding:
     return Finding(
-        id=finding_id(Identity(one.finding, Scope.of(one)), one.day),
+        id=finding_id(Identity(detection.finding, Scope.of(detection)), detection.day),
         state="new",
         severity="info",
-        opened_on=one.day,
-        last_on=one.day,
-        latest=replace(one, onset=one.onset or one.day),
+        opened_on=detection.day,
+        last_on=detection.day,
+        latest=replace(detection, onset=detection.onset or detection.day),
     )
 
 
-def _judged_otherwise(one: Finding) -> str | None:
+def _judged_otherwise(finding: Finding) -> str | None:
     """The second reason of `old → new`."""
-    return (one.scope.reason or "").rpartition(" → ")[2]
+    return (finding.scope.reason or "").rpartition(" → ")[2]
 
 
 CAUSES = {
@@ -120,10 +120,10 @@ class Drift:
     """None where nothing is left to chance."""
 
     @classmethod
-    def of(cls, found: Detection, message: str | None) -> Drift:
+    def of(cls, detection: Detection, message: str | None) -> Drift:
         """The drift that a detection of `causes` is; `message` is the text of its template."""
-        name = found.finding.removesuffix("_changed")
-        return cls(name, found.scope, found.note or "", message, found.sessions or 0, found.p_value)
+        name = detection.finding.removesuffix("_changed")
+        return cls(name, detection.scope, detection.note or "", message, detection.sessions or 0, detection.p_value)
 
 
 @dataclass(frozen=True, slots=True)

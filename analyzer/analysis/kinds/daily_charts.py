@@ -71,8 +71,8 @@ def share_band(case: Charted, middle: float | None, name: str) -> list[Points]:
     line = dashes(f"{name}: {middle:.0%}", days, (middle, middle))
     if latest.low is None or latest.high is None:
         return [line]
-    said = f"its 95% interval: {latest.low:.0%} to {latest.high:.0%}"
-    return [line, band(said, days, [latest.low] * 2, [latest.high] * 2)]
+    text = f"its 95% interval: {latest.low:.0%} to {latest.high:.0%}"
+    return [line, band(text, days, [latest.low] * 2, [latest.high] * 2)]
 
 
 def _shown(case: Charted) -> list[date]:
@@ -111,11 +111,11 @@ def counted_beside_expected(latest: Detection, what: str, form: str) -> str:
     )
 
 
-def of_caller_around(days: pl.DataFrame, one: Finding, last: date) -> pl.DataFrame:
+def of_caller_around(days: pl.DataFrame, finding: Finding, last: date) -> pl.DataFrame:
     """The rows of a caller from the baseline of the onset to the last day."""
-    return days.filter((pl.col("caller") == one.scope.caller) & around(one, last))
+    return days.filter((pl.col("caller") == finding.scope.caller) & around(finding, last))
 
 
-def around(one: Finding, last: date) -> pl.Expr:
+def around(finding: Finding, last: date) -> pl.Expr:
     """Whether a day lies between the beginning of the baseline of the onset and the last day."""
-    return pl.col("day").is_between(one.onset - timedelta(days=BASELINE_DAYS), last)
+    return pl.col("day").is_between(finding.onset - timedelta(days=BASELINE_DAYS), last)

@@ -373,34 +373,34 @@ class Behind:
     """Whether there are hand-offs in the place of errors."""
 
 
-def own_reason(one: Finding) -> str | None:
+def own_reason(finding: Finding) -> str | None:
     """The reason that a finding is about; None where it is about none."""
-    return one.scope.reason
+    return finding.scope.reason
 
 
-def noted(found: Finding) -> str:
+def noted(finding: Finding) -> str:
     """What the test that found it noted, and since when it holds."""
-    return f"{note_of(found)}, {since(found)}"
+    return f"{note_of(finding)}, {since(finding)}"
 
 
-def note_of(found: Finding) -> str:
+def note_of(finding: Finding) -> str:
     """The note of the test that found it, without the full stop."""
-    return (found.latest.note or "").rstrip(".")
+    return (finding.latest.note or "").rstrip(".")
 
 
-def since(found: Finding) -> str:
+def since(finding: Finding) -> str:
     """The day of its onset, in words."""
-    return f"since {found.onset}" if found.onset < found.last_on else f"on {found.onset}"
+    return f"since {finding.onset}" if finding.onset < finding.last_on else f"on {finding.onset}"
 
 
-def its_days(one: Finding, _last: date) -> tuple[date, date]:
+def its_days(finding: Finding, _last: date) -> tuple[date, date]:
     """From its onset to the last day on which it was detected."""
-    return one.onset, one.last_on
+    return finding.onset, finding.last_on
 
 
-def its_week(one: Finding, _last: date) -> tuple[date, date]:
+def its_week(finding: Finding, _last: date) -> tuple[date, date]:
     """The week up to the last day on which it was detected."""
-    return one.last_on - timedelta(days=RECENT_DAYS - 1), one.last_on
+    return finding.last_on - timedelta(days=RECENT_DAYS - 1), finding.last_on
 
 
 NOTHING = Behind("", lambda _one, _seen: pl.lit(False), its_days)

@@ -44,47 +44,47 @@ def severity_of_message(day: Detection) -> str:
     return "warning" if (day.sessions or 0) >= 5 else "info"
 
 
-def new_message(found: Finding) -> str:
+def new_message(finding: Finding) -> str:
     """A message that the caller did not have before."""
-    return f"an unknown message that it did not have before, in {sessions(found)}, {since(found)}"
+    return f"an unknown message that it did not have before, in {sessions(finding)}, {since(finding)}"
 
 
-def shared_message(found: Finding) -> str:
+def shared_message(finding: Finding) -> str:
     """A message that is new to the whole fleet."""
-    said = note_of(found)
-    return f"an unknown message that nobody had before: {said}"
+    text = note_of(finding)
+    return f"an unknown message that nobody had before: {text}"
 
 
-def weak_message(found: Finding) -> str:
+def weak_message(finding: Finding) -> str:
     """A new message whose reason rests on weak evidence."""
-    said = f"judged {found.scope.reason} by weak evidence alone, a bare status or weak words"
-    if found.scope.caller is None:
-        return f"a message that nobody had before, {said}: {note_of(found)}"
-    return f"a message that it did not have before, {said}, in {sessions(found)}, {since(found)}"
+    text = f"judged {finding.scope.reason} by weak evidence alone, a bare status or weak words"
+    if finding.scope.caller is None:
+        return f"a message that nobody had before, {text}: {note_of(finding)}"
+    return f"a message that it did not have before, {text}, in {sessions(finding)}, {since(finding)}"
 
 
-def reworded(found: Finding) -> str:
+def reworded(finding: Finding) -> str:
     """A new text in the place of what a rule matched."""
-    said = note_of(found)
-    return said if found.wording else f"{said}, {since(found)}"
+    text = note_of(finding)
+    return text if finding.wording else f"{text}, {since(finding)}"
 
 
-def _reason_of_new_text(one: Finding) -> str | None:
+def _reason_of_new_text(finding: Finding) -> str | None:
     """The reason of new texts; where a rule fell silent `unknown`, which came in place of the texts that it took."""
-    return "unknown" if one.scope.rule else one.scope.reason
+    return "unknown" if finding.scope.rule else finding.scope.reason
 
 
-def sighting_rows(one: Finding, basis: Basis) -> pl.DataFrame:
+def sighting_rows(finding: Finding, basis: Basis) -> pl.DataFrame:
     """The rows of `SIGHTINGS`, a day each; without a caller those of all."""
-    shown = basis.seen.known_templates if one.finding == "weak_template" else basis.seen.templates
-    shown, days = shown.filter(pl.col("template") == one.scope.template), basis.seen.counts
-    if one.scope.caller is not None:
-        shown, days = (rows.filter(pl.col("caller") == one.scope.caller) for rows in (shown, days))
+    shown = basis.seen.known_templates if finding.finding == "weak_template" else basis.seen.templates
+    shown, days = shown.filter(pl.col("template") == finding.scope.template), basis.seen.counts
+    if finding.scope.caller is not None:
+        shown, days = (rows.filter(pl.col("caller") == finding.scope.caller) for rows in (shown, days))
     own = shown.group_by("day").agg(
         pl.col("sessions").sum().alias("message_sessions"), pl.col("events").sum().alias("message_events")
     )
     return (
-        days.filter(around(one, basis.last))
+        days.filter(around(finding, basis.last))
         .group_by("day")
         .agg(pl.col("sessions").sum())
         .join(own, on="day", how="left")
@@ -93,13 +93,13 @@ def sighting_rows(one: Finding, basis: Basis) -> pl.DataFrame:
     )
 
 
-def wording_rows(one: Finding, basis: Basis) -> pl.DataFrame:
+def wording_rows(finding: Finding, basis: Basis) -> pl.DataFrame:
     """The rows of `WORDING`, a day each."""
-    seen, scope = basis.seen, one.scope
-    shown = seen.templates.filter((pl.col("template") == scope.template) & (pl.col("day") >= one.onset))
+    seen, scope = basis.seen, finding.scope
+    shown = seen.templates.filter((pl.col("template") == scope.template) & (pl.col("day") >= finding.onset))
     if scope.caller is not None:
         shown = shown.filter(pl.col("caller") == scope.caller)
-    own = pl.col("caller").is_in(shown["caller"].unique().to_list()) & around(one, basis.last)
+    own = pl.col("caller").is_in(shown["caller"].unique().to_list()) & around(finding, basis.last)
     matched = seen.rules.filter(own & (pl.col("rule") == scope.rule))
     parts = {
         "rule_sessions": matched,

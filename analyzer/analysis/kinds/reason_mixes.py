@@ -205,16 +205,16 @@ def severity_of_mix(day: Detection) -> str:
     return "warning" if (day.observed or 0.0) >= GREAT_DIVERGENCE else "info"
 
 
-def changed_mix(found: Finding) -> str:
+def changed_mix(finding: Finding) -> str:
     """A change of the mix of reasons."""
-    return f"under one and the same rules {found.latest.note}, in the week up to {found.last_on}"
+    return f"under one and the same rules {finding.latest.note}, in the week up to {finding.last_on}"
 
 
-def mix_rows(one: Finding, seen: Observations) -> pl.DataFrame:
+def mix_rows(finding: Finding, seen: Observations) -> pl.DataFrame:
     """The rows of `MIX`, a reason each, the one that changed most first; intervals are of 95 % (Wilson)."""
-    begin = one.last_on - timedelta(days=RECENT_DAYS - 1)
+    begin = finding.last_on - timedelta(days=RECENT_DAYS - 1)
     first = begin - timedelta(days=BASELINE_DAYS)
-    rows = seen.errors(one.scope.caller, first, one.last_on).filter(~pl.col("was_unknown"))
+    rows = seen.errors(finding.scope.caller, first, finding.last_on).filter(~pl.col("was_unknown"))
     sides = {"before": pl.col("day") < begin, "after": pl.col("day") >= begin}
     found = rows.group_by("reason").agg(
         pl.col("session").filter(side).n_unique().cast(pl.Int64).alias(f"{name}_sessions")
@@ -263,9 +263,9 @@ def mix_chart(case: Charted) -> Chart:
     )
 
 
-def _grown(one: Finding, seen: Observations) -> pl.Expr:
+def _grown(finding: Finding, seen: Observations) -> pl.Expr:
     """The reason whose share grew most, of the errors that the test of mixes looks at."""
-    grown = mix_rows(one, seen).sort(pl.col("after_share") - pl.col("before_share"))["reason"].tail(1)
+    grown = mix_rows(finding, seen).sort(pl.col("after_share") - pl.col("before_share"))["reason"].tail(1)
     return ~pl.col("was_unknown") & pl.col("reason").is_in(grown.to_list())
 
 

@@ -27,24 +27,24 @@ from analyzer.analysis.kinds.sentences import as_number, sessions
 from analyzer.analysis.observations import exposed
 
 
-def many_hand_offs(found: Finding) -> str:
+def many_hand_offs(finding: Finding) -> str:
     """More hand-offs than were expected, or many of one session."""
-    latest = found.latest
-    step = f" in step {found.scope.step}" if found.scope.step else ""
+    latest = finding.latest
+    step = f" in step {finding.scope.step}" if finding.scope.step else ""
     if latest.expected is None:
         rest = f", {as_number(latest.statistic)} of them of one session" if latest.statistic != latest.observed else ""
         return f"{as_number(latest.observed)} hand-offs{'' if rest else ' of one session'}{step} on {latest.day}{rest}"
-    said = f"{as_number(latest.observed)} hand-offs{step} on {latest.day}, {as_number(latest.expected)} expected"
-    return f"{said} (at most {as_number(latest.high)}), in {sessions(found)}"
+    text = f"{as_number(latest.observed)} hand-offs{step} on {latest.day}, {as_number(latest.expected)} expected"
+    return f"{text} (at most {as_number(latest.high)}), in {sessions(finding)}"
 
 
-def hand_off_rows(one: Finding, basis: Basis) -> pl.DataFrame:
+def hand_off_rows(finding: Finding, basis: Basis) -> pl.DataFrame:
     """The rows of `HAND_OFFS`, a day each; `expected` and `high` are null where history is too short."""
-    own, seen = pl.col("caller") == one.scope.caller, basis.seen
+    own, seen = pl.col("caller") == finding.scope.caller, basis.seen
     # Sessions that handed off in other steps were at work as well.
     at_work = exposed(replace(seen, relays=seen.relays.filter(own), counts=seen.counts.filter(own)))
-    step = at_work.filter(pl.col("step") == (one.scope.step or ""))
-    return of_caller_around(relay_days(step), one, basis.last).select(
+    step = at_work.filter(pl.col("step") == (finding.scope.step or ""))
+    return of_caller_around(relay_days(step), finding, basis.last).select(
         "day",
         pl.col("relays").alias("hand_offs"),
         "expected",

@@ -27,38 +27,40 @@ from analyzer.analysis.kinds.sentences import as_percent, expected
 _RECOVERED, _FAILED, _UNTRIED = (GREEN, ""), (VERMILION, "x"), (SILVER, "-")
 
 
-def recovery_fell(found: Finding) -> str:
+def recovery_fell(finding: Finding) -> str:
     """Fewer retry chains recover than did."""
-    latest = found.latest
-    said = f"{as_percent(latest.observed)} of {latest.groups or 0:,} retry chains for {found.scope.reason} recovered"
-    return f"{said} in the week up to {latest.day}, {expected(found)}"
+    latest = finding.latest
+    text = f"{as_percent(latest.observed)} of {latest.groups or 0:,} retry chains for {finding.scope.reason} recovered"
+    return f"{text} in the week up to {latest.day}, {expected(finding)}"
 
 
-def retry_in_vain(found: Finding) -> str:
+def retry_in_vain(finding: Finding) -> str:
     """Retries that hardly ever recover."""
-    latest = found.latest
-    said = f"retries for {found.scope.reason} recover {as_percent(latest.observed)} of {latest.groups or 0:,} chains"
-    return f"{said} (surely less than {as_percent(latest.high)})"
+    latest = finding.latest
+    text = f"retries for {finding.scope.reason} recover {as_percent(latest.observed)} of {latest.groups or 0:,} chains"
+    return f"{text} (surely less than {as_percent(latest.high)})"
 
 
-def retry_would_pay(found: Finding) -> str:
+def retry_would_pay(finding: Finding) -> str:
     """Errors that were given up although retries of their reason recover."""
-    latest = found.latest
-    said = f"{latest.groups or 0:,} errors {found.scope.reason} were not retried in the week up to {latest.day}"
-    said += f", though {as_percent(latest.observed)} of those that are recover"
-    return f"{said} (surely more than {as_percent(latest.low)})"
+    latest = finding.latest
+    text = f"{latest.groups or 0:,} errors {finding.scope.reason} were not retried in the week up to {latest.day}"
+    text += f", though {as_percent(latest.observed)} of those that are recover"
+    return f"{text} (surely more than {as_percent(latest.low)})"
 
 
-def chain_rows(one: Finding, basis: Basis) -> pl.DataFrame:
+def chain_rows(finding: Finding, basis: Basis) -> pl.DataFrame:
     """The rows of `RECOVERY`, a day each; `recovered_share` is null without a chain in its week."""
-    daily = basis.seen.chains.filter(pl.col("reason") == one.scope.reason).sort("day")
-    own = daily.filter(pl.col("caller") == one.scope.caller).select("day", "caller", "chains", "recovered", "untried")
+    daily = basis.seen.chains.filter(pl.col("reason") == finding.scope.reason).sort("day")
+    own = daily.filter(pl.col("caller") == finding.scope.caller).select(
+        "day", "caller", "chains", "recovered", "untried"
+    )
     week = own.rolling("day", period=timedelta(days=RECENT_DAYS)).agg(
         pl.col("chains").sum().alias("week_chains"), pl.col("recovered").sum().alias("week_recovered")
     )
     share = pl.when(pl.col("week_chains") > 0).then(pl.col("week_recovered") / pl.col("week_chains"))
     rows = own.join(week, on="day", how="left").with_columns(share.alias("recovered_share"))
-    return of_caller_around(rows, one, basis.last).select(
+    return of_caller_around(rows, finding, basis.last).select(
         "day", "chains", "recovered", "untried", "week_chains", "week_recovered", "recovered_share"
     )
 

@@ -35,13 +35,13 @@ def unknown(_one: Finding) -> str | None:
     return "unknown"
 
 
-def _since_onset(one: Finding, last: date) -> tuple[date, date]:
-    return one.onset, one.resolved_on or last
+def _since_onset(finding: Finding, last: date) -> tuple[date, date]:
+    return finding.onset, finding.resolved_on or last
 
 
-def _unknown_errors(one: Finding, _seen: Observations) -> pl.Expr:
+def _unknown_errors(finding: Finding, _seen: Observations) -> pl.Expr:
     errors = pl.col("reason") == "unknown"
-    return errors if one.scope.template is None else errors & (pl.col("template") == one.scope.template)
+    return errors if finding.scope.template is None else errors & (pl.col("template") == finding.scope.template)
 
 
 UNKNOWN = Behind("that are unknown, since its onset", _unknown_errors, _since_onset, unknown=True)
@@ -55,16 +55,16 @@ def severity_of_share(day: Detection) -> str:
     return "critical" if far and (day.sessions or 0) >= MANY_SESSIONS else "warning"
 
 
-def more_unknown(found: Finding) -> str:
+def more_unknown(finding: Finding) -> str:
     """A rise of the unknown share, with the figures of its latest day."""
-    latest = found.latest
-    said = f"{as_percent(latest.observed)} of its distinct errors on {latest.day} are unknown, {expected(found)}"
-    return f"{said}, in {sessions(found)}" + (f", since {found.onset}" if found.onset < found.last_on else "")
+    latest = finding.latest
+    text = f"{as_percent(latest.observed)} of its distinct errors on {latest.day} are unknown, {expected(finding)}"
+    return f"{text}, in {sessions(finding)}" + (f", since {finding.onset}" if finding.onset < finding.last_on else "")
 
 
-def share_rows(one: Finding, basis: Basis) -> pl.DataFrame:
+def share_rows(finding: Finding, basis: Basis) -> pl.DataFrame:
     """The rows of `SHARES`, a day each."""
-    return of_caller_around(basis.seen.counts.filter(pl.col("groups") > 0), one, basis.last).select(
+    return of_caller_around(basis.seen.counts.filter(pl.col("groups") > 0), finding, basis.last).select(
         "day",
         (pl.col("unknown_groups_replayed") / pl.col("groups")).alias("unknown_share"),
         pl.col("unknown_groups_replayed").alias("unknown_groups"),
@@ -115,14 +115,14 @@ def severity_of_volume(day: Detection) -> str:
     return "critical" if far and (day.sessions or 0) >= MANY_SESSIONS else "warning"
 
 
-def more_errors(found: Finding) -> str:
+def more_errors(finding: Finding) -> str:
     """More errors than the days before let one expect."""
-    return f"{note_of(found)}, up to {found.last_on}"
+    return f"{note_of(finding)}, up to {finding.last_on}"
 
 
-def volume_rows(one: Finding, basis: Basis) -> pl.DataFrame:
+def volume_rows(finding: Finding, basis: Basis) -> pl.DataFrame:
     """The rows of `VOLUME`, a day each."""
-    seen, scope = basis.seen, one.scope
+    seen, scope = basis.seen, finding.scope
     if scope.caller is None:
         what, name = ("provider", scope.provider) if scope.provider is not None else ("model", scope.model)
         errors = seen.volumes.filter(pl.col(what) == name)
@@ -130,11 +130,11 @@ def volume_rows(one: Finding, basis: Basis) -> pl.DataFrame:
     else:
         own = pl.col("caller") == scope.caller
         errors = seen.volumes.filter(own)
-    if one.finding == "unknown_rate":
+    if finding.finding == "unknown_rate":
         errors = errors.filter(pl.col("reason") == "unknown")
     daily = errors.group_by("day").agg(pl.col("groups").sum().alias("errors"))
     work = seen.work.filter(own).group_by("day").agg(pl.sum("sessions"))
-    days = pl.concat([daily.select("day"), work.select("day")]).unique().filter(around(one, basis.last))
+    days = pl.concat([daily.select("day"), work.select("day")]).unique().filter(around(finding, basis.last))
     rows = days.join(daily, on="day", how="left").join(work, on="day", how="left").sort("day")
     return rows.with_columns(pl.col("errors", "sessions").fill_null(0))
 

@@ -12,62 +12,62 @@ _LEAST_WAIT = 60.0
 """Seconds of waiting that are worth a word."""
 
 
-def sentence(found: Finding, message: str | None = None, timezone: str = "UTC", when: str = "") -> str:
+def sentence(finding: Finding, message: str | None = None, timezone: str = "UTC", when: str = "") -> str:
     """What happened, what it cost before all else. `message` is what the errors of its most frequent message all say,
     or of hand-offs how many were given up.
 
     `when` names what was looked at, if it is not its last day.
     """
-    every = found.cost is not None and found.cost.every_session
-    said = f"{_every_session(found, timezone) if every else found.scope.who}: {found.kind.sentence(found)}"
-    said += _lost(found, timezone, when or f"of {found.last_on}")
-    if found.wording:
-        old = f"; what it matched: “{_short(found.wording.old)}”" if found.wording.old else ""
-        new = f"; the new text: “{_short(found.wording.new)}”" if found.wording.new else ""
-        said += old + new
-    elif message and found.kind.behind.hand_offs:
-        said += f"; {message}"
-    elif message and found.kind.quotes:
-        said += f"; most often “{_short(message)}”"
-    return f"{said}."
+    every = finding.cost is not None and finding.cost.every_session
+    text = f"{_every_session(finding, timezone) if every else finding.scope.who}: {finding.kind.sentence(finding)}"
+    text += _lost(finding, timezone, when or f"of {finding.last_on}")
+    if finding.wording:
+        old = f"; what it matched: “{_short(finding.wording.old)}”" if finding.wording.old else ""
+        new = f"; the new text: “{_short(finding.wording.new)}”" if finding.wording.new else ""
+        text += old + new
+    elif message and finding.kind.behind.hand_offs:
+        text += f"; {message}"
+    elif message and finding.kind.quotes:
+        text += f"; most often “{_short(message)}”"
+    return f"{text}."
 
 
-def _every_session(found: Finding, timezone: str) -> str:
+def _every_session(finding: Finding, timezone: str) -> str:
     """That nothing works any more."""
-    named = found.scope.provider or found.scope.model
-    whose = f"the callers of {named}" if named else found.scope.who
-    reason = found.cost.reason if found.cost else None
+    named = finding.scope.provider or finding.scope.model
+    whose = f"the callers of {named}" if named else finding.scope.who
+    reason = finding.cost.reason if finding.cost else None
     errors = "errors that no rule knows" if reason == "unknown" else reason
-    moment = _moment(found, timezone)
-    if found.is_open:
+    moment = _moment(finding, timezone)
+    if finding.is_open:
         return f"every session of {whose} has failed with {errors} since {moment}"
     return f"every session of {whose} failed with {errors} from {moment} on"
 
 
-def _lost(found: Finding, timezone: str, when: str) -> str:
+def _lost(finding: Finding, timezone: str, when: str) -> str:
     """Sessions that failed, and time spent waiting."""
-    cost = found.cost
+    cost = finding.cost
     if cost is None:
         return ""
-    said = ""
+    text = ""
     if cost.sessions_failed and cost.sessions_seen is not None:
-        said = f"; {cost.sessions_failed:,} of {cost.sessions_seen:,} sessions {when} failed"
+        text = f"; {cost.sessions_failed:,} of {cost.sessions_seen:,} sessions {when} failed"
         if cost.failed_since is not None and not cost.every_session:
-            said += f", more of them from {_moment(found, timezone)} on"
+            text += f", more of them from {_moment(finding, timezone)} on"
     if cost.waited_seconds >= _LEAST_WAIT:
         hours = cost.waited_seconds / 3_600
         waited = f"{hours:,.1f} h" if hours >= 1 else f"{cost.waited_seconds / 60:.0f} min"
-        said += f"{',' if said else ';'} {waited} were spent waiting for retries"
-    return said
+        text += f"{',' if text else ';'} {waited} were spent waiting for retries"
+    return text
 
 
-def _moment(found: Finding, timezone: str) -> str:
+def _moment(finding: Finding, timezone: str) -> str:
     """When it began to cost: the time of the last day, of an earlier one with its date."""
-    if found.cost is None or found.cost.failed_since is None:
-        return f"{found.onset}"
-    local = found.cost.failed_since.replace(tzinfo=UTC).astimezone(ZoneInfo(timezone))
+    if finding.cost is None or finding.cost.failed_since is None:
+        return f"{finding.onset}"
+    local = finding.cost.failed_since.replace(tzinfo=UTC).astimezone(ZoneInfo(timezone))
     zone = "UTC" if timezone == "UTC" else f"({timezone})"
-    return f"{local:%H:%M} {zone}" if local.date() == found.last_on else f"{local:%Y-%m-%d %H:%M} {zone}"
+    return f"{local:%H:%M} {zone}" if local.date() == finding.last_on else f"{local:%Y-%m-%d %H:%M} {zone}"
 
 
 def as_percent(value: float | None) -> str:
@@ -75,9 +75,9 @@ def as_percent(value: float | None) -> str:
     return "–" if value is None else f"{100 * value:.0f}%"
 
 
-def expected(found: Finding) -> str:
+def expected(finding: Finding) -> str:
     """The share that was expected on its latest day, with its interval."""
-    latest = found.latest
+    latest = finding.latest
     if latest.expected is None:
         return "without a history to compare with"
     if latest.low is None or latest.high is None:
@@ -85,9 +85,9 @@ def expected(found: Finding) -> str:
     return f"{as_percent(latest.expected)} expected ({as_percent(latest.low)} to {as_percent(latest.high)})"
 
 
-def sessions(found: Finding) -> str:
+def sessions(finding: Finding) -> str:
     """The number of sessions of its latest day."""
-    return counted(found.latest.sessions or 0, "session")
+    return counted(finding.latest.sessions or 0, "session")
 
 
 def as_number(value: float | None) -> str:

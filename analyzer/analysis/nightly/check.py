@@ -80,18 +80,18 @@ def check(
 def _shown(store: Judging, night: Night, chosen: Window) -> Night:
     """The night with what its day has to do with what was asked for: no part of what is written down."""
     until, begins, ends = chosen.until, start_of(night.day, night.timezone), end_of(night.day, night.timezone)
-    said = []
+    sentences = []
     if until and until > now():
-        said.append(f"{until:%Y-%m-%d %H:%M} UTC lies ahead; judged is {night.day}, the last day that is over")
+        sentences.append(f"{until:%Y-%m-%d %H:%M} UTC lies ahead; judged is {night.day}, the last day that is over")
     elif until and until > ends:
-        said.append(f"judged is {night.day}, the last day that is over at {until:%Y-%m-%d %H:%M} UTC")
+        sentences.append(f"judged is {night.day}, the last day that is over at {until:%Y-%m-%d %H:%M} UTC")
     if not night.callers and not store.query("overview-totals", since=begins, until=ends)["events"].sum():
         first, last = store.query("overview-totals").select("first_at", "last_at").row(0)
         if last is not None:
-            said.append(
+            sentences.append(
                 f"no log says anything of {night.day}; they go from {first:%Y-%m-%d} to {last:%Y-%m-%d %H:%M} UTC"
             )
-    return replace(night, notes=(*night.notes, *said)) if said else night
+    return replace(night, notes=(*night.notes, *sentences)) if sentences else night
 
 
 def each_night(
@@ -181,7 +181,7 @@ def _judged(
     gone = "rejudged" if before is not None and before.ruleset == seen.ruleset else "explained"
     priced = costed(store, of_the_day(tonight, seen), seen, known)
     findings = gravest_first(carried_on(priced, before.findings if before else (), seen.night, gone))
-    said = [*notes(seen), *([calibration.note] if calibration.note else [])]
+    sentences = [*notes(seen), *([calibration.note] if calibration.note else [])]
     return Night(
         day=seen.night,
         timezone=seen.timezone,
@@ -195,7 +195,7 @@ def _judged(
         false_alarms_per_thousand=calibration.per_thousand,
         rung=calibration.rung,
         calibrated_on=calibration.on,
-        notes=tuple(said),
+        notes=tuple(sentences),
     )
 
 
@@ -268,8 +268,8 @@ def _whole_hours(chosen: Window) -> tuple[datetime, datetime]:
         raise AnalyzerError("hours have a beginning", "name it with --since or --last, such as --last 1h")
     length = -((chosen.since - end) // _HOUR) * _HOUR
     if length > MAX_HOURS * _HOUR:
-        said = f"one night has no beginning to choose, and hours are judged up to {MAX_HOURS} together"
-        raise AnalyzerError(said, "add --each-day, name a night's end with --until, or write --last 1h")
+        text = f"one night has no beginning to choose, and hours are judged up to {MAX_HOURS} together"
+        raise AnalyzerError(text, "add --each-day, name a night's end with --until, or write --last 1h")
     until = end.replace(minute=0, second=0, microsecond=0)
     return until - length, until
 
@@ -310,17 +310,19 @@ def found_in_hours(seen: HourCounts, settings: Settings, over: str) -> tuple[Fin
     return tuple(_finding(one) for one in corrected(tonight, {day: tested}))
 
 
-def _finding(one: Detection) -> Finding:
-    name = finding_id(Identity.of(one), one.day)
-    severity = kind_of(one.finding).severity(one)
-    return Finding(id=name, state="new", severity=severity, opened_on=one.day, last_on=one.day, latest=one)
+def _finding(detection: Detection) -> Finding:
+    name = finding_id(Identity.of(detection), detection.day)
+    severity = kind_of(detection.finding).severity(detection)
+    return Finding(
+        id=name, state="new", severity=severity, opened_on=detection.day, last_on=detection.day, latest=detection
+    )
 
 
-def _continued(one: Finding, known: Finding | None, was_there: bool) -> Finding:
+def _continued(finding: Finding, known: Finding | None, was_there: bool) -> Finding:
     """The finding as the same incident that the hours before or the last night had."""
     if known is None:
-        return replace(one, state="ongoing" if was_there else "new")
-    return replace(one, id=known.id, opened_on=known.opened_on, state="ongoing").after(known)
+        return replace(finding, state="ongoing" if was_there else "new")
+    return replace(finding, id=known.id, opened_on=known.opened_on, state="ongoing").after(known)
 
 
 def _clock(moment: datetime, timezone: str) -> str:

@@ -133,20 +133,22 @@ def without_closed(night: Night, before: Night | None, decisions: Mapping[str, H
 
     On the first night after that they are told once more, as over.
     """
-    open_before = {one.id for one in before.findings if one.is_open} if before is not None else set()
+    open_before = {finding.id for finding in before.findings if finding.is_open} if before is not None else set()
     told = []
-    for one in night.findings:
-        decision = decisions.get(one.id)
-        if decision is None or decision.act != "closed" or not one.is_open:
-            told.append(one)
-        elif one.id in open_before:
-            told.append(replace(one, state="resolved", resolved_on=night.day, resolution="closed"))
+    for finding in night.findings:
+        decision = decisions.get(finding.id)
+        if decision is None or decision.act != "closed" or not finding.is_open:
+            told.append(finding)
+        elif finding.id in open_before:
+            told.append(replace(finding, state="resolved", resolved_on=night.day, resolution="closed"))
     return replace(night, findings=tuple(told))
 
 
 def with_handling(night: Night, decisions: Mapping[str, Handling]) -> Night:
     """The night, each finding with what people decided of it."""
-    return replace(night, findings=tuple(replace(one, handling=decisions.get(one.id)) for one in night.findings))
+    return replace(
+        night, findings=tuple(replace(finding, handling=decisions.get(finding.id)) for finding in night.findings)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +172,9 @@ class Undelivered:
 
     def to(self, target: str) -> Night:
         """The night without the findings that a target knows in this state, as grave as they are or graver."""
-        return replace(self.night, findings=tuple(one for one in self.night.findings if not self._knows(target, one)))
+        return replace(
+            self.night, findings=tuple(finding for finding in self.night.findings if not self._knows(target, finding))
+        )
 
     def write_down(self, store: Judging, made: Iterable[tuple[str, Finding]]) -> None:
         """Write down which targets were told of which findings.
@@ -186,10 +190,10 @@ class Undelivered:
         if told:
             store.decide(("finding.delivered", {**payload, **night}) for payload in told)
 
-    def _knows(self, target: str, found: Finding) -> bool:
-        as_grave = SEVERITIES[SEVERITIES.index(found.severity) :]
-        return any((found.id, _state(found), severity, target) in self.known for severity in as_grave)
+    def _knows(self, target: str, finding: Finding) -> bool:
+        as_grave = SEVERITIES[SEVERITIES.index(finding.severity) :]
+        return any((finding.id, _state(finding), severity, target) in self.known for severity in as_grave)
 
 
-def _state(found: Finding) -> str:
-    return "worse" if found.worse else found.state
+def _state(finding: Finding) -> str:
+    return "worse" if finding.worse else finding.state

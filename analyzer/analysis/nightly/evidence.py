@@ -84,14 +84,16 @@ def explained(
     """
     asked = list(_to_explain(findings))
     behind = _behind(store, asked, timezone, ruleset, within)
-    reworded = [place for place, one in enumerate(asked) if one.latest.rule is not None and one.wording is None]
+    reworded = [
+        place for place, finding in enumerate(asked) if finding.latest.rule is not None and finding.wording is None
+    ]
     old = _old_texts(store, [asked[place] for place in reworded], timezone, ruleset)
     for place, text in zip(reworded, old, strict=True):
         wording = _wording(store, asked[place], text, behind[place].said, timezone, rules)
         behind[place] = replace(behind[place], wording=wording)
     places = iter(range(len(behind)))
     when = "of these hours" if within else ""
-    return tuple(_explained(one, behind, places, timezone, when).in_store(store) for one in findings)
+    return tuple(_explained(finding, behind, places, timezone, when).in_store(store) for finding in findings)
 
 
 def costed(
@@ -128,50 +130,50 @@ def costed(
     return gravest_first(found)
 
 
-def _callers(one: Finding, seen: Counted) -> list[str] | None:
+def _callers(finding: Finding, seen: Counted) -> list[str] | None:
     """The callers of a finding of a provider or model: those with errors of it in its baseline or since."""
     for what in ("provider", "model"):
-        if (name := getattr(one.scope, what)) is not None:
-            days = pl.col("day").is_between(one.last_on - timedelta(days=BASELINE_DAYS), one.last_on)
+        if (name := getattr(finding.scope, what)) is not None:
+            days = pl.col("day").is_between(finding.last_on - timedelta(days=BASELINE_DAYS), finding.last_on)
             own = seen.volumes.filter(days & (pl.col(what) == name))
             return own["caller"].unique().sort().to_list()
     return None
 
 
-def _when(place: int, one: Finding, timezone: str, days: int, within: Span | None) -> dict[str, Any]:
+def _when(place: int, finding: Finding, timezone: str, days: int, within: Span | None) -> dict[str, Any]:
     """What to ask of a finding: its caller, and so many days up to its last one, or what bounds it."""
-    first = one.last_on - timedelta(days=days - 1)
-    since, until = within or (start_of(first, timezone), end_of(one.last_on, timezone))
-    return {"place": place, "caller": one.scope.caller, "since": since.isoformat(), "until": until.isoformat()}
+    first = finding.last_on - timedelta(days=days - 1)
+    since, until = within or (start_of(first, timezone), end_of(finding.last_on, timezone))
+    return {"place": place, "caller": finding.scope.caller, "since": since.isoformat(), "until": until.isoformat()}
 
 
-def _explained(one: Finding, behind: _Behind, places: Iterator[int], timezone: str, when: str) -> Finding:
-    if _keeps_its_words(one):
-        return one
+def _explained(finding: Finding, behind: _Behind, places: Iterator[int], timezone: str, when: str) -> Finding:
+    if _keeps_its_words(finding):
+        return finding
     shown = behind[next(places)]
-    one = replace(one, wording=one.wording or shown.wording)
+    finding = replace(finding, wording=finding.wording or shown.wording)
     return replace(
-        one,
-        explanation=sentence(one, shown.said, timezone, when),
-        advice=one.kind.advice if one.is_open else "",
+        finding,
+        explanation=sentence(finding, shown.said, timezone, when),
+        advice=finding.kind.advice if finding.is_open else "",
         timezone=timezone,
         samples=shown.samples,
         evidence=shown.evidence,
         confidence=shown.confidence,
-        parts=tuple(_explained(part, behind, places, timezone, when) for part in one.parts),
+        parts=tuple(_explained(part, behind, places, timezone, when) for part in finding.parts),
     )
 
 
-def _keeps_its_words(one: Finding) -> bool:
-    return bool(one.explanation) and (one.resolution in {"explained", "rejudged"} or one.kind.explains)
+def _keeps_its_words(finding: Finding) -> bool:
+    return bool(finding.explanation) and (finding.resolution in {"explained", "rejudged"} or finding.kind.explains)
 
 
 def _to_explain(findings: Iterable[Finding]) -> Iterator[Finding]:
     """The findings and their parts that have to be explained, each before its parts."""
-    for one in findings:
-        if not _keeps_its_words(one):
-            yield one
-            yield from _to_explain(one.parts)
+    for finding in findings:
+        if not _keeps_its_words(finding):
+            yield finding
+            yield from _to_explain(finding.parts)
 
 
 def _behind(
@@ -228,11 +230,13 @@ def _old_texts(store: Judging, findings: Sequence[Finding], timezone: str, rules
     return [texts.get(place) for place in range(len(findings))]
 
 
-def _wording(store: Judging, one: Finding, old: str | None, new: str | None, timezone: str, rules: Rules) -> Wording:
+def _wording(
+    store: Judging, finding: Finding, old: str | None, new: str | None, timezone: str, rules: Rules
+) -> Wording:
     """The texts of a change of wording, with the draft of a rule."""
-    rule, reason = one.scope.rule or "", one.scope.reason or ""
-    window = Window(start_of(one.onset, timezone), end_of(one.last_on, timezone), timezone)
-    draft = drafted(store, window, one.scope.template or "", rules, reason)
+    rule, reason = finding.scope.rule or "", finding.scope.reason or ""
+    window = Window(start_of(finding.onset, timezone), end_of(finding.last_on, timezone), timezone)
+    draft = drafted(store, window, finding.scope.template or "", rules, reason)
     if draft is not None:
         why = f"rule {rule} ({reason}) fell silent as it came, at the same callers"
         draft = replace(draft, evidence=(why, *draft.evidence))
@@ -242,13 +246,13 @@ def _wording(store: Judging, one: Finding, old: str | None, new: str | None, tim
 def of_the_day(findings: Iterable[Finding], seen: Observations) -> Iterator[Finding]:
     """The findings; rises of a share carry the figures of their latest day alone, as tests may add up several days."""
     findings = list(findings)
-    asked = {(one.last_on, one.scope.caller) for one in findings if one.kind.family == SHARE}
+    asked = {(finding.last_on, finding.scope.caller) for finding in findings if finding.kind.family == SHARE}
     days = pl.DataFrame(list(asked), schema={"day": pl.Date, "caller": pl.String}, orient="row")
     rows = seen.counts.join(days, on=["day", "caller"], how="semi")
     figures = {(row["day"], row["caller"]): _figures(row) for row in rows.iter_rows(named=True)}
-    for one in findings:
-        own = figures[one.last_on, one.scope.caller or ""] if one.kind.family == SHARE else {}
-        yield replace(one, latest=replace(one.latest, **own)) if own else one
+    for finding in findings:
+        own = figures[finding.last_on, finding.scope.caller or ""] if finding.kind.family == SHARE else {}
+        yield replace(finding, latest=replace(finding.latest, **own)) if own else finding
 
 
 def _figures(row: Mapping[str, Any]) -> dict[str, Any]:

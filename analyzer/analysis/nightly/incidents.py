@@ -146,25 +146,25 @@ def _merged(found: list[Finding]) -> tuple[Finding, ...]:
     return gravest_first(replace(one, parts=gravest_first(parts.get(one.id, ()))) for one in rest)
 
 
-def _is_part(one: Finding, head: Finding) -> bool:
+def _is_part(finding: Finding, head: Finding) -> bool:
     """Whether a rise speaks for another finding: one that was there at the same time."""
-    if not (one.kind.part_of_rise if head.kind.family == SHARE else one.kind.part_of_wave):
+    if not (finding.kind.part_of_rise if head.kind.family == SHARE else finding.kind.part_of_wave):
         return False
-    if not head.is_open and one.is_open:
+    if not head.is_open and finding.is_open:
         return False
-    overlaps = one.resolved_on is None or one.resolved_on >= head.onset
-    return overlaps and (head.resolved_on is None or one.opened_on <= head.resolved_on)
+    overlaps = finding.resolved_on is None or finding.resolved_on >= head.onset
+    return overlaps and (head.resolved_on is None or finding.opened_on <= head.resolved_on)
 
 
-def _gravity(one: Finding) -> tuple[object, ...]:
-    failed, waited = (one.cost.sessions_failed, one.cost.waited_seconds) if one.cost else (0, 0.0)
+def _gravity(finding: Finding) -> tuple[object, ...]:
+    failed, waited = (finding.cost.sessions_failed, finding.cost.waited_seconds) if finding.cost else (0, 0.0)
     return (
-        not one.is_open,
-        -SEVERITIES.index(one.severity),
+        not finding.is_open,
+        -SEVERITIES.index(finding.severity),
         -failed,
         -waited,
-        STATES.index(one.state),
-        -(one.latest.sessions or 0),
-        one.scope.caller or "",
-        one.id,
+        STATES.index(finding.state),
+        -(finding.latest.sessions or 0),
+        finding.scope.caller or "",
+        finding.id,
     )

@@ -65,7 +65,7 @@ class Night(ShownRows):
 
     def worst(self) -> str | None:
         """The highest severity among open findings; None without any."""
-        found = [one.severity for one in self.findings if one.is_open]
+        found = [finding.severity for finding in self.findings if finding.is_open]
         return max(found, key=SEVERITIES.index, default=None)
 
     def fails(self, threshold: str, moment: datetime | None = None) -> bool:
@@ -85,11 +85,11 @@ class Night(ShownRows):
     def heard(self, moment: datetime | None = None) -> Iterable[Finding]:
         """The findings that nobody has acknowledged, or lets be silent, by a moment (naive UTC; None: by now)."""
         at = moment or now()
-        return (one for one in self.findings if one.handling is None or not one.handling.silences(at))
+        return (finding for finding in self.findings if finding.handling is None or not finding.handling.silences(at))
 
     def of(self, state: str) -> tuple[Finding, ...]:
         """The findings in one state."""
-        return tuple(one for one in self.findings if one.state == state)
+        return tuple(finding for finding in self.findings if finding.state == state)
 
     @property
     def judged_at_seconds(self) -> float:
@@ -121,21 +121,21 @@ class Night(ShownRows):
     @property
     def remarks(self) -> tuple[str, ...]:
         """The notes, and of a recorded night what has changed since, one sentence each."""
-        said = list(self.notes)
+        sentences = list(self.notes)
         if self.late_events:
             events = counted(self.late_events, "event")
-            said.append(f"{events} of that day or before came after it was judged; --again judges it with them")
+            sentences.append(f"{events} of that day or before came after it was judged; --again judges it with them")
         if self.recorded and self.ruleset_in_force != self.ruleset:
             judged = f"judged on {self.judged_at:%Y-%m-%d %H:%M} UTC; the rules have changed since"
-            said.append(f"{judged} ({self.ruleset_in_force} are in force); --again judges it with them")
-        return tuple(said)
+            sentences.append(f"{judged} ({self.ruleset_in_force} are in force); --again judges it with them")
+        return tuple(sentences)
 
     def to_polars(self) -> pl.DataFrame:
         """One row a finding, its main figures as columns."""
         days = ("opened_on", "last_on")
         rows = [
-            {**one.to_dict(), **one.scope.to_dict(), **{name: getattr(one, name) for name in days}}
-            for one in self.findings
+            {**finding.to_dict(), **finding.scope.to_dict(), **{name: getattr(finding, name) for name in days}}
+            for finding in self.findings
         ]
         return pl.DataFrame([{name: row[name] for name in _COLUMNS} for row in rows], schema=_COLUMNS)
 
@@ -156,7 +156,7 @@ class Night(ShownRows):
             "rung": self.rung,
             "calibrated_on": self.calibrated_on.isoformat() if self.calibrated_on else None,
             "notes": list(self.notes),
-            "findings": [one.to_dict() for one in self.findings],
+            "findings": [finding.to_dict() for finding in self.findings],
         }
 
     @classmethod
@@ -272,7 +272,7 @@ def _newest(store: Judging, nights: pl.DataFrame) -> Night | None:
                 told = store.query("detection-reported", night=row["night"], judged_at=row["judged_at"])
                 result["findings"] = _nested(told)
             night = Night.from_dict(result)
-            return replace(night, findings=tuple(one.in_store(store) for one in night.findings))
+            return replace(night, findings=tuple(finding.in_store(store) for finding in night.findings))
     return None
 
 
@@ -298,11 +298,11 @@ def _openings_and_endings(store: Judging, night: Night) -> Iterator[tuple[str, d
 def _reported(findings: Sequence[Finding], part_of: int | None = None, first: int = 0) -> Iterator[dict[str, Any]]:
     """The payloads of findings in their order, each with its place, followed by those that are parts of it."""
     place = first
-    for one in findings:
+    for finding in findings:
         head = place
-        yield {**_payload(one), "place": head, "part_of": part_of}
+        yield {**_payload(finding), "place": head, "part_of": part_of}
         place += 1
-        for part in _reported(one.parts, head, place):
+        for part in _reported(finding.parts, head, place):
             yield part
             place += 1
 
@@ -317,8 +317,8 @@ def _nested(reported: pl.DataFrame) -> list[dict[str, Any]]:
     return alone
 
 
-def _payload(one: Finding) -> dict[str, Any]:
-    known = one.to_dict()
+def _payload(finding: Finding) -> dict[str, Any]:
+    known = finding.to_dict()
     # What people decide of it is written down by itself.
     own = {name: value for name, value in known.items() if name not in {"id", "parts", "handling", "command"}}
     return {"finding_id": known["id"], **own}

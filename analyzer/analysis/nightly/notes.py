@@ -49,8 +49,8 @@ def newest_versions(versions: pl.DataFrame, day: date) -> tuple[tuple[str, str, 
 def _cut(seen: Observations) -> Iterator[str]:
     changed = newest_versions(seen.versions, seen.night)
     for caller, _, first_on in changed[:MAX_NAMED]:
-        said = f"{Scope(caller).who}: its errors without facts are judged by other rules since {first_on}"
-        yield f"{said}; those before take no part, so it is judged from then on"
+        text = f"{Scope(caller).who}: its errors without facts are judged by other rules since {first_on}"
+        yield f"{text}; those before take no part, so it is judged from then on"
     if (more := len(changed) - MAX_NAMED) > 0:
         yield f"the same holds for {more:,} more callers"
 
@@ -68,8 +68,8 @@ def _traffic_alone(seen: Observations) -> Iterator[str]:
     rose = parts.after >= MIN_RATIO * parts.before and parts.change >= MIN_RISE
     if rose and parts.verdict == "mix":
         busier = max(parts.members, key=lambda member: member[2])[0]
-        said = f"the fleet's share of unknown errors went from {parts.before:.0%} to {parts.after:.0%} in a week"
-        yield f"{said} by traffic alone: {Scope(busier).who} makes more of it, and no caller got worse by itself"
+        text = f"the fleet's share of unknown errors went from {parts.before:.0%} to {parts.after:.0%} in a week"
+        yield f"{text} by traffic alone: {Scope(busier).who} makes more of it, and no caller got worse by itself"
 
 
 def _pooled(side: pl.DataFrame) -> float:
@@ -99,8 +99,8 @@ def _classifier_alone(seen: Observations) -> Iterator[str]:
     pairs = [one for one in flips(errors) if "unknown" in {one.old_reason, one.reason}]
     if pairs:
         pair = pairs[0]
-        said = f"{pair.groups:,} groups of {seen.night} were recorded as {pair.old_reason}"
-        yield f"{said} and are {pair.reason} under today's rules: the recording classifier changed, not the errors"
+        text = f"{pair.groups:,} groups of {seen.night} were recorded as {pair.old_reason}"
+        yield f"{text} and are {pair.reason} under today's rules: the recording classifier changed, not the errors"
 
 
 def _gap(counts: pl.DataFrame) -> float:

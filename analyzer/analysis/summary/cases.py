@@ -78,73 +78,76 @@ def cases(store: Judging, findings: Sequence[Finding], seen: Observations, last:
     """The cases of findings, in their order; what they rest on is looked up for the first 30."""
     return (
         *_cases(store, findings[:MAX_CASES], seen, last),
-        *(_without_evidence(one, last) for one in findings[MAX_CASES:]),
+        *(_without_evidence(finding, last) for finding in findings[MAX_CASES:]),
     )
 
 
 def _cases(store: Judging, findings: Sequence[Finding], seen: Observations, last: date) -> tuple[Case, ...]:
     if not findings:
         return ()
-    spans = [one.kind.behind.span(one, last) for one in findings]
+    spans = [finding.kind.behind.span(finding, last) for finding in findings]
     told = list(zip(findings, spans, strict=True))
     seen = seen.holding(
-        (_days_to_read(one, last) for one in findings),
-        (CallerDays(one.scope.caller, *span) for one, span in told if one.kind.behind.hand_offs),
+        (_days_to_read(finding, last) for finding in findings),
+        (CallerDays(finding.scope.caller, *span) for finding, span in told if finding.kind.behind.hand_offs),
     )
-    errors = [_errors_behind(one, seen, last) for one in findings]
+    errors = [_errors_behind(finding, seen, last) for finding in findings]
     templates = [_templates_behind(rows).head(MAX_TEMPLATES) for rows in errors]
     found = [
-        caller_drifts(seen, one.onset, end, one.scope.caller)
-        if one.kind.behind.unknown and one.scope.caller is not None
+        caller_drifts(seen, finding.onset, end, finding.scope.caller)
+        if finding.kind.behind.unknown and finding.scope.caller is not None
         else []
-        for one, (_, end) in told
+        for finding, (_, end) in told
     ]
     wanted = {template for rows in templates for template in rows["template"]}
     wanted |= {cause.template for causes in found for cause in causes if cause.template is not None}
     texts = _texts(store, wanted, spans, seen)
-    repeats = _repeats(store, [one for one in findings if one.kind.chart and one.kind.chart.by_second], seen)
+    repeats = _repeats(
+        store, [finding for finding in findings if finding.kind.chart and finding.kind.chart.by_second], seen
+    )
     basis = Basis(seen, repeats, last)
     shown = [
-        _sessions_behind(one, seen, rows, last).head(MAX_SESSIONS) for one, rows in zip(findings, errors, strict=True)
+        _sessions_behind(finding, seen, rows, last).head(MAX_SESSIONS)
+        for finding, rows in zip(findings, errors, strict=True)
     ]
     places = store.query(
         "detection-sessions", sessions=json.dumps(sorted({s for rows in shown for s in rows["session"]}))
     )
     known = set(store.view("findings")["finding_id"])
-    quoted = {one.id: one.evidence[:MAX_EXCERPTS] for one in findings}
+    quoted = {finding.id: finding.evidence[:MAX_EXCERPTS] for finding in findings}
     lines = store.query("detection-excerpts", event_ids=json.dumps(sorted({i for ids in quoted.values() for i in ids})))
     return tuple(
         Case(
-            finding=one,
-            numbers=pl.DataFrame() if one.kind.chart is None else one.kind.chart.numbers(one, basis),
+            finding=finding,
+            numbers=pl.DataFrame() if finding.kind.chart is None else finding.kind.chart.numbers(finding, basis),
             sessions=sessions,
-            templates=_quoted(messages, one.scope.caller, texts),
+            templates=_quoted(messages, finding.scope.caller, texts),
             last=last,
-            changes=tuple(Drift.of(cause, texts.get((one.scope.caller, cause.template))) for cause in causes),
+            changes=tuple(Drift.of(cause, texts.get((finding.scope.caller, cause.template))) for cause in causes),
             places=places.filter(pl.col("session").is_in(sessions["session"].to_list())),
-            reported=one.id in known,
-            excerpts=lines.filter(pl.col("event_id").is_in(quoted[one.id])),
+            reported=finding.id in known,
+            excerpts=lines.filter(pl.col("event_id").is_in(quoted[finding.id])),
         )
-        for one, sessions, messages, causes in zip(findings, shown, templates, found, strict=True)
+        for finding, sessions, messages, causes in zip(findings, shown, templates, found, strict=True)
     )
 
 
-def _days_to_read(one: Finding, last: date) -> CallerDays:
+def _days_to_read(finding: Finding, last: date) -> CallerDays:
     """The days whose errors are looked at; of a finding of the fleet, which has many errors a day, its own alone."""
-    first = _first_day(one) if one.scope.caller is not None else one.kind.behind.span(one, last)[0]
-    return CallerDays(one.scope.caller, first, last)
+    first = _first_day(finding) if finding.scope.caller is not None else finding.kind.behind.span(finding, last)[0]
+    return CallerDays(finding.scope.caller, first, last)
 
 
-def _first_day(one: Finding) -> date:
+def _first_day(finding: Finding) -> date:
     """The first day that says anything of a finding: the first of its baseline."""
-    return min(one.onset, one.last_on - timedelta(days=RECENT_DAYS - 1)) - timedelta(days=BASELINE_DAYS)
+    return min(finding.onset, finding.last_on - timedelta(days=RECENT_DAYS - 1)) - timedelta(days=BASELINE_DAYS)
 
 
-def _without_evidence(one: Finding, last: date) -> Case:
+def _without_evidence(finding: Finding, last: date) -> Case:
     """The case of a finding beyond the first 30: its frames have no rows."""
     messages = pl.DataFrame(schema=MESSAGES).rename({"template": "message"})
     return Case(
-        one,
+        finding,
         numbers=pl.DataFrame(),
         sessions=pl.DataFrame(schema=SESSIONS),
         templates=messages,
@@ -191,25 +194,25 @@ def _quoted(templates: pl.DataFrame, caller: str | None, texts: _Texts) -> pl.Da
     return templates.select(pl.Series("message", messages, pl.String), "sessions", "events")
 
 
-def _errors_behind(one: Finding, seen: Observations, last: date) -> pl.DataFrame:
+def _errors_behind(finding: Finding, seen: Observations, last: date) -> pl.DataFrame:
     """The rows of `detection-groups` that a finding rests on."""
-    behind = one.kind.behind
-    errors = seen.errors(one.scope.caller, *behind.span(one, last)).filter(behind.errors(one, seen))
+    behind = finding.kind.behind
+    errors = seen.errors(finding.scope.caller, *behind.span(finding, last)).filter(behind.errors(finding, seen))
     for what in ("provider", "model"):
-        if (name := getattr(one.scope, what)) is not None:
+        if (name := getattr(finding.scope, what)) is not None:
             shown = seen.volumes.filter(pl.col(what) == name).select("day", "caller", "reason").unique()
             errors = errors.join(shown, on=["day", "caller", "reason"], how="semi")
     return errors
 
 
-def _sessions_behind(one: Finding, seen: Observations, errors: pl.DataFrame, last: date) -> pl.DataFrame:
+def _sessions_behind(finding: Finding, seen: Observations, errors: pl.DataFrame, last: date) -> pl.DataFrame:
     """The sessions behind a finding, a row each, those with the most events, then the latest first.
 
     `session`, the first `day` on which it shows the finding, `events` (errors, or hand-offs).
     """
-    if one.kind.behind.hand_offs:
-        relays = seen.rows.hand_offs([CallerDays(one.scope.caller, *its_days(one, last))])
-        errors = relays.filter(pl.col("step") == (one.scope.step or "")).rename({"relays": "events"})
+    if finding.kind.behind.hand_offs:
+        relays = seen.rows.hand_offs([CallerDays(finding.scope.caller, *its_days(finding, last))])
+        errors = relays.filter(pl.col("step") == (finding.scope.step or "")).rename({"relays": "events"})
     rows = errors.group_by("session").agg(pl.col("day").min(), pl.col("events").sum())
     return rows.sort("events", "day", "session", descending=[True, True, False]).select(
         pl.col(n).cast(t) for n, t in SESSIONS.items()

@@ -338,7 +338,7 @@ def _verdict(report: Overview) -> Verdict:
         about = f" about {report.only}" if report.only else ""
         said = "None of these files is a log that is read." if unread else f"There is nothing{about} in these logs."
         return Verdict("empty", said, ())
-    details = tuple(one.explanation for one in report.findings)
+    details = tuple(finding.explanation for finding in report.findings)
     tools = (totals.tools_said,) if totals.tool_failures else ()
     if open_ones := [case.finding for case in report.cases if case.is_open]:
         return Verdict(open_ones[0].severity, _headline(open_ones), (*details, *tools))

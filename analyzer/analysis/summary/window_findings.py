@@ -119,13 +119,13 @@ def callers_of(store: Judging, only: Selection) -> frozenset[str]:
     return frozenset(found | ({only.caller} if only.caller else set()))
 
 
-def concerns(one: Finding, only: Selection, callers: frozenset[str]) -> bool:
+def concerns(finding: Finding, only: Selection, callers: frozenset[str]) -> bool:
     """Whether a finding is about that part: one of its callers, or its model; and its reason, if one is asked for."""
-    if only.reason and only.reason != _reason_of(one):
+    if only.reason and only.reason != _reason_of(finding):
         return False
-    if one.scope.caller is not None:
-        return one.scope.caller in callers
-    return only.model is not None and one.scope.model == only.model
+    if finding.scope.caller is not None:
+        return finding.scope.caller in callers
+    return only.model is not None and finding.scope.model == only.model
 
 
 def select_nights(store: Judging, nights: Iterable[Night], only: Selection) -> list[Night]:
@@ -134,7 +134,7 @@ def select_nights(store: Judging, nights: Iterable[Night], only: Selection) -> l
         return list(nights)
     callers = callers_of(store, only)
     return [
-        replace(night, findings=tuple(one for one in night.findings if concerns(one, only, callers)))
+        replace(night, findings=tuple(finding for finding in night.findings if concerns(finding, only, callers)))
         for night in nights
     ]
 
@@ -147,14 +147,14 @@ def select_judged(store: Judging, judged: Judged, only: Selection) -> Judged:
     return replace(
         judged,
         cases=tuple(case for case in judged.cases if concerns(case.finding, only, callers)),
-        detections=tuple(one for one in judged.detections if one.caller in callers),
+        detections=tuple(detection for detection in judged.detections if detection.caller in callers),
         unjudged=tuple(each for each in judged.unjudged if each[1] in callers),
     )
 
 
-def _reason_of(one: Finding) -> str | None:
+def _reason_of(finding: Finding) -> str | None:
     """The reason that a finding is about; None where it is about none."""
-    return one.scope.reason or ("unknown" if one.kind.behind.unknown or one.scope.template else None)
+    return finding.scope.reason or ("unknown" if finding.kind.behind.unknown or finding.scope.template else None)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -197,12 +197,12 @@ class Spikes(ShownRows):
         return unknown_share_chart(self)
 
     def _shown(self) -> tuple[str, Mapping[str, str]]:
-        said = [
+        sentences = [
             f"{one.caller}: {one.observed or 0:.0%} of its distinct errors up to {one.day} are unknown, "
             f"{one.expected or 0:.0%} expected ({one.note})"
             for one in self.found[:1]
         ]
-        title = f"Spikes {said[0]!r}" if said else "Spikes, no rise of unknown errors"
+        title = f"Spikes {sentences[0]!r}" if sentences else "Spikes, no rise of unknown errors"
         return title, {"found": f"{len(self.found):,}", "unjudged": f"{self.unjudged:,}"}
 
 
@@ -224,6 +224,6 @@ def spikes(
 
 def spikes_of(judged: Judged, chosen: Window, share: Table) -> Spikes:
     """The rises among the detections of a window that was judged already, with the answer of `unknown-share`."""
-    found = [one for one in judged.detections if kind_of(one.finding).family == SHARE]
-    found.sort(key=lambda one: (one.caller or "", one.day))
+    found = [detection for detection in judged.detections if kind_of(detection.finding).family == SHARE]
+    found.sort(key=lambda detection: (detection.caller or "", detection.day))
     return Spikes(tuple(found), len(judged.unjudged), share, chosen)
