@@ -10,35 +10,33 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from analyzer.analysis import Case, Finding, Overview
+from analyzer.analysis import Finding, Overview
 from analyzer.classifier.fingerprint import fingerprint
 from analyzer.command_lines import HERE, Asking
 from analyzer.plurals import counted, percent
 from analyzer.report.cells import NOTHING, count, heading, minute
-from analyzer.report.escape import json_text, markdown_text, terminal_safe
+from analyzer.report.document import Block, Command, Heading, Items, Paragraph, TextTable, to_markdown
+from analyzer.report.escape import json_text, terminal_safe
 from analyzer.report.monospace import columns, fit, fit_middle, fold, indented, painted, width_of
 from analyzer.report.overview_words import (
     NEWS,
     completeness,
     cost_words,
-    course,
     day_title,
     day_words,
-    draft_words,
     ended_chains,
+    entry_of,
     handled,
     news_of,
-    next_step,
     sessions_words,
-    title_of,
     verdict_word,
     window_words,
 )
-from analyzer.report.parts import Part, Section, drift_part, sessions_part, templates_part
 from analyzer.report.rows import plain
-from analyzer.report.sections import sections
+from analyzer.report.sections import Part, drift_part, sections, sessions_part, templates_part
 
 NARROWEST, WIDEST = 72, 100
 LINES = 22
@@ -282,60 +280,41 @@ def _seconds(seconds: float | None) -> str:
 
 
 def render_markdown(overview: Overview, asking: Asking = HERE) -> str:
-    """The verdict, the findings, then every table with its query; tables are cut where the HTML report cuts them.
+    """The report as Markdown, for pull requests, job summaries and chats; tables are cut where the page cuts them.
 
     `asking` says how the store is asked from where the text is read.
     """
+    return to_markdown(overview_document(overview, asking))
+
+
+def overview_document(overview: Overview, asking: Asking) -> list[Block]:
+    """The verdict, the findings, then every table with its query."""
     verdict = overview.verdict
-    blocks = [f"# {verdict_word(verdict.level)}: {markdown_text(verdict.headline)}"]
-    blocks += [markdown_text(overview.widened)] if overview.asked else []
-    blocks += [f"- {markdown_text(detail)}" for detail in verdict.details[len(overview.cases) :]]
-    blocks.append(markdown_text(window_words(overview)))
-    if overview.cases:
-        blocks.append("## Findings")
+    blocks: list[Block] = [Heading(f"{verdict_word(verdict.level)}: {verdict.headline}")]
+    blocks += [Paragraph(overview.widened)] if overview.asked else []
+    details = verdict.details[len(overview.cases) :]
+    blocks += [*([Items(details)] if details else []), Paragraph(window_words(overview))]
+    blocks += [Heading("Findings", 2)] if overview.cases else []
     for case in overview.cases:
-        blocks += _markdown_finding(case, asking)
+        command = asking.command(*case.finding.words)
+        blocks.append(replace(entry_of(case.finding), command=command, command_in_chats=command))
+        for part in (templates_part(case), sessions_part(case), drift_part(case)):
+            blocks += _part_blocks(part, 4) if not part.frame.is_empty() else []
     for section in sections(overview, asking):
-        blocks += _markdown_section(section, overview)
-    return "\n\n".join(blocks) + "\n"
-
-
-def _markdown_finding(case: Case, asking: Asking) -> list[str]:
-    one = case.finding
-    word = one.severity if case.is_open else "over"
-    said = [f"- {course(one)}", *(f"- part of it: {markdown_text(part.explanation)}" for part in one.parts)]
-    said += [f"- decided: {markdown_text(handled(one.handling))}"] if one.handling else []
-    said += [f"- {markdown_text(draft)}"] if (draft := draft_words(one)) else []
-    said += next_step(one.advice, asking.command(*one.words))
-    blocks = [f"### {word.upper()}: {markdown_text(title_of(one))}", markdown_text(one.explanation), "\n".join(said)]
-    for part in (templates_part(case), sessions_part(case), drift_part(case)):
-        if not part.frame.is_empty():
-            blocks += [f"**{part.title}**", *_markdown_part(part)]
+        blocks += [Heading(section.title, 2), Paragraph(section.lead)]
+        if section.name == "completeness" and overview.completeness.unsupported:
+            formats = sorted(overview.completeness.unsupported.items())
+            blocks.append(Paragraph(f"Not read yet: {', '.join(f'{name} ({files:,})' for name, files in formats)}."))
+        for part in section.parts:
+            blocks += _part_blocks(part, 3)
     return blocks
 
 
-def _markdown_section(section: Section, overview: Overview) -> list[str]:
-    blocks = [f"## {section.title}", markdown_text(section.lead)]
-    if section.name == "completeness" and overview.completeness.unsupported:
-        formats = sorted(overview.completeness.unsupported.items())
-        blocks.append(
-            "Not read yet: " + ", ".join(f"{markdown_text(name)} ({files:,})" for name, files in formats) + "."
-        )
-    for part in section.parts:
-        blocks += [f"### {markdown_text(part.title)}", *_markdown_part(part)]
-    return blocks
-
-
-def _markdown_part(part: Part) -> list[str]:
+def _part_blocks(part: Part, rank: int) -> list[Block]:
     if part.frame.is_empty():
-        return ["None." + (f" `{part.command}`" if part.command else "")]
-    lines = [
-        "| " + " | ".join(markdown_text(heading(name)) for name in part.columns) + " |",
-        "| " + " | ".join("---:" if flush else "---" for flush in part.numeric) + " |",
-    ]
-    lines += ["| " + " | ".join(map(markdown_text, row)) + " |" for row in part.cells]
-    said = " ".join(filter(None, (markdown_text(part.cut), f"`{part.command}`" if part.command else "")))
-    return ["\n".join(lines), said] if said else ["\n".join(lines)]
+        return [Heading(part.title, rank), Command(part.command, "None.")]
+    table = TextTable(tuple(map(heading, part.columns)), tuple(map(tuple, part.cells)), tuple(part.numeric))
+    return [Heading(part.title, rank), table, *([Command(part.command, part.cut)] if part.cut or part.command else [])]
 
 
 def render_json(overview: Overview) -> str:

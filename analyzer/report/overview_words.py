@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from analyzer.analysis import Case, Finding, Handling, Overview
 from analyzer.analysis.kinds.finding import RESOLUTIONS
 from analyzer.analysis.summary.day_figures import LatestDay
+from analyzer.command_lines import Asking
 from analyzer.plurals import counted
 from analyzer.report.cells import NOTHING, count, minute
-from analyzer.report.escape import markdown_text
+from analyzer.report.document import FindingBlock
 
 _LEVELS = {"unjudged": "NOT JUDGED"}
 
@@ -55,12 +56,6 @@ def draft_words(found: Finding) -> str:
     return f"draft of a rule: {wording.reason}, text '{wording.pattern}'" if wording and wording.pattern else ""
 
 
-def next_step(advice: str, command: str) -> list[str]:
-    """What to do next as an item of a list in Markdown; `command` is one for chats."""
-    said = [part for part in (markdown_text(advice), command and f"`{command}`") if part]
-    return [f"- next: {': '.join(said)}"] if said else []
-
-
 def course(found: Finding) -> str:
     """Since when it is open, or from when to when it was."""
     if found.state == "resolved":
@@ -76,6 +71,31 @@ def handled(decision: Handling) -> str:
     whose = f" by {decision.by}" if decision.by else ""
     note = f": {decision.note}" if decision.note else ""
     return f"{decision.act}{until}{whose} on {decision.at:%Y-%m-%d}{note}"
+
+
+def entry_of(one: Finding, asking: Asking | None = None) -> FindingBlock:
+    """All that a document tells of a finding."""
+    decided = [f"decided: {handled(one.handling)}"] if one.handling else []
+    notes = [*(f"part of it: {part.explanation}" for part in one.parts), *decided]
+    return FindingBlock(
+        one.severity if one.is_open else "resolved",
+        one.severity,
+        state_of(one),
+        title_of(one),
+        one.explanation or one.kind.title,
+        tuple(notes),
+        draft_words(one),
+        course(one),
+        one.id,
+        one.advice,
+        asking.command(*one.words) if asking else one.command,
+        one.command_in_chats,
+    )
+
+
+def state_of(one: Finding) -> str:
+    """Its state, and whether it is graver than on the night before."""
+    return f"{one.state}, worse" if one.worse else one.state
 
 
 def alarms(overview: Overview) -> str:

@@ -16,7 +16,8 @@ import polars as pl
 
 from analyzer.errors import AnalyzerError
 from analyzer.events.times import format_time
-from analyzer.report.escape import FORMATS, csv_cell, json_text, jsonl_text, markdown_text, terminal_safe
+from analyzer.report.document import markdown_table
+from analyzer.report.escape import FORMATS, csv_cell, json_text, jsonl_text, terminal_safe
 from analyzer.report.monospace import columns, fold, pad, width_of
 
 _CUT = "There are more rows: the limit cut them off."
@@ -161,13 +162,8 @@ def _flush_right(frame: pl.DataFrame) -> list[bool]:
 def _markdown(frame: pl.DataFrame, truncated: bool) -> str:
     if not frame.columns:
         return ""
-    rule = ["---:" if right else "---" for right in _flush_right(frame)]
-    lines = ["| " + " | ".join(map(markdown_text, frame.columns)) + " |", "| " + " | ".join(rule) + " |"]
-    lines += [
-        "| " + " | ".join(markdown_text(_text(value, rounded=True)) for value in row.values()) + " |"
-        for row in _rows(frame)
-    ]
-    return "\n".join(lines) + "\n" + (f"\n{_CUT}\n" if truncated else "")
+    rows = ((_text(value, rounded=True) for value in row.values()) for row in _rows(frame))
+    return f"{markdown_table(frame.columns, rows, _flush_right(frame))}\n" + (f"\n{_CUT}\n" if truncated else "")
 
 
 def _table(frame: pl.DataFrame, truncated: bool, width: int | None) -> str:

@@ -1,19 +1,243 @@
-"""The sections of a report in their order, each with the sentence to take away.
+"""The sections of a report in their order, each with the sentence to take away; their parts, and those of a finding.
 
-Invariant: every table of the overview stands in exactly one section, beside the name of its catalogue query.
+A part is a table under its title, perhaps with a chart. Every table of the overview stands in exactly one section,
+beside the name of its catalogue query.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import partial
 
-from analyzer.analysis import Overview, charts
+import polars as pl
+
+from analyzer.analysis import Case, Overview, Table, charts
+from analyzer.analysis.charts import Chart
 from analyzer.analysis.detection.settings import BASELINE_DAYS, RECENT_DAYS
-from analyzer.command_lines import Asking
+from analyzer.analysis.kinds.causes import Drift
+from analyzer.analysis.summary.cases import MAX_SESSIONS, MAX_TEMPLATES
+from analyzer.command_lines import Asking, window_words
+from analyzer.importers.sessions import resuming
 from analyzer.plurals import counted, percent
+from analyzer.report.cells import shown
 from analyzer.report.overview_words import alarms, completeness, ended_chains
-from analyzer.report.parts import DRIFTS, Part, Section, changes_part, part_of
+from analyzer.store import find, narrows
+
+MAX_ROWS = 50
+"""Rows of one table in a report; it says where the others are."""
+_IDS = ("fingerprint",)
+"""Columns that name a row to a machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A table, and the chart over it."""
+
+    query: str
+    """Its name in the catalogue; empty where no single query gives it."""
+    title: str
+    description: str
+    columns: dict[str, str]
+    """Column name → what it means."""
+    frame: pl.DataFrame
+    chart: Callable[[], Chart] | None = None
+    """Makes its chart; None where the table says it all."""
+    note: str = ""
+    """What is left out, where it is not said by the number of rows."""
+    command: str = ""
+    """What gives all of its rows, as it is pasted into a shell; empty where nothing does."""
+
+    @property
+    def cells(self) -> list[list[str]]:
+        """The texts of the rows that are shown, by column."""
+        rows = self.frame.select(list(self.columns)).head(MAX_ROWS).rows()
+        return [[shown(name, value) for name, value in zip(self.columns, row, strict=True)] for row in rows]
+
+    @property
+    def names(self) -> list[str]:
+        """The columns in their order."""
+        return list(self.columns)
+
+    @property
+    def numeric(self) -> list[bool]:
+        """Which columns hold numbers."""
+        return [self.frame.schema[name].is_numeric() for name in self.columns]
+
+    @property
+    def cut(self) -> str:
+        """Says that rows are missing; empty where all are shown."""
+        if self.note or not self.query:
+            return self.note
+        total, limit = self.frame.height, _limit(self.query)
+        if limit is not None and total >= limit:
+            return f"The first {min(total, MAX_ROWS)} rows; there may be more."
+        return f"{MAX_ROWS} of {total:,} rows." if total > MAX_ROWS else ""
+
+    def asked(self, overview: Overview, asking: Asking) -> Part:
+        """The same with the command that gives all of its rows."""
+        if not self.query:
+            return self
+        header = find(self.query).header
+        known = {param.name for param in header.params}
+        chosen, limit = overview.window, _limit(self.query)
+        since, until = chosen.since if "since" in known else None, chosen.until if "until" in known else None
+        zone = chosen.timezone if "timezone" in known else "UTC"
+        part = overview.only.given if overview.only and narrows(header.body) else {}
+        words = [word for name, value in part.items() for word in (f"--{name}", value)]
+        if limit is not None and self.frame.height >= limit:
+            words += ["-p", f"limit={100 * limit}"]
+        return replace(self, command=asking.command("query", self.query, *words, *window_words(since, until, zone)))
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading with the sentence to take away and what it rests on."""
+
+    name: str
+    """An id: lower case letters and hyphens."""
+    title: str
+    lead: str
+    """Our own words and numbers; never text from a log."""
+    parts: tuple[Part, ...]
+
+
+def part_of(overview: Overview, name: str, chart: Callable[[Table], Chart] | None = None) -> Part:
+    """A table of the overview as it is."""
+    table = overview.tables[name]
+    # People read what was said first; what names it to a machine comes last.
+    columns = dict(sorted(table.columns.items(), key=lambda column: column[0] in _IDS))
+    drawn = partial(chart, table) if chart else None
+    return Part(table.query, table.title, table.description, columns, table.frame, drawn)
+
+
+def _limit(query: str) -> int | None:
+    """Rows that a query gives at most unless asked for more; None for all."""
+    defaults = [param.default for param in find(query).header.params if param.name == "limit"]
+    return int(defaults[0]) if defaults and defaults[0].isdigit() else None
+
+
+DRIFTS = {
+    "traffic": "other errors come in: judged by one and the same rules, the mix of reasons differs",
+    "classifier": "the same errors are judged otherwise than they were when they were recorded",
+    "wording": "texts that are new to a known reason, or a rule that fell silent while new unknown texts came",
+}
+"""The three drifts, and what each means."""
+
+
+def changes_part(changes: tuple[Drift, ...], title: str, query: str = "") -> Part:
+    """The drifts as a table, the most sessions first within each."""
+    names = tuple(Drift.__slots__)
+    order = list(DRIFTS)
+    rows = sorted(changes, key=lambda change: (order.index(change.drift), -change.sessions))
+    frame = pl.DataFrame([{name: getattr(change, name) for name in names} for change in rows], schema=_COLUMNS)
+    more = f"{MAX_ROWS} of {frame.height:,} rows." if frame.height > MAX_ROWS else ""
+    meanings = {
+        "drift": "; ".join(f"{name}: {meaning}" for name, meaning in DRIFTS.items()),
+        "about": "a reason, a rule, or what a reason became",
+        "said": "the evidence",
+        "message": "the new text",
+        "sessions": "distinct sessions that show it",
+        "p_value": "probability of as much or more had nothing changed; none where nothing is left to chance",
+    }
+    about = "Traffic, classifier and wording look alike in a chart and ask for different people."
+    return Part(query, title, about, meanings, frame.select(list(meanings)), note=more)
+
+
+_COLUMNS = {
+    "drift": pl.String,
+    "about": pl.String,
+    "said": pl.String,
+    "message": pl.String,
+    "sessions": pl.Int64,
+    "p_value": pl.Float64,
+}
+
+
+def templates_part(case: Case) -> Part:
+    """The messages that explain the finding."""
+    full = case.templates.height >= MAX_TEMPLATES
+    whose = case.finding.kind.behind.said
+    return Part(
+        "",
+        "Messages behind it",
+        f"Errors {whose}, by message, the one that most sessions show first.",
+        {
+            "message": "what all of them say, redacted and capped; <*> stands for what differs",
+            "sessions": "distinct sessions that show it",
+            "events": "errors with it",
+        },
+        case.templates,
+        note=f"The first {MAX_TEMPLATES}; there may be more." if full else "",
+    )
+
+
+def sessions_part(case: Case) -> Part:
+    """The sessions to look at."""
+    full = case.sessions.height >= MAX_SESSIONS
+    behind = case.finding.kind.behind
+    what = "Hand-offs" if behind.hand_offs else "Errors"
+    return Part(
+        "",
+        "Sessions behind it",
+        f"{what} {behind.said}, by session, those with the most first, then the latest.",
+        {
+            "session": "the agent's session; where there is none the retry chain, else the file",
+            "day": "the first day on which it shows the finding",
+            "events": what.lower(),
+        },
+        case.sessions,
+        note=f"The first {MAX_SESSIONS}; there may be more." if full else "",
+    )
+
+
+def places_part(case: Case) -> Part:
+    """The sessions to look at, each with where it was at work and the command that takes it up again."""
+    part = sessions_part(case)
+    places = case.places
+    if case.sessions.is_empty() or places.is_empty():
+        return part
+    commands = [resuming(*row) for row in places.select("source_format", "session", "cwd").iter_rows()]
+    told = places.select("session", "agent", "project", pl.Series("resume_with", commands, pl.String))
+    told = told.with_columns(pl.col("resume_with").replace("", None))
+    frame = case.sessions.join(told, on="session", how="left", maintain_order="left")
+    meanings = {
+        "agent": "the program that was at work",
+        "project": "the last name of the working directory",
+        "resume_with": "the command that takes the session up again, for agents that have one",
+    }
+    said = {name: meaning for name, meaning in meanings.items() if frame[name].null_count() < frame.height}
+    return replace(part, columns={**part.columns, **said}, frame=frame)
+
+
+def excerpts_part(case: Case) -> Part:
+    """The lines of the logs that some of its errors come from."""
+    frame = case.excerpts
+    line = pl.format("{}:{}", "source_path", "source_line") if frame.height else pl.lit(None, pl.String)
+    shown = frame.with_columns(pl.coalesce(line, "source_path").alias("source_path")) if frame.height else frame
+    meanings = {
+        "occurred_at": "when it happened",
+        "message": "its text, redacted and capped",
+        "session": "the agent's session",
+        "source_path": "file and line of the log",
+    }
+    return Part("", "In the log", "The first errors of it, with file and line.", meanings, shown)
+
+
+def numbers_part(case: Case) -> Part:
+    """The numbers of the chart of a finding that has one; of days the latest first."""
+    chart, frame = case.finding.kind.chart, case.numbers
+    assert chart is not None, "causes have no chart"
+    if "day" in frame.columns:
+        frame = frame.reverse()
+    if "begins_at" in frame.columns:
+        frame = frame.with_columns(pl.col("begins_at").dt.strftime("%Y-%m-%d %H:%M:%S"))
+    return Part("", chart.title, chart.description, chart.columns, frame)
+
+
+def drift_part(case: Case) -> Part:
+    """Which of the three drifts it is."""
+    return changes_part(case.changes, "What else changed at its onset")
 
 
 def sections(overview: Overview, asking: Asking) -> tuple[Section, ...]:

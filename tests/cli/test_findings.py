@@ -150,5 +150,5 @@ def test_the_webhook_gets_what_is_new_worse_or_over() -> None:
     assert "caller-1 says" in text
     assert "ongoing, worse: caller-3 says" in text
     assert "caller-2" not in text
-    assert "2 more go on as before" in text
+    assert "And 2 findings as before." in text
     assert night_of(same).news() == ()

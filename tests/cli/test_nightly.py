@@ -71,7 +71,7 @@ def test_what_fails_is_told_and_the_rest_is_done(run: Run, store: Path) -> None:
     assert "nowhere: no such file or folder" in done.stderr
     assert "secret-token" not in done.stdout + done.stderr
     text = summary.read_text("utf-8")
-    assert text.startswith("before\n| Step | Exit code | What came of it |\n|---|--:|---|\n| ingest | 3 | ")
+    assert text.startswith("before\n| Step | Exit code | What came of it |\n| --- | ---: | --- |\n| ingest | 3 | ")
     assert "\n| report | 3 | no/such/page.html: cannot be written: " in text
     assert "\n\n## 1 new finding for 2026-10-07." in text
     assert "| warning | new | Unknown errors spiked | planner |" in text

@@ -17,7 +17,7 @@ from analyzer.analysis.kinds.finding import KINDS as ALL_KINDS
 from analyzer.analysis.kinds.reason_mixes import MAX_REASONS
 from analyzer.report import render_html, render_markdown
 from analyzer.report.page.picture import Drawing, draw
-from analyzer.report.parts import numbers_part
+from analyzer.report.sections import numbers_part
 from analyzer.store import open_store
 from tests import REPOSITORY
 from tests.analysis.histories import every_finding

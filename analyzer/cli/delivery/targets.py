@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from analyzer.cli.delivery.failed import UndeliveredError, untaken
 from analyzer.cli.delivery.web import host_of, post
@@ -136,34 +136,17 @@ class _Form:
     """Whether a finding is told once; else the other side wants to hear of it again."""
 
 
-def _webhook(address: str, night: Night) -> Iterable[Finding]:
-    from analyzer.report.night.messages import webhook_body
+def _chat(form: str) -> Callable[[str, Night], Iterator[Finding]]:
+    """Posts what is new, worse or over, in the form of one chat."""
 
-    return _post_news(address, night, webhook_body)
+    def send(address: str, night: Night) -> Iterator[Finding]:
+        from analyzer.report.night.messages import CHATS
 
+        if told := night.news():
+            post(address, CHATS[form](night))
+            yield from told
 
-def _slack(address: str, night: Night) -> Iterable[Finding]:
-    from analyzer.report.night.messages import slack_message
-
-    return _post_news(address, night, slack_message)
-
-
-def _teams(address: str, night: Night) -> Iterable[Finding]:
-    from analyzer.report.night.messages import teams_message
-
-    return _post_news(address, night, teams_message)
-
-
-def _discord(address: str, night: Night) -> Iterable[Finding]:
-    from analyzer.report.night.messages import discord_message
-
-    return _post_news(address, night, discord_message)
-
-
-def _post_news(address: str, night: Night, message: Callable[[Night], dict[str, Any]]) -> Iterator[Finding]:
-    if told := night.news():
-        post(address, message(night))
-        yield from told
+    return send
 
 
 def _pagerduty(address: str, night: Night) -> Iterator[Finding]:
@@ -211,10 +194,10 @@ def _web_host(address: str) -> str:
 
 
 FORMS = {
-    "webhook": _Form("an http or https address", "webhook:https://…", _is_web, _webhook, _web_host),
-    "slack": _Form("the address of an incoming webhook", "slack:https://…", _is_web, _slack, _web_host),
-    "teams": _Form("the address of a workflow's webhook", "teams:https://…", _is_web, _teams, _web_host),
-    "discord": _Form("the address of a webhook", "discord:https://…", _is_web, _discord, _web_host),
+    "webhook": _Form("an http or https address", "webhook:https://…", _is_web, _chat("webhook"), _web_host),
+    "slack": _Form("the address of an incoming webhook", "slack:https://…", _is_web, _chat("slack"), _web_host),
+    "teams": _Form("the address of a workflow's webhook", "teams:https://…", _is_web, _chat("teams"), _web_host),
+    "discord": _Form("the address of a webhook", "discord:https://…", _is_web, _chat("discord"), _web_host),
     "pagerduty": _Form(
         "the routing key of an Events API v2 integration",
         "pagerduty:R0UT1NGKEY",

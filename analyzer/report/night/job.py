@@ -15,9 +15,10 @@ from typing import Any
 from analyzer.analysis.nightly.night import Night
 from analyzer.command_lines import HERE, Asking
 from analyzer.errors import FINDINGS, OK, PARTIAL, UNREADABLE, USAGE
-from analyzer.report.escape import markdown_text, terminal_safe
+from analyzer.report.document import TextTable, to_markdown, to_text
+from analyzer.report.escape import terminal_safe
 from analyzer.report.monospace import columns, fold
-from analyzer.report.night.document import render_night_markdown, render_night_text
+from analyzer.report.night.document import night_document, night_width
 
 SCHEMA = "analyzer.nightly/1"
 _GRAVEST = (UNREADABLE, USAGE, PARTIAL, FINDINGS, OK)
@@ -64,26 +65,23 @@ def render_job_text(
 ) -> str:
     """A line a step, and below them the night where it has findings or remarks."""
     names = columns([(step.name, _WORDS.get(step.exit_code, "FAILED")) for step in steps], [False, False])
+    widest = max(map(len, names))
     lines = []
     for name, step in zip(names, steps, strict=True):
-        widest = max(len(each) for each in names)
         first, *more = fold(terminal_safe(step.said), max(width - widest - 2, 20)) or [""]
-        lines.append(f"{name:{widest}}  {first}".rstrip())
-        lines += [f"{'':{widest}}  {each}" for each in more]
-    if night and (night.findings or night.remarks):
-        # Its headline stands with the step.
-        lines += ["", render_night_text(night, width, colour=colour, asking=asking).partition("\n\n")[2].rstrip("\n")]
-    return "\n".join(lines) + "\n"
+        lines += [f"{name:{widest}}  {first}".rstrip(), *(f"{'':{widest}}  {each}" for each in more)]
+    said = "\n".join(lines) + "\n"
+    if not night or not (night.findings or night.remarks):
+        return said
+    # Its headline stands with the step.
+    return f"{said}\n{to_text(night_document(night, asking)[1:], night_width(width), colour=colour)}"
 
 
 def render_job_markdown(steps: Sequence[JobStep], night: Night | None) -> str:
     """A table of the steps, with the hints of those that failed, and below it the night."""
-    rows = ["| Step | Exit code | What came of it |", "|---|--:|---|"]
-    for step in steps:
-        said = "; ".join(markdown_text(text) for text in (step.said, step.hint) if text)
-        rows.append(f"| {step.name} | {step.exit_code} | {said} |")
-    blocks = ["\n".join(rows), *([render_night_markdown(night).rstrip("\n")] if night else [])]
-    return "\n\n".join(blocks) + "\n"
+    rows = [(step.name, str(step.exit_code), "; ".join(filter(None, (step.said, step.hint)))) for step in steps]
+    table = TextTable(("Step", "Exit code", "What came of it"), tuple(rows), (False, True, False))
+    return to_markdown([table, *(night_document(night) if night else ())])
 
 
 KINDS = ("systemd", "cron", "launchd", "github-actions")

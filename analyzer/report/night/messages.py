@@ -16,79 +16,76 @@ from analyzer.analysis.kinds.finding_fields import SEVERITIES
 from analyzer.analysis.nightly.night import Night
 from analyzer.events.times import format_time
 from analyzer.plurals import counted
+from analyzer.report.document import Block, FindingBlock, Heading, Paragraph
 from analyzer.report.escape import bare_markdown_code, bare_markdown_text, chat_code, chat_text, each_text, one_line
-from analyzer.report.overview_words import draft_words
+from analyzer.report.overview_words import entry_of
 
 MAX_TEXT_FINDINGS = 10
-
-
-def webhook_body(night: Night) -> dict[str, Any]:
-    """JSON-ready: `text` with what is new, worse or over, and the keys of `analyzer.check/1`."""
-    lines = [f"*{chat_text(night.headline)}*"]
-    news = night.news()
-    shown = news[:MAX_TEXT_FINDINGS]
-    for one in shown:
-        state = f"{one.state}, worse" if one.worse else one.state
-        lines.append(f"• {one.severity}, {state}: {chat_text(one.explanation or one.kind.title)}{_end(one)}")
-    if len(news) > len(shown):
-        lines.append(f"… and {len(news) - len(shown)} more")
-    if len(night.findings) > len(news):
-        lines.append(f"{len(night.findings) - len(news)} more go on as before")
-    return {"text": "\n".join(lines), **night.to_dict()}
-
-
-def _end(found: Finding) -> str:
-    draft = f"; {chat_text(said)}" if (said := draft_words(found)) else ""
-    return draft + (f" → {chat_code(command)}" if (command := found.command_in_chats) else "")
-
-
 MAX_SLACK_SECTION = 3_000
 """Characters of one block of text."""
 MAX_DISCORD_COMMAND = 300
 """Characters of a command that an embed has room for."""
-_SIGNS = {"critical": "🔴", "warning": "🟠", "info": "🔵"}
+_SIGNS = {"critical": "🔴", "warning": "🟠", "info": "🔵", "resolved": "✅"}
 _COLOURS = {"critical": 0xB42318, "warning": 0xB54708, "info": 0x175CD3}
 _TEAMS_COLOURS = {"critical": "attention", "warning": "warning", "info": "accent"}
 
 
+def news_document(night: Night) -> list[Block]:
+    """What a chat is told of a night: what is new, worse or over, and how much else there is."""
+    news = night.news()
+    more = [f"{len(news) - MAX_TEXT_FINDINGS} more"] if len(news) > MAX_TEXT_FINDINGS else []
+    if others := len(night.findings) - len(news):
+        more.append(f"{counted(others, 'finding')} as before")
+    rest = [Paragraph(f"And {', '.join(more)}.")] if more else []
+    return [Heading(night.headline), *map(entry_of, news[:MAX_TEXT_FINDINGS]), *rest]
+
+
+def webhook_body(night: Night) -> dict[str, Any]:
+    """JSON-ready: `text` for chats, and the keys of `analyzer.check/1` for programs."""
+    lines = []
+    for block in news_document(night):
+        if isinstance(block, FindingBlock):
+            command = f" → {chat_code(block.command_in_chats)}" if block.command_in_chats else ""
+            lines.append(f"• {_state(block)}: {chat_text(_said(block))}{command}")
+        elif isinstance(block, Heading | Paragraph):
+            text = chat_text(one_line(block.text))
+            lines.append(f"*{text}*" if isinstance(block, Heading) else text)
+    return {"text": "\n".join(lines), **night.to_dict()}
+
+
 def slack_message(night: Night) -> dict[str, Any]:
     """A header and a section for each finding; `text` is what notifications show."""
-    shown, rest = _shown(night)
-    blocks: list[dict[str, Any]] = [
-        {"type": "header", "text": {"type": "plain_text", "text": _cut(_title(night), 150), "emoji": False}}
-    ]
-    for one in shown:
-        text = f"{_sign(one)} *{one.severity}, {_state(one)}*: {chat_text(_said(one))}"
-        if command := one.command_in_chats:
-            text += f"\n{chat_code(command)}"
-        section = {"type": "mrkdwn", "text": _cut(text, MAX_SLACK_SECTION), "verbatim": True}
-        blocks.append({"type": "section", "text": section})
-    if rest:
-        blocks.append({"type": "context", "elements": [{"type": "mrkdwn", "text": chat_text(rest)}]})
-    return {"text": chat_text(_title(night)), "blocks": blocks}
+    blocks: list[dict[str, Any]] = []
+    for block in news_document(night):
+        if isinstance(block, FindingBlock):
+            text = f"{_SIGNS[block.level]} *{_state(block)}*: {chat_text(_said(block))}"
+            if block.command_in_chats:
+                text += f"\n{chat_code(block.command_in_chats)}"
+            section = {"type": "mrkdwn", "text": _cut(text, MAX_SLACK_SECTION), "verbatim": True}
+            blocks.append({"type": "section", "text": section})
+        elif isinstance(block, Heading):
+            head = {"type": "plain_text", "text": _cut(one_line(block.text), 150), "emoji": False}
+            blocks.append({"type": "header", "text": head})
+        elif isinstance(block, Paragraph):
+            blocks.append({"type": "context", "elements": [{"type": "mrkdwn", "text": chat_text(block.text)}]})
+    return {"text": chat_text(one_line(night.headline)), "blocks": blocks}
 
 
 def teams_message(night: Night) -> dict[str, Any]:
     """An Adaptive Card of version 1.4 in the envelope that a workflow's webhook takes."""
-    shown, rest = _shown(night)
-    body: list[dict[str, Any]] = [
-        {
-            "type": "TextBlock",
-            "text": bare_markdown_text(_title(night)),
-            "size": "large",
-            "weight": "bolder",
-            "wrap": True,
-        }
-    ]
-    for one in shown:
-        head = {"type": "TextBlock", "text": f"{_sign(one)} {one.severity}, {_state(one)}", "weight": "bolder"}
-        body.append({**head, "color": _TEAMS_COLOURS[one.severity], "spacing": "medium"})
-        body.append({"type": "TextBlock", "text": bare_markdown_text(_said(one)), "wrap": True, "spacing": "none"})
-        if command := one.command_in_chats:
-            text = {"type": "TextBlock", "text": bare_markdown_code(command), "fontType": "monospace"}
-            body.append({**text, "wrap": True, "spacing": "none"})
-    if rest:
-        body.append({"type": "TextBlock", "text": bare_markdown_text(rest), "isSubtle": True, "wrap": True})
+    body: list[dict[str, Any]] = []
+    for block in news_document(night):
+        if isinstance(block, FindingBlock):
+            body.append(_teams_text(f"{_SIGNS[block.level]} {_state(block)}", weight="bolder", spacing="medium"))
+            body[-1]["color"] = _TEAMS_COLOURS[block.severity]
+            body.append(_teams_text(bare_markdown_text(_said(block)), spacing="none"))
+            if block.command_in_chats:
+                command = bare_markdown_code(block.command_in_chats)
+                body.append(_teams_text(command, fontType="monospace", spacing="none"))
+        elif isinstance(block, Heading):
+            body.append(_teams_text(bare_markdown_text(one_line(block.text)), size="large", weight="bolder"))
+        elif isinstance(block, Paragraph):
+            body.append(_teams_text(bare_markdown_text(block.text), isSubtle=True))
     card = {
         "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
         "type": "AdaptiveCard",
@@ -99,50 +96,42 @@ def teams_message(night: Night) -> dict[str, Any]:
     return {"type": "message", "attachments": [attachment]}
 
 
+def _teams_text(text: str, **looks: object) -> dict[str, Any]:
+    return {"type": "TextBlock", "text": text, "wrap": True, **looks}
+
+
 def discord_message(night: Night) -> dict[str, Any]:
     """An embed for each finding, ten at most, coloured by severity; nobody is mentioned, whatever a log says."""
-    shown, rest = _shown(night)
-    embeds = []
-    for one in shown:
-        embed = {
-            "title": _cut(f"{_sign(one)} {one.severity}, {_state(one)}", 256),
-            # Ten descriptions, titles and fields together may have 6,000 characters.
-            "description": _cut(
-                bare_markdown_text(_said(one)), 520 - min(len(one.command_in_chats), MAX_DISCORD_COMMAND)
-            ),
-            "color": _COLOURS[one.severity],
-        }
-        if command := one.command_in_chats:
+    embeds, content = [], []
+    for block in news_document(night):
+        if isinstance(block, FindingBlock):
+            command = block.command_in_chats
+            embed: dict[str, Any] = {
+                "title": _cut(f"{_SIGNS[block.level]} {_state(block)}", 256),
+                # Ten descriptions, titles and fields together may have 6,000 characters.
+                "description": _cut(bare_markdown_text(_said(block)), 520 - min(len(command), MAX_DISCORD_COMMAND)),
+                "color": _COLOURS[block.severity],
+            }
             # Half a command does another thing than the whole.
-            embed |= {"footer": {"text": command}} if len(command) <= MAX_DISCORD_COMMAND else {}
-        embeds.append(embed)
-    content = f"**{bare_markdown_text(_title(night))}**" + (f"\n{bare_markdown_text(rest)}" if rest else "")
-    return {"content": _cut(content, 2_000), "embeds": embeds, "allowed_mentions": {"parse": []}}
+            embed |= {"footer": {"text": command}} if command and len(command) <= MAX_DISCORD_COMMAND else {}
+            embeds.append(embed)
+        elif isinstance(block, Heading | Paragraph):
+            text = bare_markdown_text(one_line(block.text))
+            content.append(f"**{text}**" if isinstance(block, Heading) else text)
+    return {"content": _cut("\n".join(content), 2_000), "embeds": embeds, "allowed_mentions": {"parse": []}}
 
 
-def _title(night: Night) -> str:
-    return one_line(night.headline)
+CHATS = {"webhook": webhook_body, "slack": slack_message, "teams": teams_message, "discord": discord_message}
+"""Forms of delivery to the message of a night."""
 
 
-def _shown(night: Night) -> tuple[tuple[Finding, ...], str]:
-    """The findings that are told, and what there is to say of the others."""
-    news = night.news()
-    said = [f"{len(news) - MAX_TEXT_FINDINGS} more"] if len(news) > MAX_TEXT_FINDINGS else []
-    if others := len(night.findings) - len(news):
-        said.append(f"{counted(others, 'finding')} as before")
-    return news[:MAX_TEXT_FINDINGS], f"And {', '.join(said)}." if said else ""
+def _state(entry: FindingBlock) -> str:
+    return f"{entry.severity}, {entry.state}"
 
 
-def _state(found: Finding) -> str:
-    return f"{found.state}, worse" if found.worse else found.state
-
-
-def _sign(found: Finding) -> str:
-    return _SIGNS[found.severity] if found.is_open else "✅"
-
-
-def _said(found: Finding) -> str:
-    return one_line(found.explanation or found.kind.title)
+def _said(entry: FindingBlock) -> str:
+    """The sentence of a finding, and the rule that would name its errors."""
+    return one_line(f"{entry.sentence} {entry.draft}")
 
 
 def _cut(text: str, most: int) -> str:
@@ -170,7 +159,7 @@ def _pagerduty(found: Finding, routing_key: str) -> dict[str, Any]:
     event: dict[str, Any] = {"routing_key": routing_key, "event_action": action, "dedup_key": found.id}
     if found.is_open:
         payload = {
-            "summary": _said(found)[:MAX_SUMMARY],
+            "summary": _summary(found)[:MAX_SUMMARY],
             "source": found.scope.who,
             "severity": found.severity,
             "timestamp": format_time(datetime.combine(found.onset, time())),
@@ -208,8 +197,12 @@ def _alert(found: Finding, severity: str, ends_at: datetime) -> dict[str, Any]:
             "finding_id": found.id,
             "severity": severity,
         },
-        "annotations": {"summary": _said(found), "advice": found.advice, "command": found.command},
+        "annotations": {"summary": _summary(found), "advice": found.advice, "command": found.command},
         "startsAt": format_time(datetime.combine(found.onset, time())),
         "endsAt": format_time(ends_at),
     }
     return cast("dict[str, Any]", each_text(alert))
+
+
+def _summary(found: Finding) -> str:
+    return one_line(found.explanation or found.kind.title)

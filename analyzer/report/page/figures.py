@@ -16,7 +16,7 @@ from analyzer.plurals import counted, percent
 from analyzer.report.cells import count
 from analyzer.report.overview_words import ended_chains, sessions_words
 from analyzer.report.page.elements import Svg, element, pixels
-from analyzer.report.parts import part_of
+from analyzer.report.sections import part_of
 
 WIDTH, HEIGHT = 120, 28
 """Units of the drawing; the page's style says how large they are."""

@@ -41,8 +41,7 @@ from analyzer.report.overview_words import (
 from analyzer.report.page.elements import Svg, palette
 from analyzer.report.page.figures import heat_map, tiles
 from analyzer.report.page.picture import Drawing, draw, plotly_script
-from analyzer.report.parts import drift_part, excerpts_part, numbers_part, places_part, templates_part
-from analyzer.report.sections import sections
+from analyzer.report.sections import drift_part, excerpts_part, numbers_part, places_part, sections, templates_part
 
 if TYPE_CHECKING:
     from jinja2 import Environment

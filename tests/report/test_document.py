@@ -1,0 +1,124 @@
+"""Documents, and what their writers make of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, datetime
+from html import unescape
+from typing import Any
+
+import pytest
+
+from analyzer.analysis import Night
+from analyzer.analysis.detection import Detection
+from analyzer.analysis.kinds.finding import Finding
+from analyzer.analysis.kinds.finding_fields import Handling
+from analyzer.report.document import (
+    Block,
+    Command,
+    FindingBlock,
+    Heading,
+    Items,
+    Paragraph,
+    TextTable,
+    to_mail,
+    to_markdown,
+    to_text,
+)
+from analyzer.report.monospace import width_of
+from analyzer.report.night.document import night_document
+from analyzer.report.night.messages import discord_message, slack_message, teams_message, webhook_body
+
+FINDING = FindingBlock(
+    "critical",
+    "critical",
+    "ongoing, worse",
+    "Unknown errors spiked: planner",
+    "planner: most of its errors are unknown.",
+    ("part of it: sessions, too",),
+    "draft of a rule: validation, text 'no such field'",
+    "open since 2026-11-07",
+    "f-1",
+    "write a rule for them",
+    "analyzer unknowns",
+    "analyzer unknowns --caller planner",
+)
+DOCUMENT: tuple[Block, ...] = (
+    Heading("One finding."),
+    TextTable(("name", "count"), (("a|b", "1"), ("c", "1,000")), (False, True)),
+    FINDING,
+    Items(("one", "two"), "messages"),
+    Command("analyzer doctor", "see what is wrong"),
+    Paragraph("Judged from little."),
+)
+WRITERS: dict[str, Callable[[tuple[Block, ...]], str]] = {
+    "text": lambda document: " ".join(to_text(document, 60).split()),
+    "markdown": lambda document: to_markdown(document).replace("\\", ""),
+    "mail": lambda document: unescape(to_mail(document)).replace("\u200b", ""),
+}
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+def test_every_writer_tells_all_of_a_finding(writer: str) -> None:
+    """Its severity, sentence, parts, draft, course, id, advice and a command stand in text, Markdown and mail alike."""
+    written = WRITERS[writer](DOCUMENT)
+    told = (FINDING.sentence, *FINDING.details, FINDING.course, "id f-1", FINDING.advice, FINDING.command)
+    assert [each for each in told if each not in written] == []
+    assert "critical" in written.lower()
+    assert "see what is wrong" in written
+    assert "analyzer doctor" in written
+
+
+def test_text_is_as_wide_as_asked() -> None:
+    """Sentences fold, numbers are flush right, and a command stays in one piece."""
+    lines = to_text((*DOCUMENT, Command(f"analyzer query {'x' * 90}"), Paragraph("漢字 " * 60)), 60).splitlines()
+    assert max(width_of(line) for line in lines if not line.strip().startswith("→")) <= 60
+    assert f"→ analyzer query {'x' * 90}" in lines
+    assert lines[2:5] == ["name  count", "a|b       1", "c     1,000"]
+
+
+def test_markdown_tables_keep_their_columns() -> None:
+    """A mark of a table in a cell is escaped, and columns of numbers are flush right."""
+    assert "| name | count |\n| --- | ---: |\n| a\\|b | 1 |" in to_markdown(DOCUMENT)
+
+
+def test_chats_are_told_the_same_of_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slack, Teams, Discord and webhooks: the news in one choice, and the rest of the night as a count."""
+    day = date(2026, 11, 9)
+    known = Handling("acknowledged", datetime(2026, 11, 9), None, "", "")
+    one = Finding(
+        id="f-1",
+        state="new",
+        severity="warning",
+        opened_on=day,
+        last_on=day,
+        latest=Detection(day=day, caller="planner", finding="new_template"),
+        explanation="planner spiked",
+    )
+    night = Night(
+        day=day,
+        timezone="UTC",
+        judged_at=datetime(2026, 11, 10),
+        ruleset=None,
+        since=day,
+        caller_days=1,
+        callers=1,
+        findings=(*[one] * 12, Finding(**{**_fields(one), "state": "ongoing", "handling": known})),
+    )
+    for message in (slack_message, teams_message, discord_message, lambda night: {"text": webhook_body(night)["text"]}):
+        texts = " ".join(_texts(message(night)))
+        assert texts.count("planner spiked") == 10
+        assert "And 2 more, 1 finding as before." in texts
+    assert sum(isinstance(block, FindingBlock) for block in night_document(night)) == 13
+
+
+def _fields(one: Finding) -> dict[str, Any]:
+    return {name: getattr(one, name) for name in Finding.__slots__}
+
+
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        return [text for each in value.values() for text in _texts(each)]
+    if isinstance(value, list):
+        return [text for each in value for text in _texts(each)]
+    return [value] if isinstance(value, str) else []
