@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from analyzer.redaction.automata import Late
 
-BEGIN = r"-{4,5} ?BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}"
+# A form writes a blank as a plus sign, which no form of the text reads once that has been written into a URL.
+BEGIN = r"-{4,5}[ +]?BEGIN[ +][A-Z0-9 +]{0,40}PRIVATE[ +]KEY(?:[ +]BLOCK)?[ +]?-{4,5}"
 END = BEGIN.replace("BEGIN", "END")
 _APART = 160
 """Bytes between two lines of a key: numbers, the name of a file, a time, headers."""
 _LONGEST = 32_768
-_PARTS = Late(rb"[A-Za-z0-9+/]{12,}={0,2}|-{4,5} ?(?:(BEGIN)|END) [A-Z0-9 ]{0,60}-{4,5}")
+_PARTS = Late(rb"[A-Za-z0-9+/]{12,}={0,2}|-{4,5}[ +]?(?:(BEGIN)|END)[ +][A-Z0-9 +]{0,60}-{4,5}")
 _WORDS = Late(rb"[a-z/]+|[A-Z/]+|[0-9/]+|[A-Z]?[a-z/]+[0-9]*|[0-9a-f]{12,39}")
 _LAST = Late(rb"[\r\n]{1,4}[^\r\nA-Za-z0-9+/]{0,40}[A-Za-z0-9+/]{1,11}={0,2}\s{0,8}\Z")
 _DEEPER = Late(rb"\\[nrtu]|%0[aAdD9]|&#")

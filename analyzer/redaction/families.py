@@ -70,7 +70,7 @@ FAMILIES: tuple[Family, ...] = (
     Family(
         "private_key",
         BEGIN,
-        r"PRIVATE KEY",
+        r"PRIVATE[ +]KEY",
         "-----BEGIN EC \x50RIVATE KEY-----\nMIIBOgIBAAJBAKj34GkxFhD90v\n-----END EC PRIVATE KEY-----",
         "gitleaks",
         reach=from_first_line,
@@ -78,14 +78,14 @@ FAMILIES: tuple[Family, ...] = (
     Family(
         "private_key",
         END,
-        r"PRIVATE KEY",
+        r"PRIVATE[ +]KEY",
         "⟨q83Zfw1MIIBOgIBAAJBAKj34GkxFhD90v\n-----END EC \x50RIVATE KEY-----",
         "gitleaks",
         reach=up_to_last_line,
     ),
     Family(
         "putty_key",
-        r"Private-Lines: [0-9]+",
+        r"Private-Lines:[ +][0-9]+",
         r"Private-Lines",
         "PuTTY-User-Key-File-3: ssh-ed25519\nPrivate-Lines: 1\n⟨AAAAIEf0u6XyZ1a2b3c4d5",
         "PuTTY's file format",

@@ -29,7 +29,7 @@ _NAMED = {
 _NAMES = b"|".join(_NAMED)
 # One layer of quoting: of `\\n` the first reading gives `\n`, the second one the end of a line.
 _BACKSLASHES = (
-    rb"\\(?:[\\\"'/`abtnvfre!#$%&()*+,\-.:;<=>?@\[\]^_{|}~ ]|\r?\n(?:[ \t]+(?=[0-9A-Za-z]))?"
+    rb"\\(?:[\\\"'/`abtnvfre!#$%&()*+,\-.:;<=>?@\[\]^_{|}~ \t\x1b]|\r?\n(?:[ \t]+(?=[0-9A-Za-z]))?"
     rb"|u+[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[ux]\{[0-9a-fA-F]{1,6}\}|x[0-9a-fA-F]{2}|[0-3]?[0-7]{1,2})"
 )
 # A percent sign and an ampersand are read at once, however often they are escaped.
