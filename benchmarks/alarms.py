@@ -31,7 +31,7 @@ from random import Random
 
 import polars as pl
 
-from analyzer.analysis.detection import fleet
+from analyzer.analysis.detection import detect
 from analyzer.analysis.detection.detection import Detection, detections_in
 from analyzer.analysis.detection.new_messages import shared_templates, weak_templates
 from analyzer.analysis.detection.volume_units import exposures
@@ -134,7 +134,7 @@ def found(callers: list[Caller], random: Random) -> Iterator[Detection]:
     volume = _frame(rows["volume"], "sessions", "groups", names=("provider", "model", "reason"))
     templates = _frame(rows["templates"], "sessions", names=("template",))
     known = _frame(rows["known"], "sessions", "weak_sessions", names=("template", "reason"))
-    yield from detections_in(fleet(counts, templates))
+    yield from detections_in(detect(counts, templates))
     yield from detections_in(volumes(volume, work))
     yield from detections_in(shared_templates(templates, work))
     yield from detections_in(weak_templates(known, templates, counts, work))
