@@ -64,13 +64,13 @@ class _History(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """What tells it, and the code of the tests, from others."""
-        told = sha256(_code())
+        """The digest of its rows and of the code of the tests."""
+        digest = sha256(_code())
         for rows in self:
             # No row is there twice, and their order makes no difference.
             sums = [rows.hash_rows(seed).bitwise_xor() for seed in (1, 2)]
-            told.update(f"{rows.columns} {rows.height} {sums}".encode())
-        return told.hexdigest()
+            digest.update(f"{rows.columns} {rows.height} {sums}".encode())
+        return digest.hexdigest()
 
 
 def _begun(history: _History, states: DetectorStates, name: str, last: date) -> tuple[DetectorState, date]:
@@ -86,7 +86,7 @@ def _begun(history: _History, states: DetectorStates, name: str, last: date) -> 
 def _code() -> bytes:
     """The digest of the tests."""
     folder = Path(detection.__path__[0])
-    told = sha256()
+    digest = sha256()
     for path in sorted(folder.rglob("*.py")):
-        told.update(path.read_bytes())
-    return told.digest()
+        digest.update(path.read_bytes())
+    return digest.digest()

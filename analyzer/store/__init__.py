@@ -15,8 +15,8 @@ from analyzer.store.ingest.discover import Problem, Stock, Survey, survey
 from analyzer.store.ingest.run import IngestResult
 from analyzer.store.journal import journal_of
 from analyzer.store.query.adhoc import Answer
-from analyzer.store.query.answering import Answering, Filling, Judging
 from analyzer.store.query.catalogue import Query, catalogue, find
+from analyzer.store.query.protocols import Answering, Filling, Judging
 from analyzer.store.query.selection import Selection, kept_since, moment, narrows, span
 from analyzer.store.store import Store, open_store
 from analyzer.store.upkeep.prune import Prune

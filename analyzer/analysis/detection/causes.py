@@ -106,9 +106,9 @@ def _traffic(errors: pl.DataFrame, day: date, caller: str | None, alpha: float) 
 def _sessions(errors: pl.DataFrame, period: str) -> list[frozenset[str]]:
     """The reasons of each session of a period. Sessions can be a million, but those with the same share one set."""
     rows = errors.filter(pl.col("period") == period).group_by("session").agg(pl.col("reason").unique().sort())
-    said = rows.sort("session")["reason"].list.join("\n")
-    sets = {reasons: frozenset(reasons.split("\n")) for reasons in said.unique()}
-    return [sets[reasons] for reasons in said]
+    joined = rows.sort("session")["reason"].list.join("\n")
+    sets = {reasons: frozenset(reasons.split("\n")) for reasons in joined.unique()}
+    return [sets[reasons] for reasons in joined]
 
 
 def _wording(errors: pl.DataFrame, day: date, caller: str | None, alpha: float) -> list[Detection]:
@@ -152,8 +152,8 @@ def _silent_rules(
         # As few matches or fewer, when the baseline's share still held.
         p_value = beta_binomial_tail(sessions[1] - now, sessions[1], 1 - share, 1 / (sessions[0] + 2))
         if p_value <= alpha and now <= 0.2 * share * sessions[1]:
-            said = f"rule {rule} matched in {matched} of {sessions[0]} sessions, now in {now} of {sessions[1]}"
-            note = f"{said}, while new unknown texts came"
+            change = f"rule {rule} matched in {matched} of {sessions[0]} sessions, now in {now} of {sessions[1]}"
+            note = f"{change}, while new unknown texts came"
             found.append(_worded(day, caller, now, p_value, str(rule), None, note))
     return found
 

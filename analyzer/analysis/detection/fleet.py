@@ -55,7 +55,7 @@ class SingleDayCallers:
     """Of the days so far."""
     noise_total: list[float] = field(default_factory=lambda: [0.0] * len(DAY_NOISES))
     """As in `History`, summed over these callers."""
-    _unheard: dict[int, list[float]] = field(default_factory=dict)
+    _uncounted: dict[int, list[float]] = field(default_factory=dict)
 
     def between(self, first: int, last: int) -> Counter[Counts]:
         """The number of callers by their counts, over the days from first to last."""
@@ -69,10 +69,10 @@ class SingleDayCallers:
         """The number of callers on this day."""
         return sum(self.days.get(day, {}).values())
 
-    def hear_noise(self, day: int) -> None:
-        """Counts the evidence of days that are old enough today, as `History.hear_noise` does."""
-        for each in [each for each in self._unheard if each <= day - NOISE_GAP]:
-            evidence = self._unheard.pop(each)
+    def count_noise(self, day: int) -> None:
+        """Counts the evidence of days that are old enough today, as `History.count_noise` does."""
+        for each in [each for each in self._uncounted if each <= day - NOISE_GAP]:
+            evidence = self._uncounted.pop(each)
             self.noise_total = [total + part for total, part in zip(self.noise_total, evidence, strict=True)]
 
     def settle(self, day: int, prior: Prior, *, fleet: bool) -> None:
@@ -85,7 +85,7 @@ class SingleDayCallers:
         for counts, times in of_day.items():
             own = fresh_evidence(day, counts, prior)
             evidence = [total + times * part for total, part in zip(evidence, own, strict=True)]
-        self._unheard[day] = evidence
+        self._uncounted[day] = evidence
 
 
 COUNT_COLUMNS = ("groups", "unknown_groups_replayed", "sessions", "unknown_sessions_replayed")
@@ -172,8 +172,8 @@ def _callers(counts: pl.DataFrame, settings: Settings) -> tuple[pl.DataFrame, pl
     for every in ("groups", "sessions"):
         possible &= pl.col(f"unknown_{every}_replayed").is_between(0, pl.col(every))
     for day, caller, *values in totals.filter(~possible).head(1).iter_rows():
-        said = f"impossible counts of {caller} on {day}: {Counts(*values)}"
-        raise DetectionError(said, "unknown ones are part of all")
+        message = f"impossible counts of {caller} on {day}: {Counts(*values)}"
+        raise DetectionError(message, "unknown ones are part of all")
     return split_single_days(totals.filter((pl.col("sessions") > 0) & (pl.col("groups") > 0)), settings.min_sessions)
 
 
@@ -202,8 +202,8 @@ def _shares(
     found: list[Detection] = []
     for day, of_day in days.items():
         for watch in watches.values():
-            watch.history.hear_noise(day)
-        single_days.hear_noise(day)
+            watch.history.count_noise(day)
+        single_days.count_noise(day)
         totals = _totals(watches, day)
         passing = single_days.between(day - BASELINE_DAYS, day - 1)
         known = len(totals) + sum(passing.values())

@@ -50,7 +50,7 @@ class Novelty:
     p_value: float
 
     def detection(self, finding: str, caller: str | None, template: str, note: str) -> Detection:
-        """What a night is told of it."""
+        """What a finding says of it."""
         return Detection(
             day=date.fromordinal(self.day),
             caller=caller,
@@ -154,15 +154,15 @@ class _Appearance:
     sessions: int = 0
     callers: set[str] = field(default_factory=set)
     days: int = 0
-    told: bool = False
+    reported: bool = False
     over: bool = False
-    """Whether it was told and then quiet, or for four weeks: nothing is told of it until it has been forgotten."""
+    """Whether it was reported and then quiet, or for four weeks: it is reported again once it has been forgotten."""
 
 
 def shared_templates(templates: pl.DataFrame, work: pl.DataFrame, settings: Settings | None = None) -> pl.DataFrame:
     """Findings `shared_template`: unknown messages that are new to the fleet and come back, on days that show them.
 
-    A message that goes on is told for four weeks at most, until it is quiet.
+    A message that goes on is reported for four weeks at most, until it is quiet.
 
     `templates`: columns `day`, `caller`, `template`, `sessions`. `work`: columns `day`, `caller`, `exposure`, the
     sessions in which a text may have been seen. `observed` and `expected` are sessions since the first sight (`onset`).
@@ -184,7 +184,7 @@ def shared_templates(templates: pl.DataFrame, work: pl.DataFrame, settings: Sett
         seen.days += 1
         seen.sessions += sessions
         seen.callers.update(callers)
-        seen.over |= seen.told and not goes_on(last, at, exposure)
+        seen.over |= seen.reported and not goes_on(last, at, exposure)
         found += _judged(at, template, seen, exposure, chosen)
     return frame(found)
 
@@ -193,18 +193,18 @@ def _judged(
     day: int, template: str, seen: _Appearance, exposure: dict[int, float], settings: Settings
 ) -> Iterator[Detection]:
     age = day - seen.first
-    if seen.over or age >= TEMPLATE_DAYS + (ACCEPT_DAYS if seen.told else 0):
+    if seen.over or age >= TEMPLATE_DAYS + (ACCEPT_DAYS if seen.reported else 0):
         return
     if seen.sessions < settings.min_sessions or len(seen.callers) < LEAST_CALLERS or seen.days < LEAST_DAYS:
         return
     found = novelty(day, seen.first, seen.sessions, exposure)
-    if found is None or (not seen.told and found.p_value > settings.template_alpha):
+    if found is None or (not seen.reported and found.p_value > settings.template_alpha):
         return
     callers = len(seen.callers)
     note = f"first seen {date.fromordinal(seen.first)}, in {seen.sessions} sessions of {callers} callers since"
     one = found.detection("shared_template", None, template, note)
-    yield replace(one, state="ongoing" if seen.told else "new")
-    seen.told = True
+    yield replace(one, state="ongoing" if seen.reported else "new")
+    seen.reported = True
 
 
 _FINDING = "weak_template"
@@ -224,8 +224,8 @@ class _Text:
     """Those that weak evidence decided."""
     days: int = 0
     callers: set[str] = field(default_factory=set)
-    told: int = 0
-    """The last day on which it was told; 0 before."""
+    reported: int = 0
+    """The last day on which it was reported; 0 before."""
     over: bool = False
 
     def show(self, reason: str, sessions: int, callers: list[str]) -> None:
@@ -236,18 +236,18 @@ class _Text:
         self.callers.update(callers)
 
     def judged(self, day: int, exposure: Mapping[int, float], settings: Settings) -> Detection | None:
-        """What there is to tell of a day that shows it: that it is surely new, or that it goes on."""
-        if self.told:
-            self.over |= not goes_on(self.told, day, exposure)
+        """The finding of a day that shows it: that it is surely new, or that it goes on."""
+        if self.reported:
+            self.over |= not goes_on(self.reported, day, exposure)
         elif not self._counts(day, settings):
             return None
         found = None if self.over else novelty(day, self.first, self.sessions, exposure)
-        if found is None or (not self.told and found.p_value > settings.template_alpha):
+        if found is None or (not self.reported and found.p_value > settings.template_alpha):
             return None
         of = f" of {len(self.callers)} callers" if self.caller is None else ""
         note = f"first seen {date.fromordinal(self.first)}, in {self.sessions} sessions{of} since"
         one = found.detection(_FINDING, self.caller, self.template, note)
-        return replace(one, scope=self.reason, state="ongoing" if self.told else "new")
+        return replace(one, scope=self.reason, state="ongoing" if self.reported else "new")
 
     def _counts(self, day: int, settings: Settings) -> bool:
         shared = self.caller is not None or (len(self.callers) >= LEAST_CALLERS and self.days >= LEAST_DAYS)
@@ -266,7 +266,7 @@ def weak_templates(
     `known`: columns `day`, `caller`, `template`, `reason`, `sessions` and `weak_sessions`, those of them that weak
     evidence decided. `unknown`: columns `day`, `caller`, `template`. `counts`: columns `day`, `caller`, `sessions` with
     an error. `work`: columns `day`, `caller`, `exposure`. `scope` is the reason; of several new messages of a night one
-    is told. A message that goes on is told for four weeks at most.
+    is reported. A message that goes on is reported for four weeks at most.
     """
     chosen = settings or Settings()
     if known.is_empty() or counts.is_empty():
@@ -278,14 +278,14 @@ def weak_templates(
     asked = own["caller"].unique()
     by_caller = {caller: _exposure(exposures[caller], "sessions") for caller in asked if caller in exposures}
     at_work = dict(counts.group_by("day").len().iter_rows())
-    fleet = list(_told(_sightings(seen, beginning, by_caller=False), {"": _exposure(work, "exposure")}, {}, chosen))
+    fleet = list(_reported(_sightings(seen, beginning, by_caller=False), {"": _exposure(work, "exposure")}, {}, chosen))
     since: dict[str | None, date] = {}
     for one in fleet:
         since.setdefault(one.template, one.day)
-    # What the fleet is told of is not told of each of its callers, unless that was before.
+    # What is reported of the fleet is not reported of each of its callers, unless that was before.
     callers: list[Detection] = []
     begun: set[tuple[str | None, str | None]] = set()
-    for one in _told(own, by_caller, at_work, chosen):
+    for one in _reported(own, by_caller, at_work, chosen):
         text = one.caller, one.template
         if one.day < since.get(one.template, date.max) or text in begun:
             begun.add(text)
@@ -327,7 +327,7 @@ def _sightings(rows: pl.DataFrame, beginning: Any, *, by_caller: bool) -> pl.Dat
     )
 
 
-def _told(
+def _reported(
     rows: pl.DataFrame, exposures: Mapping[str, Mapping[int, float]], at_work: Mapping[date, int], settings: Settings
 ) -> Iterator[Detection]:
     """The detections of callers, day by day, corrected for all callers at work on it; of the fleet without that."""
@@ -344,8 +344,8 @@ def _told(
             found = text.judged(at, exposures.get(caller, {}), settings)
             if found is None:
                 continue
-            if text.told:
-                text.told = at
+            if text.reported:
+                text.reported = at
                 yield found
             else:
                 news.setdefault(caller, []).append((text, found))
@@ -357,7 +357,7 @@ def _told(
             if q_value > settings.false_discovery_rate:
                 continue
             for other, _ in others:
-                other.told, other.over = at, other is not text
+                other.reported, other.over = at, other is not text
             more = f", and {len(others) - 1} more with it" if len(others) > 1 else ""
             yield replace(one, q_value=q_value, note=f"{one.note}{more}")
 

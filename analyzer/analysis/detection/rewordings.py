@@ -201,7 +201,7 @@ class _Fall:
     """Sessions in which it matched in the baseline."""
 
     def detection(self, day: int, caller: str | None, template: str, sessions: int, callers: int) -> Detection:
-        """What a night is told of it."""
+        """What a finding says of it."""
         at = "" if callers == 1 else f" of {callers} callers"
         was = f"rule {self.rule} ({self.reason}), which matched in {self.before:,} sessions of the six weeks before"
         now = f"matched in {self.matched:,} since {date.fromordinal(self.onset)}, {self.expected:,.1f} expected"
@@ -283,10 +283,10 @@ def _one_text_a_rule(days: list[Detection]) -> Iterator[Detection]:
     by_text: dict[tuple[str | None, str | None, date | None], list[Detection]] = {}
     for one in days:
         by_text.setdefault((one.caller, one.template, one.onset), []).append(one)
-    told: list[list[Detection]] = []
+    reported: list[list[Detection]] = []
     first_found = [(own[0].day, -(own[0].sessions or 0), own[0].template or "", own) for own in by_text.values()]
     for *_, own in sorted(first_found, key=lambda each: each[:3]):
-        if any((own[0].day - other[0].day).days <= ACCEPT_DAYS for other in told):
+        if any((own[0].day - other[0].day).days <= ACCEPT_DAYS for other in reported):
             continue
-        told.append(own)
-    return (replace(one, state="new" if one is own[0] else "ongoing") for own in told for one in own)
+        reported.append(own)
+    return (replace(one, state="new" if one is own[0] else "ongoing") for own in reported for one in own)

@@ -1,6 +1,6 @@
 """What is counted together: the errors of a caller, or of a provider or model, with one reason or with any.
 
-Most of them never have a day with many errors. Those are told by sums over all of them at once, and not looked at.
+Most of them never have a day with many errors. Sums over all of them at once find those, and they are not looked at.
 
 Sessions at work are what numbers of errors are held against.
 """
@@ -252,7 +252,7 @@ def exposures(work: pl.DataFrame, counts: pl.DataFrame, versions: pl.DataFrame |
     sessions = dated.filter((pl.col("day") >= pl.col("begins")) & (pl.col("sessions") > 0)).select(
         "day", "caller", pl.col("sessions").cast(pl.Float64).alias("exposure"), seen=pl.lit(True)
     )
-    # A day without a word of anybody is a hole in the logs, and no quiet day.
+    # A day without any event is a hole in the logs, and no quiet day.
     days = work.select("day").unique().sort("day")
     first = dated.group_by("caller").agg(pl.col("day").min().alias("first"), pl.col("begins").first())
     time = (

@@ -80,16 +80,16 @@ def _callers(
                 state = unit.settle(day, rise)
                 if rise is not None:
                     rises.append((rise.tail.p_value * alpha / _budget(alpha, reason), reason, rise, state))
-            for kind, told in _told(rises):
-                p_value, _, rise, state = min(told, key=lambda each: each[:2])
+            for kind, of_kind in _by_kind(rises):
+                p_value, _, rise, state = min(of_kind, key=lambda each: each[:2])
                 seen = any(unit.begins > 0 and day >= unit.begins for unit in by_reason.values())
-                said = _said(rise, day, over, seen=seen)
-                said += _most(rise, day, by_reason) if kind == "volume" else ""
-                yield _detection(kind, day, rise, state, min(1.0, p_value), caller=caller, note=said)
+                note = _note(rise, day, over, seen=seen)
+                note += _most(rise, day, by_reason) if kind == "volume" else ""
+                yield _detection(kind, day, rise, state, min(1.0, p_value), caller=caller, note=note)
 
 
-def _told(rises: list[_Found]) -> Iterator[tuple[str, list[_Found]]]:
-    """The rises of a caller's day by the kind of finding: unknown errors are told by themselves."""
+def _by_kind(rises: list[_Found]) -> Iterator[tuple[str, list[_Found]]]:
+    """The rises of a caller's day by the kind of finding: unknown errors are a kind of their own."""
     unknown = [each for each in rises if each[1] == _UNKNOWN]
     known = [each for each in rises if each[1] not in {_UNKNOWN, ANY}]
     if unknown:
@@ -107,8 +107,8 @@ def _outages(
     models = counts.group_by("day", "provider", "model", "reason").agg(pl.sum("groups"))
     named = counts.filter((pl.col(what) != "") & (pl.col("reason") != _UNKNOWN))
     by_caller = named.group_by("day", "reason", "caller", pl.col(what).alias("name")).agg(pl.sum("sessions", "groups"))
-    told = [(date.fromordinal(day), caller, reason) for day, caller, reason in sorted(explained)]
-    rest = pl.DataFrame(told, {"day": pl.Date, "caller": pl.String, "reason": pl.String}, orient="row")
+    pairs = [(date.fromordinal(day), caller, reason) for day, caller, reason in sorted(explained)]
+    rest = pl.DataFrame(pairs, {"day": pl.Date, "caller": pl.String, "reason": pl.String}, orient="row")
     # An outage of a provider is none of its models', too.
     by_caller = by_caller.join(rest, on=["day", "caller", "reason"], how="anti")
     begins = by_caller.group_by("name", "caller").agg(pl.col("day").min().alias("first"))
@@ -131,7 +131,7 @@ def _outages(
                     _of_one_caller(of_name, reason, rise.first, day)
                     or (what == "provider" and _of_one_model(models, name, reason, rise.first, day))
                 ):
-                    unit.excluded.add(day)  # the caller or the model is told instead
+                    unit.excluded.add(day)  # the caller or the model is reported instead
                     rise = None
                 if len(hit) < LEAST_CALLERS or 2 * len(hit) < active:
                     rise = None
@@ -145,9 +145,9 @@ def _outages(
                     hits[reason] = f"{len(hit)} of its {active} callers"
             if rises:
                 p_value, reason, rise, state = min(rises, key=lambda each: each[:2])
-                said = f"{_said(rise, day, over, seen=seen)}, most are {reason}, at {hits[reason]}"
+                note = f"{_note(rise, day, over, seen=seen)}, most are {reason}, at {hits[reason]}"
                 kind = "outage" if what == "provider" else "model_outage"
-                yield _detection(kind, day, rise, state, min(1.0, p_value), scope=name, note=said)
+                yield _detection(kind, day, rise, state, min(1.0, p_value), scope=name, note=note)
 
 
 def _hit(counts: pl.DataFrame, work: pl.DataFrame, reason: str, first: int, last: int) -> tuple[list[str], int]:
@@ -193,7 +193,7 @@ def _budget(alpha: float, reason: str) -> float:
     return alpha if reason == ANY else alpha / _REASONS
 
 
-def _said(rise: Rise, day: int, over: str, *, seen: bool) -> str:
+def _note(rise: Rise, day: int, over: str, *, seen: bool) -> str:
     """The figures of a rise in words."""
     days = day - rise.first + 1
     over = over or ("on one day" if days == 1 else f"within {days} days")

@@ -3,7 +3,7 @@
 Invariant: kept days say what the events say. A day is forgotten in the transaction that brings it an event or takes one
 away, and is kept again in one that replaces all that was kept of it.
 
-What is kept of a zone is read and replaced here.
+`SummedDays` reads and replaces what is kept of a zone.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class DailySums:
     frames: Mapping[str, pl.DataFrame]
     """By the names of `SCHEMAS`, each sorted by its columns in their order."""
     detector_states: DetectorStates | None
-    """How far the tests over these days got; None where nothing is kept of it."""
+    """The states of the tests over these days; None where none is kept."""
     _summing: Summing
     _cut: pl.DataFrame
 
@@ -184,7 +184,7 @@ class _Days:
         self._summed = SummedDays(connection, timezone, ruleset)
         self._connection, self._night, self._timezone = connection, night, timezone
         self._clean = {day for day in self._summed.days if day <= night}
-        # Events of later days tell what became of the chains and hand-offs of earlier ones.
+        # Events of later days end the chains and hand-offs of earlier ones.
         self._open = set(self._summing.span()) - self._summed.days
         self._wanted = {day for day in self._open if day <= night}
 
@@ -216,18 +216,18 @@ class _Days:
         return versions, cut
 
     def _add_hand_offs(self) -> None:
-        """Days are no longer clean if an event of another day tells their hand-offs otherwise by now."""
-        if near := self._told_by_others(self._summing.relay_days):
+        """Days are no longer clean if an event of another day changes their hand-offs."""
+        if near := self._clean_days_of_open(self._summing.relay_days):
             now = self._summing.relays(near).select(_DAILY_RELAYS)
             then = self._summed.frame("relays", near).select(_DAILY_RELAYS)
             both = pl.concat([now, then])
             self._want(both.filter(~both.is_duplicated())["day"])
 
     def _chain_days(self) -> set[date]:
-        return self._wanted | self._told_by_others(self._summing.chain_days)
+        return self._wanted | self._clean_days_of_open(self._summing.chain_days)
 
-    def _told_by_others(self, days_of: Callable[[Collection[date]], set[date]]) -> set[date]:
-        """The clean days of which events of days that are not kept say more."""
+    def _clean_days_of_open(self, days_of: Callable[[Collection[date]], set[date]]) -> set[date]:
+        """The clean days whose chains or hand-offs have events on days that are not kept."""
         return days_of(self._open | self._wanted) & self._clean if self._open and self._clean else set()
 
     def _want(self, days: pl.Series) -> None:

@@ -1,4 +1,4 @@
-"""The statements behind sums by day: catalogue queries over the rows of some days, and what tells these days.
+"""The statements behind sums by day: catalogue queries over the rows of some days, and those that find the days.
 
 A catalogue query names the rows that it counts in its first parts (`with error as (…)`). The sums run the same query
 with other rows there: those of the days to sum, which is all that stands here of a count.
@@ -155,12 +155,12 @@ def relays() -> str:
       )
   ),
 
-  told as ({view})
+  relay_of_day as ({view})
 
   select
     {day} as day,
     e.*
-  from told as e
+  from relay_of_day as e
   where {of_days}
     and {of_part}
 """

@@ -113,7 +113,7 @@ class Summing:
         return {day for part in parts if part is not None for day in part["day"]}
 
     def _bounded(self, bounds: str, statement: str, days: Collection[date], **more: Any) -> pl.DataFrame | None:
-        """The answer of a statement that is told the first and the last chain there are; None where there is none."""
+        """The answer of a statement between the first and the last chain; None where there is none."""
         first, last = self._ask(bounds, days, zoned=False).row(0)
         return None if first is None else self._ask(statement, days, first=first, last=last, **more)
 

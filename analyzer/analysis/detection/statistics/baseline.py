@@ -3,7 +3,7 @@
 Sessions are the unit: given the day, whether one session shows an unknown error says nothing of another. Groups
 (distinct pairs of session and template) cluster in sessions and are corrected for it.
 
-How much the share of a caller differs from day to day is heard from its own days and the fleet's.
+How much the share of a caller differs from day to day is learned from its own days and the fleet's.
 """
 
 from __future__ import annotations
@@ -64,8 +64,10 @@ class Noise:
 
 def day_noise(own: Sequence[float], others: Sequence[float], other_callers: int) -> Noise:
     """Posterior of DAY_NOISES from log-likelihoods: the caller's own, and the sum of the others', which weighs less."""
-    heard = _FLEET_WEIGHT * min(other_callers, _FLEET_CALLERS) / other_callers if other_callers else 0.0
-    scores = [log(prior) + mine + heard * theirs for prior, mine, theirs in zip(_NOISE_PRIOR, own, others, strict=True)]
+    fleet_weight = _FLEET_WEIGHT * min(other_callers, _FLEET_CALLERS) / other_callers if other_callers else 0.0
+    scores = [
+        log(prior) + mine + fleet_weight * theirs for prior, mine, theirs in zip(_NOISE_PRIOR, own, others, strict=True)
+    ]
     best = max(scores)
     weights = [exp(score - best) for score in scores]
     total = sum(weights)
@@ -190,7 +192,7 @@ class History:
     """By day: log-likelihood of each of DAY_NOISES."""
     noise_total: list[float] = field(default_factory=lambda: [0.0] * len(DAY_NOISES))
     """The sum over the days that were old enough."""
-    _unheard: list[int] = field(default_factory=list)
+    _uncounted: list[int] = field(default_factory=list)
     """Days of `noise_evidence` that are not counted yet, in order."""
     _order: list[int] = field(default_factory=list)
     """The days, in order."""
@@ -217,8 +219,8 @@ class History:
         self.excluded.add(day)
         self._forget_sums(day)
         evidence = self.noise_evidence.pop(day, None)
-        if day in self._unheard:
-            self._unheard.remove(day)
+        if day in self._uncounted:
+            self._uncounted.remove(day)
         elif evidence is not None:
             self.noise_total = [total - part for total, part in zip(self.noise_total, evidence, strict=True)]
 
@@ -237,19 +239,19 @@ class History:
         self.excluded = {day for day in self.excluded if day >= before}
         self._order, self._running = list(self.days), [_NOTHING]
 
-    def hear_noise(self, day: int) -> None:
+    def count_noise(self, day: int) -> None:
         """Counts the evidence of days that are old enough today: the first days of a drift must not pass for noise."""
-        while self._unheard and self._unheard[0] <= day - NOISE_GAP:
-            evidence = self.noise_evidence[self._unheard.pop(0)]
+        while self._uncounted and self._uncounted[0] <= day - NOISE_GAP:
+            evidence = self.noise_evidence[self._uncounted.pop(0)]
             self.noise_total = [total + part for total, part in zip(self.noise_total, evidence, strict=True)]
 
     def learn_noise(self, day: int, level: Level) -> None:
-        """Keeps the likelihood of a day under each of DAY_NOISES, for `hear_noise` to count later."""
+        """Keeps the likelihood of a day under each of DAY_NOISES, for `count_noise` to count later."""
         counts = self.days[day]
         self.noise_evidence[day] = day_evidence(
             counts.unknown_sessions, counts.sessions, level.session_share, level.session_error
         )
-        self._unheard.append(day)
+        self._uncounted.append(day)
 
 
 class Prior(NamedTuple):

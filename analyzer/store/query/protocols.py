@@ -1,4 +1,4 @@
-"""What every store is to who only asks it, whichever engine answers."""
+"""The protocols of a store: what answers queries, what reports and checks need, and what takes in logs."""
 
 from __future__ import annotations
 
