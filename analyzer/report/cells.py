@@ -49,6 +49,24 @@ def count(number: int) -> str:
     return f"{number:,}"
 
 
+def brief(number: int) -> str:
+    """A count in at most seven cells; from a million on it is rounded and says so by its unit."""
+    for size, unit in ((10**12, "T"), (10**9, "G"), (10**6, "M")):
+        if number >= size:
+            return f"{number / size:,.1f}{unit}"
+    return count(number)
+
+
+def duration(seconds: float) -> str:
+    """A duration in its two largest units."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    units = (("d", 86_400, "h", 3_600), ("h", 3_600, "min", 60), ("min", 60, "s", 1))
+    large, size, small, part = next(unit for unit in units if whole >= unit[1])
+    return f"{whole // size:,} {large} {whole % size // part} {small}"
+
+
 def minute(moment: datetime) -> str:
     """`2026-11-21 08:15`, of a naive UTC moment."""
     return f"{moment:%Y-%m-%d %H:%M}"

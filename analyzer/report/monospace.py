@@ -14,7 +14,7 @@ from analyzer.report.escape import terminal_safe
 
 # Not rich's tables: they take 70 ms to load and forty times as long for 10,000 rows (2.4 s). Where a line has no room
 # they cut cells short, while ours fold them, or make a block of each row, so that all can be read.
-__all__ = ["columns", "fit", "fit_middle", "fold", "indented", "pad", "width_of"]
+__all__ = ["columns", "fit", "fit_middle", "fold", "hanging", "indented", "pad", "width_of"]
 
 
 def fit(text: str, width: int) -> str:
@@ -57,6 +57,13 @@ def fold(text: str, width: int) -> list[str]:
 def indented(text: str, width: int, by: int = 2) -> list[str]:
     """As `fold`, every line after so many spaces."""
     return [" " * by + line for line in fold(text, width - by)]
+
+
+def hanging(before: str, text: str, width: int, least: int = 20) -> list[str]:
+    """The text behind what stands before its first line, its further lines below it; it has `least` cells at least."""
+    room = width_of(before)
+    first, *more = fold(text, max(width - room, least))
+    return [f"{before}{first}".rstrip(), *(" " * room + line for line in more)]
 
 
 def step(command: str, advice: str, width: int, by: int = 2) -> list[str]:

@@ -17,7 +17,7 @@ from analyzer.analysis import Finding, Overview
 from analyzer.classifier.fingerprint import fingerprint
 from analyzer.command_lines import HERE, Asking
 from analyzer.plurals import counted, percent
-from analyzer.report.cells import NOTHING, count, heading, minute
+from analyzer.report.cells import brief, count, heading
 from analyzer.report.document import Block, Command, Heading, Items, Paragraph, TextTable, to_markdown
 from analyzer.report.escape import json_text, terminal_safe
 from analyzer.report.monospace import columns, fit, fit_middle, fold, indented, painted, width_of
@@ -27,10 +27,12 @@ from analyzer.report.overview_words import (
     cost_words,
     day_title,
     day_words,
-    ended_chains,
     entry_of,
+    exhaustions_words,
     handled,
     news_of,
+    relays_words,
+    retries_words,
     sessions_words,
     verdict_word,
     window_words,
@@ -50,8 +52,6 @@ _MAX_NAMES = 40
 _MAX_COMMANDS = 3
 _SENTENCE_CELLS = 320
 _NAME_CELLS = 60
-_NO_STEP = "(no step)"
-"""What the query says of hand-offs whose log names no step."""
 
 
 def render_text(overview: Overview, width: int = 80, *, colour: bool = False, asking: Asking = HERE) -> str:
@@ -153,10 +153,10 @@ def _reasons(overview: Overview, size: int, room: int) -> list[str]:
     body = [
         [
             fit(terminal_safe(_reason(row)), 22),
-            _brief(row["errors"]),
+            brief(row["errors"]),
             percent(row["share"], 0),
-            *(_brief(outcomes[row["reason"]][end]) for end in _ENDS),
-            _brief(sum(number for end, number in outcomes[row["reason"]].items() if end not in _ENDS)),
+            *(brief(outcomes[row["reason"]][end]) for end in _ENDS),
+            brief(sum(number for end, number in outcomes[row["reason"]].items() if end not in _ENDS)),
         ]
         for row in rows[:shown]
     ]
@@ -174,7 +174,7 @@ def _reason(row: Mapping[str, Any]) -> str:
     if not row["uncounted_errors"]:
         return row["reason"] or "(none)"
     counting = row["errors"] - row["uncounted_errors"]
-    return f"{row['reason']}, {_brief(counting)} count" if counting else "aborted or no detail"
+    return f"{row['reason']}, {brief(counting)} count" if counting else "aborted or no detail"
 
 
 def _hidden_callers(overview: Overview, messages: list[str]) -> re.Pattern[str] | None:
@@ -195,7 +195,7 @@ def _masked(message: str, hidden: re.Pattern[str] | None) -> str:
 
 def _facts(overview: Overview, size: int, asking: Asking) -> list[str]:
     """A line each on unknown texts, retries, hand-offs and limits, and how much of the logs was read."""
-    said = [_unknown(overview, size), _retries(overview), _relays(overview), _exhaustions(overview)]
+    said = [_unknown(overview, size), retries_words(overview), relays_words(overview), exhaustions_words(overview)]
     known = overview.completeness
     said.append(completeness(overview))
     if known.unsupported:
@@ -222,61 +222,6 @@ def _unknown(overview: Overview, size: int) -> str:
     message = terminal_safe(" ".join(_masked(row["message"], hidden).split()))
     said = f"Unknown, {counted(row['errors'], 'time')}: "
     return said + fit(message, size - width_of(said))
-
-
-def _retries(overview: Overview) -> str:
-    frame = overview.tables["retries-outcomes"].frame
-    if frame.is_empty():
-        return ""
-    recovered, ended = ended_chains(overview)
-    waited, vain = (float(frame[name].sum() or 0) for name in ("waited_seconds", "wasted_seconds"))
-    said = f"Retries: {count(recovered)} of {count(ended)} that ended recovered; {_seconds(waited)} waited"
-    return f"{said}, {_seconds(vain)} of it in vain."
-
-
-def _relays(overview: Overview) -> str:
-    totals = overview.totals
-    if not totals.relays:
-        return ""
-    frame = overview.tables["relays-by-step"].frame
-    steps = len({step for step in frame["step_id"] if step != _NO_STEP})
-    said = f"in {counted(steps, 'step')}" if steps else "in no named step"
-    most, halted = max(frame["most_in_one_session"]), int(frame["halted"].sum() or 0)
-    given_up = f", {_brief(halted)} given up" if halted else ""
-    return (
-        f"{counted(totals.relays, 'hand-off')} to fresh context {said}, at most {_brief(most)} in a session{given_up}."
-    )
-
-
-def _exhaustions(overview: Overview) -> str:
-    frame = overview.tables["exhaustions-list"].frame
-    if frame.is_empty():
-        return ""
-    last = frame.row(frame.height - 1, named=True)
-    back = last["restored_at"] or last["reset_at"]
-    until = f", back {minute(back)}" if back else ""
-    return f"Usage limit reached {counted(frame.height, 'time')}, last {minute(last['occurred_at'])} UTC{until}."
-
-
-def _brief(number: int) -> str:
-    """A count in at most seven cells; from a million on it is rounded and says so by its unit."""
-    for size, unit in ((10**12, "T"), (10**9, "G"), (10**6, "M")):
-        if number >= size:
-            return f"{number / size:,.1f}{unit}"
-    return count(number)
-
-
-def _seconds(seconds: float | None) -> str:
-    """A duration in its two largest units."""
-    if seconds is None:
-        return NOTHING
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    for large, size, small, part in (("d", 86_400, "h", 3_600), ("h", 3_600, "min", 60), ("min", 60, "s", 1)):
-        if whole >= size:
-            return f"{whole // size:,} {large} {whole % size // part} {small}"
-    return NOTHING
 
 
 def render_markdown(overview: Overview, asking: Asking = HERE) -> str:

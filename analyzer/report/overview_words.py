@@ -11,11 +11,13 @@ from analyzer.analysis import Case, Finding, Handling, Overview
 from analyzer.analysis.kinds.finding import RESOLUTIONS
 from analyzer.analysis.summary.day_figures import LatestDay
 from analyzer.command_lines import Asking
-from analyzer.plurals import counted
-from analyzer.report.cells import NOTHING, count, minute
+from analyzer.plurals import counted, percent
+from analyzer.report.cells import NOTHING, brief, count, duration, minute
 from analyzer.report.document import FindingBlock
 
 _LEVELS = {"unjudged": "NOT JUDGED"}
+_NO_STEP = "(no step)"
+"""What the query says of hand-offs whose log names no step."""
 
 
 def verdict_word(level: str) -> str:
@@ -125,6 +127,44 @@ def completeness(overview: Overview) -> str:
     return said + "."
 
 
+def retries_words(overview: Overview) -> str:
+    """Retry chains that recovered, of those that ended, and what they waited; empty without any."""
+    frame = overview.tables["retries-outcomes"].frame
+    if frame.is_empty():
+        return ""
+    recovered, ended = ended_chains(overview)
+    waited, vain = (float(frame[name].sum() or 0) for name in ("waited_seconds", "wasted_seconds"))
+    share = percent(recovered / ended if ended else None)
+    said = f"Retries: {count(recovered)} of {count(ended)} that ended recovered ({share})"
+    return f"{said}; {duration(waited)} waited, {duration(vain)} in vain."
+
+
+def relays_words(overview: Overview) -> str:
+    """Hand-offs, their steps, and how many at most in one session; empty without any."""
+    totals = overview.totals
+    if not totals.relays:
+        return ""
+    frame = overview.tables["relays-by-step"].frame
+    steps = len({step for step in frame["step_id"] if step != _NO_STEP})
+    said = f"in {counted(steps, 'step')}" if steps else "in no named step"
+    most, halted = max(frame["most_in_one_session"]), int(frame["halted"].sum() or 0)
+    given_up = f", {brief(halted)} given up" if halted else ""
+    return (
+        f"{counted(totals.relays, 'hand-off')} to fresh context {said}, at most {brief(most)} in a session{given_up}."
+    )
+
+
+def exhaustions_words(overview: Overview) -> str:
+    """How often a usage limit was reached, and when last; empty where none was."""
+    frame = overview.tables["exhaustions-list"].frame
+    if frame.is_empty():
+        return ""
+    last = frame.row(frame.height - 1, named=True)
+    back = last["restored_at"] or last["reset_at"]
+    until = f", back {minute(back)}" if back else ""
+    return f"Usage limit reached {counted(frame.height, 'time')}, last {minute(last['occurred_at'])} UTC{until}."
+
+
 def ended_chains(overview: Overview) -> tuple[int, int]:
     """Retry chains that recovered, and all that ended on their own: neither aborted nor without an end in the logs."""
     frame = overview.tables["retries-outcomes"].frame
@@ -165,7 +205,7 @@ def day_words(latest: LatestDay) -> str:
     if failed := int(value("failed_sessions") or 0):
         said += f"; in {count(failed)} a retry gave up"
     if waited := value("waited_seconds"):
-        said += f"; {_duration(float(waited))} waited for retries"
+        said += f"; {duration(float(waited))} waited for retries"
     if dropped := value("dropped_tokens"):
         said += f"; {count(int(dropped))} tokens dropped by compaction"
     said += "."
@@ -214,13 +254,7 @@ def cost_words(one: Finding) -> str:
     of = f" of {counted(cost.sessions_seen, 'session')}" if cost.sessions_seen is not None else ""
     failed = f"{count(cost.sessions_failed)}{of}" if of else counted(cost.sessions_failed, "session")
     said = f"{failed} failed on {one.last_on}"
-    return said + (f", {_duration(cost.waited_seconds)} waited" if cost.waited_seconds else "")
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:,.0f} min" if seconds < 5400 else f"{seconds / 3600:,.1f} h"
+    return said + (f", {duration(cost.waited_seconds)} waited" if cost.waited_seconds else "")
 
 
 def _name(caller: str) -> str:

@@ -18,7 +18,7 @@ from analyzer.errors import AnalyzerError
 from analyzer.events.times import format_time
 from analyzer.report.document import markdown_table
 from analyzer.report.escape import FORMATS, csv_cell, json_text, jsonl_text, terminal_safe
-from analyzer.report.monospace import columns, fold, pad, width_of
+from analyzer.report.monospace import columns, fold, hanging, pad, width_of
 
 _CUT = "There are more rows: the limit cut them off."
 _NARROWEST = 12
@@ -195,15 +195,12 @@ def _footer(height: int, truncated: bool) -> str:
 def _records(header: list[str], body: list[list[str]], width: int) -> str:
     """A block a row, a line a column: for rows of more columns than a line has room for."""
     names = max(map(width_of, header))
-    room = max(_NARROWEST, width - names - 2)
-    blocks = []
-    for row in body:
-        lines = []
-        for name, cell in zip(header, row, strict=True):
-            first, *more = fold(cell, room)
-            lines += [f"{pad(name, names)}  {first}".rstrip(), *(" " * (names + 2) + line for line in more)]
-        blocks.append("\n".join(lines))
-    return "\n\n".join(blocks) + "\n"
+    heads = [f"{pad(name, names)}  " for name in header]
+    blocks = (
+        [line for head, cell in zip(heads, row, strict=True) for line in hanging(head, cell, width, _NARROWEST)]
+        for row in body
+    )
+    return "\n\n".join(map("\n".join, blocks)) + "\n"
 
 
 def _narrowed(sizes: list[int], right: list[bool], width: int) -> list[int]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from analyzer.plurals import counted, percent
 from analyzer.report.escape import one_line, terminal_safe
-from analyzer.report.monospace import columns, fit, fold, indented
+from analyzer.report.monospace import columns, fit, fold, hanging, indented
 
 if TYPE_CHECKING:
     from analyzer.classifier import Classification
@@ -168,8 +168,7 @@ def _overlaps(report: Lint, own: Collection[str]) -> list[str]:
     said = f"{counted(len(shown), 'overlap')}: examples that other rules match too; order decides."
     lines = ["", said + (f" {hidden} more among the built-in rules: --json." if hidden else "")]
     for rule, names in others.items():
-        first, *more = fold(", ".join(names), WIDTH - width - 4)
-        lines += [f"  {rule:{width}}  {first}", *(f"  {'':{width}}  {line}" for line in more)]
+        lines += hanging(f"  {rule:{width}}  ", ", ".join(names), WIDTH)
     return lines
 
 
@@ -201,12 +200,7 @@ def _pairs(rows: Iterable[tuple[str, str]], size: int = WIDTH) -> list[str]:
     """Names and values; a value that is too long goes on below itself."""
     pairs = list(rows)
     width = max(len(name) for name, _ in pairs)
-    lines = []
-    for name, value in pairs:
-        first, *more = fold(terminal_safe(value), max(size - width - 4, 20))
-        lines.append(f"  {name:{width}}  {first}".rstrip())
-        lines += [f"  {'':{width}}  {line}" for line in more]
-    return lines
+    return [line for name, value in pairs for line in hanging(f"  {name:{width}}  ", terminal_safe(value), size)]
 
 
 def listed(ruleset: Ruleset, chosen: Sequence[Rule]) -> dict[str, Any]:

@@ -21,7 +21,14 @@ from analyzer.command_lines import Asking, window_words
 from analyzer.importers.sessions import resuming
 from analyzer.plurals import counted, percent
 from analyzer.report.cells import shown
-from analyzer.report.overview_words import alarms, completeness, ended_chains
+from analyzer.report.overview_words import (
+    alarms,
+    completeness,
+    ended_chains,
+    exhaustions_words,
+    relays_words,
+    retries_words,
+)
 from analyzer.store import find, narrows
 
 MAX_ROWS = 50
@@ -285,7 +292,10 @@ def _sections(overview: Overview) -> tuple[Section, ...]:
             ),
         ),
         Section(
-            "exhaustions", "Usage-limit exhaustions", _exhaustions(overview), (part_of(overview, "exhaustions-list"),)
+            "exhaustions",
+            "Usage-limit exhaustions",
+            exhaustions_words(overview) or "No agent ran into its usage limit.",
+            (part_of(overview, "exhaustions-list"),),
         ),
         Section(
             "tools",
@@ -333,34 +343,18 @@ def _errors(overview: Overview) -> str:
 
 
 def _retries(overview: Overview) -> str:
-    totals = overview.totals
-    if not totals.retry_chains:
+    chains = overview.totals.retry_chains
+    if not chains:
         return "No retry chain began in this window."
-    recovered, ended = ended_chains(overview)
-    share = percent(recovered / ended if ended else None)
-    said = f"{recovered:,} of {counted(ended, 'retry chain')} that ended recovered ({share})"
-    if others := totals.retry_chains - ended:
-        said += f"; {others:,} more were aborted or show no end in the logs"
-    return said + "."
+    others = chains - ended_chains(overview)[1]
+    more = f" {others:,} more were aborted or show no end in the logs." if others else ""
+    return f"{retries_words(overview)}{more}"
 
 
 def _relays(overview: Overview) -> str:
-    totals = overview.totals
-    if not totals.relays:
-        return "No hand-off to a fresh context in this window."
-    said = f"{counted(totals.relays, 'hand-off')} to a fresh context."
-    if totals.requests:
-        said += f" The logs that count them show {counted(totals.requests, 'model request')}."
-    return said
-
-
-def _exhaustions(overview: Overview) -> str:
-    number = overview.totals.exhaustions
-    return (
-        f"Agents ran into their usage limit {counted(number, 'time')}."
-        if number
-        else "No agent ran into its usage limit."
-    )
+    requests = overview.totals.requests
+    of = f" The logs that count them show {counted(requests, 'model request')}." if requests else ""
+    return f"{said}{of}" if (said := relays_words(overview)) else "No hand-off to a fresh context in this window."
 
 
 def _tools(overview: Overview) -> str:

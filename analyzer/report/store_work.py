@@ -142,15 +142,15 @@ def render_checks(checks: Sequence[Check], problems: int, width: int | None = No
 
     A command is one line, however long.
     """
-    from analyzer.report.monospace import fold, step
+    from analyzer.report.monospace import fold, hanging, step
 
     name = max((len(check.name) for check in checks), default=0)
     before = " " * (_STATE + name + 3)
     room = max(_NARROWEST, (width or _WHOLE) - len(before))
     lines = []
     for check in checks:
-        first, *more = fold(terminal_safe(check.said), room)
-        lines += [f"{check.state:{_STATE}} {check.name:{name}}  {first}", *(before + line for line in more)]
+        head = f"{check.state:{_STATE}} {check.name:{name}}  "
+        lines += hanging(head, terminal_safe(check.said), len(before) + room)
         if check.todo and check.state != "ok":
             said, found, command = check.todo.partition(": analyzer ")
             if found:

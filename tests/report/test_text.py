@@ -66,7 +66,7 @@ def test_a_finding_says_what_its_last_day_cost(report: Report) -> None:
     cost = Cost(5, 4, 9, 75.0)
     told = replace(case, finding=replace(case.finding, cost=cost))
     said = " ".join(render_text(replace(found, cases=(told,))).split())
-    assert f"4 of 9 sessions failed on {case.finding.last_on}, 75 s waited." in said
+    assert f"4 of 9 sessions failed on {case.finding.last_on}, 1 min 15 s waited." in said
     assert cost_words(told.finding) in said
 
 

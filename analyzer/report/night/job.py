@@ -17,7 +17,7 @@ from analyzer.command_lines import HERE, Asking
 from analyzer.errors import FINDINGS, OK, PARTIAL, UNREADABLE, USAGE
 from analyzer.report.document import TextTable, to_markdown, to_text
 from analyzer.report.escape import terminal_safe
-from analyzer.report.monospace import columns, fold
+from analyzer.report.monospace import columns, hanging
 from analyzer.report.night.document import night_document, night_width
 
 SCHEMA = "analyzer.nightly/1"
@@ -66,10 +66,8 @@ def render_job_text(
     """A line a step, and below them the night where it has findings or remarks."""
     names = columns([(step.name, _WORDS.get(step.exit_code, "FAILED")) for step in steps], [False, False])
     widest = max(map(len, names))
-    lines = []
-    for name, step in zip(names, steps, strict=True):
-        first, *more = fold(terminal_safe(step.said), max(width - widest - 2, 20)) or [""]
-        lines += [f"{name:{widest}}  {first}".rstrip(), *(f"{'':{widest}}  {each}" for each in more)]
+    pairs = zip(names, steps, strict=True)
+    lines = [line for name, step in pairs for line in hanging(f"{name:{widest}}  ", terminal_safe(step.said), width)]
     said = "\n".join(lines) + "\n"
     if not night or not (night.findings or night.remarks):
         return said
