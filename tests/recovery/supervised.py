@@ -21,7 +21,9 @@ RESET = datetime.fromtimestamp(1770843600, UTC)
 
 def agent(name: str, *arguments: object) -> tuple[str, ...]:
     """The command line of a scripted agent."""
-    return (sys.executable, str(AGENTS / f"{name}.py"), *map(str, arguments))
+    script = AGENTS / f"{name}.sh"
+    program = ("sh", str(script)) if script.exists() else (sys.executable, str(AGENTS / f"{name}.py"))
+    return (*program, *map(str, arguments))
 
 
 def events(folder: Path, *types: str) -> list[dict[str, Any]]:

@@ -129,7 +129,7 @@ def test_a_command_that_cannot_be_started(bench: Bench) -> None:
 
 def test_graceful_termination(bench: Bench, tmp_path: Path) -> None:
     """SIGTERM first: who listens may still say how it ends. SIGKILL, to the whole group, for who does not."""
-    done = bench.run(*agent("polite", "stopped in the middle"), limits=Limits(timeout_seconds=3.0))
+    done = bench.run(*agent("polite", "stopped in the middle"), limits=Limits(timeout_seconds=1.0))
     assert done.exit_code == 124
     assert b"stopped in the middle" in bench.out
     began = time.monotonic()
