@@ -1,8 +1,17 @@
 """The tests; they mirror `analyzer/`."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeVar
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 LONG_RUNS = int(os.environ.get("ANALYZER_LONG_RUNS", "1"))
 """More than 1: faults at every moment where the test command takes a sample, and so many times the random histories."""
+
+Moment = TypeVar("Moment")
+
+
+def sampled(moments: Sequence[Moment], first: int = 0) -> Sequence[Moment]:
+    """Every third of them, from the `first` one on; in long runs all of them."""
+    return moments if LONG_RUNS > 1 else moments[first::3]

@@ -214,6 +214,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("unit", HOSTILE, ids=lambda unit: unit[:24].strip())
 def test_linear_time(unit):
     """A megabyte of hostile text takes at most some four times as long as a quarter of it, and few seconds."""

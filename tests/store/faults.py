@@ -4,19 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import duckdb
-
-from tests import LONG_RUNS
-
-Moment = TypeVar("Moment")
-
-
-def sampled(moments: Sequence[Moment], first: int = 0) -> Sequence[Moment]:
-    """Every third of them, from the `first` one on; in long runs all of them."""
-    return moments if LONG_RUNS > 1 else moments[first::3]
 
 
 class Faulty:

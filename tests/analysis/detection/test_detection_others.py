@@ -22,9 +22,10 @@ from analyzer.analysis.detection import (
     retry_payoff,
     split,
 )
+from analyzer.analysis.detection.fleet import unjudged
 from analyzer.analysis.detection.relays import MANY_RELAYS, many_relays
 from analyzer.analysis.detection.share import onset
-from tests.analysis.detection_data import FIRST
+from tests.analysis.detection_data import FIRST, counts
 from tests.analysis.nightly.test_nightly_tests import group, observed
 
 
@@ -266,3 +267,26 @@ def test_a_rule_that_fell_silent_while_unknown_texts_came_is_a_change_of_wording
     """The rule is named."""
     rows = [*_SAME[:1], ("after", "kindly wait a little", "unknown", None, None)]
     assert ("wording_changed", "r1") in _found(_errors(rows))
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        pytest.param([("a", 0, 5, 4, 9, 8)], [(0, "a")], id="no history at all"),
+        pytest.param([("a", 0, 5, 2, 9, 8)], [], id="too few unknown sessions to matter"),
+        pytest.param([("a", 0, 10, 0, 9, 0), ("a", 1, 5, 4, 9, 8)], [], id="ten sessions of its own"),
+        pytest.param([("a", 0, 10, 0, 9, 0), ("a", 43, 5, 4, 9, 8)], [(43, "a")], id="too long ago"),
+        pytest.param([(c, 0, 1, 0, 1, 0) for c in "bcd"] + [("a", 1, 5, 4, 9, 8)], [], id="a fleet of three"),
+        pytest.param([(c, 0, 1, 0, 1, 0) for c in "bc"] + [("a", 1, 5, 4, 9, 8)], [(1, "a")], id="a fleet of two"),
+    ],
+)
+def test_what_has_no_baseline_is_unjudged(
+    rows: list[tuple[str, int, int, int, int, int]], expected: list[tuple[int, str]]
+) -> None:
+    """Days with several unknown sessions and neither a history nor a fleet, and no others."""
+    assert unjudged(counts(rows)) == [(FIRST + timedelta(days=number), caller) for number, caller in expected]
+
+
+def test_nothing_is_unjudged_without_counts() -> None:
+    """An empty frame has no days."""
+    assert unjudged(counts([])) == []

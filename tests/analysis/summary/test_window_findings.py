@@ -9,10 +9,8 @@ from pathlib import Path
 import pytest
 
 from analyzer.analysis import Window, check, overview, spikes, window
-from analyzer.analysis.detection.fleet import unjudged
 from analyzer.errors import AnalyzerError
 from analyzer.store import Store, open_store
-from tests.analysis.detection_data import FIRST, counts
 from tests.analysis.nightly.test_check import START, history, line
 
 Native = Callable[..., bytes]
@@ -224,29 +222,6 @@ def test_the_false_alarm_rate_is_that_of_the_last_night(fleet: Store) -> None:
     assert overview(fleet, Window()).false_alarms_per_thousand == night.false_alarms_per_thousand
     fleet.decide([("night.judged", {**night.to_dict(), "false_alarms_per_thousand": 0.7})])
     assert overview(fleet, Window()).false_alarms_per_thousand == 0.7
-
-
-@pytest.mark.parametrize(
-    ("rows", "expected"),
-    [
-        pytest.param([("a", 0, 5, 4, 9, 8)], [(0, "a")], id="no history at all"),
-        pytest.param([("a", 0, 5, 2, 9, 8)], [], id="too few unknown sessions to matter"),
-        pytest.param([("a", 0, 10, 0, 9, 0), ("a", 1, 5, 4, 9, 8)], [], id="ten sessions of its own"),
-        pytest.param([("a", 0, 10, 0, 9, 0), ("a", 43, 5, 4, 9, 8)], [(43, "a")], id="too long ago"),
-        pytest.param([(c, 0, 1, 0, 1, 0) for c in "bcd"] + [("a", 1, 5, 4, 9, 8)], [], id="a fleet of three"),
-        pytest.param([(c, 0, 1, 0, 1, 0) for c in "bc"] + [("a", 1, 5, 4, 9, 8)], [(1, "a")], id="a fleet of two"),
-    ],
-)
-def test_what_has_no_baseline_is_unjudged(
-    rows: list[tuple[str, int, int, int, int, int]], expected: list[tuple[int, str]]
-) -> None:
-    """Days with several unknown sessions and neither a history nor a fleet, and no others."""
-    assert unjudged(counts(rows)) == [(FIRST + timedelta(days=number), caller) for number, caller in expected]
-
-
-def test_nothing_is_unjudged_without_counts() -> None:
-    """An empty frame has no days."""
-    assert unjudged(counts([])) == []
 
 
 @pytest.mark.parametrize(

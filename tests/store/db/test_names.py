@@ -17,8 +17,8 @@ from analyzer.store.db.tables.schema import statements
 from analyzer.store.export.slices import cut_slice
 from analyzer.store.query.catalogue import catalogue
 from analyzer.store.upkeep.rebuild import rebuild
+from tests import sampled
 from tests.cli.conftest import Run, forks, run
-from tests.store.faults import sampled
 
 __all__ = ["forks", "run"]
 

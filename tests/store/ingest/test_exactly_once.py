@@ -15,8 +15,8 @@ import pytest
 
 from analyzer.errors import StoreError
 from analyzer.store import Store, journal_of, open_store
-from tests import REPOSITORY
-from tests.store.faults import Faulty, sampled
+from tests import REPOSITORY, sampled
+from tests.store.faults import Faulty
 from tests.store.killing import Victims
 
 Native = Callable[..., bytes]
