@@ -282,6 +282,8 @@ def _tabled(data: bytes, match: Spans) -> Iterator[Found]:
         yield from _cell(lines[0].split(bar), 1, bar, begin, "mixed")
     for above, line in pairwise(lines):
         begin += len(above) + 1
+        if line == lines[0]:  # a head again, which is looked at by itself
+            return
         if _RULED.fullmatch(line) is not None:
             continue
         if bar not in line:

@@ -11,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analyzer.redaction import may_hold_secret, redact, redact_argument, redact_member
+from analyzer.redaction.automata import matches
+from analyzer.redaction.places import PLACES
 from tests.growth import assert_linear, assert_takes
 
 MARK = re.compile(r"\[REDACTED:([a-z_]+):([0-9a-f]{8})\]")
@@ -326,3 +328,14 @@ def test_the_prefilter_misses_no_pair(name, value):
 def test_the_prefilter_lets_common_lines_pass(line):
     """What logs are made of is not flagged, or the prefilter would save nothing."""
     assert not may_hold_secret(line.encode())
+
+
+def test_a_table_ends_where_its_head_comes_again() -> None:
+    """The rows below belong to the second head, so that no head reads the rows of all others."""
+    text = "| user | password |\n| a | hunter2x |\n" * 2
+    tabled = next(place for place in PLACES if place.example.startswith("user,password"))
+    heads = matches(tabled.pattern, text.encode())
+    assert [len([*tabled.spans(text.encode(), head)]) for head in heads] == [1, 1]
+    clean = redact(text)
+    assert clean.count("[REDACTED:") == 2
+    assert "hunter2x" not in clean
