@@ -104,29 +104,16 @@ def test_a_successful_run_is_never_marked_exhausted(bench: Bench, where: str) ->
 # Stdout-based detection
 
 
-def test_detection_inspects_stdout(bench: Bench) -> None:
-    """The signature is found on stdout, not on stderr alone."""
-    assert bench.run(stdout=LINE) is not None
+def test_the_signature_on_stdout_is_an_exhausted_limit_with_its_reset(bench: Bench) -> None:
+    """`Claude AI usage limit reached|<unix_epoch>` on stdout: the limit of a plan, and when the agent is back.
 
-
-def test_the_signature_with_an_epoch_is_detected(bench: Bench) -> None:
-    """`Claude AI usage limit reached|<unix_epoch>` is an exhausted limit of a plan."""
-    assert bench.run(LINE) is not None
+    A person reads both in the reason.
+    """
+    out = bench.run(stdout=LINE)
+    assert out is not None
     (error,) = bench.events("error.classified")
     assert (error["reason"], error["detail"]) == ("rate_limited", "usage_limit")
-
-
-def test_the_reset_epoch_behind_the_bar_is_parsed(bench: Bench) -> None:
-    """The suffix after the bar is the moment at which the agent is back."""
-    out = bench.run(LINE)
-    assert out is not None
     assert out.reset_at == RESET
-
-
-def test_the_reason_is_readable_and_names_the_reset(bench: Bench) -> None:
-    """A person reads when the limit resets; without a reset that can be believed, that it is not said."""
-    out = bench.run(LINE)
-    assert out is not None
     assert out.reason_text == f"usage limit reached, resets 2026-02-11 21:00 UTC: {LINE}"
 
 
