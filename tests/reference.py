@@ -399,8 +399,8 @@ def known_secrets() -> str:
         lines.append(f"| {', '.join(f'`{word}`' for word in words)} | {counts} |")
     names, vendors, about = (", ".join(f"`{word}`" for word in sorted(words)) for words in (NAMES, VENDORS, ABOUT))
     lines += ["", f"`key` counts as those with letters and digits do behind the name of a vendor: {vendors}."]
-    lines += ["", f"Behind any of these words a name is about a secret and holds none: {about}."]
-    return "\n".join([*lines, "", f"Behind their flags for one: {names}.", "", END])
+    lines += ["", f"A name in which one of these words follows is about a secret and holds none: {about}."]
+    return "\n".join([*lines, "", f"The flags for a secret are known of these commands: {names}.", "", END])
 
 
 COUNTS = {
