@@ -143,7 +143,7 @@ def test_nothing_but_the_store_can_be_reached_or_changed(sql: Sql, store: Path, 
 def test_a_store_survives_what_names_its_own_files(store: Path, statement: str, checked: bool) -> None:
     """By the check of the statement, and without it by what the process may do: each is enough."""
     before = content(store.parent)
-    unchecked = "import analyzer.store.query.adhoc as r; r.reading = lambda c, sql: r.Reading(sql, sql); " * (
+    unchecked = "import analyzer.store.query.adhoc as r; r.reading = lambda c, sql, *_: r.Reading(sql, sql); " * (
         not checked
     )
     request = {"store": str(store), "sql": statement.format(store=store), "rows": 10, "row_format": "json"}
