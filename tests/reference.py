@@ -316,7 +316,7 @@ def views_page() -> str:
 
 
 END = "<!-- Until here. -->"
-SECRETS_BEGIN = NOTE.format(source="`analyzer/redaction/families.py`, `keys.py`, `commands.py`")
+SECRETS_BEGIN = NOTE.format(source="`analyzer/redaction/families.py`, `keys.py`, `values.py`")
 LAYERS_BEGIN = NOTE.format(source="`[tool.importlinter]` in `pyproject.toml` or the docstring")
 FOLDERS_BEGIN = NOTE.format(source="the docstring of the folder's `__init__.py`")
 PLACES_BEGIN = NOTE.format(source="`analyzer/importers/places.pyplaces.py`")

@@ -16,7 +16,7 @@ from analyzer.classifier import default_ruleset
 from analyzer.classifier.batch import judge_in_parallel
 from analyzer.cli.sandbox import parent as sandbox
 from analyzer.store import open_store
-from analyzer.store.doctor.folder_checks import appending_works
+from analyzer.store.doctor.examine import appending_works
 from analyzer.store.ingest.decode import BlockErrand
 from analyzer.store.ingest.parallel import Helper
 

@@ -6,11 +6,10 @@ from datetime import date
 
 import pytest
 
-from analyzer.analysis.detection import burst, relays, retries, settings, share, volume_units
+from analyzer.analysis.detection import burst, detection, relays, retries, share, volume_units
 from analyzer.analysis.detection import fleet as fleet_tests
-from analyzer.analysis.detection.detection import Detection
+from analyzer.analysis.detection.detection import Detection, Settings
 from analyzer.analysis.detection.fleet import FLEET
-from analyzer.analysis.detection.settings import Settings
 from analyzer.analysis.detection.statistics import baseline, rates
 from analyzer.analysis.kinds import finding_fields as fields
 from analyzer.analysis.kinds import messages, reason_mixes, rises
@@ -23,10 +22,10 @@ from analyzer.classifier.reading import facts
 from analyzer.classifier.rules import lint, text_evidence
 from analyzer.classifier.suggestion import model as suggestion
 from analyzer.cli.commands import sql
-from analyzer.cli.delivery import failed as posting
+from analyzer.cli.delivery import web as posting
 from analyzer.events import sanitize
 from analyzer.events.appending import appender
-from analyzer.importers import detection
+from analyzer.importers import formats
 from analyzer.recovery import Backoff, Limits, RelaySettings
 from analyzer.recovery.context import conversation, progress, strategies
 from analyzer.recovery.context.recovery import ContextSettings
@@ -57,14 +56,14 @@ FIRST_CRITICAL = next(
     n for n in COUNTS if rises.severity_of_share(of(sessions=n, observed=0.25, expected=0.2)) == "critical"
 )
 FIRST_WARNING = next(n for n in COUNTS if messages.severity_of_message(of(sessions=n)) == "warning")
-STRICTER = settings.widened(DEFAULT, 1)
-SPENT = [DEFAULT.drift_alpha * days / settings.DRIFT_SPANS[-1] for days in settings.DRIFT_SPANS[:-1]]
+STRICTER = detection.widened(DEFAULT, 1)
+SPENT = [DEFAULT.drift_alpha * days / detection.DRIFT_SPANS[-1] for days in detection.DRIFT_SPANS[:-1]]
 HALF = {0.5: "half"}
 STATED = {
     "reference/check.md": (
-        f"{settings.RECENT_DAYS} days against {settings.BASELINE_DAYS}",
-        f"{WORDS[settings.QUIET_DAYS]} days the caller had errors and this was not among them",
-        f"it is {WORDS[settings.ACCEPT_DAYS // 7]} weeks old, and from now on the normal",
+        f"{detection.RECENT_DAYS} days against {detection.BASELINE_DAYS}",
+        f"{WORDS[detection.QUIET_DAYS]} days the caller had errors and this was not among them",
+        f"it is {WORDS[detection.ACCEPT_DAYS // 7]} weeks old, and from now on the normal",
         f"critical where {FIRST_CRITICAL} sessions or more show it and the share is 25%",
         f"warning from {FIRST_WARNING} sessions",
         f"every session fails ({fields.EVERY} in a row at least",
@@ -93,7 +92,7 @@ STATED = {
         f"Where {fleet_tests.LEAST_SINGLE_DAYS:,} callers or more were seen",
     ),
     "explanation/detection.md": (
-        f"from the {settings.BASELINE_DAYS} days before",
+        f"from the {detection.BASELINE_DAYS} days before",
         f"as much as {baseline._STRATUM_SESSIONS:g} sessions or {baseline._STRATUM_GROUPS:g} groups",
         f"as much as {baseline._WEAKEST:g} to {baseline._STRONGEST:g} trials",
         f"fewer than {share.LEAST_SESSIONS} sessions or {WORDS[share.LEAST_DAYS]} typical days",
@@ -109,17 +108,17 @@ STATED = {
             f"divided by {DEFAULT.spike_alpha / STRICTER.spike_alpha:g} at each rung | "
             f"+ {STRICTER.min_ratio - DEFAULT.min_ratio:g} at each rung"
         ),
-        f"the last {', '.join(str(days) for days in settings.DRIFT_SPANS)} days",
-        f"before the span, at least {settings.DRIFT_GAP} days back",
+        f"the last {', '.join(str(days) for days in detection.DRIFT_SPANS)} days",
+        f"before the span, at least {detection.DRIFT_GAP} days back",
         f"still have p ≤ {share._PERSISTENT:g}",
-        f"did not show for {settings.TEMPLATE_MEMORY_DAYS} days",
-        f"show within {settings.TEMPLATE_DAYS} days",
+        f"did not show for {detection.TEMPLATE_MEMORY_DAYS} days",
+        f"show within {detection.TEMPLATE_DAYS} days",
         f"needs p ≤ {DEFAULT.template_alpha:g}",
-        f"{settings.ACCEPT_DAYS} days after its onset the level is the new baseline",
+        f"{detection.ACCEPT_DAYS} days after its onset the level is the new baseline",
         f"A second spike within {WORDS[share._NEAR_DAYS]} days",
         f"splits the last {share.ONSET_DAYS} days best in two",
         f"over the new one passes {share._RECOVERED:g}",
-        f"| 1 to {settings.RUNGS} |",
+        f"| 1 to {detection.RUNGS} |",
         f"one session, one template, {burst.MIN_REPEATS} repeats or more",
         f"{relays.MIN_RELAYS} hand-offs, {relays.MIN_RATIO:g} times expected",
         f"a fall of {retries.MIN_DROP * 100:.0f} points at least",
@@ -138,9 +137,9 @@ STATED = {
         f"at most {sql.DEFAULT_LIMIT:,} rows",
     ),
     "reference/json.md": (
-        f"made stricter (0 to {settings.RUNGS})",
+        f"made stricter (0 to {detection.RUNGS})",
         f"(messages, {evidence.MAX_SAMPLE_CHARS:,} characters at most)",
-        f"Rows by day begin {settings.BASELINE_DAYS} days before the onset",
+        f"Rows by day begin {detection.BASELINE_DAYS} days before the onset",
     ),
     "explanation/classifier.md": (
         f"cut: messages at {facts.MESSAGE_CHARS:,} characters, streams at {facts.STREAM_CHARS:,}",
@@ -216,9 +215,7 @@ STATED = {
         f"to more than {inputs.ANY_RATIO >> 20} MiB and {inputs.MAX_RATIO} times its size",
         f"more than {discover.DEEPEST} folders",
     ),
-    "reference/formats.md": (
-        f"its first {detection._LOOKED_AT} lines (of the first {detection.HEAD_BYTES >> 10} KiB)",
-    ),
+    "reference/formats.md": (f"its first {formats._LOOKED_AT} lines (of the first {formats.HEAD_BYTES >> 10} KiB)",),
 }
 
 

@@ -16,7 +16,7 @@ import msgspec
 
 from analyzer.events.model import SCHEMA_VERSION, Event, Origin, derived_id
 from analyzer.events.times import format_time, parse_time
-from analyzer.redaction.halves import mended
+from analyzer.redaction.unfolding import mended
 
 WHYS: dict[str, str] = {
     "torn": "breaks off in the middle, or a broken record stands in front of an intact one",

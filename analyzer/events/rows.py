@@ -35,7 +35,7 @@ from analyzer.events.sanitize import MAX_TEXT, SMALL, sanitize
 from analyzer.events.times import format_time
 from analyzer.plurals import counted
 from analyzer.redaction import may_hold_secret
-from analyzer.redaction.halves import mended
+from analyzer.redaction.unfolding import mended
 
 _PIECE = 64 * 1024
 """Bytes; so much is searched for secrets at once, and line by line only where something like one is found."""

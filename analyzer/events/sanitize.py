@@ -26,7 +26,7 @@ from analyzer.redaction import (
     redact_member,
     redact_number,
 )
-from analyzer.redaction.halves import readable
+from analyzer.redaction.unfolding import readable
 
 MAX_TEXT = 16_384
 """Characters of one text; redaction comes before the cut, so that no half of a secret survives it."""

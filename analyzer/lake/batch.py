@@ -19,7 +19,7 @@ from analyzer.lake.location import Lake, NoLakeError, said_by
 from analyzer.lake.log import LOG, Conflict, Entry, File, State, Swap, exists, follow, pauses, refused, state
 from analyzer.lake.log import create as create_log
 from analyzer.store.db.connection import private_files
-from analyzer.store.db.replacement import sync
+from analyzer.store.db.location import sync
 from analyzer.store.db.tables.schema import SCHEMA_VERSION
 
 T = TypeVar("T")

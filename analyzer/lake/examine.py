@@ -31,7 +31,7 @@ from analyzer.store.doctor.checks import (
     ruleset_check,
     space_check,
 )
-from analyzer.store.doctor.folder_checks import folder_checks
+from analyzer.store.doctor.examine import folder_checks
 
 SMALL_BYTES = 16 * 1024 * 1024
 """A file of less than this is small: each of them is opened."""

@@ -25,8 +25,7 @@ from analyzer.lake.layout import JOURNAL, LakeTable, dataset, table_errors, tabl
 from analyzer.lake.location import PREFIX, Lake
 from analyzer.lake.log import Conflict, State
 from analyzer.store.db.connection import connect, private_files, store_errors, transaction
-from analyzer.store.db.location import exclusive
-from analyzer.store.db.replacement import discard_work, replace_store, work_of
+from analyzer.store.db.location import discard_work, exclusive, replace_store, work_of
 from analyzer.store.export.slices import SLICE
 from analyzer.store.journal import journal_of, parts_of
 from analyzer.store.store import open_store

@@ -40,8 +40,7 @@ from analyzer.store.ingest.discover import STDIN
 from analyzer.store.ingest.run import IngestResult, ingest
 from analyzer.store.ingest.statements import CLAIMED
 from analyzer.store.upkeep.prune import apply_horizon
-from analyzer.store.verdicts.judging import add_suggestions
-from analyzer.store.verdicts.rulesets import keep_up
+from analyzer.store.verdicts.rulesets import add_suggestions, keep_up
 
 EVENTS, FACTS, VERDICTS = "event_v1", "facts_v1", "verdict_v1"
 SOURCES, QUARANTINE, SUMMED = "source_v1", "quarantine_v1", "sum_day_v1"

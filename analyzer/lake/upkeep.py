@@ -32,9 +32,8 @@ from analyzer.store.db.frames import ArrowStream, OnlyStream
 from analyzer.store.journal import DECISIONS, decide_all, journal_of, open_journal
 from analyzer.store.upkeep.prune import OLD_EVENTS, count_old, horizon_of, move_horizon, nanoseconds
 from analyzer.store.upkeep.rebuild import rebuild as rebuild_file
-from analyzer.store.verdicts.judging import add_suggestions, add_verdicts
 from analyzer.store.verdicts.reclassify import Reclassification, apply_ruleset, compare, trial, tried
-from analyzer.store.verdicts.rulesets import judge_with, kept_rules
+from analyzer.store.verdicts.rulesets import add_suggestions, add_verdicts, judge_with, kept_rules
 
 if TYPE_CHECKING:
     import polars as pl

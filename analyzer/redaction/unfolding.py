@@ -6,6 +6,7 @@ longer one passes through the same forms as alone.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
@@ -216,3 +217,31 @@ _TRACE = (
     r"|=(?:0[9AD]|3[AD]|22|\r?\n\w)"
 )
 _KINDS = ((_QUOTED, r"\\", _unquoted), (_WRITTEN, _TRACE, _plain))
+
+
+_ESCAPES = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
+)
+"""Escapes of JSON: a whole pair, one half (the group), or any other."""
+
+
+def mended(line: bytes) -> bytes:
+    """JSON with U+FFFD for each escaped half, of the same length; the same object where there is none."""
+    if b"\\u" not in line:
+        return line
+    halves = [found.span() for found in _ESCAPES.finditer(line) if found[1] is not None]
+    if not halves:
+        return line
+    whole = bytearray(line)
+    for start, end in halves:
+        whole[start:end] = rb"\ufffd"
+    return bytes(whole)
+
+
+def readable(text: str) -> str:
+    """The text as UTF-8 can hold it: two halves that belong together are their character."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text

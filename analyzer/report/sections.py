@@ -14,7 +14,7 @@ import polars as pl
 
 from analyzer.analysis import Case, Overview, Table, charts
 from analyzer.analysis.charts import Chart
-from analyzer.analysis.detection.settings import BASELINE_DAYS, RECENT_DAYS
+from analyzer.analysis.detection.detection import BASELINE_DAYS, RECENT_DAYS
 from analyzer.analysis.kinds.causes import Drift
 from analyzer.analysis.summary.cases import MAX_SESSIONS, MAX_TEMPLATES
 from analyzer.command_lines import Asking, window_words

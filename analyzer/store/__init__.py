@@ -35,8 +35,7 @@ if TYPE_CHECKING:
         rules_of,
         templates_of,
     )
-    from analyzer.store.sums.daily import CallerDays, DailySums
-    from analyzer.store.sums.detector_state import DetectorStates
+    from analyzer.store.sums.daily import CallerDays, DailySums, DetectorStates
     from analyzer.store.verdicts.reclassify import Change, Reclassification
 
 _HOMES = {
@@ -47,7 +46,7 @@ _HOMES = {
         "analyzer.store.sums.counting",
     ),
     **dict.fromkeys(("CallerDays", "DailySums"), "analyzer.store.sums.daily"),
-    "DetectorStates": "analyzer.store.sums.detector_state",
+    "DetectorStates": "analyzer.store.sums.daily",
     **dict.fromkeys(("Change", "Reclassification"), "analyzer.store.verdicts.reclassify"),
 }
 

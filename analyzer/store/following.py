@@ -21,7 +21,7 @@ from analyzer.events.rows import Rows
 from analyzer.events.times import now, parse_time
 from analyzer.importers import HEAD_BYTES, Block, Format, Reader, RowReader, Source, block_of, detect, head_of
 from analyzer.importers.places import LogPlace
-from analyzer.importers.shapes.databases import SIDES
+from analyzer.importers.shapes.files import SIDES
 from analyzer.store.db.location import on_disk
 from analyzer.store.ingest.discover import Found, Problem, discover
 from analyzer.store.ingest.inputs import Input

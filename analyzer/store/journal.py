@@ -20,8 +20,7 @@ from analyzer.events.appending.writer import Recorded, recorded
 from analyzer.events.model import new_id
 from analyzer.events.times import now
 from analyzer.store.db.frames import frame_of, register
-from analyzer.store.db.location import MEMORY
-from analyzer.store.db.replacement import replacement_waits
+from analyzer.store.db.location import MEMORY, replacement_waits
 from analyzer.store.db.tables.columns import filled
 
 

@@ -22,8 +22,17 @@ from analyzer.store.db.connection import (
     store_errors,
     transaction,
 )
-from analyzer.store.db.location import MEMORY, exclusive, location, patiently
-from analyzer.store.db.replacement import complete_replacement, discard_work, replace_store, replacement_waits, work_of
+from analyzer.store.db.location import (
+    MEMORY,
+    complete_replacement,
+    discard_work,
+    exclusive,
+    location,
+    patiently,
+    replace_store,
+    replacement_waits,
+    work_of,
+)
 from analyzer.store.ingest.discover import Paths, Survey, named, sizes_read, survey
 from analyzer.store.ingest.run import IngestResult, ingest
 from analyzer.store.journal import decide_all, left_behind, open_journal
@@ -35,8 +44,7 @@ from analyzer.store.shown import Shown, store_facts, views_frame
 from analyzer.store.upkeep.catching_up import catch_up
 from analyzer.store.upkeep.prune import Prune, apply_horizon, prune
 from analyzer.store.upkeep.quarantine import QuarantineRetry, retry
-from analyzer.store.verdicts.judging import add_suggestions
-from analyzer.store.verdicts.rulesets import judge_history, keep_up
+from analyzer.store.verdicts.rulesets import add_suggestions, judge_history, keep_up
 
 if TYPE_CHECKING:
     import polars as pl

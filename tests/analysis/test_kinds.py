@@ -8,8 +8,7 @@ from datetime import date
 import click
 import pytest
 
-from analyzer.analysis.detection.detection import Detection
-from analyzer.analysis.detection.settings import ACCEPT_DAYS, BASELINE_DAYS, RECENT_DAYS
+from analyzer.analysis.detection.detection import ACCEPT_DAYS, BASELINE_DAYS, RECENT_DAYS, Detection
 from analyzer.analysis.kinds.finding import KINDS, NOTHING, RESOLUTIONS, Finding, Kind, Scope, family_of, kind_of
 from analyzer.analysis.kinds.finding_fields import SEVERITIES
 from analyzer.analysis.nightly.calibration import MEASURED_DAYS

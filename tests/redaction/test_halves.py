@@ -7,7 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analyzer.redaction.halves import mended, readable
+from analyzer.redaction.unfolding import mended, readable
 
 PIECES = st.lists(st.sampled_from(["\ud83d", "\ude00", "\U0001f600", "\\", '"', "u", "\\ud83d", "a", "\0"]))
 

@@ -5,12 +5,11 @@ The method: docs/explanation/detection.md.
 
 from analyzer.analysis.detection.burst import bursts
 from analyzer.analysis.detection.causes import Flip, Split, causes, flips, split
-from analyzer.analysis.detection.detection import SCHEMA, Detection, frame
+from analyzer.analysis.detection.detection import SCHEMA, Detection, Settings, frame, widened
 from analyzer.analysis.detection.fleet import DetectionError, detect
 from analyzer.analysis.detection.reasons import jensen_shannon, reason_drift, reason_test
 from analyzer.analysis.detection.relays import relay_frequency
 from analyzer.analysis.detection.retries import retry_payoff
-from analyzer.analysis.detection.settings import Settings, widened
 from analyzer.analysis.detection.share import Onset, onset
 
 __all__ = [

@@ -16,9 +16,15 @@ from datetime import date, timedelta
 
 import polars as pl
 
-from analyzer.analysis.detection.detection import Detection, frame
+from analyzer.analysis.detection.detection import (
+    BASELINE_DAYS,
+    TEMPLATE_DAYS,
+    TEMPLATE_MEMORY_DAYS,
+    Detection,
+    Settings,
+    frame,
+)
 from analyzer.analysis.detection.new_messages import NewTemplates
-from analyzer.analysis.detection.settings import BASELINE_DAYS, TEMPLATE_DAYS, TEMPLATE_MEMORY_DAYS, Settings
 from analyzer.analysis.detection.share import LEAST_SESSIONS, Evidence, Watch
 from analyzer.analysis.detection.statistics.baseline import (
     DAY_NOISES,

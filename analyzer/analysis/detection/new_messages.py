@@ -14,13 +14,14 @@ from typing import Any
 
 import polars as pl
 
-from analyzer.analysis.detection.detection import Detection, frame
-from analyzer.analysis.detection.settings import (
+from analyzer.analysis.detection.detection import (
     ACCEPT_DAYS,
     QUIET_DAYS,
     TEMPLATE_DAYS,
     TEMPLATE_MEMORY_DAYS,
+    Detection,
     Settings,
+    frame,
 )
 from analyzer.analysis.detection.statistics.tails import (
     false_discovery,

@@ -10,8 +10,7 @@ from collections import deque
 
 import polars as pl
 
-from analyzer.analysis.detection.detection import Detection, frame
-from analyzer.analysis.detection.settings import BASELINE_DAYS
+from analyzer.analysis.detection.detection import BASELINE_DAYS, Detection, frame
 from analyzer.analysis.detection.statistics.rates import CountedDay, rate_tail
 
 MIN_RELAYS = 3

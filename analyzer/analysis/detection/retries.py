@@ -9,8 +9,7 @@ from math import sqrt
 
 import polars as pl
 
-from analyzer.analysis.detection.detection import Detection, detections_in, frame
-from analyzer.analysis.detection.settings import BASELINE_DAYS, RECENT_DAYS
+from analyzer.analysis.detection.detection import BASELINE_DAYS, RECENT_DAYS, Detection, detections_in, frame
 from analyzer.analysis.detection.statistics.tails import beta_binomial_tail, wilson_interval
 
 MIN_CHAINS = 10

@@ -14,15 +14,16 @@ from typing import Any
 
 import polars as pl
 
-from analyzer.analysis.detection.detection import Detection, frame
-from analyzer.analysis.detection.new_messages import LEAST_HISTORY, novelty
-from analyzer.analysis.detection.settings import (
+from analyzer.analysis.detection.detection import (
     ACCEPT_DAYS,
     BASELINE_DAYS,
     TEMPLATE_DAYS,
     TEMPLATE_MEMORY_DAYS,
+    Detection,
     Settings,
+    frame,
 )
+from analyzer.analysis.detection.new_messages import LEAST_HISTORY, novelty
 from analyzer.analysis.detection.statistics.rates import CountedDay, rate_fall
 
 SILENT = 0.2

@@ -14,8 +14,14 @@ from datetime import date
 from math import log, sqrt
 from typing import NamedTuple
 
-from analyzer.analysis.detection.detection import Detection
-from analyzer.analysis.detection.settings import ACCEPT_DAYS, BASELINE_DAYS, DRIFT_GAP, DRIFT_SPANS, Settings
+from analyzer.analysis.detection.detection import (
+    ACCEPT_DAYS,
+    BASELINE_DAYS,
+    DRIFT_GAP,
+    DRIFT_SPANS,
+    Detection,
+    Settings,
+)
 from analyzer.analysis.detection.statistics.baseline import (
     Counts,
     History,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from analyzer.analysis.detection.settings import ACCEPT_DAYS, BASELINE_DAYS, DRIFT_GAP, QUIET_DAYS
+from analyzer.analysis.detection.detection import ACCEPT_DAYS, BASELINE_DAYS, DRIFT_GAP, QUIET_DAYS
 from analyzer.analysis.detection.statistics.rates import (
     STRATUM_DAYS,
     CountedDay,

@@ -11,8 +11,7 @@ from datetime import date
 
 import polars as pl
 
-from analyzer.analysis.detection.detection import Detection, frame
-from analyzer.analysis.detection.settings import BASELINE_DAYS, Settings
+from analyzer.analysis.detection.detection import BASELINE_DAYS, Detection, Settings, frame
 from analyzer.analysis.detection.volume_units import ANY, DAY_RATIO, Rise, Unit, units
 
 LEAST_CALLERS = 3

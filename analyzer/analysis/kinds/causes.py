@@ -14,8 +14,7 @@ import polars as pl
 
 from analyzer.analysis.detection import causes, flips
 from analyzer.analysis.detection.causes import distinct
-from analyzer.analysis.detection.detection import Detection, detections_in
-from analyzer.analysis.detection.settings import BASELINE_DAYS, RECENT_DAYS
+from analyzer.analysis.detection.detection import BASELINE_DAYS, RECENT_DAYS, Detection, detections_in
 from analyzer.analysis.kinds.finding import KINDS, Finding, Identity, Kind, Scope, finding_id
 from analyzer.analysis.observations import Observations, drawn, end_of, start_of
 from analyzer.analysis.tables import Table, Window, table

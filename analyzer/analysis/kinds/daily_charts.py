@@ -23,8 +23,7 @@ from analyzer.analysis.charts.chart import (
     milliseconds,
     with_gaps,
 )
-from analyzer.analysis.detection.detection import Detection
-from analyzer.analysis.detection.settings import BASELINE_DAYS
+from analyzer.analysis.detection.detection import BASELINE_DAYS, Detection
 from analyzer.analysis.kinds.finding import Charted, Finding
 
 LINE = VERMILION

@@ -14,8 +14,7 @@ import msgspec
 import polars as pl
 
 from analyzer.analysis.charts.chart import Chart
-from analyzer.analysis.detection.detection import Detection
-from analyzer.analysis.detection.settings import RECENT_DAYS
+from analyzer.analysis.detection.detection import RECENT_DAYS, Detection
 from analyzer.analysis.kinds.finding_fields import SEVERITIES, Cost, Handling, Wording, info
 from analyzer.analysis.observations import Observations
 from analyzer.command_lines import PROGRAM, command_line, whole_path, window_words

@@ -15,8 +15,8 @@ import polars as pl
 
 from analyzer.analysis.charts.chart import Axis, Bars, Chart, short
 from analyzer.analysis.detection import Detection, jensen_shannon, reason_drift
+from analyzer.analysis.detection.detection import BASELINE_DAYS, RECENT_DAYS
 from analyzer.analysis.detection.reasons import most_changed, shares, table_test
-from analyzer.analysis.detection.settings import BASELINE_DAYS, RECENT_DAYS
 from analyzer.analysis.detection.statistics.rates import every_day, running, spans_of, stretch
 from analyzer.analysis.detection.statistics.tails import wilson_interval
 from analyzer.analysis.kinds.daily_charts import MARKED, USUAL

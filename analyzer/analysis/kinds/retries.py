@@ -8,7 +8,7 @@ from datetime import timedelta
 import polars as pl
 
 from analyzer.analysis.charts.chart import GREEN, SILVER, VERMILION, Chart, Mark
-from analyzer.analysis.detection.settings import BASELINE_DAYS, RECENT_DAYS
+from analyzer.analysis.detection.detection import BASELINE_DAYS, RECENT_DAYS
 from analyzer.analysis.kinds.daily_charts import (
     DAY,
     SINCE_BASELINE,

@@ -21,8 +21,8 @@ from typing import Any
 import polars as pl
 
 from analyzer.analysis.detection import Detection, Settings, detect, widened
+from analyzer.analysis.detection.detection import RUNGS
 from analyzer.analysis.detection.fleet import DEFAULT
-from analyzer.analysis.detection.settings import RUNGS
 from analyzer.analysis.detection.statistics.tails import wilson_interval
 from analyzer.analysis.kinds.finding import SHARE, Identity, kind_of
 from analyzer.analysis.nightly.detections import detections

@@ -9,12 +9,11 @@ from datetime import date, timedelta
 import polars as pl
 
 from analyzer.analysis.detection import Detection, Settings, relay_frequency
-from analyzer.analysis.detection.detection import detections_in
+from analyzer.analysis.detection.detection import RECENT_DAYS, detections_in
 from analyzer.analysis.detection.new_messages import shared_templates, weak_templates
 from analyzer.analysis.detection.relays import many_relays
 from analyzer.analysis.detection.retries import retry_changes
 from analyzer.analysis.detection.rewordings import reworded
-from analyzer.analysis.detection.settings import RECENT_DAYS
 from analyzer.analysis.detection.statistics.tails import false_discovery
 from analyzer.analysis.detection.volume_units import exposures
 from analyzer.analysis.detection.volumes import volumes

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import polars as pl
 
-from analyzer.analysis.detection.settings import BASELINE_DAYS
+from analyzer.analysis.detection.detection import BASELINE_DAYS
 from analyzer.analysis.kinds.finding import SHARE, Finding
 from analyzer.analysis.kinds.finding_fields import Wording, cost_of, with_cost
 from analyzer.analysis.kinds.sentences import sentence

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 
-from analyzer.analysis.detection.detection import Detection
-from analyzer.analysis.detection.settings import ACCEPT_DAYS, QUIET_DAYS
+from analyzer.analysis.detection.detection import ACCEPT_DAYS, QUIET_DAYS, Detection
 from analyzer.analysis.kinds.finding import SHARE, STATES, Finding, Identity, family_of, finding_id, kind_of
 from analyzer.analysis.kinds.finding_fields import SEVERITIES
 

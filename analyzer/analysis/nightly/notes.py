@@ -8,7 +8,7 @@ from datetime import date, timedelta
 import polars as pl
 
 from analyzer.analysis.detection import flips, split
-from analyzer.analysis.detection.settings import BASELINE_DAYS, RECENT_DAYS
+from analyzer.analysis.detection.detection import BASELINE_DAYS, RECENT_DAYS
 from analyzer.analysis.kinds.finding import Scope
 from analyzer.analysis.observations import Observations
 from analyzer.store import CallerDays

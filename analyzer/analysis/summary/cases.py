@@ -14,7 +14,7 @@ from datetime import date, timedelta
 import polars as pl
 
 from analyzer.analysis.charts.chart import Chart
-from analyzer.analysis.detection.settings import BASELINE_DAYS, RECENT_DAYS
+from analyzer.analysis.detection.detection import BASELINE_DAYS, RECENT_DAYS
 from analyzer.analysis.kinds.causes import Drift, caller_drifts
 from analyzer.analysis.kinds.finding import Basis, Finding, its_days
 from analyzer.analysis.observations import Observations, end_of, start_of

@@ -25,7 +25,7 @@ from analyzer.classifier.reading.facts import (
 )
 from analyzer.redaction import redact
 from analyzer.redaction.automata import kept_until_fork
-from analyzer.redaction.halves import readable
+from analyzer.redaction.unfolding import readable
 
 _ANSI = rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])"
 _CONTROL = {code: None for code in (*range(0x20), *range(0x7F, 0xA0)) if code not in (0x09, 0x0A)}

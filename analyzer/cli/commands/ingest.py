@@ -99,7 +99,7 @@ def _due(name: str, paths: tuple[str, ...]) -> Callable[[IngestResult | None], b
     """A function that says whether there may be something to read since the last result; None: there is none yet."""
     from analyzer.cli.machine import places_here
     from analyzer.store import journal_of
-    from analyzer.store.db.replacement import files_of
+    from analyzer.store.db.location import files_of
     from analyzer.store.following import Changes
 
     own = [] if name.startswith(LAKE) else [*files_of(name), *filter(None, [journal_of(name)])]

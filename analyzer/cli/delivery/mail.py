@@ -11,7 +11,7 @@ from email.message import EmailMessage
 from email.utils import formatdate, make_msgid
 from urllib.parse import unquote, urlsplit
 
-from analyzer.cli.delivery.failed import UndeliveredError, patiently
+from analyzer.cli.delivery.web import UndeliveredError, patiently
 from analyzer.errors import AnalyzerError
 
 SERVER, PASSWORD = "ANALYZER_SMTP", "ANALYZER_SMTP_PASSWORD"

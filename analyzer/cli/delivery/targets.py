@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from analyzer.cli.delivery.failed import UndeliveredError, untaken
-from analyzer.cli.delivery.web import host_of, post
+from analyzer.cli.delivery.web import UndeliveredError, host_of, post, untaken
 from analyzer.errors import AnalyzerError
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from analyzer.events.times import format_time
 from analyzer.importers.base import Source
 from analyzer.importers.failures import number
 from analyzer.importers.records import MAIN, RecordReader, identity_of, moment_of
-from analyzer.importers.shapes.databases import cursor_of, moved_on
+from analyzer.importers.shapes.files import cursor_of, moved_on
 
 _FAILED = "failed to process events: "
 _GAVE_UP = "maximum retry attempts reached"

@@ -15,7 +15,7 @@ from analyzer.events import Event
 from analyzer.events.model import present
 from analyzer.importers.base import Source, forget_oldest
 from analyzer.importers.records import RecordReader, moment_of
-from analyzer.importers.shapes.databases import cursor_of, moved_on
+from analyzer.importers.shapes.files import cursor_of, moved_on
 from analyzer.importers.shapes.rows import listed, slim_goose
 
 _FAILED = re.compile(r"^Ran into this error(?: trying to compact)?: ")

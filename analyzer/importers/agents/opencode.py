@@ -15,7 +15,7 @@ from analyzer.events.times import format_time
 from analyzer.importers.base import Source, forget_oldest
 from analyzer.importers.failures import number
 from analyzer.importers.records import RecordReader, identity_of, moment_of
-from analyzer.importers.shapes.databases import cursor_of, moved_on
+from analyzer.importers.shapes.files import cursor_of, moved_on
 
 _ABORTED = "MessageAbortedError"
 _SAY_NOTHING = frozenset({"APIError", "UnknownError"})

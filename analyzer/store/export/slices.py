@@ -18,8 +18,7 @@ from analyzer.command_lines import command_line
 from analyzer.errors import StoreError
 from analyzer.events.times import format_time, now
 from analyzer.store.db.connection import connect, private_files, store_errors, transaction
-from analyzer.store.db.location import exclusive, location, patiently
-from analyzer.store.db.replacement import WAL, sync
+from analyzer.store.db.location import WAL, exclusive, location, patiently, sync
 from analyzer.store.db.sql_text import sql
 from analyzer.store.journal import DECIDED, DECISIONS
 from analyzer.store.upkeep.prune import set_horizon

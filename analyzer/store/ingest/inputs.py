@@ -24,8 +24,17 @@ from analyzer.errors import InputError
 from analyzer.events import sealed
 from analyzer.events.times import from_epoch, now
 from analyzer.importers import HEAD_BYTES, detect, head_of
-from analyzer.importers.shapes.databases import FIRST_LINE, SIDES, SQLITE, UNKNOWN, in_use, rows_as_lines
-from analyzer.importers.shapes.documents import MOST_BYTES, looks_like_document, unfolded
+from analyzer.importers.shapes.files import (
+    FIRST_LINE,
+    MOST_BYTES,
+    SIDES,
+    SQLITE,
+    UNKNOWN,
+    in_use,
+    looks_like_document,
+    rows_as_lines,
+    unfolded,
+)
 from analyzer.store.db.location import kept, on_disk, open_below
 from analyzer.store.ingest.discover import STDIN
 

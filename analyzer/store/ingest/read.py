@@ -15,7 +15,7 @@ from analyzer.events import Event, Origin, Reject
 from analyzer.events.codec import decode_object
 from analyzer.events.sanitize import payload_json
 from analyzer.importers import Block, Format, Hit, Reader, RowReader, Source, blank_lines, block_of, newlines
-from analyzer.redaction.halves import mended
+from analyzer.redaction.unfolding import mended
 from analyzer.store.ingest.batch import KEPT_BYTES, Batch, Progress, Rejected
 from analyzer.store.ingest.decode import Told, tell
 from analyzer.store.ingest.discover import STDIN

@@ -17,8 +17,7 @@ from analyzer.errors import InputError, StoreError
 from analyzer.events.times import now
 from analyzer.importers import BY_NAME, HEAD_BYTES, detect, head_of
 from analyzer.importers.places import LogPlace
-from analyzer.store.db.location import MEMORY, kept
-from analyzer.store.db.replacement import files_of
+from analyzer.store.db.location import MEMORY, files_of, kept
 from analyzer.store.db.sql_text import sql
 from analyzer.store.ingest.batch import AccountingError, Batch, Progress, Tally
 from analyzer.store.ingest.discover import STDIN, Found, Problem, discover

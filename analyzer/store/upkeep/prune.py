@@ -20,8 +20,7 @@ from analyzer.events import Event, EventLog
 from analyzer.events.codec import decode
 from analyzer.events.times import EPOCH, format_time
 from analyzer.store.db.connection import store_errors, transaction
-from analyzer.store.db.location import kept, on_disk
-from analyzer.store.db.replacement import sync
+from analyzer.store.db.location import kept, on_disk, sync
 from analyzer.store.db.sql_text import sql
 from analyzer.store.ingest.identity import SourceCheckpoint
 from analyzer.store.ingest.inputs import Input

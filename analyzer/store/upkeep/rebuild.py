@@ -17,8 +17,18 @@ import duckdb
 from analyzer.command_lines import command_line
 from analyzer.errors import InputError, StoreError
 from analyzer.store.db.connection import connect, first_line, transaction
-from analyzer.store.db.location import MEMORY, exclusive, kept, location
-from analyzer.store.db.replacement import aside_of, complete_replacement, discard_work, files_of, replace_store, work_of
+from analyzer.store.db.location import (
+    MEMORY,
+    aside_of,
+    complete_replacement,
+    discard_work,
+    exclusive,
+    files_of,
+    kept,
+    location,
+    replace_store,
+    work_of,
+)
 from analyzer.store.db.sql_text import sql
 from analyzer.store.ingest.discover import STDIN, Problem, discover
 from analyzer.store.ingest.identity import Known, SourceCheckpoint
@@ -27,8 +37,7 @@ from analyzer.store.ingest.run import ingest
 from analyzer.store.journal import as_decided, journal_of, parts_of, was_store
 from analyzer.store.upkeep.carry_over import FormerStore, split_by_events, unreadable
 from analyzer.store.upkeep.prune import restore_horizon
-from analyzer.store.verdicts.judging import add_suggestions
-from analyzer.store.verdicts.rulesets import applied, judge_with, keep_up, kept_rules, restore_active
+from analyzer.store.verdicts.rulesets import add_suggestions, applied, judge_with, keep_up, kept_rules, restore_active
 
 Shown = Callable[[str, int, int], None]
 """Of a database file: https://duckdb.org/docs/stable/internals/storage, behind a checksum."""

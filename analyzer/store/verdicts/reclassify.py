@@ -20,8 +20,7 @@ from analyzer.store.db.connection import store_errors, transaction
 from analyzer.store.db.frames import to_frame
 from analyzer.store.db.location import MEMORY
 from analyzer.store.journal import decide
-from analyzer.store.verdicts.judging import add_suggestions, add_verdicts
-from analyzer.store.verdicts.rulesets import activate, keep_rules
+from analyzer.store.verdicts.rulesets import activate, add_suggestions, add_verdicts, keep_rules
 
 if TYPE_CHECKING:
     import polars as pl

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from analyzer.analysis.detection import Detection, Settings, widened
-from analyzer.analysis.detection.settings import RUNGS
+from analyzer.analysis.detection.detection import RUNGS
 from analyzer.analysis.nightly import calibration
 from analyzer.analysis.nightly.calibration import SAMPLE, Calibrated, calibrate, monday_of
 from analyzer.analysis.observations import Observations

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analyzer.analysis.detection.detection import Detection
-from analyzer.analysis.detection.settings import QUIET_DAYS
+from analyzer.analysis.detection.detection import QUIET_DAYS, Detection
 from analyzer.analysis.kinds.finding import Finding, Scope
 from analyzer.analysis.nightly.incidents import SILENT_DAYS, incidents
 from analyzer.analysis.nightly.night import carried_on

@@ -16,9 +16,9 @@ from analyzer.events import EventLog
 from analyzer.events.appending import places, system
 from analyzer.store import Check, examine, open_store, rebuild
 from analyzer.store import journal as parts
-from analyzer.store.db.replacement import work_of
-from analyzer.store.doctor import folder_checks as logfolder
-from analyzer.store.doctor import folder_checks as selftest
+from analyzer.store.db.location import work_of
+from analyzer.store.doctor import examine as logfolder
+from analyzer.store.doctor import examine as selftest
 from analyzer.store.ingest.discover import SELF_TEST_FOLDER
 from tests.store.upkeep.test_rebuild import RULES, feed, spoil
 

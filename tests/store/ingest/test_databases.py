@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from analyzer.importers.shapes import databases, rows
+from analyzer.importers.shapes import files, rows
 from analyzer.store import Store
 from analyzer.store.ingest import inputs
 
@@ -200,13 +200,13 @@ def test_a_database_that_changes_while_it_is_read_is_read_later(
     """No lock keeps its writer waiting, so what was read may be torn: nothing of it is taken, and it is told."""
     writer.execute("pragma journal_mode = delete")
     fail(1)
-    first_line = databases._first_line
+    first_line = files._first_line
 
     def meanwhile(*args: Any) -> bytes:
         fail(2)
         return first_line(*args)
 
-    monkeypatch.setattr(databases, "_first_line", meanwhile)
+    monkeypatch.setattr(files, "_first_line", meanwhile)
     (problem,) = memory.ingest([str(path)]).problems
     assert "changed while it was read" in problem.message
     monkeypatch.undo()
@@ -254,7 +254,7 @@ def test_a_database_that_its_writer_holds_is_a_problem_and_read_later(
 ) -> None:
     """Nothing of it is marked as read; other sources are."""
     fail(1)
-    whole = databases.rows_as_lines
+    whole = files.rows_as_lines
 
     def interrupted(path: str, after: Mapping[str, Any]) -> Iterator[bytes]:
         yield next(whole(path, after))
@@ -396,16 +396,16 @@ def test_a_message_is_parsed_twice_at_most_however_many_tools_failed(
     parsed: list[object] = []
     parse = rows._parsed
     monkeypatch.setattr(rows, "_parsed", lambda value: (parsed.append(value), parse(value))[1])
-    assert sum(1 for _ in databases.rows_as_lines(str(tmp_path / "crush.db"), {})) == 61
+    assert sum(1 for _ in files.rows_as_lines(str(tmp_path / "crush.db"), {})) == 61
     assert 60 <= len(parsed) <= 120
 
 
 def test_a_cursor_takes_rows_of_one_moment_one_by_one() -> None:
     """Each is added to those before it, which are not copied for it."""
     cursor: dict[str, Any] = {}
-    databases.moved_on(cursor, {"$row": ["messages", 7, "a"]})
+    files.moved_on(cursor, {"$row": ["messages", 7, "a"]})
     names = cursor["messages"][1]
-    databases.moved_on(cursor, {"$row": ["messages", 7, "b"]})
+    files.moved_on(cursor, {"$row": ["messages", 7, "b"]})
     assert cursor == {"messages": [7, ["a", "b"]]}
     assert cursor["messages"][1] is names
-    assert databases.cursor_of({"cursor": cursor})["messages"][1] is not names
+    assert files.cursor_of({"cursor": cursor})["messages"][1] is not names

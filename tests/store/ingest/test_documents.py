@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from analyzer.importers.shapes import documents
+from analyzer.importers.shapes import files
 from analyzer.store import Store
 from analyzer.store.ingest.inputs import Input
 
@@ -76,7 +76,7 @@ def test_a_document_that_breaks_off_waits_for_its_end(memory: Store, path: Path)
     path.write_text(chat(message(1)))
     assert memory.ingest([str(path)]).total.quarantined == 0
     assert errors(memory) == 1
-    assert documents.unfolded(whole.encode()[:-20]).count(b"\n") == 2
+    assert files.unfolded(whole.encode()[:-20]).count(b"\n") == 2
 
 
 def test_what_is_broken_between_two_records_is_one_line_of_quarantine(memory: Store, path: Path) -> None:

@@ -18,7 +18,7 @@ import pytest
 
 from analyzer.errors import StoreError
 from analyzer.store import open_store, rebuild, views
-from analyzer.store.db.replacement import kept_of, work_of
+from analyzer.store.db.location import kept_of, work_of
 from tests.store.killing import Victims
 
 Native = Callable[..., bytes]

@@ -12,7 +12,7 @@ import pytest
 
 from analyzer.classifier.rules.loading import ruleset_for
 from analyzer.store import Reclassification, Store, open_store
-from analyzer.store.verdicts import judging
+from analyzer.store.verdicts import rulesets
 
 OVERLOADED = """
 [[rule]]
@@ -125,7 +125,7 @@ def test_a_repeated_replay_judges_nothing_again(path: str, rules: str) -> None:
 
 def test_an_interrupted_replay_goes_on_where_it_stopped(path: str, rules: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches are kept as they are made; the ruleset becomes active at the end alone."""
-    monkeypatch.setattr(judging, "CHUNK", 2)
+    monkeypatch.setattr(rulesets, "CHUNK", 2)
 
     def stop(done: int, total: int) -> None:
         if done == 2:
@@ -208,12 +208,12 @@ def test_many_facts_are_judged_by_several_processes_with_the_same_result(
 ) -> None:
     """More processes, same verdicts; by pages of a few facts, too, in whatever order they come."""
     alone = replay(path, rules)
-    monkeypatch.setattr(judging, "PAGE", 3)
+    monkeypatch.setattr(rulesets, "PAGE", 3)
     assert replay(path, rules) == alone
-    monkeypatch.setattr(judging, "_ALL", judging._ALL + " order by place desc")
+    monkeypatch.setattr(rulesets, "_ALL", rulesets._ALL + " order by place desc")
     assert replay(path, rules) == alone
-    monkeypatch.setattr(judging, "ALONE", 0)
-    monkeypatch.setattr(judging, "CHUNK", 2)
+    monkeypatch.setattr(rulesets, "ALONE", 0)
+    monkeypatch.setattr(rulesets, "CHUNK", 2)
     assert replay(path, rules) == alone
 
 
@@ -221,8 +221,8 @@ def test_a_loaded_ruleset_serves_as_well_as_its_file(
     path: str, rules: str, native: Callable[..., bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same verdicts, also of other processes and after its file has gone; once applied it judges later events."""
-    monkeypatch.setattr(judging, "ALONE", 0)
-    monkeypatch.setattr(judging, "CHUNK", 2)
+    monkeypatch.setattr(rulesets, "ALONE", 0)
+    monkeypatch.setattr(rulesets, "CHUNK", 2)
     from_file, loaded = replay(path, rules), ruleset_for(rules)
     Path(rules).unlink()
     with open_store(path, writable=True) as store:

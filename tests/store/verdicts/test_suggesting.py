@@ -11,7 +11,7 @@ import pytest
 from analyzer.classifier import extract
 from analyzer.classifier.suggestion import suggest
 from analyzer.store import Store
-from analyzer.store.verdicts import judging
+from analyzer.store.verdicts import rulesets
 
 LATE = "Traffic to this heron is throttled: slow down your requests"
 PARKED = "Reply 7 belongs to no open call"
@@ -88,7 +88,7 @@ def test_each_text_is_asked_about_once(memory: Store, log: Path, monkeypatch: py
     monkeypatch.setattr(
         "analyzer.classifier.suggestion.suggest", lambda facts: asked.append(facts.message) or suggest(facts)
     )
-    monkeypatch.setattr(judging, "CHUNK", 1)
+    monkeypatch.setattr(rulesets, "CHUNK", 1)
     memory.ingest([str(log)])
     memory.ingest([str(log)])
     assert sorted(filter(None, asked)) == sorted([LATE, PARKED])

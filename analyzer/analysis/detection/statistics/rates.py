@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from analyzer.analysis.detection.settings import BASELINE_DAYS
+from analyzer.analysis.detection.detection import BASELINE_DAYS
 from analyzer.analysis.detection.statistics.baseline import is_weekend
 from analyzer.analysis.detection.statistics.tails import (
     negative_binomial_lower,
