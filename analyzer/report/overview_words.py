@@ -147,11 +147,10 @@ def relays_words(overview: Overview) -> str:
     frame = overview.tables["relays-by-step"].frame
     steps = len({step for step in frame["step_id"] if step != _NO_STEP})
     said = f"in {counted(steps, 'step')}" if steps else "in no named step"
-    most, halted = max(frame["most_in_one_session"]), int(frame["halted"].sum() or 0)
+    most, halted = frame["most_in_one_session"].max(), int(frame["halted"].sum() or 0)
+    at_most = f", at most {brief(most)} in a session" if isinstance(most, int) else ""
     given_up = f", {brief(halted)} given up" if halted else ""
-    return (
-        f"{counted(totals.relays, 'hand-off')} to fresh context {said}, at most {brief(most)} in a session{given_up}."
-    )
+    return f"{counted(totals.relays, 'hand-off')} to fresh context {said}{at_most}{given_up}."
 
 
 def exhaustions_words(overview: Overview) -> str:

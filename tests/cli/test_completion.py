@@ -135,7 +135,7 @@ def typed(shell: str, home: Path, program: str, lines: list[str]) -> list[str]:
 def test_findings_are_completed_by_their_ids(run: Run, store: str) -> None:
     """What `analyzer findings ack` wants."""
     told = run("check", "--until", "2026-11-10", "--store", store).stdout
-    (name,) = [line.split()[1] for line in told.splitlines() if line.startswith("  id ")]
+    name, *_ = [line.split()[1] for line in told.splitlines() if line.startswith("  id ")]
     words = f"analyzer findings show --store {store} {name[:2]}"
     asked = {"_ANALYZER_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": "5"}
     assert run(env=asked).stdout.split() == [f"plain,{name}"]

@@ -102,6 +102,7 @@ class Remains:
         """
         kept, gone = Counter(self.kept), Counter(self.gone)
         behind: list[Message] = []
+        old_answers: set[bytes] = set()
         found = False
         returned = pending = 0
         again: dict[bytes, int] = {}
@@ -113,14 +114,19 @@ class Remains:
                 returned, pending = returned + pending, 0
             if _taken(kept, digest):
                 found |= digest == self.last
-                behind = []
+                behind, old_answers = [], set()
                 continue
             if digest in self.kept:
                 again[digest] = estimated_tokens(message)
             elif _taken(gone, digest):
                 pending += estimated_tokens(message)
                 back.add(digest)
+            if role_of(message) == "assistant" and (digest in self.kept or digest in self.gone):
+                old_answers.add(digest)
             behind.append(message)
+        if len(old_answers) > 1:
+            # A turn may be said again in the same words; two answers in old words are a piece of the history.
+            behind = []
         returned += 0 if found else pending
         sent_again = len(again) + len(back) > _MOST_AGAIN or 2 * sum(again.values()) > self.kept_tokens
         return 2 * returned <= self.gone_tokens and not sent_again, behind if found else []
