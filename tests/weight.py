@@ -11,7 +11,6 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from inspect import CO_OPTIMIZED
 from pathlib import Path
 from types import FrameType
@@ -118,11 +117,7 @@ def _transcript() -> list[str]:
 
 
 def _lines(folder: Path) -> int:
-    count = 0
-    for path in folder.rglob("*.py"):
-        with suppress(UnicodeDecodeError):
-            count += len(path.read_text("utf-8").splitlines())
-    return count
+    return sum(len(path.read_text("utf-8").splitlines()) for path in folder.rglob("*.py"))
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from analyzer.lake.log import State
 from analyzer.store.db.connection import connect
 from analyzer.store.db.frames import ArrowStream, OnlyStream
 from analyzer.store.db.location import MEMORY
+from analyzer.store.db.sql_text import quoted
 
 if TYPE_CHECKING:
     import duckdb
@@ -109,5 +110,4 @@ def _columns(name: str) -> str:
 
 def _listed(names: Iterable[str]) -> str:
     """The names of files as DuckDB takes a list of them."""
-    quoted = ("'" + name.replace("'", "''") + "'" for name in names)
-    return f"[{', '.join(quoted)}]"
+    return f"[{', '.join(map(quoted, names))}]"

@@ -22,7 +22,7 @@ from analyzer.events.model import new_id, present
 from analyzer.events.payloads import RelayPayload
 from analyzer.recovery.process.streams import CHUNK_BYTES, Lines, last_lines, write_all
 from analyzer.recovery.relay import checkpoint as documents
-from analyzer.recovery.relay import summarizers as relay_extract
+from analyzer.recovery.relay import summarizers
 from analyzer.recovery.relay.checkpoint import Checkpoint, SummarizerLimitError, Transcript, tool_calls
 from analyzer.recovery.relay.config import DEFAULT_CONTEXT_WINDOW, RelaySettings
 from analyzer.recovery.relay.summarizers import CommandSummarizer, prompt_of
@@ -225,7 +225,7 @@ def summarizer_of(settings: RelaySettings) -> Summarizer:
     if settings.summarizer is None:
         if path is not None:
             raise AnalyzerError(f"nobody reads the prompt {path}", "name a summarizer beside it, or leave it out")
-        return relay_extract.summarize
+        return summarizers.summarize
     return CommandSummarizer(
         settings.summarizer, limits=settings.summarizer_limits, prompt=prompt_of(path) if path is not None else ""
     )

@@ -19,6 +19,7 @@ from analyzer.command_lines import command_line
 from analyzer.errors import LimitError, QueryError, StoreBusyError, StoreError
 from analyzer.store.db.frames import OUT_OF_MEMORY_HINT, cannot_go_on, unusable
 from analyzer.store.db.location import MEMORY, holder, location
+from analyzer.store.db.sql_text import quoted
 from analyzer.store.db.tables.schema import MIGRATED, SCHEMA_VERSION, create, migrate, version_of
 from analyzer.store.journal import left_behind, rebuild_hint, was_store
 from analyzer.store.sums.tables import create_sums
@@ -109,11 +110,10 @@ def _attach(connection: duckdb.DuckDBPyConnection, path: str, *, read_only: bool
     """Open the database under `CATALOG`, and leave no other one beside it."""
     known = "select readonly from duckdb_databases() where database_name = $1"
     if not connection.execute(known, [CATALOG]).fetchall():
-        quoted = path.replace("'", "''")
         # A file that is there keeps the format that it has: DuckDB refuses to open it under another one.
         new = f"(storage_version '{STORAGE_VERSION}')" if path == MEMORY or not os.path.exists(path) else ""
         # Another thread may be faster.
-        attach = f"attach if not exists '{quoted}' as {CATALOG} {'(read_only)' if read_only else new}"
+        attach = f"attach if not exists {quoted(path)} as {CATALOG} {'(read_only)' if read_only else new}"
         connection.execute(attach).fetchall()
     if connection.execute(known, [CATALOG]).fetchall() != [(read_only,)]:
         mode = "writing" if read_only else "reading"

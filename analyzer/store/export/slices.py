@@ -19,7 +19,7 @@ from analyzer.errors import StoreError
 from analyzer.events.times import format_time, now
 from analyzer.store.db.connection import connect, private_files, store_errors, transaction
 from analyzer.store.db.location import WAL, exclusive, location, patiently, sync
-from analyzer.store.db.sql_text import sql
+from analyzer.store.db.sql_text import quoted, sql
 from analyzer.store.journal import DECIDED, DECISIONS
 from analyzer.store.upkeep.prune import set_horizon
 from analyzer.store.verdicts.rulesets import kept_rules
@@ -98,8 +98,7 @@ def _fill(
 ) -> tuple[str | None, str, int]:
     """The active ruleset, the sentence, and the events."""
     run = connection.execute
-    quoted = whole.replace("'", "''")
-    run(f"attach '{quoted}' as {_FROM} (read_only)").fetchall()
+    run(f"attach {quoted(whole)} as {_FROM} (read_only)").fetchall()
     window = f"(occurred_at >= coalesce($1, occurred_at) and ($2 is null or occurred_at < $2) or {_DECISIONS})"
     facts = "facts_id in (select facts_id from internal.event_v1 where facts_id is not null)"
     with transaction(connection):
