@@ -20,6 +20,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Sequence
 
 from analyzer import EventLog
 from analyzer.events.appending import system
@@ -34,10 +35,10 @@ JUMPS_SECONDS = (0, 0.003, -0.003, -3_600, DAY_SECONDS, -DAY_SECONDS, 400 * DAY_
 """How far the wall clock is off. By a few milliseconds, the moments that ids begin with come again and again."""
 
 
-def write(log: EventLog, notes: int, chance: random.Random, stopped: threading.Event, limit: int = 10**9) -> None:
+def write(log: EventLog, notes: int, chance: random.Random, stopped: Sequence[int], limit: int = 10**9) -> None:
     """Append until stopped, or `limit` events; from a hundred bytes to some ten kilobytes, most of them small."""
     count = 0
-    while not stopped.is_set() and count < limit:
+    while not stopped and count < limit:
         size = chance.choice((20, 200, 200, 1_000, 1_000, 8_000, 8_000, 60_000))
         text = "".join(chance.choices('abcdefghij klmnop\n"\\é中', k=chance.randrange(size)))
         given = log.append("error.classified", {"caller": f"c{chance.randrange(5)}", "facts": {"message": text}})
@@ -79,7 +80,7 @@ def fork(log: EventLog, notes: int, chance: random.Random, depth: int = 0) -> No
         signal.alarm(HUNG_AFTER_SECONDS)
         if chance.random() < 0.5:
             wander(chance)
-        write(log, notes, chance, threading.Event(), limit=5)
+        write(log, notes, chance, (), limit=5)
         if depth < DEEPEST and chance.random() < 0.5:
             fork(log, notes, chance, depth + 1)
         os._exit(0)
@@ -99,14 +100,16 @@ def main() -> None:
     os.chdir(os.path.dirname(folder))
     log = EventLog(os.path.basename(folder), max_bytes=PART_BYTES, durability=durability)
     wander(chance)
-    stopped = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: stopped.set())
+    # No threading.Event: its set() in a handler waits for a lock that the interrupted wait() may hold, forever.
+    stopped: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, _: stopped.append(number))
     threads = [
         threading.Thread(target=write, args=(log, notes, random.Random(chance.random()), stopped)) for _ in range(2)
     ]
     for thread in threads:
         thread.start()
-    while not stopped.wait(0.05 + chance.random() / 5):
+    while not stopped:
+        time.sleep(0.05 + chance.random() / 5)
         # A fork amid threads that append: the child must neither hang nor count where its parent counts.
         fork(log, notes, chance)
         if chance.random() < 0.2:
