@@ -24,9 +24,9 @@ def counted(number: int, one: str, many: str = "") -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
-def percent(share: float | None, digits: int = 1) -> str:
-    """A share of 0..1 as `12.3%`."""
-    return "–" if share is None else f"{100 * share:.{digits}f}%"
+def percent(share: float | None) -> str:
+    """A share of 0..1 as `12.3%`: every share that a person reads has one decimal."""
+    return "–" if share is None else f"{100 * share:.1f}%"
 
 
 def terminal_safe(text: str, *, keep: str = "") -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import sys
 import tomllib
 from dataclasses import fields
@@ -316,10 +317,12 @@ def views_page() -> str:
 
 
 END = "<!-- Until here. -->"
+PART = re.compile(rf"<!-- Made by .*?{END}", re.DOTALL)
+"""A generated part of a page that is written by hand, whatever its note names as the source."""
 SECRETS_BEGIN = NOTE.format(source="`analyzer/redaction/families.py`, `keys.py`, `values.py`")
 LAYERS_BEGIN = NOTE.format(source="`[tool.importlinter]` in `pyproject.toml` or the docstring")
 FOLDERS_BEGIN = NOTE.format(source="the docstring of the folder's `__init__.py`")
-PLACES_BEGIN = NOTE.format(source="`analyzer/importers/places.pyplaces.py`")
+PLACES_BEGIN = NOTE.format(source="`analyzer/importers/places.py`")
 FORKS_BEGIN = NOTE.format(source="`analyzer/importers/forks.py`")
 READ_BEGIN = NOTE.format(source="an importer, or its log in `tests/shown_formats.py`,")
 SCANNERS = ("gitleaks", "detect-secrets", "trufflehog")
@@ -472,10 +475,8 @@ def main() -> int:
         print(f"docs/reference/{name}")
     for name, made in parts().items():
         text = (REPOSITORY / name).read_text("utf-8")
-        for part in made:
-            before, _, rest = text.partition(part.partition("\n")[0])
-            text = before + part + rest.partition(END)[2]
-        (REPOSITORY / name).write_text(text, "utf-8")
+        in_order = iter(made)
+        (REPOSITORY / name).write_text(PART.sub(lambda _, parts=in_order: next(parts), text), "utf-8")
         print(name)
     for place, made in ((READ_BEFORE, built_in_rules()), (KEPT, trace_words()), (WEIGHTS, suggestion_weights())):
         Path(place).write_text(made, "utf-8")

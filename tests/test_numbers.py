@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from datetime import date
 
 import pytest
@@ -26,6 +27,7 @@ from analyzer.cli.delivery import web as posting
 from analyzer.events import sanitize
 from analyzer.events.appending import appender
 from analyzer.importers import formats
+from analyzer.plurals import percent
 from analyzer.recovery import Backoff, Limits, RelaySettings
 from analyzer.recovery.context import conversation, progress, strategies
 from analyzer.recovery.context.recovery import ContextSettings
@@ -226,6 +228,18 @@ def test_a_rise_is_critical_where_the_page_says() -> None:
     assert rises.severity_of_share(of(**many, observed=0.24, expected=0.048)) == "critical"
     assert rises.severity_of_share(of(**many, observed=0.05, expected=0.0)) == "critical"
     assert rises.severity_of_share(of(**many, observed=0.049, expected=0.0)) == "warning"
+
+
+def test_every_share_has_one_decimal() -> None:
+    """`plurals.percent` alone writes a share, so that a fact has the same digits wherever somebody reads it."""
+    specs = [
+        f"{path.name}: {ast.unparse(node)}"
+        for path in (REPOSITORY / "analyzer").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.FormattedValue) and node.format_spec and ast.unparse(node.format_spec).endswith("%'")
+    ]
+    assert specs == []
+    assert [percent(share) for share in (None, 0, 0.0449, 1)] == ["–", "0.0%", "4.5%", "100.0%"]
 
 
 @pytest.mark.parametrize(("page", "said"), [(page, said) for page, rows in STATED.items() for said in rows])

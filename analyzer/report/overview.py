@@ -154,7 +154,7 @@ def _reasons(overview: Overview, size: int, room: int) -> list[str]:
         [
             fit(terminal_safe(_reason(row)), 22),
             brief(row["errors"]),
-            percent(row["share"], 0),
+            percent(row["share"]),
             *(brief(outcomes[row["reason"]][end]) for end in _ENDS),
             brief(sum(number for end, number in outcomes[row["reason"]].items() if end not in _ENDS)),
         ]

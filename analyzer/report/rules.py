@@ -126,7 +126,7 @@ def render_explanation(found: Explanation) -> str:
 
 
 def _opinion(found: Suggestion) -> str:
-    return f"{found.reason}, as {found.probability:.0%} of such opinions are right; {found.because} speak for it."
+    return f"{found.reason}, as {percent(found.probability)} of such opinions are right; {found.because} speak for it."
 
 
 def render_backtest(result: Backtest) -> str:

@@ -13,7 +13,7 @@ from analyzer.analysis.rules.drafts import RuleDraft, Taken
 from analyzer.analysis.rules.unknowns import UnknownGroup, Unknowns
 from analyzer.classifier.recovery_table import REASONS
 from analyzer.command_lines import HERE, Asking, command_line
-from analyzer.plurals import counted
+from analyzer.plurals import counted, percent
 from analyzer.report.cells import count, minute
 from analyzer.report.escape import one_line, terminal_safe
 from analyzer.report.monospace import columns, fit, fold, indented
@@ -78,7 +78,7 @@ def _body(group: UnknownGroup, size: int) -> list[str]:
     when = begin if begin == end else f"{begin} to {end}"
     lines.append(fit(f"    {when}, by {names}{more}", size))
     if group.suggested_reason is not None:
-        right = f"{group.suggested_probability:.0%} of such opinions are right"
+        right = f"{percent(group.suggested_probability)} of such opinions are right"
         lines.append(fit(f"    perhaps {group.suggested_reason}: {right}", size))
     near = group.nearest
     if near is not None:

@@ -16,7 +16,7 @@ def test_groups_are_shown_with_the_verdict_first(run: Run, store: str) -> None:
     """Eighty columns where there is no terminal; the store's name is short, since a hint is never broken in two."""
     done = run("unknowns", "--store", Path(store).name)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("3 of 6 templates make 82% of 17 unknown errors.")
+    assert done.stdout.startswith("3 of 6 templates make 82.4% of 17 unknown errors.")
     assert "Canvas shard <*> is parked, <*> readers ahead of you" in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 80
 

@@ -112,7 +112,7 @@ def test_spikes_are_marked_and_named(report: Report) -> None:
     marks = [trace for trace in figure.data if trace.mode == "markers"]
     assert [list(trace.x) for trace in marks] == [["2026-11-21"]]
     assert marks[0].marker.symbol != "circle"
-    assert [note.text for note in figure.layout.annotations] == ["<b>figma-probe 100%</b>"]
+    assert [note.text for note in figure.layout.annotations] == ["<b>figma-probe 100.0%</b>"]
     assert len({trace.line.color for trace in figure.data if trace.legendgroup == "others"}) == 1
 
 

@@ -163,14 +163,14 @@ def test_days_without_a_history_are_told(found: Overview) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "line"),
-    [("recovery_fell", "expected share: 84%"), ("retry_in_vain", "share over all 49 days: 0%")],
+    [("recovery_fell", "expected share: 84.1%"), ("retry_in_vain", "share over all 49 days: 0.0%")],
 )
 def test_retries_stand_beside_what_is_known_of_them(found: Overview, kind: str, line: str) -> None:
     """Where they fell what was expected, else what all days say; both with the interval of the sentence."""
     case = case_of(found, kind)
     names = [key.name for key in drawing(case).keys]
     low, high = case.finding.latest.low, case.finding.latest.high
-    assert names[:3] == [line, f"its 95% interval: {low:.0%} to {high:.0%}", "recovered share of 7 days"]
+    assert names[:3] == [line, f"its 95% interval: {low:.1%} to {high:.1%}", "recovered share of 7 days"]
 
 
 def test_errors_that_are_not_retried_are_drawn_where_there_are_some(found: Overview) -> None:

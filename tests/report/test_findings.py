@@ -50,7 +50,7 @@ def test_a_finding_says_all_that_is_known_of_it(report: Report) -> None:
     (case,) = found.cases
     shown = section(render_html(found), "findings")
     assert "CRITICAL · open since 2026-11-21" in shown
-    assert "figma-probe: 100% of its distinct errors on 2026-11-21 are unknown" in shown
+    assert "figma-probe: 100.0% of its distinct errors on 2026-11-21 are unknown" in shown
     days = "--caller figma-probe --since 2026-11-21 --until 2026-11-22"
     assert f'the command drafts one: <code class="command">analyzer unknowns --suggest {days}</code>' in shown
     assert "The numbers: 21 rows" in shown
@@ -125,8 +125,8 @@ def test_the_chart_of_a_finding_shows_what_was_expected(report: Report) -> None:
     names = [trace.name for trace in figure.data if trace.name]
     latest = case.finding.latest
     assert names[:3] == [
-        f"expected share: {latest.expected:.0%}",
-        f"its 95% interval: {latest.low:.0%} to {latest.high:.0%}",
+        f"expected share: {latest.expected:.1%}",
+        f"its 95% interval: {latest.low:.1%} to {latest.high:.1%}",
         "unknown share",
     ]
     bars = [trace for trace in figure.data if trace.type == "bar"]

@@ -252,6 +252,8 @@ def test_a_picture_has_a_name_and_says_what_it_shows() -> None:
     said = root.findtext("desc") or ""
     assert said.startswith("errors: 3 points, 2026-11-01 to 2026-11-03, 0 to 10.")
     assert "share: 2 points" in said
+    shares = drawn(line(0.25, None, 1.0), y=Axis("share (%)", form=".0%")).findtext("desc") or ""
+    assert "2026-11-01 to 2026-11-03, 25.0% to 100.0%." in shares
 
 
 def test_a_figure_says_what_its_picture_says() -> None:

@@ -217,7 +217,7 @@ def test_outcomes_add_up_in_columns(report: Report) -> None:
     """Each reason stands in one line with its share and what became of it."""
     lines = render_text(report()).splitlines()
     line = next(line for line in lines if line.startswith("rate_limited"))
-    assert line.split() == ["rate_limited", "120", "90%", "78", "42", "0", "0"]
+    assert line.split() == ["rate_limited", "120", "90.2%", "78", "42", "0", "0"]
 
 
 def test_incompleteness_is_said(report: Report) -> None:

@@ -67,10 +67,10 @@ def test_no_line_is_wider_than_asked_and_none_steers(text: Callable[[int], str],
 def test_the_verdict_comes_first_and_what_is_hidden_is_told() -> None:
     """How few make most of it, on the first line; groups beyond the limit near the last one."""
     lines = render_unknowns(_unknowns(GROUP)).splitlines()
-    assert lines[0].startswith("1 of 3 templates make 100% of 1,234,567 unknown errors.")
+    assert lines[0].startswith("1 of 3 templates make 100.0% of 1,234,567 unknown errors.")
     assert "2 more with --limit 3" in lines
     assert any("near network_transient" in line for line in lines)
-    assert "    perhaps network_transient: 81% of such opinions are right" in lines
+    assert "    perhaps network_transient: 81.0% of such opinions are right" in lines
     assert render_unknowns(Unknowns((), 0, 0, 0, Window())) == "No unknown errors.\n"
 
 

@@ -35,6 +35,7 @@ from analyzer.analysis.charts.chart import (
     short,
 )
 from analyzer.analysis.tables import Table
+from analyzer.plurals import percent
 
 MAX_REASONS = 12
 # The eight reasons in the order of the recovery table. Colours after Okabe and Ito (2008) and Tol (2021), told apart
@@ -100,7 +101,7 @@ def retries(given: Table | pl.DataFrame) -> Chart:
         reason = row["reason"] or "(none)"
         found[reason] = Counter({outcome: row[outcome] for outcome in _OUTCOME_STYLES})
         share = row["recovery_share"]
-        ends[reason] = "–" if share is None else f"{share:.0%}"
+        ends[reason] = "–" if share is None else percent(share)
     title = "How retry chains ended, by reason, and the share that recovered"
     return _outcome_bars(title, found, "retry chains", ends)
 
@@ -199,12 +200,12 @@ def utilization(given: Table | pl.DataFrame) -> Chart:
         if row["threshold_percent"] is not None:
             thresholds[row["threshold_percent"]] += row["hand_offs"]
     told = sum(row["hand_offs"] for row in known)
-    percent = Axis("context in use at hand-off (%)", ends=(0, 125 if top > 100 else 102), step=20, grid=False)
+    share = Axis("context in use at hand-off (%)", ends=(0, 125 if top > 100 else 102), step=20, grid=False)
     tokens = Axis("tokens in the context before the hand-off", form="~s", from_zero=True, grid=False)
     return Chart(
         "How full the context was at hand-off",
         f"{told:,} of {drawn.height:,} hand-offs whose logs say it" if told < drawn.height else "",
-        percent if by_percent else tokens,
+        share if by_percent else tokens,
         counts("hand-offs"),
         tuple(marks),
         uprights=tuple(

@@ -32,6 +32,7 @@ from analyzer.analysis.charts.chart import (
 )
 from analyzer.analysis.detection.detection import Detection
 from analyzer.analysis.tables import Table
+from analyzer.plurals import percent
 
 MAX_SPIKING = 6
 """Callers drawn in colour."""
@@ -94,7 +95,7 @@ def unknown_share(given: Rises | Table | pl.DataFrame) -> Chart:
             worst = max(marked, key=lambda row: row["unknown_share"])
             # Names of one day stand above each other.
             up = 26 + 16 * sum(name.x == worst["day"] for name in names)
-            said, side = f"{short(caller)} {worst['unknown_share']:.0%}", _towards_middle(worst["day"], days)
+            said, side = f"{short(caller)} {percent(worst['unknown_share'])}", _towards_middle(worst["day"], days)
             names.append(Note(said, worst["day"], worst["unknown_share"], side, up, colour, strong=True))
     notes = []
     if len(spiking) > len(drawn):
@@ -179,7 +180,7 @@ def rules(drifts: RuledDays) -> Chart:
             tuple(row["day"] for row in drawn),
             tuple(row[column] for row in drawn),
             tuple(
-                "" if row[column] is None else f"{row['day']}: {row[column]:.1%} of {row['errors']:,} {name}"
+                "" if row[column] is None else f"{row['day']}: {percent(row[column])} of {row['errors']:,} {name}"
                 for row in drawn
             ),
             width=width,

@@ -14,6 +14,7 @@ from random import Random
 
 from analyzer.analysis.detection.detection import Detection
 from analyzer.analysis.detection.statistics.tails import chi_square_tail
+from analyzer.plurals import percent
 
 MIN_EXPECTED = 5.0
 """Least expected count of a cell for the chi-square distribution to be trusted (Cochran 1954)."""
@@ -160,4 +161,6 @@ def _interval(before: Sequence[Session], after: Sequence[Session]) -> tuple[floa
 def most_changed(old: dict[str, float], new: dict[str, float]) -> str:
     """In words, the reason whose share differs most between two mixes."""
     reason = max(sorted({*old, *new}), key=lambda each: abs(new.get(each, 0.0) - old.get(each, 0.0)))
-    return f"{reason} went from {old.get(reason, 0.0):.0%} to {new.get(reason, 0.0):.0%} of what sessions show"
+    return (
+        f"{reason} went from {percent(old.get(reason, 0.0))} to {percent(new.get(reason, 0.0))} of what sessions show"
+    )

@@ -25,6 +25,7 @@ from analyzer.analysis.charts.chart import (
 )
 from analyzer.analysis.detection.detection import BASELINE_DAYS, Detection
 from analyzer.analysis.kinds.finding import Charted, Finding
+from analyzer.plurals import percent
 
 LINE = VERMILION
 EXPECTED = WATER
@@ -67,10 +68,10 @@ def share_band(case: Charted, middle: float | None, name: str) -> list[Points]:
         return []
     latest, shown = case.finding.latest, _shown(case)
     days = min(shown) - timedelta(days=1), max(shown) + timedelta(days=1)
-    line = dashes(f"{name}: {middle:.0%}", days, (middle, middle))
+    line = dashes(f"{name}: {percent(middle)}", days, (middle, middle))
     if latest.low is None or latest.high is None:
         return [line]
-    text = f"its 95% interval: {latest.low:.0%} to {latest.high:.0%}"
+    text = f"its 95% interval: {percent(latest.low)} to {percent(latest.high)}"
     return [line, band(text, days, [latest.low] * 2, [latest.high] * 2)]
 
 

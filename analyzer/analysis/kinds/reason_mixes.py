@@ -23,6 +23,7 @@ from analyzer.analysis.kinds.daily_charts import MARKED, USUAL
 from analyzer.analysis.kinds.finding import Behind, Charted, ChartForm, Finding, Kind, its_week
 from analyzer.analysis.kinds.rises import BY_OUTCOME
 from analyzer.analysis.observations import Observations, drawn
+from analyzer.plurals import percent
 from analyzer.store import CallerDays
 
 ALPHA = 0.001
@@ -245,7 +246,7 @@ def mix_chart(case: Charted) -> Chart:
     ):
         shares = tuple(row[f"{side}_share"] for row in rows)
         told = zip(reasons, shares, rows, strict=True)
-        tips = tuple(f"{reason}: {share:.0%}, {row[f'{side}_sessions']:,} sessions" for reason, share, row in told)
+        tips = tuple(f"{reason}: {percent(share)}, {row[f'{side}_sessions']:,} sessions" for reason, share, row in told)
         intervals = tuple((row[f"{side}_low_share"], row[f"{side}_high_share"]) for row in rows)
         bars.append(Bars(name, style, reasons, shares, tips, intervals=intervals))
     notes = ["whiskers: 95% intervals"]

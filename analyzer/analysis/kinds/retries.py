@@ -22,7 +22,8 @@ from analyzer.analysis.kinds.daily_charts import (
 from analyzer.analysis.kinds.finding import Basis, Behind, Charted, ChartForm, Finding, Kind, its_week
 from analyzer.analysis.kinds.finding_fields import info, warning
 from analyzer.analysis.kinds.rises import BY_OUTCOME
-from analyzer.analysis.kinds.sentences import as_percent, expected
+from analyzer.analysis.kinds.sentences import expected
+from analyzer.plurals import percent
 
 _RECOVERED, _FAILED, _UNTRIED = (GREEN, ""), (VERMILION, "x"), (SILVER, "-")
 
@@ -30,23 +31,23 @@ _RECOVERED, _FAILED, _UNTRIED = (GREEN, ""), (VERMILION, "x"), (SILVER, "-")
 def recovery_fell(finding: Finding) -> str:
     """Fewer retry chains recover than did."""
     latest = finding.latest
-    text = f"{as_percent(latest.observed)} of {latest.groups or 0:,} retry chains for {finding.scope.reason} recovered"
+    text = f"{percent(latest.observed)} of {latest.groups or 0:,} retry chains for {finding.scope.reason} recovered"
     return f"{text} in the week up to {latest.day}, {expected(finding)}"
 
 
 def retry_in_vain(finding: Finding) -> str:
     """Retries that hardly ever recover."""
     latest = finding.latest
-    text = f"retries for {finding.scope.reason} recover {as_percent(latest.observed)} of {latest.groups or 0:,} chains"
-    return f"{text} (surely less than {as_percent(latest.high)})"
+    text = f"retries for {finding.scope.reason} recover {percent(latest.observed)} of {latest.groups or 0:,} chains"
+    return f"{text} (surely less than {percent(latest.high)})"
 
 
 def retry_would_pay(finding: Finding) -> str:
     """Errors that were given up although retries of their reason recover."""
     latest = finding.latest
     text = f"{latest.groups or 0:,} errors {finding.scope.reason} were not retried in the week up to {latest.day}"
-    text += f", though {as_percent(latest.observed)} of those that are recover"
-    return f"{text} (surely more than {as_percent(latest.low)})"
+    text += f", though {percent(latest.observed)} of those that are recover"
+    return f"{text} (surely more than {percent(latest.low)})"
 
 
 def chain_rows(finding: Finding, basis: Basis) -> pl.DataFrame:

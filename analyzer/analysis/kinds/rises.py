@@ -26,8 +26,9 @@ from analyzer.analysis.kinds.daily_charts import (
 )
 from analyzer.analysis.kinds.finding import SHARE, Basis, Behind, Charted, ChartForm, Finding, Kind, its_days, note_of
 from analyzer.analysis.kinds.finding_fields import MANY_SESSIONS
-from analyzer.analysis.kinds.sentences import as_percent, expected, sessions
+from analyzer.analysis.kinds.sentences import expected, sessions
 from analyzer.analysis.observations import Observations
+from analyzer.plurals import percent
 
 
 def unknown(_one: Finding) -> str | None:
@@ -58,7 +59,7 @@ def severity_of_share(day: Detection) -> str:
 def more_unknown(finding: Finding) -> str:
     """A rise of the unknown share, with the figures of its latest day."""
     latest = finding.latest
-    text = f"{as_percent(latest.observed)} of its distinct errors on {latest.day} are unknown, {expected(finding)}"
+    text = f"{percent(latest.observed)} of its distinct errors on {latest.day} are unknown, {expected(finding)}"
     return f"{text}, in {sessions(finding)}" + (f", since {finding.onset}" if finding.onset < finding.last_on else "")
 
 

@@ -6,7 +6,7 @@ from datetime import UTC
 from zoneinfo import ZoneInfo
 
 from analyzer.analysis.kinds.finding import Finding
-from analyzer.plurals import counted
+from analyzer.plurals import counted, percent
 
 _LEAST_WAIT = 60.0
 """Seconds of waiting that are worth a word."""
@@ -70,19 +70,14 @@ def _moment(finding: Finding, timezone: str) -> str:
     return f"{local:%H:%M} {zone}" if local.date() == finding.last_on else f"{local:%Y-%m-%d %H:%M} {zone}"
 
 
-def as_percent(value: float | None) -> str:
-    """A share in whole percent, or a dash."""
-    return "–" if value is None else f"{100 * value:.0f}%"
-
-
 def expected(finding: Finding) -> str:
     """The share that was expected on its latest day, with its interval."""
     latest = finding.latest
     if latest.expected is None:
         return "without a history to compare with"
     if latest.low is None or latest.high is None:
-        return f"{as_percent(latest.expected)} expected"
-    return f"{as_percent(latest.expected)} expected ({as_percent(latest.low)} to {as_percent(latest.high)})"
+        return f"{percent(latest.expected)} expected"
+    return f"{percent(latest.expected)} expected ({percent(latest.low)} to {percent(latest.high)})"
 
 
 def sessions(finding: Finding) -> str:

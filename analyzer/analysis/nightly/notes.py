@@ -11,6 +11,7 @@ from analyzer.analysis.detection import flips, split
 from analyzer.analysis.detection.detection import BASELINE_DAYS, RECENT_DAYS
 from analyzer.analysis.kinds.finding import Scope
 from analyzer.analysis.observations import Observations
+from analyzer.plurals import percent
 from analyzer.store import CallerDays
 
 MIN_RATIO = 1.25
@@ -68,7 +69,9 @@ def _traffic_alone(seen: Observations) -> Iterator[str]:
     rose = parts.after >= MIN_RATIO * parts.before and parts.change >= MIN_RISE
     if rose and parts.verdict == "mix":
         busier = max(parts.members, key=lambda member: member[2])[0]
-        text = f"the fleet's share of unknown errors went from {parts.before:.0%} to {parts.after:.0%} in a week"
+        text = (
+            f"the fleet's share of unknown errors went from {percent(parts.before)} to {percent(parts.after)} in a week"
+        )
         yield f"{text} by traffic alone: {Scope(busier).who} makes more of it, and no caller got worse by itself"
 
 

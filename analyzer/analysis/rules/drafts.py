@@ -18,6 +18,7 @@ from analyzer.classifier.fingerprint import SLOT
 from analyzer.classifier.reading.extract import extract
 from analyzer.classifier.rules.ruleset import Rule, make
 from analyzer.classifier.suggestion import Suggestion
+from analyzer.plurals import percent
 
 MAX_PATTERN_CHARS = 160
 """Of constant words; a rule needs no more to mean only this."""
@@ -284,12 +285,12 @@ def _reason(near: Sequence[Near], opinion: Suggestion | None) -> tuple[str | Non
         for each in near[:3]
     ]
     if opinion is not None:
-        right = f"right in {opinion.probability:.0%} of such cases"
+        right = f"right in {percent(opinion.probability)} of such cases"
         return opinion.reason, (f"the second opinion is {opinion.reason}, {right}: {opinion.because}", *lines)
     found = proposed(near)
     if found is None:
         return None, ("nothing known is near enough to speak for a reason", *lines)
-    return found[0], (f"{found[1]:.0%} of the likeness of the nearest known texts is with {found[0]}", *lines)
+    return found[0], (f"{percent(found[1])} of the likeness of the nearest known texts is with {found[0]}", *lines)
 
 
 def _name(template: str, taken: set[str]) -> str:

@@ -25,7 +25,7 @@ from analyzer.classifier.reading.facts import Facts
 from analyzer.classifier.rules.explain import explain
 from analyzer.classifier.suggestion import Suggestion
 from analyzer.classifier.suggestion import suggest as second_opinion
-from analyzer.plurals import counted
+from analyzer.plurals import counted, percent
 from analyzer.store import Answering
 from analyzer.store.shown import ShownRows
 
@@ -118,7 +118,7 @@ class Unknowns(ShownRows):
             # The fewest that make most of it; beyond a handful it says nothing that a list would not.
             if total >= 0.8 * self.errors or number == 5:
                 break
-        return f"{number} of {self.templates:,} templates make {total / self.errors:.0%} of {errors}."
+        return f"{number} of {self.templates:,} templates make {percent(total / self.errors)} of {errors}."
 
     def to_polars(self) -> pl.DataFrame:
         """One row a group."""

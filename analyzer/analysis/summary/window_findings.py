@@ -26,6 +26,7 @@ from analyzer.analysis.observations import Observations, observe
 from analyzer.analysis.summary.cases import Case, cases
 from analyzer.analysis.tables import Table, Window, WindowWords, as_window, json_ready, table
 from analyzer.classifier import Rules
+from analyzer.plurals import percent
 from analyzer.store import Judging, Selection
 from analyzer.store.shown import ShownRows
 
@@ -198,8 +199,8 @@ class Spikes(ShownRows):
 
     def _shown(self) -> tuple[str, Mapping[str, str]]:
         sentences = [
-            f"{one.caller}: {one.observed or 0:.0%} of its distinct errors up to {one.day} are unknown, "
-            f"{one.expected or 0:.0%} expected ({one.note})"
+            f"{one.caller}: {percent(one.observed or 0)} of its distinct errors up to {one.day} are unknown, "
+            f"{percent(one.expected or 0)} expected ({one.note})"
             for one in self.found[:1]
         ]
         title = f"Spikes {sentences[0]!r}" if sentences else "Spikes, no rise of unknown errors"

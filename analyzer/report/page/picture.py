@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 
 from analyzer.analysis.charts.chart import Axis, Bars, Chart, Points, as_number
-from analyzer.plurals import counted
+from analyzer.plurals import counted, percent
 from analyzer.report.page.axes import RIGHT, Frame, frame, number, scale_of
 from analyzer.report.page.elements import Svg, element, pattern, swatch
 from analyzer.report.page.marks import Stood, bars_of, drawn_bars, drawn_lines, drawn_note, drawn_upright
@@ -70,7 +70,7 @@ def _sentences(chart: Chart) -> Iterator[str]:
         if not (values := [value for value in found if value is not None]):
             continue
         form = _measure(chart, mark).form
-        low, high = number(min(values), form), number(max(values), form)
+        low, high = (percent(end) if form.endswith("%") else number(end, form) for end in (min(values), max(values)))
         span = low if low == high else f"{low} to {high}"
         where = ""
         if chart.x.kind == "date":

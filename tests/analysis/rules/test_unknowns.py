@@ -37,7 +37,7 @@ def test_groups_count_errors_sessions_and_callers_once(history: Store) -> None:
         ("Reply <*> belongs to no open call", 1, 1, 1),
     ]
     assert (found.errors, found.sessions, found.templates) == (11, 5, 3)
-    assert found.headline == "2 of 3 templates make 91% of 11 unknown errors."
+    assert found.headline == "2 of 3 templates make 90.9% of 11 unknown errors."
     first = found.groups[0]
     assert first.fingerprint == fingerprint("Canvas shard 4 is parked, 5 readers ahead of you")
     assert sum(errors for _, errors in first.by_day) == 6
@@ -66,7 +66,7 @@ def test_a_window_a_caller_and_a_limit_narrow_it(history: Store) -> None:
     assert analyzer.unknowns(history, window="..2026-11-03").errors < 11
     short = analyzer.unknowns(history, limit=1)
     assert (len(short.groups), short.errors, short.templates) == (1, 11, 3)
-    assert short.headline == "1 of 3 templates make 55% of 11 unknown errors."
+    assert short.headline == "1 of 3 templates make 54.5% of 11 unknown errors."
 
 
 def test_an_error_without_words_is_told_by_its_status(memory: Store, jsonl: Callable[..., Path], native: Any) -> None:
@@ -218,7 +218,7 @@ def test_a_reason_is_proposed_only_with_evidence() -> None:
     opinion = Suggestion("rate_limited", 0.81, ("parked",))
     asked = _draft([], [], Neighbours([OVERLOADED]), opinion)
     assert asked.reason == "rate_limited"
-    assert asked.evidence[0] == "the second opinion is rate_limited, right in 81% of such cases: 'parked'"
+    assert asked.evidence[0] == "the second opinion is rate_limited, right in 81.0% of such cases: 'parked'"
     torn = [
         KnownTemplate(f"Canvas shard parked {n}", "x", reason, "x", 1)
         for n, reason in enumerate(("validation", "auth_error"))

@@ -177,9 +177,9 @@ def test_the_numbers_of_retries_add_up_to_their_sentence(cases: dict[str, Case])
 def test_the_numbers_of_a_mix_are_those_of_its_sentence(cases: dict[str, Case]) -> None:
     """The reason that changed most stands first; shares add up to one, and lie within their intervals."""
     case = cases["reasons"]
-    (words,) = re.findall(r"(\w+) went from (\d+)% to (\d+)%", case.finding.explanation)
+    (words,) = re.findall(r"(\w+) went from ([\d.]+)% to ([\d.]+)%", case.finding.explanation)
     first = case.numbers.row(0, named=True)
-    assert (first["reason"], f"{100 * first['before_share']:.0f}", f"{100 * first['after_share']:.0f}") == words
+    assert (first["reason"], f"{100 * first['before_share']:.1f}", f"{100 * first['after_share']:.1f}") == words
     for side in ("before", "after"):
         assert case.numbers[f"{side}_share"].sum() == pytest.approx(1)
         low, share, high = (case.numbers[f"{side}_{name}share"] for name in ("low_", "", "high_"))
