@@ -14,7 +14,7 @@ from analyzer.analysis.detection.fleet import FLEET
 from analyzer.analysis.detection.statistics import baseline, rates
 from analyzer.analysis.kinds import finding_fields as fields
 from analyzer.analysis.kinds import messages, reason_mixes, rises
-from analyzer.analysis.nightly import calibration, check, detections, evidence
+from analyzer.analysis.nightly import check, decisions, detections, evidence
 from analyzer.analysis.rules import similar_templates as similar
 from analyzer.analysis.rules import unknowns
 from analyzer.analysis.summary import day_figures
@@ -58,7 +58,6 @@ FIRST_CRITICAL = next(
     n for n in COUNTS if rises.severity_of_share(of(sessions=n, observed=0.25, expected=0.2)) == "critical"
 )
 FIRST_WARNING = next(n for n in COUNTS if messages.severity_of_message(of(sessions=n)) == "warning")
-STRICTER = detection.widened(DEFAULT, 1)
 SPENT = [DEFAULT.drift_alpha * days / detection.DRIFT_SPANS[-1] for days in detection.DRIFT_SPANS[:-1]]
 HALF = {0.5: "half"}
 STATED = {
@@ -83,9 +82,7 @@ STATED = {
         f"warning from a divergence of {reason_mixes.GREAT_DIVERGENCE:g} bits",
         f"repeats one message {burst.MIN_REPEATS} times or more",
         f"at {detections.FALSE_DISCOVERY_RATE:.0%} (shares and messages: {DEFAULT.false_discovery_rate:.1%})",
-        f"{calibration.MEASURED_DAYS} days, whole callers up to {calibration.SAMPLE} caller-days",
-        f"drawn {WORDS[calibration.DRAWS]} times",
-        f"more than {calibration.BUDGET:g} per 1,000 caller-days",
+        f"in the {decisions.COUNTED_WEEKS} weeks before, from {WORDS[decisions.LEAST_WEEKS]} weeks on",
         f"Samples are cut at {evidence.MAX_SAMPLE_CHARS:,} characters",
         f"a line a finding, {WORDS[webhook.MAX_TEXT_FINDINGS]} at most",
         f"up to {posting.MAX_WAIT_SECONDS:g} seconds",
@@ -106,10 +103,6 @@ STATED = {
         f"when it is {WORDS[baseline.NOISE_GAP // 7]} weeks old",
         f"in cells of {baseline._CELL:g} log-odds",
         f"{', '.join(f'{alpha:.1g}' for alpha in SPENT)}, {DEFAULT.drift_alpha:g} |",
-        (
-            f"divided by {DEFAULT.spike_alpha / STRICTER.spike_alpha:g} at each rung | "
-            f"+ {STRICTER.min_ratio - DEFAULT.min_ratio:g} at each rung"
-        ),
         f"the last {', '.join(str(days) for days in detection.DRIFT_SPANS)} days",
         f"before the span, at least {detection.DRIFT_GAP} days back",
         f"still have p ≤ {share._PERSISTENT:g}",
@@ -120,7 +113,6 @@ STATED = {
         f"A second spike within {WORDS[share._NEAR_DAYS]} days",
         f"splits the last {share.ONSET_DAYS} days best in two",
         f"over the new one passes {share._RECOVERED:g}",
-        f"| 1 to {detection.RUNGS} |",
         f"one session, one template, {burst.MIN_REPEATS} repeats or more",
         f"{relays.MIN_RELAYS} hand-offs, {relays.MIN_RATIO:g} times expected",
         f"a fall of {retries.MIN_DROP * 100:.0f} points at least",
@@ -139,7 +131,6 @@ STATED = {
         f"at most {sql.DEFAULT_LIMIT:,} rows",
     ),
     "reference/json.md": (
-        f"made stricter (0 to {detection.RUNGS})",
         f"(messages, {evidence.MAX_SAMPLE_CHARS:,} characters at most)",
         f"Rows by day begin {detection.BASELINE_DAYS} days before the onset",
     ),

@@ -101,11 +101,11 @@ def state_of(one: Finding) -> str:
 
 
 def alarms(overview: Overview) -> str:
-    """How far findings can be trusted on this history."""
-    rate = overview.false_alarms_per_thousand
+    """How many warnings the checks of this history give."""
+    rate = overview.warnings_a_week
     if rate is None:
-        return "How many false alarms these settings give on this history has not been measured."
-    return f"On this history without its changes these settings give {rate:.1f} false alarms per 1,000 caller-days."
+        return "Fewer than four weeks were checked, so how many warnings a week this history gives is not known."
+    return f"In the weeks before the last check, {rate:.1f} warnings opened a week."
 
 
 def completeness(overview: Overview) -> str:

@@ -11,7 +11,6 @@ import pytest
 from analyzer.analysis.detection.detection import ACCEPT_DAYS, BASELINE_DAYS, RECENT_DAYS, Detection
 from analyzer.analysis.kinds.finding import KINDS, NOTHING, RESOLUTIONS, Finding, Kind, Scope, family_of, kind_of
 from analyzer.analysis.kinds.finding_fields import SEVERITIES
-from analyzer.analysis.nightly.calibration import MEASURED_DAYS
 from analyzer.cli.commands.check import command as check
 from analyzer.report.overview_words import course
 from analyzer.store import views
@@ -104,11 +103,10 @@ def test_every_resolution_has_words_in_a_report(resolution: str) -> None:
 
 
 def test_days_are_those_that_the_pages_and_words_name() -> None:
-    """Six weeks before the last one, four weeks to a new normal, twelve weeks for false alarms."""
-    assert (BASELINE_DAYS, RECENT_DAYS, ACCEPT_DAYS, MEASURED_DAYS) == (42, 7, 28, 84)
+    """Six weeks before the last one, four weeks to a new normal."""
+    assert (BASELINE_DAYS, RECENT_DAYS, ACCEPT_DAYS) == (42, 7, 28)
     check = (REPOSITORY / "docs" / "reference" / "check.md").read_text("utf-8")
     assert f"of the last {RECENT_DAYS} days differs from that of the {BASELINE_DAYS} days before" in check
-    assert f"{MEASURED_DAYS} days, whole callers up to" in check
     assert f"{ACCEPT_DAYS // 7} weeks".replace("4", "four") in RESOLUTIONS["accepted"]
 
 

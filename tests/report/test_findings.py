@@ -184,11 +184,11 @@ def test_the_rules_chart_marks_applied_rulesets(report: Report) -> None:
 
 
 def test_the_foot_says_how_far_to_trust_it(report: Report) -> None:
-    """The false-alarm rate stands with completeness; where it was not measured, that does."""
+    """The warnings a week stand with completeness; where too few weeks were checked, that does."""
     found = report()
-    assert "has not been measured" in section(render_html(found), "completeness")
-    measured = replace(found, false_alarms_per_thousand=0.42)
-    assert "0.4 false alarms per 1,000 caller-days" in section(render_html(measured), "completeness")
+    assert "Fewer than four weeks were checked" in section(render_html(found), "completeness")
+    measured = replace(found, warnings_a_week=0.42)
+    assert "0.4 warnings opened a week" in section(render_html(measured), "completeness")
 
 
 def test_a_history_without_a_before_has_no_drift_to_tell(report: Report) -> None:

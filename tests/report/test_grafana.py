@@ -28,7 +28,7 @@ NIGHT = Night(
     since=None,
     caller_days=1,
     callers=1,
-    false_alarms_per_thousand=0.5,
+    warnings_a_week=0.5,
 )
 FIGURES = NightFigures(
     errors={("coder", "unknown"): 3, ("coder", "validation"): 4},

@@ -5,7 +5,7 @@ The method: docs/explanation/detection.md.
 
 from analyzer.analysis.detection.burst import bursts
 from analyzer.analysis.detection.causes import Flip, Split, causes, flips, split
-from analyzer.analysis.detection.detection import SCHEMA, Detection, Settings, frame, widened
+from analyzer.analysis.detection.detection import SCHEMA, Detection, Settings, frame
 from analyzer.analysis.detection.fleet import DetectionError, detect
 from analyzer.analysis.detection.reasons import jensen_shannon, reason_drift, reason_test
 from analyzer.analysis.detection.relays import relay_frequency
@@ -32,5 +32,4 @@ __all__ = [
     "relay_frequency",
     "retry_payoff",
     "split",
-    "widened",
 ]

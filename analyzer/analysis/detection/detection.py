@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from datetime import date
 
 import polars as pl
@@ -112,22 +112,3 @@ class Settings:
     """Least rise of the share, in shares."""
     min_sessions: int = 3
     """Fewer sessions are no change of the world."""
-
-
-def widened(settings: Settings, times: int) -> Settings:
-    """The rung of the ladder so many steps up: each divides the budgets by three and asks for a little more effect."""
-    divisor = 3.0**times
-    return replace(
-        settings,
-        spike_alpha=settings.spike_alpha / divisor,
-        drift_alpha=settings.drift_alpha / divisor,
-        template_alpha=settings.template_alpha / divisor,
-        volume_alpha=settings.volume_alpha / divisor,
-        hour_alpha=settings.hour_alpha / divisor,
-        wording_alpha=settings.wording_alpha / divisor,
-        min_ratio=settings.min_ratio + 0.25 * times,
-    )
-
-
-RUNGS = 4
-"""Rungs above the settings as they are; the last asks of a spike p <= 2.5e-5 and 2.5 times the expected share."""

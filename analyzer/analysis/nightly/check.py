@@ -16,14 +16,13 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 
-from analyzer.analysis.detection import Detection, Settings, widened
+from analyzer.analysis.detection import Detection, Settings
 from analyzer.analysis.detection.detection import detections_in
 from analyzer.analysis.detection.volume_units import exposures
 from analyzer.analysis.detection.volumes import volumes
 from analyzer.analysis.kinds.causes import with_causes
 from analyzer.analysis.kinds.finding import Finding, Identity, finding_id, kind_of
-from analyzer.analysis.nightly.calibration import Calibrated, calibrate, monday_of
-from analyzer.analysis.nightly.decisions import handlings, with_handling, without_closed
+from analyzer.analysis.nightly.decisions import handlings, warnings_a_week, with_handling, without_closed
 from analyzer.analysis.nightly.detections import corrected, detections
 from analyzer.analysis.nightly.evidence import costed, explained, of_the_day
 from analyzer.analysis.nightly.incidents import gravest_first, incidents
@@ -69,9 +68,9 @@ def check(
         return _shown(store, with_handling(replace(known, ruleset_in_force=ruleset), decisions), chosen)
     seen = observe(store, day, timezone, ruleset)
     before = night_before(store, day, timezone)
-    calibration = _known(before, day, ruleset) or calibrate(seen, monday_of(day))
-    found = detections(seen, calibration.settings)
-    night = _finished(store, without_closed(_judged(store, seen, found, before, calibration), before, decisions), rules)
+    found = detections(seen)
+    night = _finished(store, without_closed(_judged(store, seen, found, before), before, decisions), rules)
+    night = replace(night, warnings_a_week=warnings_a_week(store, day, timezone))
     if store.writable:
         write_down(store, night)
     return _shown(store, with_handling(night, decisions), chosen)
@@ -120,28 +119,22 @@ def each_night(
         raise AnalyzerError(f"{len(days):,} nights are too many at once", f"name a window of {MAX_NIGHTS} at most")
     nights: list[Night] = []
     before: Night | None = None
-    weeks: dict[date, Calibrated] = {}
     found: list[Detection] = []
-    rung = cut = None
+    cut = None
     # Days between two changes of recorded rules see the same history, each up to its own end.
     spans = {day: newest_versions(versions, day) for day in days}
     for day in days:
         if spans[day] != cut:
-            cut, rung = spans[day], None
+            cut = spans[day]
             last_day = max(each for each in days if spans[each] == cut)
             seen = whole if last_day == final else observe(store, last_day, chosen.timezone, ruleset)
+            found = detections(seen)
         as_of = seen.up_to(day)
-        monday = monday_of(day)
-        if monday not in weeks:
-            weeks[monday] = calibrate(as_of, monday)
-        if weeks[monday].rung != rung:
-            rung = weeks[monday].rung
-            found = detections(seen, weeks[monday].settings)
         if before is None:
             open_ones = incidents(found, as_of.traffic(one.caller for one in found), day - timedelta(days=1))
-            nothing = _judged(store, as_of, [], None, weeks[monday])
+            nothing = _judged(store, as_of, [], None)
             before = replace(nothing, day=day - timedelta(days=1), findings=costed(store, open_ones, as_of))
-        night = _judged(store, as_of, found, before, weeks[monday], before.findings)
+        night = _judged(store, as_of, found, before, before.findings)
         before = _finished(store, night, rules)
         nights.append(before)
     return nights
@@ -154,19 +147,11 @@ def last_whole_day(chosen: Window) -> date:
     return moment.date() - timedelta(days=1)
 
 
-def _known(before: Night | None, day: date, ruleset: str | None) -> Calibrated | None:
-    """The calibration of this week, if a night of it wrote one down."""
-    if before is None or before.calibrated_on != monday_of(day) or before.ruleset != ruleset:
-        return None
-    return Calibrated(before.calibrated_on, before.rung, before.false_alarms_per_thousand)
-
-
 def _judged(
     store: Judging,
     seen: Observations,
     found: Sequence[Detection],
     before: Night | None,
-    calibration: Calibrated,
     known: Sequence[Finding] = (),
 ) -> Night:
     """The night without words; `known` are findings whose costs cannot have changed."""
@@ -181,7 +166,6 @@ def _judged(
     gone = "rejudged" if before is not None and before.ruleset == seen.ruleset else "explained"
     priced = costed(store, of_the_day(tonight, seen), seen, known)
     findings = gravest_first(carried_on(priced, before.findings if before else (), seen.night, gone))
-    sentences = [*notes(seen), *([calibration.note] if calibration.note else [])]
     return Night(
         day=seen.night,
         timezone=seen.timezone,
@@ -192,10 +176,7 @@ def _judged(
         caller_days=counts.height,
         callers=counts.filter(pl.col("day") == seen.night)["caller"].n_unique(),
         findings=with_causes(seen, findings),
-        false_alarms_per_thousand=calibration.per_thousand,
-        rung=calibration.rung,
-        calibrated_on=calibration.on,
-        notes=tuple(sentences),
+        notes=tuple(notes(seen)),
     )
 
 
@@ -236,7 +217,7 @@ def check_hours(store: Judging, chosen: Window, *, rules: Rules = None) -> Night
     ruleset = store.judge_history(rules)
     day = (until - _HOUR).replace(tzinfo=UTC).astimezone(ZoneInfo(chosen.timezone)).date()
     before = night_before(store, day, chosen.timezone)
-    settings = widened(Settings(), before.rung if before else 0)
+    settings = Settings()
     own = _observed(store, since, until, chosen.timezone, ruleset)
     earlier = _observed(store, since - (until - since), since, chosen.timezone, ruleset)
     open_ones = {one.identity: one for one in before.findings if one.is_open} if before else {}
@@ -254,8 +235,6 @@ def check_hours(store: Judging, chosen: Window, *, rules: Rules = None) -> Night
         caller_days=own.work.height,
         callers=own.counts.filter(pl.col("day") == day)["caller"].n_unique(),
         findings=explained(store, findings, chosen.timezone, ruleset, within=(since, until)),
-        rung=before.rung if before else 0,
-        calibrated_on=before.calibrated_on if before else None,
         hours=(since, until),
     )
     return with_handling(night, handlings(store))

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import date, timedelta
 
 from analyzer.analysis.kinds.finding import Finding
 from analyzer.analysis.kinds.finding_fields import SEVERITIES, Handling
@@ -23,6 +23,9 @@ from analyzer.store import Judging
 
 ACTS = ("acknowledged", "snoozed", "closed", "reopened")
 MOST_SNOOZED = timedelta(days=366)
+COUNTED_WEEKS, LEAST_WEEKS = 12, 4
+"""Weeks before a night whose warnings are counted, and the least that say anything."""
+_WEEK = timedelta(days=7)
 _SHORTEST = 4
 """Characters of an id that a person has to type."""
 
@@ -126,6 +129,23 @@ def identified(store: Judging, finding: str) -> str:
             f"no finding {finding}", f"see: {command_line('findings', 'list', '--all', store=store.path)}"
         )
     raise AnalyzerError(f"{len(names):,} findings begin with {finding}", f"type more of it, such as {names[0]}")
+
+
+def warnings_a_week(store: Judging, day: date, timezone: str) -> float | None:
+    """The findings of at least `warning` that opened a week, in the `COUNTED_WEEKS` before a day.
+
+    None where fewer than `LEAST_WEEKS` of them were judged.
+
+    Raises:
+        QueryError: the store cannot be asked.
+    """
+    judged: list[date] = store.query("detection-nights", before=day, timezone=timezone)["day"].to_list()
+    first = max(min(judged, default=day), day - COUNTED_WEEKS * _WEEK)
+    weeks = (day - first) / _WEEK
+    if weeks < LEAST_WEEKS:
+        return None
+    opened: list[tuple[str, date]] = store.view("findings").select("severity", "opened_on").rows()
+    return sum(severity != "info" and first <= on < day for severity, on in opened) / weeks
 
 
 def without_closed(night: Night, before: Night | None, decisions: Mapping[str, Handling]) -> Night:

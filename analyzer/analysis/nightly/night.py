@@ -46,12 +46,8 @@ class Night(ShownRows):
     """Callers with anything to judge on this day."""
     findings: tuple[Finding, ...] = ()
     """Open ones, and those that ended this night; the gravest first."""
-    false_alarms_per_thousand: float | None = None
-    """False alarms per 1,000 caller-days that these settings would have had on this history; None: too little of it."""
-    rung: int = 0
-    """Steps by which the tests are stricter than by default, because this history is noisy."""
-    calibrated_on: date | None = None
-    """The day before which history was looked at for the two figures above."""
+    warnings_a_week: float | None = None
+    """Warnings that opened a week in the twelve weeks before; None where fewer than four were checked."""
     notes: tuple[str, ...] = ()
     """What limits the judgement, one sentence each."""
     recorded: bool = False
@@ -152,9 +148,7 @@ class Night(ShownRows):
             "ruleset": self.ruleset,
             "ruleset_in_force": self.ruleset_in_force,
             "callers": self.callers,
-            "false_alarms_per_thousand": self.false_alarms_per_thousand,
-            "rung": self.rung,
-            "calibrated_on": self.calibrated_on.isoformat() if self.calibrated_on else None,
+            "warnings_a_week": self.warnings_a_week,
             "notes": list(self.notes),
             "findings": [finding.to_dict() for finding in self.findings],
         }
@@ -175,9 +169,7 @@ class Night(ShownRows):
             caller_days=data["baseline"]["caller_days"],
             callers=data["callers"],
             findings=tuple(Finding.from_dict(one) for one in data["findings"]),
-            false_alarms_per_thousand=data["false_alarms_per_thousand"],
-            rung=data.get("rung", 0),
-            calibrated_on=date.fromisoformat(on) if (on := data.get("calibrated_on")) else None,
+            warnings_a_week=data.get("warnings_a_week"),
             notes=tuple(data["notes"]),
         )
 

@@ -147,7 +147,7 @@ class Overview(Shown):
     """The last day that was judged; None without any history."""
     not_replayed: int
     """Errors that count as they were recorded: today's rules could not judge them."""
-    false_alarms_per_thousand: float | None
+    warnings_a_week: float | None
     """False alarms per 1,000 caller-days of the settings on this history, as the last nightly check measured them."""
     tables: dict[str, Table]
     """By catalogue name."""
@@ -217,7 +217,7 @@ class Overview(Shown):
             "ruleset": self.drifts.ruleset,
             "unjudged": self.spikes.unjudged,
             "not_replayed": self.not_replayed,
-            "false_alarms_per_thousand": self.false_alarms_per_thousand,
+            "warnings_a_week": self.warnings_a_week,
             "drifts": {
                 "since": self.drifts.split.isoformat() if self.drifts.split else None,
                 "changes": json_ready(self.drifts.found),
@@ -293,14 +293,14 @@ def _overview(store: Judging, window: Window, judged: Judged, drift: Drifts) -> 
         drifts=drift,
         judged_until=judged.last,
         not_replayed=judged.not_replayed,
-        false_alarms_per_thousand=_false_alarms(store),
+        warnings_a_week=_warnings_a_week(store),
         tables=tables,
     )
 
 
-def _false_alarms(store: Judging) -> float | None:
+def _warnings_a_week(store: Judging) -> float | None:
     nights = store.query("detection-nights")["result"]
-    return json.loads(nights[-1]).get("false_alarms_per_thousand") if len(nights) else None
+    return json.loads(nights[-1]).get("warnings_a_week") if len(nights) else None
 
 
 def _case_dict(case: Case) -> dict[str, Any]:

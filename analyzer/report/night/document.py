@@ -40,8 +40,8 @@ def ground(night: Night) -> str:
     rests = f"Judged from {same}{night.caller_days:,} caller-days since {night.since}"
     if night.ruleset:
         rests += f" under ruleset {night.ruleset}"
-    if night.false_alarms_per_thousand is not None:
-        rests += f"; false alarms of these settings on this history: {night.false_alarms_per_thousand:.1f} per 1,000"
+    if night.warnings_a_week is not None:
+        rests += f"; in the weeks before, {night.warnings_a_week:.1f} warnings opened a week"
     return f"{rests}."
 
 

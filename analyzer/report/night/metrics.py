@@ -57,9 +57,9 @@ def render_prometheus(night: Night, figures: NightFigures) -> bytes:
         ("analyzer_night_judged_seconds", "When the night was judged, Unix time.", night.judged_at_seconds),
         ("analyzer_night_day_seconds", "Beginning of the judged day, Unix time in UTC.", night.day_seconds),
         (
-            "analyzer_false_alarms_per_thousand",
-            "False alarms per 1,000 caller-days that the settings would have had on this history.",
-            night.false_alarms_per_thousand,
+            "analyzer_warnings_a_week",
+            "Findings of at least warning that opened a week, over the twelve weeks before.",
+            night.warnings_a_week,
         ),
         (
             "analyzer_last_ingest_seconds",

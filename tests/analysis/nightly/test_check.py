@@ -375,17 +375,12 @@ def test_the_end_of_a_finding_is_told_by_the_next_night_there_is(tmp_path: Path,
         assert ended.resolved_on < START + timedelta(days=44)
 
 
-def test_a_week_is_calibrated_once(fleet: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nights carry the false-alarm rate of their week; the second night of it takes that of the first."""
-    first = night(fleet, 38)
-    assert first.calibrated_on == START + timedelta(days=35)
-    assert first.false_alarms_per_thousand is not None
-    monkeypatch.setattr("analyzer.analysis.nightly.check.calibrate", None)
-    second = night(fleet, 39)
-    assert (second.calibrated_on, second.false_alarms_per_thousand) == (
-        first.calibrated_on,
-        first.false_alarms_per_thousand,
-    )
+def test_a_night_says_how_many_warnings_a_week_there_are(fleet: Store) -> None:
+    """Of the weeks that were judged before it, from four weeks on; a night judged earlier takes no part."""
+    assert night(fleet, 5).warnings_a_week is None
+    assert night(fleet, 31).of("new")
+    assert night(fleet, 39).warnings_a_week == pytest.approx(1 / (34 / 7))
+    assert night(fleet, 39).warnings_a_week == pytest.approx(1 / (34 / 7))
 
 
 @pytest.mark.parametrize("zone", ["Asia/Kathmandu", "America/Los_Angeles"])

@@ -215,13 +215,13 @@ def test_rulesets_that_were_applied_are_listed(fleet: Store) -> None:
     assert row["applied_at"].date() == row["applied_on"]
 
 
-def test_the_false_alarm_rate_is_that_of_the_last_night(fleet: Store) -> None:
-    """What the check measured and wrote down; nothing where there was no check."""
-    assert overview(fleet, Window()).false_alarms_per_thousand is None
+def test_the_warnings_a_week_are_those_of_the_last_night(fleet: Store) -> None:
+    """What the check counted and wrote down; nothing where there was no check."""
+    assert overview(fleet, Window()).warnings_a_week is None
     night = check(fleet, until=day(33))
-    assert overview(fleet, Window()).false_alarms_per_thousand == night.false_alarms_per_thousand
-    fleet.decide([("night.judged", {**night.to_dict(), "false_alarms_per_thousand": 0.7})])
-    assert overview(fleet, Window()).false_alarms_per_thousand == 0.7
+    assert overview(fleet, Window()).warnings_a_week == night.warnings_a_week
+    fleet.decide([("night.judged", {**night.to_dict(), "warnings_a_week": 0.7})])
+    assert overview(fleet, Window()).warnings_a_week == 0.7
 
 
 @pytest.mark.parametrize(
