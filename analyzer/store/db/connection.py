@@ -18,17 +18,14 @@ import duckdb
 from analyzer.command_lines import command_line
 from analyzer.errors import LimitError, QueryError, StoreBusyError, StoreError
 from analyzer.store.db.frames import OUT_OF_MEMORY_HINT, cannot_go_on, unusable
-from analyzer.store.db.location import MEMORY, holder, location
+from analyzer.store.db.location import CATALOG, MEMORY, STORAGE_VERSION, holder, location
 from analyzer.store.db.sql_text import quoted
+from analyzer.store.db.tables.ready import ready_store
 from analyzer.store.db.tables.schema import MIGRATED, SCHEMA_VERSION, create, migrate, version_of
 from analyzer.store.journal import left_behind, rebuild_hint, was_store
 from analyzer.store.sums.tables import create_sums
 
-CATALOG = "analyzer"
-"""The name of the database that is open, whatever its file is called: DuckDB would take the file's first word, which
-then collides with tables, columns and aliases of that name."""
-STORAGE_VERSION = "v1.4.0"
-"""The storage format of new stores: DuckDB 1.4 and later read them."""
+_READY = "ready"
 PARAMETERS_HINT = "give a list of values for ? and $1, or a dict for $name"
 
 
@@ -178,17 +175,37 @@ def private_files() -> Iterator[None]:
 
 
 def _create_schema(connection: duckdb.DuckDBPyConnection, path: str) -> None:
-    tables = {str(row[0]) for row in connection.execute("select table_name from duckdb_tables()").fetchall()}
-    if tables and "store_v1" not in tables:
-        raise StoreError(f"{path} is a DuckDB file of something else", "name another file with --store")
-    if "store_v1" not in tables:
-        with transaction(connection):
-            create(connection)
+    try:
+        version = version_of(connection)
+    except duckdb.CatalogException:
+        if connection.execute("select count(*) from duckdb_tables()").fetchall() != [(0,)]:
+            raise StoreError(f"{path} is a DuckDB file of something else", "name another file with --store") from None
+        with private_files():
+            ready = ready_store()
+        if not _copied(connection, ready):
+            with transaction(connection):
+                create(connection)
         return
-    if version_of(connection) in MIGRATED:
+    if version in MIGRATED:
         with transaction(connection):
             migrate(connection)
     _check_schema(connection, path)
+
+
+def _copied(connection: duckdb.DuckDBPyConnection, ready: str | None) -> bool:
+    """Whether everything is there, taken from a ready store; DuckDB gives the copy an id of its own."""
+    if ready is None:
+        return False
+    try:
+        connection.execute(f"attach {quoted(ready)} as {_READY} (read_only)").fetchall()
+        try:
+            with transaction(connection):
+                connection.execute(f"copy from database {_READY} to {CATALOG}").fetchall()
+        finally:
+            connection.execute(f"detach {_READY}").fetchall()
+    except duckdb.Error:
+        return False
+    return True
 
 
 def _check_schema(connection: duckdb.DuckDBPyConnection, path: str) -> None:

@@ -99,6 +99,11 @@ def open_below(folder: str, path: str, flags: int) -> int:
 
 
 MEMORY = ":memory:"
+CATALOG = "analyzer"
+"""The name of the database that is open, whatever its file is called: DuckDB would take the file's first word, which
+then collides with tables, columns and aliases of that name."""
+STORAGE_VERSION = "v1.4.0"
+"""The storage format of new stores: DuckDB 1.4 and later read them."""
 PATIENCE_SECONDS = 4.0
 """How long one who finds a store in use waits for it; most uses are shorter than that."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.4

@@ -168,10 +168,14 @@ def create_sums(connection: duckdb.DuckDBPyConnection) -> None:
     """Make the tables, where a store has none; days that were kept without one of them are forgotten."""
     if complete(connection):
         return
-    text = resources.files("analyzer.store.sums").joinpath("tables.sql").read_text("utf-8")
-    for statement in filter(str.strip, text.split(";\n")):
+    for statement in filter(str.strip, sums_text().split(";\n")):
         connection.execute(statement)
     connection.execute("delete from internal.sum_day_v1").fetchall()
+
+
+def sums_text() -> str:
+    """The statements that make the tables, each ending a line with `;`."""
+    return resources.files("analyzer.store.sums").joinpath("tables.sql").read_text("utf-8")
 
 
 def forget_staged(connection: duckdb.DuckDBPyConnection) -> None:

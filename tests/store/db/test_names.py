@@ -12,7 +12,8 @@ import pytest
 
 from analyzer.errors import StoreBusyError
 from analyzer.store import open_store, views
-from analyzer.store.db.connection import CATALOG, connect, connect_plain
+from analyzer.store.db.connection import connect, connect_plain
+from analyzer.store.db.location import CATALOG
 from analyzer.store.db.tables.schema import statements
 from analyzer.store.export.slices import cut_slice
 from analyzer.store.query.catalogue import catalogue
