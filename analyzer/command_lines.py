@@ -16,6 +16,8 @@ from datetime import date, datetime
 from analyzer.plurals import terminal_safe
 
 PROGRAM = "analyzer"
+LAKE = "delta:"
+"""How the name of a store begins that is a lake; any other name is that of a file."""
 STORELESS = {"classify", "completion", "emit", "run", "watch"}
 """Commands that ask no store."""
 STORELESS_RULES = {"explain", "list", "test"}

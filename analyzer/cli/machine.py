@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from analyzer.cli.stores import asked, is_there
 from analyzer.errors import UNREADABLE, AnalyzerError, StoreError
 
 if TYPE_CHECKING:
     from analyzer.command_lines import Asking
     from analyzer.importers.places import LogPlace
-    from analyzer.store import Filling, IngestResult, Survey
+    from analyzer.store import IngestResult, Survey
 
 HERE = "analyzer.duckdb"
 """The store of the working directory."""
@@ -96,11 +97,11 @@ def look(name: str) -> Survey:
     Raises:
         StoreError: the store cannot be opened.
     """
-    from analyzer.store import open_store, survey
+    if not is_there(name):
+        from analyzer.store import survey
 
-    if not os.path.exists(name):
         return survey(places_here(), {})
-    with open_store(name) as store:
+    with asked(name, None) as store:
         return store.survey(places_here())
 
 
@@ -119,21 +120,25 @@ def tell_found(name: str, *, quiet: bool) -> None:
         narrate(line, quiet=quiet)
     if found.found:
         return
-    if not os.path.exists(name):
+    if not is_there(name):
         hint = "name the files or folders that hold them; $CODEX_HOME and other variables of agents are followed"
         failure = AnalyzerError("no logs of agents were found on this machine", hint)
         failure.exit_code = UNREADABLE
         raise failure
 
 
-def read_into(store: Filling, *, quiet: bool) -> IngestResult:
-    """Read what is new of all agents into a store; what could not be read is told with `~` for the home directory."""
+def read_into(
+    ingest: Callable[[list[LogPlace], Callable[[str, int, int], None] | None], IngestResult], *, quiet: bool
+) -> IngestResult:
+    """Read what is new of all agents on this machine, by the `ingest` of a store; what could not be read is told with
+    `~` for the home directory.
+    """
     from analyzer.cli.output import progress
     from analyzer.redaction.homes import without_home
 
     home = home_folder()
     with progress(quiet=quiet) as shown:
         told = shown and (lambda path, place, total: shown(without_home(path, home), place, total))
-        result = store.ingest(places_here(), told)
+        result = ingest(places_here(), told)
     result.problems = [replace(item, path=without_home(item.path, home)) for item in result.problems]
     return result

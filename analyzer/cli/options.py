@@ -15,7 +15,6 @@ import click
 
 from analyzer.cli.completing import names_of
 from analyzer.cli.machine import HERE, default_store
-from analyzer.cli.stores import refuse_lake
 from analyzer.errors import AnalyzerError
 
 if TYPE_CHECKING:
@@ -35,27 +34,19 @@ class Seconds(click.FloatRange):
         return seconds if math.isfinite(seconds) else self.fail(f"{value!r} is no number of seconds.", param, ctx)
 
 
-def store_option(
-    note: str = "", default: Callable[[], str] | None = default_store, *, lake: bool = True
-) -> Callable[[F], F]:
-    """`--store FILE`, else $ANALYZER_STORE, else the default; None for a command that decides by its paths.
+def store_option(note: str = "", default: Callable[[], str] | None = default_store) -> Callable[[F], F]:
+    """`--store FILE`, else $ANALYZER_STORE, else the default; None for a command that decides by its paths."""
 
-    Where the command does not work on a `lake`, it refuses to.
-    """
-
-    def chosen(context: click.Context, __: click.Parameter, named: str | None) -> str | None:
-        if named and not lake and not context.resilient_parsing:
-            refuse_lake(context.info_name, named, "name a file with --store")
+    def chosen(_: click.Context, __: click.Parameter, named: str | None) -> str | None:
         return named or (default() if default else None)
 
-    said = f"{note} delta:PATH is a lake." if lake else note
     return click.option(
         "--store",
         "store_path",
         metavar="FILE",
         envvar="ANALYZER_STORE",
         callback=chosen,
-        help=f"The store; default $ANALYZER_STORE, else {HERE} here, else this machine's.{said}",
+        help=f"The store; default $ANALYZER_STORE, else {HERE} here, else this machine's.{note} delta:PATH is a lake.",
     )
 
 

@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
 from typing import TYPE_CHECKING
 
+from analyzer.command_lines import LAKE
 from analyzer.errors import AnalyzerError
 
 if TYPE_CHECKING:
     from analyzer.lake.location import Lake
     from analyzer.store import Store
-
-LAKE = "delta:"
-"""How the name of a lake begins."""
-
-
-def refuse_lake(command: str | None, store: str, hint: str) -> None:
-    """Say so of a command that works on a store in a file alone.
-
-    Raises:
-        AnalyzerError: the name means a lake; `hint` is what to do instead.
-    """
-    if store.startswith(LAKE):
-        raise AnalyzerError(f"{command} takes a store in a file, not a lake", hint)
 
 
 def chosen_lake(store: str, master: str | None) -> Lake | None:
@@ -34,7 +22,7 @@ def chosen_lake(store: str, master: str | None) -> Lake | None:
     """
     if not store.startswith(LAKE):
         if master is not None:
-            raise AnalyzerError("--master is for a lake alone", "name one: --store delta:PATH")
+            raise AnalyzerError("--master is for a lake alone", f"name one: --store {LAKE}PATH")
         return None
     from analyzer.lake.location import lake_of, require_extra
 
@@ -43,59 +31,56 @@ def chosen_lake(store: str, master: str | None) -> Lake | None:
     return lake
 
 
+def is_there(store: str) -> bool:
+    """Whether there is a store of this name.
+
+    Raises:
+        AnalyzerError: as `chosen_lake`, or the object store of a lake cannot be reached.
+    """
+    lake = chosen_lake(store, None)
+    return os.path.exists(store) if lake is None else lake.exists
+
+
 def asked(store: str, master: str | None) -> Store:
     """The store of this name, open for queries.
 
     Raises:
-        AnalyzerError: as `chosen_lake`, or it cannot be opened.
+        AnalyzerError: as `open_store`.
     """
-    lake = chosen_lake(store, master)
-    if lake is None:
-        from analyzer.store import open_store
+    from analyzer.store import open_store
 
-        return open_store(store)
-    from analyzer.lake.store import LakeStore
-
-    return LakeStore(lake)
+    return open_store(store, master=master)
 
 
 def judging(store: str, master: str | None) -> Store:
     """The store of this name, open for what a check or a person decides: for writing, and there already.
 
     Raises:
-        AnalyzerError: as `asked`, or another process writes to it.
+        AnalyzerError: as `open_store`.
+    """
+    from analyzer.store import open_store
+
+    return open_store(store, writable=True, create=False, master=master)
+
+
+def filling(store: str, master: str | None) -> Store:
+    """The store of this name, made where there is none and open for logs.
+
+    Raises:
+        AnalyzerError: as `open_store`.
+    """
+    from analyzer.store import open_store
+
+    return open_store(store, writable=True, master=master)
+
+
+def check_source(store: str, master: str | None, *, named: bool) -> Lake | None:
+    """The lake that a name means, None for a file, for logs of paths that are `named`, or else of this machine.
+
+    Raises:
+        AnalyzerError: as `chosen_lake`, or workers of Spark would have to read the logs of this machine.
     """
     lake = chosen_lake(store, master)
-    if lake is None:
-        from analyzer.store import open_store
-
-        return open_store(store, writable=True, create=False)
-    from analyzer.lake.store import WritableLakeStore
-
-    return WritableLakeStore(lake)
-
-
-def lake_to_fill(store: str, master: str | None, paths: Sequence[str]) -> Lake | None:
-    """The lake that a name means, None for a file, for logs of these paths.
-
-    Raises:
-        AnalyzerError: as `chosen_lake`, or there is no path.
-    """
-    if store.startswith(LAKE) and not paths:
-        raise AnalyzerError("a lake is of many machines: no logs of this one are looked for", "name the PATHs to read")
-    return chosen_lake(store, master)
-
-
-def filling(store: str, lake: Lake | None) -> Store:
-    """The lake, or the store of this name in a file, made where there is none and open for logs.
-
-    Raises:
-        AnalyzerError: it cannot be opened, or another process writes to it.
-    """
-    if lake is None:
-        from analyzer.store import open_store
-
-        return open_store(store, writable=True)
-    from analyzer.lake.store import WritableLakeStore
-
-    return WritableLakeStore(lake, create=True)
+    if lake is not None and lake.master and not named:
+        raise AnalyzerError("--master reads logs that all its workers see", "name the PATHs to read")
+    return lake

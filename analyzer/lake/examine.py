@@ -14,12 +14,13 @@ from pyarrow.fs import FileSelector, FileType
 
 from analyzer.classifier import Ruleset, ruleset_for
 from analyzer.classifier.rules.loading import parse_ruleset
+from analyzer.command_lines import LAKE, command_line
 from analyzer.errors import AnalyzerError, RulesError, StoreError
 from analyzer.lake.beside import kept_rules
 from analyzer.lake.connection import connected, snapshot
 from analyzer.lake.former import current, settings
 from analyzer.lake.layout import GONE, filesystem, table_errors, tables
-from analyzer.lake.location import PREFIX, Lake, NoLakeError
+from analyzer.lake.location import Lake, NoLakeError
 from analyzer.lake.log import State, alive, named, said_of
 from analyzer.plurals import counted
 from analyzer.store.doctor.checks import (
@@ -52,7 +53,7 @@ def _lake(lake: Lake) -> Iterator[Check]:
     try:
         at = current(lake)
     except NoLakeError as error:
-        yield Check("store", "note", error.message, f"make one: analyzer ingest PATH --store {PREFIX}{lake.path}")
+        yield Check("store", "note", error.message, f"make one: analyzer ingest PATH --store {LAKE}{lake.path}")
         return
     except StoreError as error:
         yield Check("store", "problem", error.message, error.hint)
@@ -139,7 +140,7 @@ class _Files:
         self._small[name] = sum(size < SMALL_BYTES for size in named.values())
 
     def _compare(self, name: str, named: Mapping[str, int], there: Mapping[str, int]) -> None:
-        todo = f"{GONE} {PREFIX}{self._lake.path}"
+        todo = f"{GONE} {LAKE}{self._lake.path}"
         if missing := sorted(named.keys() - there.keys()):
             said = f"{counted(len(missing), 'file')} of {self._lake.table(name)} missing: {listed(missing)}"
             self._problem(said, todo)
@@ -171,4 +172,7 @@ def _at_hand(kept: list[str], path: str | None, digest: str) -> bool:
 
 def _rows(lake: Lake) -> Iterator[Check]:
     with closing(connected(snapshot(lake))) as connection:
-        yield from content_checks(lambda sql, given: connection.execute(sql, given).fetchall(), "analyzer rebuild")
+        yield from content_checks(
+            lambda sql, given: connection.execute(sql, given).fetchall(),
+            command_line("quarantine", "retry", store=f"{LAKE}{lake.path}"),
+        )

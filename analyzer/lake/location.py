@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import takewhile
 
+from analyzer.command_lines import LAKE
 from analyzer.errors import AnalyzerError, StoreError
 
-PREFIX = "delta:"
 _EXTRA = ("deltalake", "pyarrow")
 _HINT = "write delta:/path/of/lake, or delta:s3://bucket/path"
 _REMOTE = ("s3://", "s3a://", "gs://", "abfs://", "abfss://", "hdfs://")
@@ -83,7 +83,7 @@ class Lake:
             raise StoreError(f"{self.path} may not be read", "check its permissions")
         if not self.remote and os.path.isdir(self.path) and os.listdir(self.path):
             raise StoreError(f"{self.path} holds something else than a lake of this program", "name another folder")
-        raise NoLakeError(f"no lake at {self.path}", f"make one with: analyzer ingest PATH --store {PREFIX}{self.path}")
+        raise NoLakeError(f"no lake at {self.path}", f"make one with: analyzer ingest PATH --store {LAKE}{self.path}")
 
 
 def said_by(error: Exception) -> str:
@@ -110,7 +110,7 @@ def lake_of(store: str, master: str | None = None, storage: Mapping[str, str] | 
         AnalyzerError: the name holds no path, or one that Delta would read as another, or the master is none
             that Spark knows.
     """
-    named = store.removeprefix(PREFIX)
+    named = store.removeprefix(LAKE)
     if not named.strip("/"):
         raise AnalyzerError(f"{store!r} names no lake", _HINT)
     if "://" in named and not named.startswith(_REMOTE):

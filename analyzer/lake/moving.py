@@ -16,13 +16,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset as ds
 
+from analyzer.command_lines import LAKE
 from analyzer.errors import FREE_SPACE, StoreError
 from analyzer.events.times import format_time, now
 from analyzer.lake.batch import LakeBatch, make
 from analyzer.lake.connection import load
 from analyzer.lake.former import current, machines_of, with_machines
 from analyzer.lake.layout import JOURNAL, LakeTable, dataset, table_errors, tables
-from analyzer.lake.location import PREFIX, Lake
+from analyzer.lake.location import Lake
 from analyzer.lake.log import Conflict, State
 from analyzer.store.db.connection import connect, private_files, store_errors, transaction
 from analyzer.store.db.location import discard_work, exclusive, replace_store, work_of
@@ -44,7 +45,7 @@ def up(store_path: str, lake: Lake) -> dict[str, int]:
         StoreError: there is no such store, something is in the lake's place, or the storage refuses.
     """
     if lake.exists or (not lake.remote and os.path.isdir(lake.path) and os.listdir(lake.path)):
-        raise StoreError(f"there is something at {lake.path} already", f"name a new folder: --to {PREFIX}PATH")
+        raise StoreError(f"there is something at {lake.path} already", f"name a new folder: --to {LAKE}PATH")
     open_store(store_path).close()  # says what is wrong with it, and brings an earlier version's up to date
     rows: dict[str, int] = {}
     with private_files(), closing(connect(store_path, read_only=True)) as connection:

@@ -39,6 +39,7 @@ from analyzer.store.ingest.batch import Sealed
 from analyzer.store.ingest.discover import STDIN
 from analyzer.store.ingest.run import IngestResult, ingest
 from analyzer.store.ingest.statements import CLAIMED
+from analyzer.store.upkeep import quarantine
 from analyzer.store.upkeep.prune import apply_horizon
 from analyzer.store.verdicts.rulesets import add_suggestions, keep_up
 
@@ -83,6 +84,22 @@ def ingest_into(
     return result
 
 
+def retry_quarantine(lake: Lake, token: str) -> quarantine.QuarantineRetry:
+    """Read again what is in quarantine of this machine's logs; `token` is that of the lease.
+
+    Raises:
+        StoreError: the lake cannot be read or written; then nothing of it is kept.
+    """
+
+    def once(at: State) -> quarantine.QuarantineRetry:
+        with Push(lake, at, machine(), token) as push, private_files(), store_errors():
+            result = push.retry()
+            push.commit()
+        return result
+
+    return again(lake, once)
+
+
 @contextmanager
 def _held_input() -> Iterator[None]:
     """Within the block standard input can be read as often as it is asked for."""
@@ -119,6 +136,12 @@ def machine() -> str:
     return "" if node >> 40 & 1 else sha256(str(node).encode()).hexdigest()[:16]
 
 
+def own_sources(sources: pa.Table, whose: str | None) -> pa.Table:
+    """Of a lake's sources those of a machine; one that all machines see is its own where the file is there."""
+    mine = [given == whose or (given is None and os.path.lexists(on_disk(path))) for given, path, *_ in _keys(sources)]
+    return sources.filter(pa.array(mine, pa.bool_()))
+
+
 class Push(Beside):
     """One reading of logs for a lake."""
 
@@ -138,13 +161,38 @@ class Push(Beside):
         result = ingest(
             connection, paths, store_path=self.path, below=below, progress=progress, own=own, meet=self._meet
         )
-        if self._batches:
-            with transaction(connection):
-                result.pruned = apply_horizon(connection)
-            self._seed_verdicts()
-            result.unjudged = keep_up(connection, self.path)
-            add_suggestions(connection)
+        self._settle(result)
         return result
+
+    def retry(self) -> quarantine.QuarantineRetry:
+        """Read again what is in quarantine of this machine's logs, and do with new events what a store does."""
+        own = ds.field("source_id").isin(self.ids("select source_id from seeded"))
+        self.load(QUARANTINE, own & (ds.field("why") != TORN))
+        run = self.connection.execute
+        run(f"create or replace temp table rejected as select source_id, byte_offset from internal.{QUARANTINE}")
+        result = quarantine.retry(self.connection, store_path=self.path, meet=self._hold_met)
+        held = run("select count(*) from rejected").fetchall()[0][0]
+        result.elsewhere = sum(one.rows or 0 for one in self.at.files[QUARANTINE].values()) - held
+        result.remaining += result.elsewhere
+        changed = run(
+            f"select k.source_id, k.batch_id from internal.{SOURCES} as k"
+            " inner join seeded as s on k.source_id = s.source_id and k.batch_id <> s.batch_id"
+        ).fetchall()
+        # All that is in quarantine of a source which has changed is written again.
+        self._forgotten.update(number for number, _ in changed)
+        self._batches.extend(batch for _, batch in changed)
+        run("delete from rejected where source_id in (select unnest($1))", [sorted(self._forgotten)])
+        self._settle(result)
+        return result
+
+    def _settle(self, result: IngestResult | quarantine.QuarantineRetry) -> None:
+        """Do with new events what a store does."""
+        if self._batches:
+            with transaction(self.connection):
+                result.pruned = apply_horizon(self.connection)
+            self._seed_verdicts()
+            result.unjudged = keep_up(self.connection, self.path)
+            add_suggestions(self.connection)
 
     def commit(self) -> None:
         """Bring what was read into the lake.
@@ -170,12 +218,7 @@ class Push(Beside):
 
     def _seed(self) -> None:
         """What the lake knows of this machine's sources, of their torn lines, and of the days that are summed."""
-        found = rows(self.lake, SOURCES, self.at.files[SOURCES])
-        mine = [
-            whose == self._machine or (whose is None and os.path.lexists(on_disk(path)))
-            for whose, path, *_ in _keys(found)
-        ]
-        found = found.filter(pa.array(mine, pa.bool_()))
+        found = own_sources(rows(self.lake, SOURCES, self.at.files[SOURCES]), self._machine)
         load(self.connection, SOURCES, found)
         self.load(SUMMED)
         self.load(
@@ -183,7 +226,7 @@ class Push(Beside):
         )
         run = self.connection.execute
         run(f"create temp table seeded as select source_id, batch_id from internal.{SOURCES}")
-        run(f"create temp table torn as select source_id, byte_offset from internal.{QUARANTINE}")
+        run(f"create temp table rejected as select source_id, byte_offset from internal.{QUARANTINE}")
         run(f"create temp table summed as select timezone, day from internal.{SUMMED}")
         run(f"create temp table met_{EVENTS} (event_id varchar)")
         for name in (f"met_{FACTS}", "unasked", "theirs"):
@@ -204,10 +247,15 @@ class Push(Beside):
         """Hold the rows of the lake that a batch meets."""
         self._batches.append(batch.batch_id)
         self._forgotten.update(batch.forgotten)
-        if not batch.events.height:
+        if batch.events.height:
+            self._hold_met("md5(facts)")
+
+    def _hold_met(self, facts_id: str = "facts_id") -> None:
+        """Hold the rows of the lake that the staged events meet, whose facts have this id."""
+        run = self.connection.execute
+        low, high = run("select min(event_id), max(event_id) from staged_event").fetchall()[0]
+        if low is None:
             return
-        run, ids = self.connection.execute, batch.events["event_id"]
-        low, high = str(ids.min()), str(ids.max())
         run(
             "create or replace temp table asked as select event_id from staged_event"
             f" union select '{CLAIMED}' || event_id from staged_event"
@@ -215,7 +263,7 @@ class Push(Beside):
         self._hold(EVENTS, [(low, high), (CLAIMED + low, CLAIMED + high)])
         run(
             "create or replace temp table asked as"
-            " select distinct md5(facts) as facts_id from staged_event where facts is not null"
+            f" select distinct {facts_id} as facts_id from staged_event where {facts_id} is not null"
         ).fetchall()
         low, high = run("select min(facts_id), max(facts_id) from asked").fetchall()[0]
         if low is not None:
@@ -311,14 +359,15 @@ class Push(Beside):
     def _stage_quarantine(self, at: State) -> None:
         gone = ds.field("source_id").isin(pa.array(sorted(self._forgotten), pa.int64()))
         torn = self.connection.execute(
-            f"select source_id, byte_offset from torn anti join internal.{QUARANTINE} using (source_id, byte_offset)"
+            "select source_id, byte_offset from rejected"
+            f" anti join internal.{QUARANTINE} using (source_id, byte_offset)"
         ).fetchall()
         for number, offset in torn:
             here = (ds.field("source_id") == number) & (ds.field("byte_offset") == offset)
             gone |= here & (ds.field("why") == TORN)
         if self._forgotten or torn:
             self.rewrite_where(QUARANTINE, gone, at)
-        self.add(QUARANTINE, f"from internal.{QUARANTINE} anti join torn using (source_id, byte_offset)")
+        self.add(QUARANTINE, f"from internal.{QUARANTINE} anti join rejected using (source_id, byte_offset)")
 
     def _stage_days(self, at: State) -> None:
         """Days whose events are no longer those that were summed are forgotten."""

@@ -8,22 +8,24 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 from analyzer.classifier import Rules, ruleset_for
+from analyzer.command_lines import LAKE
 from analyzer.errors import AnalyzerError, StoreError
 from analyzer.lake import upkeep
 from analyzer.lake.batch import make_where_none_is
 from analyzer.lake.connection import connected, snapshot
 from analyzer.lake.former import brought_up_to_date, settings
-from analyzer.lake.location import PREFIX, Lake
+from analyzer.lake.location import Lake
 from analyzer.lake.log import Lease
-from analyzer.lake.push import FACTS, VERDICTS, ingest_into
-from analyzer.store import Store, kept_since
+from analyzer.lake.push import FACTS, SOURCES, VERDICTS, ingest_into, machine, own_sources, retry_quarantine
+from analyzer.store import Store, kept_since, survey
 from analyzer.store.ingest.discover import Paths, named
 from analyzer.store.sums.daily import DailySums, daily_sums
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from analyzer.store import IngestResult, Prune, QuarantineRetry, Reclassification
+    from analyzer.importers.places import LogPlace
+    from analyzer.store import IngestResult, Prune, QuarantineRetry, Reclassification, Survey
 
 
 class LakeStore(Store):
@@ -36,7 +38,7 @@ class LakeStore(Store):
     def __init__(self, lake: Lake) -> None:
         self._lake = lake
         self._snapshot = snapshot(lake)
-        super().__init__(connected(self._snapshot), f"{PREFIX}{lake.path}")
+        super().__init__(connected(self._snapshot), f"{LAKE}{lake.path}")
 
     @property
     def _lease(self) -> Lease:
@@ -59,14 +61,16 @@ class LakeStore(Store):
         finally:
             self._look_again()
 
-    def retry_quarantine(self) -> QuarantineRetry:
-        """What is in quarantine is read again by a rebuild alone.
+    def survey(self, places: Iterable[LogPlace]) -> Survey:
+        """As of a store in a file; known are the sources of this machine."""
+        own = own_sources(self._snapshot.rows[SOURCES], machine()).select(["path", "size", "mtime_ns"]).to_pylist()
+        return survey(places, {row["path"]: (row["size"], row["mtime_ns"]) for row in own})
 
-        Raises:
-            StoreError: always.
-        """
-        hint = f"read all logs of the lake again: analyzer rebuild --store {self.path}"
-        raise StoreError("a lake does not read its quarantine again", hint)
+    def retry_quarantine(self) -> QuarantineRetry:
+        """As of a store in a file; of the logs of this machine."""
+        result = retry_quarantine(self._lake, self._lease.token)
+        self._look_again()
+        return result
 
     def prune(self, before: datetime | str, *, files: bool = False, dry_run: bool = False) -> Prune:
         """As of a store in a file; logs of many machines are nobody's to delete.

@@ -16,13 +16,14 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from analyzer.classifier import Rules, Ruleset, ruleset_for
+from analyzer.command_lines import LAKE
 from analyzer.errors import StoreError
 from analyzer.lake.batch import SETTINGS, LakeBatch, again, make_where_none_is
 from analyzer.lake.beside import Beside
 from analyzer.lake.connection import Snapshot, connected, relation, snapshot
 from analyzer.lake.former import brought_up_to_date, settings
 from analyzer.lake.layout import JOURNAL, rows, tables
-from analyzer.lake.location import PREFIX, Lake
+from analyzer.lake.location import Lake
 from analyzer.lake.log import Conflict, Entry, Lease, State
 from analyzer.lake.moving import fill, fill_batch, write_journal
 from analyzer.lake.push import EVENTS, FACTS, QUARANTINE, SOURCES, SUMMED, VERDICTS
@@ -299,10 +300,10 @@ def rebuild(lake: Lake, paths: Iterable[str] = (), progress: Callable[[str, int,
         damaged = _journal_brought_down(lake, at, journal)
         why = _brought_down(lake, at, path)
         if why and not named:
-            hint = f"name the logs that it was made from: analyzer rebuild PATH... --store {PREFIX}{lake.path}"
+            hint = f"name the logs that it was made from: analyzer rebuild PATH... --store {LAKE}{lake.path}"
             raise StoreError(why, hint)
         result = rebuild_file(path, named or [journal], progress)
-        result.store, result.aside = f"{PREFIX}{lake.path}", None
+        result.store, result.aside = f"{LAKE}{lake.path}", None
         result.problems += damaged
         if why:
             result.former, result.why = "unreadable", why

@@ -115,6 +115,8 @@ def render_retry(result: QuarantineRetry, asking: Asking = HERE) -> str:
         f"{counted(result.mended, 'line')} of {result.tried:,} can be read now: {counted(result.events, 'new event')}.",
         f"{counted(result.remaining, 'line')} still in quarantine.",
     ]
+    if result.elsewhere:
+        lines.append(f"{counted(result.elsewhere, 'line')} of other machines: run the same command there.")
     if result.pruned:
         lines.append(f"{counted(result.pruned, 'event')} left out: {_PRUNED}")
     if result.unjudged:

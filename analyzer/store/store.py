@@ -6,12 +6,13 @@ import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
 from datetime import date, datetime
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self
 
 import duckdb
 
-from analyzer.command_lines import command_line
-from analyzer.errors import QueryError, StoreError
+from analyzer.command_lines import LAKE, command_line
+from analyzer.errors import AnalyzerError, QueryError, StoreError
 from analyzer.importers.places import LogPlace
 from analyzer.store.db.connection import (
     EarlierStoreError,
@@ -371,18 +372,29 @@ def _make(path: str) -> None:
         raise
 
 
-def open_store(path: str | os.PathLike[str], *, writable: bool = False, create: bool = True) -> Store:
-    """Open a store file, read-only unless asked; `:memory:` is a new, empty, throw-away store.
+def open_store(
+    path: str | os.PathLike[str], *, writable: bool = False, create: bool = True, master: str | None = None
+) -> Store:
+    """Open a store, read-only unless asked: a file, a lake (`delta:PATH`), or `:memory:`, which is new, empty and
+    throw-away.
 
     A writable one is made where there is none, if `create`, and never beside a journal of one that is gone: it would
     know neither the findings nor the prunes, nor the events of logs that are gone. A store of an earlier version is
-    brought up to date first, also by who only reads, if the file may be written.
+    brought up to date first, also by who only reads, if the file may be written. `master` is the Spark that reads logs
+    for a lake.
 
     Raises:
+        AnalyzerError: the name can be that of no lake, or there is a master without a lake.
         StoreError: there is none or only its journal, something else than a file stands there, or it cannot be opened.
         StoreBusyError: another process is writing; who only reads has waited a few seconds for it to finish.
     """
     name = os.fspath(path)
+    if name.startswith(LAKE):
+        # The room above this one: its libraries are an extra, and are loaded for the name of a lake alone.
+        opened: Store = import_module("analyzer.lake").open_lake(name, master, writable=writable, create=create)
+        return opened
+    if master is not None:
+        raise AnalyzerError("--master is for a lake alone", f"name one: --store {LAKE}PATH")
     if name != MEMORY:
         location(name)
     if name == MEMORY or writable:

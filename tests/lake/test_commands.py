@@ -13,7 +13,7 @@ from analyzer.cli import call
     ("arguments", "said"),
     [
         (["x.jsonl", "--master", "local[2]"], "--master is for a lake alone"),
-        (["--store", "delta:/nowhere"], "no logs of this one are looked for"),
+        (["--store", "delta:/nowhere", "--master", "local[2]"], "name the PATHs to read"),
         (["x.jsonl", "--store", "delta:"], "names no lake"),
         (["x.jsonl", "--store", "delta:/nowhere", "--master", "head:7077"], "no master of Spark"),
     ],
@@ -25,24 +25,6 @@ def test_what_does_not_go_with_a_lake_is_refused_with_2(
     for command in ("ingest", "nightly"):
         assert call([command, *arguments]) == 2
         assert said in capsys.readouterr().err
-
-
-def test_a_report_on_a_lake_reads_no_logs(capsys: pytest.CaptureFixture[str]) -> None:
-    """Another command does, which is named."""
-    assert call(["report", "logs", "--store", "delta:/nowhere"]) == 2
-    assert "analyzer ingest PATH --store delta:/nowhere" in capsys.readouterr().err
-    assert call(["report", "logs", "--master", "local[2]"]) == 2
-    assert "--master is for a lake alone" in capsys.readouterr().err
-
-
-def test_what_takes_a_file_alone_says_so_of_a_lake(capsys: pytest.CaptureFixture[str]) -> None:
-    """With what to do, and nothing made under the name of a lake."""
-    assert call(["sources", "--store", "delta:/nowhere"]) == 2
-    assert "sources takes a store in a file, not a lake" in capsys.readouterr().err
-    assert call(["rules", "backtest", "--store", "delta:/nowhere"]) == 2
-    assert "analyzer export --last 30d --to slice.duckdb --store delta:/nowhere" in capsys.readouterr().err
-    assert call(["quarantine", "retry", "--store", "delta:/nowhere"]) == 2
-    assert "analyzer rebuild --store delta:/nowhere" in capsys.readouterr().err
 
 
 def test_mistakes_are_told_before_the_lake_is_looked_for(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ def test_the_rows_of_a_lake_say_what_those_of_a_store_say(lake: Lake, tmp_path: 
     """Each check with its state, words and remedy, but for what reads quarantine again; and the files are in order."""
     there, here = examine(lake), examine_file(str(tmp_path / "fleet.duckdb"))
     told = _by_name(there, ROWS)
-    assert told["quarantine"].todo.endswith(": analyzer rebuild")
+    assert told["quarantine"].todo.endswith(f": analyzer quarantine retry --store delta:{lake.path}")
     told["quarantine"] = replace(told["quarantine"], todo=_by_name(here, ROWS)["quarantine"].todo)
     assert told == _by_name(here, ROWS)
     assert {name for name, check in _by_name(there, ROWS).items() if check.state != "ok"} == {

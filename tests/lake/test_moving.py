@@ -80,7 +80,7 @@ def test_the_command_moves_both_ways(store: Path, tmp_path: Path, capsys: pytest
     assert capsys.readouterr().err.count("event") == 2
     assert call(["export", "--store", str(store), "--to", lake]) == 3
     assert call(["export", "--store", lake, "--to", str(tmp_path / "again.duckdb")]) == 3
-    assert call(["export", "--store", lake, "--to", str(tmp_path / "days")]) == 2
+    assert call(["export", "errors", "--store", lake, "--to", str(tmp_path / "third.duckdb")]) == 2
     assert call(["export", "errors", "--store", str(store), "--to", f"{lake}2"]) == 2
     assert call(["export", "--last", "3d", "--store", str(store), "--to", f"{lake}2"]) == 2
     assert call(["export", "--store", f"{lake}2", "--to", str(tmp_path / "none.duckdb")]) == 3

@@ -8,7 +8,7 @@ import click
 
 from analyzer.cli.options import quiet_option, span_options, store_option
 from analyzer.cli.output import narrate, write
-from analyzer.cli.stores import chosen_lake
+from analyzer.cli.stores import asked, chosen_lake
 from analyzer.errors import AnalyzerError
 
 if TYPE_CHECKING:
@@ -67,11 +67,12 @@ def command(
 
     window = chosen_window(since, until, last, "UTC")
     lake, target = chosen_lake(store_path, None), chosen_lake(to, None)
-    if lake is not None or target is not None:
+    whole = to.endswith(SLICE_ENDING)
+    if target is not None or (lake is not None and whole):
         if views or row_format:
             raise AnalyzerError("a lake moves with all views and no format", "leave out VIEWs and --format")
         _move(store_path, lake, to, target, window, as_json=as_json, quiet=quiet)
-    elif to.endswith(SLICE_ENDING):
+    elif whole:
         if views or row_format:
             raise AnalyzerError("a slice has all views and no format", "leave out VIEWs and --format, or name a folder")
         _slice(store_path, to, window, as_json=as_json, quiet=quiet)
@@ -99,10 +100,9 @@ def _move(
         if window.since or window.until:
             raise AnalyzerError("a lake takes a whole store", "leave out --since, --until and --last")
         rows = up(store_path, target)
-    elif lake is not None and to.endswith(SLICE_ENDING):
-        rows = down(lake, to, window.since, window.until)
     else:
-        raise AnalyzerError(f"a lake becomes a store alone, not {to}", "name a FILE.duckdb, and export days from that")
+        assert lake is not None
+        rows = down(lake, to, window.since, window.until)
     if as_json:
         write(json_text({"schema": "analyzer.export/1", "to": to, "tables": rows}), None)
     else:
@@ -128,7 +128,6 @@ def _days(
 ) -> None:
     from analyzer.report import render_rows
     from analyzer.report.escape import json_text
-    from analyzer.store import open_store
     from analyzer.store.export.days import DEFAULT_VIEWS, Folder
 
     if ":" in to.split("/", 1)[0]:
@@ -138,7 +137,7 @@ def _days(
         content = render_rows(frame, row_format)
         return content.encode("utf-8") if isinstance(content, str) else content
 
-    with open_store(store_path) as store, Folder(to, row_format, written).opened() as folder:
+    with asked(store_path, None) as store, Folder(to, row_format, written).opened() as folder:
         results = store.export(folder, views or DEFAULT_VIEWS, window.since, window.until)
     if as_json:
         from dataclasses import asdict

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -11,7 +12,8 @@ import click
 from analyzer.cli.machine import HERE, asking_of, make_room, read_into, store_to_fill, tell_found
 from analyzer.cli.options import PathsCommand, master_option, result_options, store_option
 from analyzer.cli.output import progress, report_problems, write
-from analyzer.cli.stores import LAKE, lake_to_fill
+from analyzer.cli.stores import check_source, filling
+from analyzer.command_lines import LAKE
 from analyzer.errors import PARTIAL, UNREADABLE, AnalyzerError, StoreBusyError
 
 if TYPE_CHECKING:
@@ -118,7 +120,7 @@ def _due(name: str, paths: tuple[str, ...]) -> Callable[[IngestResult | None], b
 
 def _reader(name: str, paths: tuple[str, ...], master: str | None, *, quiet: bool) -> Callable[[], IngestResult]:
     """A function that reads what is new into the store of this name, whichever engine it has."""
-    lake = lake_to_fill(name, master, paths)
+    lake = check_source(name, master, named=bool(paths))
     if lake is not None:
         if lake.master:
             from analyzer.lake.spark import ingest_by_executors as ingest_into
@@ -126,17 +128,17 @@ def _reader(name: str, paths: tuple[str, ...], master: str | None, *, quiet: boo
             from analyzer.lake.push import ingest_into
 
         def into_lake() -> IngestResult:
+            if not paths:
+                return read_into(partial(ingest_into, lake), quiet=quiet)
             with progress(quiet=quiet) as shown:
                 return ingest_into(lake, paths, shown)
 
         return into_lake
 
     def into_file() -> IngestResult:
-        from analyzer.store import open_store
-
-        with open_store(name, writable=True) as store:
+        with filling(name, None) as store:
             if not paths:
-                return read_into(store, quiet=quiet)
+                return read_into(store.ingest, quiet=quiet)
             with progress(quiet=quiet) as shown:
                 return store.ingest(paths, shown)
 

@@ -27,7 +27,7 @@ from analyzer.cli.output import (
     write,
     write_new,
 )
-from analyzer.cli.stores import filling, judging, lake_to_fill
+from analyzer.cli.stores import check_source, filling, judging
 from analyzer.errors import FINDINGS, OK, PARTIAL, UNREADABLE, AnalyzerError
 from analyzer.plurals import counted
 from analyzer.report.night.job import KINDS, LABEL, job_units
@@ -91,7 +91,7 @@ def command(
     step. A step that fails is told and costs the others nothing: what could be read is judged, and the page is made
     whatever the check says. The store is held from the first step to the last, so a second job, or any other writer,
     is told to come back (75). The exit code is that of the gravest step: 3 before 2, 4 and 1. With $GITHUB_STEP_SUMMARY
-    set, the steps and the night are added to the job's summary as Markdown. On a lake (delta:PATH) PATHs are needed.
+    set, the steps and the night are added to the job's summary as Markdown.
 
     With --install nothing of that is done: the unit is printed that runs the same line every night, in this folder.
 
@@ -123,13 +123,13 @@ def command(
 
     before = kept_since(keep) if keep else None
     name = store_path or (HERE if paths else store_to_fill())
-    lake = lake_to_fill(name, master, paths)
+    check_source(name, master, named=bool(paths))
     if not paths:
         tell_found(name, quiet=quiet)
         make_room(name)
     steps: list[JobStep] = []
     nights: list[Undelivered] = []
-    with filling(name, lake) as store:
+    with filling(name, master) as store:
 
         def judge() -> Done:
             night = check(store, until=judged.until, timezone=timezone, rules=rules)
@@ -193,7 +193,7 @@ def _ingest(store: Filling, paths: tuple[str, ...], strict: bool, quiet: bool) -
         with progress(quiet=quiet) as bar:
             result = store.ingest(paths, bar)
     else:
-        result = read_into(store, quiet=quiet)
+        result = read_into(store.ingest, quiet=quiet)
     report_problems(result.problems)
     total = result.total
     said = [counted(len(result.sources), "file"), counted(total.lines, "new line"), counted(total.events, "new event")]

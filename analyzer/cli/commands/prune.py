@@ -7,7 +7,8 @@ import click
 from analyzer.cli.machine import asking_of
 from analyzer.cli.options import master_option, result_options, store_option
 from analyzer.cli.output import narrate, write
-from analyzer.cli.stores import LAKE, asked, judging
+from analyzer.cli.stores import asked, judging
+from analyzer.command_lines import LAKE
 
 _KEEPS = "The store's file keeps its size; it is made smaller by:"
 _VACUUM = "Files of the lake hold what was deleted until its tables are vacuumed: see docs/how-to/fleet.md"

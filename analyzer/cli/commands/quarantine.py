@@ -7,8 +7,7 @@ import click
 from analyzer.cli.machine import asking_of
 from analyzer.cli.options import master_option, result_options, store_option
 from analyzer.cli.output import write, write_rows
-from analyzer.cli.stores import asked, chosen_lake, refuse_lake
-from analyzer.command_lines import command_line
+from analyzer.cli.stores import asked, judging
 from analyzer.errors import AnalyzerError
 from analyzer.report import FORMATS
 
@@ -23,7 +22,7 @@ def command(act: str, store_path: str, master: str | None, row_format: str, outp
 
     After an upgrade that reads more, or a repair of a file that kept every byte in its place, `retry` reads the same
     bytes again. Lines that can be read now leave quarantine and give their events, once. Files that are gone, or hold
-    something else now, are left as they are. Those of a lake `analyzer rebuild` reads again. The lines themselves:
+    something else now, are left as they are; of a lake, so are those of other machines. The lines themselves:
     analyzer query quarantine-lines
 
     \b
@@ -37,11 +36,7 @@ def command(act: str, store_path: str, master: str | None, row_format: str, outp
         return
     if row_format not in {"table", "json"}:
         raise AnalyzerError(f"retry has no rows to write as {row_format}", "write --format table or --json")
-    refuse_lake("retry", store_path, f"read all logs of the lake again: {command_line('rebuild', store=store_path)}")
-    chosen_lake(store_path, master)
-    from analyzer.store import open_store
-
-    with open_store(store_path, writable=True, create=False) as store:
+    with judging(store_path, master) as store:
         result = store.retry_quarantine()
     if row_format == "json":
         from analyzer.report.escape import json_text

@@ -22,13 +22,13 @@ from analyzer.cli.options import (
     window_options,
 )
 from analyzer.cli.output import narrate, open_page, progress, report_problems, text_layout, write
-from analyzer.cli.stores import LAKE, asked, chosen_lake
+from analyzer.cli.stores import asked, filling
 from analyzer.command_lines import command_line
 from analyzer.errors import UNREADABLE, AnalyzerError
 
 if TYPE_CHECKING:
     from analyzer.analysis import Overview
-    from analyzer.store import Judging, Problem, Selection, Store
+    from analyzer.store import Judging, Problem, Selection
 
 FORMATS = ("summary", "html", "markdown", "json")
 
@@ -116,9 +116,9 @@ def command(
     with ExitStack() as stack:
         asked_of: Judging
         if paths or everywhere:
-            asked_of = store = stack.enter_context(_filled(name, master))
+            asked_of = store = stack.enter_context(filling(name, master))
             if everywhere:
-                problems = read_into(store, quiet=quiet).problems
+                problems = read_into(store.ingest, quiet=quiet).problems
             else:
                 with progress(quiet=quiet) as shown:
                     result = store.ingest(paths, shown)
@@ -147,21 +147,6 @@ def command(
     if open_it and not kept and not open_page(target):
         narrate(f"no browser could be started; the page is {target}", quiet=quiet)
     return UNREADABLE if problems or content.reads_no_log else 0
-
-
-def _filled(name: str, master: str | None) -> Store:
-    """The store that logs are read into first.
-
-    Raises:
-        AnalyzerError: it is a lake, whose logs Spark reads, or there is a master without one.
-    """
-    from analyzer.store import open_store
-
-    if name.startswith(LAKE):
-        hint = f"read the logs into it first: {command_line('ingest', 'PATH', store=name)}"
-        raise AnalyzerError("a report on a lake takes no PATHs", hint)
-    chosen_lake(name, master)
-    return open_store(name, writable=True)
 
 
 def _is_kept(content: Overview, output: str | None, target: str) -> bool:

@@ -12,8 +12,7 @@ import click
 from analyzer.cli.inputs import stated_time, time_option
 from analyzer.cli.options import json_option, rules_option
 from analyzer.cli.output import counting, narrate, terminal_width, write
-from analyzer.cli.stores import refuse_lake
-from analyzer.command_lines import command_line
+from analyzer.cli.stores import asked
 from analyzer.errors import FINDINGS, AnalyzerError, InputError
 
 if TYPE_CHECKING:
@@ -214,16 +213,11 @@ def _score(rules_path: str | None, labels: str, as_json: bool) -> None:
 
 def _try(rules_path: str | None, store_path: str, as_json: bool) -> None:
     """Rules against a store's history."""
-    slice_of = command_line("export", "--last", "30d", "--to", "slice.duckdb", store=store_path)
-    replay = command_line("reclassify", "--rules", "FILE", store=store_path)
-    hint = f"bring a slice down: {slice_of}; what an applied ruleset would change in the lake: {replay}"
-    refuse_lake("backtest", store_path, hint)
     from analyzer.analysis.rules.ruleset_changes import alarm_changes, churn
     from analyzer.cli.settings import rules_in_use
     from analyzer.report.ruleset_changes import render_alarms, render_churn
-    from analyzer.store import open_store
 
-    with open_store(store_path) as store, counting("facts", quiet=False) as shown:
+    with asked(store_path, None) as store, counting("facts", quiet=False) as shown:
         found = churn(store, rules_in_use(rules_path), progress=shown)
     alarms = alarm_changes(found.verdicts)
     if as_json:

@@ -13,7 +13,7 @@ from analyzer.errors import UNREADABLE
 
 
 @click.command("sources")
-@store_option(" What is new is new to it.", store_to_fill, lake=False)
+@store_option(" What is new is new to it.", store_to_fill)
 @json_option
 def command(store_path: str, as_json: bool) -> int:
     """List where agents keep their logs on this machine: files, sizes, formats, and what is new since the last ingest.

@@ -22,7 +22,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from analyzer.cli.sandbox.parent import Request
-from analyzer.cli.stores import LAKE
+from analyzer.command_lines import LAKE
 from analyzer.errors import LIMIT, AnalyzerError
 
 if TYPE_CHECKING:

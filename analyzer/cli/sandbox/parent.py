@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import IO, Any
 
-from analyzer.cli.stores import LAKE
+from analyzer.command_lines import LAKE
 from analyzer.errors import LIMIT, UNREADABLE, AnalyzerError, LimitError
 from analyzer.interpreter import start
 

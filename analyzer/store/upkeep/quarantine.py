@@ -6,7 +6,7 @@ moves over in one transaction with their leaving quarantine, so that a line is o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ import msgspec
 
 from analyzer.errors import InputError
 from analyzer.events import Event, EventLog, Origin
+from analyzer.events.model import new_id
 from analyzer.events.times import now
 from analyzer.importers import BY_NAME
 from analyzer.store.db.connection import connect, store_errors, transaction
@@ -51,6 +52,8 @@ class QuarantineRetry:
     """New events that were read out of these stretches."""
     remaining: int = 0
     """Stretches still in quarantine, those that could not be read again included."""
+    elsewhere: int = 0
+    """Of these the ones in logs of other machines, which share a lake with this one and read them again there."""
     gone: list[str] = field(default_factory=list)
     """Files that are no longer there, or hold something else now."""
     pruned: int = 0
@@ -63,8 +66,12 @@ class QuarantineRetry:
         return {"schema": "analyzer.quarantine-retry/1", **asdict(self)}
 
 
-def retry(connection: duckdb.DuckDBPyConnection, *, store_path: str) -> QuarantineRetry:
+def retry(
+    connection: duckdb.DuckDBPyConnection, *, store_path: str, meet: Callable[[], None] | None = None
+) -> QuarantineRetry:
     """Read every reject again whose file is still there.
+
+    `meet` is called when events of a file have been read again, and stand in `staged_event`.
 
     Raises:
         StoreError: the store or its journal cannot be written; what was mended before is kept.
@@ -83,7 +90,7 @@ def retry(connection: duckdb.DuckDBPyConnection, *, store_path: str) -> Quaranti
                 continue
             with closing(connect(MEMORY, read_only=False)) as trial:
                 ingest(trial, [checkpoint.path], limits={checkpoint.path: checkpoint.offset})
-                _Source(connection, trial, journal, checkpoint).mend(result)
+                _Source(connection, trial, journal, checkpoint).mend(result, meet)
     result.remaining -= result.mended
     return result
 
@@ -108,7 +115,7 @@ class _Source:
     ) -> None:
         self._connection, self._trial, self._journal, self._checkpoint = connection, trial, journal, checkpoint
 
-    def mend(self, result: QuarantineRetry) -> None:
+    def mend(self, result: QuarantineRetry, meet: Callable[[], None] | None) -> None:
         """Move what can be read now into the store."""
         read = self._trial.execute("select format, read_bytes from internal.source_v1").fetchall()
         if not read or read[0][0] != self._checkpoint.format:
@@ -122,6 +129,9 @@ class _Source:
         )
         broken = to_frame(self._trial.sql("select distinct byte_offset from internal.quarantine_v1"))
         result.tried += rejects.height
+        register(self._connection, "staged_event", to_frame(self._trial.sql("from internal.event_v1")))
+        if meet is not None:
+            meet()
         whole = rejects.filter(rejects["byte_offset"] + rejects["byte_length"] <= read[0][1])
         mended = whole.join(broken, on="byte_offset", how="anti").join(self._taken_lines(), on="line", how="anti")
         if mended.is_empty():
@@ -137,7 +147,6 @@ class _Source:
 
     def _taken_lines(self) -> pl.DataFrame:
         """Lines whose event has an id that the store knows with other content: they are conflicts still."""
-        register(self._connection, "staged_event", to_frame(self._trial.sql("from internal.event_v1")))
         return to_frame(
             self._connection.sql(
                 sql(
@@ -228,6 +237,7 @@ class _Source:
                 [self._checkpoint.source_id, total, gained, known],
             ).fetchall()
         self._connection.execute(
-            "update internal.source_v1 set events = events + $2, last_ingested_at = $3 where source_id = $1",
-            [self._checkpoint.source_id, events.height, now()],
+            "update internal.source_v1 set events = events + $2, last_ingested_at = $3, batch_id = $4"
+            " where source_id = $1",
+            [self._checkpoint.source_id, events.height, now(), new_id()],
         ).fetchall()
