@@ -12,6 +12,7 @@ from analyzer.classifier.reading.extract import described, extract
 from analyzer.classifier.reading.facts import Facts, quick
 from analyzer.classifier.reading.reset_times import NOTHING, read, resolve
 from analyzer.classifier.reading.tokens import token_counts
+from analyzer.classifier.recovery_table import party
 from analyzer.classifier.rules.deciding import Basis, chain, doubts, evidence, judge
 from analyzer.classifier.rules.index import NO_RULE, index_of
 from analyzer.classifier.rules.loading import Rules, ruleset_for
@@ -56,6 +57,11 @@ class Classification:
         return evidence(*self.basis) if isinstance(self.basis, tuple) else self.basis
 
     @property
+    def party(self) -> str:
+        """Who caused it: one of `PARTIES`."""
+        return party(self.reason, self.detail, self.facts.status)
+
+    @property
     def evidence(self) -> str | None:
         """The kind of evidence that decided: `code`, `type`, `name`, `text`, `status` and the like."""
         return None if self.matched is None else self.matched.split(" ", 1)[0]
@@ -82,6 +88,7 @@ class Classification:
             "detail": self.detail,
             "retryable": self.retryable,
             "action": self.action,
+            "party": self.party,
             "rule": self.rule,
             "ruleset": self.ruleset,
             "confidence": self.confidence,

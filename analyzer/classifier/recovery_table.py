@@ -21,6 +21,19 @@ REASONS: tuple[str, ...] = (
 )
 ACTIONS: tuple[str, ...] = ("retry", "wait_then_retry", "compress_then_retry", "surface", "record")
 
+PARTIES: Mapping[str, str] = MappingProxyType(
+    {
+        "provider": "the provider's service: overloaded, or broken on its side",
+        "account": "your account with the provider: its key, plan, quota, limit or bill",
+        "network": "the way to the provider: connection, name, certificate, time",
+        "request": "what was asked: too long, invalid, a model that is not there, a limit of the run's own",
+        "environment": "the machine that the agent runs on: a tool or a command is missing",
+        "user": "somebody who stopped it",
+        "unknown": "nobody that the error names",
+    }
+)
+"""Who can have caused an error, each with what it stands for."""
+
 NEVER_RETRYABLE = frozenset({"billing", "hard_quota"})
 """Details that no amount of waiting mends, whatever the reason says."""
 
@@ -45,6 +58,8 @@ class Recovery:
     """One line for the program or the agent that made the call: what to do now. Details may have lines of their own."""
     advice: str
     """One sentence for the person who started it: what happened, and what to do. Details may have their own."""
+    party: str
+    """One of `PARTIES`: who caused it, as a rule. Details may name another one."""
 
 
 _ROWS = (
@@ -56,6 +71,7 @@ _ROWS = (
         "Note the limit for this provider, hold every caller back until it resets, then try again with jitter.",
         "The provider, or your plan with it, takes no more requests for now: run it again once the limit has reset, or "
         "give analyzer run more --retries and a longer --max-wait.",
+        "account",
     ),
     Recovery(
         "context_overflow",
@@ -66,6 +82,7 @@ _ROWS = (
         "a person.",
         "The context window is full: give the step less to read or split it into smaller ones, or hand it off to a "
         "fresh context in time with analyzer run --relay 70.",
+        "request",
     ),
     Recovery(
         "auth_error",
@@ -74,6 +91,7 @@ _ROWS = (
         1,
         "Tell the user which credential or account of which provider needs renewing and how; do not try again.",
         "The provider refuses the credential or the account behind it: renew it or log in again, then start anew.",
+        "account",
     ),
     Recovery(
         "network_transient",
@@ -83,6 +101,7 @@ _ROWS = (
         "Try again with jittered backoff, three calls in all; after the last one treat it as network_permanent.",
         "The provider was overloaded or the connection to it broke: run it again in a while, or give analyzer run more "
         "--retries.",
+        "network",
     ),
     Recovery(
         "network_permanent",
@@ -93,6 +112,7 @@ _ROWS = (
         "the same way.",
         "The address, its certificate or what was asked for there is wrong, and stays so: mend the URL, the name of "
         "the model or the proxy first.",
+        "network",
     ),
     Recovery(
         "tool_not_found",
@@ -103,6 +123,7 @@ _ROWS = (
         "registered.",
         "A tool or a command is not there: mend its name or install it, and see that the server that offers it is "
         "registered and runs.",
+        "environment",
     ),
     Recovery(
         "validation",
@@ -111,6 +132,7 @@ _ROWS = (
         1,
         "Hand the complaint back to the caller: the same input fails the same way until it is changed.",
         "The request was refused as it is, and will be again: change what the message complains about.",
+        "request",
     ),
     Recovery(
         "unknown",
@@ -121,6 +143,7 @@ _ROWS = (
         "can learn it.",
         "No rule knows this failure: read the raw error before you start it again, and see analyzer unknowns for what "
         "a rule could say.",
+        "unknown",
     ),
 )
 
@@ -144,6 +167,28 @@ _ADVICE_OF_DETAILS: Mapping[str, str] = MappingProxyType(
         "no_detail": "The command failed and said nothing about why: run it by itself, or with more output.",
     }
 )
+
+
+ANSWERED = 500
+"""The least HTTP status by which a server says that the fault is its own (RFC 9110, 15.6)."""
+PARTY_OF_DETAILS: Mapping[str, str] = MappingProxyType(
+    {
+        "overloaded": "provider",
+        "server_error": "provider",
+        "deadline": "provider",
+        "long_context_tier": "account",
+        "model_not_found": "request",
+        "not_found": "request",
+        "session_not_found": "request",
+        "aborted": "user",
+    }
+)
+
+
+def party(reason: str, detail: str | None, status: int | None) -> str:
+    """Who caused it: one of `PARTIES`. Whatever came with an HTTP status of a server was not lost on the way there."""
+    found = PARTY_OF_DETAILS.get(detail or "") or RECOVERY[reason].party
+    return "provider" if found == "network" and status is not None and status >= ANSWERED else found
 
 
 def remediation(reason: str, detail: str | None) -> str:

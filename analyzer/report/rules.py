@@ -83,12 +83,13 @@ def render_lint(report: Lint, own: Collection[str] = ()) -> str:
 
 def render_verdict(result: Classification, width: int = WIDTH) -> str:
     """The reason of an error, by what it is known, and what to do, in lines of at most `width` cells."""
-    from analyzer.classifier.recovery_table import advice
+    from analyzer.classifier.recovery_table import PARTIES, advice
 
     name = result.reason if result.detail is None else f"{result.reason} ({result.detail})"
     rows = [
         ("matched on", result.matched or "nothing"),
         ("confidence", f"{result.confidence}, by its {result.evidence}" if result.confidence else "none"),
+        ("caused by", PARTIES[result.party]),
         ("retryable", "yes" if result.retryable else "no"),
         ("action", result.action),
         ("what to do", advice(result.reason, result.detail)),

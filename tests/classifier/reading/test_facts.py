@@ -191,6 +191,7 @@ def test_classification_prints_the_documented_keys():
         "detail",
         "retryable",
         "action",
+        "party",
         "rule",
         "ruleset",
         "confidence",

@@ -17,7 +17,7 @@ from importlib import resources
 import duckdb
 
 from analyzer.classifier.fingerprint import MAX_CHARS, PASSES, VERSION, Pass
-from analyzer.classifier.recovery_table import UNCOUNTED
+from analyzer.classifier.recovery_table import ANSWERED, PARTY_OF_DETAILS, RECOVERY, UNCOUNTED
 from analyzer.errors import QueryError
 from analyzer.store.db.sql_text import quoted, sql
 from analyzer.store.db.tables.columns import TYPED, definitions, filled
@@ -44,9 +44,22 @@ def macros() -> tuple[str, ...]:
         # Of an error's reason and detail: does it count as unknown, and does it take part in the unknown share at all?
         f"create or replace macro is_unknown(reason, detail) as (reason = 'unknown' and {counts})",
         f"create or replace macro is_counted(reason, detail) as (coalesce(reason, 'unknown') <> 'unknown' or {counts})",
+        f"create or replace macro party_of(reason, detail, status) as ({_party()})",
         f"create or replace macro internal.template(message) as ({text})",
         f"create or replace macro internal.fingerprint(template) as ('{VERSION}-' || left(sha256(template), 12))",
     )
+
+
+def _party() -> str:
+    """The party of an error in SQL, as `recovery_table.party` names it in Python."""
+    named = {f"detail = {quoted(detail)}": party for detail, party in PARTY_OF_DETAILS.items()}
+    named |= {
+        f"reason = {quoted(row.reason)} and status >= {ANSWERED}": "provider"
+        for row in RECOVERY.values()
+        if row.party == "network"
+    }
+    named |= {f"reason = {quoted(row.reason)}": row.party for row in RECOVERY.values()}
+    return "case " + " ".join(f"when {test} then {quoted(party)}" for test, party in named.items()) + " end"
 
 
 def _masked(text: str, passes: Iterable[Pass]) -> str:
@@ -144,11 +157,11 @@ def _fields(pattern: re.Pattern[str], text: str, where: str, number: int) -> tup
     return match.groups()
 
 
-SCHEMA_VERSION = "11"
-MIGRATED = frozenset({"4", "6", "7", "8", "9", "10"})
+SCHEMA_VERSION = "12"
+MIGRATED = frozenset({"4", "6", "7", "8", "9", "10", "11"})
 """The earlier versions that a store is brought up to date from: 4 had no typed columns, 6 none of the work, 7 no
 confidence; 8 counted what an agent's log and its telemetry both tell twice; 9 showed the second opinion in one view;
-10 counted hand-offs that both tell twice."""
+10 counted hand-offs that both tell twice; 11 named no party."""
 
 
 def version_of(connection: duckdb.DuckDBPyConnection) -> str | None:

@@ -9,6 +9,7 @@
 -- column recorded_detail VARCHAR: The finer cause that the producer wrote.
 -- column retryable BOOLEAN: Whether a retry makes sense, by the recovery table.
 -- column action VARCHAR: What the recovery table advises: retry, wait_then_retry, compress_then_retry, surface or record.
+-- column party VARCHAR: Who caused it, by reason, detail and status: provider, account, network, request, environment, user or unknown.
 -- column outcome VARCHAR: What became of it: its retry chain's outcome, or its own where it had none; unresolved where the log does not say.
 -- column rule VARCHAR: The rule that matched.
 -- column ruleset VARCHAR: Digest of the rules that gave the verdict.
@@ -62,6 +63,7 @@ select
     when e.action = 'record' then 'record'
     else coalesce(e.judged_action, e.action)
   end as action,
+  party_of(e.shown_reason, e.shown_detail, e.status) as party,
   coalesce(r.outcome, e.outcome, 'unresolved') as outcome,
   coalesce(e.judged_rule, e.rule) as rule,
   coalesce(e.judged_ruleset, e.ruleset) as ruleset,
