@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import date, datetime
+from random import Random
+
 import pytest
 
+from analyzer import classify
 from benchmarks import __main__ as command
-from benchmarks import alarms, hours, starts, table, transcripts
+from benchmarks import starts, table, transcripts
+from benchmarks.alarms import fleet_incidents, fleet_texts, nights, scores
+from benchmarks.alarms.__main__ import quick
+from benchmarks.alarms.nights import Told
+from benchmarks.alarms.truth import History, Incident
 from benchmarks.table import BENCHES, Bench, Row, Size
 from tests import REPOSITORY
 
@@ -87,20 +95,90 @@ def test_made_up_transcripts_are_read_as_what_they_stand_for(memory, tmp_path, m
     assert memory.sql("from tool_failures").height > 0
 
 
-def test_an_alarm_is_held_against_what_changed():
-    """A story's changes are found, in no time, by one finding; and the line says so."""
-    tally = alarms.Tally()
-    tally.add(alarms.story("refused", alarms.Random("refused/0")), alarms.Random("log"))
-    assert (tally.hits, tally.delays, tally.told, tally.false) == ([True], [0], 1, [])
-    assert tally.line.split() == ["1.00", "0.0", "1.0", "0.00"]
-    assert alarms.Tally.of([tally, tally]).line == tally.line
-    assert alarms.Tally(caller_days=10).line.split() == ["-", "-", "-", "0.00"]
+OUTAGE = Incident(
+    kind="outage",
+    strength="strong",
+    onset=datetime(2026, 3, 5, 9),
+    end=datetime(2026, 3, 5, 11),
+    touched={"caller": frozenset({"ci", "qa"}), "provider": frozenset({"openai"})},
+    names=frozenset({"openai"}),
+    words="outage",
+    sessions=20,
+)
 
 
-def test_an_hour_is_held_against_what_changed():
-    """A provider that fails is told of in that hour, by one finding, and nothing else is."""
-    tally = hours.Tally()
-    tally.add("outage", hours.Random("outage/0"), range(7, 11))
-    assert (tally.changes, tally.delays, tally.told, tally.false) == (1, [0], 1, [])
-    assert tally.line.split()[:3] == ["1.00", "0.0", "1.0"]
-    assert hours.Tally(caller_hours=10).line.split() == ["-", "-", "-", "0.000", "0.00"]
+def _held(*told: Told) -> scores.Tally:
+    """What is made of three callers' ten days, the fourth of which has the outage."""
+    sessions = {"ci": [5] * 10, "qa": [5] * 10, "docs": [5] * 10}
+    return scores.tally(History("one", date(2026, 3, 2), 2, [{}] * 10, [OUTAGE], sessions), scores.OURS, told)
+
+
+def _told(day: int, scope: str, name: str, sentence: str = "") -> Told:
+    return Told(day, f"{name}/{sentence}", True, "outage", {scope: name}, sentence)
+
+
+def test_an_alarm_in_the_scope_and_time_of_an_incident_finds_it():
+    """It is named after its provider, over in time, and another caller's alarm on that day is false."""
+    made = _held(_told(3, "provider", "openai"), _told(3, "caller", "docs"))
+    (case,) = made.cases
+    assert (case.found, case.delay, case.alarms, case.named, case.closed) == (True, 0, 1, True, True)
+    assert [each[:6] for each in made.false] == ["day 3,"]
+    assert made.quiet_days == 8 + 1 + 1  # of the caller that it does not touch, and of the two days before it
+
+
+@pytest.mark.parametrize(("day", "found", "false"), [(2, False, 1), (4, True, 0), (5, False, 0)])
+def test_an_alarm_outside_of_the_time_of_an_incident_does_not_find_it(day, found, false):
+    """Before the onset it is false; later than the night after the end it belongs to the incident and is no hit."""
+    made = _held(_told(day, "provider", "openai"))
+    assert (made.cases[0].found, len(made.false)) == (found, false)
+
+
+def test_an_incident_is_named_by_the_gravest_finding_of_the_first_night():
+    """A caller of the provider is no right name, whatever is told behind it; alarms that go on are not over in time."""
+    told = [
+        _told(3, "caller", "ci"),
+        _told(3, "provider", "openai"),
+        *(_told(day, "caller", "ci") for day in (4, 5, 6)),
+    ]
+    (case,) = _held(*told).cases
+    assert (case.found, case.alarms, case.named, case.closed) == (True, 2, False, False)
+
+
+def test_a_finding_that_comes_back_is_another_alarm():
+    """A night without it lies between."""
+    assert _held(*(_told(day, "caller", "qa") for day in (3, 4, 6))).cases[0].alarms == 2
+
+
+def test_the_invented_errors_have_the_reasons_that_they_are_logged_with():
+    """The rules give every text of the fleet the reason of its table, and know none of the unknown ones."""
+    for reason, forms in fleet_texts.TEXTS.items():
+        for status, template in (text for texts in forms.values() for text in texts):
+            message = fleet_texts.filled(template, Random(1), "gpt-5")
+            assert classify({"message": message} | ({"status": status} if status else {})).reason == reason, template
+    for seed in range(20):
+        assert (
+            classify(fleet_texts.filled(fleet_texts.unknown_template(Random(seed)), Random(seed))).reason == "unknown"
+        )
+
+
+@pytest.mark.parametrize("kind", fleet_incidents.KINDS)
+def test_every_invented_kind_of_incident_finds_a_place(kind):
+    """Of a few fleets, one has room for it at its strongest."""
+    assert any(fleet_incidents.planned(f"{kind}/{seed}", [(kind, 2)]).happens for seed in range(8))
+
+
+def test_a_seed_gives_the_same_history():
+    """Each line of each day is the same, and its incident names a part of the fleet."""
+    one, again = (fleet_incidents.history("again/1", [("network flaky", 2)]) for _ in range(2))
+    assert (one.files, one.incidents) == (again.files, again.incidents)
+    assert one.incidents[0].sessions >= scores.LEAST_SESSIONS
+
+
+@pytest.mark.slow
+def test_the_nights_around_a_plain_incident_find_it():
+    """Where every session of a provider is refused for most of a day, a nightly check of the logs says so."""
+    made = (fleet_incidents.history(f"plain/{seed}", [("key of all expired", 2)]) for seed in range(20))
+    one = next(each for each in made if each.incidents and len(each.sessions) < 10)
+    measured = scores.tally(one, scores.OURS, nights.told(quick(one)))
+    assert [case.found for case in measured.cases] == [True]
+    assert "key of all expired" in "\n".join(scores.table([measured]))
