@@ -192,7 +192,7 @@ class Fleet:
             tool_failures=random.uniform(0.01, 0.07),
             relays=random.choice((0.0, 0.02, 0.06)),
             aborts=random.uniform(0.05, 0.15) if person else 0.0,
-            repeats=random.choice((0.0, 0.005, 0.015)),
+            repeats=random.choice((0.0, 0.003, 0.008)),
             born=born or 0,
             gone=10_000 if gone is None else gone,
             lag=random.choice((0, 0, 1, 2)),
