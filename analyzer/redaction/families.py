@@ -2,6 +2,9 @@
 
 A pattern is a fixed prefix and a greedy character class, without a required end: a search never reads far past its
 match, so that many matches in one text stay linear too.
+
+A trace counts nothing within runs of hexadecimal digits, of which logs are full: each number of digits behind each
+beginning would be a state of the prefilter's automaton.
 """
 
 from __future__ import annotations
@@ -166,8 +169,13 @@ FAMILIES: tuple[Family, ...] = (
     _token("deno_token", "dd[pw]_", _A, 30, "trufflehog", sample="ddp_", most=36),
     _token("backblaze_key", "K00[0-9]", "[A-Za-z0-9+/]", 27, "Backblaze B2", sample="K001", guard="random"),
     _token("salad_key", "salad_cloud_[A-Za-z0-9]{1,7}_", _A, 16, "trufflehog", sample="salad_cloud_user_"),
-    _token(
-        "ngrok_token", "2[A-Za-z0-9]{26}_[0-9]", _A, 20, "trufflehog", sample="2" + _ALNUM[:26] + "_4", guard="token"
+    Family(
+        "ngrok_token",
+        rf"\b2[0-9a-fA-F]{{0,9}}[g-zG-Z]{_A}{{16,25}}_[0-9]{_A}{{20,}}",
+        rf"\<2[0-9a-fA-F]*[g-zG-Z]{_A}{{16}}{_A}*_[0-9]",
+        "2" + _ALNUM[8:34] + "_4" + _ALNUM[:32],
+        "trufflehog",
+        "token",
     ),
     _token("xata_key", "xau_", _A, 24, "Xata"),
     _token("appwrite_key", "standard_", _H, 64, "Appwrite", most=64),
@@ -190,8 +198,8 @@ FAMILIES: tuple[Family, ...] = (
     ),
     Family(
         "okta_token",
-        rf"\b00{_W}{{40}}\b",
-        rf"\<00{_W}{{40}}",
+        rf"\b00[0-9a-f\-]{{0,15}}[g-zA-Z_]{_W}{{24,39}}\b",
+        rf"\<00[0-9a-f\-]*[g-zA-Z_]{_W}{{16}}",
         "00" + "q8Zfw9kdJ2mQz7LpVtRr3cXyA1b2C3d4E5f6G7h8",
         "gitleaks",
         "random",
@@ -415,8 +423,8 @@ FAMILIES: tuple[Family, ...] = (
     ),
     Family(
         "twitter_token",
-        r"\b[0-9]{15,25}-[A-Za-z0-9]{30,40}\b",
-        r"[0-9]{3}-[A-Za-z0-9]{20}",
+        rf"\b[0-9]{{15,25}}-[0-9a-f]{{0,11}}[g-zA-Z]{_A}{{22,39}}\b",
+        rf"\<[0-9]{{9}}[0-9]*-[0-9a-f]*[g-zA-Z]{_A}{{18}}",
         "123456789012345678-" + "q8Zfw9kdJ2mQz7LpVtRr3cXyA1b2C3d4E5f6",
         "gitleaks",
         "random",
@@ -461,7 +469,7 @@ FAMILIES: tuple[Family, ...] = (
     Family(
         "mailgun_key",
         r"\b[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}\b",
-        r"-[0-9a-f]{8}-[0-9a-f]{8}",
+        r"(?:^|[^0-9a-f\-]-?)[0-9a-f]+-[0-9a-f]+-[0-9a-f]{8}",
         _HEX[:32] + "-" + _HEX[:8] + "-" + _HEX[:8],
         "gitleaks",
     ),

@@ -368,14 +368,18 @@ _PARTICLE = r"(?:\xe3\x81\xaf|\xe6\x98\xaf|\xe4\xb8\xba|\xe7\x82\xba)"
 _MIXED = r"(?:[\"'\\]+[^\s\"'\\+,)]|[^\s=]*(?:[^0-9\s=][0-9]|[0-9][^0-9\s=]|(?-i:[a-z][A-Z])))"
 """The beginning of a value in quotes, or of one that is more than a word or a number."""
 _LISTED_TRACE = (
-    r"[\])]?[\"'\\]+\s*,(?:\s|\\[nrt])*[bu]?[\"'\\]"
     # A list under such a name is walked, whatever its first item is: `{"token": [1, "x"]}`.
-    r"|[\])]?\"\s*:\s*(?:\"[0-9.,]*[^0-9.,\"]|\[\s*[^\s\]])"
+    r"[\])]?\"\s*:\s*(?:\"[0-9.,]*[^0-9.,\"]|\[\s*[^\s\]])"
     rf"|[\"'\\]*(?:[ \t]|\\t)+{_MIXED}"
 )
 _SPOKEN_TRACE = (
     rf"(?:\s|\\[nrt])*(?:{_PARTICLE}|(?:\s|\\[nrt])"
     rf"(?:{_VERB}[\s:]|[\"'\\`]|[a-z0-9+/_.\-]*(?:[0-9][a-z]|[a-z][0-9])))"
+)
+# An item of a list that ends in a name, and the item behind it: an object has such a text behind a colon.
+_ITEM_TRACE = (
+    rf"[\[(,](?:\s|\\[nrt])*[bu]?[\"'\\]+(?:[^\"\\]|\\.)*?{keys.NAMED}(?:[\])\"'\s:\\]|\\[nrtf])*[\"']\s*,(?:\s|\\[nrt])*"
+    r"(?:[bu]?[\"'\\]|[\[{]|[0-9]{4})"
 )
 _TABLED_TRACE = rf"[ \"'\\]*(?:(?:[,;\t|]|\\t|{_BOX}|{_BOX_ESCAPED})[^\n\\:{{}}]*)?(?:[\n\\]|$)"
 _TRACE = "|".join(
@@ -383,6 +387,7 @@ _TRACE = "|".join(
         rf"(?i){keys.NAMED_BUT_KEY}(?:{_IS_TRACE}{_SOME}|{_SPOKEN_TRACE}|{_TABLED_TRACE}|{_LISTED_TRACE})",
         rf"(?i){keys.KEY}(?:{_IS_TRACE}[A-Za-z0-9+/_\-\\]{{24}}|{_LISTED_TRACE})",
         rf"(?i)(?:{keys.PASSWORDS}){keys.SUFFIX}{_IS_TRACE}[0-9]{{4}}",
+        f"(?i){_ITEM_TRACE}",
         r"(?i)(?:[?&]|\\u0026)key=[^&\s\"'<>#\\]",
         f"(?i){keys.ESCAPED_WORDS}",
     )
