@@ -6,26 +6,25 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import TypeVar
+from typing import Any, Self, cast
 
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from analyzer.errors import FREE_SPACE, StoreBusyError, StoreError
+from analyzer.errors import FREE_SPACE, StoreError
 from analyzer.events.model import new_id
-from analyzer.lake.former import brought_up_to_date, create
-from analyzer.lake.layout import DAY, dataset, filesystem, table_errors, tables
+from analyzer.lake.layout import DAY, create, dataset, filesystem, rows, table_errors, tables
 from analyzer.lake.location import Lake, NoLakeError, said_by
 from analyzer.lake.log import LOG, Conflict, Entry, File, State, Swap, exists, follow, pauses, refused, state
 from analyzer.lake.log import create as create_log
 from analyzer.store.db.connection import private_files
+from analyzer.store.db.frames import ArrowStream
 from analyzer.store.db.location import sync
 from analyzer.store.db.tables.schema import SCHEMA_VERSION
 
-T = TypeVar("T")
 _ROWS_OF_FILE = 5_000_000
-_AGAIN = 30
-"""Times that a batch is made again because others came before it."""
+_ROWS_AT_ONCE = 50_000
+"""Rows that cross from a database to files at a time."""
 SETTINGS = "store_v1"
 
 Check = Callable[[list[Entry], State], None]
@@ -33,7 +32,7 @@ Check = Callable[[list[Entry], State], None]
 
 
 class LakeBatch:
-    """The files that a batch adds and takes out."""
+    """The files that a batch adds and takes out. As a context manager it takes them back when the block raises."""
 
     def __init__(self, lake: Lake, at: State, token: str | None = None) -> None:
         """`at` is the lake that the batch is made for; `token` that of the lease, for who holds it."""
@@ -45,33 +44,43 @@ class LakeBatch:
         self._count = 0
         self._named = False
 
-    def add(self, name: str, rows: pa.Table | pa.RecordBatchReader) -> int:
-        """Write rows, as the lake's table has them, into files; how many these are.
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        # What the log may name stays.
+        if kind is not None and not self._named:
+            for name in list(self.adds):
+                self.without(name)
+
+    def add(self, name: str, new: pa.Table | pa.RecordBatchReader) -> None:
+        """Write rows, as the lake's table has them, into files.
 
         Raises:
             StoreError: the storage does not take them.
         """
-        written = self._write(name, rows)
-        if written:
+        if written := self._write(name, new):
             self.adds.setdefault(name, []).extend(written)
-        return sum(one.rows or 0 for one in written)
 
-    def replace(self, name: str, paths: Iterable[str], rows: pa.Table | pa.RecordBatchReader) -> None:
+    def add_from(self, connection: Any, name: str, statement: str, given: list[object] | None = None) -> None:
+        """Add the rows of a statement, from its `from` on, to a table, where there are any."""
+        if connection.execute(f"select 1 {statement} limit 1", given).fetchall():
+            found = connection.sql(f"select * {statement}", params=given).to_arrow_reader(_ROWS_AT_ONCE)
+            self.add(name, tables()[name].stream(cast("Iterable[ArrowStream]", found)))
+
+    def replace(self, name: str, paths: Iterable[str], new: pa.Table | pa.RecordBatchReader) -> None:
         """Put rows into the place of all that some files hold."""
         gone = list(paths)
         if gone:
             self.removes.setdefault(name, []).extend(gone)
-        self.add(name, rows)
+        self.add(name, new)
 
     def without(self, name: str) -> None:
         """Take back what the batch does to a table."""
-        self._delete(self.adds.pop(name, []), name)
+        for one in self.adds.pop(name, []):
+            with suppress(OSError):
+                filesystem(self.lake, name).delete_file(one.path)
         self.removes.pop(name, None)
-
-    def discard(self) -> None:
-        """Delete the files again, unless the log may name them."""
-        for name in [] if self._named else list(self.adds):
-            self.without(name)
 
     def commit(self, check: Check | None = None) -> None:
         """Add the batch to the log, whatever others add meanwhile that does not touch it.
@@ -120,7 +129,7 @@ class LakeBatch:
         if touched & {SETTINGS, *self.removes}:
             raise Conflict
 
-    def _write(self, name: str, rows: pa.Table | pa.RecordBatchReader) -> list[File]:
+    def _write(self, name: str, new: pa.Table | pa.RecordBatchReader) -> list[File]:
         layout = tables()[name]
         self._count += 1
         written: list[File] = []
@@ -135,7 +144,7 @@ class LakeBatch:
             if not self.lake.remote:
                 os.makedirs(self.lake.table(name), exist_ok=True)
             ds.write_dataset(
-                rows,
+                new,
                 "" if self.lake.remote else "/",
                 filesystem=filesystem(self.lake, name),
                 format="parquet",
@@ -152,11 +161,6 @@ class LakeBatch:
             for one in written if not self.lake.remote else ():
                 sync(f"{self.lake.table(name)}/{one.path}")
         return sorted(written, key=lambda one: one.path)
-
-    def _delete(self, files: list[File], name: str) -> None:
-        for one in files:
-            with suppress(OSError):
-                filesystem(self.lake, name).delete_file(one.path)
 
 
 def _bounds(metadata: pa.parquet.FileMetaData, key: str | None) -> tuple[str | None, str | None]:
@@ -186,17 +190,9 @@ def rest_of(lake: Lake, name: str, paths: Iterable[str], keep: ds.Expression) ->
     return layout.stream(reader)
 
 
-def again(lake: Lake, make: Callable[[State], T]) -> T:
-    """What `make` gives, which begins again from the lake as it is by then where others came before it.
-
-    Raises:
-        StoreBusyError: others always do.
-        StoreError: the lake cannot be read or written.
-    """
-    for _ in range(_AGAIN):
-        with suppress(Conflict):
-            return make(brought_up_to_date(lake))
-    raise StoreBusyError(f"{lake.path} is written by others all the time", "try again later")
+def settings(lake: Lake, at: State) -> dict[str, str | None]:
+    """What a lake knows of itself, such as `active_ruleset`, by name."""
+    return {str(row["key"]): row["value"] for row in rows(lake, SETTINGS, at.files[SETTINGS]).to_pylist()}
 
 
 def changed_settings(given: dict[str, str | None]) -> pa.Table:
@@ -235,13 +231,9 @@ def make(lake: Lake, fill: Callable[[LakeBatch], object]) -> None:
                 create_log(lake)
         for table in sorted(tables().values(), key=lambda one: one.name == SETTINGS):
             create(lake, table)
-        first = LakeBatch(lake, state(lake))
-        try:
+        with LakeBatch(lake, state(lake)) as first:
             fill(first)
             first.commit(_alone)
-        except BaseException:
-            first.discard()
-            raise
 
 
 def _alone(_: list[Entry], __: State) -> None:

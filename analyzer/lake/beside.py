@@ -1,33 +1,40 @@
 """A store on this machine's disk beside a lake: the store's own statements write into it, and it becomes one batch.
 
 It holds what these statements ask for, and no more: what the lake knows of itself, and whatever else is put into it.
+Rows keep their ids and values on the way from the one into the other.
 """
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import ExitStack
-from typing import Any, Self, cast
+from datetime import datetime
+from itertools import islice
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from analyzer.lake.batch import SETTINGS, LakeBatch, rest_of
-from analyzer.lake.connection import load
-from analyzer.lake.former import settings
-from analyzer.lake.layout import JOURNAL, dataset, rows, table_errors, tables
+from analyzer.lake.batch import SETTINGS, LakeBatch, rest_of, settings
+from analyzer.lake.layout import JOURNAL, MACHINE, LakeTable, dataset, rows, table_errors, tables
 from analyzer.lake.location import Lake
 from analyzer.lake.log import State
-from analyzer.lake.moving import RULESETS, journal_lines
-from analyzer.store.db.connection import connect
-from analyzer.store.db.frames import ArrowStream
-from analyzer.store.journal import journal_of
+from analyzer.store.db.connection import connect, store_errors, transaction
+from analyzer.store.db.frames import ArrowStream, OnlyStream
+from analyzer.store.db.sql_text import quoted
+from analyzer.store.export.slices import call_slice
+from analyzer.store.journal import RULESETS, journal_of, keep_lines, kept_lines
+from analyzer.store.upkeep.prune import apply_horizon
+
+if TYPE_CHECKING:
+    import duckdb
 
 _ROWS = 50_000
-"""Rows that cross from the database to files at a time."""
+"""Rows that cross from the one to the other at a time, which is what memory grows with."""
 
 
 class Beside:
@@ -41,6 +48,7 @@ class Beside:
 
     def __enter__(self) -> Self:
         self._held = ExitStack()
+        self._held.enter_context(self.batch)
         folder = self._held.enter_context(tempfile.TemporaryDirectory(prefix="analyzer-"))
         self.path = os.path.join(folder, "lake.duckdb")
         """Its file; its journal stands beside it."""
@@ -55,37 +63,38 @@ class Beside:
             raise
         return self
 
-    def __exit__(self, kind: object, *_: object) -> None:
-        if kind is not None:
-            self.batch.discard()
-        self._held.close()
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._held.__exit__(kind, error, trace)
 
     def _seed(self) -> None:
         """Put more into the store, as it is opened."""
 
-    def load(self, name: str, where: ds.Expression | None = None) -> pa.Table:
-        """Put the rows of a table into the store; these rows."""
-        found = rows(self.lake, name, self.at.files[name], where)
-        load(self.connection, name, found)
-        return found
+    def load(self, name: str, where: ds.Expression | None = None) -> None:
+        """Put the rows of a table into the store."""
+        load(self.connection, name, rows(self.lake, name, self.at.files[name], where))
+
+    def picked(self, name: str, rest: str, paths: Iterable[str] | None = None) -> str:
+        """A statement for rows in files of a table (None: in all of them); `rest` follows `from TABLE as h`."""
+        held = relation(self.connection, self.lake, name, self.at.files[name] if paths is None else paths)
+        return f"select {columns_of(name, 'h.')} from {held} as h {rest}"
+
+    def hold(self, name: str, rest: str, given: Iterable[object] = ()) -> None:
+        """Put such rows into the store."""
+        statement = f"insert into internal.{name} by name {self.picked(name, rest)}"
+        self.connection.execute(statement, list(given)).fetchall()
 
     def keep_rules(self) -> None:
         """Put the rules in force beside the journal, where the store looks for them."""
         digest = self.settings.get("active_ruleset")
-        if digest is None:
-            return
-        name = f"{RULESETS}/{digest}.toml"
-        path = os.path.join(str(journal_of(self.path)), name)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        for text in kept_rules(self.lake, self.at, digest)[:1]:
-            with open(path, "w", encoding="utf-8") as handle:
-                handle.write(text)
+        if digest is not None:
+            texts = kept_rules(self.lake, self.at, digest)[:1]
+            keep_lines(str(journal_of(self.path)), ((f"{RULESETS}/{digest}.toml", text) for text in texts))
 
     def add(self, name: str, statement: str, given: list[object] | None = None) -> None:
         """Add the rows of a statement, from its `from` on, to a table of the lake, where there are any."""
-        if self.connection.execute(f"select 1 {statement} limit 1", given).fetchall():
-            found = self.connection.sql(f"select * {statement}", params=given).to_arrow_reader(_ROWS)
-            self.batch.add(name, tables()[name].stream(cast("Iterable[ArrowStream]", found)))
+        self.batch.add_from(self.connection, name, statement, given)
 
     def add_journal(self) -> None:
         """Add the lines of the store's journal, with rules that the lake has not."""
@@ -109,16 +118,15 @@ class Beside:
         kind = tables()[name].stored.field(key).type
         self.rewrite_where(name, ds.field(key).isin(pa.array(sorted(ids), kind)), at, new)
 
-    def rewrite_where(self, name: str, gone: ds.Expression, at: State, new: pa.Table | None = None) -> int:
-        """Take the rows out for which a condition holds, and put new ones there; how many went."""
+    def rewrite_where(self, name: str, gone: ds.Expression, at: State, new: pa.Table | None = None) -> None:
+        """Take the rows out for which a condition holds, and put new ones there."""
         with table_errors(self.lake, name):
-            counts = {path: dataset(self.lake, name, [path]).count_rows(filter=gone) for path in at.files[name]}
-        if paths := [path for path, count in counts.items() if count]:
-            rest = rest_of(self.lake, name, paths, ~gone)
-            self.batch.replace(name, paths, rest if new is None else pa.concat_tables([rest.read_all(), new]))
+            held = [path for path in at.files[name] if dataset(self.lake, name, [path]).count_rows(filter=gone)]
+        if held:
+            rest = rest_of(self.lake, name, held, ~gone)
+            self.batch.replace(name, held, rest if new is None else pa.concat_tables([rest.read_all(), new]))
         elif new is not None and new.num_rows:
             self.batch.add(name, new)
-        return sum(counts.values())
 
     def ids(self, statement: str, given: list[object] | None = None) -> list[Any]:
         """The values of a statement's one column."""
@@ -130,3 +138,116 @@ def kept_rules(lake: Lake, at: State, digest: str) -> list[str]:
     name = ds.field("event_id") == f"{RULESETS}/{digest}.toml"
     found: list[str] = rows(lake, JOURNAL, at.files[JOURNAL], name)["line"].to_pylist()
     return found
+
+
+def journal_lines(folder: str) -> Iterator[pa.Table]:
+    """The lines of a journal as a lake's table has them."""
+    waiting = iter(kept_lines(folder))
+    while some := list(islice(waiting, _ROWS)):
+        yield pa.Table.from_pylist([{"event_id": name, "line": line} for name, line in some], tables()[JOURNAL].columns)
+
+
+def write_journal(lake: Lake, paths: Iterable[str], folder: str) -> int:
+    """Make a journal in a folder of the lines in some files of a lake's; how many these are.
+
+    Raises:
+        StoreError: a file cannot be read.
+    """
+    with table_errors(lake, JOURNAL):
+        found = dataset(lake, JOURNAL, paths).to_batches()
+        return keep_lines(folder, ((row["event_id"], row["line"]) for some in found for row in some.to_pylist()))
+
+
+def with_machines(sources: pa.Table, machines: Iterable[str | None]) -> pa.Table:
+    """Rows of sources, with the machine of each."""
+    return sources.drop([MACHINE]).append_column(MACHINE, pa.array(list(machines), pa.string()))
+
+
+def fill_batch(batch: LakeBatch, connection: Any, journal: str | None) -> dict[str, int]:
+    """Put all rows of a store, and of its journal if one is named, in the place of all rows of a lake; how many each
+    table has.
+    """
+    counts: dict[str, int] = {}
+    known = rows(batch.lake, "source_v1", batch.at.files["source_v1"]).select(["source_id", MACHINE]).to_pylist()
+    machines = {row["source_id"]: row[MACHINE] for row in known}
+    for name, table in tables().items():
+        if name == JOURNAL and journal is None:
+            continue
+        if name == JOURNAL:
+            new: Any = table.stream(journal_lines(str(journal)))
+        else:
+            new = table.stream(connection.sql(f"from internal.{name}").to_arrow_reader(_ROWS))
+        if name == "source_v1":
+            new = new.read_all()
+            new = with_machines(new, map(machines.get, new["source_id"].to_pylist()))
+        batch.replace(name, batch.at.files[name], new)
+        counts[name] = sum(one.rows or 0 for one in batch.adds.get(name, ()))
+    return counts
+
+
+def fill(
+    work: str, lake: Lake, at: State, since: datetime | None = None, until: datetime | None = None
+) -> dict[str, int]:
+    """Make a store in a file of a lake, or of what it has of a window (naive UTC); the rows of each table.
+
+    Raises:
+        StoreError: a file of the lake cannot be read.
+    """
+    counts = {}
+    with connect(work, read_only=False) as connection, store_errors(), transaction(connection):
+        connection.execute(f"delete from internal.{SETTINGS}").fetchall()
+        for name, table in tables().items():
+            if name != JOURNAL:
+                with table_errors(lake, name):
+                    found = dataset(lake, name, at.files[name]).scanner(
+                        columns=table.columns.names, filter=_within(table, since, until)
+                    )
+                    load(connection, name, found.to_reader())
+        if since is not None or until is not None:
+            call_slice(connection, lake.path, since, until)
+        if since is not None:
+            apply_horizon(connection)
+        for name in tables().keys() - {JOURNAL}:
+            ((counts[name],),) = connection.execute(f"select count(*) from internal.{name}").fetchall()
+    return counts
+
+
+def _within(table: LakeTable, since: datetime | None, until: datetime | None) -> ds.Expression | None:
+    """The rows of a table within a window; decisions are no events of a log, and are kept by every prune."""
+    wanted = None
+    if table.day_of:
+        moment, decided = ds.field(table.day_of), ds.field("source_path").is_null()
+        for bound, holds in ((since, moment.__ge__), (until, moment.__lt__)):
+            if bound is not None:
+                within = holds(pa.scalar(bound, pa.timestamp("us"))) | decided
+                wanted = within if wanted is None else wanted & within
+    return wanted
+
+
+def load(connection: duckdb.DuckDBPyConnection, name: str, found: pa.Table | pa.RecordBatchReader) -> None:
+    """Add rows to a table: those of a lake, whose columns have the names of the store's."""
+    connection.register("loaded", OnlyStream(cast("ArrowStream", found)))
+    columns = columns_of(name)
+    connection.execute(f"insert into internal.{name} ({columns}) select {columns} from loaded").fetchall()
+    connection.unregister("loaded")
+
+
+def columns_of(name: str, of: str = "") -> str:
+    """The columns of a table as a statement names them."""
+    return ", ".join(f'{of}"{column}"' for column in tables()[name].columns.names)
+
+
+def relation(connection: duckdb.DuckDBPyConnection, lake: Lake, name: str, paths: Iterable[str]) -> str:
+    """Files of a table as a statement names them behind `from`."""
+    named = list(paths)
+    if not named:
+        return f"(from internal.{name} limit 0)"
+    if lake.remote:
+        connection.register(f"lake_{name}", dataset(lake, name, named))
+        return f"lake_{name}"
+    return f"read_parquet({listed(f'{lake.table(name)}/{path}' for path in named)}, hive_partitioning = false)"
+
+
+def listed(names: Iterable[str]) -> str:
+    """The names of files as DuckDB takes a list of them."""
+    return f"[{', '.join(map(quoted, names))}]"

@@ -8,21 +8,20 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from analyzer.errors import StoreError
+from analyzer.lake.beside import columns_of, listed, load, relation
 from analyzer.lake.former import current
-from analyzer.lake.layout import GONE, JOURNAL, dataset, missing, rows, tables
+from analyzer.lake.layout import GONE, JOURNAL, missing, rows, tables
 from analyzer.lake.location import Lake
 from analyzer.lake.log import State
 from analyzer.store.db.connection import connect
-from analyzer.store.db.frames import ArrowStream, OnlyStream
 from analyzer.store.db.location import MEMORY
-from analyzer.store.db.sql_text import quoted
 
 if TYPE_CHECKING:
     import duckdb
@@ -41,14 +40,14 @@ class Snapshot:
     """Of each small table."""
 
 
-def snapshot(lake: Lake) -> Snapshot:
-    """The lake as it is now.
+def snapshot(lake: Lake, at: State | None = None) -> Snapshot:
+    """The lake as it is now, or as one of its batches left it.
 
     Raises:
         StoreError: there is none, it is of another version of the program, a log of it is damaged, or a file is missing
             that it names.
     """
-    at = current(lake)
+    at = at or current(lake)
     small = {}
     for name in tables():
         if gone := missing(lake, name, at.files[name]):
@@ -75,39 +74,14 @@ def connected(shown: Snapshot, settings: Mapping[str, str] | None = None) -> duc
             load(connection, name, small)
         for name in LARGE:
             if paths := shown.at.files[name]:
-                columns, source = _columns(name), relation(connection, shown.lake, name, paths)
+                source = relation(connection, shown.lake, name, paths)
                 run(f"drop table internal.{name}")
-                run(f"create view internal.{name} as select {columns} from {source}")
+                run(f"create view internal.{name} as select {columns_of(name)} from {source}")
         named = (f"{shown.lake.table(name)}/{path}" for name in LARGE for path in shown.at.files[name])
-        run(f"set global allowed_paths = {_listed(named if not shown.lake.remote else ())}")
+        run(f"set global allowed_paths = {listed(named if not shown.lake.remote else ())}")
         run("set global enable_external_access = false")
         run("set global lock_configuration = true")
     except BaseException:
         connection.close()
         raise
     return connection
-
-
-def relation(connection: duckdb.DuckDBPyConnection, lake: Lake, name: str, paths: Iterable[str]) -> str:
-    """Files of a table, of which there are some, as a statement names them behind `from`."""
-    if lake.remote:
-        connection.register(f"lake_{name}", dataset(lake, name, paths))
-        return f"lake_{name}"
-    return f"read_parquet({_listed(f'{lake.table(name)}/{path}' for path in paths)}, hive_partitioning = false)"
-
-
-def load(connection: duckdb.DuckDBPyConnection, name: str, found: pa.Table | pa.RecordBatchReader) -> None:
-    """Add rows to a table: those of a lake, whose columns have the names of the store's."""
-    connection.register("loaded", OnlyStream(cast("ArrowStream", found)))
-    columns = _columns(name)
-    connection.execute(f"insert into internal.{name} ({columns}) select {columns} from loaded").fetchall()
-    connection.unregister("loaded")
-
-
-def _columns(name: str) -> str:
-    return ", ".join(f'"{column}"' for column in tables()[name].columns.names)
-
-
-def _listed(names: Iterable[str]) -> str:
-    """The names of files as DuckDB takes a list of them."""
-    return f"[{', '.join(map(quoted, names))}]"

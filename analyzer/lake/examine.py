@@ -5,23 +5,21 @@ Nothing is changed. Whether logs are gone is not asked: they are on many machine
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing, suppress
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
 from typing import Any
 
 from pyarrow.fs import FileSelector, FileType
 
-from analyzer.classifier import Ruleset, ruleset_for
-from analyzer.classifier.rules.loading import parse_ruleset
 from analyzer.command_lines import LAKE, command_line
-from analyzer.errors import AnalyzerError, RulesError, StoreError
-from analyzer.lake.beside import kept_rules
+from analyzer.errors import AnalyzerError, StoreError
+from analyzer.lake.batch import settings
 from analyzer.lake.connection import connected, snapshot
-from analyzer.lake.former import current, settings
+from analyzer.lake.former import current
 from analyzer.lake.layout import GONE, filesystem, table_errors, tables
 from analyzer.lake.location import Lake, NoLakeError
 from analyzer.lake.log import State, alive, named, said_of
+from analyzer.lake.upkeep import ruleset_at_hand
 from analyzer.plurals import counted
 from analyzer.store.doctor.checks import (
     Check,
@@ -153,21 +151,9 @@ class _Files:
 
 
 def _ruleset(lake: Lake, at: State) -> Iterator[Check]:
-    known = settings(lake, at)
-    digest = known.get("active_ruleset")
+    digest = settings(lake, at).get("active_ruleset")
     if digest is not None:
-        yield ruleset_check(digest, at_hand=_at_hand(kept_rules(lake, at, digest), known.get("active_rules"), digest))
-
-
-def _at_hand(kept: list[str], path: str | None, digest: str) -> bool:
-    """Whether rules of this digest are those that the lake keeps, of the file that they were read from, or built in."""
-    ways: list[Callable[[], Ruleset]] = [partial(parse_ruleset, text) for text in kept]
-    ways.extend(partial(ruleset_for, place) for place in (path, None))
-    for load in ways:
-        with suppress(RulesError):
-            if load().digest == digest:
-                return True
-    return False
+        yield ruleset_check(digest, at_hand=ruleset_at_hand(lake, at) is not None)
 
 
 def _rows(lake: Lake) -> Iterator[Check]:

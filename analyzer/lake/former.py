@@ -8,23 +8,26 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Callable
+from contextlib import closing, suppress
+from typing import TypeVar
 
-import pyarrow as pa
-from deltalake import DeltaTable, Field
-from deltalake.exceptions import DeltaError
+from deltalake import DeltaTable
 
-from analyzer.errors import StoreError
+from analyzer.errors import StoreBusyError, StoreError
 from analyzer.lake import log
-from analyzer.lake.layout import JOURNAL, MACHINE, LakeTable, dataset, rows, table_errors, tables
-from analyzer.lake.location import Lake, said_by
-from analyzer.lake.log import APP, File, State
+from analyzer.lake.batch import SETTINGS, LakeBatch, settings
+from analyzer.lake.beside import fill_batch
+from analyzer.lake.layout import JOURNAL, create, dataset, rows, table_errors, tables
+from analyzer.lake.location import Lake
+from analyzer.lake.log import APP, Conflict, File, Lease, State
 from analyzer.store.db.connection import connect, connect_plain, private_files
 from analyzer.store.db.tables.schema import MIGRATED, SCHEMA_VERSION
 
 _LAST = "source_v1"
-SETTINGS = "store_v1"
+_AGAIN = 30
+"""Times that a batch is made again because others came before it."""
+T = TypeVar("T")
 
 
 def current(lake: Lake) -> State:
@@ -62,9 +65,17 @@ def brought_up_to_date(lake: Lake) -> State:
     return found
 
 
-def settings(lake: Lake, at: State) -> dict[str, str | None]:
-    """What a lake knows of itself, such as `active_ruleset`, by name."""
-    return {str(row["key"]): row["value"] for row in rows(lake, SETTINGS, at.files[SETTINGS]).to_pylist()}
+def again(lake: Lake, make: Callable[[State], T]) -> T:
+    """What `make` gives, which begins again from the lake as it is by then where others came before it.
+
+    Raises:
+        StoreBusyError: others always do.
+        StoreError: the lake cannot be read or written.
+    """
+    for _ in range(_AGAIN):
+        with suppress(Conflict):
+            return make(brought_up_to_date(lake))
+    raise StoreBusyError(f"{lake.path} is written by others all the time", "try again later")
 
 
 def _refuse(lake: Lake, version: str | None) -> None:
@@ -114,36 +125,8 @@ def _give_log(lake: Lake) -> None:
     log.follow(lake)
 
 
-def create(lake: Lake, table: LakeTable) -> None:
-    """Make a table where there is none, and give one that is there the columns that it lacks.
-
-    Raises:
-        StoreError: the storage refuses.
-    """
-    try:
-        made = DeltaTable.create(
-            lake.table(table.name),
-            table.schema,
-            mode="ignore",
-            partition_by=table.partition,
-            storage_options=dict(lake.storage),
-        )
-        known = {field.name for field in made.schema().fields}
-        lacking = [Field.from_arrow(field) for field in table.schema if field.name not in known]
-        if lacking:
-            made.alter.add_columns(lacking)
-    except (DeltaError, OSError) as error:
-        raise StoreError(
-            f"{lake.table(table.name)} cannot be made: {said_by(error)}", "check the path, and that it may be written"
-        ) from None
-
-
 def _migrate(lake: Lake) -> None:
     """Bring the rows of all tables up to date, as those of a file are; one batch."""
-    from analyzer.lake.batch import LakeBatch
-    from analyzer.lake.log import Lease
-    from analyzer.lake.moving import fill_batch
-
     with Lease(lake).held() as lease, lease.alone(), tempfile.TemporaryDirectory() as folder:
         for table in tables().values():
             create(lake, table)
@@ -160,22 +143,9 @@ def _migrate(lake: Lake) -> None:
                     connection.register("held", held)
                     connection.execute(f"create table internal.{name} as from held").fetchall()
                     connection.unregister("held")
-        batch = LakeBatch(lake, at, lease.token)
-        with closing(connect(path, read_only=False)) as connection:
+        with LakeBatch(lake, at, lease.token) as batch, closing(connect(path, read_only=False)) as connection:
             fill_batch(batch, connection, None)
-        batch.commit()
-
-
-def machines_of(lake: Lake, at: State) -> dict[int, str | None]:
-    """By source, the machine whose path it is."""
-    found = rows(lake, _LAST, at.files[_LAST])
-    return dict(zip(found["source_id"].to_pylist(), found[MACHINE].to_pylist(), strict=True))
-
-
-def with_machines(sources: pa.Table, machines: Mapping[int, str | None]) -> pa.Table:
-    """Rows of sources, with the machine of each that has one."""
-    named = pa.array([machines.get(source_id) for source_id in sources["source_id"].to_pylist()], pa.string())
-    return sources.set_column(sources.schema.get_field_index(MACHINE), MACHINE, named)
+            batch.commit()
 
 
 def _known(lake: Lake, name: str, at: State) -> list[str]:

@@ -15,7 +15,7 @@ from typing import Any, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-from deltalake import DeltaTable
+from deltalake import DeltaTable, Field
 from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.fs import DeltaStorageHandler
 from pyarrow import ArrowException
@@ -172,3 +172,27 @@ def missing(lake: Lake, name: str, paths: Iterable[str]) -> list[str]:
     """The files of a table that are not there, whole paths; of a lake in an object store none is looked for."""
     whole = (f"{lake.table(name)}/{path}" for path in paths)
     return [] if lake.remote else [path for path in whole if not os.path.exists(path)]
+
+
+def create(lake: Lake, table: LakeTable) -> None:
+    """Make a table where there is none, and give one that is there the columns that it lacks.
+
+    Raises:
+        StoreError: the storage refuses.
+    """
+    try:
+        made = DeltaTable.create(
+            lake.table(table.name),
+            table.schema,
+            mode="ignore",
+            partition_by=table.partition,
+            storage_options=dict(lake.storage),
+        )
+        known = {field.name for field in made.schema().fields}
+        lacking = [Field.from_arrow(field) for field in table.schema if field.name not in known]
+        if lacking:
+            made.alter.add_columns(lacking)
+    except (DeltaError, OSError) as error:
+        raise StoreError(
+            f"{lake.table(table.name)} cannot be made: {said_by(error)}", "check the path, and that it may be written"
+        ) from None

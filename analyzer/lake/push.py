@@ -26,9 +26,9 @@ import pyarrow.dataset as ds
 
 from analyzer.events.times import now
 from analyzer.importers.places import LogPlace
-from analyzer.lake.batch import SETTINGS, again, make_where_none_is
-from analyzer.lake.beside import Beside
-from analyzer.lake.connection import load, relation
+from analyzer.lake.batch import SETTINGS, make_where_none_is
+from analyzer.lake.beside import Beside, load, with_machines
+from analyzer.lake.former import again
 from analyzer.lake.layout import MACHINE, dataset, rows, tables
 from analyzer.lake.location import Lake
 from analyzer.lake.log import Conflict, Entry, File, State
@@ -235,13 +235,8 @@ class Push(Beside):
 
     def _seed_verdicts(self) -> None:
         """The verdicts in force of facts that the lake has already."""
-        if (digest := self.settings.get("active_ruleset")) is not None and self.at.files[VERDICTS]:
-            held = relation(self.connection, self.lake, VERDICTS, self.at.files[VERDICTS])
-            self.connection.execute(
-                f"insert into internal.{VERDICTS} by name select v.* from {held} as v"
-                f" semi join met_{FACTS} using (facts_id) where v.ruleset = $1",
-                [digest],
-            ).fetchall()
+        if (digest := self.settings.get("active_ruleset")) is not None:
+            self.hold(VERDICTS, f"semi join met_{FACTS} using (facts_id) where ruleset = $1", [digest])
 
     def _meet(self, batch: Sealed) -> None:
         """Hold the rows of the lake that a batch meets."""
@@ -279,12 +274,9 @@ class Push(Beside):
         paths = [one.path for one in files if any(one.may_hold(low, high) for low, high in bounds)]
         if not paths:
             return
-        columns = ", ".join(f'h."{column}"' for column in tables()[name].columns.names)
-        held, run = relation(self.connection, self.lake, name, paths), self.connection.execute
-        run(
-            f"create or replace temp table held as select {columns} from {held} as h"
-            f" semi join asked using ({key}) anti join internal.{name} as k using ({key})"
-        ).fetchall()
+        run = self.connection.execute
+        there = self.picked(name, f"semi join asked using ({key}) anti join internal.{name} as k using ({key})", paths)
+        run(f"create or replace temp table held as {there}").fetchall()
         run(f"insert into internal.{name} by name from held").fetchall()
         run(f"insert into met_{name} select {key} from held").fetchall()
 
@@ -346,7 +338,7 @@ class Push(Beside):
     def _stage_sources(self, at: State) -> None:
         changed = f"select * from internal.{SOURCES} where batch_id in (select unnest($1))"
         new = tables()[SOURCES].rows(cast("ArrowStream", self.connection.sql(changed, params=[self._batches])))
-        new = new.drop([MACHINE]).append_column(MACHINE, pa.array([self._machine] * new.num_rows, pa.string()))
+        new = with_machines(new, [self._machine] * new.num_rows)
         seeded = dict(self.connection.execute("select source_id, batch_id from seeded").fetchall())
         gone = self._forgotten | {number for _, _, number, _ in _keys(new)}
         fresh = {path for _, path, number, _ in _keys(new) if number not in seeded}

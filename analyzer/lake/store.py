@@ -11,19 +11,17 @@ from analyzer.classifier import Rules, ruleset_for
 from analyzer.command_lines import LAKE
 from analyzer.errors import AnalyzerError, StoreError
 from analyzer.lake import upkeep
-from analyzer.lake.batch import make_where_none_is
+from analyzer.lake.batch import make_where_none_is, settings
 from analyzer.lake.connection import connected, snapshot
-from analyzer.lake.former import brought_up_to_date, settings
+from analyzer.lake.former import brought_up_to_date
 from analyzer.lake.location import Lake
 from analyzer.lake.log import Lease
-from analyzer.lake.push import FACTS, SOURCES, VERDICTS, ingest_into, machine, own_sources, retry_quarantine
+from analyzer.lake.push import SOURCES, VERDICTS, ingest_into, machine, own_sources, retry_quarantine
 from analyzer.store import Store, kept_since, survey
 from analyzer.store.ingest.discover import Paths, named
 from analyzer.store.sums.daily import DailySums, daily_sums
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from analyzer.importers.places import LogPlace
     from analyzer.store import IngestResult, Prune, QuarantineRetry, Reclassification, Survey
 
@@ -91,27 +89,28 @@ class LakeStore(Store):
         self, rules: Rules = None, *, apply: bool = False, progress: Callable[[int, int], None] | None = None
     ) -> Reclassification:
         """As of a store in a file."""
-        token = self._lease.token if apply else None
-        result = upkeep.reclassify(self._lake, rules, token, apply=apply, progress=progress)
-        self._look_again()
-        return result
+        if not apply:
+            return super().reclassify(rules, progress=progress)
+        from analyzer.store.verdicts.reclassify import compare
 
-    def verdicts(self, rules: Rules = None, *, progress: Callable[[int, int], None] | None = None) -> pl.DataFrame:
-        """As of a store in a file."""
-        return upkeep.verdicts(self._snapshot, self._connection, rules, progress)
+        ruleset, token = ruleset_for(rules), self._lease.token
+        # Most of the work, which changes nothing that anybody sees yet.
+        count = upkeep.judge(self._lake, token, ruleset, progress)
+        before, late = upkeep.apply(self._lake, rules, ruleset, token)
+        self._look_again()
+        target = f"internal.{VERDICTS}"
+        return compare(self._connection, ruleset.digest, target, count + late, active=before, applied=True)
 
     def judge_history(self, rules: Rules = None) -> str:
         """As of a store in a file."""
-        active = settings(self._lake, self._snapshot.at).get("active_ruleset")
-        ruleset = ruleset_for(rules) if active is None else None
-        digest = ruleset.digest if ruleset is not None else str(active)
-        lacking = (
-            f"select 1 from internal.{FACTS} anti join (from internal.{VERDICTS} where ruleset = $1) using (facts_id)"
-        )
-        if self.writable and self._connection.execute(f"{lacking} limit 1", [digest]).fetchall():
-            upkeep.judge(self._lake, self._lease.token, ruleset)
+        at = self._snapshot.at
+        active = settings(self._lake, at).get("active_ruleset")
+        if active is not None and not self.writable:
+            return active
+        ruleset = ruleset_for(rules) if active is None else upkeep.ruleset_at_hand(self._lake, at)
+        if self.writable and ruleset is not None and upkeep.judge(self._lake, self._lease.token, ruleset):
             self._look_again()
-        return digest
+        return active or ruleset_for(ruleset).digest
 
     def daily_sums(self, night: date, timezone: str = "UTC", ruleset: str | None = None) -> DailySums:
         """As of a store in a file; what is new of them comes into the lake with the next decision, or at the end."""

@@ -15,9 +15,9 @@ from analyzer.errors import StoreError
 from analyzer.events.times import now
 from analyzer.lake import examine as doctor
 from analyzer.lake import log
-from analyzer.lake.batch import SETTINGS, LakeBatch, changed_settings
+from analyzer.lake.batch import SETTINGS, LakeBatch, changed_settings, settings
 from analyzer.lake.examine import examine
-from analyzer.lake.former import current, settings
+from analyzer.lake.former import current
 from analyzer.lake.layout import JOURNAL, rows, tables
 from analyzer.lake.location import Lake, lake_of
 from analyzer.lake.log import Lease

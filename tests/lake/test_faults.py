@@ -19,8 +19,8 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from analyzer.cli import call
 from analyzer.errors import StoreError
 from analyzer.lake import log
-from analyzer.lake.batch import SETTINGS, LakeBatch, changed_settings
-from analyzer.lake.former import current, settings
+from analyzer.lake.batch import SETTINGS, LakeBatch, changed_settings, settings
+from analyzer.lake.former import current
 from analyzer.lake.layout import MACHINE, rows, tables
 from analyzer.lake.location import Lake
 from analyzer.lake.push import ingest_into

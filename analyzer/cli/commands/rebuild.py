@@ -42,7 +42,7 @@ def command(
     lake = chosen_lake(store_path, master)
     with progress(quiet=quiet) as shown:
         if lake:
-            from analyzer.lake.upkeep import rebuild as rebuild_lake
+            from analyzer.lake.moving import rebuild as rebuild_lake
 
             result = rebuild_lake(lake, paths, shown)
         else:

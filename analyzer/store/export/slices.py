@@ -119,15 +119,23 @@ def _fill(
                 ),
                 given,
             ).fetchall()
-        if since is not None:
-            set_horizon(connection, since)
-        between = f"from {format_time(since) if since else 'the beginning'} to {format_time(until or now())}"
-        said = f"a slice of {os.path.basename(whole)}: what happened {between}"
-        run("insert into internal.store_v1 values ($1, $2)", [SLICE, said]).fetchall()
+        said = call_slice(connection, whole, since, until)
     run(f"detach {_FROM}").fetchall()
     rules = run("select value from internal.store_v1 where key = 'active_ruleset'").fetchall()
     events = run("select count(*) from internal.event_v1").fetchall()
     return (str(rows[0]) if (rows := rules[0] if rules else None) else None), said, int(events[0][0])
+
+
+def call_slice(
+    connection: duckdb.DuckDBPyConnection, whole: str, since: datetime | None, until: datetime | None
+) -> str:
+    """Let a store say that it is a slice, and hold nothing from before its window; the sentence that it says."""
+    if since is not None:
+        set_horizon(connection, since)
+    between = f"from {format_time(since) if since else 'the beginning'} to {format_time(until or now())}"
+    said = f"a slice of {os.path.basename(whole)}: what happened {between}"
+    connection.execute("insert into internal.store_v1 values ($1, $2)", [SLICE, said]).fetchall()
+    return said
 
 
 def _discard(work: str) -> None:

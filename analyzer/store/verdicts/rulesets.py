@@ -19,7 +19,7 @@ from analyzer.events.times import now
 from analyzer.store.db.frames import register
 from analyzer.store.db.location import sync
 from analyzer.store.db.sql_text import sql
-from analyzer.store.journal import DECIDED, journal_of
+from analyzer.store.journal import DECIDED, RULESETS, journal_of
 
 if TYPE_CHECKING:
     from analyzer.classifier import Rules, Ruleset
@@ -85,7 +85,7 @@ def judge_with(
 def kept_rules(store_path: str, digest: str) -> str | None:
     """The file beside the journal's events that keeps the rules of an applied ruleset for good."""
     folder = journal_of(store_path)
-    return None if folder is None else os.path.join(folder, "rulesets", f"{digest}.toml")
+    return None if folder is None else os.path.join(folder, RULESETS, f"{digest}.toml")
 
 
 def activate(connection: duckdb.DuckDBPyConnection, digest: str, rules_path: str | None) -> None:
@@ -207,11 +207,16 @@ def _waiting(connection: duckdb.DuckDBPyConnection, ruleset: Ruleset, target: st
         "create or replace temp table asked as select distinct facts_id from internal.event_v1 where occurred_at < $1",
         [before],
     ).fetchall()
-    connection.execute(f"create or replace temp view waiting as {_ASKED if before else _ALL}").fetchall()
+    asking = "select count(*) from duckdb_views() where schema_name = 'internal' and view_name = 'facts_v1'"
+    # Rows of files have no number of their own.
+    of_files = connection.execute(asking).fetchall()[0][0] > 0
+    kind, number = ("table", "row_number() over ()") if of_files else ("view", "f.rowid")
+    facts = sql(_ASKED if before else _ALL, number=number)
+    connection.execute(sql("create or replace temp {kind} waiting as {facts}", kind=kind, facts=facts)).fetchall()
     return int(connection.execute("select count(*) from waiting").fetchall()[0][0])
 
 
-_ALL = "select f.rowid as place, f.facts_id, f.facts from internal.facts_v1 as f anti join judged using (facts_id)"
+_ALL = "select {number} as place, f.facts_id, f.facts from internal.facts_v1 as f anti join judged using (facts_id)"
 _ASKED = f"{_ALL} semi join asked using (facts_id)"
 
 
