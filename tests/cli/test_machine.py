@@ -9,7 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -17,21 +17,20 @@ import pytest
 from tests.cli.conftest import Run
 from tests.cli.terminal import all_of
 
-SAID = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.000Z}"
-
 
 @pytest.fixture
 def home(tmp_path: Path, samples: Path) -> Path:
-    """A home directory with a transcript of Claude Code and a rollout of Codex, of today, and Codex's tokens."""
+    """A home directory with a transcript of Claude Code and a rollout of Codex, of yesterday, and Codex's tokens."""
+    said = f"{datetime.now(UTC) - timedelta(days=1):%Y-%m-%dT%H:%M:%S.000Z}"
     home = tmp_path / "me"
     projects, codex = home / ".claude" / "projects" / "-x", home / ".codex" / "sessions" / "2026"
     projects.mkdir(parents=True)
     codex.mkdir(parents=True)
     old = (samples / "claude-transcript.jsonl").read_text("utf-8")
-    (projects / "a.jsonl").write_text(old.replace("2026-11-0", SAID[:8] + "0"), "utf-8")
+    (projects / "a.jsonl").write_text(old.replace("2026-11-05", said[:10]), "utf-8")
     records = [
-        {"timestamp": SAID, "type": "session_meta", "payload": {"id": "s", "cwd": "/x"}},
-        {"timestamp": SAID, "type": "event_msg", "payload": {"type": "error", "message": "stream disconnected"}},
+        {"timestamp": said, "type": "session_meta", "payload": {"id": "s", "cwd": "/x"}},
+        {"timestamp": said, "type": "event_msg", "payload": {"type": "error", "message": "stream disconnected"}},
     ]
     (codex / "rollout-1.jsonl").write_text("".join(json.dumps(each) + "\n" for each in records), "utf-8")
     (home / ".codex" / "auth.json").write_text('{"type": "event_msg"}')

@@ -9,9 +9,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from analyzer.events import Event, EventLog, decode
 from analyzer.events.times import now
 from analyzer.recovery import Backoff, Policy
+from analyzer.recovery.limits.state_file import StateFile
 from analyzer.recovery.waiting import cancelled
 
 
@@ -53,6 +56,22 @@ class FakeClock:
         """The same, for coroutines."""
         self.sleep(seconds, cancel)
         await asyncio.sleep(0)
+
+
+def threads_at_state_files(monkeypatch: pytest.MonkeyPatch) -> set[int]:
+    """The threads that read state files, or wait for their locks, from now on."""
+    seen: set[int] = set()
+
+    def noting(real: Callable[..., Any]) -> Callable[..., Any]:
+        def noted(*given: Any) -> Any:
+            seen.add(threading.get_ident())
+            return real(*given)
+
+        return noted
+
+    for name in ("read", "update"):
+        monkeypatch.setattr(StateFile, name, noting(getattr(StateFile, name)))
+    return seen
 
 
 class Log(EventLog):

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from analyzer.recovery.process.group import Process
 from tests import REPOSITORY
 
 AGENTS = REPOSITORY / "tests" / "agents"
@@ -31,6 +34,26 @@ def events(folder: Path, *types: str) -> list[dict[str, Any]]:
     lines = [line for path in sorted(folder.glob("*.jsonl")) for line in path.read_text("utf-8").splitlines()]
     found = [json.loads(line) for line in lines]
     return [event for event in found if not types or event["type"] in types]
+
+
+def time_over_once(
+    patch: Callable[[Any, str, Any], None], heard: Callable[[], bool], then: Callable[[], None] = lambda: None
+) -> None:
+    """Let the time of runs be over once something holds, however busy the machine is, and do something `then`; `patch`
+    sets attributes.
+    """
+    real = Process.wait
+
+    def wait(process: Process, timeout: float | None = None, cancel: threading.Event | None = None) -> str:
+        if timeout is None:
+            return real(process, timeout, cancel)
+        while not heard() and process.exit_code is None:
+            time.sleep(0.01)
+        word = real(process, 0.0, cancel)
+        then()
+        return word
+
+    patch(Process, "wait", wait)
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,6 @@ import json
 import subprocess
 import sys
 import threading
-import time
 from datetime import timedelta
 from pathlib import Path
 
@@ -17,7 +16,7 @@ import pytest
 from analyzer.recovery import RateGuard, RateLimitedError, StateError, WaitCancelledError
 from analyzer.recovery.limits.state_file import StateFile
 from tests.recovery.limits.test_state_file import ENVIRONMENT
-from tests.recovery.simulated import FakeClock
+from tests.recovery.simulated import FakeClock, threads_at_state_files
 
 
 @pytest.fixture
@@ -234,31 +233,11 @@ def test_a_folder_that_cannot_be_used_is_an_error_with_a_hint(tmp_path: Path) ->
     assert caught.value.hint
 
 
-def test_a_locked_state_file_does_not_block_the_event_loop(tmp_path: Path) -> None:
-    """While one coroutine waits for the guard's lock, another one goes on ticking."""
+def test_a_locked_state_file_does_not_block_the_event_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A coroutine that waits looks at the file in another thread, however long that takes."""
     guard = RateGuard(tmp_path)
-    held, ticks = threading.Event(), []
-
-    def hold(state: dict[str, object]) -> dict[str, object]:
-        held.set()
-        time.sleep(0.5)
-        return state
-
-    holder = threading.Thread(target=StateFile(tmp_path / "openai.json").update, args=(hold,))
-    holder.start()
-    assert held.wait(10)
-
-    async def tick() -> None:
-        while True:
-            ticks.append(1)
-            await asyncio.sleep(0.01)
-
-    async def main() -> None:
-        ticking = asyncio.create_task(tick())
-        await asyncio.to_thread(guard.record, "openai", None, limited=True, wait_seconds=0.05)
-        await guard.block_until_ready_async("openai")
-        ticking.cancel()
-
-    asyncio.run(main())
-    holder.join()
-    assert len(ticks) > 15
+    guard.record("openai", limited=True, wait_seconds=0.05)
+    seen = threads_at_state_files(monkeypatch)
+    asyncio.run(guard.block_until_ready_async("openai"))
+    assert seen
+    assert threading.get_ident() not in seen

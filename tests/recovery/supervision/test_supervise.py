@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import select
 import signal
 import sys
 import threading
@@ -21,7 +22,7 @@ from analyzer.recovery.process.group import OutputError, held_back
 from analyzer.recovery.supervision.step_error import StepError
 from analyzer.recovery.waiting import WaitCancelledError
 from tests.recovery.simulated import FakeClock
-from tests.recovery.supervised import agent, empty_stdin, events
+from tests.recovery.supervised import agent, empty_stdin, events, time_over_once
 
 __all__ = ["empty_stdin"]
 
@@ -75,9 +76,9 @@ def alive(pid: int) -> bool:
 
 
 def survivors(ids: Path) -> list[int]:
-    """Those of the listed processes that run two seconds on: SIGKILL is sent at once, and takes effect when it can."""
+    """Those of the listed processes that run on: SIGKILL is sent at once, and takes effect when the machine can."""
     pids = list(map(int, ids.read_text().split()))
-    until = time.monotonic() + 2
+    until = time.monotonic() + 60
     while any(map(alive, pids)) and time.monotonic() < until:
         time.sleep(0.01)
     return list(filter(alive, pids))
@@ -127,21 +128,21 @@ def test_a_command_that_cannot_be_started(bench: Bench) -> None:
     assert (event["payload"]["detail"], event["payload"]["outcome"]) == ("command_not_found", "surfaced")
 
 
-def test_graceful_termination(bench: Bench, tmp_path: Path) -> None:
+def test_graceful_termination(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """SIGTERM first: who listens may still say how it ends. SIGKILL, to the whole group, for who does not."""
-    done = bench.run(*agent("polite", "stopped in the middle"), limits=Limits(timeout_seconds=1.0))
+    time_over_once(monkeypatch.setattr, lambda: b"s-polite" in bench.out or b"Waiting" in bench.out)
+    done = bench.run(*agent("polite", "stopped in the middle"), limits=Limits(timeout_seconds=600, grace_seconds=60))
     assert done.exit_code == 124
     assert b"stopped in the middle" in bench.out
-    began = time.monotonic()
-    done = bench.run(*agent("hang", tmp_path / "ids"), limits=Limits(timeout_seconds=1.0, grace_seconds=0.5))
+    done = bench.run(*agent("hang", tmp_path / "ids"), limits=Limits(timeout_seconds=600, grace_seconds=0.5))
     assert done.exit_code == 124
-    assert time.monotonic() - began < 60  # left alone it would sleep for ten minutes
     assert survivors(tmp_path / "ids") == []
 
 
-def test_timeout_with_output_capture(bench: Bench, tmp_path: Path) -> None:
+def test_timeout_with_output_capture(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run that was stopped leaves its session, its tokens and its reason in the event."""
-    bench.run(*agent("hang", tmp_path / "ids"), limits=Limits(timeout_seconds=1.0, grace_seconds=0.2))
+    time_over_once(monkeypatch.setattr, lambda: b"Waiting" in bench.out)
+    bench.run(*agent("hang", tmp_path / "ids"), limits=Limits(timeout_seconds=600, grace_seconds=0.2))
     (event,) = bench.events("error.classified")
     assert event["sessionId"] == "s-hang"
     payload = event["payload"]
@@ -164,16 +165,15 @@ def test_step_error_propagation(bench: Bench) -> None:
 
 def test_grandchildren_that_keep_the_output_open_are_not_waited_for(bench: Bench) -> None:
     """The command has ended: who still holds its stdout and says nothing is given the grace, and left alone."""
-    began = time.monotonic()
-    done = bench.run("sh", "-c", "sleep 30 & echo $!", limits=Limits(grace_seconds=0.3))
+    done = bench.run("sh", "-c", "sleep 600 & echo $!", limits=Limits(grace_seconds=0.3))
     assert done.exit_code == 0
-    assert time.monotonic() - began < 25
+    assert alive(int(bench.out))
     os.kill(int(bench.out), signal.SIGKILL)
 
 
 def test_grandchildren_are_heard_after_the_command_has_ended(bench: Bench) -> None:
     """Output of a background job that still comes is handed on to its end."""
-    bench.run("sh", "-c", "(sleep 0.3; echo late) & echo early", limits=Limits(grace_seconds=2))
+    bench.run("sh", "-c", "(sleep 0.3; echo late) & echo early", limits=Limits(grace_seconds=60))
     assert bench.out == b"early\nlate\n"
 
 
@@ -201,19 +201,19 @@ def test_output_that_cannot_be_written_ends_the_command() -> None:
         os.close(full)
 
 
-def test_a_reader_that_leaves_after_the_timeout_hides_nothing(bench: Bench) -> None:
+def test_a_reader_that_leaves_after_the_timeout_hides_nothing(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who reads slowly and goes before all has been handed on still learns that the command was timed out."""
     reading, writing = os.pipe()
-    leaving = threading.Timer(1.5, os.close, [reading])
-    leaving.start()
+    time_over_once(
+        monkeypatch.setattr, lambda: bool(select.select([reading], [], [], 60)[0]), lambda: os.close(reading)
+    )
     with EventLog(bench.log) as log:
         done = supervise(
             python("import os\nwhile True: os.write(1, b'x' * 65_536)"),
-            limits=Limits(timeout_seconds=0.5, grace_seconds=0.2),
+            limits=Limits(timeout_seconds=600, grace_seconds=0.2),
             streams=Streams(writing, None),
             log=log,
         )
-    leaving.join()
     os.close(writing)
     assert isinstance(done.error, StepError)
     assert (done.exit_code, done.error.failure_reason) == (124, "timeout")
