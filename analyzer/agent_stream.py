@@ -17,7 +17,7 @@ MOST = 10**12
 
 
 def mapping(value: object) -> Mapping[str, Any]:
-    """The object under a key; an empty one where there is none."""
+    """Return the value where it is an object, else an empty one."""
     # A dict, mostly; to ask an abstract class takes longer than all that is done with it.
     return value if type(value) is dict or isinstance(value, Mapping) else {}
 

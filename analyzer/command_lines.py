@@ -30,7 +30,7 @@ _DOMAIN = re.compile(r"\w\.[^\W\d_]{2}|\s\s")
 
 
 def command_line(*words: str, store: str | None = None, chat: bool = False) -> str:
-    """The program and the words of a command; a `store` that it asks is named before a `--`, else at the end.
+    """Write a command as a line of a shell; a `store` that it asks is named before a `--`, else at the end.
 
     In a `chat` no word calls somebody, is a link or ends a piece of code.
     """
@@ -50,7 +50,7 @@ def window_words(
 
 
 def quoted(word: str) -> str:
-    """A word as bash and zsh read it; one with characters that are not seen is written by their bytes."""
+    """Quote a word for bash and zsh; one with characters that are not seen is written by their bytes."""
     return shlex.quote(word) if terminal_safe(word) == word else _by_bytes(word)
 
 

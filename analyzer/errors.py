@@ -36,7 +36,7 @@ class AnalyzerError(Exception):
 
     @classmethod
     def unknown_value(cls, thing: str, value: str, known: Iterable[str], listing: str = "") -> AnalyzerError:
-        """An error that names the closest legal values, and all of them where they are few.
+        """Make an error that names the closest legal values, and all of them where they are few.
 
         `listing` is the command that lists them.
         """

@@ -53,7 +53,7 @@ class Hourly:
             if code not in (OK, FINDINGS, UNREADABLE):
                 self._steps.clear()
             elif not self._steps:
-                return self._told()
+                return self._findings()
         if self._running is None and self._steps:
             self._start(self._steps.pop(0))
         return []
@@ -83,7 +83,7 @@ class Hourly:
             # Others that want this processor get it first.
             os.setpriority(os.PRIO_PROCESS, self._running.pid, _NICE)
 
-    def _told(self) -> list[Finding]:
+    def _findings(self) -> list[Finding]:
         from analyzer.analysis.kinds.finding import Finding
 
         with suppress(OSError, ValueError, LookupError):

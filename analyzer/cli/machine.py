@@ -54,7 +54,7 @@ def store_to_fill() -> str:
 
 
 def asking_of(name: str, paths: Sequence[str] = (), *, elsewhere: bool = False) -> Asking:
-    """How a store is asked further; one in memory of these PATHs has to be kept first.
+    """Return how a store is asked further; one in memory of these PATHs has to be kept first.
 
     Who reads of it `elsewhere` may be in another folder, and have another store.
     """

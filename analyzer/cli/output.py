@@ -201,7 +201,7 @@ def tell_cut(rows: int, *, quiet: bool) -> None:
 
 
 def narrate(message: str, *, quiet: bool = False) -> None:
-    """One line on stderr, secrets taken out."""
+    """Write one line to stderr, with secrets taken out."""
     from analyzer.redaction import redact
     from analyzer.report.escape import terminal_safe
 
@@ -212,7 +212,7 @@ def narrate(message: str, *, quiet: bool = False) -> None:
 
 
 def complain(message: str, hint: str = "") -> None:
-    """One line on stderr, and the hint below it. Log text in it cannot move the cursor, and secrets are taken out.
+    """Write one line to stderr, and the hint below it. Log text cannot move the cursor, and secrets are taken out.
 
     Where nobody takes it, it is lost: exit code and output do not depend on who reads the narration.
     """
@@ -257,7 +257,7 @@ def counting(thing: str, *, quiet: bool) -> Iterator[Callable[[int, int], None] 
 
 @contextlib.contextmanager
 def progress(*, quiet: bool) -> Iterator[_Progress | None]:
-    """A progress line on stderr, when that is a terminal and the work takes longer than a second."""
+    """Show a progress line on stderr where that is a terminal and the work takes longer than a second."""
     if quiet or not sys.stderr.isatty():
         yield None
         return
@@ -287,7 +287,7 @@ class _Progress:
         self._bar.update(self._bar.task_ids[0], description=terminal_safe(path), completed=place, total=total)
 
     def clear(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         if self._bar is not None:
             self._bar.stop()
 

@@ -19,7 +19,7 @@ _CLASSIFIER = ("rules",)
 
 
 def rules_in_use(option: str | None) -> str | None:
-    """Path of the rules file to use beside the built-in rules: `--rules`, else $ANALYZER_RULES, else analyzer.toml.
+    """Return the file of rules beside the built-in ones: `--rules`, else $ANALYZER_RULES, else that of analyzer.toml.
 
     Raises:
         AnalyzerError: analyzer.toml cannot be understood.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def chosen_lake(store: str, master: str | None) -> Lake | None:
-    """The lake that a name means, None for a file; what a lake needs is installed.
+    """Return the lake that a name means, None for a file; what a lake needs is installed.
 
     Raises:
         AnalyzerError: a lake that cannot be meant, or a master without a lake.
@@ -32,7 +32,7 @@ def chosen_lake(store: str, master: str | None) -> Lake | None:
 
 
 def is_there(store: str) -> bool:
-    """Whether there is a store of this name.
+    """Return whether there is a store of this name.
 
     Raises:
         AnalyzerError: as `chosen_lake`, or the object store of a lake cannot be reached.
@@ -42,7 +42,7 @@ def is_there(store: str) -> bool:
 
 
 def asked(store: str, master: str | None) -> Store:
-    """The store of this name, open for queries.
+    """Open the store of this name for queries.
 
     Raises:
         AnalyzerError: as `open_store`.
@@ -53,7 +53,7 @@ def asked(store: str, master: str | None) -> Store:
 
 
 def judging(store: str, master: str | None) -> Store:
-    """The store of this name, open for what a check or a person decides: for writing, and there already.
+    """Open the store of this name, which is there, for what a check or a person decides.
 
     Raises:
         AnalyzerError: as `open_store`.
@@ -64,7 +64,7 @@ def judging(store: str, master: str | None) -> Store:
 
 
 def filling(store: str, master: str | None) -> Store:
-    """The store of this name, made where there is none and open for logs.
+    """Open the store of this name for logs, and make it where there is none.
 
     Raises:
         AnalyzerError: as `open_store`.
@@ -75,7 +75,7 @@ def filling(store: str, master: str | None) -> Store:
 
 
 def check_source(store: str, master: str | None, *, named: bool) -> Lake | None:
-    """The lake that a name means, None for a file, for logs of paths that are `named`, or else of this machine.
+    """Return the lake that a name means, None for a file, for logs of paths that are `named`, or else of this machine.
 
     Raises:
         AnalyzerError: as `chosen_lake`, or workers of Spark would have to read the logs of this machine.

@@ -153,7 +153,7 @@ _decoder = msgspec.json.Decoder()
 
 
 def encode(event: Event, payload_json: bytes | None = None) -> bytes:
-    """The event as one line with its checksum, newline included; `payload_json`: the payload, where it is JSON already.
+    """Encode the event as a line with checksum and newline; `payload_json` is its payload where that is JSON already.
 
     Raises:
         TypeError, ValueError, RecursionError: the payload is not JSON-ready (the appender sanitizes first).

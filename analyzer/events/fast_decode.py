@@ -67,7 +67,7 @@ class Columns:
     """The origin of derived events, by their position."""
 
     def extend(self, more: Columns) -> None:
-        """Add events behind these."""
+        """Append events to these."""
         height = len(self.payloads)
         self.ids += more.ids
         self.types += more.types

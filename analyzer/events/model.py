@@ -68,7 +68,7 @@ class Event:
 
 
 def present(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values without those that are None: what nobody knows is absent from a payload."""
+    """Leave out the values that are None: what nobody knows is absent from a payload."""
     return {key: value for key, value in values.items() if value is not None}
 
 
@@ -101,7 +101,7 @@ def id_head(milliseconds: int, high: int) -> str:
 
 
 def derived_id(*parts: object) -> str:
-    """The id of these parts, the same every time, laid out as UUID version 8 (RFC 9562)."""
+    """Derive an id from these parts, the same every time; it is laid out as UUID version 8 (RFC 9562)."""
     text = _digest()("\x1f".join(map(str, parts)).encode("utf-8", "replace"), digest_size=16).hexdigest()
     return f"{text[:8]}-{text[8:12]}-8{text[13:16]}-{_VARIANT[text[16]]}{text[17:20]}-{text[20:]}"
 

@@ -101,7 +101,7 @@ def _plain_items(value: Any, level: int) -> int:
 
 
 def sanitize(value: Any, *, small: bool = False) -> Any:
-    """A copy of `value` that the codec takes, with secrets out and sizes bounded. Never raises.
+    """Copy `value` into what the codec takes, with secrets out and sizes bounded. It never raises.
 
     `small`: it was decoded from at most `SMALL` bytes of JSON. Then what needs nothing is told by its encoding, and is
     kept without a copy; the result is the same.

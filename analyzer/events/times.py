@@ -12,7 +12,7 @@ LAST = datetime(2200, 1, 1)  # noqa: DTZ001 - as above
 
 
 def parse_time(value: object) -> datetime | None:
-    """ISO 8601 text, or an epoch in seconds or milliseconds, as a naive UTC moment.
+    """Parse ISO 8601 text, or an epoch in seconds or milliseconds, into a naive UTC moment.
 
     None where the value names no moment at all: absent, or a text without digits.
 
@@ -78,7 +78,7 @@ def to_naive_utc(moment: datetime) -> datetime:
 
 
 def format_time(moment: datetime) -> str:
-    """`2026-11-21T08:15:30.123Z`, always in UTC and to the millisecond."""
+    """Format a moment as `2026-11-21T08:15:30.123Z`, in UTC and to the millisecond."""
     return to_naive_utc(moment).isoformat(timespec="milliseconds") + "Z"
 
 

@@ -123,7 +123,7 @@ class LineFinder:
         self._cursor = 0
 
     def next(self, extra: Sequence[bytes] = ()) -> Line | None:
-        """The next line with a match, or with one of the `extra` byte strings that count for this step alone."""
+        """Return the next line with a match, or with one of the `extra` byte strings that count for this step alone."""
         at = self._next
         for needle in extra:
             position = self._data.find(needle, self._cursor, at if at >= 0 else len(self._data))
@@ -297,7 +297,7 @@ class Chains:
         self._open[key] |= {"reason": reason, "caller": caller}
 
     def scheduled(self, key: str, *, delay_seconds: float | None) -> dict[str, Any]:
-        """The payload of the retry that the last failed call is given."""
+        """Return the payload of the retry that follows the last failed call."""
         run = self._open[key]
         run |= {"retried": True, "waited": run["waited"] + (delay_seconds or 0.0)}
         return {
@@ -309,7 +309,7 @@ class Chains:
         }
 
     def settled(self, key: str, outcome: str, *, made: int = 0, reason: str | None = None) -> dict[str, Any] | None:
-        """The payload of the chain's end, after so many more calls; None where nothing of it was retried."""
+        """Close a chain after `made` more calls; the payload of its end, None where nothing of it was retried."""
         run = self._open.pop(key, None)
         if run is None or not run["retried"]:
             return None

@@ -20,26 +20,26 @@ LARGEST = 10**15
 def classify_foreign(
     error: Mapping[str, Any] | str, at: datetime, **known: Unpack[ErrorClassified]
 ) -> tuple[Classification, dict[str, Any]]:
-    """The classification of a foreign error and its payload; `at` (naive UTC) is the moment of the record."""
+    """Classify a foreign error; its verdict and its payload. `at` (naive UTC) is the moment of the record."""
     verdict = classify(error, at=at)
     return verdict, dict(error_payload(verdict, **known))
 
 
 def number(value: object) -> int | None:
-    """A count as an int, where the record holds a number of sane size; booleans and texts are none."""
+    """Return a count as an int where the record holds a number of sane size; booleans and texts are none."""
     amount = quantity(value)
     return None if amount is None else int(amount)
 
 
 def quantity(value: object) -> float | None:
-    """A number of sane size, where the record holds one; booleans, texts, NaN and the like are none."""
+    """Return a number of sane size where the record holds one; booleans, texts, NaN and the like are none."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return value if -LARGEST < value < LARGEST else None
 
 
 def digits(found: str) -> int | None:
-    """Digits of a message as a number of sane size."""
+    """Read digits of a message as a number of sane size; None for longer ones."""
     return int(found) if len(found) <= 15 else None
 
 

@@ -41,7 +41,7 @@ _IN_HAND = 63
 
 
 def moment_of(value: object) -> datetime | None:
-    """The moment that a record names as naive UTC; None where it names none, or none that can be."""
+    """Parse the moment that a record names, as naive UTC; None where it names none, or one that cannot be."""
     try:
         return parse_time(value)
     except ValueError:
@@ -59,7 +59,7 @@ def moment_here(value: object) -> datetime | None:
 
 
 def identity_of(value: object) -> str:
-    """A name that follows from any JSON value, whatever the order of its keys."""
+    """Derive a name from any JSON value, whatever the order of its keys."""
     if isinstance(value, Mapping):
         value = sorted((str(key), identity_of(inner)) for key, inner in value.items())
     elif isinstance(value, list):
@@ -192,11 +192,11 @@ class RecordReader(Reader):
         return [failure, self.scheduled(*identity, chain=chain, delay_seconds=delay_seconds)]
 
     def scheduled(self, *identity: object, chain: str = MAIN, delay_seconds: float | None = None) -> Event:
-        """The retry of an open chain's last failure."""
+        """Make the event of the retry that follows an open chain's last failure."""
         return self.event("retry.scheduled", self.chains.scheduled(chain, delay_seconds=delay_seconds), *identity)
 
     def settled(self, outcome: str, *, chain: str = MAIN, made: int = 0, reason: str | None = None) -> list[Event]:
-        """The end of a chain after `made` more calls; nothing where none is open or nothing of it was retried."""
+        """Settle a chain after `made` more calls; no event where none is open or nothing of it was retried."""
         payload = self.chains.settled(chain, outcome, made=made, reason=reason)
         return [self.event("retry.settled", payload, payload["operation"])] if payload else []
 
@@ -214,7 +214,7 @@ class RecordReader(Reader):
     def compacted(
         self, began: Mapping[str, Any], *identity: object, post_tokens: int | None = None, cause: str | None = None
     ) -> list[Event]:
-        """A compaction that a log tells once it is over: its beginning, and its end or the `cause` why it failed."""
+        """Make the events of a compaction that is over: its beginning, and its end or the `cause` why it failed."""
         begun = self.relay({"strategy": "compact", **began}, *identity)
         ended: dict[str, Any] = {"relay": begun.id, "caller": begun.payload["caller"]}
         if cause is not None:
@@ -283,7 +283,7 @@ class RecordReader(Reader):
         tools: Mapping[str, int] | None = None,
         started_at: str | None = None,
     ) -> Event:
-        """A part of what is seen of a session, told by itself: its rows may come again, and count once by its name.
+        """Make the event of a part of a session by itself: its rows may come again, and count once by its name.
 
         It ends at the moment of the record in hand and begins there, too, unless `started_at` names another one, or
         is empty because nobody tells.
@@ -304,13 +304,13 @@ class RecordReader(Reader):
     def tool_failed(
         self, tool: str | None, said: object, *identity: object, kind: str | None = None, hint: str | None = None
     ) -> Event:
-        """A failed call of a tool: what it said, and what the log tells of the kind of failure, if anything."""
+        """Make the event of a failed call of a tool: what it said, and what the log tells of the kind of failure."""
         self.see()
         payload = {"caller": self.caller, "tool": tool, **failure(said, kind=kind, hint=hint)}
         return self.event("tool.failed", payload, *identity)
 
     def event(self, kind: str, payload: Mapping[str, Any], *identity: object) -> Event:
-        """An event of the record in hand, with what is known of its session."""
+        """Make an event of the record in hand, with what is known of its session."""
         return Event(
             type=kind,
             occurred_at=self.at,

@@ -14,7 +14,7 @@ import pyarrow.dataset as ds
 from analyzer.errors import FREE_SPACE, StoreError
 from analyzer.events.model import new_id
 from analyzer.lake.layout import DAY, create, dataset, filesystem, rows, table_errors, tables
-from analyzer.lake.location import Lake, NoLakeError, said_by
+from analyzer.lake.location import Lake, NoLakeError, message_of
 from analyzer.lake.log import LOG, Conflict, Entry, File, State, Swap, exists, follow, pauses, refused, state
 from analyzer.lake.log import create as create_log
 from analyzer.store.db.connection import private_files
@@ -179,7 +179,7 @@ def _refusals(lake: Lake) -> Iterator[None]:
     try:
         yield
     except (OSError, pa.ArrowException) as error:
-        raise StoreError(f"{lake.path} does not take the batch: {said_by(error)}", FREE_SPACE) from None
+        raise StoreError(f"{lake.path} does not take the batch: {message_of(error)}", FREE_SPACE) from None
 
 
 def rest_of(lake: Lake, name: str, paths: Iterable[str], keep: ds.Expression) -> pa.RecordBatchReader:
@@ -212,7 +212,7 @@ def make_where_none_is(lake: Lake) -> None:
 
 
 def make(lake: Lake, fill: Callable[[LakeBatch], object]) -> None:
-    """Make a lake whose first batch `fill` writes, settings included.
+    """Make a lake, whose first batch `fill` writes, settings included.
 
     Raises:
         Conflict: somebody else has made one there.

@@ -134,7 +134,7 @@ class Beside:
 
 
 def kept_rules(lake: Lake, at: State, digest: str) -> list[str]:
-    """The texts of an applied ruleset that the lake's journal keeps."""
+    """Return the texts of an applied ruleset that the lake's journal keeps."""
     name = ds.field("event_id") == f"{RULESETS}/{digest}.toml"
     found: list[str] = rows(lake, JOURNAL, at.files[JOURNAL], name)["line"].to_pylist()
     return found

@@ -18,7 +18,7 @@ from analyzer.lake.connection import connected, snapshot
 from analyzer.lake.former import current
 from analyzer.lake.layout import GONE, filesystem, table_errors, tables
 from analyzer.lake.location import Lake, NoLakeError
-from analyzer.lake.log import State, alive, named, said_of
+from analyzer.lake.log import State, alive, description_of, named
 from analyzer.lake.upkeep import ruleset_at_hand
 from analyzer.plurals import counted
 from analyzer.store.doctor.checks import (
@@ -66,11 +66,11 @@ def _lake(lake: Lake) -> Iterator[Check]:
         return
     if not lake.remote:
         yield space_check(lake.path, found.size)
-    yield from _told("ruleset", _ruleset(lake, at))
-    yield from _told("rows", _rows(lake))
+    yield from _checked("ruleset", _ruleset(lake, at))
+    yield from _checked("rows", _rows(lake))
 
 
-def _told(name: str, checks: Iterator[Check]) -> Iterator[Check]:
+def _checked(name: str, checks: Iterator[Check]) -> Iterator[Check]:
     """Checks, and the error that ends them as one of them."""
     try:
         yield from checks
@@ -82,10 +82,10 @@ def _lock(lease: Mapping[str, Any] | None) -> Check:
     if lease is None:
         return Check("lock", "ok", "nobody holds it")
     if alive(lease):
-        said = f"{said_of(lease)} decides, or changes what is there; others add logs meanwhile"
-        return Check("lock", "note", said, "wait, or look at that process if it takes too long")
-    said = f"{named(lease)} died while it held the lease; nobody sees anything of what it left unfinished"
-    return Check("lock", "note", said, "nothing: who writes next takes the lease over")
+        message = f"{description_of(lease)} decides, or changes what is there; others add logs meanwhile"
+        return Check("lock", "note", message, "wait, or look at that process if it takes too long")
+    message = f"{named(lease)} died while it held the lease; nobody sees anything of what it left unfinished"
+    return Check("lock", "note", message, "nothing: who writes next takes the lease over")
 
 
 class _Files:
@@ -108,8 +108,10 @@ class _Files:
         if self.broken:
             yield from self.broken
             return
-        said = f"{counted(len(tables()), 'table')} of {counted(self._count, 'file')}, {megabytes(self.size)}, all there"
-        yield Check("store", "ok", said)
+        message = (
+            f"{counted(len(tables()), 'table')} of {counted(self._count, 'file')}, {megabytes(self.size)}, all there"
+        )
+        yield Check("store", "ok", message)
         many = [f"{name} ({count:,})" for name, count in self._small.items() if count > MANY_FILES]
         if many:
             yield Check(
@@ -117,11 +119,11 @@ class _Files:
             )
         else:
             yield Check("files", "ok", f"no table has more than {MANY_FILES:,} small ones")
-        said = f"{megabytes(self._unnamed)} in files that no commit names any more"
+        message = f"{megabytes(self._unnamed)} in files that no commit names any more"
         if self._unnamed > self.size:
-            yield Check("past", "note", said, f"vacuum; {_ON_UPKEEP}")
+            yield Check("past", "note", message, f"vacuum; {_ON_UPKEEP}")
         else:
-            yield Check("past", "ok", said)
+            yield Check("past", "ok", message)
 
     def _look(self, name: str) -> None:
         named = {one.path: one.size for one in self._at.files[name].values()}
@@ -140,14 +142,14 @@ class _Files:
     def _compare(self, name: str, named: Mapping[str, int], there: Mapping[str, int]) -> None:
         todo = f"{GONE} {LAKE}{self._lake.path}"
         if missing := sorted(named.keys() - there.keys()):
-            said = f"{counted(len(missing), 'file')} of {self._lake.table(name)} missing: {listed(missing)}"
-            self._problem(said, todo)
+            message = f"{counted(len(missing), 'file')} of {self._lake.table(name)} missing: {listed(missing)}"
+            self._problem(message, todo)
         if torn := sorted(path for path, size in named.items() if there.get(path, size) != size):
-            said = f"{counted(len(torn), 'file')} of {self._lake.table(name)} cut off or changed: {listed(torn)}"
-            self._problem(said, todo)
+            message = f"{counted(len(torn), 'file')} of {self._lake.table(name)} cut off or changed: {listed(torn)}"
+            self._problem(message, todo)
 
-    def _problem(self, said: str, todo: str) -> None:
-        self.broken.append(Check("store", "problem", said, todo))
+    def _problem(self, message: str, todo: str) -> None:
+        self.broken.append(Check("store", "problem", message, todo))
 
 
 def _ruleset(lake: Lake, at: State) -> Iterator[Check]:

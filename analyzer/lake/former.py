@@ -21,7 +21,7 @@ from analyzer.lake.beside import fill_batch
 from analyzer.lake.layout import JOURNAL, create, dataset, rows, table_errors, tables
 from analyzer.lake.location import Lake
 from analyzer.lake.log import APP, Conflict, File, Lease, State
-from analyzer.store.db.connection import connect, connect_plain, private_files
+from analyzer.store.db.connection import connect, connect_plain, private_files, store_errors
 from analyzer.store.db.tables.schema import MIGRATED, SCHEMA_VERSION
 
 _LAST = "source_v1"
@@ -66,22 +66,23 @@ def brought_up_to_date(lake: Lake) -> State:
 
 
 def again(lake: Lake, make: Callable[[State], T]) -> T:
-    """What `make` gives, which begins again from the lake as it is by then where others came before it.
+    """What `make` gives, which begins again from the lake as it is by then where others came before it. Its files are
+    the owner's alone, and the errors of its database those of a store.
 
     Raises:
         StoreBusyError: others always do.
         StoreError: the lake cannot be read or written.
     """
     for _ in range(_AGAIN):
-        with suppress(Conflict):
+        with suppress(Conflict), private_files(), store_errors():
             return make(brought_up_to_date(lake))
     raise StoreBusyError(f"{lake.path} is written by others all the time", "try again later")
 
 
 def _refuse(lake: Lake, version: str | None) -> None:
     if version not in MIGRATED:
-        said = f"{lake.path} was made by another version of this program"
-        raise StoreError(said, "make a lake again, from its logs or from a store")
+        message = f"{lake.path} was made by another version of this program"
+        raise StoreError(message, "make a lake again, from its logs or from a store")
 
 
 def _before_the_log(lake: Lake) -> tuple[int, State, dict[str, list[str]]]:

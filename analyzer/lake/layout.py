@@ -22,7 +22,7 @@ from pyarrow import ArrowException
 from pyarrow.fs import FileSystem, LocalFileSystem, PyFileSystem, SubTreeFileSystem
 
 from analyzer.errors import StoreError
-from analyzer.lake.location import Lake, said_by
+from analyzer.lake.location import Lake, message_of
 from analyzer.store.db.connection import connect
 from analyzer.store.db.frames import ArrowStream, OnlyStream
 from analyzer.store.db.location import MEMORY
@@ -94,7 +94,7 @@ class LakeTable:
 
 @cache
 def tables() -> dict[str, LakeTable]:
-    """The tables of a lake by name."""
+    """Return the tables of a lake by their names."""
     connection = connect(MEMORY, read_only=False)
     try:
         names = connection.execute(
@@ -128,7 +128,7 @@ def opened(lake: Lake, name: str) -> DeltaTable:
 
 @contextlib.contextmanager
 def table_errors(lake: Lake, name: str) -> Iterator[None]:
-    """The errors of Delta, of a table's files and of the storage as `StoreError`, with the table's name."""
+    """Translate errors of Delta, of a table's files and of the storage into `StoreError`, with the table's name."""
     try:
         yield
     except TableNotFoundError:
@@ -136,10 +136,10 @@ def table_errors(lake: Lake, name: str) -> Iterator[None]:
         raise StoreError(f"{lake.path} is no whole lake: the table {name} is missing", hint) from None
     except (DeltaError, OSError) as error:
         hint = f"an entry of {lake.table(name)}/_delta_log is damaged or gone, or the storage refuses; {_back(lake)}"
-        raise StoreError(f"the table {name} of {lake.path} cannot be read: {said_by(error)}", hint) from None
+        raise StoreError(f"the table {name} of {lake.path} cannot be read: {message_of(error)}", hint) from None
     except ArrowException as error:
         hint = f"a file of {lake.table(name)} is damaged; {_back(lake)}"
-        raise StoreError(f"the table {name} of {lake.path} cannot be read: {said_by(error)}", hint) from None
+        raise StoreError(f"the table {name} of {lake.path} cannot be read: {message_of(error)}", hint) from None
 
 
 def _back(lake: Lake) -> str:
@@ -154,7 +154,7 @@ def filesystem(lake: Lake, name: str = "") -> FileSystem:
 
 
 def dataset(lake: Lake, name: str, paths: Iterable[str]) -> ds.Dataset:
-    """Files of a table, which stand below its folder, with the columns that they are to have."""
+    """Open files of a table, by their paths below its folder, with the columns that they are to have."""
     return ds.dataset(list(paths), schema=tables()[name].stored, format="parquet", filesystem=filesystem(lake, name))
 
 
@@ -194,5 +194,6 @@ def create(lake: Lake, table: LakeTable) -> None:
             made.alter.add_columns(lacking)
     except (DeltaError, OSError) as error:
         raise StoreError(
-            f"{lake.table(table.name)} cannot be made: {said_by(error)}", "check the path, and that it may be written"
+            f"{lake.table(table.name)} cannot be made: {message_of(error)}",
+            "check the path, and that it may be written",
         ) from None

@@ -47,12 +47,12 @@ class Lake:
         return self.path.startswith(_REMOTE)
 
     def table(self, name: str) -> str:
-        """The address of a table."""
+        """Return the address of a table of this lake."""
         return f"{self.path}/{name}"
 
     @property
     def exists(self) -> bool:
-        """Whether there is a lake of this program; an object store is asked through the table that every lake has.
+        """Return whether a lake of this program is there; an object store is asked for the table that every lake has.
 
         Raises:
             StoreError: the object store cannot be reached, or refuses.
@@ -66,7 +66,7 @@ class Lake:
             return bool(DeltaTable.is_deltatable(self.table("store_v1"), dict(self.storage)))
         except (DeltaError, OSError) as error:
             hint = "check its name and its settings, such as AWS_REGION and AWS_ENDPOINT_URL: see docs/how-to/fleet.md"
-            raise StoreError(f"{self.path} cannot be reached: {said_by(error)}", hint) from None
+            raise StoreError(f"{self.path} cannot be reached: {message_of(error)}", hint) from None
 
     def check(self) -> None:
         """Say so where there is no lake.
@@ -86,8 +86,8 @@ class Lake:
         raise NoLakeError(f"no lake at {self.path}", f"make one with: analyzer ingest PATH --store {LAKE}{self.path}")
 
 
-def said_by(error: Exception) -> str:
-    """What Delta or the storage says, in one line, without colours and the addresses of its code."""
+def message_of(error: Exception) -> str:
+    """Return the message of Delta or the storage in one line, without colours and the addresses of its code."""
     lines = takewhile(lambda line: not _FRAME.match(line), _MARKS.sub("", str(error)).splitlines())
     return " ".join(" ".join(lines).split())[:300] or type(error).__name__
 
@@ -119,6 +119,6 @@ def lake_of(store: str, master: str | None = None, storage: Mapping[str, str] | 
         raise AnalyzerError(f"{master!r} is no master of Spark", "write local[*], spark://host:7077 or sc://host:15002")
     path = named.rstrip("/") if named.startswith(_REMOTE) else os.path.realpath(named)
     if not named.startswith(_REMOTE) and (odd := _MISREAD.search(path)):
-        said = f"{odd[0]!r} in the path {path} means something else to Delta"
-        raise AnalyzerError(said, "name a folder without it")
+        message = f"{odd[0]!r} in the path {path} means something else to Delta"
+        raise AnalyzerError(message, "name a folder without it")
     return Lake(path, master or None, dict(storage or {}))

@@ -33,7 +33,7 @@ from analyzer.errors import FREE_SPACE, StoreBusyError, StoreError
 from analyzer.events.model import new_id
 from analyzer.events.times import format_time, now
 from analyzer.lake.layout import DAY, LakeTable, opened, table_errors, tables
-from analyzer.lake.location import Lake, said_by
+from analyzer.lake.location import Lake, message_of
 
 LOG = "batch_v1"
 """The table of this log: a row an entry, and one, of number 0, of what holds for all."""
@@ -158,8 +158,8 @@ def files_of(lake: Lake, name: str, table: DeltaTable) -> dict[str, File]:
     """
     unknown = set(table.protocol().reader_features or ()) - _FEATURES
     if unknown:
-        said = f"{lake.table(name)} asks its readers for {', '.join(sorted(unknown))}, which this program cannot do"
-        raise StoreError(said, "drop the feature from the table, or export it from where it is known")
+        message = f"{lake.table(name)} asks its readers for {', '.join(sorted(unknown))}, which this program cannot do"
+        raise StoreError(message, "drop the feature from the table, or export it from where it is known")
     key = tables()[name].key
     with table_errors(lake, name):
         actions = pa.table(table.get_add_actions(flatten=True)).to_pylist()
@@ -205,7 +205,7 @@ def _swap(lake: Lake, before: _Rows, entries: Iterable[Entry], lease: Mapping[st
     except CommitFailedError:
         return False
     except (DeltaError, OSError) as error:
-        raise StoreError(f"{lake.path} does not take the batch: {said_by(error)}", FREE_SPACE) from None
+        raise StoreError(f"{lake.path} does not take the batch: {message_of(error)}", FREE_SPACE) from None
     return True
 
 
@@ -322,7 +322,7 @@ def _add(one: File, layout: LakeTable, moment: int) -> AddAction:
 
 
 def exists(lake: Lake) -> bool:
-    """Whether a lake has this log; one of an earlier version of the program has none."""
+    """Return whether a lake has this log; one of an earlier version of the program has none."""
     if not lake.remote:
         return os.path.isdir(f"{lake.table(LOG)}/_delta_log")
     return bool(DeltaTable.is_deltatable(lake.table(LOG), dict(lake.storage)))
@@ -434,7 +434,7 @@ def named(lease: Mapping[str, Any]) -> str:
     return f"process {lease['process']} {'of this machine' if here else 'of another machine'}"
 
 
-def said_of(lease: Mapping[str, Any]) -> str:
+def description_of(lease: Mapping[str, Any]) -> str:
     """Whose it is and how long it lasts."""
     return f"{named(lease)}, until {format_time(datetime.fromisoformat(lease['until']))}"
 

@@ -8,6 +8,7 @@ too, is left out, or all is read again.
 from __future__ import annotations
 
 import functools
+import io
 import operator
 import os
 import random
@@ -16,10 +17,10 @@ import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from hashlib import sha256
 from shutil import copyfileobj
-from typing import IO, Any, cast
+from typing import BinaryIO, cast
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -32,7 +33,7 @@ from analyzer.lake.former import again
 from analyzer.lake.layout import MACHINE, dataset, rows, tables
 from analyzer.lake.location import Lake
 from analyzer.lake.log import Conflict, Entry, File, State
-from analyzer.store.db.connection import private_files, store_errors, transaction
+from analyzer.store.db.connection import transaction
 from analyzer.store.db.frames import ArrowStream
 from analyzer.store.db.location import on_disk
 from analyzer.store.ingest.batch import Sealed
@@ -72,13 +73,16 @@ def ingest_into(
     named = list(paths)
     began = time.monotonic()
 
-    def once(at: State) -> IngestResult:
-        with Push(lake, at, None if shared else machine(), token) as push, private_files(), store_errors():
-            result = push.read(named, progress, below)
-            push.commit()
-        return result
+    with _held_input() if STDIN in named else nullcontext() as kept:
 
-    with _held_input() if STDIN in named else ExitStack():
+        def once(at: State) -> IngestResult:
+            if kept is not None:
+                kept.seek(0)
+            with Push(lake, at, None if shared else machine(), token) as push:
+                result = push.read(named, progress, below)
+                push.commit()
+            return result
+
         result = again(lake, once)
     result.seconds = time.monotonic() - began
     return result
@@ -92,7 +96,7 @@ def retry_quarantine(lake: Lake, token: str) -> quarantine.QuarantineRetry:
     """
 
     def once(at: State) -> quarantine.QuarantineRetry:
-        with Push(lake, at, machine(), token) as push, private_files(), store_errors():
+        with Push(lake, at, machine(), token) as push:
             result = push.retry()
             push.commit()
         return result
@@ -101,28 +105,16 @@ def retry_quarantine(lake: Lake, token: str) -> quarantine.QuarantineRetry:
 
 
 @contextmanager
-def _held_input() -> Iterator[None]:
-    """Within the block standard input can be read as often as it is asked for."""
+def _held_input() -> Iterator[BinaryIO]:
+    """Within the block standard input is a file, which can be read again."""
     former = sys.stdin
-    with tempfile.TemporaryFile() as kept:
-        copyfileobj(former.buffer, kept)
+    with io.TextIOWrapper(tempfile.TemporaryFile()) as kept:
+        copyfileobj(former.buffer, kept.buffer)
+        sys.stdin = kept
         try:
-            sys.stdin = cast("Any", _Again(kept))
-            yield
+            yield kept.buffer
         finally:
             sys.stdin = former
-
-
-class _Again:
-    """Stands for a text of which the bytes alone are read, from the beginning each time."""
-
-    def __init__(self, kept: IO[bytes]) -> None:
-        self._kept = kept
-
-    @property
-    def buffer(self) -> IO[bytes]:
-        self._kept.seek(0)
-        return self._kept
 
 
 def machine() -> str:

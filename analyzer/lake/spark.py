@@ -136,7 +136,7 @@ def _failures() -> Iterator[None]:
         if not type(error).__module__.startswith(("py4j", "pyspark")):
             raise
         hint = "batches that were added are kept; run the same command again"
-        raise StoreError(f"Spark failed at it: {_said(error)}", hint) from None
+        raise StoreError(f"Spark failed at it: {_message_of(error)}", hint) from None
 
 
 def java() -> str | None:
@@ -185,13 +185,13 @@ def _session(lake: Lake) -> SparkSession:
     # Each refused statement is told by an error of ours.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
     try:
-        with _told_elsewhere():
+        with _without_narration():
             found: SparkSession = builder.getOrCreate()
             if not remote:
                 found.sparkContext.setLogLevel("OFF")
     except Exception as error:  # noqa: BLE001 - the JVM, its bridge and Connect each raise classes of their own
-        said = f"Spark does not start for {master}: {_said(error)}"
-        raise StoreError(said, "check --master, and that Java 17 or later runs here") from None
+        message = f"Spark does not start for {master}: {_message_of(error)}"
+        raise StoreError(message, "check --master, and that Java 17 or later runs here") from None
     return found
 
 
@@ -216,16 +216,16 @@ def _reach(master: str) -> None:
     raise StoreError(f"no master of Spark answers at {', '.join(failed)}", "start it, or check --master")
 
 
-def _said(error: Exception) -> str:
+def _message_of(error: Exception) -> str:
     """What Spark, or the bridge to its JVM, says of an error, in one line."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
     # The bridge names a call of its own first.
-    said = lines[1] if lines[0].startswith("An error occurred while calling") and len(lines) > 1 else lines[0]
-    return said.removeprefix(": ")[:300]
+    message = lines[1] if lines[0].startswith("An error occurred while calling") and len(lines) > 1 else lines[0]
+    return message.removeprefix(": ")[:300]
 
 
 @contextmanager
-def _told_elsewhere() -> Iterator[None]:
+def _without_narration() -> Iterator[None]:
     """What starts within writes its narration into a file without a name, for as long as it lives."""
     try:
         here = os.dup(2)

@@ -51,8 +51,7 @@ def record(lake: Lake, token: str, decisions: Iterable[tuple[str, Mapping[str, A
             # Decisions rest on no row of a table: what others add changes nothing of them.
             beside.batch.commit(lambda _, __: None)
 
-    with private_files(), store_errors():
-        again(lake, once)
+    again(lake, once)
 
 
 def ruleset_at_hand(lake: Lake, at: State) -> Ruleset | None:
@@ -85,8 +84,7 @@ def judge(lake: Lake, token: str, ruleset: Ruleset, progress: Counted | None = N
             batch.commit()
             return count
 
-    with private_files(), store_errors():
-        return again(lake, once)
+    return again(lake, once)
 
 
 def _judge_into(batch: LakeBatch, ruleset: Ruleset, progress: Counted | None = None) -> int:
@@ -117,8 +115,7 @@ def apply(lake: Lake, rules: Rules, ruleset: Ruleset, token: str) -> tuple[str |
             beside.batch.commit(_no_facts)
             return beside.settings.get("active_ruleset"), count
 
-    with private_files(), store_errors():
-        return again(lake, once)
+    return again(lake, once)
 
 
 def _no_facts(came: list[Entry], _: State) -> None:

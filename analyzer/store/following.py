@@ -165,7 +165,7 @@ class Tails:
         """Watch from a moment (naive UTC) on."""
         self._since, self._types = since, types
         self._tails: dict[tuple[int, int], _Tail] = {}
-        self._told: dict[str, None] = {}
+        self._shown_ids: dict[str, None] = {}
         self.problems: list[Problem] = []
         """What could not be read and is not tried again; whoever tells it clears the list."""
 
@@ -218,11 +218,11 @@ class Tails:
             self.problems.append(Problem(source.path, f"{type(error).__name__}: {error}"[:300], hint))
 
     def _is_new(self, event: Event) -> bool:
-        if event.id in self._told:
+        if event.id in self._shown_ids:
             return False
-        self._told[event.id] = None
-        if len(self._told) > MOST_TOLD:
-            del self._told[next(iter(self._told))]
+        self._shown_ids[event.id] = None
+        if len(self._shown_ids) > MOST_TOLD:
+            del self._shown_ids[next(iter(self._shown_ids))]
         return True
 
 

@@ -55,7 +55,7 @@ _MAGIC, _MAGIC_OFFSET = b"DUCK", 8
 
 
 def journal_of(store_path: str) -> str | None:
-    """The path of the journal of a store; None for a store in memory."""
+    """Return the path of a store's journal; None for a store in memory."""
     if store_path == MEMORY:
         return None
     base, ending = os.path.splitext(os.path.realpath(store_path))
@@ -86,7 +86,7 @@ def record_all(journal: EventLog, events: Iterable[Event | Recorded]) -> None:
 
 
 def parts_of(folder: str) -> list[str]:
-    """The parts of a journal, oldest first; none where there is no such folder."""
+    """List the parts of a journal, oldest first; none where there is no such folder."""
     try:
         names = os.listdir(folder)
     except OSError:

@@ -67,7 +67,7 @@ class Store(Shown):
         self._frames: dict[str, pl.DataFrame] = {}
 
     def query(self, name: str, **params: object) -> pl.DataFrame:
-        """A catalogue query by name; `since` and `until` take datetimes or texts such as `7d`, `last` such a text.
+        """Run a query of the catalogue; `since` and `until` take datetimes or texts such as `7d`, `last` such a text.
 
         Raises:
             QueryError: unknown name or parameter, or a bad value.
@@ -75,7 +75,7 @@ class Store(Shown):
         return run_query(self._connection, name, params)
 
     def sql(self, statement: str, parameters: adhoc.Parameters = None, *, timeout: float | None = None) -> pl.DataFrame:
-        """All rows of one reading statement over the views and the registered frames.
+        """Run one reading statement over the views and the registered frames, and return all its rows.
 
         `parameters` are a sequence for `?` and `$1`, or a mapping for `$name`. It may take `timeout` seconds (None:
         however long); Ctrl-C ends it, too.
@@ -90,7 +90,7 @@ class Store(Shown):
             return adhoc.run(self._connection, statement, None, parameters, timeout).frame
 
     def view(self, name: str) -> pl.DataFrame:
-        """All rows of a view, in no order.
+        """Return all rows of a view, in no order.
 
         Raises:
             QueryError: there is no such view, or the store cannot be asked.

@@ -150,10 +150,10 @@ def _days(
         )
     else:
         for result in results:
-            narrate(_said(result), quiet=quiet)
+            narrate(_summary(result), quiet=quiet)
 
 
-def _said(result: ExportedView) -> str:
+def _summary(result: ExportedView) -> str:
     """A line for a view: how many days, and which of them where that fits."""
     from analyzer.plurals import counted
 

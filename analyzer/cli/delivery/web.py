@@ -81,7 +81,7 @@ def post(url: str, body: Any) -> None:
     try:
         patiently(_send, url, data)
     except (OSError, HTTPException, ValueError) as error:
-        raise UndeliveredError(_said(error)) from None
+        raise UndeliveredError(_message_of(error)) from None
 
 
 def host_of(url: str) -> str | None:
@@ -110,7 +110,7 @@ class _Straight(urllib.request.HTTPRedirectHandler):
         """None at all."""
 
 
-def _said(error: Exception) -> str:
+def _message_of(error: Exception) -> str:
     if isinstance(error, urllib.error.HTTPError):
         return f"HTTP {error.code}"
     # The text of other errors may hold the address.

@@ -78,7 +78,7 @@ def answer(request: Request) -> Iterator[Answered]:
         if code != 0 or header is None:
             raise _ended(code, request)
         if header["exit_code"] != 0:
-            raise _told(header, request)
+            raise _error_of(header, request)
         yield Answered(header["rows"], header["truncated"], content)
 
 
@@ -120,7 +120,7 @@ def _header(line: bytes) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def _told(header: dict[str, Any], request: Request) -> AnalyzerError:
+def _error_of(header: dict[str, Any], request: Request) -> AnalyzerError:
     """The error that the other process met."""
     if header["exit_code"] == LIMIT:
         return _too_much(header["message"], request)

@@ -63,7 +63,7 @@ def error_facts(message: str | None, info: object) -> dict[str, Any]:
     return present({"status": status, "type": kind if kind != "other" else None, "message": message})
 
 
-def _said_by(output: object) -> str:
+def _output_text(output: object) -> str:
     """What a tool answered: a text, texts, or JSON, of which the exit code is told as newer versions tell it."""
     if isinstance(output, list):
         output = "\n".join(found for part in output if (found := text(mapping(part).get("text"))))
@@ -141,7 +141,7 @@ class CodexReader(RecordReader):
         elif kind == "compacted":
             return self._compacted("compacted", payload)
         elif kind == "event_msg":
-            return self._told(payload)
+            return self._event_message(payload)
         elif text((item := payload if kind == "response_item" else record).get("type")) in _OUTPUTS:
             return self._answered(item)
         elif record.get("role") == "assistant":
@@ -171,7 +171,7 @@ class CodexReader(RecordReader):
         found = {"model": settings.get("model"), "provider": settings.get("model_provider_id")}
         self.known |= {key: value for key, value in found.items() if text(value)}
 
-    def _told(self, payload: Mapping[str, Any]) -> Iterable[Event]:
+    def _event_message(self, payload: Mapping[str, Any]) -> Iterable[Event]:
         kind = payload.get("type")
         if kind == "token_count":
             return self._tokens(payload)
@@ -223,7 +223,7 @@ class CodexReader(RecordReader):
 
     def _answered(self, item: Mapping[str, Any]) -> list[Event]:
         """A result of a tool, where it says that the call failed."""
-        said = _said_by(item.get("output"))
+        said = _output_text(item.get("output"))
         exited = _EXIT.match(said)
         code = int(exited[1]) if exited else None
         if code == 0 or (code is None and not _REFUSED.match(said)):

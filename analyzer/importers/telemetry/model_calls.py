@@ -52,7 +52,7 @@ def figure(value: object) -> float | None:
 
 
 def whole(value: object) -> int | None:
-    """A whole number of sane size, also where it is written as a text."""
+    """Return a whole number of sane size, also where it is written as a text."""
     number = figure(value)
     return None if number is None or number != number else int(number)
 

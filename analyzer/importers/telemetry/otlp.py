@@ -36,7 +36,7 @@ def unwrapped(value: object, depth: int = 0) -> Any:
 
 
 def attributes_of(found: object, depth: int = 0) -> dict[str, Any]:
-    """Attributes as one mapping: from a list of keys and wrapped values, or pairs, or a mapping already."""
+    """Make one mapping of attributes: a list of keys and wrapped values, or pairs, or a mapping already."""
     if isinstance(found, Mapping):
         return dict(found)
     attributes: dict[str, Any] = {}
@@ -98,7 +98,7 @@ class OtlpReader(TelemetryReader):
         return self.log(record, attributes, unwrapped(record.get("body")))
 
     def log(self, record: Mapping[str, Any], attributes: Attributes, body: object) -> Iterable[Event]:
-        """The events of one log record, whose name stands in one of three places."""
+        """Return the events of one log record, whose name stands in one of three places."""
         self.see()
         name = text(attributes.get("event.name"))
         if name is None:

@@ -87,7 +87,7 @@ def text_block(text: str, beside: Sequence[Any]) -> dict[str, Any]:
 
 
 def get(thing: object, name: str) -> Any:
-    """A key of a mapping or an attribute of an object; None where there is none."""
+    """Return the value of a mapping's key or of an object's attribute; None where it has none."""
     return thing.get(name) if isinstance(thing, Mapping) else getattr(thing, name, None)
 
 
@@ -147,7 +147,7 @@ class Compression:
 
 
 def role_of(message: Message) -> str:
-    """The role in lower case, Gemini's `model` as `assistant`; that of an item of Responses follows from its type."""
+    """Return the role in lower case, Gemini's `model` as `assistant`; a Responses item's follows from its type."""
     role = get(message, "role")
     if isinstance(role, str):
         return _OTHER_NAMES.get(role.lower(), role.lower())
@@ -174,7 +174,7 @@ def body_of(message: Message) -> Any:
 
 
 def blocks_of(message: Message) -> list[Any]:
-    """The blocks of the content; an empty list where it is a text."""
+    """Return the blocks of the content; an empty list where it is a text."""
     body = body_of(message)
     return list(body) if isinstance(body, (list, tuple)) else []
 

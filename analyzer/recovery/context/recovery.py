@@ -151,7 +151,7 @@ class ContextRecovery:
         self._summarizer = summarizer
 
     def fit(self, messages: Messages, limit: TokenLimit | None = None) -> Fitted:
-        """A conversation that fits `limit`; without one, to the target ratio of what it is now.
+        """Make a conversation fit `limit` tokens; without a limit, the target ratio of its present size.
 
         Raises:
             AnalyzerError: the summarizer is a coroutine function; use `fit_async`.

@@ -103,7 +103,7 @@ class AgentPool:
         self._clock = clock
 
     def remove(self, gone: Exhaustion, *, session: str | None = None) -> None:
-        """Takes an agent out until its limit resets, and logs `agent.exhausted`.
+        """Take an agent out until its limit resets, and log `agent.exhausted`.
 
         Raises:
             StateError: the file cannot be used.

@@ -242,7 +242,7 @@ class Process:
         self._signal(signal.SIGCONT)
 
     def end(self, grace_seconds: float) -> None:
-        """Asks the whole group to end, and what has left it, gives them the grace, then kills what is left of them."""
+        """Ask the whole group, and what has left it, to end, give them the grace, then kill what is left of them."""
         apart = self._apart()
         try:
             for number in (signal.SIGTERM, signal.SIGCONT):  # one that is paused would not hear of it

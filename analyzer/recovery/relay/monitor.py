@@ -297,7 +297,7 @@ class RelayStream:
         self._paused = False
 
     def records(self) -> Iterator[Mapping[str, Any]]:
-        """The records of the instance so far."""
+        """Return the records of the instance so far."""
         lines, offset = Lines(), 0
         while data := os.pread(self._kept.fileno(), CHUNK_BYTES, offset):  # the place for writing stays where it is
             offset += len(data)

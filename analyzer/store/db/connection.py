@@ -166,7 +166,7 @@ def missing(path: str) -> StoreError:
 
 @contextlib.contextmanager
 def private_files() -> Iterator[None]:
-    """Files that are made meanwhile are their owner's alone; DuckDB itself leaves that to the process."""
+    """Make files within the block their owner's alone; DuckDB itself leaves that to the process."""
     before = os.umask(0o077)
     try:
         yield
@@ -243,7 +243,7 @@ def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
 
 @contextlib.contextmanager
 def query_errors() -> Iterator[None]:
-    """DuckDB's errors as `QueryError`; `LimitError` where memory ends, `StoreError` where the store is to blame."""
+    """Translate DuckDB's errors: `QueryError`, `LimitError` where memory ends, `StoreError` where the store fails."""
     try:
         yield
     except duckdb.InterruptException:
@@ -260,7 +260,7 @@ def query_errors() -> Iterator[None]:
 
 @contextlib.contextmanager
 def store_errors() -> Iterator[None]:
-    """DuckDB's errors in statements of our own as `StoreError`; as `LimitError` where memory ends."""
+    """Translate DuckDB's errors in statements of our own into `StoreError`, and into `LimitError` where memory ends."""
     try:
         yield
     except duckdb.InterruptException:
@@ -272,7 +272,7 @@ def store_errors() -> Iterator[None]:
 
 
 def first_line(error: Exception) -> str:
-    """The first line of a library's message."""
+    """Return the first line of a library's message."""
     lines = str(error).strip().splitlines()
     return lines[0] if lines else type(error).__name__
 

@@ -75,7 +75,7 @@ OUT_OF_MEMORY_HINT = "ask for fewer columns, rows or groups"
 
 
 def to_frame(relation: duckdb.DuckDBPyRelation) -> pl.DataFrame:
-    """A result as a polars frame. It must hold no INTERVAL and no TIMESTAMPTZ; the catalogue's tests see to that.
+    """Turn a result into a polars frame. It must hold no INTERVAL or TIMESTAMPTZ; the catalogue's tests see to that.
 
     Raises:
         QueryError: it holds a value that no frame can, or the database fails at one.
@@ -116,7 +116,7 @@ def _types(schema: Schema) -> dict[str, Any]:
 
 
 def frame_of(schema: Schema, rows: Mapping[str, Any] | Iterable[Any] = ()) -> pl.DataFrame:
-    """A frame of these columns: of columns by name, or of rows as mappings or tuples."""
+    """Make a frame with these columns out of columns by name, or of rows as mappings or tuples."""
     import polars as pl
 
     if isinstance(rows, Mapping):

@@ -63,12 +63,12 @@ _ESCAPED = re.compile(r"\\udc([89a-f][0-9a-f])")
 
 
 def kept(path: str) -> str:
-    """The file name as a store keeps it: valid UTF-8, with an escape for each byte that is none."""
+    """Return a file name as a store keeps it: valid UTF-8, with an escape for each byte that is none."""
     return path.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def on_disk(path: str) -> str:
-    """The name that a kept one stands for; one that is there as it stands, or that holds no escape, stays as it is."""
+    """Return the file name that a kept one stands for; one that is there, or holds no escape, stays as it is."""
     if "\\udc" not in path or os.path.lexists(path):
         return path
     escaped = _ESCAPED.sub(lambda found: chr(0xDC00 + int(found[1], 16)), path)
@@ -209,7 +209,7 @@ WAL = ".wal"
 
 
 def work_of(path: str) -> str:
-    """Where a new store is made."""
+    """Return the path at which a new store is made."""
     return os.path.realpath(path) + ".rebuild"
 
 

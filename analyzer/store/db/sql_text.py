@@ -11,7 +11,7 @@ _PART = re.compile(r"\{(\w+)\}")
 
 
 def sql(template: str, /, **parts: str) -> str:
-    """The template with each `{name}` replaced by that part. A part is taken as it is, whatever braces it has.
+    """Replace each `{name}` of the template with the part of that name, which is taken as it is, braces included.
 
     Raises:
         KeyError: there is no part of such a name.
@@ -34,5 +34,5 @@ def with_rows(query: str, /, **rows: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """A text as a literal."""
+    """Quote a text as a literal of SQL."""
     return "'" + text.replace("'", "''") + "'"

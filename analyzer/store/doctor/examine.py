@@ -38,7 +38,7 @@ from analyzer.store.doctor.checks import (
     space_check,
     vanished,
 )
-from analyzer.store.export.slices import slice_said
+from analyzer.store.export.slices import slice_sentence
 from analyzer.store.ingest.discover import SELF_TEST_FOLDER
 from analyzer.store.ingest.inputs import Input
 from analyzer.store.ingest.read import Blocks
@@ -307,7 +307,7 @@ def _content(path: str, why: str | None) -> Generator[Check, None, int | None]:
             command_line("quarantine", "retry", store=path),
         )
         yield vanished(connection)
-        if said := slice_said(connection):
+        if said := slice_sentence(connection):
             yield Check("slice", "note", said, "read logs into the store that it was cut from")
             return None
         return journalled(connection)

@@ -40,7 +40,7 @@ class Slice:
     events: int
 
 
-def slice_said(connection: duckdb.DuckDBPyConnection) -> str | None:
+def slice_sentence(connection: duckdb.DuckDBPyConnection) -> str | None:
     """The sentence of a slice about itself; None for a whole store."""
     rows = connection.execute("select value from internal.store_v1 where key = $1", [SLICE]).fetchall()
     return str(rows[0][0]) if rows else None
@@ -87,7 +87,7 @@ def cut_slice(store_path: str, target: str, since: datetime | None, until: datet
 
 def _refuse_whole(real: str) -> None:
     with patiently(lambda: connect(real, read_only=True)) as connection:
-        if slice_said(connection) is None:
+        if slice_sentence(connection) is None:
             raise StoreError(f"{real} is a store of its own and no slice", "name another file with --to")
     if os.path.exists(real + WAL):
         raise StoreError(f"{real} was not closed by the last who wrote to it", command_line("doctor", store=real))

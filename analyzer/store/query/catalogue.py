@@ -49,7 +49,7 @@ class Query:
         return self.name.startswith(f"{_INNER}-")
 
     def values(self, given: Mapping[str, object]) -> dict[str, object]:
-        """Every parameter with its value: as given, else its default.
+        """Return the value of every parameter: the given one, else its default.
 
         Raises:
             QueryError: a parameter that the query does not have, or a value of the wrong type.
@@ -81,7 +81,7 @@ def catalogue() -> dict[str, Query]:
 
 
 def find(name: str) -> Query:
-    """A query by its name.
+    """Return the query of this name.
 
     Raises:
         QueryError: there is none of that name.

@@ -83,7 +83,7 @@ def judge_with(
 
 
 def kept_rules(store_path: str, digest: str) -> str | None:
-    """The file beside the journal's events that keeps the rules of an applied ruleset for good."""
+    """Return the file beside the journal's events that keeps the rules of an applied ruleset for good."""
     folder = journal_of(store_path)
     return None if folder is None else os.path.join(folder, RULESETS, f"{digest}.toml")
 
