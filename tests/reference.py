@@ -24,8 +24,8 @@ from analyzer.classifier.rules.loading import READ_BEFORE, text_number
 from analyzer.classifier.suggestion.model import WEIGHTS
 from analyzer.classifier.suggestion.training import trained
 from analyzer.cli import COMMANDS, cli
-from analyzer.importers.forks import FORKS
 from analyzer.importers.places import HOMES
+from analyzer.importers.programs import FORKS
 from analyzer.redaction import engine
 from analyzer.redaction.engine import KEPT, traces_number
 from analyzer.redaction.families import FAMILIES
@@ -323,7 +323,7 @@ SECRETS_BEGIN = NOTE.format(source="`analyzer/redaction/families.py`, `keys.py`,
 LAYERS_BEGIN = NOTE.format(source="`[tool.importlinter]` in `pyproject.toml` or the docstring")
 FOLDERS_BEGIN = NOTE.format(source="the docstring of the folder's `__init__.py`")
 PLACES_BEGIN = NOTE.format(source="`analyzer/importers/places.py`")
-FORKS_BEGIN = NOTE.format(source="`analyzer/importers/forks.py`")
+FORKS_BEGIN = NOTE.format(source="`analyzer/importers/programs.py`")
 READ_BEGIN = NOTE.format(source="an importer, or its log in `tests/shown_formats.py`,")
 SCANNERS = ("gitleaks", "detect-secrets", "trufflehog")
 

@@ -18,7 +18,7 @@ from analyzer.command_lines import command_line
 from analyzer.errors import AnalyzerError, nearest
 from analyzer.events import Event
 from analyzer.events.times import parse_time
-from analyzer.importers.sessions import resuming
+from analyzer.importers.programs import resuming
 from analyzer.store import Judging, Selection
 
 MOST_CANDIDATES = 5

@@ -11,9 +11,8 @@ if TYPE_CHECKING:
 
     from analyzer.events.appending.part import sealed
     from analyzer.events.codec import Reject, decode, encode
-    from analyzer.events.log import EventLog
+    from analyzer.events.log import EventLog, error_payload
     from analyzer.events.model import Event, Origin
-    from analyzer.events.typed import error_payload
 
 _HOMES = {
     "Event": "model",
@@ -22,7 +21,7 @@ _HOMES = {
     "Reject": "codec",
     "decode": "codec",
     "encode": "codec",
-    "error_payload": "typed",
+    "error_payload": "log",
     "sealed": "appending.part",
 }
 

@@ -21,9 +21,8 @@ from analyzer.events.times import parse_time
 from analyzer.importers.base import Block, Hit, LineFinder, Reader, Source, malformed_lines, objects_in
 from analyzer.importers.claude_records import INTERRUPTED, ClaudeRecords
 from analyzer.importers.failures import MOST_TOOLS
-from analyzer.importers.forks import Author
+from analyzer.importers.programs import Author, place_of
 from analyzer.importers.records import dressed
-from analyzer.importers.sessions import place_of
 
 # Inside a JSON string these quotes would be escaped, so an unescaped match is structure, never somebody's prose. Each
 # alternative begins with one: the search skips from quotation mark to quotation mark, four times as fast as without.

@@ -28,8 +28,8 @@ from analyzer.events.model import derived_id, present, settled_reason
 from analyzer.events.times import format_time, from_epoch, parse_time
 from analyzer.importers.base import Source, forget_oldest
 from analyzer.importers.failures import classify_foreign, failure, number, quantity
+from analyzer.importers.programs import caller_of
 from analyzer.importers.records import dressed
-from analyzer.importers.sessions import caller_of
 
 _MISSING = re.compile(r"(?:Error: )?(?:No such tool available|Agent type '[^'\n]{1,200}' not found|Unknown skill\b)")
 

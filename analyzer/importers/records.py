@@ -31,8 +31,7 @@ from analyzer.importers.base import (
     objects_in,
 )
 from analyzer.importers.failures import MOST_TOOLS, classify_foreign, failure
-from analyzer.importers.forks import Author
-from analyzer.importers.sessions import DIMENSIONS, caller_of, place_of
+from analyzer.importers.programs import DIMENSIONS, Author, caller_of, place_of
 
 MAIN = "main"
 """The chain of a log that is of one conversation."""

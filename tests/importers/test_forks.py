@@ -11,7 +11,7 @@ import pytest
 
 from analyzer.events import Event
 from analyzer.importers import BY_NAME, Hit, Source, block_of
-from analyzer.importers.forks import FORKS
+from analyzer.importers.programs import FORKS
 
 Read = Callable[..., tuple[list[Event], list[Hit]]]
 AT = "2026-03-05T10:00:0{}.000Z"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from analyzer.importers import BY_NAME
-from analyzer.importers.sessions import resuming
+from analyzer.importers.programs import resuming
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from analyzer.events import Event
 from analyzer.importers.failures import KINDS, failure
-from analyzer.importers.sessions import caller_of, place_of
+from analyzer.importers.programs import caller_of, place_of
 from tests.importers.test_claude import record, reply
 from tests.shown_formats import events_of
 

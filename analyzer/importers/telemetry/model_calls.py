@@ -15,8 +15,8 @@ from analyzer.events import Event
 from analyzer.events.model import present
 from analyzer.importers.base import Source, forget_oldest
 from analyzer.importers.failures import classify_foreign, quantity
+from analyzer.importers.programs import caller_of
 from analyzer.importers.records import RecordReader, moment_of
-from analyzer.importers.sessions import caller_of
 
 Attributes = Mapping[str, Any]
 
