@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime
 
-from analyzer.plurals import terminal_safe
+from analyzer.readable import terminal_safe
 
 PROGRAM = "analyzer"
 LAKE = "delta:"

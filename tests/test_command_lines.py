@@ -24,7 +24,7 @@ from analyzer.analysis.kinds.finding import Finding
 from analyzer.analysis.nightly.night import Night
 from analyzer.cli import COMMANDS, cli
 from analyzer.command_lines import STORELESS, STORELESS_RULES, Asking, command_line, window_words
-from analyzer.plurals import terminal_safe
+from analyzer.readable import terminal_safe
 from analyzer.report import Made, render_html, render_markdown, render_text
 from analyzer.report.night.document import night_html, night_text, render_night_markdown, render_night_text
 from analyzer.report.night.messages import (

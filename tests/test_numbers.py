@@ -27,7 +27,7 @@ from analyzer.cli.delivery import web as posting
 from analyzer.events import sanitize
 from analyzer.events.appending import appender
 from analyzer.importers import formats
-from analyzer.plurals import percent
+from analyzer.readable import percent
 from analyzer.recovery import Backoff, Limits, RelaySettings
 from analyzer.recovery.context import conversation, progress, strategies
 from analyzer.recovery.context.recovery import ContextSettings
@@ -222,7 +222,7 @@ def test_a_rise_is_critical_where_the_page_says() -> None:
 
 
 def test_every_share_has_one_decimal() -> None:
-    """`plurals.percent` alone writes a share, so that a fact has the same digits wherever somebody reads it."""
+    """`readable.percent` alone writes a share, so that a fact has the same digits wherever somebody reads it."""
     specs = [
         f"{path.name}: {ast.unparse(node)}"
         for path in (REPOSITORY / "analyzer").rglob("*.py")

@@ -33,7 +33,7 @@ from analyzer.events.fast_decode import (
 from analyzer.events.model import SCHEMA_VERSION, Event, upcast
 from analyzer.events.sanitize import MAX_TEXT, SMALL, sanitize
 from analyzer.events.times import format_time
-from analyzer.plurals import counted
+from analyzer.readable import counted
 from analyzer.redaction import may_hold_secret
 from analyzer.redaction.unfolding import mended
 

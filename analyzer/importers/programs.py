@@ -19,7 +19,7 @@ import msgspec
 
 from analyzer.agent_stream import mapping
 from analyzer.events.codec import parsed
-from analyzer.plurals import terminal_safe
+from analyzer.readable import terminal_safe
 from analyzer.redaction.homes import without_home
 
 Record = Mapping[str, Any]

@@ -20,7 +20,7 @@ from analyzer.lake.layout import GONE, filesystem, table_errors, tables
 from analyzer.lake.location import Lake, NoLakeError
 from analyzer.lake.log import State, alive, description_of, named
 from analyzer.lake.upkeep import ruleset_at_hand
-from analyzer.plurals import counted
+from analyzer.readable import counted
 from analyzer.store.doctor.checks import (
     Check,
     content_checks,

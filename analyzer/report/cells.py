@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import date, datetime
 
-from analyzer.plurals import percent
+from analyzer.readable import percent
 from analyzer.redaction.homes import without_home
 
 NOTHING = "–"

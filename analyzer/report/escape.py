@@ -13,8 +13,8 @@ import string
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from analyzer.plurals import stand_in
-from analyzer.plurals import terminal_safe as terminal_safe
+from analyzer.readable import stand_in
+from analyzer.readable import terminal_safe as terminal_safe
 
 FORMATS = ("table", "json", "jsonl", "csv", "markdown", "parquet")
 """What the rows of a query can be written as."""

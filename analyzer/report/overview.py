@@ -16,7 +16,7 @@ from typing import Any
 from analyzer.analysis import Finding, Overview
 from analyzer.classifier.fingerprint import fingerprint
 from analyzer.command_lines import HERE, Asking
-from analyzer.plurals import counted, percent
+from analyzer.readable import counted, percent
 from analyzer.report.cells import brief, count, heading
 from analyzer.report.document import Block, Command, Heading, Items, Paragraph, TextTable, to_markdown
 from analyzer.report.escape import json_text, terminal_safe

@@ -11,7 +11,7 @@ from analyzer.analysis import Case, Finding, Handling, Overview
 from analyzer.analysis.kinds.finding import RESOLUTIONS
 from analyzer.analysis.summary.day_figures import LatestDay
 from analyzer.command_lines import Asking
-from analyzer.plurals import counted, percent
+from analyzer.readable import counted, percent
 from analyzer.report.cells import NOTHING, brief, count, duration, minute
 from analyzer.report.document import FindingBlock
 

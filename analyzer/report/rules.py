@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from analyzer.plurals import counted, percent
+from analyzer.readable import counted, percent
 from analyzer.report.escape import one_line, terminal_safe
 from analyzer.report.monospace import columns, fit, fold, hanging, indented
 

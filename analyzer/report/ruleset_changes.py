@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from analyzer.analysis.kinds.finding import kind_of
 from analyzer.analysis.rules.ruleset_changes import AlarmChanges, ChangedShare, Churn, Rejudged
 from analyzer.command_lines import HERE, Asking
-from analyzer.plurals import counted, percent
+from analyzer.readable import counted, percent
 from analyzer.report.cells import count
 from analyzer.report.escape import one_line, terminal_safe
 from analyzer.report.monospace import columns, fit, fold, indented

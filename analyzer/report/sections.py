@@ -19,7 +19,7 @@ from analyzer.analysis.kinds.causes import Drift
 from analyzer.analysis.summary.cases import MAX_SESSIONS, MAX_TEMPLATES
 from analyzer.command_lines import Asking, window_words
 from analyzer.importers.programs import resuming
-from analyzer.plurals import counted, percent
+from analyzer.readable import counted, percent
 from analyzer.report.cells import shown
 from analyzer.report.overview_words import (
     alarms,

@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 
 from analyzer.command_lines import HERE, Asking, command_line
-from analyzer.plurals import counted
+from analyzer.readable import counted
 from analyzer.redaction.homes import without_home
 from analyzer.report.cells import count
 from analyzer.report.escape import terminal_safe

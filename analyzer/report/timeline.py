@@ -9,7 +9,7 @@ from datetime import datetime
 
 from analyzer.analysis.kinds.finding import Finding
 from analyzer.analysis.timeline import Happening, Timeline
-from analyzer.plurals import counted
+from analyzer.readable import counted
 from analyzer.report.escape import one_line, terminal_safe
 from analyzer.report.monospace import fit, indented, pad, painted
 from analyzer.report.night.document import NARROWEST

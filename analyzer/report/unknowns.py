@@ -13,7 +13,7 @@ from analyzer.analysis.rules.drafts import RuleDraft, Taken
 from analyzer.analysis.rules.unknowns import UnknownGroup, Unknowns
 from analyzer.classifier.recovery_table import REASONS
 from analyzer.command_lines import HERE, Asking, command_line
-from analyzer.plurals import counted, percent
+from analyzer.readable import counted, percent
 from analyzer.report.cells import count, minute
 from analyzer.report.escape import one_line, terminal_safe
 from analyzer.report.monospace import columns, fit, fold, indented

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from analyzer.plurals import terminal_safe
+from analyzer.readable import terminal_safe
 from analyzer.store.db.tables.schema import views
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from analyzer.analysis.detection import Detection
 from analyzer.analysis.kinds.finding import Finding
 from analyzer.analysis.kinds.finding_fields import Handling
 from analyzer.analysis.summary.day_figures import NightFigures
-from analyzer.plurals import stand_in
+from analyzer.readable import stand_in
 from analyzer.report import render_html, render_json, render_markdown, render_text
 from analyzer.report.escape import json_text
 from analyzer.report.night.document import (

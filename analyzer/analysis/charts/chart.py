@@ -15,7 +15,7 @@ import polars as pl
 
 from analyzer.analysis.tables import Table
 from analyzer.errors import AnalyzerError
-from analyzer.plurals import terminal_safe
+from analyzer.readable import terminal_safe
 
 AMBER, SKY, PLUM, GREEN, BLUE, OLIVE = "#e69f00", "#56b4e9", "#aa3377", "#009e73", "#0072b2", "#bbaa33"
 SILVER, VERMILION, AZURE, ROSE, OCHRE = "#9aa1ab", "#d55e00", "#1a80c4", "#b8488a", "#b8860b"

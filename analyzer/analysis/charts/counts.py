@@ -35,7 +35,7 @@ from analyzer.analysis.charts.chart import (
     short,
 )
 from analyzer.analysis.tables import Table
-from analyzer.plurals import percent
+from analyzer.readable import percent
 
 MAX_REASONS = 12
 # The eight reasons in the order of the recovery table. Colours after Okabe and Ito (2008) and Tol (2021), told apart

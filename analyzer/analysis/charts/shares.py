@@ -32,7 +32,7 @@ from analyzer.analysis.charts.chart import (
 )
 from analyzer.analysis.detection.detection import Detection
 from analyzer.analysis.tables import Table
-from analyzer.plurals import percent
+from analyzer.readable import percent
 
 MAX_SPIKING = 6
 """Callers drawn in colour."""

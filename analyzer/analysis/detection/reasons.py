@@ -14,7 +14,7 @@ from random import Random
 
 from analyzer.analysis.detection.detection import Detection
 from analyzer.analysis.detection.statistics.tails import chi_square_tail
-from analyzer.plurals import percent
+from analyzer.readable import percent
 
 MIN_EXPECTED = 5.0
 """Least expected count of a cell for the chi-square distribution to be trusted (Cochran 1954)."""

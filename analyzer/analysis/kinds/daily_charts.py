@@ -25,7 +25,7 @@ from analyzer.analysis.charts.chart import (
 )
 from analyzer.analysis.detection.detection import BASELINE_DAYS, Detection
 from analyzer.analysis.kinds.finding import Charted, Finding
-from analyzer.plurals import percent
+from analyzer.readable import percent
 
 LINE = VERMILION
 EXPECTED = WATER

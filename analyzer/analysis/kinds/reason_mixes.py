@@ -23,7 +23,7 @@ from analyzer.analysis.kinds.daily_charts import MARKED, USUAL
 from analyzer.analysis.kinds.finding import Behind, Charted, ChartForm, Finding, Kind, its_week
 from analyzer.analysis.kinds.rises import BY_OUTCOME
 from analyzer.analysis.observations import Observations, drawn
-from analyzer.plurals import percent
+from analyzer.readable import percent
 from analyzer.store import CallerDays
 
 ALPHA = 0.001

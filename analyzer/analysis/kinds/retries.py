@@ -23,7 +23,7 @@ from analyzer.analysis.kinds.finding import Basis, Behind, Charted, ChartForm, F
 from analyzer.analysis.kinds.finding_fields import info, warning
 from analyzer.analysis.kinds.rises import BY_OUTCOME
 from analyzer.analysis.kinds.sentences import expected
-from analyzer.plurals import percent
+from analyzer.readable import percent
 
 _RECOVERED, _FAILED, _UNTRIED = (GREEN, ""), (VERMILION, "x"), (SILVER, "-")
 

@@ -28,7 +28,7 @@ from analyzer.analysis.kinds.finding import SHARE, Basis, Behind, Charted, Chart
 from analyzer.analysis.kinds.finding_fields import MANY_SESSIONS
 from analyzer.analysis.kinds.sentences import expected, sessions
 from analyzer.analysis.observations import Observations
-from analyzer.plurals import percent
+from analyzer.readable import percent
 
 
 def unknown(_one: Finding) -> str | None:

@@ -6,7 +6,7 @@ from datetime import UTC
 from zoneinfo import ZoneInfo
 
 from analyzer.analysis.kinds.finding import Finding
-from analyzer.plurals import counted, percent
+from analyzer.readable import counted, percent
 
 _LEAST_WAIT = 60.0
 """Seconds of waiting that are worth a word."""

@@ -21,7 +21,7 @@ from analyzer.analysis.kinds.finding_fields import SEVERITIES
 from analyzer.analysis.observations import end_of
 from analyzer.events.model import derived_id
 from analyzer.events.times import format_time, now, parse_time
-from analyzer.plurals import counted
+from analyzer.readable import counted
 from analyzer.store import Judging
 from analyzer.store.shown import ShownRows
 

@@ -11,7 +11,7 @@ from analyzer.analysis.detection import flips, split
 from analyzer.analysis.detection.detection import BASELINE_DAYS, RECENT_DAYS
 from analyzer.analysis.kinds.finding import Scope
 from analyzer.analysis.observations import Observations
-from analyzer.plurals import percent
+from analyzer.readable import percent
 from analyzer.store import CallerDays
 
 MIN_RATIO = 1.25

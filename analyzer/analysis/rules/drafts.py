@@ -18,7 +18,7 @@ from analyzer.classifier.fingerprint import SLOT
 from analyzer.classifier.reading.extract import extract
 from analyzer.classifier.rules.ruleset import Rule, make
 from analyzer.classifier.suggestion import Suggestion
-from analyzer.plurals import percent
+from analyzer.readable import percent
 
 MAX_PATTERN_CHARS = 160
 """Of constant words; a rule needs no more to mean only this."""

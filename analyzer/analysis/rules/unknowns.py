@@ -25,7 +25,7 @@ from analyzer.classifier.reading.facts import Facts
 from analyzer.classifier.rules.explain import explain
 from analyzer.classifier.suggestion import Suggestion
 from analyzer.classifier.suggestion import suggest as second_opinion
-from analyzer.plurals import counted, percent
+from analyzer.readable import counted, percent
 from analyzer.store import Answering
 from analyzer.store.shown import ShownRows
 

@@ -24,7 +24,7 @@ from analyzer.analysis.summary.window_findings import (
 from analyzer.analysis.tables import Table, Window, WindowWords, as_window, json_ready, json_rows, json_value, table
 from analyzer.classifier import Rules
 from analyzer.events.times import format_time, now
-from analyzer.plurals import counted, percent
+from analyzer.readable import counted, percent
 from analyzer.store import NOT_LOGS, Judging, Selection
 from analyzer.store.shown import Shown
 

@@ -26,7 +26,7 @@ from analyzer.analysis.observations import Observations, observe
 from analyzer.analysis.summary.cases import Case, cases
 from analyzer.analysis.tables import Table, Window, WindowWords, as_window, json_ready, table
 from analyzer.classifier import Rules
-from analyzer.plurals import percent
+from analyzer.readable import percent
 from analyzer.store import Judging, Selection
 from analyzer.store.shown import ShownRows
 

@@ -24,7 +24,7 @@ from analyzer.cli.output import add_to_job_summary, narrate, terminal_width, tex
 from analyzer.cli.stores import judging
 from analyzer.command_lines import command_line
 from analyzer.errors import FINDINGS, AnalyzerError
-from analyzer.plurals import counted
+from analyzer.readable import counted
 
 if TYPE_CHECKING:
     from analyzer.analysis import Night

@@ -91,7 +91,7 @@ def _move(
     quiet: bool,
 ) -> None:
     from analyzer.lake.moving import down, up
-    from analyzer.plurals import counted
+    from analyzer.readable import counted
     from analyzer.report.escape import json_text
 
     if target is not None:
@@ -110,7 +110,7 @@ def _move(
 
 
 def _slice(store_path: str, to: str, window: Window, *, as_json: bool, quiet: bool) -> None:
-    from analyzer.plurals import counted
+    from analyzer.readable import counted
     from analyzer.report.escape import json_text
     from analyzer.store import open_store
     from analyzer.store.export.slices import cut_slice
@@ -155,7 +155,7 @@ def _days(
 
 def _summary(result: ExportedView) -> str:
     """A line for a view: how many days, and which of them where that fits."""
-    from analyzer.plurals import counted
+    from analyzer.readable import counted
 
     if not result.written and not result.removed:
         return f"{result.view}: nothing changed ({counted(result.unchanged, 'day')})"

@@ -29,7 +29,7 @@ from analyzer.cli.output import (
 )
 from analyzer.cli.stores import check_source, filling, judging
 from analyzer.errors import FINDINGS, OK, PARTIAL, UNREADABLE, AnalyzerError
-from analyzer.plurals import counted
+from analyzer.readable import counted
 from analyzer.report.night.job import KINDS, LABEL, job_units
 
 if TYPE_CHECKING:

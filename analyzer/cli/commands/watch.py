@@ -19,7 +19,7 @@ from analyzer.cli.options import PathsCommand, quiet_option, selection_options
 from analyzer.cli.output import narrate, report_problems, text_layout
 from analyzer.cli.signals import raising
 from analyzer.errors import UNREADABLE, AnalyzerError
-from analyzer.plurals import counted
+from analyzer.readable import counted
 
 if TYPE_CHECKING:
     from datetime import datetime

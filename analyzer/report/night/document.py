@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from analyzer.analysis.kinds.finding import Finding
 from analyzer.analysis.nightly.night import Night
 from analyzer.command_lines import HERE, Asking
-from analyzer.plurals import counted, percent
+from analyzer.readable import counted, percent
 from analyzer.report.document import Block, Command, Heading, Items, Paragraph, TextTable, to_mail, to_markdown, to_text
 from analyzer.report.escape import one_line, terminal_safe
 from analyzer.report.monospace import columns, fit, indented

@@ -15,7 +15,7 @@ from analyzer.analysis.kinds.finding import Finding
 from analyzer.analysis.kinds.finding_fields import SEVERITIES
 from analyzer.analysis.nightly.night import Night
 from analyzer.events.times import format_time
-from analyzer.plurals import counted
+from analyzer.readable import counted
 from analyzer.report.document import Block, FindingBlock, Heading, Paragraph
 from analyzer.report.escape import bare_markdown_code, bare_markdown_text, chat_code, chat_text, each_text, one_line
 from analyzer.report.overview_words import entry_of

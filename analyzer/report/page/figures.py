@@ -12,7 +12,7 @@ from analyzer.analysis import Overview
 from analyzer.analysis.summary.day_figures import LatestDay
 from analyzer.classifier import REASONS
 from analyzer.command_lines import Asking
-from analyzer.plurals import counted, percent
+from analyzer.readable import counted, percent
 from analyzer.report.cells import count
 from analyzer.report.overview_words import ended_chains, sessions_words
 from analyzer.report.page.elements import Svg, element, pixels

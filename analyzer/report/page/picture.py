@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 
 from analyzer.analysis.charts.chart import Axis, Bars, Chart, Points, as_number
-from analyzer.plurals import counted, percent
+from analyzer.readable import counted, percent
 from analyzer.report.page.axes import RIGHT, Frame, frame, number, scale_of
 from analyzer.report.page.elements import Svg, element, pattern, swatch
 from analyzer.report.page.marks import Stood, bars_of, drawn_bars, drawn_lines, drawn_note, drawn_upright

@@ -18,7 +18,7 @@ import duckdb
 from analyzer.command_lines import command_line
 from analyzer.events.times import now
 from analyzer.importers import FORMATS
-from analyzer.plurals import counted
+from analyzer.readable import counted
 from analyzer.store.db.location import on_disk
 from analyzer.store.db.sql_text import sql
 from analyzer.store.ingest.discover import STDIN

@@ -22,7 +22,7 @@ from analyzer.events.appending.places import LOCAL, filesystem_of
 from analyzer.events.codec import decode
 from analyzer.events.times import now
 from analyzer.interpreter import start
-from analyzer.plurals import counted
+from analyzer.readable import counted
 from analyzer.store.db.connection import EarlierStoreError, connect, store_errors
 from analyzer.store.db.location import WAL, holder, kept_of, location, lock_of, patiently, replacement_waits, work_of
 from analyzer.store.doctor.checks import (

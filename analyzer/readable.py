@@ -1,4 +1,4 @@
-"""A number with its noun, and a text that hides nothing, for every sentence that a person reads.
+"""Counts with their nouns, shares, and texts that hide nothing, for every sentence that a person reads.
 
 Invariant: a character hides by its properties in Unicode, as this interpreter knows them, not by a list of ours.
 """
