@@ -7,7 +7,7 @@ from datetime import date
 
 import pytest
 
-from analyzer.analysis.detection import burst, detection, relays, retries, share, volume_units
+from analyzer.analysis.detection import burst, detection, hours, relays, retries, share
 from analyzer.analysis.detection import fleet as fleet_tests
 from analyzer.analysis.detection.detection import Detection, Settings
 from analyzer.analysis.detection.fleet import FLEET
@@ -63,7 +63,10 @@ HALF = {0.5: "half"}
 STATED = {
     "reference/check.md": (
         f"{detection.RECENT_DAYS} days against {detection.BASELINE_DAYS}",
-        f"{WORDS[detection.QUIET_DAYS]} days the caller had errors and this was not among them",
+        (
+            f"on {WORDS[detection.QUIET_DAYS]} days at work this was not seen; of rises of errors (`volume` to "
+            f"`fleet_outage`) on {WORDS[detection.QUIET_RISE_DAYS]}, as each day"
+        ),
         f"it is {WORDS[detection.ACCEPT_DAYS // 7]} weeks old, and from now on the normal",
         f"critical where {FIRST_CRITICAL} sessions or more show it and the share is 25%",
         f"warning from {FIRST_WARNING} sessions",
@@ -73,10 +76,9 @@ STATED = {
         f"{fields.WAIT_SECONDS / 3_600:g} hour spent waiting",
         f"fewer than {fields.MANY_SESSIONS} failed",
         f"are judged, {check.MAX_HOURS} at most",
-        f"of the {check.COMPARED_DAYS} days before; weekends",
-        f"p at most {DEFAULT.hour_alpha:.5f}, as who",
+        f"of the {hours.BACK_DAYS} days before, and against whole days",
         (
-            f"too quiet ({volume_units.LEAST_MORE} sessions with an error, "
+            f"too quiet ({WORDS[hours.LEAST_MORE]} sessions with an error more than expected, "
             f"{WORDS[rates.MIN_DAYS]} days with sessions before)"
         ),
         f"warning from a divergence of {reason_mixes.GREAT_DIVERGENCE:g} bits",

@@ -54,9 +54,13 @@ class Observations:
     """One row a day, caller and step with a hand-off: hand-offs, sessions, the most of one of them, and `at_work`, the
     caller's sessions with a hand-off in any step or an error."""
     volumes: pl.DataFrame
-    """One row a day, caller, provider, model and reason, as `detection-volume`."""
+    """One row a day, caller, provider, model and reason: `detection-volume` without hours."""
     work: pl.DataFrame
-    """One row a day and caller that any event names, as `detection-work`."""
+    """One row a day and caller that any event names: `detection-work` without hours."""
+    hourly_volumes: pl.DataFrame
+    """`detection-volume`."""
+    hourly_work: pl.DataFrame
+    """`detection-work`."""
     chains: pl.DataFrame
     """One row a day, caller and reason with a retry chain that was settled."""
     versions: pl.DataFrame
@@ -72,11 +76,17 @@ class Observations:
         return self.counts["day"].unique().sort().to_list()
 
     def traffic(self, callers: Iterable[str | None]) -> dict[str, tuple[date, ...]]:
-        """The days on which each of some callers had anything to judge, in order; under an empty name any caller."""
+        """The days on which each of some callers had anything to judge, in order; under an empty name any caller.
+
+        That is an error, or a session of which a log would have told one.
+        """
         callers = set(callers)
         asked = pl.DataFrame({"caller": list(callers - {None})}, {"caller": pl.String})
         days: dict[str, list[date]] = {}
-        rows = self.counts.select("day", "caller").join(asked, on="caller", how="semi").sort("day")
+        at_work = pl.concat(
+            [self.counts.select("day", "caller"), self.work.filter(pl.col("observed") > 0).select("day", "caller")]
+        )
+        rows = at_work.join(asked, on="caller", how="semi").unique().sort("day")
         for day, caller in rows.iter_rows():
             days.setdefault(caller, []).append(day)
         if None in callers:
@@ -109,7 +119,7 @@ class Observations:
 
 DATED = (
     *("counts", "templates", "known_templates", "mixes", "rules", "repeats", "loud", "relays", "volumes"),
-    *("work", "chains"),
+    *("work", "chains", "hourly_volumes", "hourly_work"),
 )
 """The frames with a row a day and more."""
 
@@ -153,11 +163,21 @@ def observe(store: Judging, night: date, timezone: str = "UTC", ruleset: str | N
         StoreError: it cannot keep what it was asked for.
     """
     sums = store.daily_sums(night, timezone, ruleset)
-    frames = {name: sums.frames[name] for name in DATED}
+    hourly = {name: sums.frames[name] for name in ("volumes", "work")}
+    frames = {name: sums.frames[name] for name in DATED if name in sums.frames}
+    for name, frame in hourly.items():
+        frames[name] = without_hours(frame)
+    frames |= {f"hourly_{name}": frame for name, frame in hourly.items()}
     versions = _versions(sums.frames["versions"])
     return Observations(
         night, timezone, ruleset, **frames, versions=versions, rows=sums, detector_states=sums.detector_states
     )
+
+
+def without_hours(hourly: pl.DataFrame) -> pl.DataFrame:
+    """The sums of days of a frame with hours, sorted."""
+    names = [name for name, kind in hourly.schema.items() if kind in {pl.String, pl.Date}]
+    return hourly.group_by(names).agg(pl.exclude("hour").sum()).sort(names)
 
 
 def _versions(daily: pl.DataFrame) -> pl.DataFrame:

@@ -67,7 +67,7 @@ def window(
     last: str | None = None,
     timezone: str = "UTC",
 ) -> Window:
-    """A window from what people type: times, spans back from now (`7d`), or `last="7d"`.
+    """A window from what people type: times, spans back from now (`7d`), or `last="7d"`, back from `until` (now).
 
     Raises:
         AnalyzerError: a text that is no time, both `since` and `last`, an empty window, an unknown zone.
@@ -77,8 +77,8 @@ def window(
     if since is not None and last is not None:
         raise AnalyzerError("both --since and --last", "give one of them")
     try:
-        start = present - span(last) if last is not None else _moment(since, present, zone)
         end = _moment(until, present, zone)
+        start = (end or present) - span(last) if last is not None else _moment(since, present, zone)
     except OverflowError:
         raise AnalyzerError(f"too long ago: {last or since or until}", "name a time after 1970") from None
     if end is not None and end < EPOCH:

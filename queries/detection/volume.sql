@@ -1,16 +1,17 @@
--- title: Errors by day, caller, provider and reason
--- description: How many sessions of a caller met errors of a reason with a provider's model on a day, and with how many distinct messages, as a ruleset judges all of history. Errors without facts take part from the first one of their caller's newest recorded ruleset on, and before it where they have the same one.
+-- title: Errors by hour, caller, provider and reason
+-- description: How many sessions of a caller met errors of a reason with a provider's model on a day, and with how many distinct messages, by the hour in which that began, so that the hours of a day add up; as a ruleset judges all of history. Errors without facts take part from the first one of their caller's newest recorded ruleset on, and before it where they have the same one.
 -- param since TIMESTAMP = null : first instant, inclusive, UTC
 -- param until TIMESTAMP = null : last instant, exclusive, UTC
 -- param timezone VARCHAR = 'UTC' : time zone in which days begin and end
 -- param ruleset VARCHAR = null : digest of the ruleset whose verdicts count; null for the active one
 -- column day DATE: day in the time zone
+-- column hour INTEGER: hour of the day, 0 to 23, in which a session first met such an error, or a message of it
 -- column caller VARCHAR: who made the calls
 -- column provider VARCHAR: whose API failed; empty where the log does not say
 -- column model VARCHAR: the model that was asked; empty where the log does not say
 -- column reason VARCHAR: the verdict of the ruleset; the recorded one where it has none
 -- column sessions BIGINT: distinct sessions with such an error
--- column groups BIGINT: distinct pairs of session and message
+-- column groups BIGINT: distinct pairs of session and message, three of a session at most: one that repeats itself counts no more, however its texts vary
 with error as (
   select
     cast(timezone($timezone, timezone('UTC', occurred_at)) as date) as day,
@@ -21,8 +22,12 @@ with error as (
 ),
 
 message as (
-  select distinct
+  select
     day,
+    min(cast(date_part('hour', case
+      when $timezone = 'UTC' then occurred_at
+      else timezone($timezone, timezone('UTC', occurred_at))
+    end) as integer)) as hour,
     caller,
     coalesce(provider, '') as provider,
     coalesce(model, '') as model,
@@ -31,16 +36,26 @@ message as (
     template
   from error
   where counted
+  group by all
+),
+
+placed as (
+  select
+    *,
+    row_number() over (partition by day, caller, provider, model, reason, session order by hour, template) as place
+  from message
 )
 
 select
   day,
+  hour,
   caller,
   provider,
   model,
   reason,
-  count(distinct session) as sessions,
+  count(*) filter (where place = 1) as sessions,
   count(*) as groups
-from message
+from placed
+where place <= 3
 group by all
-order by day, caller, provider, model, reason
+order by day, hour, caller, provider, model, reason

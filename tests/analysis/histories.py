@@ -125,6 +125,14 @@ def _model_outage(number: int) -> Iterator[bytes]:
             yield line(f"{here}-o", at=at(number, session, caller), session=here, facts=OVERLOADED, **name)
 
 
+def _fleet_outage(number: int) -> Iterator[bytes]:
+    for caller in range(4):
+        for session in range(12 if number == DAYS - 1 else 1 + (number + caller) % 2):
+            name = {"caller": f"fleet-{caller}", "provider": f"fleet-{caller}", "reason": "auth_error"}
+            here = f"fleet_outage-{number}-{20 * caller + session}"
+            yield line(f"{here}-o", at=at(number, session, caller), session=here, facts=REFUSED, **name)
+
+
 def _shared_template(number: int) -> Iterator[bytes]:
     for caller in range(4):
         name = {"caller": f"shared-{caller}"}
@@ -201,6 +209,7 @@ _STORIES = (
     _unknown_rate,
     _outage,
     _model_outage,
+    _fleet_outage,
     _shared_template,
     _weak_template,
     _wording_changed,

@@ -8,10 +8,10 @@ from datetime import date
 
 import polars as pl
 
-from analyzer.analysis.observations import Observations
+from analyzer.analysis.observations import Observations, without_hours
 from analyzer.store import CallerDays, counts_of, known_templates_of, mixes_of, repeats_of, rules_of, templates_of
 from analyzer.store.sums.counting import weakly_known
-from analyzer.store.sums.tables import empty
+from analyzer.store.sums.tables import empty, sorted_sums
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,10 @@ def observations(
         repeats=repeats,
         loud=loud,
         relays=by_step.join(at_work, on=["day", "caller"]).sort("day", "caller", "step"),
-        volumes=empty("volumes") if volumes is None else volumes,
-        work=empty("work") if work is None else work,
+        volumes=without_hours(empty("volumes") if volumes is None else volumes),
+        work=without_hours(empty("work") if work is None else work),
+        hourly_volumes=empty("volumes") if volumes is None else sorted_sums("volumes", volumes),
+        hourly_work=empty("work") if work is None else sorted_sums("work", work),
         chains=chains,
         versions=versions,
         rows=MadeRows(groups, relays),

@@ -66,7 +66,7 @@ def test_an_hour_of_refusals_is_told_in_the_hour(run: Run, logged: Path, tmp_pat
     assert night["window"] == {"since": f"{TODAY}T10:00:00.000Z", "until": f"{TODAY}T11:00:00.000Z", "timezone": "UTC"}
     (one,) = night["findings"]
     assert one["explanation"].startswith(
-        "every session of bot has failed with auth_error since 10:00 UTC: 8 errors in 8 of 8"
+        "every session of bot has failed with auth_error since 10:00 UTC: auth_error errors in 8 of 8"
     )
     assert "8 of 8 sessions from 10:00 to 11:00, 0.0 expected" in one["explanation"]
     assert "8 of 8 sessions of these hours failed" in one["explanation"]

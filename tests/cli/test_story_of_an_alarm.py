@@ -67,19 +67,21 @@ def told(every: list[dict[str, Any]], number: int) -> list[dict[str, Any]]:
 
 
 def test_a_day_of_refusals_is_told_first_and_in_plain_words(run: Run, tmp_path: Path) -> None:
-    """20 of 20 sessions are refused: critical, with the time of the first; over after three days without."""
+    """20 of 20 sessions are refused: critical, with the time of the first; over after two days without."""
     code, every, text = nights(run, tmp_path, "refused")
     assert code == 1
     (one,) = told(every, CHANGE)
     assert (one["finding"], one["severity"], one["state"]) == ("volume", "critical", "new")
-    assert one["explanation"].startswith("every session of deploy-bot has failed with auth_error since 02:10 UTC: 20 ")
+    assert one["explanation"].startswith(
+        "every session of deploy-bot has failed with auth_error since 02:10 UTC: 20 auth_error errors in 20 of 20"
+    )
     assert "20 of 20 sessions of 2026-10-01 failed" in one["explanation"]
     cost = {"error_sessions": 20, "sessions_failed": 20, "sessions_seen": 20, "waited_seconds": 0.0}
     since = {"reason": "auth_error", "failed_since": "2026-10-01T02:10:01.000Z", "every_session": True}
     assert one["cost"] == {**cost, **since}
     states = [[(each["id"] == one["id"], each["state"]) for each in told(every, CHANGE + later)] for later in range(5)]
-    assert states == [[(True, "new")], [(True, "ongoing")], [(True, "ongoing")], [(True, "resolved")], []]
-    (over,) = told(every, CHANGE + 3)
+    assert states == [[(True, "new")], [(True, "ongoing")], [(True, "resolved")], [], []]
+    (over,) = told(every, CHANGE + 2)
     assert (over["resolution"], over["severity"]) == ("quiet", "critical")
     assert over["explanation"].startswith("every session of deploy-bot failed with auth_error from 02:10 UTC on")
     assert text.startswith("1 finding in 11 nights, 0 still open on the last.")
@@ -100,4 +102,4 @@ def test_an_outage_of_a_provider_is_one_finding(run: Run, tmp_path: Path) -> Non
     assert one["cost"]["sessions_failed"] == one["cost"]["sessions_seen"] == 42
     opened = {each["id"] for night in every for each in night["findings"]}
     assert opened == {one["id"]}
-    assert told(every, CHANGE + 3)[0]["resolution"] == "quiet"
+    assert told(every, CHANGE + 2)[0]["resolution"] == "quiet"

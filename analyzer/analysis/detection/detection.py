@@ -47,6 +47,8 @@ class Detection:
     """One sentence for a person."""
     rule: str | None = None
     """The rule that fell silent, of a change of wording."""
+    reason: str | None = None
+    """The reason whose errors grew, of a rise of errors; None where it is no single one."""
 
 
 _TYPES = {"date": pl.Date(), "str": pl.String(), "float": pl.Float64(), "int": pl.Int64()}
@@ -81,7 +83,9 @@ DRIFT_GAP = 3
 ACCEPT_DAYS = 28
 """Days after which a level that lasts is the new baseline."""
 QUIET_DAYS = 3
-"""Days at work and without evidence that end a rise, and an incident: one good day is no end."""
+"""Days at work and without evidence that end an incident: one good day is no end."""
+QUIET_RISE_DAYS = 2
+"""The same of a rise of errors, whose days are judged one by one once it is open."""
 TEMPLATE_MEMORY_DAYS = 84
 """Days without a template after which it is new again; shorter, and rare ones would be."""
 TEMPLATE_DAYS = 14
@@ -97,9 +101,12 @@ class Settings:
     """Of the longest span; a shorter one has its part of it by its length."""
     template_alpha: float = 0.0005
     volume_alpha: float = 0.0003
-    """Of a single day's count of errors; a span of several has its part of it."""
-    hour_alpha: float = 0.00001
-    """Of the count of errors of some hours: who looks every hour looks 24 times a day."""
+    """Of a single day's count of errors; a span of several has its part of it. Of a large fleet it is less, so that
+    all callers together stay within `false_alarms_a_week`."""
+    false_alarms_a_week: float = 0.5
+    """Rises of errors that may be false in a week, over the whole fleet."""
+    hour_alpha: float = 0.0002
+    """Of the count of errors of some hours, where `false_alarms_a_week` allows as much."""
     wording_alpha: float = 0.01
     """Of the silence of a rule, over all rules that matched at the callers of a new text."""
     witness_alpha: float = 0.02

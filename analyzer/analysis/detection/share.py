@@ -237,6 +237,9 @@ class Watch:
         p_value = self._p_value(over, expected, alpha, settings)
         if p_value is None:
             return None
+        today, rate = history.days[day], over.counts.unknown_sessions / over.counts.sessions
+        if self._incident is None and today.unknown_sessions < (expected.session_share + rate) / 2 * today.sessions:
+            return None  # none opens on a normal day
         worst = max(days, key=lambda each: each[1].unknown_sessions - each[1].sessions * expected.session_share)
         rest = span([counts for each, counts in days if each != worst[0]])
         if session_tail(rest, expected, self.noise) > _PERSISTENT:

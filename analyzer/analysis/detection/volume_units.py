@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from analyzer.analysis.detection.detection import ACCEPT_DAYS, BASELINE_DAYS, DRIFT_GAP, QUIET_DAYS
+from analyzer.analysis.detection.detection import ACCEPT_DAYS, BASELINE_DAYS, DRIFT_GAP, QUIET_RISE_DAYS
 from analyzer.analysis.detection.statistics.rates import (
     STRATUM_DAYS,
     CountedDay,
@@ -24,12 +24,18 @@ from analyzer.analysis.detection.statistics.rates import (
     stretch,
 )
 
-SPANS = {1: 1.0, 3: 1 / 3, 7: 1 / 3, 14: 2 / 3}
+SPANS = {1: 1.0, 3: 1 / 6, 7: 1 / 6, 14: 1 / 6}
 """Lengths in days of the spans that are judged, each with its part of the budget; the longer ones see a slow rise."""
 DAY_RATIO, SPAN_RATIO = 2.0, 1.5
 """Least count of a day, and of a longer span, in expected ones."""
+_WITNESS = 0.05
+"""P-value that the sessions of a rise need beside its errors: those of a few sessions that repeat themselves do not."""
+_GOES_ON = 0.001
+"""P-value of a day at which a rise goes on though the day has much less than the first ones."""
 LEAST_MORE = 6
 """Errors above the expected ones, and sessions that meet them: fewer are no change of the world."""
+MOST_UNSEEN = 1_000
+"""Callers without a log of sessions that had no errors, of which all take part: each has a row for every day."""
 ANY = ""
 """In place of a reason: all of them together."""
 _NEAR = 0.4
@@ -74,37 +80,69 @@ class Unit:
     """Day from which on exposure is sessions; days before it are held against time, and against each other alone."""
     onset: int | None = None
     """First day of the rise that goes on."""
-    last: int = 0
-    """Last day with evidence of it."""
+    level: float = 0.0
+    """Its errors by exposure, when it was found."""
+    quiet: int = 0
+    """Days at work since the last one with evidence of it."""
 
-    def look(self, day: int, alpha: float, *, alone: bool = False) -> Rise | None:
-        """The clearest evidence of a rise on this day, or (not `alone`) on a span that ends with it."""
+    def look(self, day: int, alpha: float) -> Rise | None:
+        """The clearest evidence of a rise on this day, or on a span that ends with it.
+
+        Spans open a rise and never prolong it, and none opens on a normal day: while one goes on, the day decides.
+        """
         if day not in self.days or not (self.onset is not None or self._may_rise(day)):
             return None
-        best: Rise | None = None
         before = range(max(day - _DAYS_BACK, self._since(day)), day)
         history = [self.days[each] for each in before if each in self.days and each not in self.excluded]
-        for length, part in {1: 1.0}.items() if alone else SPANS.items():
+        if self.onset is not None:
+            return self._goes_on(self.days[day], history)
+        best: Rise | None = None
+        for length, part in SPANS.items():
             rise = self._span(day, length, history)
-            if rise is not None and rise.tail.p_value <= alpha * part:
+            if rise is None or rise.tail.p_value > alpha * part:
+                continue
+            usual, level = rise.tail.expected / rise.exposure, rise.count / rise.exposure
+            if length == 1 or self.days[day].number >= (usual + level) / 2 * self.days[day].exposure:
                 best = rise if best is None or rise.tail.p_value < best.tail.p_value else best
         return best
 
+    def _goes_on(self, today: CountedDay, history: list[CountedDay]) -> Rise | None:
+        """The evidence of a day on which a rise goes on: the day is nearer to its level than to the usual one."""
+        tail = rate_tail(history, [today], 1, _PRIOR)
+        if tail is None or today.number <= tail.expected:
+            return None
+        more = today.number - tail.expected
+        near = more >= 1 and 2 * today.number >= tail.expected + self.level * today.exposure
+        clear = more >= LEAST_MORE and today.number >= DAY_RATIO * tail.expected and tail.p_value <= _GOES_ON
+        if not (near or clear):
+            return None
+        return Rise(tail, today.day, today.number, self.sessions.get(today.day, 0), today.exposure)
+
     def _span(self, day: int, length: int, history: list[CountedDay]) -> Rise | None:
         days = range(max(day - length + 1, self._since(day)), day + 1)
-        going_on = self.onset is not None
-        span = [self.days[each] for each in days if each in self.days and (going_on or each not in self.excluded)]
+        span = [self.days[each] for each in days if each in self.days and each not in self.excluded]
         count, sessions = sum(each.number for each in span), sum(self.sessions.get(each.day, 0) for each in span)
         if sessions < LEAST_MORE or (length > 1 and len(span) < 2):
             return None
-        tail = rate_tail(history, span, 1 if length == 1 else max(length, DRIFT_GAP), _PRIOR, _ratio(length))
+        tail = rate_tail(history, span, _gap(length), _PRIOR, _ratio(length))
         if tail is None or count - tail.expected < LEAST_MORE:
             return None
         exposure = sum(each.exposure for each in span)
         above = sum(each.number * exposure > tail.expected * each.exposure for each in span)
         if length > 1 and (above < 2 or 2 * above < len(span)):
             return None  # what one day alone shows is no slow rise
+        if self._by_sessions(history, span, length) > _WITNESS:
+            return None
         return Rise(tail, span[0].day, count, sessions, exposure)
+
+    def _by_sessions(self, history: list[CountedDay], span: list[CountedDay], length: int) -> float:
+        """The p-value of the sessions that meet the errors of a span."""
+        before, now = (
+            [CountedDay(each.day, self.sessions.get(each.day, 0), each.exposure) for each in days]
+            for days in (history, span)
+        )
+        tail = rate_tail(before, now, _gap(length), _PRIOR)
+        return 1.0 if tail is None else tail.p_value
 
     def _may_rise(self, day: int) -> bool:
         first = day - _DAYS_BACK
@@ -118,12 +156,14 @@ class Unit:
     def settle(self, day: int, rise: Rise | None) -> str:
         """Take the day into the baseline or out of it, and give the state of the rise."""
         if rise is None:
-            if self.onset is not None and day - self.last >= QUIET_DAYS:
+            self.quiet += day in self.days
+            if self.quiet >= QUIET_RISE_DAYS:
                 self.onset = None
             return "new"
-        state = "new" if self.onset is None else "ongoing"
-        onset = self.onset = rise.first if self.onset is None else self.onset
-        self.last = day
+        state = "ongoing"
+        if self.onset is None:
+            state, self.onset, self.level = "new", rise.first, rise.count / rise.exposure
+        onset, self.quiet = self.onset, 0
         if day - onset < ACCEPT_DAYS:
             self.excluded.update(range(rise.first, day + 1))
             return state
@@ -195,7 +235,7 @@ def _near(rows: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
     after = (pl.col("day") - pl.col("begins")).dt.total_days()
     clear = ((pl.col("begins") > pl.col("first")) & after.is_between(0, _DAYS_BACK)).fill_null(False)
     for length in SPANS:
-        gap = 1 if length == 1 else max(length, DRIFT_GAP)
+        gap = _gap(length)
         span = {name: stretch(name, length - 1, 0) for name in _SUMMED}
         base = {name: stretch(name, gap + BASELINE_DAYS - 1, gap) for name in _SUMMED}
         possible = (span["groups"] >= LEAST_MORE) & (span["sessions"] >= LEAST_MORE) & (base["exposure"] > 0)
@@ -228,8 +268,20 @@ def _expected(span: dict[str, pl.Expr], base: dict[str, pl.Expr]) -> pl.Expr:
     return expected
 
 
+def _gap(length: int) -> int:
+    """Days between the last one of a span and the baseline: the first days of a rise must not hide the next."""
+    return 1 if length == 1 else max(length, DRIFT_GAP)
+
+
 def _ratio(length: int) -> float:
     return DAY_RATIO if length == 1 else SPAN_RATIO
+
+
+def since_newest(work: pl.DataFrame, versions: pl.DataFrame) -> pl.DataFrame:
+    """The rows from the day on from which a caller's errors without facts are recorded under its newest ruleset."""
+    cut = versions.group_by("caller").agg(pl.col("first_on").max().alias("cut"), pl.len().alias("rulesets"))
+    own = work.join(cut.filter(pl.col("rulesets") > 1), on="caller", how="left")
+    return own.filter(pl.col("cut").is_null() | (pl.col("day") >= pl.col("cut"))).drop("cut", "rulesets")
 
 
 def exposures(work: pl.DataFrame, counts: pl.DataFrame, versions: pl.DataFrame | None = None) -> pl.DataFrame:
@@ -237,16 +289,18 @@ def exposures(work: pl.DataFrame, counts: pl.DataFrame, versions: pl.DataFrame |
 
     `work`: columns `day`, `caller`, `sessions`, `observed` (sessions that logs report whether they have errors or not).
     `counts`: columns `day`, `caller`, `sessions`, `groups` of errors. The result has `day`, `caller`, `exposure`
-    (sessions, else 1), `seen` (whether it is sessions), `error_sessions`, `groups`. Callers with next to no errors are
+    (sessions, else 1), `seen` (whether it is sessions), `error_sessions`, `groups`. Callers with next to no errors of
+    their own count for what they share with others; where very many of them have no sessions without errors, these are
     left out. `versions`: columns `caller`, `ruleset`, `first_on`; where a caller's errors were recorded under several
     rulesets, those before the newest do not count, and neither do its days.
     """
-    busy = counts.group_by("caller").agg(pl.sum("groups")).filter(pl.col("groups") >= LEAST_MORE).select("caller")
-    own = work.join(busy, on="caller", how="semi")
+    own = work
+    unseen = work.group_by("caller").agg(pl.sum("observed")).filter(pl.col("observed") == 0).select("caller")
+    if unseen.height > MOST_UNSEEN:
+        busy = counts.group_by("caller").agg(pl.sum("groups")).filter(pl.col("groups") >= LEAST_MORE)
+        own = work.join(unseen.join(busy, on="caller", how="anti"), on="caller", how="anti")
     if versions is not None:
-        cut = versions.group_by("caller").agg(pl.col("first_on").max().alias("cut"), pl.len().alias("rulesets"))
-        own = own.join(cut.filter(pl.col("rulesets") > 1), on="caller", how="left")
-        own = own.filter(pl.col("cut").is_null() | (pl.col("day") >= pl.col("cut"))).drop("cut", "rulesets")
+        own = since_newest(own, versions)
     begins = own.filter(pl.col("observed") > 0).group_by("caller").agg(pl.col("day").min().alias("begins"))
     dated = own.join(begins, on="caller", how="left")
     sessions = dated.filter((pl.col("day") >= pl.col("begins")) & (pl.col("sessions") > 0)).select(

@@ -1,71 +1,100 @@
 """The tests of counts: does a caller have more errors than its days before and its exposure let one expect, or do many?
 
-A caller's errors are counted together and by reason; those of a provider or model over all of its callers. One session
-that repeats one message counts once. Each day is judged from that day and the days before it alone.
+A caller's errors are counted together and by reason; those of a provider, a model or the fleet over all of its callers,
+before any caller is looked at alone. One session that repeats itself counts a few times at most. Each day is judged
+from that day and the days before it alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import date
+from typing import NamedTuple
 
 import polars as pl
 
 from analyzer.analysis.detection.detection import BASELINE_DAYS, Detection, Settings, frame
-from analyzer.analysis.detection.volume_units import ANY, DAY_RATIO, Rise, Unit, units
+from analyzer.analysis.detection.volume_units import ANY, DAY_RATIO, Rise, units
 
 LEAST_CALLERS = 3
-"""Callers of a provider or model that have more errors than usual where it has an outage; half of all at least."""
-_UNKNOWN = "unknown"
+"""Callers of a provider or model that have more errors than usual where it has an outage; a third of all at least."""
+OUTAGES = {"provider": "outage", "model": "model_outage", "fleet": "fleet_outage"}
+"""The findings of what callers share, the narrowest name that says all of it first."""
+UNKNOWN = "unknown"
 _REASONS = 9
 """Tests of single reasons that share a budget, beside that of all errors together."""
 _ONES_OWN = 0.8
 """Part of a provider's errors from which on they are one model's, or one caller's."""
+_MOST = 0.5
+"""Part of the errors above the expected ones from which on a rise of all errors is one of a reason."""
 _VOLUME = ("day", "caller", "provider", "model", "reason", "sessions", "groups")
 _WORK = ("day", "caller", "exposure", "seen", "error_sessions", "groups")
 
-_Found = tuple[float, str, Rise, str]
-"""Corrected p-value, reason, evidence and state."""
-_Explained = set[tuple[int, str, str]]
+Explained = set[tuple[int, str, str]]
 """Days, callers and reasons whose errors an outage explains."""
+_Budget = Callable[[int], float]
+"""The p-value that a rise of a day needs."""
+
+
+class _Found(NamedTuple):
+    """The rise of one reason, or of all."""
+
+    p_value: float
+    """Corrected for the reasons that are tested."""
+    reason: str
+    rise: Rise
+    state: str
+
+    @property
+    def more(self) -> float:
+        """Errors above the expected ones."""
+        return self.rise.count - self.rise.tail.expected
 
 
 def volumes(
-    volume: pl.DataFrame, work: pl.DataFrame, settings: Settings | None = None, *, over: str = ""
+    volume: pl.DataFrame,
+    work: pl.DataFrame,
+    settings: Settings | None = None,
+    *,
+    explained: Iterable[tuple[int, str, str]] = (),
 ) -> pl.DataFrame:
-    """Findings `volume` and `unknown_rate` of callers, `outage` of providers, `model_outage`: one a day and scope.
+    """Findings `volume` and `unknown_rate` of callers, `outage` of providers, `model_outage`, `fleet_outage`: one a day
+    and scope.
 
     `volume`: columns `day`, `caller`, `provider`, `model` (empty where unknown), `reason`, `sessions`, `groups`
     (distinct pairs of session and message). `work`: a row for each `day` on which a `caller` was at work, with its
     `exposure` (above 0: sessions, or 1 where logs show none without errors), whether it is sessions that were `seen`,
     and of all its errors together `error_sessions` and `groups`. `observed` and `expected` are groups of the span that
-    ends with `day`; `scope` is the provider or model.
-    `p_value` has no correction for the number of callers. `over` names the hours of a day that all counts are of, in
-    words; each day is then judged alone.
+    ends with `day`; `scope` is the provider or model, `reason` the one that grew.
+    `explained` are days, callers and reasons whose errors are no rises of callers: outages of hours explain them.
     """
-    alpha = (settings or Settings()).volume_alpha
+    chosen = settings or Settings()
     counts = volume.select(_VOLUME)
     at_work = work.select(_WORK).filter(pl.col("exposure") > 0)
-    explained: _Explained = set()
-    found = [one for what in ("provider", "model") for one in _outages(counts, at_work, what, alpha, explained, over)]
-    return frame([*found, *_callers(counts, at_work, alpha, explained, over)])
+    # Half of the budget is for callers, the rest for what they share and for all other tests.
+    callers: dict[date, int] = dict(at_work.group_by("day").len().iter_rows())
+    daily = chosen.false_alarms_a_week / 7 / 2
+
+    def budget(day: int) -> float:
+        return min(chosen.volume_alpha, daily / max(1, callers.get(date.fromordinal(day), 1)))
+
+    known: Explained = set()
+    found = [one for what in OUTAGES for one in _outages(counts, at_work, what, budget, known)]
+    known.update(explained)
+    return frame([*found, *_callers(counts, at_work, budget, known)])
 
 
-def _callers(
-    counts: pl.DataFrame, work: pl.DataFrame, alpha: float, explained: _Explained, over: str
-) -> Iterator[Detection]:
+def _callers(counts: pl.DataFrame, work: pl.DataFrame, budget: _Budget, explained: Explained) -> Iterator[Detection]:
     """The rises of callers. Of a day that an outage explains, its errors are nobody's own."""
-    # Those with next to no errors are not at work.
     counts = counts.join(work.select("caller").unique(), on="caller", how="semi")
     by_one = counts.group_by("day", "reason", pl.col("caller").alias("name")).agg(pl.sum("sessions", "groups"))
-    by_any = work.filter(pl.col("groups") > 0).select(
-        "day",
-        pl.lit(ANY).alias("reason"),
-        pl.col("caller").alias("name"),
-        pl.col("error_sessions").alias("sessions"),
-        "groups",
+    every = by_one.group_by("day", "name").agg(pl.sum("groups"))
+    by_any = (
+        work.filter(pl.col("groups") > 0)
+        .select("day", pl.lit(ANY).alias("reason"), pl.col("caller").alias("name"), sessions="error_sessions")
+        .join(every, on=["day", "name"])
     )
-    own = pl.concat([by_one, by_any])
+    own = pl.concat([by_one, by_any.select(by_one.columns)])
     at_work = work.rename({"caller": "name"})
     away = {*explained, *((day, caller, ANY) for day, caller, _ in explained)}
     for caller, by_reason in sorted(units(own, at_work, {caller for _, caller, _ in explained}).items()):
@@ -75,36 +104,51 @@ def _callers(
                 if (day, caller, reason) in away:
                     unit.excluded.add(day)
                     continue
-                rise = unit.look(day, _budget(alpha, reason), alone=bool(over))
+                tests = 1 if reason == ANY else _REASONS
+                rise = unit.look(day, budget(day) / tests)
                 state = unit.settle(day, rise)
                 if rise is not None:
-                    rises.append((rise.tail.p_value * alpha / _budget(alpha, reason), reason, rise, state))
+                    rises.append(_Found(min(1.0, rise.tail.p_value * tests), reason, rise, state))
             for kind, of_kind in _by_kind(rises):
-                p_value, _, rise, state = min(of_kind, key=lambda each: each[:2])
+                told, grew = _most_of(of_kind)
                 seen = any(unit.begins > 0 and day >= unit.begins for unit in by_reason.values())
-                note = _note(rise, day, over, seen=seen)
-                note += _most(rise, day, by_reason) if kind == "volume" else ""
-                yield _detection(kind, day, rise, state, min(1.0, p_value), caller=caller, note=note)
+                note = _note(told.rise, day, grew if told.reason != ANY else ANY, seen=seen)
+                if told.reason == ANY and grew != ANY:
+                    note += f", most of those more are {grew}"
+                yield _detection(kind, day, told, caller=caller, note=note, reason=grew)
 
 
 def _by_kind(rises: list[_Found]) -> Iterator[tuple[str, list[_Found]]]:
     """The rises of a caller's day by the kind of finding: unknown errors are a kind of their own."""
-    unknown = [each for each in rises if each[1] == _UNKNOWN]
-    known = [each for each in rises if each[1] not in {_UNKNOWN, ANY}]
+    unknown = [each for each in rises if each.reason == UNKNOWN]
+    known = [each for each in rises if each.reason not in {UNKNOWN, ANY}]
     if unknown:
         yield "unknown_rate", unknown
     if known or not unknown:
-        every = known + [each for each in rises if each[1] == ANY]
+        every = known + [each for each in rises if each.reason == ANY]
         if every:
             yield "volume", every
 
 
+def _most_of(rises: list[_Found]) -> tuple[_Found, str]:
+    """The rise that a day is told by, and the reason that makes most of it; of several reasons that of all errors."""
+    named = max((each for each in rises if each.reason != ANY), key=lambda each: (each.more, each.reason), default=None)
+    every = next((each for each in rises if each.reason == ANY), None)
+    if named is None or (every is not None and named.more < _MOST * every.more):
+        return (every or rises[0]), ANY
+    return named, named.reason
+
+
 def _outages(
-    counts: pl.DataFrame, work: pl.DataFrame, what: str, alpha: float, explained: _Explained, over: str
+    counts: pl.DataFrame, work: pl.DataFrame, what: str, budget: _Budget, explained: Explained
 ) -> Iterator[Detection]:
-    """The rises of providers or models that many of their callers show; what they explain is added to `explained`."""
+    """The rises of what callers share that many of them show; what they explain is added to `explained`."""
+    if what == "fleet":
+        if counts["provider"].n_unique() < 2:
+            return  # it is the provider's
+        counts = counts.with_columns(fleet=pl.lit("fleet"))
     models = counts.group_by("day", "provider", "model", "reason").agg(pl.sum("groups"))
-    named = counts.filter((pl.col(what) != "") & (pl.col("reason") != _UNKNOWN))
+    named = counts.filter((pl.col(what) != "") & (pl.col("reason") != UNKNOWN))
     by_caller = named.group_by("day", "reason", "caller", pl.col(what).alias("name")).agg(pl.sum("sessions", "groups"))
     pairs = [(date.fromordinal(day), caller, reason) for day, caller, reason in sorted(explained)]
     rest = pl.DataFrame(pairs, {"day": pl.Date, "caller": pl.String, "reason": pl.String}, orient="row")
@@ -124,7 +168,8 @@ def _outages(
         for day in sorted({day for unit in by_reason.values() for day in unit.days}):
             rises, hits = [], {}
             for reason, unit in by_reason.items():
-                rise = unit.look(day, alpha / _REASONS, alone=bool(over))
+                goes_on = unit.onset is not None
+                rise = unit.look(day, budget(day) / _REASONS)
                 hit, active = ([], 0) if rise is None else _hit(of_name, workers, reason, rise.first, day)
                 if rise is not None and (
                     _of_one_caller(of_name, reason, rise.first, day)
@@ -132,21 +177,25 @@ def _outages(
                 ):
                     unit.excluded.add(day)  # the caller or the model is reported instead
                     rise = None
-                if len(hit) < LEAST_CALLERS or 2 * len(hit) < active:
+                if not goes_on and (len(hit) < LEAST_CALLERS or 3 * len(hit) < active):
                     rise = None
                 state = unit.settle(day, rise)
                 if rise is not None:
-                    rises.append((rise.tail.p_value * _REASONS, reason, rise, state))
+                    rises.append(_Found(min(1.0, rise.tail.p_value * _REASONS), reason, rise, state))
                     explained.update(
                         (day, caller, reason)
                         for caller in workers.filter(pl.col("day") == date.fromordinal(day))["caller"]
                     )
                     hits[reason] = f"{len(hit)} of its {active} callers"
-            if rises:
-                p_value, reason, rise, state = min(rises, key=lambda each: each[:2])
-                note = f"{_note(rise, day, over, seen=seen)}, most are {reason}, at {hits[reason]}"
-                kind = "outage" if what == "provider" else "model_outage"
-                yield _detection(kind, day, rise, state, min(1.0, p_value), scope=name, note=note)
+            for told in _told(rises, every=what == "fleet"):
+                note = f"{_note(told.rise, day, told.reason, seen=seen)}, at {hits[told.reason]}"
+                scope = told.reason if what == "fleet" else name
+                yield _detection(OUTAGES[what], day, told, scope=scope, note=note, reason=told.reason)
+
+
+def _told(rises: list[_Found], *, every: bool) -> list[_Found]:
+    """The rises that are findings of their own: of one name the one with the most errors more, else all of them."""
+    return rises if every else sorted(rises, key=lambda each: (-each.more, each.reason))[:1]
 
 
 def _hit(counts: pl.DataFrame, work: pl.DataFrame, reason: str, first: int, last: int) -> tuple[list[str], int]:
@@ -188,55 +237,42 @@ def _of_one_model(models: pl.DataFrame, provider: str, reason: str, first: int, 
     return bool(named > 1 and counts["model"][0] != "" and most)
 
 
-def _budget(alpha: float, reason: str) -> float:
-    return alpha if reason == ANY else alpha / _REASONS
-
-
-def _note(rise: Rise, day: int, over: str, *, seen: bool) -> str:
+def _note(rise: Rise, day: int, reason: str, *, seen: bool) -> str:
     """The figures of a rise in words."""
     days = day - rise.first + 1
-    over = over or ("on one day" if days == 1 else f"within {days} days")
+    over = "on one day" if days == 1 else f"within {days} days"
     sessions = f"{min(rise.sessions, rise.exposure):,.0f} of {rise.exposure:,.0f}" if seen else f"{rise.sessions:,}"
     usual = f"{rise.tail.expected:,.1f} expected" + ("" if seen else " of so many days")
-    return f"{rise.count:,} errors in {sessions} sessions {over}, {usual}"
-
-
-def _most(rise: Rise, day: int, by_reason: dict[str, Unit]) -> str:
-    """The reason that has most of the errors of a rise, where one has half of them."""
-    counts = {
-        reason: sum(unit.days[each].number for each in range(rise.first, day + 1) if each in unit.days)
-        for reason, unit in by_reason.items()
-        if reason != ANY
-    }
-    reason = max(counts, key=lambda each: (counts[each], each), default=ANY)
-    return f", most are {reason}" if reason != ANY and 2 * counts[reason] >= rise.count else ""
+    errors = f"{rise.count:,} errors" if reason == ANY else f"{rise.count:,} {reason} errors"
+    return f"{errors} in {sessions} sessions {over}, {usual}"
 
 
 def _detection(
     kind: str,
     day: int,
-    rise: Rise,
-    state: str,
-    p_value: float,
+    told: _Found,
     *,
     caller: str | None = None,
     scope: str | None = None,
     note: str,
+    reason: str,
 ) -> Detection:
+    rise = told.rise
     return Detection(
         day=date.fromordinal(day),
         caller=caller,
         finding=kind,
-        state=state,
+        state=told.state,
         onset=date.fromordinal(rise.first),
         observed=float(rise.count),
         expected=rise.tail.expected,
         low=0.0,
         high=rise.tail.high,
-        p_value=p_value,
+        p_value=told.p_value,
         statistic=rise.count / rise.tail.expected,
         sessions=rise.sessions,
         groups=rise.count,
         scope=scope,
         note=note,
+        reason=None if reason in {ANY, UNKNOWN} or kind == "fleet_outage" else reason,
     )

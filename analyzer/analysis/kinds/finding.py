@@ -66,8 +66,9 @@ class Scope:
         if detection.finding == "wording_changed" and detection.template is None:
             name = "rule"  # One that fell silent; a new text is told with its reason.
         named = {} if name is None else {name: detection.scope}
-        if detection.rule is not None:
-            named["rule"] = detection.rule
+        for name in ("rule", "reason"):
+            if (known := getattr(detection, name)) is not None:
+                named[name] = known
         return cls(caller=detection.caller, template=detection.template, **named)
 
     @property
@@ -96,6 +97,8 @@ class Identity(NamedTuple):
         if family == MESSAGE:
             # Whichever rule it stands in the place of, if any: that may be known only later.
             scope = Scope(caller=scope.caller, template=scope.template)
+        if detection.reason is not None:
+            scope = replace(scope, reason=None)  # what grows most may be another reason on another day
         return cls(family, scope)
 
 
@@ -252,13 +255,14 @@ class Finding(Shown):
     def from_dict(cls, data: dict[str, Any]) -> Finding:
         """What `to_dict` made, read back; raises ValueError or LookupError for anything else."""
         scope, (since, until) = data["scope"], (data["window"][end] for end in ("since", "until"))
-        named = next(
-            (scope[name] for name in ("reason", "step", "session", "rule", "provider", "model") if scope.get(name)),
-            None,
-        )
+        own_name = kind_of(data["finding"]).scope
+        names = (own_name, "step", "session", "rule", "provider", "model", "reason")
+        named = next((scope[name] for name in names if name and scope.get(name)), None)
         about = {"caller": scope.get("caller"), "template": scope.get("template"), "scope": named}
         if scope.get("reason") and scope.get("rule"):
             about["rule"] = scope["rule"]
+        elif scope.get("reason") and own_name != "reason":
+            about["reason"] = scope["reason"]
         latest = {**{name: data[name] for name in ("finding", "onset", *_FIGURES)}, **about, "day": until}
         parts = [cls.from_dict(part) for part in data["parts"]]
         cost = Cost.from_dict(data["cost"]) if data.get("cost") else None

@@ -46,7 +46,14 @@ def _unknown_errors(finding: Finding, _seen: Observations) -> pl.Expr:
 
 
 UNKNOWN = Behind("that are unknown, since its onset", _unknown_errors, _since_onset, unknown=True)
-EVERY = Behind("of its days", lambda _one, _seen: pl.lit(True), its_days)
+
+
+def _of_reason(finding: Finding, _seen: Observations) -> pl.Expr:
+    reason = finding.scope.reason
+    return pl.lit(True) if reason is None else pl.col("reason") == reason
+
+
+EVERY = Behind("of its days", _of_reason, its_days)
 
 
 def severity_of_share(day: Detection) -> str:
@@ -125,14 +132,14 @@ def volume_rows(finding: Finding, basis: Basis) -> pl.DataFrame:
     """The rows of `VOLUME`, a day each."""
     seen, scope = basis.seen, finding.scope
     if scope.caller is None:
-        what, name = ("provider", scope.provider) if scope.provider is not None else ("model", scope.model)
-        errors = seen.volumes.filter(pl.col(what) == name)
+        named = [pl.col(name) == own for name in ("provider", "model") if (own := getattr(scope, name)) is not None]
+        errors = seen.volumes.filter(*named)
         own = pl.col("caller").is_in(errors["caller"].unique().to_list())
     else:
         own = pl.col("caller") == scope.caller
         errors = seen.volumes.filter(own)
-    if finding.finding == "unknown_rate":
-        errors = errors.filter(pl.col("reason") == "unknown")
+    if (reason := "unknown" if finding.finding == "unknown_rate" else scope.reason) is not None:
+        errors = errors.filter(pl.col("reason") == reason)
     daily = errors.group_by("day").agg(pl.col("groups").sum().alias("errors"))
     work = seen.work.filter(own).group_by("day").agg(pl.sum("sessions"))
     days = pl.concat([daily.select("day"), work.select("day")]).unique().filter(around(finding, basis.last))
@@ -186,7 +193,8 @@ RISE = Kind(
 )
 _VOLUME = Kind(
     title="More errors than usual",
-    metric="distinct errors (pairs of session and message) of the span that was judged",
+    metric="distinct errors (pairs of session and message) of the span that was judged, or of some hours the "
+    "sessions that met them",
     severity=severity_of_volume,
     sentence=more_errors,
     quotes=True,
@@ -219,5 +227,11 @@ VOLUMES = {
         title="A model fails at many callers",
         scope="model",
         advice="ask the provider, or use another model",
+    ),
+    "fleet_outage": replace(
+        _VOLUME,
+        title="Many callers fail alike",
+        scope="reason",
+        advice="look at what they share: a key, a network, a release",
     ),
 }

@@ -7,23 +7,21 @@ hours; what is found in them has the id that the night of that day will give it.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Unpack
 from zoneinfo import ZoneInfo
 
 import polars as pl
 
-from analyzer.analysis.detection import Detection, Settings
-from analyzer.analysis.detection.detection import detections_in
-from analyzer.analysis.detection.volume_units import exposures
-from analyzer.analysis.detection.volumes import volumes
+from analyzer.analysis.detection import Detection
+from analyzer.analysis.detection.hours import hour_rises
+from analyzer.analysis.detection.volume_units import since_newest
 from analyzer.analysis.kinds.causes import with_causes
 from analyzer.analysis.kinds.finding import Finding, Identity, finding_id, kind_of
 from analyzer.analysis.nightly.decisions import handlings, warnings_a_week, with_handling, without_closed
-from analyzer.analysis.nightly.detections import corrected, detections
+from analyzer.analysis.nightly.detections import detections
 from analyzer.analysis.nightly.evidence import costed, explained, of_the_day
 from analyzer.analysis.nightly.incidents import gravest_first, incidents
 from analyzer.analysis.nightly.night import Night, carried_on, night_before, recorded, write_down
@@ -185,24 +183,8 @@ def _finished(store: Judging, night: Night, rules: Rules) -> Night:
     return replace(night, findings=explained(store, night.findings, night.timezone, night.ruleset, rules=rules))
 
 
-COMPARED_DAYS = 28
-"""Days before, whose same hours are the baseline: four of each weekday."""
 MAX_HOURS = 23
 _HOUR = timedelta(hours=1)
-
-
-@dataclass(frozen=True, slots=True)
-class HourCounts:
-    """What some hours of a day brought, and the same hours of the days before it."""
-
-    timezone: str
-    ruleset: str | None
-    volumes: pl.DataFrame
-    """As `detection-volume`, of these hours alone."""
-    work: pl.DataFrame
-    """As `detection-work`."""
-    counts: pl.DataFrame
-    """Columns `day`, `caller`, `sessions`, `groups` of errors."""
 
 
 def check_hours(store: Judging, chosen: Window, *, rules: Rules = None) -> Night:
@@ -217,13 +199,10 @@ def check_hours(store: Judging, chosen: Window, *, rules: Rules = None) -> Night
     ruleset = store.judge_history(rules)
     day = (until - _HOUR).replace(tzinfo=UTC).astimezone(ZoneInfo(chosen.timezone)).date()
     before = night_before(store, day, chosen.timezone)
-    settings = Settings()
-    own = _observed(store, since, until, chosen.timezone, ruleset)
-    earlier = _observed(store, since - (until - since), since, chosen.timezone, ruleset)
+    seen = observe(store, day, chosen.timezone, ruleset)
     open_ones = {one.identity: one for one in before.findings if one.is_open} if before else {}
-    known = {one.identity for one in found_in_hours(earlier, settings, "before")}
-    over = f"from {_clock(since, chosen.timezone)} to {_clock(until, chosen.timezone)}"
-    priced = costed(store, found_in_hours(own, settings, over), own, within=(since, until))
+    known = {one.identity for one in _in_hours(seen, since - (until - since), since)}
+    priced = costed(store, _in_hours(seen, since, until), seen, within=(since, until))
     findings = gravest_first(_continued(one, open_ones.get(one.identity), one.identity in known) for one in priced)
     night = Night(
         day=day,
@@ -231,9 +210,9 @@ def check_hours(store: Judging, chosen: Window, *, rules: Rules = None) -> Night
         judged_at=now(),
         ruleset=ruleset,
         ruleset_in_force=ruleset,
-        since=own.work["day"].min(),  # type: ignore[arg-type]
-        caller_days=own.work.height,
-        callers=own.counts.filter(pl.col("day") == day)["caller"].n_unique(),
+        since=seen.work["day"].min(),  # type: ignore[arg-type]
+        caller_days=seen.work.height,
+        callers=seen.counts.filter(pl.col("day") == day)["caller"].n_unique(),
         findings=explained(store, findings, chosen.timezone, ruleset, within=(since, until)),
         hours=(since, until),
     )
@@ -253,40 +232,13 @@ def _whole_hours(chosen: Window) -> tuple[datetime, datetime]:
     return until - length, until
 
 
-def _observed(store: Judging, since: datetime, until: datetime, timezone: str, ruleset: str | None) -> HourCounts:
-    """The counts of the hours of one day, and of those hours that clocks call the same on the days before."""
-    zone = ZoneInfo(timezone)
-    # Of its day is what ends on it: hours may lie on both sides of midnight.
-    last = until.replace(tzinfo=UTC).astimezone(zone).replace(tzinfo=None)
-    day = (last - _HOUR).date()
-    asked = []
-    for back in range(COMPARED_DAYS + 1):
-        end = (last - timedelta(days=back)).replace(tzinfo=zone).astimezone(UTC).replace(tzinfo=None)
-        asked.append({"place": back, "since": (end - (until - since)).isoformat(), "until": end.isoformat()})
-    rows = store.query("detection-hours", asked=json.dumps(asked), ruleset=ruleset)
-    days = {back: day - timedelta(days=back) for back in range(COMPARED_DAYS + 1)}
-    dated = rows.with_columns(pl.col("place").replace_strict(days, return_dtype=pl.Date).alias("day"))
-    whole = dated.filter(pl.col("reason").is_null())
-    counts = whole.select("day", "caller", pl.col("error_sessions").alias("sessions"), "groups")
-    return HourCounts(
-        timezone=timezone,
-        ruleset=ruleset,
-        volumes=dated.filter(pl.col("reason").is_not_null()).sort("day"),
-        work=whole.select("day", "caller", "sessions", "observed").sort("day"),
-        counts=counts.filter(pl.col("groups") > 0).sort("day"),
-    )
-
-
-def found_in_hours(seen: HourCounts, settings: Settings, over: str) -> tuple[Finding, ...]:
-    """What the last day's hours show, by the tests of numbers of errors."""
-    if seen.counts.is_empty():
-        return ()
-    day: date = seen.work["day"].max()  # type: ignore[assignment]
-    work = exposures(seen.work, seen.counts)
-    found = volumes(seen.volumes, work, replace(settings, volume_alpha=settings.hour_alpha), over=over)
-    tested = work.filter(pl.col("day") == day).height
-    tonight: Iterable[Detection] = detections_in(found.filter(pl.col("day") == day))
-    return tuple(_finding(one) for one in corrected(tonight, {day: tested}))
+def _in_hours(seen: Observations, since: datetime, until: datetime) -> tuple[Finding, ...]:
+    """What the hours from one moment up to another show, by the test of hours that every night makes."""
+    last = (until - _HOUR).replace(tzinfo=UTC).astimezone(ZoneInfo(seen.timezone))
+    work = since_newest(seen.hourly_work, seen.versions)
+    length = (until - since) // _HOUR
+    found = hour_rises(seen.hourly_volumes, work, set(), windows=(length,), end=(last.date(), last.hour))
+    return tuple(_finding(one) for one in found)
 
 
 def _finding(detection: Detection) -> Finding:
@@ -302,8 +254,3 @@ def _continued(finding: Finding, known: Finding | None, was_there: bool) -> Find
     if known is None:
         return replace(finding, state="ongoing" if was_there else "new")
     return replace(finding, id=known.id, opened_on=known.opened_on, state="ongoing").after(known)
-
-
-def _clock(moment: datetime, timezone: str) -> str:
-    local = moment.replace(tzinfo=UTC).astimezone(ZoneInfo(timezone))
-    return f"{local:%H:%M}"

@@ -10,13 +10,14 @@ import polars as pl
 
 from analyzer.analysis.detection import Detection, Settings, relay_frequency
 from analyzer.analysis.detection.detection import RECENT_DAYS, detections_in
+from analyzer.analysis.detection.hours import hour_rises
 from analyzer.analysis.detection.new_messages import shared_templates, weak_templates
 from analyzer.analysis.detection.relays import many_relays
 from analyzer.analysis.detection.retries import retry_changes
 from analyzer.analysis.detection.rewordings import reworded
 from analyzer.analysis.detection.statistics.tails import false_discovery
-from analyzer.analysis.detection.volume_units import exposures
-from analyzer.analysis.detection.volumes import volumes
+from analyzer.analysis.detection.volume_units import exposures, since_newest
+from analyzer.analysis.detection.volumes import OUTAGES, Explained, volumes
 from analyzer.analysis.detector_state import resumed_detections
 from analyzer.analysis.kinds.bursts import longest_bursts
 from analyzer.analysis.kinds.finding import KINDS, SHARE
@@ -27,9 +28,11 @@ FALSE_DISCOVERY_RATE = 0.01
 """Over what one test says of all callers on the same day."""
 _SHARES = {name for name, kind in KINDS.items() if kind.family == SHARE}
 _RISES = _SHARES | {"volume", "unknown_rate"}
+"""The rises of single callers."""
 _OF_WORDING = _SHARES | {"unknown_rate", "reasons"}
 """What a change of wording does to the caller of the errors."""
-_OUTAGES = {"outage": "provider", "model_outage": "model"}
+_CONSEQUENCES = {"reasons", "recovery_fell"}
+"""What a rise of errors, or an outage, brings with it."""
 _MOST_SESSIONS = 0.5
 """Part of a caller's sessions with unknown errors from which on one text is what its rise is made of."""
 
@@ -39,18 +42,25 @@ def detections(seen: Observations, settings: Settings | None = None) -> list[Det
     chosen = settings or Settings()
     shares = resumed_detections(seen, chosen)
     mixes = corrected(mix_changes(seen), _tested(seen.counts))
+    retries = corrected(retry_changes(seen.chains), _tested(seen.chains))
     work = exposures(seen.work, seen.counts, seen.versions)
-    rises = [*corrected(detections_in(volumes(seen.volumes, work, chosen)), _tested(work))]
+    explained: Explained = set()
+    hours = hour_rises(seen.hourly_volumes, since_newest(seen.hourly_work, seen.versions), explained, chosen)
+    rises = detections_in(volumes(seen.volumes, work, chosen, explained=explained))
+    # Hours are told where the day as a whole does not show it.
+    by_day = {(one.finding, one.caller, one.scope, one.day) for one in rises}
+    rises = [*(one for one in hours if (one.finding, one.caller, one.scope, one.day) not in by_day), *rises]
+    hit = _hit(rises, seen.volumes)
     shared = detections_in(shared_templates(seen.templates, work, chosen))
     weak = detections_in(weak_templates(seen.known_templates, seen.templates, seen.counts, work, chosen))
     wordings = detections_in(reworded(seen.templates, seen.rules, work, seen.volumes, chosen))
     found = [
         *_without_shared(shares, shared),
         *shared,
-        *_without_outages(weak, rises, seen.volumes),
+        *(one for one in weak if (one.caller, one.scope, one.day) not in hit),
         *_without_share_rises(rises, shares),
         *longest_bursts(seen),
-        *_without_explained_mixes(mixes, [*shares, *rises]),
+        *_without_explained(mixes, [*shares, *rises], hit),
     ]
     hand_offs = exposed(seen)
     found = [
@@ -58,16 +68,38 @@ def detections(seen: Observations, settings: Settings | None = None) -> list[Det
         *wordings,
         *corrected(detections_in(relay_frequency(hand_offs)), _tested(seen.relays)),
         *detections_in(many_relays(hand_offs)),
-        *corrected(retry_changes(seen.chains), _tested(seen.chains)),
+        *_without_explained(retries, rises, hit),
     ]
     return sorted(found, key=lambda one: one.day)
 
 
-def _without_explained_mixes(mixes: Iterable[Detection], shares: Iterable[Detection]) -> Iterable[Detection]:
-    """Drop the changes of a mix where the same caller had a rise of its share or its errors in the week before."""
-    rises = {(one.caller, one.day) for one in shares if one.finding in _RISES}
+def _hit(rises: Iterable[Detection], volumes: pl.DataFrame) -> set[tuple[str, str, date]]:
+    """The callers and reasons that an outage speaks for, with the days of the week behind each of its days."""
+    hit: set[tuple[str, str, date]] = set()
+    names = {finding: name for name, finding in OUTAGES.items()}
+    for one in rises:
+        if (what := names.get(one.finding)) is None:
+            continue
+        reason = one.scope if what == "fleet" else one.reason
+        days = pl.col("day").is_between((one.onset or one.day), one.day)
+        own = volumes.filter(
+            days & (pl.col("reason") == reason), *([] if what == "fleet" else [pl.col(what) == one.scope])
+        )
+        for caller in own["caller"].unique():
+            hit.update((caller, str(reason), one.day + timedelta(days=number)) for number in range(RECENT_DAYS))
+    return hit
+
+
+def _without_explained(
+    found: Iterable[Detection], rises: Iterable[Detection], hit: Iterable[tuple[str, str, date]]
+) -> Iterable[Detection]:
+    """Drop what follows from a rise: another mix of reasons, and retries that recover less, of a caller that had one
+    in the week before or was hit by an outage then.
+    """
     week = [timedelta(days=number) for number in range(RECENT_DAYS)]
-    return (one for one in mixes if not any((one.caller, one.day - back) in rises for back in week))
+    days = {(one.caller, one.day + more) for one in rises if one.finding in _RISES for more in week}
+    days |= {(caller, day) for caller, _, day in hit}
+    return (one for one in found if one.finding not in _CONSEQUENCES or (one.caller, one.day) not in days)
 
 
 def _without_share_rises(rises: Iterable[Detection], shares: Iterable[Detection]) -> Iterable[Detection]:
@@ -79,21 +111,6 @@ def _without_share_rises(rises: Iterable[Detection], shares: Iterable[Detection]
         for one in rises
         if one.finding != "unknown_rate" or not any((one.caller, one.day - back) in known for back in week)
     )
-
-
-def _without_outages(
-    weak: Sequence[Detection], rises: Iterable[Detection], volumes: pl.DataFrame
-) -> Iterable[Detection]:
-    """Drop the new messages of callers whose provider or model failed in the week before: outages bring texts."""
-    named = {(one.caller, one.scope) for one in weak}
-    hit: set[tuple[str, str | None, date]] = set()
-    for one in rises if named else ():
-        if (what := _OUTAGES.get(one.finding)) is not None:
-            own = volumes.filter((pl.col("day") == one.day) & (pl.col(what) == one.scope)).select("caller", "reason")
-            hit.update(
-                (*each, one.day + timedelta(days=n)) for each in own.unique().iter_rows() for n in range(RECENT_DAYS)
-            )
-    return (one for one in weak if (one.caller, one.scope, one.day) not in hit)
 
 
 def _without_shared(shares: Iterable[Detection], shared: Iterable[Detection]) -> Iterable[Detection]:

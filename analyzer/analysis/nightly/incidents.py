@@ -10,11 +10,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 
-from analyzer.analysis.detection.detection import ACCEPT_DAYS, QUIET_DAYS, Detection
+from analyzer.analysis.detection.detection import ACCEPT_DAYS, QUIET_DAYS, QUIET_RISE_DAYS, Detection
+from analyzer.analysis.detection.volumes import OUTAGES
 from analyzer.analysis.kinds.finding import SHARE, STATES, Finding, Identity, family_of, finding_id, kind_of
 from analyzer.analysis.kinds.finding_fields import SEVERITIES
 
-_WAVES = ("volume", "outage", "model_outage")
+_WAVES = ("volume", *OUTAGES.values())
+_RISES = {*_WAVES, "unknown_rate"}
+"""The findings whose days are judged one by one once they are open."""
 SILENT_DAYS = 14
 """Days after the last detection that end an incident whose caller is no longer heard of."""
 
@@ -50,7 +53,7 @@ def _runs(
         key = Identity.of(found)
         runs = days.setdefault(key, [])
         own = traffic.get(key.scope.caller or "", ())
-        over, _ = _end_of(runs[-1][-1].day, own, found.day - timedelta(days=1)) if runs else (None, None)
+        over, _ = _end_of(key, runs[-1][-1].day, own, found.day - timedelta(days=1)) if runs else (None, None)
         if not runs or over or _starts_anew(key, runs[-1], found):
             runs.append([])
         runs[-1].append(found)
@@ -62,7 +65,7 @@ def _incident_of(
 ) -> Finding:
     opened, last = run[0].day, run[-1].day
     accepted = _accepted(key, run)
-    over, why = _end_of(last, traffic.get(key.scope.caller or "", ()), night)
+    over, why = _end_of(key, last, traffic.get(key.scope.caller or "", ()), night)
     ended = accepted or over
     state = "resolved" if ended else "new" if opened == night else "ongoing"
     # Of a day the figures of its strongest test; of the whole incident the name that its beginning gives it.
@@ -105,12 +108,13 @@ def _kind_of_run(run: Sequence[Detection]) -> str:
     return "spike" if first.onset in {None, first.day} else "drift"
 
 
-def _end_of(last: date, traffic: Sequence[date], until: date) -> tuple[date | None, str | None]:
+def _end_of(key: Identity, last: date, traffic: Sequence[date], until: date) -> tuple[date | None, str | None]:
     """The day on which an incident that was last seen on `last` ends, if that is not after `until`, and why it does."""
     first = bisect_right(traffic, last)
-    quiet = traffic[first : first + QUIET_DAYS]
+    days = QUIET_RISE_DAYS if key.family in _RISES else QUIET_DAYS
+    quiet = traffic[first : first + days]
     silent = last + timedelta(days=SILENT_DAYS)
-    if len(quiet) == QUIET_DAYS and quiet[-1] <= min(until, silent):
+    if len(quiet) == days and quiet[-1] <= min(until, silent):
         return quiet[-1], "quiet"
     return (silent, "silent") if silent <= until else (None, None)
 

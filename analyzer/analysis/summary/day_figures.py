@@ -138,7 +138,7 @@ def night_figures(store: Judging, night: Night) -> NightFigures:
     since, until = night.hours or (start_of(night.day, night.timezone), end_of(night.day, night.timezone))
     chosen = Window(since, until, night.timezone)
     errors = table(store, "errors-by-caller-reason", chosen).frame
-    work = table(store, "detection-work", chosen).frame.select("caller", "sessions")
+    work = table(store, "detection-work", chosen).frame.group_by("caller").agg(pl.sum("sessions"))
     shares = table(store, "unknown-share", chosen).frame.select("caller", "errors", "unknown_errors")
     met = pl.concat(
         [

@@ -78,6 +78,7 @@ def work() -> str:
     rows = """
   select
     {day} as day,
+    e.occurred_at,
     e.type,
     e.session_id,
     e.caller

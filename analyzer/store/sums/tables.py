@@ -35,10 +35,11 @@ SCHEMAS: dict[str, dict[str, str]] = {
     "loud": {**_NAMES, "events": "Int64"},
     "relays": {"step": "String", **dict.fromkeys(("relays", "sessions", "most", "at_work"), "Int64")},
     "volumes": {
+        "hour": "Int32",
         **dict.fromkeys(("provider", "model", "reason"), "String"),
         **dict.fromkeys(("sessions", "groups"), "Int64"),
     },
-    "work": dict.fromkeys(("sessions", "observed"), "Int64"),
+    "work": {"hour": "Int32", **dict.fromkeys(("sessions", "observed"), "Int64")},
     "chains": {"reason": "String", **dict.fromkeys(("chains", "recovered", "untried"), "Int64")},
     "versions": {"ruleset": "String", "first_at": "Datetime", "errors": "Int64"},
 }
@@ -154,7 +155,8 @@ def sorted_sums(name: str, frame: pl.DataFrame) -> pl.DataFrame:
 
 def table_of(name: str) -> str:
     """The table of a frame."""
-    return f"sum_{name.removesuffix('s') if name != 'mixes' else 'mix'}_v1"
+    version = 2 if name in {"volumes", "work"} else 1  # the first ones had no hours
+    return f"sum_{name.removesuffix('s') if name != 'mixes' else 'mix'}_v{version}"
 
 
 def complete(connection: duckdb.DuckDBPyConnection) -> bool:

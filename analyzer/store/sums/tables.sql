@@ -109,10 +109,13 @@ create table if not exists internal.sum_version_v1 (
   errors bigint not null
 );
 
-create table if not exists internal.sum_volume_v1 (
+drop table if exists internal.sum_volume_v1;
+
+create table if not exists internal.sum_volume_v2 (
   timezone varchar not null,
   day date not null,
   caller varchar not null,
+  hour integer not null,
   provider varchar not null,
   model varchar not null,
   reason varchar not null,
@@ -120,10 +123,13 @@ create table if not exists internal.sum_volume_v1 (
   groups bigint not null
 );
 
-create table if not exists internal.sum_work_v1 (
+drop table if exists internal.sum_work_v1;
+
+create table if not exists internal.sum_work_v2 (
   timezone varchar not null,
   day date not null,
   caller varchar not null,
+  hour integer not null,
   sessions bigint not null,
   observed bigint not null
 );

@@ -109,7 +109,8 @@ def test_without_sessions_a_day_is_what_errors_are_held_against() -> None:
     rises = found(fleet({"a": 20.0}, lambda day, _: {"network_transient": 60} if day == CHANGE else {}, seen=False))
     assert about(rises) == {("volume", "a", None)}
     assert "expected of so many days" in str(rises[0].note)
-    assert "most are network_transient" in str(rises[0].note)
+    assert "network_transient errors in" in str(rises[0].note)
+    assert rises[0].reason == "network_transient"
 
 
 def test_a_reason_that_was_never_there_is_a_rise() -> None:

@@ -1,0 +1,253 @@
+"""The test of hours: do one, three or six hours of a day, over midnight too, have more errors than its days let expect?
+
+It is the test of counts for stretches of hours: held against the caller's sessions, the same hours and the whole days
+of four weeks. What callers share is looked at first, by provider, model and fleet; each stretch is judged from itself
+and the days before it alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import NamedTuple
+
+import polars as pl
+
+from analyzer.analysis.detection.detection import Detection, Settings
+from analyzer.analysis.detection.statistics.rates import CountedDay, RateTail, rate_tail
+from analyzer.analysis.detection.volumes import LEAST_CALLERS, OUTAGES, UNKNOWN, Explained
+
+WINDOWS = (1, 3, 6)
+"""Lengths of the stretches that every night judges, in hours."""
+BACK_DAYS = 28
+"""Days before, that a stretch is held against: four of each weekday."""
+LEAST_MORE = 4
+"""Sessions with the errors, above the expected ones: fewer are no change of the world."""
+RATIO = 2.5
+"""Least count of a stretch, in expected ones."""
+_DAY = 24
+_PRIOR = 1.0
+_TESTS = 50
+"""Stretches and reasons of a name and day that are tests of their own, of many more that overlap."""
+_ONES_OWN = 0.8
+"""Part of the errors from which on they are one caller's."""
+_BASE = _DAY * BACK_DAYS
+
+
+class HourSpan(NamedTuple):
+    """Some hours, and what they show of one name and reason."""
+
+    name: str
+    reason: str
+    end: int
+    """The hour behind the last one, as days are counted, 24 to each."""
+    length: int
+    sessions: int
+    """Those that met the errors: one that repeats itself counts once."""
+    exposure: float
+    tail: RateTail
+
+
+@dataclass(slots=True)
+class _Sums:
+    """What is known of one name, by hours."""
+
+    exposure: dict[int, float] = field(default_factory=dict)
+    """None of an hour is none at work; empty where no log shows sessions without errors."""
+    errors: dict[str, dict[int, int]] = field(default_factory=dict)
+    """By reason."""
+    first: int = 0
+    """The first hour with anything."""
+
+    def counted(self, reason: str, begin: int, end: int) -> int:
+        """The errors of a reason in the hours from one up to another."""
+        errors = self.errors[reason]
+        return sum(errors.get(hour, 0) for hour in range(begin, end))
+
+    def at_work(self, begin: int, end: int) -> float:
+        """The exposure of the hours from one up to another."""
+        if not self.exposure:
+            return float(max(0, end - max(begin, self.first)))
+        return sum(self.exposure.get(hour, 0.0) for hour in range(begin, end))
+
+
+def hour_rises(
+    volume: pl.DataFrame,
+    work: pl.DataFrame,
+    explained: Explained,
+    settings: Settings | None = None,
+    *,
+    windows: Sequence[int] = WINDOWS,
+    end: tuple[date, int] | None = None,
+) -> list[Detection]:
+    """The findings of `volumes` that hours show, one a day and name; what those of many callers explain is added
+    to `explained`.
+
+    `volume`: columns `day`, `hour`, `caller`, `provider`, `model` (empty where unknown), `reason`, `sessions`.
+    `work`: columns `day`, `hour`, `caller`, `sessions`, `observed`: those that logs report with errors or without.
+    `end`: the day and hour of the last hour of the only stretches to judge.
+    """
+    if volume.is_empty():
+        return []
+    chosen = settings or Settings()
+    # Hours are counted as days are, by proleptic ordinals.
+    slot = (((pl.col("day") - date.min).dt.total_days() + 1) * _DAY + pl.col("hour")).alias("slot")
+    errors = volume.with_columns(slot, fleet=pl.lit("fleet"))
+    last = None if end is None else end[0].toordinal() * _DAY + end[1]
+    shown = work.filter(pl.col("observed") > 0).group_by("caller").agg(pl.col("day").min().alias("begins"))
+    seen = work.join(shown, on="caller").filter(pl.col("day") >= pl.col("begins")).with_columns(slot)
+    seen = seen.select("caller", "slot", pl.col("sessions").cast(pl.Float64).alias("exposure"))
+    found: list[Detection] = []
+    known = set(explained)
+    for what in (*OUTAGES, "caller"):
+        if what == "fleet" and errors["provider"].n_unique() < 2:
+            continue  # it is the provider's
+        pairs = [(day, caller, reason) for day, caller, reason in known]
+        gone = pl.DataFrame(pairs, {"at": pl.Int64, "caller": pl.String, "reason": pl.String}, orient="row")
+        at = (pl.col("slot") // _DAY).alias("at")
+        left = errors.with_columns(at).join(gone, on=["at", "caller", "reason"], how="anti")
+        # New messages of many callers are told by their text.
+        told = pl.col("reason").ne(UNKNOWN) | pl.lit(what == "caller")
+        own = left.filter(told & (pl.col(what) != "")).with_columns(pl.col(what).alias("name"))
+        # What callers share has half of the budget of hours, and callers the rest.
+        budget = chosen.false_alarms_a_week / 7 / 4 / _TESTS / max(1, own["name"].n_unique())
+        alpha = min(chosen.hour_alpha, budget)
+        for best in _best(own, seen, windows, alpha, last, shared=what != "caller"):
+            hits = _hits(own, best, what) if what != "caller" else None
+            if what != "caller" and hits is None:
+                continue
+            day = (best.end - 1) // _DAY
+            found.append(_detection(what, best, date.fromordinal(day), hits))
+            of_name = own.filter(pl.col("name") == best.name)["caller"].unique() if hits else [best.name]
+            begin = (best.end - best.length) // _DAY
+            known.update((each, caller, best.reason) for each in range(begin, day + 1) for caller in of_name)
+        if what != "caller":
+            explained.update(known)
+    return found
+
+
+def _best(
+    errors: pl.DataFrame, seen: pl.DataFrame, windows: Sequence[int], alpha: float, last: int | None, *, shared: bool
+) -> Iterator[HourSpan]:
+    """The clearest stretch of each day, name and reason, in the order of days."""
+    unit = ["name", "reason"]
+    hourly = errors.group_by(*unit, "slot").agg(pl.sum("sessions"))
+    enough = hourly.group_by(unit).agg(pl.sum("sessions")).filter(pl.col("sessions") >= LEAST_MORE).select(unit)
+    hourly = hourly.join(enough, on=unit, how="semi").sort(*unit, "slot")
+    if last is not None:  # a stretch may end with hours without any error
+        ends = hourly.select(unit).unique().with_columns(slot=pl.lit(last, pl.Int64), sessions=pl.lit(0, pl.Int64))
+        hourly = pl.concat([hourly, ends.select(hourly.columns)]).group_by(*unit, "slot").agg(pl.sum("sessions"))
+        hourly = hourly.filter(pl.col("slot") <= last).sort(*unit, "slot")
+    near = [_near(hourly, length) for length in windows]
+    rows = pl.concat(near).sort("slot", "name", "reason", "length")
+    names = rows["name"].unique()
+    sums = _sums(hourly.filter(pl.col("name").is_in(names.implode())), errors, seen, shared=shared)
+    best: dict[tuple[int, str, str], HourSpan] = {}
+    loud: dict[tuple[str, str], set[int]] = {}
+    for slot, name, reason, length, sessions in rows.iter_rows():
+        days = loud.setdefault((name, reason), set())
+        stretch = _stretch(sums[name], name, reason, slot + 1, length, sessions, days)
+        if stretch is None or stretch.tail.p_value > alpha:
+            continue
+        key = (slot // _DAY if slot != last else 0, name, reason)
+        if key not in best or stretch.tail.p_value < best[key].tail.p_value:
+            best[key] = stretch
+        days.update(((slot + 1 - length) // _DAY, slot // _DAY))
+    # Days before it are looked at all the same: those that stand out are no part of the baseline.
+    yield from (each for each in best.values() if last is None or each.end == last + 1)
+
+
+def _near(hourly: pl.DataFrame, length: int) -> pl.DataFrame:
+    """The stretches with errors enough, and more than the days before let expect if all hours were alike."""
+    unit = ["name", "reason"]
+    of_stretch = hourly.rolling("slot", period=f"{length}i", group_by=unit).agg(pl.sum("sessions"))
+    before = hourly.rolling("slot", period=f"{_BASE + length}i", group_by=unit).agg(pl.sum("sessions").alias("base"))
+    rows = of_stretch.with_columns(base=before["base"] - of_stretch["sessions"], length=pl.lit(length))
+    enough = pl.col("sessions") >= LEAST_MORE
+    # By day an hour may have several times the errors of an hour of the whole week.
+    more = pl.col("sessions") >= RATIO * pl.col("base") * length / _BASE
+    return rows.filter(enough & more).select("slot", *unit, "length", "sessions")
+
+
+def _sums(hourly: pl.DataFrame, errors: pl.DataFrame, seen: pl.DataFrame, *, shared: bool) -> dict[str, _Sums]:
+    sums: dict[str, _Sums] = {}
+    for name, reason, slot, sessions in hourly.iter_rows():
+        of = sums.setdefault(name, _Sums(first=slot))
+        of.errors.setdefault(reason, {})[slot] = sessions
+        of.first = min(of.first, slot)
+    begins = errors.group_by("name", "caller").agg(pl.col("slot").min().alias("first"))
+    begins = begins.filter(pl.col("name").is_in(list(sums)))
+    at_work = seen.join(begins, on="caller")
+    if shared:  # a caller counts for a provider from its first error there on
+        at_work = at_work.filter(pl.col("slot") // _DAY >= pl.col("first") // _DAY)
+    for name, slot, exposure in at_work.group_by("name", "slot").agg(pl.sum("exposure")).iter_rows():
+        sums[name].exposure[slot] = exposure
+        sums[name].first = min(sums[name].first, slot)
+    return sums
+
+
+def _stretch(
+    of: _Sums, name: str, reason: str, end: int, length: int, sessions: int, loud: set[int]
+) -> HourSpan | None:
+    """The evidence of a stretch: the weaker of that of the same hours and that of whole days."""
+    begin = end - length
+    exposure = max(of.at_work(begin, end), float(sessions) if of.exposure else 0.0)
+    now = CountedDay((end - 1) // _DAY, sessions, exposure)
+    tails = []
+    for hours in (length, _DAY):
+        starts = (begin - _DAY * back for back in range(BACK_DAYS, 0, -1))
+        history = [
+            CountedDay(start // _DAY, of.counted(reason, start, start + hours), of.at_work(start, start + hours))
+            for start in starts
+            if start >= of.first - of.first % _DAY and start // _DAY not in loud
+        ]
+        if (tail := rate_tail(history, [now], 1, _PRIOR)) is not None:
+            tails.append(tail)
+    if not tails:
+        return None
+    tail = max(tails, key=lambda each: each.p_value)
+    if sessions - tail.expected < LEAST_MORE or sessions < RATIO * tail.expected:
+        return None
+    return HourSpan(name, reason, end, length, sessions, exposure, tail)
+
+
+def _hits(errors: pl.DataFrame, best: HourSpan, what: str) -> tuple[int, int] | None:
+    """The callers that met the errors in a stretch, and those with errors of the name in the weeks before; None where
+    it is one caller's, one of a provider's several models', or that of too few."""
+    own = errors.filter(pl.col("name") == best.name)
+    known = own.filter(pl.col("slot").is_between(best.end - _BASE, best.end - 1))["caller"].n_unique()
+    inside = pl.col("slot").is_between(best.end - best.length, best.end - 1) & (pl.col("reason") == best.reason)
+    met = own.filter(inside)
+    models = own.filter(pl.col("model") != "")["model"].n_unique() if what == "provider" else 1
+    of_one = met.group_by("model").agg(pl.sum("sessions")).sort("sessions", descending=True)
+    if models > 1 and of_one["model"][0] and of_one["sessions"][0] >= _ONES_OWN * int(of_one["sessions"].sum()):
+        return None  # the model is reported instead
+    counts = met.group_by("caller").agg(pl.sum("sessions"))["sessions"]
+    if len(counts) < min(LEAST_CALLERS, known) or len(counts) < 2:
+        return None
+    return None if counts.max() >= _ONES_OWN * counts.sum() else (len(counts), known)  # type: ignore[operator]
+
+
+def _detection(what: str, best: HourSpan, day: date, hits: tuple[int, int] | None) -> Detection:
+    begin, end = (f"{hour % _DAY:02}:00" for hour in (best.end - best.length, best.end))
+    note = f"{best.reason} errors in {best.sessions:,} of {max(best.sessions, best.exposure):,.0f} sessions"
+    note += f" from {begin} to {end}, {best.tail.expected:,.1f} expected"
+    if hits is not None:
+        note += f", at {hits[0]} of its {hits[1]} callers"
+    return Detection(
+        day=day,
+        caller=best.name if what == "caller" else None,
+        finding="unknown_rate" if best.reason == UNKNOWN else OUTAGES.get(what, "volume"),
+        onset=day,
+        observed=float(best.sessions),
+        expected=best.tail.expected,
+        low=0.0,
+        high=best.tail.high,
+        p_value=best.tail.p_value,
+        statistic=best.sessions / best.tail.expected,
+        sessions=best.sessions,
+        scope=best.reason if what == "fleet" else None if what == "caller" else best.name,
+        note=note,
+        reason=None if what == "fleet" or best.reason == UNKNOWN else best.reason,
+    )
