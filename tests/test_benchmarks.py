@@ -10,7 +10,7 @@ import pytest
 from analyzer import classify
 from benchmarks import __main__ as command
 from benchmarks import starts, table, transcripts
-from benchmarks.alarms import fleet_incidents, fleet_texts, nights, scores
+from benchmarks.alarms import fleet_incidents, fleet_texts, nights, real, real_incidents, scores
 from benchmarks.alarms.__main__ import quick
 from benchmarks.alarms.nights import Told
 from benchmarks.alarms.truth import History, Incident
@@ -172,6 +172,28 @@ def test_a_seed_gives_the_same_history():
     one, again = (fleet_incidents.history("again/1", [("network flaky", 2)]) for _ in range(2))
     assert (one.files, one.incidents) == (again.files, again.incidents)
     assert one.incidents[0].sessions >= scores.LEAST_SESSIONS
+
+
+def test_sessions_of_real_histories_are_drawn_again_without_their_words():
+    """Courses, hours and days are those of the samples; texts and names are made up, and have their reasons."""
+    shape = real.Shape.read([str(REPOSITORY / "sample_events")])
+    assert len(shape.hours) == 24
+    assert min(shape.a_day) >= 1
+    one = real_incidents.history("shape/1", [("login of one lost", 2)], shape)
+    lines = [line for files in one.files for own in files.values() for line in own]
+    assert {case.kind for case in one.incidents} == {"login of one lost"}
+    assert not any("figma" in line or "/home/" in line for line in lines)
+    for reason, texts in real.TEXTS.items():
+        for status, text in texts:
+            error = {"message": text.replace("{n}", "7")} | ({"status": status} if status else {})
+            assert classify(error).reason == reason, text
+
+
+@pytest.mark.parametrize("kind", real_incidents.KINDS)
+def test_every_kind_of_incident_can_be_put_into_real_histories(kind):
+    """One of a few crews has a place for it at its strongest, and its sessions are known."""
+    made = (real_incidents.placed(Random(seed), [(kind, 2)], real.MADE_UP) for seed in range(3))
+    assert any(case.sessions >= scores.LEAST_SESSIONS for _, cases in made for case in cases)
 
 
 @pytest.mark.slow

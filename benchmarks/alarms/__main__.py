@@ -2,7 +2,8 @@
 
     python -m benchmarks.alarms --quick --histories 8
     python -m benchmarks.alarms --simulator fleet --histories 58 --seed 1 --results fleet.jsonl --processes 2
-    python -m benchmarks.alarms --histories 0 --results fleet.jsonl     # the table of what was measured before
+    python -m benchmarks.alarms --simulator real --shape ~/.claude/projects --histories 20
+    python -m benchmarks.alarms --histories 0 --results fleet.jsonl     # the table of what was measured
 
 Every history is a fleet of its own; three of four have incidents, two where both have room. Kinds and strengths take
 turns, so that 58 histories have each of the fleet's once. The product reads each day's log files and checks each night.
@@ -21,11 +22,12 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
-from benchmarks.alarms import fleet_incidents, nights, rivals, scores
+from benchmarks.alarms import fleet_incidents, nights, real_incidents, rivals, scores
+from benchmarks.alarms.real import MADE_UP, Shape
 from benchmarks.alarms.truth import STRENGTHS, History
 
-SIMULATORS = {"fleet": (tuple(fleet_incidents.KINDS), fleet_incidents.history)}
-"""The kinds of each simulator's incidents, and the history of a seed and of the kinds and strengths in it."""
+SIMULATORS = {"fleet": tuple(fleet_incidents.KINDS), "real": tuple(real_incidents.KINDS)}
+"""The kinds of each simulator's incidents."""
 
 
 def wanted(kinds: Sequence[str], seed: int, number: int) -> list[tuple[str, int]]:
@@ -42,10 +44,10 @@ def wanted(kinds: Sequence[str], seed: int, number: int) -> list[tuple[str, int]
     return found
 
 
-def history(simulator: str, seed: int, number: int) -> History:
+def history(simulator: str, seed: int, number: int, shape: Shape = MADE_UP) -> History:
     """One history of a simulator."""
-    kinds, make = SIMULATORS[simulator]
-    return make(f"{simulator}/{seed}/{number}", wanted(kinds, seed, number))
+    name, what = f"{simulator}/{seed}/{number}", wanted(SIMULATORS[simulator], seed, number)
+    return fleet_incidents.history(name, what) if simulator == "fleet" else real_incidents.history(name, what, shape)
 
 
 def quick(one: History) -> History:
@@ -58,9 +60,9 @@ def quick(one: History) -> History:
     return one
 
 
-def measured(simulator: str, seed: int, briefly: bool, number: int) -> list[scores.Tally]:
+def measured(simulator: str, seed: int, shape: Shape, briefly: bool, number: int) -> list[scores.Tally]:
     """What the product and its rivals make of one history."""
-    one = history(simulator, seed, number)
+    one = history(simulator, seed, number, shape)
     one = quick(one) if briefly else one
     started = time.process_time()
     ours = scores.tally(one, scores.OURS, nights.told(one))
@@ -78,7 +80,8 @@ def _measured(options: argparse.Namespace) -> Iterator[scores.Tally]:
             yield one
     numbers = range(options.first, options.first + options.histories)
     todo = [number for number in numbers if f"{options.simulator}/{options.seed}/{number}" not in done]
-    run = partial(measured, options.simulator, options.seed, options.quick)
+    shape = Shape.read(options.shape) if options.shape else MADE_UP
+    run = partial(measured, options.simulator, options.seed, shape, options.quick)
     with ProcessPoolExecutor(options.processes) as pool:
         for made in pool.map(run, todo) if options.processes > 1 else map(run, todo):
             print(f"{made[0].history}: {made[0].seconds} CPU s", file=sys.stderr, flush=True)
@@ -94,6 +97,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         prog="python -m benchmarks.alarms", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--simulator", choices=tuple(SIMULATORS), default="fleet")
+    parser.add_argument("--shape", nargs="+", metavar="PATH", help="logs that `real` takes its sessions from")
     parser.add_argument("--histories", type=int, default=40)
     parser.add_argument("--first", type=int, default=0, help="number of the first history (default: 0)")
     parser.add_argument("--seed", type=int, default=1)
