@@ -271,6 +271,13 @@ class Chains:
     def __contains__(self, key: str) -> bool:
         return key in self._open
 
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def operation(self, key: str) -> str | None:
+        """The name of the open chain; None where none is open."""
+        return self._open[key]["operation"] if key in self._open else None
+
     def attempts(self, key: str) -> int:
         """Calls of the open chain that failed; 0 where none is open."""
         return int(self._open[key]["attempt"]) if key in self._open else 0

@@ -99,7 +99,6 @@ class ClaudeReader(Reader):
         while upcoming is not None:
             yield upcoming
             upcoming = next(broken, None)
-        self._records.forget_oldest()
         self._records.known |= told
 
     def finish(self) -> Sequence[Event]:

@@ -24,9 +24,9 @@ from analyzer.agent_stream import (
     turns_at_limit,
 )
 from analyzer.events import Event
-from analyzer.events.model import derived_id, present, settled_reason
+from analyzer.events.model import derived_id, present
 from analyzer.events.times import format_time, from_epoch, parse_time
-from analyzer.importers.base import Source, forget_oldest
+from analyzer.importers.base import Chains, Source
 from analyzer.importers.failures import classify_foreign, failure, number, quantity
 from analyzer.importers.programs import caller_of
 from analyzer.importers.records import dressed
@@ -115,7 +115,7 @@ INTERRUPTED = "[Request interrupted by user"
 
 
 class ClaudeRecords:
-    """Folds records into events; holds the retry runs and compactions that are still open."""
+    """Folds records into events; holds the chains of retries and the compactions that are still open."""
 
     def __init__(self, source: Source, state: Mapping[str, Any], program: str, *, interactive: bool) -> None:
         self._source = source
@@ -127,23 +127,21 @@ class ClaudeRecords:
         self.tool: Callable[[str], str | None] = lambda _call: None
         """The tool that a call asked for."""
         self._offset = 0
-        self._runs: dict[str, dict[str, Any]] = {key: dict(run) for key, run in mapping(state.get("runs")).items()}
+        # Checkpoints of earlier versions keep their open chains under another name.
+        former = {key: {**mapping(run), "retried": True} for key, run in mapping(state.get("runs")).items()}
+        self._chains = Chains(state.get("chains") or former)
         self._compaction: dict[str, Any] | None = state.get("compaction")
         self._session: str | None = state.get("session")
 
     @property
     def waiting(self) -> bool:
         """Whether the next reply or interruption decides something."""
-        return bool(self._runs) or self._compaction is not None
-
-    def forget_oldest(self) -> None:
-        """Delete all but the latest open runs."""
-        forget_oldest(self._runs)
+        return bool(self._chains) or self._compaction is not None
 
     def state(self) -> dict[str, Any]:
         """The open runs and compactions, for the reader that goes on."""
         return {
-            "runs": self._runs,
+            "chains": self._chains.state(),
             "compaction": self._compaction,
             "session": self._session,
             "known": self.known,
@@ -189,32 +187,19 @@ class ClaudeRecords:
         delay_ms = quantity(record.get(delay_key))
         delay = delay_ms / 1000 if delay_ms is not None else None
         key, caller = self._who(record)
-        run = self._runs.get(key)
-        if run is None or attempt <= run["attempt"]:
-            # An attempt that does not go up is the first of another run; the one before ended unseen.
-            run = {"operation": self._record_id(record, "operation", attempt), "waited": 0.0}
+        # An attempt that does not go up is the first of another chain; the one before ended unseen.
+        self._chains.begin_anew(key, attempt)
+        operation, _ = self._chains.failed(key, self._record_id(record, "operation", attempt))
         verdict, payload = classify_foreign(
             facts,
             self._at(record),
             caller=caller,
-            operation=run["operation"],
-            attempt=attempt,
+            operation=operation,
+            attempt=self._chains.renumber(key, attempt),
             max_attempts=maximum + 1 if maximum is not None else None,
         )
-        run |= {
-            "attempt": attempt,
-            "reason": verdict.reason,
-            "waited": run["waited"] + (delay or 0.0),
-            "caller": caller,
-        }
-        self._runs[key] = run
-        scheduled = {
-            "operation": run["operation"],
-            "caller": caller,
-            "reason": verdict.reason,
-            "attempt": attempt,
-            "delay_seconds": round(delay, 3) if delay is not None else None,
-        }
+        self._chains.note(key, verdict.reason, caller)
+        scheduled = self._chains.scheduled(key, delay_seconds=delay)
         return [
             self._event(record, "error.classified", payload, attempt),
             self._event(record, "retry.scheduled", scheduled, attempt),
@@ -226,20 +211,9 @@ class ClaudeRecords:
         return self._retry(merged, stream_retry_facts(retry), "attempt", "max_retries", "retry_delay_ms")
 
     def _settle(self, record: Mapping[str, Any], outcome: str, made: int, reason: str | None = None) -> list[Event]:
-        """End the run that this record decides; `made` is how many calls came after its last failed one."""
-        key, _ = self._who(record)
-        run = self._runs.pop(key, None)
-        if run is None:
-            return []
-        payload = {
-            "operation": run["operation"],
-            "caller": run["caller"],
-            "reason": settled_reason(reason or run["reason"], outcome),
-            "outcome": outcome,
-            "attempts": run["attempt"] + made,
-            "waited_seconds": round(run["waited"], 3),
-        }
-        return [self._event(record, "retry.settled", payload, run["operation"])]
+        """End the chain that this record decides; `made` is how many calls came after its last failed one."""
+        payload = self._chains.settled(self._who(record)[0], outcome, made=made, reason=reason)
+        return [self._event(record, "retry.settled", payload, payload["operation"])] if payload else []
 
     # Replies, terminal errors, interruptions ---------------------------------------------------------------------
 
@@ -252,14 +226,14 @@ class ClaudeRecords:
 
     def _terminal(self, record: Mapping[str, Any], facts: dict[str, Any], **tokens: int | None) -> list[Event]:
         key, caller = self._who(record)
-        run = self._runs.get(key)
+        operation = self._chains.operation(key)
         verdict, payload = classify_foreign(
             facts,
             self._at(record),
             caller=caller,
-            operation=run["operation"] if run else None,
-            attempt=run["attempt"] + 1 if run else None,
-            outcome=None if run else "surfaced",
+            operation=operation,
+            attempt=self._chains.attempts(key) + 1 if operation else None,
+            outcome=None if operation else "surfaced",
             input_tokens=tokens.get("input_tokens"),
             output_tokens=tokens.get("output_tokens"),
         )

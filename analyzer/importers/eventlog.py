@@ -17,7 +17,7 @@ from analyzer.events.codec import decode, line_id
 from analyzer.events.model import derived_id, present
 from analyzer.events.payloads import EVENT_TYPES
 from analyzer.events.rows import Decoded, RowDecoder
-from analyzer.importers.base import Block, Hit, Reader, RowReader, Source, all_lines, forget_oldest
+from analyzer.importers.base import Block, Chains, Hit, Reader, RowReader, Source, all_lines
 from analyzer.importers.failures import classify_foreign, number
 
 
@@ -42,7 +42,7 @@ class GddReader(Reader):
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
         self._source = source
-        self._runs: dict[str, list[Any]] = {key: list(run) for key, run in mapping(state.get("runs")).items()}
+        self._chains = Chains(state.get("chains"))
 
     def read(self, block: Block) -> Iterator[Hit]:
         """Hits for failures, retries and compactions, and for lines that cannot be read."""
@@ -57,21 +57,19 @@ class GddReader(Reader):
                 event = self._in_a_run(event)
             if event is not None:
                 yield Hit(line.offset, len(line.text), (event,))
-        forget_oldest(self._runs)
 
     def _in_a_run(self, event: Event) -> Event:
         """GDD names no chain: one session's retries of a provider are one, for as long as the attempt goes up."""
         attempt = event.payload.get("attempt", 1)
         key = f"{event.session_id}/{event.payload['caller']}"
-        run = self._runs.get(key)
-        if run is None or attempt <= run[0]:
-            run = [attempt, event.id]
-        self._runs[key] = [attempt, run[1]]
-        return replace(event, payload={**event.payload, "operation": run[1]})
+        self._chains.begin_anew(key, attempt)
+        operation, _ = self._chains.failed(key, event.id)
+        self._chains.renumber(key, attempt)
+        return replace(event, payload={**event.payload, "operation": operation})
 
     def state(self) -> Mapping[str, Any]:
         """The retries that may still go on."""
-        return {"runs": self._runs}
+        return {"chains": self._chains.state()}
 
 
 def translate(event: Event) -> Event | None:
