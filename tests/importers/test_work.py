@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from analyzer.events import Event
+from analyzer.importers import BY_NAME
 from analyzer.importers.failures import KINDS, failure
-from analyzer.importers.programs import caller_of, place_of
+from analyzer.importers.programs import caller_of, place_of, resuming
 from tests.importers.test_claude import record, reply
 from tests.shown_formats import events_of
 
@@ -216,3 +217,22 @@ def test_a_command_of_pi_is_told_by_its_end(read: Read) -> None:
     events, _ = read(begun, {"type": "message", "id": "e", "timestamp": "2026-03-05T10:00:01.000Z", "message": message})
     (failed,) = [event.payload for event in events if event.type == "tool.failed"]
     assert (failed["kind"], failed["message"]) == ("exit_code", "Command exited with code 3")
+
+
+@pytest.mark.parametrize(
+    ("source_format", "session", "cwd", "command"),
+    [
+        ("claude_code", "5e1f-0c2a", None, "claude --resume 5e1f-0c2a"),
+        ("codex", "5e1f", "~/my shop", "cd ~/'my shop' && codex resume 5e1f"),
+        ("opencode_db", "ses_1", "/srv/x; rm", "cd '/srv/x; rm' && opencode --session ses_1"),
+        ("claude_code", "a; rm -rf ~", None, ""),
+        ("claude_code", "--help", None, ""),
+        ("claude_code", "5e1f", "/a\nb", "claude --resume 5e1f"),
+        ("aider", "5e1f", None, ""),
+        (None, "5e1f", None, ""),
+    ],
+)
+def test_a_session_is_taken_up_again(source_format: str | None, session: str, cwd: str | None, command: str) -> None:
+    """Ids and folders come from logs: what is no plain id gives no command, and a folder is quoted."""
+    assert source_format is None or source_format in BY_NAME
+    assert resuming(source_format, session, cwd) == command

@@ -14,6 +14,15 @@ from analyzer.lake.former import current
 from analyzer.lake.layout import rows
 from analyzer.lake.location import Lake
 
+RULES = """
+[[rule]]
+id = "samples.some"
+reason = "validation"
+text = ['[nr]o']
+source = "made up"
+examples = ["what is not known", "one does not know"]
+counter_examples = ["the design is missing"]
+"""
 TABLES = ("event_v1", "facts_v1", "quarantine_v1", "source_v1", "verdict_v1")
 _WHEN = {"ingested_at", "first_ingested_at", "last_ingested_at", "incident_at", "judged_at", "batch_id"}
 _MOMENTS = {"aside", "applied_at", "generated_at", "judged_at", "last_ingested_at", "seconds", "store"}

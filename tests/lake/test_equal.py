@@ -24,19 +24,10 @@ from analyzer.store import catalogue, open_store, views
 from analyzer.store.journal import journal_of, parts_of
 from tests import REPOSITORY
 from tests.lake.both import Both
-from tests.lake.equal import differences, lasting, said
+from tests.lake.equal import RULES, differences, lasting, said
 
 SAMPLES = REPOSITORY / "sample_events"
 NIGHTS = ("2026-11-05", "2026-11-08", "2026-11-09", "2026-11-10", "2026-11-11")
-RULES = """
-[[rule]]
-id = "samples.some"
-reason = "validation"
-text = ['[nr]o']
-source = "made up"
-examples = ["what is not known", "one does not know"]
-counter_examples = ["the design is missing"]
-"""
 
 
 def test_the_samples_are_the_same_rows_in_a_lake_and_a_second_ingest_adds_none(both: Both) -> None:
