@@ -19,7 +19,7 @@ import random
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from threading import Event, Thread
 from typing import Any
@@ -109,21 +109,6 @@ class Conflict(Exception):  # noqa: N818 - it is no error to who wrote: it begin
     """What a batch rests on is no longer so."""
 
 
-@dataclass(slots=True)
-class _Rows:
-    """The rows of the log's table, and its version, which the next entry has to follow."""
-
-    table: DeltaTable
-    entries: list[Entry]
-    floor: dict[str, int] = field(default_factory=dict)
-    """By table: the last entry that touches it among those that the log has let go of."""
-    lease: dict[str, Any] | None = None
-
-    @property
-    def number(self) -> int:
-        return max((one.number for one in self.entries), default=max(self.floor.values(), default=0))
-
-
 def state(lake: Lake) -> State:
     """A lake as it is now.
 
@@ -132,7 +117,7 @@ def state(lake: Lake) -> State:
     """
     for _ in range(_STALE):
         found = {name: opened(lake, name) for name in tables()}
-        rows = _read(lake)
+        rows = Swap(lake)
         behind = {name: table.transaction_version(APP) or 0 for name, table in found.items()}
         if all(behind[name] >= number for name, number in rows.floor.items()):
             break
@@ -171,44 +156,6 @@ def files_of(lake: Lake, name: str, table: DeltaTable) -> dict[str, File]:
     }
 
 
-def _read(lake: Lake) -> _Rows:
-    table = opened(lake, LOG)
-    with table_errors(lake, LOG):
-        rows = {row["number"]: json.loads(row["entry"]) for row in table.to_pyarrow_table().to_pylist()}
-    common = rows.pop(0, {})
-    entries = [
-        Entry(
-            number,
-            entry["batch"],
-            {name: [File(**one) for one in added] for name, added in entry["adds"].items()},
-            entry["removes"],
-        )
-        for number, entry in sorted(rows.items())
-    ]
-    return _Rows(table, entries, common.get("floor") or {}, common.get("lease"))
-
-
-def _swap(lake: Lake, before: _Rows, entries: Iterable[Entry], lease: Mapping[str, Any] | None) -> bool:
-    """Put the rows of the log in the place of those that were read; False where somebody else has written."""
-    table = {
-        0: {"floor": before.floor, "lease": lease},
-        **{one.number: {key: value for key, value in asdict(one).items() if key != "number"} for one in entries},
-    }
-    columns = {"number": list(table), "entry": [json.dumps(entry) for entry in table.values()]}
-    try:
-        write_deltalake(
-            before.table,
-            pa.table(columns, SCHEMA),
-            mode="overwrite",
-            commit_properties=CommitProperties(max_commit_retries=0),
-        )
-    except CommitFailedError:
-        return False
-    except (DeltaError, OSError) as error:
-        raise StoreError(f"{lake.path} does not take the batch: {message_of(error)}", FREE_SPACE) from None
-    return True
-
-
 def pauses() -> Iterator[None]:
     """Once, and again after pauses that grow and differ, for as long as it is asked."""
     pause = 0.01
@@ -218,45 +165,79 @@ def pauses() -> Iterator[None]:
         pause = min(pause * 1.5, 1.0)
 
 
-def _released(lake: Lake, rows: _Rows) -> list[Entry]:
-    """The entries to go on with: without old ones that every table has which they touch."""
-    old = rows.entries[:-_KEPT]
-    if not old:
-        return rows.entries
-    behind: dict[str, int] = {}
-    for name in {name for one in old for name in (*one.adds, *one.removes)}:
-        behind[name] = opened(lake, name).transaction_version(APP) or 0
-    kept = list(rows.entries)
-    for one in old:
-        touched = {*one.adds, *one.removes}
-        if any(behind[name] < one.number for name in touched):
-            break
-        rows.floor |= dict.fromkeys(touched, one.number)
-        kept.remove(one)
-    return kept
-
-
 class Swap:
-    """One attempt to add to the log: what it says now, and the writing of what follows."""
+    """The log as it says now, and one attempt to write what follows."""
 
     def __init__(self, lake: Lake) -> None:
-        self._lake, self._rows = lake, _read(lake)
-        self.entries = self._rows.entries
-        self.number = self._rows.number
-        self.lease = self._rows.lease
+        self._lake, self._table = lake, opened(lake, LOG)
+        with table_errors(lake, LOG):
+            rows = {row["number"]: json.loads(row["entry"]) for row in self._table.to_pyarrow_table().to_pylist()}
+        common = rows.pop(0, {})
+        self.floor: dict[str, int] = common.get("floor") or {}
+        """By table: the last entry that touches it among those that the log has let go of."""
+        self.lease: dict[str, Any] | None = common.get("lease")
+        self.entries = [
+            Entry(
+                number,
+                entry["batch"],
+                {name: [File(**one) for one in added] for name, added in entry["adds"].items()},
+                entry["removes"],
+            )
+            for number, entry in sorted(rows.items())
+        ]
+        self.number = max((one.number for one in self.entries), default=max(self.floor.values(), default=0))
 
     def has(self, batch: str) -> bool:
         """Whether a batch is in the log: the answer to its writing may have been lost."""
         return any(one.batch == batch for one in self.entries)
 
-    def add(self, batch: str, adds: Mapping[str, list[File]], removes: Mapping[str, list[str]]) -> bool:
-        """Add a batch; False where somebody else has written meanwhile."""
-        entry = Entry(self.number + 1, batch, dict(adds), dict(removes))
-        return _swap(self._lake, self._rows, [*_released(self._lake, self._rows), entry], self.lease)
+    def add(
+        self,
+        batch: str,
+        adds: Mapping[str, list[File]],
+        removes: Mapping[str, list[str]],
+        number: int | None = None,
+    ) -> bool:
+        """Add a batch, under the next number or another one; False where somebody else has written meanwhile."""
+        entry = Entry(self.number + 1 if number is None else number, batch, dict(adds), dict(removes))
+        return self._swap([*self._released(), entry], self.lease)
 
     def hold(self, lease: Mapping[str, Any] | None) -> bool:
         """Say who holds the lake; False where somebody else has written meanwhile."""
-        return _swap(self._lake, self._rows, self.entries, lease)
+        return self._swap(self.entries, lease)
+
+    def _released(self) -> list[Entry]:
+        """The entries to go on with: without old ones that every table has which they touch."""
+        old, kept = self.entries[:-_KEPT], list(self.entries)
+        touched = {name for one in old for name in (*one.adds, *one.removes)}
+        behind = {name: opened(self._lake, name).transaction_version(APP) or 0 for name in touched}
+        for one in old:
+            if any(behind[name] < one.number for name in (*one.adds, *one.removes)):
+                break
+            self.floor |= dict.fromkeys((*one.adds, *one.removes), one.number)
+            kept.remove(one)
+        return kept
+
+    def _swap(self, entries: Iterable[Entry], lease: Mapping[str, Any] | None) -> bool:
+        """Put rows into the place of those that were read."""
+        table = {
+            0: {"floor": self.floor, "lease": lease},
+            **{one.number: {key: value for key, value in asdict(one).items() if key != "number"} for one in entries},
+        }
+        columns = {"number": list(table), "entry": [json.dumps(entry) for entry in table.values()]}
+        try:
+            write_deltalake(
+                self._table,
+                pa.table(columns, SCHEMA),
+                mode="overwrite",
+                commit_properties=CommitProperties(max_commit_retries=0),
+            )
+        except CommitFailedError:
+            return False
+        except (DeltaError, OSError) as error:
+            message = f"{self._lake.path} does not take the batch: {message_of(error)}"
+            raise StoreError(message, FREE_SPACE) from None
+        return True
 
 
 def create(lake: Lake) -> None:
@@ -270,17 +251,17 @@ def create(lake: Lake) -> None:
 
 def start(lake: Lake, number: int, adds: Mapping[str, list[File]], removes: Mapping[str, list[str]]) -> None:
     """Write the first entry of the log of a lake that has been without one, under a number of no batch before it."""
-    rows = _read(lake)
-    if not rows.entries and not rows.floor:
-        _swap(lake, rows, [Entry(number, "the first entry of this log", dict(adds), dict(removes))], None)
+    swap = Swap(lake)
+    if not swap.entries and not swap.floor:
+        swap.add("the first entry of this log", adds, removes, number)
 
 
 def follow(lake: Lake) -> None:
     """Bring the tables' own logs to where this log is. What is met by another writer who does so is left to him."""
-    rows = _read(lake)
-    for name in sorted({name for one in rows.entries for name in (*one.adds, *one.removes)}):
+    entries = Swap(lake).entries
+    for name in sorted({name for one in entries for name in (*one.adds, *one.removes)}):
         with suppress(CommitFailedError, DeltaError, OSError):
-            _follow(opened(lake, name), tables()[name], rows.entries)
+            _follow(opened(lake, name), tables()[name], entries)
 
 
 def _follow(table: DeltaTable, layout: LakeTable, entries: list[Entry]) -> None:

@@ -13,7 +13,7 @@ from analyzer.cli import main
 from analyzer.lake import log
 from analyzer.lake.batch import LakeBatch
 
-STEPS = ((LakeBatch, "_write"), (log, "_swap"), (log, "_follow"))
+STEPS = ((LakeBatch, "_write"), (log.Swap, "_swap"), (log, "_follow"))
 """Whatever a process writes below a lake, but for the making of its tables."""
 
 
