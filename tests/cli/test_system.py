@@ -225,13 +225,13 @@ def test_ctrl_c_that_python_must_ignore_comes_again(
 
     def interrupted(*_: object, **__: object) -> None:
         Thing()
-        time.sleep(20)
+        time.sleep(600)
 
     monkeypatch.setattr(cli, "main", interrupted)
     began, hook = time.monotonic(), sys.unraisablehook
     assert call(["report"]) == INTERRUPTED
     assert capsys.readouterr().err == "analyzer: interrupted\n"
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 300
     assert sys.unraisablehook is hook
 
 

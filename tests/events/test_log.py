@@ -9,7 +9,7 @@ import stat
 import subprocess
 import sys
 import threading
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import jsonlines
@@ -203,10 +203,12 @@ def test_a_log_that_cannot_be_written_says_so_once_and_counts(
 
 def test_a_fifo_in_the_logs_place_does_not_hang_the_host(tmp_path: Path) -> None:
     """What is no regular file is left alone, and the next part is taken."""
-    fifo = tmp_path / f"events-{now().date()}.jsonl"
-    os.mkfifo(fifo)
+    # Of tomorrow, too: a day may end meanwhile.
+    places = [tmp_path / f"events-{now().date() + timedelta(days=days)}.jsonl" for days in (0, 1)]
+    for fifo in places:
+        os.mkfifo(fifo)
     assert EventLog(tmp_path).append("a.b") is not None
-    assert [path.suffixes for path in tmp_path.iterdir() if path != fifo] == [[".001", ".jsonl"]]
+    assert [path.suffixes for path in tmp_path.iterdir() if path not in places] == [[".001", ".jsonl"]]
 
 
 def test_a_new_line_is_begun_after_a_torn_one(tmp_path: Path) -> None:

@@ -271,9 +271,9 @@ def test_a_real_wait_can_be_cancelled_from_another_thread() -> None:
     timer.start()
     begun = time.monotonic()
     with pytest.raises(WaitCancelledError):
-        Retry("planner", cancel=cancel).call(Flaky(limited(60), "never"))
+        Retry("planner", cancel=cancel).call(Flaky(limited(600), "never"))
     timer.join()
-    assert time.monotonic() - begun < 50  # of sixty
+    assert time.monotonic() - begun < 300
 
 
 def test_a_block_surfaces_its_own_error(settings: dict[str, Any]) -> None:
