@@ -32,6 +32,7 @@ from analyzer.importers.base import (
 )
 from analyzer.importers.failures import MOST_TOOLS, classify_foreign, failure
 from analyzer.importers.programs import DIMENSIONS, Author, caller_of, place_of
+from analyzer.importers.shapes.files import cursor_of, moved_on
 
 MAIN = "main"
 """The chain of a log that is of one conversation."""
@@ -102,6 +103,8 @@ class RecordReader(Reader):
             key: dict(mapping(found)) for key, found in mapping(state.get("seen")).items()
         }
         self._left: list[Event] = []
+        self._cursor = cursor_of(state)
+        """Up to where the rows of a database were read."""
 
     @abstractmethod
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
@@ -119,7 +122,10 @@ class RecordReader(Reader):
             if self._author.may_change:
                 for record in found:
                     self._take_author(record)
-            events = [event for record in found for event in self.events(record)]
+            events: list[Event] = []
+            for record in found:
+                moved_on(self._cursor, record)
+                events += self.events(record)
             if events or reject:
                 why, detail = (reject.why, reject.detail) if reject else ("", "")
                 yield Hit(line.offset, len(line.text), tuple(events), why, detail)
@@ -134,7 +140,7 @@ class RecordReader(Reader):
         return {key: value for key, value in self.remembered().items() if value}
 
     def remembered(self) -> dict[str, Any]:
-        """The session in hand, what was seen of each one, open chains and calls; empty ones are left out."""
+        """The session in hand, what was seen of each one, open chains, calls and rows; empty ones are left out."""
         return {
             "session": self.session,
             "known": self.known,
@@ -144,6 +150,7 @@ class RecordReader(Reader):
             "seen": self._seen,
             "chains": self.chains.state(),
             "calls": self._calls,
+            "cursor": self._cursor,
         }
 
     # For those who inherit -------------------------------------------------------------------------------------------

@@ -16,7 +16,6 @@ from analyzer.events.times import format_time
 from analyzer.importers.base import Source
 from analyzer.importers.failures import number
 from analyzer.importers.records import MAIN, RecordReader, identity_of, moment_of
-from analyzer.importers.shapes.files import cursor_of, moved_on
 
 _FAILED = "failed to process events: "
 _GAVE_UP = "maximum retry attempts reached"
@@ -140,17 +139,8 @@ class CrushStoreReader(_CrushReader):
 
     visibility: ClassVar[str] = "terminal"
 
-    def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
-        super().__init__(source, state)
-        self._cursor: dict[str, Any] = cursor_of(state)
-
-    def remembered(self) -> dict[str, Any]:
-        """Up to where the rows were read."""
-        return {**super().remembered(), "cursor": self._cursor}
-
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
         """The events of one row."""
-        moved_on(self._cursor, record)
         place = record.get("$row")
         table = place[0] if isinstance(place, list) and place else None
         self.clock(moment_of(record.get("updated_at")))

@@ -15,7 +15,6 @@ from analyzer.events import Event
 from analyzer.events.model import present
 from analyzer.importers.base import Source, forget_oldest
 from analyzer.importers.records import RecordReader, moment_of
-from analyzer.importers.shapes.files import cursor_of, moved_on
 from analyzer.importers.shapes.rows import listed, slim_goose
 
 _FAILED = re.compile(r"^Ran into this error(?: trying to compact)?: ")
@@ -35,20 +34,18 @@ class GooseReader(RecordReader):
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
         super().__init__(source, state)
-        self._cursor: dict[str, Any] = cursor_of(state)
         self._sessions: dict[str, dict[str, Any]] = {
             key: dict(mapping(found)) for key, found in mapping(state.get("sessions")).items()
         }
         """Of each session: what is known of it, its part, and the compaction that goes on."""
 
     def remembered(self) -> dict[str, Any]:
-        """Up to where the rows were read, and what the next ones refer to."""
+        """What the next rows refer to."""
         forget_oldest(self._sessions)
-        return {**super().remembered(), "cursor": self._cursor, "sessions": self._sessions}
+        return {**super().remembered(), "sessions": self._sessions}
 
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
         """The events of a session, or of a message."""
-        moved_on(self._cursor, record)
         place = record.get("$row")
         if isinstance(place, list):
             return self._session(record, text(record.get("id"))) if place[:1] == ["sessions"] else self._message(record)

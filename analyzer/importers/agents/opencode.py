@@ -15,7 +15,6 @@ from analyzer.events.times import format_time
 from analyzer.importers.base import Source, forget_oldest
 from analyzer.importers.failures import number
 from analyzer.importers.records import RecordReader, identity_of, moment_of
-from analyzer.importers.shapes.files import cursor_of, moved_on
 
 _ABORTED = "MessageAbortedError"
 _SAY_NOTHING = frozenset({"APIError", "UnknownError"})
@@ -30,20 +29,18 @@ class OpencodeReader(RecordReader):
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
         super().__init__(source, state)
-        self._cursor: dict[str, Any] = cursor_of(state)
         self._sessions: dict[str, dict[str, Any]] = {
             key: dict(mapping(found)) for key, found in mapping(state.get("sessions")).items()
         }
         """Of each session: its tokens in use, the hand-off whose tokens are still to come, its folder and version."""
 
     def remembered(self) -> dict[str, Any]:
-        """Up to where the rows were read, and what the next ones of each session refer to."""
+        """What the next rows of each session refer to."""
         forget_oldest(self._sessions)
-        return {**super().remembered(), "cursor": self._cursor, "sessions": self._sessions}
+        return {**super().remembered(), "sessions": self._sessions}
 
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
         """The events of a session, a message, a part, or a printed error."""
-        moved_on(self._cursor, record)
         named = text(record.get("id")) or ""
         if named.startswith("ses_"):
             found = {"cwd": text(record.get("directory")), "version": text(record.get("version"))}
