@@ -1,4 +1,4 @@
-"""What one writer brings into a lake as one: files written beforehand, named in the log at the end."""
+"""A batch: files that one writer adds to a lake as one. They are written first, and named in the log at the end."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class LakeBatch:
             self.adds.setdefault(name, []).extend(written)
 
     def add_from(self, connection: Any, name: str, statement: str, given: list[object] | None = None) -> None:
-        """Add the rows of a statement, from its `from` on, to a table, where there are any."""
+        """Add the rows of a statement, which begins with `from`, to a table, where there are any."""
         if connection.execute(f"select 1 {statement} limit 1", given).fetchall():
             found = connection.sql(f"select * {statement}", params=given).to_arrow_reader(_ROWS_AT_ONCE)
             self.add(name, tables()[name].stream(cast("Iterable[ArrowStream]", found)))
@@ -83,7 +83,7 @@ class LakeBatch:
         self.removes.pop(name, None)
 
     def commit(self, check: Check | None = None) -> None:
-        """Add the batch to the log, whatever others add meanwhile that does not touch it.
+        """Add the batch to the log; what others add meanwhile does not matter where it does not touch the batch.
 
         Raises:
             Conflict: it does.
@@ -124,7 +124,7 @@ class LakeBatch:
     """Tables whose part of the batch is made again by the check."""
 
     def _untouched(self, came: list[Entry], _: State) -> None:
-        """What others do to tables that this batch takes files out of, or to the settings, may change what it says."""
+        """Begin again where others have touched the settings, or a table that this batch takes files out of."""
         touched = {name for entry in came for name in (*entry.adds, *entry.removes)}
         if touched & {SETTINGS, *self.removes}:
             raise Conflict
@@ -164,7 +164,7 @@ class LakeBatch:
 
 
 def _bounds(metadata: pa.parquet.FileMetaData, key: str | None) -> tuple[str | None, str | None]:
-    """The least and the greatest value of a column, as the footer of a file tells them."""
+    """Return the least and the greatest value of a column, which the footer of a file has."""
     if key is None:
         return None, None
     place = metadata.schema.names.index(key)
@@ -183,7 +183,7 @@ def _refusals(lake: Lake) -> Iterator[None]:
 
 
 def rest_of(lake: Lake, name: str, paths: Iterable[str], keep: ds.Expression) -> pa.RecordBatchReader:
-    """The rows of some files that hold a condition, as the table's files have them."""
+    """Read the rows of some files for which a condition holds, as they are written."""
     layout = tables()[name]
     with table_errors(lake, name):
         reader = dataset(lake, name, paths).scanner(filter=keep, batch_size=65_536, batch_readahead=1).to_reader()
@@ -191,17 +191,17 @@ def rest_of(lake: Lake, name: str, paths: Iterable[str], keep: ds.Expression) ->
 
 
 def settings(lake: Lake, at: State) -> dict[str, str | None]:
-    """What a lake knows of itself, such as `active_ruleset`, by name."""
+    """Return the settings of a lake, such as `active_ruleset`, by their names."""
     return {str(row["key"]): row["value"] for row in rows(lake, SETTINGS, at.files[SETTINGS]).to_pylist()}
 
 
 def changed_settings(given: dict[str, str | None]) -> pa.Table:
-    """The rows of the settings."""
+    """Make rows of settings."""
     return pa.table({"key": list(given), "value": list(given.values())}, tables()[SETTINGS].schema)
 
 
 def make_where_none_is(lake: Lake) -> None:
-    """Make an empty lake, unless there is one. Who dies here leaves nothing that counts, and what the next one ends.
+    """Make an empty lake where there is none. Who dies here leaves nothing that counts; the next one goes on.
 
     Raises:
         StoreError: it cannot be made.

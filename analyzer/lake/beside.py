@@ -69,19 +69,19 @@ class Beside:
         self._held.__exit__(kind, error, trace)
 
     def _seed(self) -> None:
-        """Put more into the store, as it is opened."""
+        """Put further rows into the store as it is opened."""
 
     def load(self, name: str, where: ds.Expression | None = None) -> None:
         """Put the rows of a table into the store."""
         load(self.connection, name, rows(self.lake, name, self.at.files[name], where))
 
     def picked(self, name: str, rest: str, paths: Iterable[str] | None = None) -> str:
-        """A statement for rows in files of a table (None: in all of them); `rest` follows `from TABLE as h`."""
+        """Return a statement for rows in files of a table (None: all of them); `rest` follows `from TABLE as h`."""
         held = relation(self.connection, self.lake, name, self.at.files[name] if paths is None else paths)
         return f"select {columns_of(name, 'h.')} from {held} as h {rest}"
 
     def hold(self, name: str, rest: str, given: Iterable[object] = ()) -> None:
-        """Put such rows into the store."""
+        """Put rows that `picked` would give into the store."""
         statement = f"insert into internal.{name} by name {self.picked(name, rest)}"
         self.connection.execute(statement, list(given)).fetchall()
 
@@ -93,7 +93,7 @@ class Beside:
             keep_lines(str(journal_of(self.path)), ((f"{RULESETS}/{digest}.toml", text) for text in texts))
 
     def add(self, name: str, statement: str, given: list[object] | None = None) -> None:
-        """Add the rows of a statement, from its `from` on, to a table of the lake, where there are any."""
+        """Add the rows of a statement, which begins with `from`, to a table of the lake, where there are any."""
         self.batch.add_from(self.connection, name, statement, given)
 
     def add_journal(self) -> None:
@@ -108,7 +108,7 @@ class Beside:
                 self.batch.add(JOURNAL, fresh)
 
     def put_settings(self) -> None:
-        """Put what the store knows of itself into the place of what the lake does."""
+        """Replace the lake's settings by the store's."""
         self.batch.without(SETTINGS)
         found = tables()[SETTINGS].rows(cast("ArrowStream", self.connection.sql(f"from internal.{SETTINGS}")))
         self.batch.replace(SETTINGS, self.at.files[SETTINGS], found)
@@ -129,7 +129,7 @@ class Beside:
             self.batch.add(name, new)
 
     def ids(self, statement: str, given: list[object] | None = None) -> list[Any]:
-        """The values of a statement's one column."""
+        """Return the values of a statement's only column."""
         return [row[0] for row in self.connection.execute(statement, given).fetchall()]
 
 
@@ -141,7 +141,7 @@ def kept_rules(lake: Lake, at: State, digest: str) -> list[str]:
 
 
 def journal_lines(folder: str) -> Iterator[pa.Table]:
-    """The lines of a journal as a lake's table has them."""
+    """Read the lines of a journal as rows of a lake's table."""
     waiting = iter(kept_lines(folder))
     while some := list(islice(waiting, _ROWS)):
         yield pa.Table.from_pylist([{"event_id": name, "line": line} for name, line in some], tables()[JOURNAL].columns)
@@ -159,7 +159,7 @@ def write_journal(lake: Lake, paths: Iterable[str], folder: str) -> int:
 
 
 def with_machines(sources: pa.Table, machines: Iterable[str | None]) -> pa.Table:
-    """Rows of sources, with the machine of each."""
+    """Return rows of sources with the machine of each."""
     return sources.drop([MACHINE]).append_column(MACHINE, pa.array(list(machines), pa.string()))
 
 
@@ -213,7 +213,7 @@ def fill(
 
 
 def _within(table: LakeTable, since: datetime | None, until: datetime | None) -> ds.Expression | None:
-    """The rows of a table within a window; decisions are no events of a log, and are kept by every prune."""
+    """Return the condition for rows of a window; decisions are no events of a log, and always come along."""
     wanted = None
     if table.day_of:
         moment, decided = ds.field(table.day_of), ds.field("source_path").is_null()
@@ -233,12 +233,12 @@ def load(connection: duckdb.DuckDBPyConnection, name: str, found: pa.Table | pa.
 
 
 def columns_of(name: str, of: str = "") -> str:
-    """The columns of a table as a statement names them."""
+    """Return the columns of a table as a statement names them."""
     return ", ".join(f'{of}"{column}"' for column in tables()[name].columns.names)
 
 
 def relation(connection: duckdb.DuckDBPyConnection, lake: Lake, name: str, paths: Iterable[str]) -> str:
-    """Files of a table as a statement names them behind `from`."""
+    """Return what a statement names behind `from` for files of a table."""
     named = list(paths)
     if not named:
         return f"(from internal.{name} limit 0)"
@@ -249,5 +249,5 @@ def relation(connection: duckdb.DuckDBPyConnection, lake: Lake, name: str, paths
 
 
 def listed(names: Iterable[str]) -> str:
-    """The names of files as DuckDB takes a list of them."""
+    """Return names of files as a list of SQL."""
     return f"[{', '.join(map(quoted, names))}]"

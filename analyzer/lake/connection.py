@@ -32,7 +32,7 @@ LARGE = ("event_v1", "facts_v1", "verdict_v1", "quarantine_v1")
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A lake as one batch has left it. Nothing of it is opened any more but the files of its large tables."""
+    """A lake as one of its batches left it. Of its files only those of large tables are opened later."""
 
     lake: Lake
     at: State
@@ -41,7 +41,7 @@ class Snapshot:
 
 
 def snapshot(lake: Lake, at: State | None = None) -> Snapshot:
-    """The lake as it is now, or as one of its batches left it.
+    """Read the lake as it is now, or as one of its batches left it.
 
     Raises:
         StoreError: there is none, it is of another version of the program, a log of it is damaged, or a file is missing
@@ -59,7 +59,7 @@ def snapshot(lake: Lake, at: State | None = None) -> Snapshot:
 
 
 def connected(shown: Snapshot, settings: Mapping[str, str] | None = None) -> duckdb.DuckDBPyConnection:
-    """A connection that shows a lake and reaches no other file; `settings` are DuckDB's.
+    """Open a connection that shows a lake and reaches no other file; `settings` are DuckDB's.
 
     Raises:
         StoreError: the database does not open.

@@ -1,4 +1,4 @@
-"""Is everything in order with a lake? Its tables and files, who writes it, its rules, and what its rows say.
+"""Checks of a lake: its tables and files, its writers, its rules and its rows.
 
 Nothing is changed. Whether logs are gone is not asked: they are on many machines, of which this one need see none.
 """
@@ -40,7 +40,7 @@ _ON_UPKEEP = "see docs/how-to/fleet.md, Compaction and vacuum"
 
 
 def examine(lake: Lake, folders: Iterable[str] = ()) -> list[Check]:
-    """All checks of a lake and of log folders that this machine sees."""
+    """Run all checks of a lake and of log folders that this machine sees."""
     checks = list(_lake(lake))
     for folder in folders:
         checks += folder_checks(folder)
@@ -71,7 +71,7 @@ def _lake(lake: Lake) -> Iterator[Check]:
 
 
 def _checked(name: str, checks: Iterator[Check]) -> Iterator[Check]:
-    """Checks, and the error that ends them as one of them."""
+    """Pass checks on; an error that ends them becomes the last one."""
     try:
         yield from checks
     except AnalyzerError as error:
@@ -89,7 +89,7 @@ def _lock(lease: Mapping[str, Any] | None) -> Check:
 
 
 class _Files:
-    """The files that the tables of a lake name, beside those that are there."""
+    """Compares the files that the tables of a lake name with those that are there."""
 
     def __init__(self, lake: Lake, at: State) -> None:
         self._lake, self._at = lake, at
@@ -104,7 +104,7 @@ class _Files:
                 self._problem(error.message, error.hint)
 
     def checks(self) -> Iterator[Check]:
-        """What there is to say of them."""
+        """Return the checks of the files."""
         if self.broken:
             yield from self.broken
             return

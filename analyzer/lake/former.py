@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 def current(lake: Lake) -> State:
-    """A lake as it is now, for who reads it.
+    """Return the present state of a lake to a reader.
 
     Raises:
         NoLakeError: there is none.
@@ -48,7 +48,7 @@ def current(lake: Lake) -> State:
 
 
 def brought_up_to_date(lake: Lake) -> State:
-    """A lake as it is now, for who writes to it: with the log and the tables of this version.
+    """Return the present state of a lake to a writer, with the log and the tables of this version.
 
     Raises:
         StoreError: as `current`, or it cannot be written.
@@ -127,7 +127,7 @@ def _give_log(lake: Lake) -> None:
 
 
 def _migrate(lake: Lake) -> None:
-    """Bring the rows of all tables up to date, as those of a file are; one batch."""
+    """Bring the rows of all tables up to date in one batch, as those of a store in a file are."""
     with Lease(lake).held() as lease, lease.alone(), tempfile.TemporaryDirectory() as folder:
         for table in tables().values():
             create(lake, table)
@@ -150,7 +150,7 @@ def _migrate(lake: Lake) -> None:
 
 
 def _known(lake: Lake, name: str, at: State) -> list[str]:
-    """The columns that the files of a table have, of those that it has today; all of them where there is no file."""
+    """Return the present columns of a table that its files have; all of them where there is no file."""
     if not at.files[name]:
         return list(tables()[name].columns.names)
     known = {

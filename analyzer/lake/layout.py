@@ -71,7 +71,7 @@ class LakeTable:
         return self.stored.append(pa.field(DAY, pa.date32())) if self.day_of else self.stored
 
     def rows(self, given: ArrowStream) -> pa.Table:
-        """Rows with the columns of this table, in any order, as they are written: with their day, and nothing else.
+        """Bring rows into the form in which they are written: the columns of this table and the day.
 
         Raises:
             KeyError: a column is missing.
@@ -86,7 +86,7 @@ class LakeTable:
         return table.cast(self.schema)
 
     def stream(self, given: Iterable[ArrowStream]) -> pa.RecordBatchReader:
-        """The same of many of them, one at a time."""
+        """Bring many parts of rows into that form, one at a time."""
         return pa.RecordBatchReader.from_batches(
             self.schema, (batch for some in given for batch in self.rows(some).to_batches())
         )
@@ -117,7 +117,7 @@ def _columns(connection: Any, name: str) -> pa.Schema:
 
 
 def opened(lake: Lake, name: str) -> DeltaTable:
-    """A table as its last commit has left it.
+    """Open a table as its last commit left it.
 
     Raises:
         StoreError: there is no such table, or its log is damaged.
@@ -147,7 +147,7 @@ def _back(lake: Lake) -> str:
 
 
 def filesystem(lake: Lake, name: str = "") -> FileSystem:
-    """The files of a lake, or of one of its folders."""
+    """Return the file system of a lake, or of one of its folders."""
     if not lake.remote:
         return SubTreeFileSystem(lake.table(name).rstrip("/"), LocalFileSystem())
     return PyFileSystem(DeltaStorageHandler(lake.table(name).rstrip("/"), options=dict(lake.storage)))
@@ -159,7 +159,7 @@ def dataset(lake: Lake, name: str, paths: Iterable[str]) -> ds.Dataset:
 
 
 def rows(lake: Lake, name: str, paths: Iterable[str], where: ds.Expression | None = None) -> pa.Table:
-    """The rows of files of a table.
+    """Read the rows of some files of a table.
 
     Raises:
         StoreError: one of them cannot be read.
@@ -169,7 +169,7 @@ def rows(lake: Lake, name: str, paths: Iterable[str], where: ds.Expression | Non
 
 
 def missing(lake: Lake, name: str, paths: Iterable[str]) -> list[str]:
-    """The files of a table that are not there, whole paths; of a lake in an object store none is looked for."""
+    """Return the whole paths of files that are missing; of a lake in an object store none is looked for."""
     whole = (f"{lake.table(name)}/{path}" for path in paths)
     return [] if lake.remote else [path for path in whole if not os.path.exists(path)]
 

@@ -1,4 +1,4 @@
-"""What `delta:/lake/fleet` means: where the tables of a lake are, and how it is told from a DuckDB file.
+"""The names of lakes: what `delta:/lake/fleet` means, and whether a lake is there.
 
 Invariant: what is no lake, and what is not installed, is told before anything is loaded that takes its time.
 """
@@ -69,7 +69,7 @@ class Lake:
             raise StoreError(f"{self.path} cannot be reached: {message_of(error)}", hint) from None
 
     def check(self) -> None:
-        """Say so where there is no lake.
+        """Raise an error where there is no lake.
 
         Raises:
             NoLakeError: there is nothing at this path.
@@ -93,7 +93,7 @@ def message_of(error: Exception) -> str:
 
 
 def require_extra() -> None:
-    """Say what is not installed that every work on a lake needs.
+    """Raise an error where a library is not installed that every lake needs.
 
     Raises:
         StoreError: the extra is not installed.
@@ -104,7 +104,7 @@ def require_extra() -> None:
 
 
 def lake_of(store: str, master: str | None = None, storage: Mapping[str, str] | None = None) -> Lake:
-    """The lake that `delta:PATH` names, whether it is there or not.
+    """Return the lake that `delta:PATH` names, whether it is there or not.
 
     Raises:
         AnalyzerError: the name holds no path, or one that Delta would read as another, or the master is none

@@ -61,12 +61,12 @@ class File:
 
     @property
     def day(self) -> str | None:
-        """The day of its rows, for a table in folders by day."""
+        """Return the day of its rows, for a table in folders by day."""
         folder, _, _ = self.path.rpartition("/")
         return folder.removeprefix(f"{DAY}=") or None
 
     def may_hold(self, low: str, high: str) -> bool:
-        """Whether an id between two others can be in it."""
+        """Return whether an id between two others can be in it."""
         return self.low is None or self.high is None or (self.low <= high and low <= self.high)
 
 
@@ -93,7 +93,7 @@ class State:
     """Who holds the lake; None where nobody does."""
 
     def after(self, entries: Iterable[Entry]) -> State:
-        """The lake after further entries, in their order."""
+        """Return the lake after further entries, in their order."""
         number, files = self.number, {name: dict(found) for name, found in self.files.items()}
         for entry in entries:
             number = entry.number
@@ -110,7 +110,7 @@ class Conflict(Exception):  # noqa: N818 - it is no error to who wrote: it begin
 
 
 def state(lake: Lake) -> State:
-    """A lake as it is now.
+    """Read the present state of a lake.
 
     Raises:
         StoreError: a log of it is damaged, or asks more of its readers than this program knows.
@@ -136,7 +136,7 @@ def state(lake: Lake) -> State:
 
 
 def files_of(lake: Lake, name: str, table: DeltaTable) -> dict[str, File]:
-    """The files that a table names, by path.
+    """Return the files that a table names, by path.
 
     Raises:
         StoreError: it asks more of its readers than this program knows.
@@ -157,7 +157,7 @@ def files_of(lake: Lake, name: str, table: DeltaTable) -> dict[str, File]:
 
 
 def pauses() -> Iterator[None]:
-    """Once, and again after pauses that grow and differ, for as long as it is asked."""
+    """Yield at once, and again after growing, random pauses, for as long as the loop goes on."""
     pause = 0.01
     while True:
         yield
@@ -166,7 +166,7 @@ def pauses() -> Iterator[None]:
 
 
 class Swap:
-    """The log as it says now, and one attempt to write what follows."""
+    """The present content of the log, and one attempt to replace it."""
 
     def __init__(self, lake: Lake) -> None:
         self._lake, self._table = lake, opened(lake, LOG)
@@ -203,11 +203,11 @@ class Swap:
         return self._swap([*self._released(), entry], self.lease)
 
     def hold(self, lease: Mapping[str, Any] | None) -> bool:
-        """Say who holds the lake; False where somebody else has written meanwhile."""
+        """Write down who holds the lake; False where somebody else has written meanwhile."""
         return self._swap(self.entries, lease)
 
     def _released(self) -> list[Entry]:
-        """The entries to go on with: without old ones that every table has which they touch."""
+        """Leave out old entries that are in all tables which they touch; the others."""
         old, kept = self.entries[:-_KEPT], list(self.entries)
         touched = {name for one in old for name in (*one.adds, *one.removes)}
         behind = {name: opened(self._lake, name).transaction_version(APP) or 0 for name in touched}
@@ -219,7 +219,7 @@ class Swap:
         return kept
 
     def _swap(self, entries: Iterable[Entry], lease: Mapping[str, Any] | None) -> bool:
-        """Put rows into the place of those that were read."""
+        """Replace the rows that were read; False where somebody else has written meanwhile."""
         table = {
             0: {"floor": self.floor, "lease": lease},
             **{one.number: {key: value for key, value in asdict(one).items() if key != "number"} for one in entries},
@@ -257,7 +257,7 @@ def start(lake: Lake, number: int, adds: Mapping[str, list[File]], removes: Mapp
 
 
 def follow(lake: Lake) -> None:
-    """Bring the tables' own logs to where this log is. What is met by another writer who does so is left to him."""
+    """Bring the tables' own logs up to this log; a table that another writer is at is left to that one."""
     entries = Swap(lake).entries
     for name in sorted({name for one in entries for name in (*one.adds, *one.removes)}):
         with suppress(CommitFailedError, DeltaError, OSError):
@@ -392,7 +392,7 @@ class Lease:
 
 
 def refused(lake: Lake, swap: Swap, token: str | None, began: float) -> bool:
-    """Whether a batch of the holder of `token` has to wait for another holder, as it has since `began`.
+    """Return whether a batch has to wait, as it has since `began`, for another holder than that of `token`.
 
     Raises:
         StoreBusyError: the lease of `token` is lost, or the other one does not let go.
@@ -410,25 +410,25 @@ def refused(lake: Lake, swap: Swap, token: str | None, began: float) -> bool:
 
 
 def named(lease: Mapping[str, Any]) -> str:
-    """Whose it is, for people."""
+    """Describe the holder of a lease."""
     here = lease["where"] == _place()
     return f"process {lease['process']} {'of this machine' if here else 'of another machine'}"
 
 
 def description_of(lease: Mapping[str, Any]) -> str:
-    """Whose it is and how long it lasts."""
+    """Describe the holder of a lease and how long it lasts."""
     return f"{named(lease)}, until {format_time(datetime.fromisoformat(lease['until']))}"
 
 
 def alive(lease: Mapping[str, Any]) -> bool:
-    """Whether its holder still lives, as far as can be seen from here."""
+    """Return whether the holder of a lease still lives, as far as can be seen from here."""
     if (place := _place()) is not None and lease["where"] == place:
         return bool(_began(int(lease["process"])) == lease["began"])
     return datetime.fromisoformat(lease["until"]) > now()
 
 
 def _place() -> str | None:
-    """This boot of this kernel, and this space of process numbers in it; None where the system tells neither."""
+    """Name this boot of this kernel and this space of process numbers; None where the system tells neither."""
     try:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as handle:
             boot = handle.read().strip()
@@ -438,7 +438,7 @@ def _place() -> str | None:
 
 
 def _began(process: int) -> str | None:
-    """When a process of this place began, in a form that is never used twice for one number; None without it."""
+    """Return when a process of this place began, which no later one of its number can share; None without it."""
     try:
         with open(f"/proc/{process}/stat", "rb") as handle:
             return handle.read().rpartition(b")")[2].split()[19].decode()

@@ -1,4 +1,4 @@
-"""A store on one machine into a lake, a lake, or what it has of a stretch of time, into a store, and a lake made again.
+"""Whole lakes: made of a store, brought down into a store, or made again.
 
 Invariant: rows keep their ids and values, and whoever dies on the way leaves nothing that passes for a lake or a store.
 """
@@ -111,7 +111,7 @@ def rebuild(lake: Lake, paths: Iterable[str] = (), progress: Callable[[str, int,
 
 
 def _journal_brought_down(lake: Lake, at: State, folder: str) -> list[Problem]:
-    """Make a journal in a folder of all that can be read of a lake's; what cannot."""
+    """Make a journal in a folder of all that can be read of a lake's; the problems with the rest."""
     os.makedirs(folder)
     paths, problems = list(at.files[JOURNAL]), []
     for path in list(paths):
@@ -126,7 +126,7 @@ def _journal_brought_down(lake: Lake, at: State, folder: str) -> list[Problem]:
 
 
 def _brought_down(lake: Lake, at: State, path: str) -> str | None:
-    """Make a store of a lake; why there is none where it cannot be read."""
+    """Make a store of a lake; the reason why not, where it cannot be read."""
     try:
         fill(path, lake, at)
     except StoreError as error:

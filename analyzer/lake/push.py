@@ -106,7 +106,7 @@ def retry_quarantine(lake: Lake, token: str) -> quarantine.QuarantineRetry:
 
 @contextmanager
 def _held_input() -> Iterator[BinaryIO]:
-    """Within the block standard input is a file, which can be read again."""
+    """Make standard input a file within the block, so that it can be read again."""
     former = sys.stdin
     with io.TextIOWrapper(tempfile.TemporaryFile()) as kept:
         copyfileobj(former.buffer, kept.buffer)
@@ -118,7 +118,7 @@ def _held_input() -> Iterator[BinaryIO]:
 
 
 def machine() -> str:
-    """What names this machine in the keys of its sources, without telling which it is."""
+    """Return the key of this machine in its sources, which does not tell which machine it is."""
     for path in ("/etc/machine-id", "/var/lib/dbus/machine-id"):
         with suppress(OSError), open(path, encoding="ascii") as handle:
             if named := handle.read().strip():
@@ -129,7 +129,7 @@ def machine() -> str:
 
 
 def own_sources(sources: pa.Table, whose: str | None) -> pa.Table:
-    """Of a lake's sources those of a machine; one that all machines see is its own where the file is there."""
+    """Pick a machine's sources of a lake; one that all machines see is its own where the file is there."""
     mine = [given == whose or (given is None and os.path.lexists(on_disk(path))) for given, path, *_ in _keys(sources)]
     return sources.filter(pa.array(mine, pa.bool_()))
 
@@ -209,7 +209,7 @@ class Push(Beside):
         self.batch.commit(self._check)
 
     def _seed(self) -> None:
-        """What the lake knows of this machine's sources, of their torn lines, and of the days that are summed."""
+        """Put this machine's sources, their torn lines, and the days that are summed into the store."""
         found = own_sources(rows(self.lake, SOURCES, self.at.files[SOURCES]), self._machine)
         load(self.connection, SOURCES, found)
         self.load(SUMMED)
@@ -226,7 +226,7 @@ class Push(Beside):
         self.keep_rules()
 
     def _seed_verdicts(self) -> None:
-        """The verdicts in force of facts that the lake has already."""
+        """Put the verdicts in force of facts that the lake has already into the store."""
         if (digest := self.settings.get("active_ruleset")) is not None:
             self.hold(VERDICTS, f"semi join met_{FACTS} using (facts_id) where ruleset = $1", [digest])
 
@@ -273,7 +273,7 @@ class Push(Beside):
         run(f"insert into met_{name} select {key} from held").fetchall()
 
     def _number_sources(self) -> None:
-        """New sources get ids that follow time, and that no other machine gives."""
+        """Give new sources ids that follow time, and that no other machine gives."""
         moment = int(now().timestamp() * 1000)
         new = self.ids(f"select source_id from internal.{SOURCES} anti join seeded using (source_id) order by all")
         numbers = [(moment + place << 20) + random.getrandbits(20) for place in range(len(new))]
@@ -285,7 +285,7 @@ class Push(Beside):
             ).fetchall()
 
     def _check(self, came: list[Entry], at: State) -> None:
-        """What others have brought meanwhile: facts of both are theirs, and anything else of both begins again."""
+        """Compare with what others have brought meanwhile: common facts are theirs; for anything else begin again."""
         touched = {name for one in came for name in (*one.adds, *one.removes)}
         if SETTINGS in touched:
             raise Conflict
@@ -300,7 +300,7 @@ class Push(Beside):
         self._stage(at, touched & self.batch.mended)
 
     def _of_both(self, name: str, brought: list[File]) -> pa.Table:
-        """The ids in files of others that stand in this batch's, too."""
+        """Return the ids that files of others and of this batch have in common."""
         mine, key = self.batch.adds.get(name, []), str(tables()[name].key)
         near = [one.path for one in brought if any(one.may_hold(own.low or "", own.high or CLAIMED) for own in mine)]
         if not near:
@@ -309,7 +309,7 @@ class Push(Beside):
         return dataset(self.lake, name, near).to_table(columns=[key], filter=ds.field(key).isin(own))
 
     def _stage(self, at: State, names: set[str]) -> None:
-        """Write what the batch does to these tables, for a lake that is so."""
+        """Write the batch's files of these tables anew, for a lake in this state."""
         for name in names:
             self.batch.without(name)
         if FACTS in names:
@@ -354,7 +354,7 @@ class Push(Beside):
         self.add(QUARANTINE, f"from internal.{QUARANTINE} anti join rejected using (source_id, byte_offset)")
 
     def _stage_days(self, at: State) -> None:
-        """Days whose events are no longer those that were summed are forgotten."""
+        """Forget sums of days whose events have changed."""
         gone = self.connection.execute(f"from summed anti join internal.{SUMMED} using (timezone, day)").fetchall()
         if gone:
             whose = [(ds.field("timezone") == zone) & (ds.field("day") == day) for zone, day in gone]

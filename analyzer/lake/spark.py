@@ -111,7 +111,7 @@ def _run(lake: Lake, asked: list[bytes]) -> list[bytes]:
 def read_share(
     path: str, storage: dict[str, str], folder: str, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Groups of files → what came of each, in an executor; names of files are those that hold in a folder."""
+    """Read groups of files in an executor; the results of each. Relative names of files are below `folder`."""
     lake = Lake(path, None, storage)
     for batch in batches:
         for asked in batch.column("asked").to_pylist():
@@ -128,7 +128,7 @@ def read_share(
 
 @contextmanager
 def _failures() -> Iterator[None]:
-    """What Spark fails at as `StoreError`."""
+    """Translate errors of Spark into `StoreError`."""
     try:
         yield
     except Exception as error:
@@ -140,14 +140,14 @@ def _failures() -> Iterator[None]:
 
 
 def java() -> str | None:
-    """The Java that a driver in this process would run on; None where there is none."""
+    """Return the Java that a driver in this process would run on; None where there is none."""
     home = os.environ.get("JAVA_HOME")
     inside = os.path.join(home, "bin", "java") if home else None
     return inside if inside and os.access(inside, os.X_OK) else shutil.which("java")
 
 
 def require(lake: Lake) -> None:
-    """Say what is missing before Spark is asked to start.
+    """Raise an error for what is missing before Spark is asked to start.
 
     Raises:
         StoreError: the extra is not installed, there is no Java for a driver in this process, or no client for Connect.
@@ -164,7 +164,7 @@ def require(lake: Lake) -> None:
 
 
 def _session(lake: Lake) -> SparkSession:
-    """The session for the master of a lake.
+    """Start or find the session for the master of a lake.
 
     Raises:
         StoreError: Spark does not start or cannot be reached.
@@ -196,7 +196,7 @@ def _session(lake: Lake) -> SparkSession:
 
 
 def _reach(master: str) -> None:
-    """Say so where none of the standalone masters that are named answers: Spark itself tries for a minute.
+    """Raise an error where no standalone master that is named answers: Spark itself tries for a minute.
 
     Raises:
         StoreError: none does.
@@ -217,7 +217,7 @@ def _reach(master: str) -> None:
 
 
 def _message_of(error: Exception) -> str:
-    """What Spark, or the bridge to its JVM, says of an error, in one line."""
+    """Return the message of Spark, or of the bridge to its JVM, in one line."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
     # The bridge names a call of its own first.
     message = lines[1] if lines[0].startswith("An error occurred while calling") and len(lines) > 1 else lines[0]
@@ -226,7 +226,7 @@ def _message_of(error: Exception) -> str:
 
 @contextmanager
 def _without_narration() -> Iterator[None]:
-    """What starts within writes its narration into a file without a name, for as long as it lives."""
+    """Let what is started in the block narrate into a file without a name, for as long as it lives."""
     try:
         here = os.dup(2)
     except OSError:

@@ -1,10 +1,10 @@
-"""`LakeStore`: a lake as a store like one in a file, on a connection that shows the lake."""
+"""`LakeStore`: a store whose rows are in a lake, on a connection that shows them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
-from datetime import date, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from analyzer.classifier import Rules, ruleset_for
@@ -19,7 +19,6 @@ from analyzer.lake.log import Lease
 from analyzer.lake.push import SOURCES, VERDICTS, ingest_into, machine, own_sources, retry_quarantine
 from analyzer.store import Store, kept_since, survey
 from analyzer.store.ingest.discover import Paths, named
-from analyzer.store.sums.daily import DailySums, daily_sums
 
 if TYPE_CHECKING:
     from analyzer.importers.places import LogPlace
@@ -40,7 +39,7 @@ class LakeStore(Store):
 
     @property
     def _lease(self) -> Lease:
-        """The lease of who writes.
+        """Return the lease of this writer.
 
         Raises:
             StoreError: this store is open for reading.
@@ -48,7 +47,7 @@ class LakeStore(Store):
         raise StoreError(f"{self.path} is open for reading", "open it for writing")
 
     def ingest(self, paths: Paths, progress: Callable[[str, int, int], None] | None = None) -> IngestResult:
-        """As of a store in a file."""
+        """See `Store`."""
         token = self._lease.token
         try:
             if self._lake.master is None:
@@ -60,18 +59,18 @@ class LakeStore(Store):
             self._look_again()
 
     def survey(self, places: Iterable[LogPlace]) -> Survey:
-        """As of a store in a file; known are the sources of this machine."""
+        """See `Store`; the sources of this machine are known."""
         own = own_sources(self._snapshot.rows[SOURCES], machine()).select(["path", "size", "mtime_ns"]).to_pylist()
         return survey(places, {row["path"]: (row["size"], row["mtime_ns"]) for row in own})
 
     def retry_quarantine(self) -> QuarantineRetry:
-        """As of a store in a file; of the logs of this machine."""
+        """See `Store`; the logs of this machine are read."""
         result = retry_quarantine(self._lake, self._lease.token)
         self._look_again()
         return result
 
     def prune(self, before: datetime | str, *, files: bool = False, dry_run: bool = False) -> Prune:
-        """As of a store in a file; logs of many machines are nobody's to delete.
+        """See `Store`; logs of many machines are not deleted.
 
         Raises:
             AnalyzerError: `files` is asked for.
@@ -88,7 +87,7 @@ class LakeStore(Store):
     def reclassify(
         self, rules: Rules = None, *, apply: bool = False, progress: Callable[[int, int], None] | None = None
     ) -> Reclassification:
-        """As of a store in a file."""
+        """See `Store`."""
         if not apply:
             return super().reclassify(rules, progress=progress)
         from analyzer.store.verdicts.reclassify import compare
@@ -102,7 +101,7 @@ class LakeStore(Store):
         return compare(self._connection, ruleset.digest, target, count + late, active=before, applied=True)
 
     def judge_history(self, rules: Rules = None) -> str:
-        """As of a store in a file."""
+        """See `Store`."""
         at = self._snapshot.at
         active = settings(self._lake, at).get("active_ruleset")
         if active is not None and not self.writable:
@@ -112,12 +111,8 @@ class LakeStore(Store):
             self._look_again()
         return active or ruleset_for(ruleset).digest
 
-    def daily_sums(self, night: date, timezone: str = "UTC", ruleset: str | None = None) -> DailySums:
-        """As of a store in a file; what is new of them comes into the lake with the next decision, or at the end."""
-        return daily_sums(self._connection, night, timezone, ruleset, keep=self.writable)
-
     def decide(self, decisions: Iterable[tuple[str, Mapping[str, Any]]], at: datetime | None = None) -> None:
-        """As of a store in a file."""
+        """See `Store`."""
         token = self._lease.token
         # They rest on the events that are shown, of which a decision is one more.
         upkeep.keep_sums(self._snapshot, self._connection, token)
@@ -161,7 +156,7 @@ class WritableLakeStore(LakeStore):
         return True
 
     def close(self) -> None:
-        """Let go of the lake."""
+        """Keep the sums, and release the lake."""
         try:
             upkeep.keep_sums(self._snapshot, self._connection, self._own.token)
         finally:

@@ -1,4 +1,4 @@
-"""What changes a lake beside logs: decisions, verdicts, another ruleset, retention, and sums of days.
+"""Changes of a lake beside new logs: decisions, verdicts, another ruleset, retention, and sums of days.
 
 Each is one batch, by the statements of a store beside the lake. Who changes what is there already holds the lease.
 """
@@ -124,7 +124,7 @@ def _no_facts(came: list[Entry], _: State) -> None:
 
 
 def _suggest(beside: Beside, digest: str) -> None:
-    """The second opinion on what a ruleset does not know and nobody was asked about."""
+    """Ask for a second opinion on the unknown errors of a ruleset that have none."""
     beside.hold(VERDICTS, "where ruleset = $1 and reason = 'unknown'", [digest])
     beside.hold(
         FACTS,
@@ -165,7 +165,7 @@ def prune(lake: Lake, before: datetime, lease: Lease | None) -> Prune:
 
 
 def _drop(beside: Beside, connection: Any, horizon: datetime) -> None:
-    """Take out what lies before a horizon; `connection` shows the lake."""
+    """Take out all rows from before a horizon; `connection` shows the lake."""
     moment, own = ds.field("occurred_at"), ds.field("source_path").is_null()
     old = (moment < pa.scalar(horizon, pa.timestamp("us"))) & ~(own & ds.field("type").isin(DECISIONS))
     beside.rewrite_where(EVENTS, old, beside.at)
