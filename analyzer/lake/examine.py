@@ -59,13 +59,13 @@ def _lake(lake: Lake) -> Iterator[Check]:
     yield _lock(at.lease)
     if not lake.remote:
         yield loose_modes("permissions of the lake", [lake.path])
-    found = _Files(lake, at)
-    yield from found.checks()
-    if found.broken:
+    checks, size = _files(lake, at)
+    yield from checks
+    if size is None:
         yield Check("rows", "note", "not looked into: tables are broken", "run it again when they are mended")
         return
     if not lake.remote:
-        yield space_check(lake.path, found.size)
+        yield space_check(lake.path, size)
     yield from _checked("ruleset", _ruleset(lake, at))
     yield from _checked("rows", _rows(lake))
 
@@ -88,68 +88,45 @@ def _lock(lease: Mapping[str, Any] | None) -> Check:
     return Check("lock", "note", message, "nothing: who writes next takes the lease over")
 
 
-class _Files:
-    """Compares the files that the tables of a lake name with those that are there."""
-
-    def __init__(self, lake: Lake, at: State) -> None:
-        self._lake, self._at = lake, at
-        self.broken: list[Check] = []
-        self.size = 0
-        self._count = self._unnamed = 0
-        self._small: dict[str, int] = {}
-        for name in tables():
-            try:
-                self._look(name)
-            except StoreError as error:
-                self._problem(error.message, error.hint)
-
-    def checks(self) -> Iterator[Check]:
-        """Return the checks of the files."""
-        if self.broken:
-            yield from self.broken
-            return
-        message = (
-            f"{counted(len(tables()), 'table')} of {counted(self._count, 'file')}, {megabytes(self.size)}, all there"
-        )
-        yield Check("store", "ok", message)
-        many = [f"{name} ({count:,})" for name, count in self._small.items() if count > MANY_FILES]
-        if many:
-            yield Check(
-                "files", "note", f"many small files slow every answer: {listed(many)}", f"compact; {_ON_UPKEEP}"
-            )
-        else:
-            yield Check("files", "ok", f"no table has more than {MANY_FILES:,} small ones")
-        message = f"{megabytes(self._unnamed)} in files that no commit names any more"
-        if self._unnamed > self.size:
-            yield Check("past", "note", message, f"vacuum; {_ON_UPKEEP}")
-        else:
-            yield Check("past", "ok", message)
-
-    def _look(self, name: str) -> None:
-        named = {one.path: one.size for one in self._at.files[name].values()}
-        with table_errors(self._lake, name):
-            there = {
-                one.path.lstrip("/"): one.size
-                for one in filesystem(self._lake, name).get_file_info(FileSelector("", recursive=True))
-                if one.type == FileType.File and "_delta_log" not in one.path
-            }
-        self._compare(name, named, there)
-        self._count += len(named)
-        self.size += sum(named.values())
-        self._unnamed += sum(size for path, size in there.items() if path not in named)
-        self._small[name] = sum(size < SMALL_BYTES for size in named.values())
-
-    def _compare(self, name: str, named: Mapping[str, int], there: Mapping[str, int]) -> None:
-        todo = f"{GONE} {LAKE}{self._lake.path}"
-        if missing := sorted(named.keys() - there.keys()):
-            message = f"{counted(len(missing), 'file')} of {self._lake.table(name)} missing: {listed(missing)}"
-            self._problem(message, todo)
-        if torn := sorted(path for path, size in named.items() if there.get(path, size) != size):
-            message = f"{counted(len(torn), 'file')} of {self._lake.table(name)} cut off or changed: {listed(torn)}"
-            self._problem(message, todo)
-
-    def _problem(self, message: str, todo: str) -> None:
-        self.broken.append(Check("store", "problem", message, todo))
+def _files(lake: Lake, at: State) -> tuple[list[Check], int | None]:
+    """Compare the files that tables name with those that are there: the checks, and the bytes of all; None where some
+    are broken.
+    """
+    problems, small = [], {}
+    count = size = unnamed = 0
+    for name in tables():
+        files = {one.path: one.size for one in at.files[name].values()}
+        try:
+            with table_errors(lake, name):
+                there = {
+                    one.path.lstrip("/"): one.size
+                    for one in filesystem(lake, name).get_file_info(FileSelector("", recursive=True))
+                    if one.type == FileType.File and "_delta_log" not in one.path
+                }
+        except StoreError as error:
+            problems.append(Check("store", "problem", error.message, error.hint))
+            continue
+        changed = sorted(path for path in files.keys() & there.keys() if there[path] != files[path])
+        for what, paths in (("missing", sorted(files.keys() - there.keys())), ("cut off or changed", changed)):
+            if paths:
+                message = f"{counted(len(paths), 'file')} of {lake.table(name)} {what}: {listed(paths)}"
+                problems.append(Check("store", "problem", message, f"{GONE} {LAKE}{lake.path}"))
+        count += len(files)
+        size += sum(files.values())
+        unnamed += sum(there[path] for path in there.keys() - files.keys())
+        small[name] = sum(length < SMALL_BYTES for length in files.values())
+    if problems:
+        return problems, None
+    message = f"{counted(len(small), 'table')} of {counted(count, 'file')}, {megabytes(size)}, all there"
+    checks = [Check("store", "ok", message)]
+    if many := [f"{name} ({number:,})" for name, number in small.items() if number > MANY_FILES]:
+        message = f"many small files slow every answer: {listed(many)}"
+        checks.append(Check("files", "note", message, f"compact; {_ON_UPKEEP}"))
+    else:
+        checks.append(Check("files", "ok", f"no table has more than {MANY_FILES:,} small ones"))
+    message = f"{megabytes(unnamed)} in files that no commit names any more"
+    past = Check("past", "note", message, f"vacuum; {_ON_UPKEEP}") if unnamed > size else Check("past", "ok", message)
+    return [*checks, past], size
 
 
 def _ruleset(lake: Lake, at: State) -> Iterator[Check]:
