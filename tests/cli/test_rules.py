@@ -13,19 +13,10 @@ import pytest
 
 from analyzer.classifier import default_ruleset
 from tests.classifier.rules.test_scoring import STREAM
+from tests.classifier.rules.test_user_rules import NEW as MINE
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
-MINE = """
-[[rule]]
-id = "house_quota"
-reason = "rate_limited"
-detail = "usage_limit"
-text = ['house quota']
-source = "our gateway"
-examples = ["House quota reached", { status = 400, message = "house quota spent" }]
-counter_examples = ["the house is big"]
-"""
 CASES = (
     {"id": "one", "input": {"status": 400, "message": "house quota spent"}, "reason": "rate_limited", "clear": True},
     {"id": "two", "input": {"status": 529}, "reason": "network_transient", "clear": True, "retryable": True},

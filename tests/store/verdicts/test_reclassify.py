@@ -13,17 +13,7 @@ import pytest
 from analyzer.classifier.rules.loading import ruleset_for
 from analyzer.store import Reclassification, Store, open_store
 from analyzer.store.verdicts import rulesets
-
-OVERLOADED = """
-[[rule]]
-id = "user.rehydration"
-reason = "network_transient"
-detail = "overloaded"
-text = ["snapshot is being rehydrated"]
-source = "seen in our own logs"
-examples = ["Design file snapshot is being rehydrated, come back in 9 s", "the snapshot is being rehydrated"]
-counter_examples = ["the design file is missing"]
-"""
+from tests.store.upkeep.test_rebuild import RULES as OVERLOADED
 
 
 @pytest.fixture
