@@ -16,7 +16,7 @@ from analyzer.lake.connection import connected, snapshot
 from analyzer.lake.former import brought_up_to_date
 from analyzer.lake.location import Lake
 from analyzer.lake.log import Lease
-from analyzer.lake.push import SOURCES, VERDICTS, ingest_into, machine, own_sources, retry_quarantine
+from analyzer.lake.push import FACTS, SOURCES, VERDICTS, ingest_into, machine, own_sources, retry_quarantine
 from analyzer.store import Store, kept_since, survey
 from analyzer.store.ingest.discover import Paths, named
 
@@ -107,9 +107,13 @@ class LakeStore(Store):
         if active is not None and not self.writable:
             return active
         ruleset = ruleset_for(rules) if active is None else upkeep.ruleset_at_hand(self._lake, at)
-        if self.writable and ruleset is not None and upkeep.judge(self._lake, self._lease.token, ruleset):
+        digest = active or ruleset_for(ruleset).digest
+        judged = f"(select facts_id from internal.{VERDICTS} where ruleset = $1)"
+        lacking = f"select 1 from internal.{FACTS} anti join {judged} using (facts_id) limit 1"
+        if self.writable and ruleset is not None and self._connection.execute(lacking, [digest]).fetchall():
+            upkeep.judge(self._lake, self._lease.token, ruleset)
             self._look_again()
-        return active or ruleset_for(ruleset).digest
+        return digest
 
     def decide(self, decisions: Iterable[tuple[str, Mapping[str, Any]]], at: datetime | None = None) -> None:
         """See `Store`."""
