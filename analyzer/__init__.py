@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from analyzer import recovery as recovery
     from analyzer import report as report
     from analyzer import store as store
-    from analyzer.analysis import check, overview, spikes, unknowns
+    from analyzer.analysis import check, compare, overview, spikes, unknowns
     from analyzer.classifier import Classification, classify
     from analyzer.errors import AnalyzerError
     from analyzer.events import EventLog
@@ -36,6 +36,7 @@ _HOMES = {
     "Store": "store",
     "check": "analysis",
     "classify": "classifier",
+    "compare": "analysis",
     "open_store": "store",
     "overview": "analysis",
     "spikes": "analysis",
@@ -54,6 +55,7 @@ __all__ = [
     "Store",
     "check",
     "classify",
+    "compare",
     "open_store",
     "overview",
     "spikes",

@@ -124,6 +124,12 @@ EXIT_CODES: dict[str, tuple[tuple[int, str], ...]] = {
         (75, "another process is writing to the store"),
         (124, "stopped at a limit: `--timeout`, `--memory`, or the size of the answer"),
     ),
+    "compare": (
+        (0, "both sides were compared, whatever changed"),
+        (2, "an option, a window, a dimension or its values that cannot be used"),
+        (3, "no store, or it cannot be opened"),
+        (75, "another process is writing to the store"),
+    ),
     "show": (
         (0, "told"),
         (2, "no session, finding or operation has such an id, or several begin so"),

@@ -1,5 +1,6 @@
 """Answers → findings. Runs catalogue queries and returns frozen results; prints and renders nothing."""
 
+from analyzer.analysis.comparison import ComparedFigure, ComparedSide, Comparison, OneSidedMessage, compare
 from analyzer.analysis.detection.detection import Detection
 from analyzer.analysis.kinds.causes import Drift, Drifts
 from analyzer.analysis.kinds.finding import Finding, Kind, Scope
@@ -31,6 +32,9 @@ __all__ = [
     "Case",
     "ChangedShare",
     "Churn",
+    "ComparedFigure",
+    "ComparedSide",
+    "Comparison",
     "Completeness",
     "Cost",
     "Detection",
@@ -42,6 +46,7 @@ __all__ = [
     "LatestDay",
     "Neighbour",
     "Night",
+    "OneSidedMessage",
     "Overview",
     "Rejudged",
     "RuleDraft",
@@ -61,6 +66,7 @@ __all__ = [
     "check",
     "check_hours",
     "churn",
+    "compare",
     "each_night",
     "findings",
     "group",

@@ -26,6 +26,7 @@ COMMANDS = {
     "check": "Judge the last day against the days before it; exit 1 on findings.",
     "nightly": "Do the night's work: ingest, check, report, prune, in one command.",
     "findings": "List what check found; acknowledge, snooze or close it.",
+    "compare": "Lay two weeks, versions, models or projects beside each other.",
     "show": "Tell what happened in a session, a chain of retries, or behind a finding.",
     "unknowns": "Group the unknown errors by what they say, and draft rules for them.",
     "reclassify": "Judge all history again, and show what would change.",

@@ -263,7 +263,8 @@ def test_classify_answers_line_for_line(run: Run) -> None:
     assert len(answers) == len(lines)
     assert done.returncode == 0
     keys = (
-        "reason detail retryable action rule ruleset confidence retry_after_seconds reset_at current_tokens max_tokens"
+        "reason detail retryable action party rule ruleset confidence retry_after_seconds reset_at "
+        "current_tokens max_tokens"
     )
     assert all(set(answer) == {*keys.split(), "provider", "model"} for answer in answers)
     assert (answers[0]["reason"], answers[0]["retry_after_seconds"]) == ("rate_limited", 12)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from analyzer.events import Event, encode
-from analyzer.report.ruleset_changes import MAX_CELLS
+from analyzer.report.changes import MAX_CELLS
 from analyzer.report.store_work import MAX_VANISHED
 from tests.cli.conftest import Run
 

@@ -11,8 +11,8 @@ import pytest
 from analyzer.analysis.rules.ruleset_changes import Alarm, AlarmChanges, ChangedShare, Churn, Rejudged
 from analyzer.analysis.rules.unknowns import Neighbour, UnknownGroup, Unknowns
 from analyzer.analysis.tables import Window
+from analyzer.report.changes import render_alarms, render_churn
 from analyzer.report.monospace import width_of
-from analyzer.report.ruleset_changes import render_alarms, render_churn
 from analyzer.report.unknowns import render_unknowns, trend
 
 LONG = "Canvas \x1b[2J shard <*> is parked \u202e " + "far away " * 40

@@ -55,7 +55,7 @@ def command(
 
         write(json_text(result.to_dict()), output)
     else:
-        from analyzer.report.ruleset_changes import render_reclassification
+        from analyzer.report.changes import render_reclassification
 
         write(render_reclassification(result, asking_of(store_path)), output)
     return FINDINGS if fail_on_change is not None and result.changed >= fail_on_change else 0

@@ -215,7 +215,7 @@ def _try(rules_path: str | None, store_path: str, as_json: bool) -> None:
     """Rules against a store's history."""
     from analyzer.analysis.rules.ruleset_changes import alarm_changes, churn
     from analyzer.cli.settings import rules_in_use
-    from analyzer.report.ruleset_changes import render_alarms, render_churn
+    from analyzer.report.changes import render_alarms, render_churn
 
     with asked(store_path, None) as store, counting("facts", quiet=False) as shown:
         found = churn(store, rules_in_use(rules_path), progress=shown)

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 _FIRST = ("overview", "errors", "unknown", "retries", "relays", "exhaustions", "tools", "timeline")
 """Areas in the order of what people ask first; others follow by name."""
-_INNER = "detection"
-"""The area of what checks and reports ask for themselves: the last one."""
+_INNER = ("compare", "detection")
+"""The areas of what commands ask for themselves: the last ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Query:
     @property
     def inner(self) -> bool:
         """Whether it is of those that checks and reports ask for themselves."""
-        return self.name.startswith(f"{_INNER}-")
+        return self.name.partition("-")[0] in _INNER
 
     def values(self, given: Mapping[str, object]) -> dict[str, object]:
         """Return the value of every parameter: the given one, else its default.
@@ -117,7 +117,7 @@ def _load(folder: str) -> dict[str, Query]:
 
 
 def _rank(area: str) -> int:
-    return _FIRST.index(area) if area in _FIRST else len(_FIRST) + (area == _INNER)
+    return _FIRST.index(area) if area in _FIRST else len(_FIRST) + (area in _INNER)
 
 
 def _folder() -> str:

@@ -32,6 +32,7 @@ PLACES = {
 }
 NIGHTS = {"detection-delivered", "detection-handled", "detection-latest", "detection-nights", "detection-reported"}
 PARAMS = {
+    "compare-messages": {"before_until": "2026-11-06", "after_since": "2026-11-06"},
     "detection-late": {"judged_at": "2026-11-01"},
     "timeline-events": {"session": "5e1f0c2a-0000-4000-8000-00000000c0de"},
 }

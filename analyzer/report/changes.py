@@ -1,24 +1,27 @@
-"""What a ruleset changes in history, for a terminal: a replay, templates that change sides, past alarms.
+"""What changed, for a reader: between two groups of sessions, and in history by a ruleset.
 
 No line is wider than asked; every text of a log went through `terminal_safe`, recorded reasons among them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from analyzer.analysis.comparison import CHANCE, LEAST_SESSIONS, ComparedFigure, Comparison, OneSidedMessage
 from analyzer.analysis.kinds.finding import kind_of
 from analyzer.analysis.rules.ruleset_changes import AlarmChanges, ChangedShare, Churn, Rejudged
 from analyzer.command_lines import HERE, Asking
 from analyzer.readable import counted, percent
 from analyzer.report.cells import count
+from analyzer.report.document import Block, Command, Document, Heading, Items, Paragraph, TextTable
 from analyzer.report.escape import one_line, terminal_safe
 from analyzer.report.monospace import columns, fit, fold, indented
 from analyzer.store import Change, Reclassification
 
 MAX_SHOWN = 10
-"""Templates a list shows."""
+"""Templates or messages a list shows."""
 NARROWEST, WIDEST = 60, 200
+_WORDS = {"worse": "WORSE", "better": "BETTER", "other": "CHANGED", "noise": "noise", "too_few": "too few"}
 
 
 def render_churn(found: Churn, width: int = 80) -> str:
@@ -138,3 +141,84 @@ def _cells(cells: Sequence[Change]) -> list[str]:
         lines.append(f"  {cell.count:>7,}  {name:{width}}  → {cell.after}")
         lines += [f"             {fit(one_line(sample), _SAMPLE_CELLS)}" for sample in cell.samples]
     return lines
+
+
+def comparison_document(found: Comparison, asking: Asking = HERE) -> Document:
+    """The verdict, the table of figures, and what came and went; of a value without sessions, how to see which have."""
+    sides = [f"{counted(side.sessions, 'session')} of {side.name}" for side in (found.before, found.after)]
+    blocks: list[Block] = [Heading(comparison_verdict(found)), Paragraph(f"Before: {sides[0]}. After: {sides[1]}.")]
+    if found.dimension and not (found.before.sessions and found.after.sessions):
+        named = f"select {found.dimension}, count(*) as sessions from sessions group by all order by sessions desc"  # noqa: S608  one of DIMENSIONS
+        blocks.append(Command(asking.command("sql", named), "which values there are"))
+    if found.figures:
+        rows = tuple(_row(each) for each in found.figures)
+        names = ("", "", "before", "after", "change", "95% interval")
+        blocks += [
+            TextTable(names, rows, (False, False, True, True, True, True)),
+            Paragraph(
+                "A change is called worse or better where chance alone would make one so great in less than "
+                f"{percent(CHANCE)} of comparisons, all figures together."
+            ),
+        ]
+    for title, messages in (("New after", found.came), ("Gone after", found.went)):
+        if messages:
+            blocks.append(Items(tuple(_messages(messages)), f"{title} ({len(messages)}):"))
+    return blocks
+
+
+def comparison_verdict(found: Comparison) -> str:
+    """What clearly changed, in one sentence."""
+    empty = [side for side in (found.before, found.after) if not side.sessions]
+    if empty:
+        return f"No session of {' and none of '.join(side.name for side in empty)}: nothing to compare."
+    if not found.enough:
+        return (
+            f"Too few sessions to judge: {found.before.sessions} before and {found.after.sessions} after, "
+            f"at least {LEAST_SESSIONS} of each are needed."
+        )
+    if not found.clear:
+        return "No clear change: every difference may be noise."
+    said = "; ".join(
+        f"{each.title} {_cell(each.before, each.unit)} before, {_cell(each.after, each.unit)} after"
+        for each in found.clear
+    )
+    worse, better = (sum(each.verdict == word for each in found.clear) for word in ("worse", "better"))
+    counts = [f"{number} {word}" for number, word in ((worse, "worse"), (better, "better")) if number]
+    head = ", ".join(counts) or "Changed"
+    return f"{head}: {said}."
+
+
+def _row(figure: ComparedFigure) -> tuple[str, ...]:
+    low, high = (_change(each, figure.unit) for each in (figure.low, figure.high))
+    return (
+        _WORDS[figure.verdict],
+        # In the table these stand below the sessions with any error.
+        figure.title.replace("sessions with ", "… with ") if figure.figure != "failed_sessions" else figure.title,
+        _cell(figure.before, figure.unit),
+        _cell(figure.after, figure.unit),
+        _change(figure.change, figure.unit),
+        f"{low} to {high}" if figure.low is not None else "–",
+    )
+
+
+def _cell(value: float | None, unit: str) -> str:
+    if value is None or unit == "share":
+        return percent(value)
+    return f"{value:,.1f} s" if unit == "seconds" else f"{value:,.2f}"
+
+
+def _change(value: float | None, unit: str) -> str:
+    """A change with its sign; that of a share in percentage points."""
+    if value is None:
+        return "–"
+    if unit == "share":
+        return f"{100 * value:+.1f}"
+    return f"{value:+,.1f} s" if unit == "seconds" else f"{value:+,.2f}"
+
+
+def _messages(messages: tuple[OneSidedMessage, ...]) -> Iterable[str]:
+    for each in messages[:MAX_SHOWN]:
+        doubt = "" if each.p_value <= CHANCE else ", perhaps by chance"
+        yield f"{counted(each.sessions, 'session')}{doubt}: {each.reason}: {each.message}"
+    if len(messages) > MAX_SHOWN:
+        yield f"and {len(messages) - MAX_SHOWN} more, which --json lists"

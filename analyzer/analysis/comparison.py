@@ -1,0 +1,417 @@
+"""Two groups of sessions beside each other: two windows, or two versions, models, projects or callers.
+
+Sessions are the unit, so that one that repeats an error weighs as one. A change is called worse or better only where
+its chance, among all figures that are compared, is below one in twenty (Benjamini & Hochberg 1995).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from statistics import NormalDist
+from typing import Any, Unpack
+
+import polars as pl
+
+from analyzer.analysis.detection.statistics.tails import log_binomial_coefficient
+from analyzer.analysis.tables import Window, WindowWords, json_ready, json_rows, table, window
+from analyzer.errors import AnalyzerError
+from analyzer.events.times import format_time, now
+from analyzer.readable import counted
+from analyzer.store import Answering
+from analyzer.store.shown import ShownRows
+
+DIMENSIONS = ("agent", "agent_version", "model", "provider", "project", "branch", "caller")
+"""What sessions can be told apart by, beside time."""
+LEAST_SESSIONS = 10
+"""Sessions of each side below which a figure is shown and not judged."""
+LEAST_EXPECTED = 5
+"""Sessions that a share must have on average in each cell for the test of it to be more than an approximation."""
+CHANCE = 0.05
+DEFAULT_SPAN = "7d"
+_Z = NormalDist().inv_cdf(0.975)
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedSide:
+    """One of the two groups of sessions."""
+
+    name: str
+    """How a person calls it: `agent_version 2.1.108`, or its first and last moment."""
+    window: Window
+    """When its sessions began."""
+    value: str | None
+    """The value of the dimension; null where time alone tells the sides apart."""
+    sessions: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return {"name": self.name, "window": self.window.to_dict(), "value": self.value, "sessions": self.sessions}
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedFigure:
+    """One figure of both sides."""
+
+    figure: str
+    """Its name, such as `failed_sessions` or `tool_failures`."""
+    title: str
+    """The same for a person."""
+    unit: str
+    """`share` (0..1), `number` or `seconds`."""
+    before: float | None
+    """Null where nothing is there to divide by."""
+    after: float | None
+    low: float | None
+    """Least change, after minus before, that the sessions speak for: 95 % interval."""
+    high: float | None
+    """Greatest one."""
+    p_value: float | None
+    """Chance of so great a difference, had nothing changed; null where there are too few sessions."""
+    q_value: float | None
+    """The same among all figures."""
+    verdict: str
+    """`worse`, `better`, `other` (neither good nor bad), `noise` or `too_few`."""
+
+    @property
+    def change(self) -> float | None:
+        """After minus before."""
+        return None if self.before is None or self.after is None else self.after - self.before
+
+
+@dataclass(frozen=True, slots=True)
+class OneSidedMessage:
+    """What errors said on one side alone."""
+
+    fingerprint: str
+    reason: str
+    message: str
+    sessions: int
+    errors: int
+    first_at: str
+    """ISO 8601, UTC."""
+    p_value: float
+    """Chance that all of these sessions are of one side, had they been dealt out at random."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Comparison(ShownRows):
+    """What changed from one side to the other."""
+
+    before: ComparedSide
+    after: ComparedSide
+    dimension: str | None
+    figures: tuple[ComparedFigure, ...]
+    came: tuple[OneSidedMessage, ...]
+    """What errors said on the second side alone, in two sessions or more; those in most sessions first."""
+    went: tuple[OneSidedMessage, ...]
+    """What they said on the first side alone."""
+
+    @property
+    def clear(self) -> tuple[ComparedFigure, ...]:
+        """The figures whose change is more than noise: worse ones first."""
+        order = ("worse", "better", "other")
+        return tuple(
+            sorted((each for each in self.figures if each.verdict in order), key=lambda each: order.index(each.verdict))
+        )
+
+    @property
+    def enough(self) -> bool:
+        """Whether both sides have sessions enough to judge by."""
+        return min(self.before.sessions, self.after.sessions) >= LEAST_SESSIONS
+
+    def to_polars(self) -> pl.DataFrame:
+        """A row a figure."""
+        return pl.DataFrame(
+            [{**json_ready(each), "change": each.change} for each in self.figures], infer_schema_length=None
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready, as `analyzer compare --json` prints it."""
+        return {
+            "schema": "analyzer.compare/1",
+            "dimension": self.dimension,
+            "before": self.before.to_dict(),
+            "after": self.after.to_dict(),
+            "figures": [{**json_ready(each), "change": each.change} for each in self.figures],
+            "came": json_ready(self.came),
+            "went": json_ready(self.went),
+        }
+
+    def _shown(self) -> tuple[str, Mapping[str, str]]:
+        verdicts = ", ".join(f"{each.title} {each.verdict}" for each in self.clear)
+        facts = {"before": counted(self.before.sessions, "session"), "after": counted(self.after.sessions, "session")}
+        return "Comparison", {**facts, "clear": verdicts or "nothing"}
+
+
+def compare(
+    store: Answering,
+    before: str | Window | None = None,
+    after: str | Window | None = None,
+    *,
+    by: str | None = None,
+    values: Sequence[str] = (),
+    caller: str | None = None,
+    **words: Unpack[WindowWords],
+) -> Comparison:
+    """Compare two windows, or two `values` of the dimension `by` within one window (`words`, such as `last="30d"`).
+
+    Windows are as everywhere, `7d` or `2026-11-01..2026-11-08`; `14d..7d` is the week before the last one. Without
+    them the last seven days stand beside the seven before.
+
+    Raises:
+        AnalyzerError: an unknown dimension, windows and a dimension at once, a window that cannot be read, or sides
+            that are one and the same.
+    """
+    if by is None:
+        if values or words.keys() - {"timezone"}:
+            hint = f"give before and after, or one of {', '.join(DIMENSIONS)}"
+            raise AnalyzerError("nothing to tell the two sides apart by", hint)
+        sides = _windows(before, after, words.get("timezone", "UTC"))
+        named: dict[str, str] = {}
+    else:
+        sides, named = _values(before, after, by, values, words)
+    asked = {
+        f"{side}_{end}": getattr(chosen, end)
+        for side, chosen in zip(("before", "after"), sides, strict=True)
+        for end in ("since", "until")
+    } | {"caller": caller, **named}
+    sessions = table(store, "compare-sessions", **asked).frame
+    messages = table(store, "compare-messages", **asked).frame
+    first, second = (sessions.filter(pl.col("side") == side) for side in ("before", "after"))
+    heads = [
+        ComparedSide(_named(chosen, by, value), chosen, value, frame.height)
+        for chosen, value, frame in zip(sides, (named.get("before"), named.get("after")), (first, second), strict=True)
+    ]
+    came, went = (
+        tuple(_messages(messages.filter(pl.col("side") == side), own, other))
+        for side, own, other in (("after", second.height, first.height), ("before", first.height, second.height))
+    )
+    return Comparison(heads[0], heads[1], by, _figures(first, second), came, went)
+
+
+def _windows(before: str | Window | None, after: str | Window | None, zone: str) -> tuple[Window, Window]:
+    """Both windows; the one before is as long as the one after and ends where that begins, if nobody names it."""
+    second = _window(after or DEFAULT_SPAN, zone)
+    if before is not None:
+        first = _window(before, zone)
+    elif second.since is None:
+        raise AnalyzerError("nothing lies before a window without a beginning", "name --before as well")
+    else:
+        length = (second.until or now()) - second.since
+        first = Window(second.since - length, second.since, zone)
+    if first == second:
+        raise AnalyzerError("both windows are the same", "name --before 14d..7d and --after 7d")
+    return first, second
+
+
+def _window(given: str | Window, zone: str) -> Window:
+    """The window; of two moments the earlier one is its beginning, in whatever order they stand."""
+    if isinstance(given, Window):
+        return given
+    since, dots, until = (part.strip() for part in given.partition(".."))
+    if not dots:
+        return window(last=since, timezone=zone)
+    try:
+        return window(since or None, until or None, timezone=zone)
+    except AnalyzerError:
+        if not since or not until:
+            raise
+        return window(until, since, timezone=zone)
+
+
+def _values(
+    before: object, after: object, by: str, values: Sequence[str], words: WindowWords
+) -> tuple[tuple[Window, Window], dict[str, str]]:
+    """The window of both sides, and their values."""
+    if by not in DIMENSIONS:
+        raise AnalyzerError.unknown_value("dimension", by, DIMENSIONS)
+    if before is not None or after is not None:
+        raise AnalyzerError("two windows and a dimension at once", "give --last or --since for both sides instead")
+    if len(values) != 2 or not all(values) or values[0] == values[1]:
+        raise AnalyzerError(f"{by} needs two values that differ", f"write {by}=OLD..NEW")
+    chosen = window(**words)
+    return (chosen, chosen), {"dimension": by, "before": values[0], "after": values[1]}
+
+
+def _named(chosen: Window, by: str | None, value: str | None) -> str:
+    if by is not None:
+        return f"{by} {value}"
+    return f"{_minute(chosen.since)} to {_minute(chosen.until)}"
+
+
+def _minute(moment: datetime | None) -> str:
+    return format_time(moment)[:16].replace("T", " ") if moment else "now"
+
+
+def _figures(first: pl.DataFrame, second: pl.DataFrame) -> tuple[ComparedFigure, ...]:
+    """Every figure of which either side has anything."""
+    reasons = sorted({reason for frame in (first, second) for reason in _reasons(frame)})
+    made = [_share("failed_sessions", "sessions with an error", first, second, pl.col("errors") > 0)]
+    made += [_share(f"sessions_{reason}", f"sessions with {reason}", first, second, _has(reason)) for reason in reasons]
+    made += [
+        _ratio(name, title, unit, first, second, above, below, worse)
+        for name, title, unit, above, below, worse in _RATIOS
+    ]
+    return _corrected([each for each in made if each.before or each.after])
+
+
+def _reasons(frame: pl.DataFrame) -> set[str]:
+    return {reason for text in frame["reasons"].unique() for reason in text.split(",") if reason}
+
+
+def _has(reason: str) -> pl.Expr:
+    return pl.col("reasons").str.split(",").list.contains(reason)
+
+
+_RATIOS: tuple[tuple[str, str, str, str, str | None, int], ...] = (
+    ("errors", "errors a session", "number", "errors", None, 1),
+    ("unknown_share", "errors that are unknown", "share", "unknown_errors", "counted_errors", 1),
+    ("recovered_share", "retry chains that recover", "share", "recovered_chains", "chains", -1),
+    ("waited_seconds", "seconds waited a session", "seconds", "waited_seconds", None, 1),
+    ("tool_failures", "calls of tools that fail", "share", "tool_failures", "tool_calls", 1),
+    ("relays", "hand-offs a session", "number", "relays", None, 1),
+    ("requests", "model requests a session", "number", "requests", None, 0),
+    ("tool_calls", "calls of tools a session", "number", "tool_calls", None, 0),
+)
+"""Name, title, unit, dividend, divisor (null: sessions), and whether more is worse (1), better (-1) or neither (0)."""
+
+
+def _share(name: str, title: str, first: pl.DataFrame, second: pl.DataFrame, test: pl.Expr) -> ComparedFigure:
+    """A share of sessions: interval of its change after Newcombe (1998, method 10), chance by a test of two shares."""
+    (hits, total), (later, whole) = ((frame.filter(test).height, frame.height) for frame in (first, second))
+    if not total or not whole:
+        return _unjudged(name, title, "share", hits / total if total else None, later / whole if whole else None)
+    before, after = hits / total, later / whole
+    (least, most), (low, high) = _wilson(hits, total), _wilson(later, whole)
+    change = after - before
+    below = change - math.hypot(after - low, most - before)
+    above = change + math.hypot(high - after, before - least)
+    chance = _two_shares(hits, total, later, whole) if min(total, whole) >= LEAST_SESSIONS else None
+    return ComparedFigure(name, title, "share", before, after, below, above, chance, None, _verdict(chance, change, 1))
+
+
+def _wilson(hits: int, total: int) -> tuple[float, float]:
+    """The 95 % score interval of a share (Wilson 1927)."""
+    share, weight = hits / total, _Z * _Z / total
+    middle = (share + weight / 2) / (1 + weight)
+    half = _Z * math.sqrt(share * (1 - share) / total + weight / (4 * total)) / (1 + weight)
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def _two_shares(hits: int, total: int, later: int, whole: int) -> float:
+    """The chance that two shares differ so much: N-1 chi-square (Campbell 2007), of few hits Fisher's exact test."""
+    size, both = total + whole, hits + later
+    if min(both, size - both) * min(total, whole) / size < LEAST_EXPECTED:
+        return _fisher(hits, total, later, whole)
+    pooled = both / size
+    spread = math.sqrt(pooled * (1 - pooled) * (1 / total + 1 / whole) * size / (size - 1))
+    return _two_sided((later / whole - hits / total) / spread)
+
+
+def _fisher(hits: int, total: int, later: int, whole: int) -> float:
+    """Fisher's exact test of two shares, two-sided: all tables that are no likelier than the one at hand."""
+    both = hits + later
+    logs = [
+        log_binomial_coefficient(total, count) + log_binomial_coefficient(whole, both - count)
+        for count in range(max(0, both - whole), min(both, total) + 1)
+    ]
+    most = log_binomial_coefficient(total + whole, both)
+    seen = logs[hits - max(0, both - whole)]
+    return min(1.0, sum(math.exp(each - most) for each in logs if each <= seen + 1e-9))
+
+
+def _two_sided(z: float) -> float:
+    return math.erfc(abs(z) / math.sqrt(2))
+
+
+def _ratio(
+    name: str,
+    title: str,
+    unit: str,
+    first: pl.DataFrame,
+    second: pl.DataFrame,
+    above: str,
+    below: str | None,
+    worse: int,
+) -> ComparedFigure:
+    """One sum over another one: interval of its change by the variance between sessions (Cochran 1977, 6.3)."""
+    sides = [_sums(frame, above, below) for frame in (first, second)]
+    (sessions, before), (later, after) = ((each.height, _rate(each)) for each in sides)
+    if before is None or after is None or min(sessions, later) < LEAST_SESSIONS:
+        return _unjudged(name, title, unit, before, after)
+    # The interval is of each side's own rate; the test asks what would be, had both the same one and the same spread:
+    # a few sessions that are all zero would have none of their own.
+    spread = math.hypot(*(_spread(each, rate) for each, rate in zip(sides, (before, after), strict=True)))
+    both = pl.concat(sides)
+    common = _rate(both) or 0.0
+    alike = _spread(both, common) * math.sqrt(sum(_evenness(each) for each in sides) / _evenness(both))
+    change = after - before
+    chance = _two_sided(change / alike) if alike > 0 else 1.0
+    return ComparedFigure(
+        name,
+        title,
+        unit,
+        before,
+        after,
+        change - _Z * spread,
+        change + _Z * spread,
+        chance,
+        None,
+        _verdict(chance, change, worse),
+    )
+
+
+def _sums(frame: pl.DataFrame, above: str, below: str | None) -> pl.DataFrame:
+    """The sessions that count what is asked for, as numbers `y` and what they grow with, `x`."""
+    counted_in = frame.drop_nulls([above, *([below] if below else [])])
+    size = pl.col(below) if below else pl.lit(1)
+    return counted_in.select(y=pl.col(above).cast(pl.Float64), x=size.cast(pl.Float64)).filter(pl.col("x") > 0)
+
+
+def _rate(sums: pl.DataFrame) -> float | None:
+    whole = float(sums["x"].sum())
+    return float(sums["y"].sum()) / whole if whole else None
+
+
+def _spread(sums: pl.DataFrame, rate: float) -> float:
+    """The standard error of a rate between sessions."""
+    rest = sums.select(((pl.col("y") - rate * pl.col("x")) ** 2).sum()).item()
+    return math.sqrt(rest * sums.height / max(1, sums.height - 1)) / float(sums["x"].sum())
+
+
+def _evenness(sums: pl.DataFrame) -> float:
+    """The variance of a side's rate in units of that of one session: 1 / n where all sessions are of one size."""
+    return sums.height / float(sums["x"].sum()) ** 2
+
+
+def _unjudged(name: str, title: str, unit: str, before: float | None, after: float | None) -> ComparedFigure:
+    return ComparedFigure(name, title, unit, before, after, None, None, None, None, "too_few")
+
+
+def _verdict(chance: float | None, change: float, worse: int) -> str:
+    """What a change is, if it is no noise."""
+    if chance is None:
+        return "too_few"
+    return "other" if worse == 0 else "worse" if change * worse > 0 else "better"
+
+
+def _corrected(figures: Sequence[ComparedFigure]) -> tuple[ComparedFigure, ...]:
+    """The figures with their chances among all of them; what may be chance is noise."""
+    ranked = sorted((each.p_value, place) for place, each in enumerate(figures) if each.p_value is not None)
+    found, least = dict[int, float](), 1.0
+    for rank, (chance, place) in reversed(list(enumerate(ranked, 1))):
+        least = found[place] = min(least, chance * len(ranked) / rank)
+    return tuple(
+        replace(each, q_value=found.get(place), verdict=each.verdict if found.get(place, 0.0) <= CHANCE else "noise")
+        for place, each in enumerate(figures)
+    )
+
+
+def _messages(frame: pl.DataFrame, own: int, other: int) -> Iterable[OneSidedMessage]:
+    for row in json_rows(frame.drop("side")):
+        seen = row["sessions"]
+        chance = math.exp(log_binomial_coefficient(own, seen) - log_binomial_coefficient(own + other, seen))
+        yield OneSidedMessage(**row, p_value=min(1.0, chance))
