@@ -95,14 +95,19 @@ def _shuffled(before: Sequence[Session], after: Sequence[Session], reasons: list
     total = _table([*before, *after], reasons)
     random = Random(_SEED)  # noqa: S311 - no secret
     as_large = 1
+    # Most shuffles of few sessions come to counts that another one had.
+    large: dict[tuple[int, ...], bool] = {}
     for _ in range(SHUFFLES):
         random.shuffle(sessions)
         first = [0] * len(reasons)
         for session in sessions[: len(before)]:
             for index in session:
                 first[index] += 1
-        rest = [whole - part for whole, part in zip(total, first, strict=True)]
-        as_large += _g((first, rest)) >= observed - 1e-9
+        counts = tuple(first)
+        if counts not in large:
+            rest = [whole - part for whole, part in zip(total, first, strict=True)]
+            large[counts] = _g((first, rest)) >= observed - 1e-9
+        as_large += large[counts]
     return as_large / (SHUFFLES + 1)
 
 

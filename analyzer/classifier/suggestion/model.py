@@ -7,11 +7,11 @@ Features are pieces of an error's words, pairs of words, parts of names, and the
 
 from __future__ import annotations
 
-import base64
 import json
 import math
 import os
 import re
+from binascii import a2b_base64, b2a_base64
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -153,7 +153,7 @@ class Model:
     def dumped(self) -> str:
         """Return the model as the text of `weights.json`."""
         rows = (
-            f"{json.dumps(each, ensure_ascii=False)}: {json.dumps(base64.b85encode(self.weights[each]).decode())}"
+            f'{json.dumps(each, ensure_ascii=False)}: "{b2a_base64(self.weights[each], newline=False).decode()}"'
             for each in sorted(self.weights)
         )
         head = json.dumps(
@@ -165,7 +165,7 @@ class Model:
     def loaded(cls, text: str) -> Model:
         """Return the model of such a text."""
         kept = json.loads(text)
-        weights = {each: base64.b85decode(weight) for each, weight in kept["weights"].items()}
+        weights = {each: a2b_base64(weight) for each, weight in kept["weights"].items()}
         return cls(tuple(kept["reasons"]), weights, kept["slope"], kept["intercept"])
 
 
