@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import gc
 import os
 import signal
 import sys
@@ -123,6 +124,8 @@ def cli(context: click.Context, open_it: bool) -> int | None:
 
 def main() -> None:
     """Entry point: every expected failure is one line on stderr with a hint, and its own exit code."""
+    # A start makes a million objects that stay, and a batch as many: to look for cycles among them so often finds none.
+    gc.set_threshold(20_000, 50, 50)
     try:
         _occupy_standard_streams()
         code = _flushed(call(sys.argv[1:]))

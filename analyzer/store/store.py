@@ -13,7 +13,6 @@ import duckdb
 
 from analyzer.command_lines import LAKE, command_line
 from analyzer.errors import AnalyzerError, QueryError, StoreError
-from analyzer.importers.places import LogPlace
 from analyzer.store.db.connection import (
     EarlierStoreError,
     connect,
@@ -34,26 +33,24 @@ from analyzer.store.db.location import (
     replacement_waits,
     work_of,
 )
-from analyzer.store.ingest.discover import Paths, Survey, named, sizes_read, survey
-from analyzer.store.ingest.run import IngestResult, ingest
-from analyzer.store.journal import decide_all, left_behind, open_journal
-from analyzer.store.query import adhoc
 from analyzer.store.query.catalogue import pinned
 from analyzer.store.query.catalogue import run as run_query
 from analyzer.store.query.selection import Selection, kept_since, selected
 from analyzer.store.shown import Shown, store_facts, views_frame
-from analyzer.store.upkeep.catching_up import catch_up
-from analyzer.store.upkeep.prune import Prune, apply_horizon, prune
-from analyzer.store.upkeep.quarantine import QuarantineRetry, retry
-from analyzer.store.verdicts.rulesets import add_suggestions, judge_history, keep_up
 
 if TYPE_CHECKING:
     import polars as pl
 
     from analyzer.classifier import Rules
+    from analyzer.importers.places import LogPlace
     from analyzer.store.export.days import DayTarget, ExportedView
+    from analyzer.store.ingest.discover import Paths, Survey
+    from analyzer.store.ingest.run import IngestResult
+    from analyzer.store.query.adhoc import Parameters
     from analyzer.store.query.own_frames import Registered
     from analyzer.store.sums.daily import DailySums
+    from analyzer.store.upkeep.prune import Prune
+    from analyzer.store.upkeep.quarantine import QuarantineRetry
     from analyzer.store.verdicts.reclassify import Reclassification
 
 
@@ -74,7 +71,7 @@ class Store(Shown):
         """
         return run_query(self._connection, name, params)
 
-    def sql(self, statement: str, parameters: adhoc.Parameters = None, *, timeout: float | None = None) -> pl.DataFrame:
+    def sql(self, statement: str, parameters: Parameters = None, *, timeout: float | None = None) -> pl.DataFrame:
         """Run one reading statement over the views and the registered frames, and return all its rows.
 
         `parameters` are a sequence for `?` and `$1`, or a mapping for `$name`. It may take `timeout` seconds (None:
@@ -84,6 +81,7 @@ class Store(Shown):
             QueryError: it is more than one statement, or writes, or the database refuses it.
             LimitError: it takes longer than `timeout`.
         """
+        from analyzer.store.query import adhoc
         from analyzer.store.query.own_frames import visible
 
         with visible(self._connection, self._frames):
@@ -96,6 +94,7 @@ class Store(Shown):
             QueryError: there is no such view, or the store cannot be asked.
         """
         from analyzer.store.db.tables.schema import views
+        from analyzer.store.query import adhoc
 
         if name not in views():
             raise QueryError.unknown_value("view", name, views(), command_line("sql", "show tables"))
@@ -146,6 +145,9 @@ class Store(Shown):
         Raises:
             StoreError: the store refused a batch.
         """
+        from analyzer.store.ingest.discover import named
+        from analyzer.store.ingest.run import ingest
+
         with private_files(), store_errors():
             result = ingest(
                 self._connection, named(paths), store_path=self.path, progress=progress, reopen=self._reopen()
@@ -155,6 +157,8 @@ class Store(Shown):
 
     def survey(self, places: Iterable[LogPlace]) -> Survey:
         """What lies in places of agents, and what of it is not in the store yet."""
+        from analyzer.store.ingest.discover import sizes_read, survey
+
         return survey(places, sizes_read(self._connection))
 
     def retry_quarantine(self) -> QuarantineRetry:
@@ -163,6 +167,8 @@ class Store(Shown):
         Raises:
             StoreError: the store refused a batch.
         """
+        from analyzer.store.upkeep.quarantine import retry
+
         with store_errors():
             result = retry(self._connection, store_path=self.path)
             self._settle(result)
@@ -170,6 +176,9 @@ class Store(Shown):
 
     def _settle(self, result: IngestResult | QuarantineRetry) -> None:
         """What a store does with new events: those before its horizon go, the others are judged."""
+        from analyzer.store.upkeep.prune import apply_horizon
+        from analyzer.store.verdicts.rulesets import add_suggestions, keep_up
+
         try:
             with transaction(self._connection):
                 result.pruned = apply_horizon(self._connection)
@@ -188,6 +197,9 @@ class Store(Shown):
         Raises:
             StoreError: journal, store or a file cannot be written.
         """
+        from analyzer.store.journal import open_journal
+        from analyzer.store.upkeep.prune import prune
+
         before = kept_since(before) if isinstance(before, str) else before
         with store_errors(), open_journal(MEMORY if dry_run else self.path) as journal:
             return prune(self._connection, before, store_path=self.path, journal=journal, files=files, dry_run=dry_run)
@@ -201,6 +213,7 @@ class Store(Shown):
             RulesError: the rules cannot be used.
             StoreError: the store or its journal cannot be written.
         """
+        from analyzer.store.journal import open_journal
         from analyzer.store.verdicts.reclassify import reclassify
 
         with private_files(), store_errors(), open_journal(self.path if apply else MEMORY) as journal:
@@ -221,6 +234,8 @@ class Store(Shown):
         Raises:
             RulesError: the rules cannot be used.
         """
+        from analyzer.store.verdicts.rulesets import judge_history
+
         with store_errors():
             return judge_history(self._connection, self.path, rules, judging=self.writable)
 
@@ -269,6 +284,8 @@ class Store(Shown):
         Raises:
             StoreError: the store or its journal cannot be written.
         """
+        from analyzer.store.journal import decide_all, open_journal
+
         with private_files(), open_journal(self.path) as journal, store_errors(), transaction(self._connection):
             decide_all(self._connection, journal, decisions, at)
 
@@ -331,6 +348,8 @@ class _WritableStore(Store):
         try:
             complete_replacement(path)
             if path != MEMORY and not os.path.exists(path):
+                from analyzer.store.journal import left_behind
+
                 if left_behind(path):
                     raise missing(path)
                 _make(path)
@@ -342,6 +361,8 @@ class _WritableStore(Store):
             raise
 
     def _catch_up(self) -> None:
+        from analyzer.store.upkeep.catching_up import catch_up
+
         try:
             catch_up(self._connection, self.path)
         except duckdb.Error as error:

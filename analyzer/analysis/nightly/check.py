@@ -82,9 +82,9 @@ def _shown(store: Judging, night: Night, chosen: Window) -> Night:
         sentences.append(f"{until:%Y-%m-%d %H:%M} UTC lies ahead; judged is {night.day}, the last day that is over")
     elif until and until > ends:
         sentences.append(f"judged is {night.day}, the last day that is over at {until:%Y-%m-%d %H:%M} UTC")
-    if not night.callers and not store.query("overview-totals", since=begins, until=ends)["events"].sum():
-        first, last = store.query("overview-totals").select("first_at", "last_at").row(0)
-        if last is not None:
+    if not night.callers:
+        first, last, events = store.query("detection-logged", since=begins, until=ends).row(0)
+        if last is not None and not events:
             sentences.append(
                 f"no log says anything of {night.day}; they go from {first:%Y-%m-%d} to {last:%Y-%m-%d %H:%M} UTC"
             )

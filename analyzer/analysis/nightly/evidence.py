@@ -19,7 +19,6 @@ from analyzer.analysis.kinds.finding_fields import Wording, cost_of, with_cost
 from analyzer.analysis.kinds.sentences import sentence
 from analyzer.analysis.nightly.incidents import gravest_first
 from analyzer.analysis.observations import Observations, end_of, start_of
-from analyzer.analysis.rules.unknowns import drafted
 from analyzer.analysis.tables import Window
 from analyzer.classifier import Rules
 from analyzer.classifier.fingerprint import template
@@ -234,6 +233,8 @@ def _wording(
     store: Judging, finding: Finding, old: str | None, new: str | None, timezone: str, rules: Rules
 ) -> Wording:
     """The texts of a change of wording, with the draft of a rule."""
+    from analyzer.analysis.rules.unknowns import drafted
+
     rule, reason = finding.scope.rule or "", finding.scope.reason or ""
     window = Window(start_of(finding.onset, timezone), end_of(finding.last_on, timezone), timezone)
     draft = drafted(store, window, finding.scope.template or "", rules, reason)

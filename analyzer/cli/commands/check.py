@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from analyzer.cli.delivery.targets import deliver, targets
 from analyzer.cli.machine import asking_of
 from analyzer.cli.options import (
     chosen_window,
@@ -28,6 +27,7 @@ from analyzer.readable import counted
 
 if TYPE_CHECKING:
     from analyzer.analysis import Night
+    from analyzer.cli.delivery.targets import Target
     from analyzer.command_lines import Asking
     from analyzer.store import Judging, Selection
 
@@ -100,7 +100,11 @@ def command(
     from analyzer.classifier.rules.loading import ruleset_for
     from analyzer.cli.settings import rules_in_use
 
-    places = targets([*deliver_to, *([f"webhook:{webhook}"] if webhook else [])])
+    places: list[Target] = []
+    if addresses := [*deliver_to, *([f"webhook:{webhook}"] if webhook else [])]:
+        from analyzer.cli.delivery.targets import deliver, targets
+
+        places = targets(addresses)
     asked = click.get_current_context().get_parameter_source("deliver_to") is ParameterSource.COMMANDLINE
     if each_day and (again or prometheus or webhook or asked):
         raise AnalyzerError(
