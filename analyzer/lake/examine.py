@@ -5,7 +5,7 @@ Nothing is changed. Whether logs are gone is not asked: they are on many machine
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from typing import Any
 
@@ -30,7 +30,6 @@ from analyzer.store.doctor.checks import (
     ruleset_check,
     space_check,
 )
-from analyzer.store.doctor.examine import folder_checks
 
 SMALL_BYTES = 16 * 1024 * 1024
 """A file of less than this is small: each of them is opened."""
@@ -39,12 +38,9 @@ MANY_FILES = 1000
 _ON_UPKEEP = "see docs/how-to/fleet.md, Compaction and vacuum"
 
 
-def examine(lake: Lake, folders: Iterable[str] = ()) -> list[Check]:
-    """Run all checks of a lake and of log folders that this machine sees."""
-    checks = list(_lake(lake))
-    for folder in folders:
-        checks += folder_checks(folder)
-    return checks
+def examine(lake: Lake) -> list[Check]:
+    """Run all checks of a lake."""
+    return list(_lake(lake))
 
 
 def _lake(lake: Lake) -> Iterator[Check]:

@@ -15,6 +15,7 @@ from analyzer import command_lines
 from analyzer.cli import COMMANDS as ALL_COMMANDS
 from analyzer.cli import call
 from analyzer.errors import AnalyzerError, StoreError
+from analyzer.store import examine, rebuild
 from tests import REPOSITORY
 from tests.lake.both import Both
 from tests.lake.equal import RULES, differences, lasting
@@ -106,6 +107,15 @@ def test_open_store_opens_a_lake_by_its_name(folder: Path) -> None:
             assert store.ingest(SAMPLES / "gdd-events.jsonl").total.events > 0
     with pytest.raises(AnalyzerError, match="for a lake alone"):
         analyzer.open_store(file, master="local[1]")
+
+
+def test_a_lake_is_examined_and_made_again_by_its_name(both: Both) -> None:
+    """By the functions for a file."""
+    both.ingest(SAMPLES / "gdd-events.jsonl")
+    for name in both.names:
+        assert rebuild(name).former == "read"
+        assert {check.state for check in examine(name)} <= {"ok", "note"}
+    assert differences(both.lake, both.store) == {}
 
 
 def test_lines_that_can_be_read_again_leave_the_quarantine_of_a_lake(both: Both, tmp_path: Path) -> None:

@@ -31,14 +31,10 @@ def command(
       analyzer doctor telemetry/ --store fleet.duckdb --json
       analyzer doctor --store delta:/lake/fleet
     """
-    if lake := chosen_lake(store_path, master):
-        from analyzer.lake.examine import examine as examine_lake
+    chosen_lake(store_path, master)
+    from analyzer.store import examine
 
-        checks = examine_lake(lake, folders)
-    else:
-        from analyzer.store import examine
-
-        checks = examine(store_path, folders)
+    checks = examine(store_path, folders)
     problems = sum(check.state == "problem" for check in checks)
     if row_format == "json":
         from analyzer.report.escape import json_text

@@ -40,15 +40,10 @@ def command(
       analyzer rebuild --store delta:/lake/fleet
     """
     lake = chosen_lake(store_path, master)
+    from analyzer.store import rebuild
+
     with progress(quiet=quiet) as shown:
-        if lake:
-            from analyzer.lake.moving import rebuild as rebuild_lake
-
-            result = rebuild_lake(lake, paths, shown)
-        else:
-            from analyzer.store import rebuild
-
-            result = rebuild(store_path, paths, shown)
+        result = rebuild(store_path, paths, shown)
     report_problems(result.problems)
     if row_format == "json":
         from analyzer.report.escape import json_text

@@ -9,12 +9,13 @@ import os
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, replace
+from importlib import import_module
 from itertools import pairwise
 from typing import Any
 
 import duckdb
 
-from analyzer.command_lines import command_line
+from analyzer.command_lines import LAKE, command_line
 from analyzer.errors import InputError, StoreError
 from analyzer.store.db.connection import connect, first_line, transaction
 from analyzer.store.db.location import (
@@ -80,13 +81,16 @@ class Rebuild:
 def rebuild(path: str, paths: Iterable[str] = (), progress: Shown | None = None) -> Rebuild:
     """Make the store again beside itself, then put it in its own place; what was there before is kept aside for good.
 
-    The sources are those that the store knows and those below `paths`.
+    The sources are those that the store knows and those below `paths`. A lake is made again in its place.
 
     Raises:
         StoreBusyError: another process has it open.
         StoreError: there is nothing to make it from, a file stands there that is no store, or it cannot be written;
             what was there before is untouched.
     """
+    if path.startswith(LAKE):
+        made: Rebuild = import_module("analyzer.lake").rebuild_lake(path, paths, progress)
+        return made
     began = time.monotonic()
     if path == MEMORY:
         raise StoreError("a store in memory is gone with its process", "name a file with --store")
