@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import date, datetime
 from random import Random
 
@@ -10,8 +11,8 @@ import pytest
 from analyzer import classify
 from benchmarks import __main__ as command
 from benchmarks import starts, table, transcripts
-from benchmarks.alarms import fleet_incidents, fleet_texts, nights, real, real_incidents, scores
-from benchmarks.alarms.__main__ import quick
+from benchmarks.alarms import __main__ as alarms_command
+from benchmarks.alarms import fleet_incidents, fleet_texts, nights, real, real_incidents, rivals, scores
 from benchmarks.alarms.nights import Told
 from benchmarks.alarms.truth import History, Incident
 from benchmarks.table import BENCHES, Bench, Row, Size
@@ -149,6 +150,30 @@ def test_a_finding_that_comes_back_is_another_alarm():
     assert _held(*(_told(day, "caller", "qa") for day in (3, 4, 6))).cases[0].alarms == 2
 
 
+@pytest.mark.parametrize("name", rivals.RIVALS)
+def test_a_rival_raises_a_day_of_many_errors_and_no_usual_one(name):
+    """After five weeks that are alike, ten times as many errors are an alarm and the same number is none."""
+    usual = rivals.Series([2.0, 3.0, 4.0, 3.0, 2.0, 3.0, 4.0] * 5 + [3.0], [20.0] * 36)
+    worse = rivals.Series([*usual.counts[:-1], 30.0], usual.sessions)
+    assert [rivals.RIVALS[name](each, 35, 0) for each in (usual, worse)] == [False, True]
+
+
+def test_the_last_rival_raises_a_silent_day():
+    """A caller that has ten sessions on each such day and then none."""
+    rule = rivals.RIVALS["the same with tools, waits, silence"]
+    assert rule(rivals.Series([10.0] * 28 + [0.0], [10.0] * 29, "sessions"), 28, 0)
+
+
+def test_tallies_that_were_kept_give_the_table_again(tmp_path, capsys):
+    """Without a history to measure, what a file of results holds is printed."""
+    kept = tmp_path / "kept.jsonl"
+    kept.write_text(json.dumps(_held(_told(3, "caller", "ci", "ci: outage")).to_dict()) + "\n")
+    assert alarms_command.main(["--histories", "0", "--results", str(kept), "--verbose"]) == 0
+    said = capsys.readouterr().out
+    assert "the product" in said
+    assert "one: outage, strong: misnamed ci: outage" in said
+
+
 def test_the_invented_errors_have_the_reasons_that_they_are_logged_with():
     """The rules give every text of the fleet the reason of its table, and know none of the unknown ones."""
     for reason, forms in fleet_texts.TEXTS.items():
@@ -201,6 +226,6 @@ def test_the_nights_around_a_plain_incident_find_it():
     """Where every session of a provider is refused for most of a day, a nightly check of the logs says so."""
     made = (fleet_incidents.history(f"plain/{seed}", [("key of all expired", 2)]) for seed in range(20))
     one = next(each for each in made if each.incidents and len(each.sessions) < 10)
-    measured = scores.tally(one, scores.OURS, nights.told(quick(one)))
+    measured = scores.tally(one, scores.OURS, nights.told(alarms_command.quick(one)))
     assert [case.found for case in measured.cases] == [True]
     assert "key of all expired" in "\n".join(scores.table([measured]))

@@ -268,8 +268,12 @@ class Fleet:
         self._touch(effect, session, caller, {})
         if effect.skew:
             for _, _, _, envelope in own:
-                moment = datetime.fromisoformat(envelope["timestamp"].removesuffix("Z")) + effect.skew
-                envelope["timestamp"] = _stamp(moment)
+                for holder, key in (
+                    (envelope, "timestamp"),
+                    *((envelope["payload"], k) for k in ("started_at", "ended_at")),
+                ):
+                    if key in holder:
+                        holder[key] = _stamp(datetime.fromisoformat(holder[key].removesuffix("Z")) + effect.skew)
         elif self.random.random() < effect.copies:
             for moment, host, name, envelope in own:
                 again = {**envelope, "id": f"{self.random.getrandbits(128):032x}"}
