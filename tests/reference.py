@@ -21,8 +21,6 @@ from analyzer.classifier import Ruleset
 from analyzer.classifier.reading.reset_times import TIME_PATTERNS
 from analyzer.classifier.rules import loading
 from analyzer.classifier.rules.loading import READ_BEFORE, text_number
-from analyzer.classifier.suggestion.model import WEIGHTS
-from analyzer.classifier.suggestion.training import trained
 from analyzer.cli import COMMANDS, cli
 from analyzer.importers.places import HOMES
 from analyzer.importers.programs import FORKS
@@ -34,7 +32,6 @@ from analyzer.redaction.values import NAMES
 from analyzer.store import catalogue, views
 from analyzer.store.db.tables.schema import Column, Param
 from tests import REPOSITORY, shown_formats
-from tests.labelled_texts import labelled_texts
 from tests.man_page import man_page
 from tests.needed_words import needed_words
 
@@ -469,11 +466,6 @@ def trace_words() -> str:
     return f'{{\n"traces": {json.dumps(traces_number(traces))},\n"words": [\n{words}\n]\n}}\n'
 
 
-def suggestion_weights() -> str:
-    """The model that proposes reasons, trained anew."""
-    return trained(labelled_texts()).dumped()
-
-
 def main() -> int:
     """Write every page."""
     for name, text in pages().items():
@@ -484,7 +476,7 @@ def main() -> int:
         in_order = iter(made)
         (REPOSITORY / name).write_text(PART.sub(lambda _, parts=in_order: next(parts), text), "utf-8")
         print(name)
-    for place, made in ((READ_BEFORE, built_in_rules()), (KEPT, trace_words()), (WEIGHTS, suggestion_weights())):
+    for place, made in ((READ_BEFORE, built_in_rules()), (KEPT, trace_words())):
         Path(place).write_text(made, "utf-8")
         print(Path(place).relative_to(REPOSITORY))
     return 0

@@ -21,7 +21,6 @@ from analyzer.analysis.summary import day_figures
 from analyzer.classifier import RECOVERY, fingerprint
 from analyzer.classifier.reading import facts
 from analyzer.classifier.rules import lint, text_evidence
-from analyzer.classifier.suggestion import model as suggestion
 from analyzer.cli.commands import sql
 from analyzer.cli.delivery import web as posting
 from analyzer.events import sanitize
@@ -42,7 +41,6 @@ from analyzer.report.night import metrics as prometheus
 from analyzer.store.db import location
 from analyzer.store.ingest import discover, identity, inputs, read
 from tests import REPOSITORY
-from tests.labelled_texts import NO_API_ERRORS
 
 WORDS = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 DEFAULT, backoff, context, limits, relay = Settings(), Backoff(), ContextSettings(), Limits(), RelaySettings()
@@ -140,8 +138,6 @@ STATED = {
         f"cut: messages at {facts.MESSAGE_CHARS:,} characters, streams at {facts.STREAM_CHARS:,}",
         f"at most {facts.MAX_CAUSES} deep",
         f"In a message of more than {text_evidence.LOOSE_CHARS} characters",
-        f"Below {suggestion.LEAST_PROBABILITY:g} nothing is proposed",
-        f"{len(NO_API_ERRORS.read_text('utf-8').splitlines())} texts of compilers, shells and tests",
     ),
     "explanation/security.md": (
         f"after {engine.MAX_SECRETS} secrets",

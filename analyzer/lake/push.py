@@ -42,7 +42,7 @@ from analyzer.store.ingest.run import IngestResult, ingest
 from analyzer.store.ingest.statements import CLAIMED
 from analyzer.store.upkeep import quarantine
 from analyzer.store.upkeep.prune import apply_horizon
-from analyzer.store.verdicts.rulesets import add_suggestions, keep_up
+from analyzer.store.verdicts.rulesets import keep_up
 
 EVENTS, FACTS, VERDICTS = "event_v1", "facts_v1", "verdict_v1"
 SOURCES, QUARANTINE, SUMMED = "source_v1", "quarantine_v1", "sum_day_v1"
@@ -184,7 +184,6 @@ class Push(Beside):
                 result.pruned = apply_horizon(self.connection)
             self._seed_verdicts()
             result.unjudged = keep_up(self.connection, self.path)
-            add_suggestions(self.connection)
 
     def commit(self) -> None:
         """Bring what was read into the lake.
@@ -221,7 +220,7 @@ class Push(Beside):
         run(f"create temp table rejected as select source_id, byte_offset from internal.{QUARANTINE}")
         run(f"create temp table summed as select timezone, day from internal.{SUMMED}")
         run(f"create temp table met_{EVENTS} (event_id varchar)")
-        for name in (f"met_{FACTS}", "unasked", "theirs"):
+        for name in (f"met_{FACTS}", "theirs"):
             run(f"create temp table {name} (facts_id varchar)")
         self.keep_rules()
 
@@ -255,10 +254,6 @@ class Push(Beside):
         low, high = run("select min(facts_id), max(facts_id) from asked").fetchall()[0]
         if low is not None:
             self._hold(FACTS, [(low, high)])
-            run(
-                f"insert into unasked select facts_id from internal.{FACTS} semi join met_{FACTS} using (facts_id)"
-                " anti join unasked as u using (facts_id) where suggested_probability is null"
-            ).fetchall()
 
     def _hold(self, name: str, bounds: list[tuple[str, str]]) -> None:
         """Hold the rows of a table with the ids that are asked for, all of which lie between some bounds."""
@@ -313,10 +308,6 @@ class Push(Beside):
         for name in names:
             self.batch.without(name)
         if FACTS in names:
-            asked = f"from internal.{FACTS} semi join unasked using (facts_id) where suggested_probability is not null"
-            if ids := self.ids(f"select facts_id {asked}"):
-                self.rewrite(FACTS, "facts_id", ids, at)
-                self.add(FACTS, asked)
             self.add(FACTS, f"from internal.{FACTS} {_NEW_FACTS}")
         if VERDICTS in names:
             self.add(VERDICTS, f"from internal.{VERDICTS} {_NEW_FACTS}")

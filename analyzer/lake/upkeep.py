@@ -30,7 +30,7 @@ from analyzer.store.db.connection import private_files, store_errors, transactio
 from analyzer.store.journal import DECISIONS, decide_all, open_journal
 from analyzer.store.upkeep.prune import OLD_EVENTS, count_old, horizon_of, move_horizon, nanoseconds
 from analyzer.store.verdicts.reclassify import apply_ruleset, trial
-from analyzer.store.verdicts.rulesets import add_suggestions, add_verdicts
+from analyzer.store.verdicts.rulesets import add_verdicts
 
 Counted = Callable[[int, int], None]
 
@@ -111,7 +111,6 @@ def apply(lake: Lake, rules: Rules, ruleset: Ruleset, token: str) -> tuple[str |
             beside.add(EVENTS, f"from internal.{EVENTS}")
             beside.add_journal()
             beside.put_settings()
-            _suggest(beside, ruleset.digest)
             beside.batch.commit(_no_facts)
             return beside.settings.get("active_ruleset"), count
 
@@ -121,20 +120,6 @@ def apply(lake: Lake, rules: Rules, ruleset: Ruleset, token: str) -> tuple[str |
 def _no_facts(came: list[Entry], _: State) -> None:
     if any({FACTS, VERDICTS, SETTINGS} & {*one.adds, *one.removes} for one in came):
         raise Conflict
-
-
-def _suggest(beside: Beside, digest: str) -> None:
-    """Ask for a second opinion on the unknown errors of a ruleset that have none."""
-    beside.hold(VERDICTS, "where ruleset = $1 and reason = 'unknown'", [digest])
-    beside.hold(
-        FACTS,
-        "where suggested_probability is null"
-        f" and facts_id in (select facts_id from internal.{VERDICTS} where reason = 'unknown')",
-    )
-    add_suggestions(beside.connection)
-    if ids := beside.ids(f"select facts_id from internal.{FACTS} where suggested_probability is not null"):
-        beside.rewrite(FACTS, "facts_id", ids, beside.at)
-        beside.add(FACTS, f"from internal.{FACTS} where suggested_probability is not null")
 
 
 def prune(lake: Lake, before: datetime, lease: Lease | None) -> Prune:

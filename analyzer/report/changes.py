@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from analyzer.analysis.comparison import CHANCE, LEAST_SESSIONS, ComparedFigure, Comparison, OneSidedMessage
 from analyzer.analysis.kinds.finding import kind_of
+from analyzer.analysis.rules.drafts import Recoveries
 from analyzer.analysis.rules.ruleset_changes import AlarmChanges, ChangedShare, Churn, Rejudged
 from analyzer.command_lines import HERE, Asking
 from analyzer.readable import counted, percent
@@ -67,6 +68,19 @@ def render_alarms(found: AlarmChanges, width: int = 80) -> str:
     hidden = sum(max(0, len(alarms) - MAX_SHOWN) for _, alarms in sides)
     if hidden:
         lines.append(f"{count(hidden)} more: --json lists them")
+    return "\n".join(lines) + "\n"
+
+
+def render_helped(found: Sequence[tuple[str, Recoveries]], width: int = 80) -> str:
+    """The unknown groups that recover on a retry, in lines of at most `width` cells; nothing where there are none."""
+    if not found:
+        return ""
+    size = max(NARROWEST, min(width, WIDEST))
+    lines = ["Unknown still, and recovered on a retry: perhaps network_transient"]
+    for template, outcome in found[:MAX_SHOWN]:
+        lines += [fit(f"  {one_line(template)}", size), fit(f"    {outcome.sentence}", size)]
+    if len(found) > MAX_SHOWN:
+        lines.append(f"  {count(len(found) - MAX_SHOWN)} more: --json lists them")
     return "\n".join(lines) + "\n"
 
 

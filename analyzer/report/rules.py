@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from analyzer.classifier.rules.lint import Lint
     from analyzer.classifier.rules.ruleset import Rule, Ruleset
     from analyzer.classifier.rules.scoring import Backtest, ChangedCase, HalfYear, Share
-    from analyzer.classifier.suggestion import Suggestion
 
 WIDTH = 80
 INPUT_WIDTH = 60
@@ -105,9 +104,6 @@ def render_explanation(found: Explanation) -> str:
     """The reason, what to do, why, all matches, the facts."""
     lines = [render_verdict(found.classification), "", "Why"]
     lines += [line for sentence in found.why for line in indented(terminal_safe(sentence), WIDTH)]
-    if suggestion := found.suggestion:
-        opinion = indented(terminal_safe(_opinion(suggestion)), WIDTH)
-        lines += ["", "A second opinion, which decides nothing", *opinion]
     if found.matches:
         lines += ["", "Rules with evidence, in order"]
         table = [["", "  rule", "reason", "matched on", "held back by"]]
@@ -124,10 +120,6 @@ def render_explanation(found: Explanation) -> str:
         lines += ["", "Facts" if depth == 0 else f"Facts of cause {depth}"]
         lines += _pairs(shown) if shown else ["  none"]
     return "\n".join(lines)
-
-
-def _opinion(found: Suggestion) -> str:
-    return f"{found.reason}, as {percent(found.probability)} of such opinions are right; {found.because} speak for it."
 
 
 def render_backtest(result: Backtest) -> str:
@@ -244,7 +236,6 @@ def explained(found: Explanation) -> dict[str, Any]:
         "evidence": verdict.evidence,
         "why": list(found.why),
         "matches": [asdict(match) for match in found.matches],
-        "suggestion": suggestion.to_dict() if (suggestion := found.suggestion) else None,
         "facts": verdict.facts.to_dict(),
     }
 

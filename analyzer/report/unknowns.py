@@ -13,7 +13,7 @@ from analyzer.analysis.rules.drafts import RuleDraft, Taken
 from analyzer.analysis.rules.unknowns import UnknownGroup, Unknowns
 from analyzer.classifier.recovery_table import REASONS
 from analyzer.command_lines import HERE, Asking, command_line
-from analyzer.readable import counted, percent
+from analyzer.readable import counted
 from analyzer.report.cells import count, minute
 from analyzer.report.escape import one_line, terminal_safe
 from analyzer.report.monospace import columns, fit, fold, indented
@@ -77,9 +77,9 @@ def _body(group: UnknownGroup, size: int) -> list[str]:
     begin, end = minute(group.first_seen_at), minute(group.last_seen_at)
     when = begin if begin == end else f"{begin} to {end}"
     lines.append(fit(f"    {when}, by {names}{more}", size))
-    if group.suggested_reason is not None:
-        right = f"{percent(group.suggested_probability)} of such opinions are right"
-        lines.append(fit(f"    perhaps {group.suggested_reason}: {right}", size))
+    if group.recoveries is not None and group.recoveries.retried:
+        perhaps = f"perhaps {group.suggested_reason}: " if group.suggested_reason else ""
+        lines.append(fit(f"    {perhaps}{group.recoveries.sentence}", size))
     near = group.nearest
     if near is not None:
         lines += [fit(f"    near {near.reason}: {one_line(near.text)}", size), fit(f"      {one_line(near.why)}", size)]
@@ -118,13 +118,13 @@ def _drafted(group: UnknownGroup) -> list[str]:
     lines += _takes(draft)
     for sentence in draft.evidence:
         lines += _comment(f"Evidence: {sentence}", more="    ")
-    if draft.reason is not None:
+    if draft.refused is not None:
+        lines += _comment(f"REFUSED: {draft.refused}", more="    ")
+    elif draft.reason is not None:
         return [*lines, *entry(draft, draft.reason)]
-    return [
-        *lines,
-        *_comment("Choose a reason, and take the marks away."),
-        *(f"# {line}" for line in entry(draft, "")),
-    ]
+    else:
+        lines += _comment("Choose a reason, and take the marks away.")
+    return [*lines, *(f"# {line}" for line in entry(draft, draft.reason or ""))]
 
 
 def _takes(draft: RuleDraft) -> list[str]:
@@ -150,6 +150,7 @@ def entry(draft: RuleDraft, reason: str) -> list[str]:
         f"id = {_string(draft.id)}",
         f"reason = {_string(reason)}",
         *_patterns(draft),
+        *(["weak = true"] if draft.weak else []),
         f"source = {_string(draft.source)}",
         *_list("examples", draft.examples),
         *_list("counter_examples", draft.counter_examples),

@@ -177,13 +177,12 @@ class Store(Shown):
     def _settle(self, result: IngestResult | QuarantineRetry) -> None:
         """What a store does with new events: those before its horizon go, the others are judged."""
         from analyzer.store.upkeep.prune import apply_horizon
-        from analyzer.store.verdicts.rulesets import add_suggestions, keep_up
+        from analyzer.store.verdicts.rulesets import keep_up
 
         try:
             with transaction(self._connection):
                 result.pruned = apply_horizon(self._connection)
             result.unjudged = keep_up(self._connection, self.path)
-            add_suggestions(self._connection)
         except duckdb.Error as error:
             said = f"the events are stored, and not yet judged: {first_line(error)}"
             raise StoreError(said, "free space if there is none, then run the same command again") from None

@@ -8,6 +8,7 @@ from datetime import date, datetime
 
 import pytest
 
+from analyzer.analysis.rules.drafts import Recoveries
 from analyzer.analysis.rules.ruleset_changes import Alarm, AlarmChanges, ChangedShare, Churn, Rejudged
 from analyzer.analysis.rules.unknowns import Neighbour, UnknownGroup, Unknowns
 from analyzer.analysis.tables import Window
@@ -32,8 +33,8 @@ GROUP = UnknownGroup(
     nearest=Neighbour(
         "weak_wait", "network_transient", LONG, 0.5, "rule weak_wait knows words that are not here: " + LONG
     ),
+    recoveries=Recoveries(41, 9, 38, 8, 0),
     suggested_reason="network_transient",
-    suggested_probability=0.81,
 )
 CHANGE = Rejudged("1-0123456789ab", LONG, "unknown", "validation", "r" * 70, 12_345, 9, 9, (LONG,))
 
@@ -70,7 +71,7 @@ def test_the_verdict_comes_first_and_what_is_hidden_is_told() -> None:
     assert lines[0].startswith("1 of 3 templates make 100.0% of 1,234,567 unknown errors.")
     assert "2 more with --limit 3" in lines
     assert any("near network_transient" in line for line in lines)
-    assert "    perhaps network_transient: 81.0% of such opinions are right" in lines
+    assert "    perhaps network_transient: retried 41 times in 9 sessions, 38 recovered" in lines
     assert render_unknowns(Unknowns((), 0, 0, 0, Window())) == "No unknown errors.\n"
 
 

@@ -17,14 +17,16 @@ from analyzer.classifier import Ruleset, classify
 from analyzer.classifier.fingerprint import SLOT
 from analyzer.classifier.reading.extract import extract
 from analyzer.classifier.rules.ruleset import Rule, make
-from analyzer.classifier.suggestion import Suggestion
-from analyzer.readable import percent
+from analyzer.readable import counted, percent
 
 MAX_PATTERN_CHARS = 160
 """Of constant words; a rule needs no more to mean only this."""
 MIN_LETTERS = 8
 """A pattern with fewer means too much."""
 EXAMPLE_CHARS = 300
+LEAST_SESSIONS = 2
+"""Sessions in which a retry helped, before that speaks for a reason."""
+TRANSIENT = "network_transient"
 _SHAPES = (
     (r"[0-9]+", r"\d+"),
     (r"[+-]?[0-9][0-9.,]*", r"[+-]?\d[\d.,]*"),
@@ -74,6 +76,15 @@ class RuleDraft:
     """Other groups of unknown errors that it takes."""
     collisions: tuple[Taken, ...]
     """Known errors that it would take from their rules."""
+    weak: bool
+    """Whether nothing but what happened next speaks for the reason."""
+    refused: str | None
+    """Why it is no rule, a sentence: it takes unknown groups that something speaks for another reason of."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether it has a reason and takes nothing that leans to another one."""
+        return self.reason is not None and self.refused is None
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready; `rule` is the entry of a rules file."""
@@ -82,14 +93,43 @@ class RuleDraft:
                 "id": self.id,
                 "reason": self.reason,
                 "text": [self.text, *self.wordings],
+                **({"weak": True} if self.weak else {}),
                 "source": self.source,
                 "examples": list(self.examples),
                 "counter_examples": list(self.counter_examples),
             },
             "evidence": list(self.evidence),
+            "refused": self.refused,
             "coverage": {"groups": self.groups, "errors": self.errors, "also": json_ready(self.also)},
             "collisions": json_ready(self.collisions),
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Recoveries:
+    """What happened after the errors of an unknown group: the log knows whether a retry helped."""
+
+    retried: int
+    """Retry chains with an error of the group in which the call was made again."""
+    sessions: int
+    """Sessions of these."""
+    recovered: int
+    """Chains of these that recovered."""
+    recovered_sessions: int
+    unretried: int
+    """Chains that recovered though the call was not made again: then it is not the retry that helps."""
+
+    @property
+    def reason(self) -> str | None:
+        """`network_transient` where retries helped in enough sessions, and nothing else did; they decide nothing."""
+        helped = self.recovered_sessions >= LEAST_SESSIONS and not self.unretried
+        return TRANSIENT if helped else None
+
+    @property
+    def sentence(self) -> str:
+        """The evidence, as in "retried 41 times in 9 sessions, 38 recovered"."""
+        said = f"retried {counted(self.retried, 'time')} in {counted(self.sessions, 'session')}"
+        return f"{said}, {self.recovered:,} recovered"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +148,8 @@ def draft(
     known: Callable[[Sequence[str]], Iterable[tuple[str, Taken]]],
     shortest: Callable[[Sequence[str], str], Iterable[tuple[str, Iterable[Group]]]],
     near: Sequence[Near],
-    opinion: Suggestion | None,
+    leaning: Callable[[Group], str | None],
+    recoveries: Recoveries | None,
     source: str,
     rules: Ruleset,
     taken_ids: set[str],
@@ -118,8 +159,10 @@ def draft(
 
     `others` and `known` give the other groups, and the known texts with what they are, that may have the constant parts
     of a pattern; they need not look closely. `shortest` gives the patterns of the fewest words of texts that mean a
-    reason, each with the other groups that have it. The `reason`, where none is given, is that of the second
-    `opinion`, else of the nearest known texts; none where the draft would take known errors of another one.
+    reason, each with the other groups that have it; `leaning` the reason that something speaks for in a group. The
+    `reason`, where none is given, is that of `recoveries`, else of the nearest known texts; none where the draft would
+    take known errors of another one. A wording that takes unknown groups of another leaning is left out, and a draft
+    whose own pattern does is refused.
     The id of the draft is added to `taken_ids`.
     """
     # As the classifier will see them: opened, and without what steers a terminal.
@@ -131,14 +174,27 @@ def draft(
     name = _name(group.template, taken_ids)
     regex = compiled(pattern)
     collisions = tuple(dict.fromkeys(what for text, what in known(constants) if has(regex, text)))
-    proposal, evidence = _reason(near, opinion)
+    proposal, evidence = _reason(near, recoveries)
+    weak = reason is None and recoveries is not None and proposal == recoveries.reason
     others_reasons = sorted({each.reason for each in collisions} - {proposal})
     if reason is None and proposal is not None and others_reasons:
         evidence = (f"no reason is proposed: it would take known errors of {', '.join(others_reasons)}", *evidence)
     elif reason is None:
         reason = proposal
-    short = dict(shortest(texts, reason)) if reason is not None else {}
     taken = [each for each in others(constants) if any(has(regex, text) for text in each.texts)]
+    refused = None
+    if reason is not None and (
+        leanings := sorted({each for each in map(leaning, taken) if each not in (None, reason)})
+    ):
+        refused = (
+            f"it takes unknown groups that lean to {', '.join(map(str, leanings))}, not to {reason}: narrow its pattern"
+        )
+    short: dict[str, list[Group]] = {}
+    # What recovered is no wording of a reason that anybody wrote: its own text alone speaks for it.
+    for wording, having in shortest(texts, reason) if reason is not None and not weak else ():
+        of_wording = list(having)
+        if all(leaning(each) in (None, reason) for each in of_wording):
+            short[wording] = of_wording
     taken += [each for of_one in short.values() for each in of_one]
     also = tuple(dict.fromkeys(Taken(each.template, "unknown", "none", each.errors) for each in taken))
     rule = Rule(id=name, reason="validation", source=source, text=(pattern, *short))
@@ -159,6 +215,8 @@ def draft(
         errors=group.errors + sum(each.errors for each in also),
         also=also,
         collisions=collisions,
+        weak=weak and reason is not None,
+        refused=refused,
     )
 
 
@@ -277,16 +335,17 @@ def _spared(text: str, alone: Ruleset) -> bool:
     return bool(text) and classify(text, rules=alone).rule == "none"
 
 
-def _reason(near: Sequence[Near], opinion: Suggestion | None) -> tuple[str | None, tuple[str, ...]]:
+def _reason(near: Sequence[Near], recoveries: Recoveries | None) -> tuple[str | None, tuple[str, ...]]:
     """The reason of a draft, and the sentences that speak for it."""
     lines = [
         f"{each.known.reason}, likeness {each.likeness:.2f}: {each.known.text}"
         + (f" (rule {each.known.rule}, {each.known.errors:,} errors)" if each.known.errors else f" ({each.known.rule})")
         for each in near[:3]
     ]
-    if opinion is not None:
-        right = f"right in {percent(opinion.probability)} of such cases"
-        return opinion.reason, (f"the second opinion is {opinion.reason}, {right}: {opinion.because}", *lines)
+    if recoveries is not None and recoveries.retried:
+        lines.insert(0, recoveries.sentence)
+        if recoveries.reason is not None:
+            return recoveries.reason, tuple(lines)
     found = proposed(near)
     if found is None:
         return None, ("nothing known is near enough to speak for a reason", *lines)

@@ -6,16 +6,16 @@ Invariant: every unknown error of the window is in exactly one group; the id of 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from functools import partial
+from functools import cache, partial
 from typing import Any, Unpack
 
 import polars as pl
 
-from analyzer.analysis.rules.drafts import Group, RuleDraft, Taken, draft
-from analyzer.analysis.rules.similar_templates import KnownTemplate, Near, Neighbours, merge
+from analyzer.analysis.rules.drafts import Group, Recoveries, RuleDraft, Taken, draft
+from analyzer.analysis.rules.similar_templates import KnownTemplate, Near, Neighbours, merge, proposed
 from analyzer.analysis.rules.word_patterns import SaidWords, WordIndex, shortest
 from analyzer.analysis.tables import Window, WindowWords, as_window, json_ready, json_value, table
 from analyzer.classifier import Rules, Ruleset, ruleset_for
@@ -23,8 +23,6 @@ from analyzer.classifier.fingerprint import fingerprint_of, template
 from analyzer.classifier.reading.extract import extract
 from analyzer.classifier.reading.facts import Facts
 from analyzer.classifier.rules.explain import explain
-from analyzer.classifier.suggestion import Suggestion
-from analyzer.classifier.suggestion import suggest as second_opinion
 from analyzer.readable import counted, percent
 from analyzer.store import Answering
 from analyzer.store.shown import ShownRows
@@ -73,10 +71,10 @@ class UnknownGroup:
     """Ids of the templates of single messages in it, as in the view `errors`."""
     nearest: Neighbour | None
     """None where nothing known is near."""
+    recoveries: Recoveries | None
+    """What happened after its errors; None where no retry chain with one has ended."""
     suggested_reason: str | None
-    """The second opinion on its latest error; None where there is none. It decides nothing."""
-    suggested_probability: float | None
-    """Share of such opinions that are right, 0..1."""
+    """The reason that its recoveries speak for; None where they speak for none. It decides nothing."""
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready."""
@@ -191,10 +189,12 @@ def unknowns(
     neighbours = Neighbours(known)
     members = _members(seen)
     facts = _latest_facts(store, [members[name] for name in shown["group"]])
-    opinions = _opinions(shown["group"], members, facts)
-    drafts = _drafts(opinions, members, known, neighbours, ruleset) if suggest else {}
+    outcomes = _recoveries(store, chosen, seen, caller)
+    drafts = _drafts(shown["group"], outcomes, members, known, neighbours, ruleset) if suggest else {}
     groups = tuple(
-        _group(row, members[row["group"]], neighbours, ruleset, facts, opinions[row["group"]], drafts.get(row["group"]))
+        _group(
+            row, members[row["group"]], neighbours, ruleset, facts, outcomes.get(row["group"]), drafts.get(row["group"])
+        )
         for row in shown.iter_rows(named=True)
     )
     return Unknowns(groups, int(seen["errors"].sum()), seen["session_id"].n_unique(), sizes.height, chosen)
@@ -210,12 +210,28 @@ def drafted(
     Raises:
         AnalyzerError: rules that cannot be used.
     """
-    members = _members(sightings(store, window))
+    seen = sightings(store, window)
+    members = _members(seen)
     names = [name for name, rows in members.items() if fingerprint in map(fingerprint_of, rows["template"].unique())]
     ruleset = ruleset_for(rules)
     known = [*known_templates(store), *_examples(ruleset)]
-    opinions = _opinions(names, members, _latest_facts(store, [members[name] for name in names]))
-    return next(iter(_drafts(opinions, members, known, Neighbours(known), ruleset, reason).values()), None)
+    outcomes = _recoveries(store, window, seen)
+    return next(iter(_drafts(names, outcomes, members, known, Neighbours(known), ruleset, reason).values()), None)
+
+
+def helped_by_retries(store: Answering, known: Collection[str] = ()) -> list[tuple[str, Recoveries]]:
+    """The groups of unknown errors that recover on a retry and what happened, those with most recoveries first.
+
+    Groups with a template of `known` are left out: another ruleset gives them a reason.
+    """
+    seen = sightings(store, as_window(None))
+    now_known = set(seen.filter(pl.col("template").is_in(list(known)))["group"])
+    found = [
+        (name, outcome)
+        for name, outcome in _recoveries(store, as_window(None), seen).items()
+        if outcome.reason is not None and name not in now_known
+    ]
+    return sorted(found, key=lambda pair: (-pair[1].recovered, pair[0]))
 
 
 def _members(seen: pl.DataFrame) -> dict[str, pl.DataFrame]:
@@ -253,15 +269,30 @@ def _examples(rules: Ruleset) -> Iterable[KnownTemplate]:
                 yield KnownTemplate(template(text), text, rule.reason, rule.id, 0)
 
 
-def _opinions(
-    names: Iterable[str], members: Mapping[str, pl.DataFrame], facts: Mapping[str, Facts]
-) -> dict[str, Suggestion | None]:
-    """The second opinion on the latest error of each group."""
-    return {name: second_opinion(facts[_latest(members[name])]) for name in names}
+def _recoveries(
+    store: Answering, window: Window, seen: pl.DataFrame, caller: str | None = None
+) -> dict[str, Recoveries]:
+    """What happened after the errors of each group that has an ended retry chain."""
+    groups = seen.select("template", "group").unique()
+    chains = table(store, "unknown-recoveries", window, caller=caller).frame.join(groups, on="template")
+    helped = pl.col("retried") & pl.col("recovered")
+    found = (
+        chains.unique(["group", "operation"])
+        .group_by("group")
+        .agg(
+            retried=pl.col("retried").sum(),
+            sessions=pl.col("session_id").filter(pl.col("retried")).n_unique(),
+            recovered=helped.sum(),
+            recovered_sessions=pl.col("session_id").filter(helped).n_unique(),
+            unretried=(~pl.col("retried") & pl.col("recovered")).sum(),
+        )
+    )
+    return {name: Recoveries(*counts) for name, *counts in found.iter_rows()}
 
 
 def _drafts(
-    opinions: Mapping[str, Suggestion | None],
+    names: Iterable[str],
+    outcomes: Mapping[str, Recoveries],
     members: dict[str, pl.DataFrame],
     known: Sequence[KnownTemplate],
     neighbours: Neighbours,
@@ -282,13 +313,19 @@ def _drafts(
         found = (groups[number] for number in in_groups.may_match(constants))
         return (group for group in found if group.template != name)
 
+    @cache
+    def leaning(template: str) -> str | None:
+        own = outcomes.get(template)
+        near = None if own and own.reason else proposed(neighbours.near(template, MAX_NEAR))
+        return own.reason if own and own.reason else near[0] if near else None
+
     def shortest_of(name: str, own: Sequence[str], meant: str) -> Iterable[tuple[str, list[Group]]]:
         for wording in shortest(own, meant, said, reasons):
             taken = (groups[number] for number in said_unknown.owners(wording))
             yield wording.pattern, [group for group in taken if group.template != name]
 
     found: dict[str, RuleDraft] = {}
-    for name, opinion in opinions.items():
+    for name in names:
         rows = members[name]
         first, last = min(rows["day"]), max(rows["day"])
         made = draft(
@@ -297,7 +334,8 @@ def _drafts(
             known=lambda constants: (texts[number] for number in in_known.may_match(constants)),
             shortest=partial(shortest_of, name),
             near=neighbours.near(name, MAX_NEAR),
-            opinion=opinion,
+            leaning=lambda group: leaning(group.template),
+            recoveries=outcomes.get(name),
             source=(
                 f"drafted from the unknown errors of {first} to {last}: errors {every[name].errors:,},"
                 f" sessions {rows['session_id'].n_unique():,}"
@@ -344,7 +382,7 @@ def _group(
     neighbours: Neighbours,
     rules: Ruleset,
     facts: dict[str, Facts],
-    opinion: Suggestion | None,
+    recoveries: Recoveries | None,
     suggestion: RuleDraft | None,
 ) -> UnknownGroup:
     days = rows.group_by("day").agg(pl.col("errors").sum()).sort("day")
@@ -363,8 +401,8 @@ def _group(
         fingerprints=tuple(sorted(fingerprint_of(each) for each in rows["template"].unique())),
         nearest=_nearest(facts[_latest(rows)], neighbours.near(row["group"], 1), rules),
         suggestion=suggestion,
-        suggested_reason=opinion.reason if opinion else None,
-        suggested_probability=round(opinion.probability, 3) if opinion else None,
+        recoveries=recoveries,
+        suggested_reason=recoveries.reason if recoveries else None,
     )
 
 

@@ -17,11 +17,10 @@ from typing import Any
 
 import re2
 
-from analyzer.classifier.reading.extract import extract
-from analyzer.classifier.suggestion import leaning
-
 MAX_PAIRS, MAX_WORDINGS = 5, 8
 """Of one draft, pairs of words and all: more than a person reads."""
+LEAST_KNOWN = 2
+"""Known texts of a reason that have a pair of words which alone means it."""
 MAX_BETWEEN = 2
 """Words that may come to stand between two words, as names and numbers do."""
 _LEAST_LETTERS = {2: 8, 3: 12}
@@ -81,8 +80,8 @@ class SaidWords:
 def shortest(texts: Sequence[str], reason: str, known: SaidWords, reasons: Sequence[str]) -> tuple[ShortWording, ...]:
     """Return the shortest wordings that all `texts` have and that no known text of another reason has.
 
-    Two words are enough where a known text of the reason says them too, and the model of the second opinion leans to
-    it; without such evidence it takes three words in a row. `reasons` are those of the owners of `known`.
+    Two words are enough where `LEAST_KNOWN` known texts of the reason have them, too; without such evidence it takes
+    three words in a row. `reasons` are those of the owners of `known`.
     """
     found: list[ShortWording] = []
     for words, in_a_row in _candidates(texts[0]):
@@ -94,10 +93,8 @@ def shortest(texts: Sequence[str], reason: str, known: SaidWords, reasons: Seque
         regex = compiled(wording.pattern)
         if not all(has(regex, text) for text in texts):
             continue
-        said = {reasons[number] for number in known.owners(wording)}
-        if said - {reason}:
-            continue
-        if in_a_row or (said and leaning(extract(" ".join(words))) == reason):
+        having = [reasons[number] for number in known.owners(wording)]
+        if set(having) <= {reason} and (in_a_row or len(having) >= LEAST_KNOWN):
             found.append(wording)
     return tuple(found)
 

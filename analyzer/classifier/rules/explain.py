@@ -18,7 +18,6 @@ from analyzer.classifier.rules.index import Index, index_of
 from analyzer.classifier.rules.loading import Rules, ruleset_for
 from analyzer.classifier.rules.ruleset import Rule, Ruleset, make
 from analyzer.classifier.rules.text_evidence import LOOSE_CHARS, Passage, mentions, succeeded
-from analyzer.classifier.suggestion import Suggestion, suggest
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +51,6 @@ class Explanation:
     """In the order in which they were asked."""
     why: tuple[str, ...]
     """Sentences."""
-
-    @property
-    def suggestion(self) -> Suggestion | None:
-        """A second opinion where no rule knows the error."""
-        return suggest(self.levels[0]) if self.classification.reason == "unknown" else None
 
 
 def explain(error: object, *, at: datetime | None = None, rules: Rules = None) -> Explanation:

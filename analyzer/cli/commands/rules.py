@@ -159,7 +159,7 @@ def backtest_command(rules_path: str | None, labels: str | None, store_path: str
     if labels is not None:
         _score(rules_path, labels, as_json)
     else:
-        _try(rules_path, str(store_path), as_json)
+        _try(_ruleset(rules_path), str(store_path), as_json)
     return 0
 
 
@@ -211,20 +211,25 @@ def _score(rules_path: str | None, labels: str, as_json: bool) -> None:
         write(render_backtest(result), None)
 
 
-def _try(rules_path: str | None, store_path: str, as_json: bool) -> None:
+def _try(rules: Ruleset, store_path: str, as_json: bool) -> None:
     """Rules against a store's history."""
+    from dataclasses import asdict
+
     from analyzer.analysis.rules.ruleset_changes import alarm_changes, churn
-    from analyzer.cli.settings import rules_in_use
-    from analyzer.report.changes import render_alarms, render_churn
+    from analyzer.analysis.rules.unknowns import helped_by_retries
+    from analyzer.report.changes import render_alarms, render_churn, render_helped
 
     with asked(store_path, None) as store, counting("facts", quiet=False) as shown:
-        found = churn(store, rules_in_use(rules_path), progress=shown)
+        found = churn(store, rules, progress=shown)
+        helped = helped_by_retries(store, {each.template for each in found.recovered})
     alarms = alarm_changes(found.verdicts)
     if as_json:
-        _write_json("rules-churn", {**found.to_dict(), "alarms": alarms.to_dict()})
+        rows = [{"template": template, **asdict(outcome)} for template, outcome in helped]
+        _write_json("rules-churn", {**found.to_dict(), "alarms": alarms.to_dict(), "helped_by_retries": rows})
     else:
         width = terminal_width()
-        write(f"{render_churn(found, width)}\n{render_alarms(alarms, width)}", None)
+        parts = (render_churn(found, width), render_alarms(alarms, width), render_helped(helped, width))
+        write("\n".join(filter(None, parts)), None)
 
 
 def _ruleset(option: str | None) -> Ruleset:

@@ -93,7 +93,7 @@ def command(
 
         write(render_rules(found), output)
         if output is not None:
-            ready = sum(group.suggestion is not None and group.suggestion.reason is not None for group in found.groups)
+            ready = sum(group.suggestion is not None and group.suggestion.ready for group in found.groups)
             narrate(f"{output}: rules for {ready} of {len(found.groups)} groups; the others need a reason", quiet=quiet)
     else:
         from analyzer.report.unknowns import render_unknowns

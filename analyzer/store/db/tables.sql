@@ -48,7 +48,7 @@ create table if not exists internal.event_v1 (
 create table if not exists internal.facts_v1 (
   facts_id varchar not null,
   facts varchar not null using compression zstd,
-  -- Of unknown errors: the second opinion, whose probability is 0 where it proposes nothing.
+  -- Of unknown errors that a release up to 0.2 read: its proposal, with probability 0 where it had none.
   suggested_reason varchar,
   suggested_probability double,
   {typed columns of facts_v1}

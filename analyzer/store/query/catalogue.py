@@ -150,8 +150,7 @@ PINNED = {
     # Texts take most room by far, and a report quotes those of unknown errors alone.
     "errors": (
         "occurred_at, caller, session_id, operation, outcome, reason, retryable, counts_as_unknown, has_facts,"
-        " source_line, suggested_reason, suggested_probability,"
-        + ",".join(f" case when counts_as_unknown then {name} end as {name}" for name in _TEXTS)
+        " source_line," + ",".join(f" case when counts_as_unknown then {name} end as {name}" for name in _TEXTS)
     ),
     "relays": (
         "relay, occurred_at, caller, session_id, step_id, trigger, token_usage_percent, threshold_percent, pre_tokens,"

@@ -38,7 +38,7 @@ from analyzer.store.ingest.run import ingest
 from analyzer.store.journal import as_decided, journal_of, parts_of, was_store
 from analyzer.store.upkeep.carry_over import FormerStore, split_by_events, unreadable
 from analyzer.store.upkeep.prune import restore_horizon
-from analyzer.store.verdicts.rulesets import add_suggestions, applied, judge_with, keep_up, kept_rules, restore_active
+from analyzer.store.verdicts.rulesets import applied, judge_with, keep_up, kept_rules, restore_active
 
 Shown = Callable[[str, int, int], None]
 """Of a database file: https://duckdb.org/docs/stable/internals/storage, behind a checksum."""
@@ -179,7 +179,6 @@ class _Work:
         if former is not None:
             former.detach()
         self._result.unjudged = keep_up(self._connection, self._path)
-        add_suggestions(self._connection)
         self._result.sources = self._count("source_v1")
         self._result.events = self._count("event_v1")
         self._connection.execute("checkpoint").fetchall()

@@ -20,7 +20,7 @@ from analyzer.store.db.connection import store_errors, transaction
 from analyzer.store.db.frames import to_frame
 from analyzer.store.db.location import MEMORY
 from analyzer.store.journal import decide
-from analyzer.store.verdicts.rulesets import activate, add_suggestions, add_verdicts, keep_rules
+from analyzer.store.verdicts.rulesets import activate, add_verdicts, keep_rules
 
 if TYPE_CHECKING:
     import polars as pl
@@ -118,7 +118,6 @@ def reclassify(
         judged = add_verdicts(connection, ruleset, target, progress)
         if apply:
             apply_ruleset(connection, ruleset, rules, store_path, journal)
-            add_suggestions(connection)
         before = active[0][0] if active else None
         return compare(connection, ruleset.digest, target, judged, active=before, applied=apply)
 

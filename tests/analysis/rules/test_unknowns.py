@@ -12,14 +12,14 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import analyzer
-from analyzer.analysis.rules.drafts import Group, Taken, constant_parts, draft, pattern_for
+from analyzer.analysis.rules.drafts import Group, Recoveries, Taken, constant_parts, draft, pattern_for
 from analyzer.analysis.rules.similar_templates import KnownTemplate, Neighbours, proposed
+from analyzer.analysis.rules.unknowns import helped_by_retries
 from analyzer.analysis.rules.word_patterns import WordIndex
 from analyzer.classifier import default_ruleset
 from analyzer.classifier.fingerprint import fingerprint
 from analyzer.classifier.rules.lint import lint
 from analyzer.classifier.rules.loading import ruleset_for
-from analyzer.classifier.suggestion import Suggestion
 from analyzer.report.unknowns import render_rules
 from analyzer.store import Store
 
@@ -147,7 +147,7 @@ def test_a_pattern_has_slots_of_the_narrowest_shape(template: str, texts: list[s
 
 
 def _draft(
-    known: list[tuple[str, Taken]], others: list[Group], near: Neighbours, opinion: Suggestion | None = None
+    known: list[tuple[str, Taken]], others: list[Group], near: Neighbours, recoveries: Recoveries | None = None
 ) -> Any:
     texts = [f"Canvas shard {n} is parked" for n in range(3)]
     return draft(
@@ -156,7 +156,8 @@ def _draft(
         known=lambda constants: known,
         shortest=lambda texts, reason: [],
         near=near.near("Canvas shard <*> is parked", 5),
-        opinion=opinion,
+        leaning=lambda group: None,
+        recoveries=recoveries,
         source="a test",
         rules=default_ruleset(),
         taken_ids={"canvas_shard_parked"},
@@ -215,10 +216,12 @@ def test_a_reason_is_proposed_only_with_evidence() -> None:
     assert "overloaded" in near.evidence[1]
     far = _draft([], [], Neighbours([KnownTemplate("The moon is full", "The moon is full", "validation", "x", 1)]))
     assert far.reason is None
-    opinion = Suggestion("rate_limited", 0.81, ("parked",))
-    asked = _draft([], [], Neighbours([OVERLOADED]), opinion)
-    assert asked.reason == "rate_limited"
-    assert asked.evidence[0] == "the second opinion is rate_limited, right in 81.0% of such cases: 'parked'"
+    helped = Recoveries(41, 9, 38, 8, 0)
+    asked = _draft([], [], Neighbours([]), helped)
+    assert (asked.reason, asked.weak, asked.wordings) == ("network_transient", True, ())
+    assert asked.evidence[0] == "retried 41 times in 9 sessions, 38 recovered"
+    for of_no_use in (Recoveries(9, 3, 9, 1, 0), Recoveries(9, 3, 9, 3, 1), Recoveries(9, 3, 0, 0, 0)):
+        assert _draft([], [], Neighbours([]), of_no_use).reason is None
     torn = [
         KnownTemplate(f"Canvas shard parked {n}", "x", reason, "x", 1)
         for n, reason in enumerate(("validation", "auth_error"))
@@ -263,3 +266,48 @@ def test_hostile_texts_stay_inside_their_strings(memory: Store, jsonl: Callable[
     own = {rule.id for rule in ruleset_for(draft_path).rules} - {rule.id for rule in default_ruleset().rules}
     assert len(own) == 1
     assert "evil" not in own
+
+
+def _chains(native: Any, message: str, outcomes: dict[str, tuple[str, int]]) -> list[str]:
+    """The lines of one retry chain a session: an unknown error, and how the chain ended after how many calls."""
+    lines = []
+    for session, (outcome, attempts) in outcomes.items():
+        name = f"{session}-{message[:5]}"
+        known = {"session": session, "operation": name, "reason": "unknown", "caller": "probe"}
+        lines.append(native(f"{name}-e", facts={"message": message}, attempt=1, **known))
+        lines.append(native(f"{name}-r", "retry.settled", outcome=outcome, attempts=attempts, **known))
+    return [line.decode().strip() for line in lines]
+
+
+def test_what_happened_next_is_a_label(memory: Store, jsonl: Callable[..., Path], native: Any) -> None:
+    """An unknown error that recovered on a retry in two sessions, and never without one, is proposed; no other one."""
+    again = ("recovered", 2)
+    chains = {
+        "Heron is moulting": {"a": again, "b": again, "c": ("exhausted", 3)},
+        "Walrus is asleep": {"a": again, "b": ("exhausted", 3)},
+        "Ferry went alone": {"a": again, "b": again, "c": ("recovered", 1)},
+        "Gannet has flown": {"a": ("surfaced", 1), "b": ("surfaced", 1)},
+    }
+    lines = [line for message, outcomes in chains.items() for line in _chains(native, message, outcomes)]
+    memory.ingest([str(jsonl("log.jsonl", *lines))])
+    found = analyzer.unknowns(memory, suggest=True)
+    assert {group.template: group.suggested_reason for group in found.groups} == {
+        "Heron is moulting": "network_transient",
+        "Walrus is asleep": None,
+        "Ferry went alone": None,
+        "Gannet has flown": None,
+    }
+    heron = next(group for group in found.groups if group.template == "Heron is moulting")
+    assert heron.recoveries == Recoveries(3, 3, 2, 2, 0)
+    assert heron.suggestion is not None
+    assert (heron.suggestion.reason, heron.suggestion.weak) == ("network_transient", True)
+    assert "\nweak = true\n" in render_rules(found)
+    columns = ("message", "retried", "recovered", "suggested_reason")
+    rows = memory.query("unknown-messages").select(columns).rows()
+    assert ("Heron is moulting", 3, 2, "network_transient") in rows
+    assert [row[0] for row in rows if row[3]] == ["Heron is moulting"]
+    assert [(name, outcome.sentence) for name, outcome in helped_by_retries(memory)] == [
+        ("Heron is moulting", "retried 3 times in 3 sessions, 2 recovered")
+    ]
+    assert helped_by_retries(memory, ["Heron is moulting"]) == []
+    assert memory.sql("select distinct reason from errors").rows() == [("unknown",)]

@@ -105,7 +105,8 @@ def test_a_query_answers_the_samples_as_before(
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, "utf-8")
     assert [json.loads(line) for line in path.read_text("utf-8").splitlines()] == rows
-    assert rows
+    # No unknown error of the samples was in a retry chain that ended.
+    assert rows or name == "unknown-recoveries"
 
 
 def test_views_describe_every_column_they_have(store: Store) -> None:

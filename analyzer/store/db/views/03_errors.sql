@@ -14,8 +14,8 @@
 -- column rule VARCHAR: The rule that matched.
 -- column ruleset VARCHAR: Digest of the rules that gave the verdict.
 -- column confidence VARCHAR: strong, or weak where a bare status or exit code or weak words decided; null where no rule matched, or nobody said.
--- column suggested_reason VARCHAR: What the second opinion proposes for an unknown error, and never decides; null where it proposes nothing.
--- column suggested_probability DOUBLE: Share of such proposals that are right, 0..1.
+-- column suggested_reason VARCHAR: What a release up to 0.2 proposed for an unknown error; null for errors read since.
+-- column suggested_probability DOUBLE: Share of such proposals that were held to be right, 0..1; null likewise.
 -- column counts_as_unknown BOOLEAN: Whether it counts in the unknown share: reason unknown, neither aborted nor without any detail.
 -- column status INTEGER: HTTP status.
 -- column code VARCHAR: Provider's, system's or protocol's error code.

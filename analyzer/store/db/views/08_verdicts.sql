@@ -10,8 +10,8 @@
 -- column recorded BOOLEAN: Whether it is the producer's own verdict.
 -- column active BOOLEAN: Whether its ruleset is the active one; false for the producer's own.
 -- column judged_at TIMESTAMP: When it was given, UTC; for the producer's own the time of the error.
--- column suggested_reason VARCHAR: What the second opinion proposes for an unknown error, and never decides; null where it proposes nothing.
--- column suggested_probability DOUBLE: Share of such proposals that are right, 0..1.
+-- column suggested_reason VARCHAR: What a release up to 0.2 proposed for an unknown error; null for errors read since.
+-- column suggested_probability DOUBLE: Share of such proposals that were held to be right, 0..1; null likewise.
 select
   e.event_id,
   e.ruleset,

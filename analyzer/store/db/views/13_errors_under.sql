@@ -19,8 +19,8 @@
 -- column model VARCHAR: The model that was asked; null where the log does not say.
 -- column confidence VARCHAR: strong, or weak where a bare status or exit code or weak words decided; null where no rule matched, or nobody said.
 -- column status INTEGER: HTTP status.
--- column suggested_reason VARCHAR: What the second opinion proposes for an unknown error, and never decides; null where it proposes nothing.
--- column suggested_probability DOUBLE: Share of such proposals that are right, 0..1.
+-- column suggested_reason VARCHAR: What a release up to 0.2 proposed for an unknown error; null for errors read since.
+-- column suggested_probability DOUBLE: Share of such proposals that were held to be right, 0..1; null likewise.
 with judged as (
   select
     e.event_id,
