@@ -8,13 +8,14 @@ from random import Random
 
 import pytest
 
-from analyzer import classify
+from analyzer import classify, open_store
 from benchmarks import __main__ as command
 from benchmarks import starts, table, transcripts
 from benchmarks.alarms import __main__ as alarms_command
 from benchmarks.alarms import fleet_incidents, fleet_texts, nights, real, real_incidents, rivals, scores
 from benchmarks.alarms.nights import Told
 from benchmarks.alarms.truth import History, Incident
+from benchmarks.rows import main as held_against
 from benchmarks.table import BENCHES, Bench, Row, Size
 from tests import REPOSITORY
 
@@ -229,3 +230,15 @@ def test_the_nights_around_a_plain_incident_find_it():
     measured = scores.tally(one, scores.OURS, nights.told(alarms_command.quick(one)))
     assert [case.found for case in measured.cases] == [True]
     assert "key of all expired" in "\n".join(scores.table([measured]))
+
+
+def test_two_stores_of_the_same_logs_are_told_from_two_of_others(tmp_path, samples):
+    """Every view's columns are the same, whenever the stores were made; one event more shows."""
+    first, second = tmp_path / "first.duckdb", tmp_path / "second.duckdb"
+    for path in (first, second):
+        with open_store(path, writable=True) as store:
+            store.ingest([str(samples / "unknown-spike.jsonl")])
+    assert held_against([str(first), str(second)]) == 0
+    with open_store(second, writable=True) as store:
+        store.ingest([str(samples)])
+    assert held_against([str(first), str(second)]) == 1

@@ -447,6 +447,25 @@ def test_an_ingest_with_nothing_new_loads_no_frames(run: Run, samples: Path, tmp
     assert loaded == "[]"
 
 
+def test_a_query_loads_nothing_that_reads_logs_judges_or_detects(run: Run, samples: Path, tmp_path: Path) -> None:
+    """It is asked over and over, by scripts: what it does not use took three quarters of our own part of its start."""
+    run("ingest", str(samples), "--store", "s.duckdb")
+    rooms = ("analyzer.importers", "analyzer.analysis.detection", "analyzer.analysis.nightly", "analyzer.store.ingest")
+    parts = (
+        "analyzer.classifier.engine",
+        "analyzer.store.upkeep",
+        "analyzer.store.verdicts",
+        "analyzer.classifier.rules",
+    )
+    script = (
+        "import sys\nfrom analyzer.cli import call\n"
+        "assert call(['query', 'overview-totals', '--store', 's.duckdb']) == 0\n"
+        f"print([name for name in sys.modules if name.startswith({(*rooms, *parts)!r})])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True, cwd=tmp_path)
+    assert done.stdout.rstrip().rpartition("\n")[2] == "[]"
+
+
 def test_the_package_is_the_command(tmp_path: Path) -> None:
     """`python -m analyzer` does what `analyzer` does, with its name and its exit codes."""
 
