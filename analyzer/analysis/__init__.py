@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from analyzer.analysis.nightly.check import check, check_hours, each_night
     from analyzer.analysis.nightly.decisions import findings, handle
     from analyzer.analysis.nightly.night import Night
-    from analyzer.analysis.rules.drafts import RuleDraft, Taken
+    from analyzer.analysis.rules.drafts import Recoveries, RuleDraft, Taken
     from analyzer.analysis.rules.ruleset_changes import (
         Alarm,
         AlarmChanges,
@@ -44,7 +44,7 @@ _HOMES = {
         "analyzer.analysis.nightly.check": "check check_hours each_night",
         "analyzer.analysis.nightly.decisions": "findings handle",
         "analyzer.analysis.nightly.night": "Night",
-        "analyzer.analysis.rules.drafts": "RuleDraft Taken",
+        "analyzer.analysis.rules.drafts": "Recoveries RuleDraft Taken",
         "analyzer.analysis.rules.ruleset_changes": "Alarm AlarmChanges ChangedShare Churn Rejudged alarm_changes churn",
         "analyzer.analysis.rules.similar_templates": "group",
         "analyzer.analysis.rules.unknowns": "Neighbour UnknownGroup Unknowns unknowns",
@@ -79,6 +79,7 @@ __all__ = [
     "Night",
     "OneSidedMessage",
     "Overview",
+    "Recoveries",
     "Rejudged",
     "RuleDraft",
     "Scope",
