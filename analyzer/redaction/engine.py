@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from analyzer.redaction.automata import Spans, kept_until_fork, matches, regex, set_of
 from analyzer.redaction.families import FAMILIES, Family
 from analyzer.redaction.places import PLACES, Found
-from analyzer.redaction.unfolding import MAX_FORMS, UNFOLDABLE, Form, goes_on, unfolded
+from analyzer.redaction.unfolding import MAX_FORMS, UNFOLDABLE, Form, goes_on, read_first, unfolded, unwrapped
 from analyzer.redaction.values import GUARDS, MARK
 
 KEPT = os.path.join(os.path.dirname(__file__), "trace_words.json")
@@ -78,6 +78,8 @@ def _shaped(family: Family) -> Callable[[bytes, Spans], Iterator[Found]]:
         if span is None:
             return
         start, stop = span
+        if data[start - 1 : start] == b"\\" and data[start : start + 1].isdigit():
+            return  # the number of an escape
         # A mark is no secret, and the name inside one (`github_token:`) is no key.
         if not data.startswith(MARK, start) and not data.endswith(MARK, 0, match[0][0]) and counts(data[start:stop]):
             yield start, stop, family.name
@@ -192,7 +194,7 @@ def redact(text: str) -> str:
 def _searched(raw: bytes) -> bytes:
     """Each form of the text is searched, and what is found there goes where it stands in the text."""
     cuts: list[tuple[int, int, bytes]] = []
-    form: Form | None = Form(raw)
+    form: Form | None = read_first(raw)
     for _ in range(MAX_FORMS):
         if form is None:
             break
@@ -206,7 +208,7 @@ def _searched(raw: bytes) -> bytes:
                 form = form.replaced(
                     _pieces(form.data, [found[place] for place in whole]), [marks[place] for place in whole]
                 )
-        form = unfolded(form)
+        form = unfolded(form) or unwrapped(form)
     pieces: list[bytes] = []
     end = 0
     # The longer one of two that begin together holds the other one.

@@ -41,6 +41,9 @@ _MOST_SURE = 16
 """Characters of a token that the prefilter looks at: more of them make its automaton larger, and little else clean."""
 
 
+_LINE_END = r"(?:(?:\\r)?\\n|\r?\n)"
+
+
 def _token(
     name: str, prefix: str, body: str, least: int, source: str, *, sample: str = "", most: int = 32, guard: str = ""
 ) -> Family:
@@ -52,7 +55,8 @@ def _token(
         filler = _UPPER if "A-Z" in body else _UPPER.lower()
     plain = "+" not in body and "=" not in body
     # A character that JSON may write as an escape ends what can be relied upon.
-    sure = f"{body}{{{min(least, _MOST_SURE)}}}" if plain else rf"{body[:-1]}\\]"
+    # So does the end of a line, where a terminal may have broken it.
+    sure = f"(?:{body}{{{min(least, _MOST_SURE)}}}|{body}+{_LINE_END}{body})" if plain else rf"{body[:-1]}\\]"
     return Family(
         name,
         rf"\b(?:{prefix}){body}{{{least},}}",
@@ -140,7 +144,7 @@ FAMILIES: tuple[Family, ...] = (
     _token("netlify_token", "nf[pcou]_", _A, 20, "Netlify", sample="nfp_"),
     _token("render_key", "rnd_", _A, 20, "Render", guard="token"),
     _token("tailscale_key", "tskey-", _W, 16, "Tailscale", sample="tskey-auth-"),
-    _token("pulumi_token", "pul-", _H, 32, "gitleaks", most=40),
+    _token("pulumi_token", "pul-", "[0-9a-z]", 32, "gitleaks", most=40, guard="token"),
     Family(
         "terraform_token",
         rf"\b[A-Za-z0-9]{{14}}\.atlasv1\.{_W}{{20,}}",
@@ -244,7 +248,7 @@ FAMILIES: tuple[Family, ...] = (
     ),
     _token("npm_token", "npm_", _A, 30, "gitleaks", most=36),
     _token("pypi_token", "pypi-", _W, 20, "gitleaks", sample="pypi-AgEIcHlwaS5vcmc"),
-    _token("rubygems_key", "rubygems_", _H, 32, "gitleaks", most=48),
+    _token("rubygems_key", "rubygems_", "[0-9a-z]", 32, "gitleaks", most=48),
     _token("crates_token", "cio", _A, 30, "crates.io", guard="token"),
     _token("nuget_key", "oy2", "[a-z0-9]", 40, "NuGet", most=43, guard="token"),
     _token("clojars_token", "CLOJARS_", _A, 30, "gitleaks", most=60),
@@ -303,7 +307,7 @@ FAMILIES: tuple[Family, ...] = (
     ),
     # Watching
     _token("grafana_token", "gls?[ac]_|eyJrIjoi", _B, 20, "gitleaks", sample="glsa_"),
-    _token("newrelic_key", "NR(?:AK|II|JS|RA|IQ)-", _W, 16, "gitleaks", sample="NRAK-"),
+    _token("newrelic_key", "NR(?:AK|BR|II|JS|RA|IQ)-", _W, 16, "gitleaks", sample="NRAK-"),
     _token("sentry_token", "sntry[su]_", _B, 20, "gitleaks", sample="sntrys_"),
     _token("dynatrace_token", r"dt0[a-z][0-9]{2}\.", r"[A-Za-z0-9.]", 24, "gitleaks", sample="dt0c01."),
     _token("posthog_key", "ph[xs]_", _A, 20, "PostHog", sample="phx_"),
@@ -478,6 +482,8 @@ FAMILIES: tuple[Family, ...] = (
     _token("resend_key", "re_[A-Za-z0-9]{6,10}_", _A, 16, "Resend", sample="re_a1B2c3D4_", guard="token"),
     # Money and shops
     _token("stripe_key", r"[srp]k_(?:live|test|prod)_", _A, 10, "gitleaks", sample="sk_live_"),
+    _token("paystack_key", "sk_[a-z]{1,16}_", _A, 40, "trufflehog", sample="sk_shop_", most=40),
+    _token("finage_key", "API_KEY", "[0-9A-Z]", 32, "trufflehog", most=32, guard="token"),
     _token("stripe_key", "whsec_", r"[A-Za-z0-9+/=]", 16, "Stripe"),
     Family(
         "stripe_secret",
@@ -487,7 +493,9 @@ FAMILIES: tuple[Family, ...] = (
         "trufflehog",
     ),
     _token("printful_key", "sk_pr_[A-Za-z0-9]{1,64}_", _H, 32, "trufflehog", sample="sk_pr_a1_", most=40),
-    _token("recharge_key", "sk(?:_test)?_[0-9]{1,2}x[123]_", _H, 40, "trufflehog", sample="sk_1x2_", most=64),
+    _token(
+        "recharge_key", "sk(?:_test)?_[0-9]{1,2}x[123]_", "[0-9a-fA-F]", 40, "trufflehog", sample="sk_1x2_", most=64
+    ),
     _token("pagarme_key", "ak_(?:live|test)_", _A, 24, "trufflehog", sample="ak_live_", most=30),
     _token("razorpay_key", "rzp_(?:live|test)_", _A, 14, "trufflehog", sample="rzp_live_", most=14),
     _token("ramp_key", "ramp_(?:id|sec)_", _A, 40, "trufflehog", sample="ramp_sec_", most=48),

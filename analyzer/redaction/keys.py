@@ -19,113 +19,32 @@ from analyzer.redaction.automata import Late, kept_until_fork, options
 PHRASES: dict[str, tuple[str, ...]] = {
     # All but plain words: numbers, too.
     "password": (
-        "password",
-        "passwd",
-        "passphrase",
-        "passcode",
-        "pwd",
-        "passwort",
-        "kennwort",
-        "mot de passe",
-        "contrasena",
-        "contraseña",
-        "senha",
-        "parola",
-        "wachtwoord",
-        "lösenord",
-        "passord",
-        "adgangskode",
-        "salasana",
-        "hasło",
-        "haslo",
-        "heslo",
-        "jelszó",
-        "lozinka",
-        "şifre",
-        "sifre",
-        "пароль",
-        "κωδικός",
-        "密码",
-        "密碼",
-        "口令",
-        "パスワード",
-        "비밀번호",
-        "암호",
-        "पासवर्ड",
+        "password", "passwd", "passphrase", "passcode", "pwd", "passwort", "kennwort", "mot de passe", "contrasena",
+        "contraseña", "senha", "parola", "wachtwoord", "lösenord", "passord", "adgangskode", "salasana", "hasło",
+        "haslo", "heslo", "jelszó", "lozinka", "şifre", "sifre", "пароль", "κωδικός", "密码", "密碼",
+        "口令", "パスワード",
+        "비밀번호", "암호", "पासवर्ड",
     ),
     # All but plain words and numbers.
     "plain": (
-        "secret",
-        "secrets",
-        "secret key",
-        "token",
-        "credential",
-        "credentials",
-        "creds",
-        "api key",
-        "access key",
-        "account key",
-        "auth key",
-        "private key",
-        "signing key",
-        "encryption key",
-        "decryption key",
-        "master key",
-        "shared key",
-        "storage key",
-        "subscription key",
-        "ssh key",
-        "functions key",
-        "host key",
-        "shared access signature",
-        "amz signature",
-        "goog signature",
-        "amz credential",
-        "private token",
-        "totp seed",
-        "mnemonic",
-        "seed phrase",
-        "user pass",
-        "db pass",
-        "root pass",
-        "admin pass",
-        "mysql pass",
-        "smtp pass",
-        "storepass",
-        "keypass",
-        "requirepass",
-        "masterauth",
-        "bindpw",
-        "rootpw",
-        "токен",
-        "令牌",
-        "密钥",
-        "密鑰",
-        "秘密鍵",
-        "トークン",
-        "api キー",
+        "secret", "secrets", "secret key", "token", "credential", "credentials", "creds", "api key", "access key",
+        "account key", "auth key", "private key", "signing key", "encryption key", "decryption key", "master key",
+        "shared key", "storage key", "subscription key", "ssh key", "functions key", "host key",
+        "shared access signature", "amz signature", "goog signature", "amz credential", "private token", "totp seed",
+        "mnemonic", "seed phrase", "user pass", "db pass", "root pass", "admin pass", "mysql pass", "smtp pass",
+        "storepass", "keypass", "requirepass", "masterauth", "bindpw", "rootpw", "токен", "令牌",
+        "密钥", "密鑰", "秘密鍵",
+        "トークン", "api キー",
     ),
     # Nothing that reads like words.
     "mixed": (
-        "service key",
-        "app key",
-        "application key",
-        "client key",
-        "license key",
-        "licence key",
-        "session key",
-        "deploy key",
-        "consumer key",
-        "admin key",
-        "webhook key",
-        "bearer",
-        "basic auth",
-        "http auth",
+        "service key", "app key", "application key", "client key", "license key", "licence key", "session key",
+        "deploy key", "consumer key", "admin key", "webhook key", "bearer", "basic auth", "http auth",
     ),
     # Headers of several words.
     "authorization": ("authorization",),
     "cookie": ("cookie", "cookies"),
-}
+}  # fmt: skip
 
 SHORT: dict[str, tuple[str, ...]] = {
     "plain": ("pass", "pw", "mdp"),
@@ -277,14 +196,11 @@ def _guard_of_words(words: bytes, before: bytes) -> str:
     plain = _plain(words)
     if plain in _SHORT and not _begins(words, before):
         return ""
-    if plain == "token" and before and before.lower().endswith(_NO_TOKENS):
+    lowered = before.lower()
+    if before and lowered.endswith(_NO_SECRETS.get(plain, ())):
         return ""
-    if plain == "key":
-        lowered = before.lower()
-        if lowered.endswith(_NO_KEYS):
-            return ""
-        if lowered.rstrip(b"_-. ").endswith(_VENDORS):
-            return "mixed"
+    if plain == "key" and lowered.rstrip(b"_-. ").endswith(_VENDORS):
+        return "mixed"
     if plain == "pwd" and words == b"PWD" and before[-3:] in (b"", b"OLD"):
         return "directory"
     return _GUARDS.get(plain, "")
@@ -301,21 +217,20 @@ _ABOUT = frozenset(word.encode() for word in ABOUT)
 _CHANGES_NOTHING = frozenset(word.encode() for word in (*SUFFIXES, "v"))
 _MOST = 200
 """Bytes of a name that are looked at."""
-_NO_KEYS = tuple(
-    word + joint
-    for word in (b"public", b"primary", b"foreign", b"sort", b"partition", b"cache", b"index", b"publishable")
-    for joint in (b"", b"_", b"-", b" ", b".")
-)
-_NO_TOKENS = tuple(
-    word + joint
-    for word in (
-        b"next", b"page", b"nextpage", b"next_page", b"next-page", b"continuation", b"unexpected", b"eos", b"bos",
-        b"pad", b"unk", b"sep", b"cls", b"mask", b"stop", b"special", b"first", b"per", b"last", b"end", b"start",
-        b"syntax",
-    )
-    for joint in (b"", b"_", b"-", b" ", b".")
-)  # fmt: skip
-"""A token of a tokenizer, of a parser or of a list that goes on."""
+_NO_SECRETS = {
+    words: tuple(before + joint for before in others.encode().split() for joint in (b"", b"_", b"-", b" ", b"."))
+    for words, others in {
+        "key": "public primary foreign sort partition cache index publishable",
+        "token": (
+            "next page nextpage next_page next-page continuation continue resume resumption sync scroll cursor delta "
+            "skip fencing lease unexpected eos bos pad unk sep cls mask stop special first per last end start syntax"
+        ),
+        "secret": "existing",
+    }.items()
+}
+"""What stands before these words where they name no secret: a token of a tokenizer, of a parser or of a list that goes
+on, the name of a secret that exists.
+"""
 
 
 def _begins(words: bytes, before: bytes) -> bool:

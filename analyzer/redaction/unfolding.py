@@ -1,5 +1,8 @@
 """Texts out of their dress: escapes of JSON, Python, shells, URLs, HTML and terminals are taken off, layer by layer.
 
+`forms` is for whoever reads texts, redaction and the classifier's rules alike: it gives a text and each of its forms,
+and `Form.origin` leads from a part of a form back to the text.
+
 Invariant: every place of a form leads back to the place of the given text that it was read from, and a text within a
 longer one passes through the same forms as alone.
 """
@@ -7,6 +10,7 @@ longer one passes through the same forms as alone.
 from __future__ import annotations
 
 import re
+from binascii import a2b_base64, a2b_qp
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
@@ -31,6 +35,7 @@ _NAMES = b"|".join(_NAMED)
 # One layer of quoting: of `\\n` the first reading gives `\n`, the second one the end of a line.
 _BACKSLASHES = (
     rb"\\(?:[\\\"'/`abtnvfre!#$%&()*+,\-.:;<=>?@\[\]^_{|}~ \t\x1b]|\r?\n(?:[ \t]+(?=[0-9A-Za-z]))?"
+    rb"|0000[0-7][0-9a-fA-F] ?|[2-7][0-9a-fA-F] "  # of CSS
     rb"|u+[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[ux]\{[0-9a-fA-F]{1,6}\}|x[0-9a-fA-F]{2}|[0-3]?[0-7]{1,2})"
 )
 # A percent sign and an ampersand are read at once, however often they are escaped.
@@ -45,8 +50,18 @@ _TERMINAL = (
     rb"\x1b[\[(][0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b\r\n]{0,2000}(?:\x07|\x1b\\)|\x1b[0-Z\\-~]|\xc2\x9b[0-?]*[ -/]*[@-~]"
 )
 _UNSEEN = rb"\x00|\xe2\x80[\x8b-\x8f\xaa-\xae]|\xe2\x81[\xa0-\xa4]|\xef\xbb\xbf|\xc2\xad"
+# Marks of highlighting, which may stand in the middle of a word.
+_TAGS = "a|b|big|code|del|em|font|hi|highlight|hit|hl|i|ins|kbd|mark|match|samp|small|span|strong|sub|sup|tt|u|var|wbr"
+_HIGHLIGHTS = rb"</?(?:%s)(?:[ \t\r\n][^<>]{0,200})?/?>" % _TAGS.encode()
+# A word of a header of mail that says in which letters it is written, and the gap to the next one.
+_WORD_OF_MAIL = rb"=\?[\w\-]{2,20}\?[QqBb]\?[^?\s]{1,400}\?="
+_ENCODED_WORDS = Late(
+    b"(" + _WORD_OF_MAIL + rb"(?:(?:\r?\n|(?:\\{1,8}r)?\\{1,8}n)?[ \t]{1,4}(?=" + _WORD_OF_MAIL + b"))?)"
+)
+# What cmd and PowerShell escape within a word.
+_SHELLS = rb"(?<=\w)(?:\^(?:[&|<>()%!=,;_\-.:/@\"+~{}]|\r?\n)|`[_\-.+/=@%&:$!?~{}()])"
 # The end of a line, a tab or an equals sign in PowerShell, in syslog, of `cat -v` and in mail; a line that mail breaks.
-_ENDS = rb"`[nrt](?=[\w\-])|#0(?:1[1-5]|33)|\^[IJM\[]|=(?:0[9AD]|3[AD]|22|\r?\n(?=\w))"
+_ENDS = rb"`[nrt](?=[\w\-])|#0(?:1[1-5]|33)|\^[IJM\[]|=(?:0[9AD]|3[ADF]|22|5F|2[BCDEF]|\r?\n(?=\w))"
 # Quotes within quotes of a shell, of CSV and SQL; the pieces of a text in code; a blank in a form.
 _JOINTS = (
     rb"'\"'\"'|\"\"(?=\w)|''(?=\w)|\"[ \t]{0,8}\r?\n[ \t]{0,40}\"|'[ \t]{0,8}\r?\n[ \t]{0,40}'"
@@ -63,8 +78,12 @@ UNFOLDABLE = "|".join(
         # Of the escapes of JSON only those that nobody has to write: who searches raw JSON allows for the others.
         r"\\u00(?:00|1[bB]|2[0-57-9a-fA-F]|3[0-9abdfABDF]|[4-7][0-9a-fA-F]|9[bB]|[aA][dD])",
         r"\\u20(?:0[b-fB-F]|2[a-eA-E]|6[0-4])|\\u[fF][eE][fF][fF]|\\u(?:\{|u)|\\\\u[0-9a-fA-F]{4}",
-        r"\\(?:U00|x(?:[0-9a-fA-F]{2}|\{)|[0-3][0-7]|e\[|[!#$%&()*+,\-./:;<=>?@\]^_{|}~ ]|\r?\n)",
+        r"\\(?:U00|x(?:[0-9a-fA-F]{2}|\{)|[0-3][0-7]|0000[0-7]|[2-7][0-9a-fA-F] |e\[)",
+        r"\\(?:[!#$%&()*+,\-./:;<=>?@\]^_{|}~ ]|\r?\n)",
         r"#0(?:1[1-5]|33)|\^[IJM\[]",
+        rf"[\w\-./:=$](?:<|\\u003[cC])(?:/|\\/)?(?:{_TAGS})(?:[\s>/]|\\[rnt/]|\\u003[eE])",
+        r"=(?:5F|2[BCDEF]|3[DF]|\r?\n\w|(?:\\r)?\\n\w)|(?:=|\\u003[dD])\?[\w\-]+\?[QqBb]\?",
+        r"\w(?:\^[&|<>()%!=,;_\-.:/@+~{}]|`[_\-.+/=@$:])[\w=]",
         rf"\\u0026(?:{_NAMES.decode()}|#[0-9xX])",
         _OTHERS,
     )
@@ -119,24 +138,59 @@ def unfolded(form: Form) -> Form | None:
         if len(pieces) > 1:
             found = form.replaced(pieces, [*map(_meanings(read).__getitem__, pieces[1::2])])
             if found.data != form.data:
-                return found
+                return _without_encoded_words(found)
     return None
+
+
+# Not those of keys and of base64, 64, 70 and 76, whose last line would take what stands behind it.
+_WIDTHS = (72, 78, 79, 80, 90, 96, 100, 110, 120, 132, 140, 150, 160, 180, 200)
+_FULL = b"|".join(rb"(?<=[\n\"'][^\n]{%d})|(?<=\A[^\n]{%d})" % (width, width) for width in _WIDTHS)
+_WRAPS = Late(rb"((?<=[\w\-+/=.:])(?:" + _FULL + rb")\r?\n(?=[\w\-+/=.]))")
+
+
+def unwrapped(form: Form) -> Form | None:
+    """The text without ends of lines where a terminal breaks words; None where no line is as long as one is wide."""
+    pieces = _WRAPS.split(form.data) if b"\n" in form.data else [form.data]
+    return form.replaced(pieces, [b""] * (len(pieces) // 2)) if len(pieces) > 1 else None
 
 
 def goes_on(data: bytes, at: int) -> bool:
     """Whether an escape stands here for nothing, or for what may belong to the word before it."""
+    if data[at - 1 : at] == b"=" and data[at : at + 1] in (b"\r", b"\n"):
+        at -= 1
     for pattern, _trace, read in _KINDS:
         found = pattern.match(data, at)
         if found is not None:
             meaning = read(found.group())
             meaning = _plain(meaning) if _WRITTEN.fullmatch(meaning) is not None else meaning
+            if meaning in (b"\n", b"\r"):  # a terminal may have broken it
+                return data[found.end() : found.end() + 1] not in b" \t\r\n\"'"
             return not meaning.strip(b"\x00") or meaning[:1].isalnum() or meaning[:1] in b"_-+/=."
-    return False
+    return data[at : at + 1] in (b"\r", b"\n") and _WRAPS.match(data, at) is not None
+
+
+def read_first(data: bytes) -> Form:
+    """The text with the encoded words of mail read, in which nothing stands as it is meant: no form is before this."""
+    return _without_encoded_words(Form(data))
+
+
+def _without_encoded_words(form: Form) -> Form:
+    pieces = _ENCODED_WORDS.split(form.data) if b"=?" in form.data else [form.data]
+    return form.replaced(pieces, [*map(_of_mail, pieces[1::2])]) if len(pieces) > 1 else form
+
+
+def _of_mail(word: bytes) -> bytes:
+    """What an encoded word says: <https://www.rfc-editor.org/rfc/rfc2047>."""
+    _charset, coding, said, _rest = word.split(b"?", 4)[1:]
+    try:
+        return a2b_base64(said + b"==") if coding in b"bB" else a2b_qp(said, header=True)
+    except ValueError:
+        return word
 
 
 def forms(data: bytes) -> Iterator[Form]:
     """The text itself, and each of its forms."""
-    form: Form | None = Form(data)
+    form: Form | None = read_first(data)
     for _ in range(MAX_FORMS):
         if form is None:
             return
@@ -176,7 +230,8 @@ def _unquoted(escape: bytes) -> bytes:
     if kind == b"x":
         return bytes([int(rest, 16)])
     if kind.isdigit():
-        return bytes([int(escape[1:], 8)])
+        css = len(escape) > 5 or escape.endswith(b" ")
+        return bytes([int(escape[1:], 16 if css else 8)])
     return b"" if kind in b"\r\n" else _CONTROLS.get(kind, kind)
 
 
@@ -185,6 +240,7 @@ _MARKS = {
     b"#011": b"\t", b"#012": b"\n", b"#013": b"\v", b"#014": b"\f", b"#015": b"\r", b"#033": b"\x1b",
     b"^I": b"\t", b"^J": b"\n", b"^M": b"\r", b"^[": b"\x1b",
     b"=09": b"\t", b"=0A": b"\n", b"=0D": b"\r", b"=3D": b"=", b"=3A": b":", b"=22": b'"',
+    b"=5F": b"_", b"=2B": b"+", b"=2C": b",", b"=2D": b"-", b"=2E": b".", b"=2F": b"/", b"=3F": b"?",
 }  # fmt: skip
 
 
@@ -197,13 +253,13 @@ def _plain(escape: bytes) -> bytes:
     if escape.startswith(b"%"):
         return bytes(int(each, 16) for each in _BYTES.findall(escape)) + b" " * escape.endswith(b"+")
     if escape[:1] in b"\"'`#^=+":
-        return _MARKS.get(escape, b"")
+        return _MARKS.get(escape) or (escape[1:].strip() if escape[:1] in b"^`" else b"")
     if escape.startswith(b"&"):
         name = escape.rstrip(b";").replace(b"&", b";").split(b";")[-1]
         if name.startswith(b"#"):
             return _character(int(name[2:], 16) if name[1:2] in b"xX" else int(name[1:])) or escape
         return _NAMED[name]
-    return b"\x00" if escape.startswith((b"\x1b", b"\xc2\x9b")) else b""
+    return b"\x00" if escape.startswith((b"\x1b", b"\xc2\x9b", b"<")) else b""
 
 
 def _character(code: int) -> bytes:
@@ -211,10 +267,10 @@ def _character(code: int) -> bytes:
 
 
 _QUOTED = Late(rb"('\\''|" + _BACKSLASHES + b")")
-_WRITTEN = Late(b"(" + b"|".join((_NUMBERS, _TERMINAL, _UNSEEN, _ENDS, _JOINTS)) + b")")
+_WRITTEN = Late(b"(" + b"|".join((_NUMBERS, _TERMINAL, _UNSEEN, _SHELLS, _ENDS, _HIGHLIGHTS, _JOINTS)) + b")")
 _TRACE = (
     rf"{_OTHERS}|\"\"\w|''\w|'\"'\"'|[\"'][ \t]{{0,8}}\r?\n[ \t]{{0,40}}[\"']|`[nrt][\w\-]|#0(?:1[1-5]|33)|\^[IJM\[]"
-    r"|=(?:0[9AD]|3[AD]|22|\r?\n\w)"
+    rf"|=(?:0[9AD]|3[ADF]|22|5F|2[BCDEF]|\r?\n\w|\?)|</?(?:{_TAGS})[\s>/]|\w[\^`]"
 )
 _KINDS = ((_QUOTED, r"\\", _unquoted), (_WRITTEN, _TRACE, _plain))
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import html
 import json
+import quopri
 import re
 import shlex
 import textwrap
+from base64 import b64encode
 from collections.abc import Callable
 from urllib.parse import quote, quote_plus
 
@@ -48,6 +50,35 @@ def _parted(sign: str) -> Dress:
 def _numbered(form: str) -> Dress:
     """Something in front of each line."""
     return lambda text: "\n".join(form.format(number) + line for number, line in enumerate(text.split("\n"), 1))
+
+
+def _highlighted(start: str, stop: str) -> Dress:
+    """Marks of a search around the first letters of each word."""
+    return lambda text: " ".join(f"{start}{each[:6]}{stop}{each[6:]}" for each in text.split(" "))
+
+
+def _escaped(sign: str) -> Dress:
+    """A sign before each one within a word."""
+    return lambda text: re.sub(r"(?<=\w)[_\-.+/=@%&:]", lambda found: sign + found[0], text)
+
+
+def _wrapped(width: int, before: int) -> Dress:
+    """Lines as a terminal breaks them, behind a column of dots."""
+    return lambda text: "\n".join(
+        part for line in text.split("\n") for part in _parts(f"{'.' * before} {line}" if line else line, width) or [""]
+    )
+
+
+def _parts(text: str, length: int) -> list[str]:
+    return [text[start : start + length] for start in range(0, len(text), length)]
+
+
+def _of_header(text: str) -> str:
+    """As RFC 2047 writes what is no letter and no digit."""
+    return "".join(
+        chr(each) if chr(each).isalnum() and each < 128 else "_" if each == 32 else f"={each:02X}"
+        for each in text.encode()
+    )
 
 
 def after(*dresses: Dress) -> Dress:
@@ -137,11 +168,30 @@ CUTTING: dict[str, Dress] = {
     "word joiners in JSON": after(_parted("\u2060"), _json),
     "soft hyphens in HTML": _parted("&shy;"),
     "colours in the middle": _parted("\x1b[m\x1b[K"),
+    "CSS": _signs("\\{:x} "),
+    "CSS, filled up": _signs("\\{:06x}"),
+    "cmd": _escaped("^"),
+    "PowerShell": _escaped("`"),
+    "HTML's highlights": _highlighted("<em>", "</em>"),
+    "a search's highlights in JSON": after(_highlighted("<span class=hit>", "</span>"), _json),
+    "HTML's highlights, escaped": after(_highlighted("<b>", "</b>"), html.escape),
+    "mail, quoted printable": lambda text: quopri.encodestring(text.encode()).decode(),
+    "a header of mail": lambda text: " ".join(f"=?utf-8?q?{_of_header(each)}?=" for each in _parts(text, 40)),
+    "a header of mail in base64": lambda text: "\n ".join(
+        f"=?UTF-8?B?{b64encode(each.encode()).decode()}?=" for each in _parts(text, 40)
+    ),
+    "broken at 80 columns": _wrapped(80, 20),
     "line ends of PowerShell": lambda text: text.replace("\n", "`n").replace("\t", "`t"),
     "UTF-16 read as bytes": lambda text: text.encode("utf-16-le").decode("latin-1"),
     "a link in a terminal": lambda text: f"\x1b]8;;file:///x\x1b\\{text}\x1b]8;;\x1b\\",
 }
 """Dresses in which secrets with a shape of their own are found, and not all that their place alone gives away."""
+
+BROKEN: dict[str, tuple[Dress, float]] = {
+    "early at 80 columns": (_wrapped(80, 44), 0.92),
+    "early at 132 columns in JSON": (after(_wrapped(132, 94), _json), 0.92),
+}
+"""Lines that a terminal breaks within the first characters of a secret, and the least share of families that go."""
 
 
 def pieces(secret: str) -> list[str]:

@@ -16,7 +16,7 @@ from analyzer.redaction.families import FAMILIES
 from analyzer.redaction.unfolding import MAX_FORMS, forms
 from tests import sampled
 from tests.redaction.contexts import PASSWORD, texts
-from tests.redaction.dresses import CUTTING, DRESSES, after, survives
+from tests.redaction.dresses import BROKEN, CUTTING, DRESSES, after, survives
 from tests.redaction.foreign_logs import imported, wave
 
 FRAMES = ("env:\n{}\n", "a\t{}\tb", '{{"k":"{}"}}', "k={}&x=1")
@@ -81,6 +81,14 @@ def test_no_place_survives_a_dress(name: str) -> None:
     plain = [text for text in _PLAIN if name not in _NO_TABLES or "\n" not in text]
     left = [(text, clean) for text in plain if survives(PASSWORD, clean := redact(DRESSES[name](text)))]
     assert left == []
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_few_secrets_survive_an_early_break(name: str) -> None:
+    """Of the families, no more survive a line that ends soon behind the beginning of a secret than its floor says."""
+    dress, floor = BROKEN[name]
+    left = [clean for secret, text in SECRETS if survives(secret, clean := redact(dress(text)))]
+    assert 1 - len(left) / len(SECRETS) >= floor, left
 
 
 def test_no_family_survives_an_emitted_event(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

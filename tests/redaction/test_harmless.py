@@ -117,6 +117,8 @@ HARMLESS = {
     "a key of idempotency": f"Idempotency-Key: {_UUID}",
     "a primary key": 'duplicate key value violates unique constraint "users_pkey", Key (id)=(1234567) already exists',
     "a page to go on from": "next_page_token: CAESBgoEdGVzdA12345",
+    "a token to go on with": "resume_token: 8264BEB9F3000000012B0229296E04, sync token s72594_4483_1934 is stale",
+    "a secret that exists": "existingSecret: pg-credentials-2",
     "a cursor": "after=Y3Vyc29yOnYyOpK5MjAyNi0xMS0yMVQwODoxNTozMFrOAAE=",
     # Words about secrets
     "a test that passed": "pass: tests/a.py::test",

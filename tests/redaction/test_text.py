@@ -214,6 +214,12 @@ HOSTILE = [
     "&amp;",
     "\x1b[0m",
     "+a",
+    "=?a?q?a=5F?= ",
+    "=?a?b?a?=",
+    "a<b>",
+    "a<b ",
+    "a^_`_",
+    f"{'a' * 80}\n",
     "-----END PRIVATE KEY-----",
     "MIIEpAIBAAKCAQEAx7bq3VvHk0Rz\n-----END PRIVATE KEY-----\n",
 ]
