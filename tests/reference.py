@@ -149,7 +149,7 @@ EXIT_CODES: dict[str, tuple[tuple[int, str], ...]] = {
         (2, "nothing to classify, or an `--at` that is no time"),
     ),
     "rules": (
-        (0, "listed, explained or scored; for `test`: nothing found"),
+        (0, "listed, explained, scored or accepted; for `test`: nothing found"),
         (1, "`test` found something"),
         (2, "rules that cannot be used"),
         (3, "a file that cannot be read"),

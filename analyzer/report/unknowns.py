@@ -7,6 +7,7 @@ draft without a reason is commented out, since nobody has chosen one yet.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import date
 
 from analyzer.analysis.rules.drafts import RuleDraft, Taken
@@ -141,6 +142,12 @@ def _taken(each: Taken) -> str:
         return f"{counted(each.errors, 'unknown error')} of another group: {each.template}"
     where = counted(each.errors, "error") if each.errors else "an example"
     return f"{where} of rule {each.rule} ({each.reason}): {each.template}"
+
+
+def with_rule(text: str, draft: RuleDraft, reason: str) -> str:
+    """The text of a rules file with the entry of a draft at its end."""
+    source = replace(draft, source=f"{draft.source}; {draft.evidence[0]}")
+    return "\n\n".join(filter(None, (text.rstrip("\n"), "\n".join(entry(source, reason))))) + "\n"
 
 
 def entry(draft: RuleDraft, reason: str) -> list[str]:

@@ -252,3 +252,56 @@ def test_other_settings_are_left_alone(run: Run, tmp_path: Path) -> None:
     """Tables of analyzer.toml that are not about rules do not matter here."""
     (tmp_path / "analyzer.toml").write_text('[report]\ntimezone = "UTC"\n', "utf-8")
     assert run("rules", "list").returncode == 0
+
+
+def _moulting(tmp_path: Path) -> Path:
+    """A log with an unknown error that recovered on a retry in two sessions, and one that nobody tried again."""
+    lines = []
+    for session in ("a", "b"):
+        known = {"operation": f"op-{session}", "reason": "unknown", "caller": "probe"}
+        failed = {**known, "attempt": 1, "facts": {"message": f"Heron {session}7 is moulting on the pier"}}
+        settled = {**known, "outcome": "recovered", "attempts": 2}
+        for kind, payload in (("error.classified", failed), ("retry.settled", settled)):
+            at = "2026-11-02T08:00:00Z"
+            lines.append(json.dumps({"type": kind, "timestamp": at, "sessionId": session, "payload": payload}))
+    alone = {"reason": "unknown", "caller": "probe", "facts": {"message": "Walrus sleeps below the ferry"}}
+    lines.append(
+        json.dumps(
+            {"type": "error.classified", "timestamp": "2026-11-02T09:00:00Z", "sessionId": "c", "payload": alone}
+        )
+    )
+    path = tmp_path / "log.jsonl"
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+    return path
+
+
+def test_an_accepted_draft_becomes_a_rule(run: Run, tmp_path: Path) -> None:
+    """Behind the rules that are there, weak, with what was seen as its source; the lint passes, the error is known."""
+    assert run("ingest", str(_moulting(tmp_path)), "--store", "x.duckdb").returncode == 0
+    groups = json.loads(run("unknowns", "--store", "x.duckdb", "--json").stdout)["groups"]
+    heron, walrus = (each["fingerprint"] for each in groups)
+    mine = tmp_path / "mine.toml"
+    mine.write_text(MINE, "utf-8")
+    done = run("rules", "accept", heron, "--store", "x.duckdb", "--rules", "mine.toml")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "says network_transient, weakly: retried 2 times in 2 sessions, 2 recovered" in done.stderr
+    text = mine.read_text("utf-8")
+    assert text.startswith(MINE.rstrip("\n"))
+    assert "weak = true" in text
+    assert '2 sessions, 2 recovered"' in text
+    assert run("rules", "test", "--rules", "mine.toml").returncode == 0
+    known = json.loads(run("classify", "Heron b7 is moulting on the pier", "--rules", "mine.toml", "--json").stdout)
+    assert (known["reason"], known["confidence"]) == ("network_transient", "weak")
+    for given, said in (
+        ((walrus, "--rules", "mine.toml"), "nothing speaks for a reason"),
+        (("1-abc", "--rules", "mine.toml"), "no draft for an unknown group '1-abc'"),
+        ((walrus, "--rules", "mine.toml", "--reason", "tired"), "unknown reason 'tired'"),
+        ((walrus,), "name your own rules file"),
+    ):
+        refused = run("rules", "accept", *given, "--store", "x.duckdb")
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert said in refused.stderr
+    assert mine.read_text("utf-8") == text
+    made = run("rules", "accept", walrus, "--store", "x.duckdb", "--rules", "new.toml", "--reason", "validation")
+    assert made.returncode == 0
+    assert run("rules", "test", "--rules", "new.toml").returncode == 0

@@ -203,7 +203,7 @@ def unknowns(
 def drafted(
     store: Answering, window: Window, fingerprint: str, rules: Rules = None, reason: str | None = None
 ) -> RuleDraft | None:
-    """The draft of a rule for the group that a template of single messages is in; None where none can be made.
+    """The draft of a rule for the group with a fingerprint, its own or that of a message; None where none can be made.
 
     With a `reason`, that is the reason of the draft, whatever speaks for another one.
 
@@ -212,7 +212,9 @@ def drafted(
     """
     seen = sightings(store, window)
     members = _members(seen)
-    names = [name for name, rows in members.items() if fingerprint in map(fingerprint_of, rows["template"].unique())]
+    names = [
+        name for name, rows in members.items() if fingerprint in map(fingerprint_of, (name, *rows["template"].unique()))
+    ]
     ruleset = ruleset_for(rules)
     known = [*known_templates(store), *_examples(ruleset)]
     outcomes = _recoveries(store, window, seen)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -10,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from analyzer.cli.inputs import stated_time, time_option
-from analyzer.cli.options import json_option, rules_option
+from analyzer.cli.options import json_option, rules_option, store_option
 from analyzer.cli.output import counting, narrate, terminal_width, write
 from analyzer.cli.stores import asked
+from analyzer.command_lines import command_line
+from analyzer.config_files import content
 from analyzer.errors import FINDINGS, AnalyzerError, InputError
 
 if TYPE_CHECKING:
@@ -161,6 +164,70 @@ def backtest_command(rules_path: str | None, labels: str | None, store_path: str
     else:
         _try(_ruleset(rules_path), str(store_path), as_json)
     return 0
+
+
+@command.command("accept")
+@click.argument("fingerprint")
+@store_option()
+@click.option("--rules", "rules_path", metavar="FILE", help="Your own rules file; made if missing.")
+@click.option("--reason", metavar="REASON", help="Reason of the rule, where nothing or something else speaks for one.")
+def accept_command(fingerprint: str, store_path: str, rules_path: str | None, reason: str | None) -> int:
+    """Write the draft for a group of unknown errors into your own rules file, with its source.
+
+    FINGERPRINT is the group's, as analyzer unknowns shows it. The file is that of --rules, else the one in use. A
+    draft without a reason, one that takes errors of other reasons, and one that the lint finds fault with are refused,
+    and then nothing is written. The store changes with the next analyzer reclassify --apply.
+
+    \b
+      analyzer rules accept 1-2cfdf23c2e48 --rules my-rules.toml --reason rate_limited
+      analyzer rules backtest --rules my-rules.toml --store fleet.duckdb
+    """
+    from analyzer.analysis.rules.unknowns import drafted
+    from analyzer.analysis.tables import Window
+    from analyzer.classifier.recovery_table import REASONS
+    from analyzer.classifier.rules.loading import ruleset_for
+    from analyzer.cli.settings import rules_in_use
+    from analyzer.report.unknowns import with_rule
+
+    if reason is not None and reason not in REASONS:
+        raise AnalyzerError.unknown_value("reason", reason, REASONS)
+    path = rules_in_use(rules_path)
+    if path is None:
+        raise click.UsageError("name your own rules file with --rules FILE")
+    rules = ruleset_for(path if os.path.exists(path) else None)
+    with asked(store_path, None) as store:
+        draft = drafted(store, Window(), fingerprint, rules, reason)
+    if draft is None:
+        listing = command_line("unknowns", store=store_path)
+        raise AnalyzerError(f"no draft for an unknown group {fingerprint!r}", f"the groups: {listing}")
+    if draft.refused is not None:
+        raise AnalyzerError(f"the draft for {fingerprint} is refused: {draft.refused}", "write the rule by hand")
+    if draft.reason is None:
+        raise AnalyzerError(f"nothing speaks for a reason of {fingerprint}", "choose one: --reason REASON")
+    taken = sorted({each.rule for each in draft.collisions if each.reason != draft.reason})
+    if taken:
+        raise AnalyzerError(f"the draft takes errors of rules {', '.join(taken)}", "write the rule by hand")
+    text = with_rule(content(path).decode("utf-8-sig") if os.path.exists(path) else "", draft, draft.reason)
+    _check_rule(text, draft.id)
+    write(text, path)
+    narrate(f"{path}: rule {draft.id} says {draft.reason}{', weakly' if draft.weak else ''}: {draft.evidence[0]}")
+    return 0
+
+
+def _check_rule(text: str, rule: str) -> None:
+    """Refuse the text of a rules file that does not load, or whose new rule the lint finds fault with."""
+    import tempfile
+
+    from analyzer.classifier.rules.lint import lint
+    from analyzer.classifier.rules.loading import ruleset_for
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "rules.toml")
+        with open(path, "w", encoding="utf-8") as handle:
+            handle.write(text)
+        found = [each for each in lint(ruleset_for(path)).findings if each.rule == rule]
+    if found:
+        raise AnalyzerError(f"the draft is no sound rule: {found[0].message}", "write the rule by hand")
 
 
 def _score_stream(rules_path: str | None, stream: str, as_json: bool) -> None:
