@@ -151,6 +151,14 @@ def test_a_finding_that_comes_back_is_another_alarm():
     assert _held(*(_told(day, "caller", "qa") for day in (3, 4, 6))).cases[0].alarms == 2
 
 
+@pytest.mark.parametrize("worse", [False, True])
+def test_an_alarm_from_before_finds_an_incident_where_it_gets_graver(worse):
+    """What goes on as before says nothing of it; either way its opening is false."""
+    before = _told(2, "provider", "openai")
+    made = _held(before, before._replace(day=3, worse=worse))
+    assert (made.cases[0].found, len(made.false)) == (worse, 1)
+
+
 @pytest.mark.parametrize("name", rivals.RIVALS)
 def test_a_rival_raises_a_day_of_many_errors_and_no_usual_one(name):
     """After five weeks that are alike, ten times as many errors are an alarm and the same number is none."""

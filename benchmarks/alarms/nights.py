@@ -27,6 +27,8 @@ class Told(NamedTuple):
     """The names that it is about, by dimension and further words."""
     sentence: str
     """The first sentence of its explanation."""
+    worse: bool = False
+    """Whether it is graver than on the night before, which is told as if it were new."""
 
 
 def told(history: History) -> list[Told]:
@@ -54,4 +56,4 @@ def _told(day: int, finding: Mapping[str, Any]) -> Told:
     loud = finding["state"] != "resolved" and finding["severity"] in LOUD
     scope = {key: str(name) for key, name in (finding.get("scope") or {}).items() if name}
     sentence = str(finding.get("explanation") or "").split(". ")[0]
-    return Told(day, finding["id"], loud, finding["finding"], scope, sentence)
+    return Told(day, finding["id"], loud, finding["finding"], scope, sentence, bool(finding.get("worse")))

@@ -3,8 +3,10 @@
 An alarm is a finding from the night on which it is a warning first, until it is one no more; if it comes back, that is
 another. It belongs to an incident if it opens between the onset and a week after the end, and names nothing that the
 incident does not touch. The incident is found if one of its alarms opens by the night after the end at the latest; it
-has the right name if the gravest of the first such night does. An alarm that belongs to no incident is false. It is
-counted by 1,000 quiet caller-days: days of callers with sessions in which no incident has a part, nor the week after.
+has the right name if the gravest of the first such night does. One that was open before the onset, and gets graver
+within that time, is false and an alarm of the incident, too: it is told anew. An alarm that belongs to no incident is
+false. It is counted by 1,000 quiet caller-days: days of callers with sessions in which no incident has a part, nor the
+week after.
 """
 
 from __future__ import annotations
@@ -32,6 +34,8 @@ class Alarm:
     place: int
     """Among the findings of its first night, the gravest first."""
     last: int
+    worse: list[Told] = field(default_factory=list)
+    """The later nights on which it got graver."""
 
 
 @dataclass(slots=True)
@@ -85,6 +89,9 @@ def tally(history: History, detector: str, told: Sequence[Told]) -> Tally:
             own[place].append(alarm)
         if not places:
             made.false.append(f"day {alarm.first.day}, {alarm.first.kind}: {alarm.first.sentence}")
+            for graver in (Alarm(told, 0, alarm.last) for told in alarm.worse):
+                for place, one in enumerate(history.incidents):
+                    own[place] += [graver] if _belongs(history, one, graver) else []
     for place, one in enumerate(history.incidents):
         if one.sessions >= LEAST_SESSIONS:
             made.cases.append(_case(history, one, own[place]))
@@ -113,6 +120,7 @@ def _alarms(told: Iterable[Told]) -> list[Alarm]:
             continue
         if known and one.day - known.last <= 1:
             known.last = one.day
+            known.worse += [one] if one.worse else []
         else:
             running[one.id] = Alarm(one, place, one.day)
             alarms.append(running[one.id])
