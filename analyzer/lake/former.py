@@ -18,7 +18,7 @@ from analyzer.errors import StoreBusyError, StoreError
 from analyzer.lake import log
 from analyzer.lake.batch import SETTINGS, LakeBatch, settings
 from analyzer.lake.beside import fill_batch
-from analyzer.lake.layout import JOURNAL, create, dataset, rows, table_errors, tables
+from analyzer.lake.layout import JOURNAL, create, dataset, opened, rows, table_errors, tables
 from analyzer.lake.location import Lake
 from analyzer.lake.log import APP, Conflict, File, Lease, State
 from analyzer.store.db.connection import connect, connect_plain, private_files, store_errors
@@ -41,10 +41,11 @@ def current(lake: Lake) -> State:
     lake.check()
     found = log.state(lake) if log.exists(lake) else _before_the_log(lake)[1]
     version = settings(lake, found).get("schema_version")
-    if version == SCHEMA_VERSION:
-        return found
-    _refuse(lake, version)
-    return brought_up_to_date(lake)
+    if version != SCHEMA_VERSION:
+        _refuse(lake, version)
+        return brought_up_to_date(lake)
+    _check_whole(lake, found)
+    return found
 
 
 def brought_up_to_date(lake: Lake) -> State:
@@ -62,7 +63,20 @@ def brought_up_to_date(lake: Lake) -> State:
         _refuse(lake, version)
         _migrate(lake)
         found = log.state(lake)
+    _check_whole(lake, found)
     return found
+
+
+def _refuse(lake: Lake, version: str | None) -> None:
+    if version not in MIGRATED:
+        message = f"{lake.path} was made by another version of this program"
+        raise StoreError(message, "make a lake again, from its logs or from a store")
+
+
+def _check_whole(lake: Lake, found: State) -> None:
+    """Raise the error of a table that is missing in a lake of this version."""
+    for name in found.missing:
+        opened(lake, name)
 
 
 def again(lake: Lake, make: Callable[[State], T]) -> T:
@@ -77,12 +91,6 @@ def again(lake: Lake, make: Callable[[State], T]) -> T:
         with suppress(Conflict), private_files(), store_errors():
             return make(brought_up_to_date(lake))
     raise StoreBusyError(f"{lake.path} is written by others all the time", "try again later")
-
-
-def _refuse(lake: Lake, version: str | None) -> None:
-    if version not in MIGRATED:
-        message = f"{lake.path} was made by another version of this program"
-        raise StoreError(message, "make a lake again, from its logs or from a store")
 
 
 def _before_the_log(lake: Lake) -> tuple[int, State, dict[str, list[str]]]:

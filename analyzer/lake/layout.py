@@ -43,6 +43,10 @@ _BESIDE = {"source_v1": [pa.field(MACHINE, pa.string())]}
 """Columns that a lake alone has, and that stand in its files."""
 
 
+class MissingTableError(StoreError):
+    """A lake lacks a table, as one of an earlier version may."""
+
+
 @dataclass(frozen=True, slots=True)
 class LakeTable:
     """A Delta table of a lake."""
@@ -133,7 +137,7 @@ def table_errors(lake: Lake, name: str) -> Iterator[None]:
         yield
     except TableNotFoundError:
         hint = "bring the table back, or make the lake again"
-        raise StoreError(f"{lake.path} is no whole lake: the table {name} is missing", hint) from None
+        raise MissingTableError(f"{lake.path} is no whole lake: the table {name} is missing", hint) from None
     except (DeltaError, OSError) as error:
         hint = f"an entry of {lake.table(name)}/_delta_log is damaged or gone, or the storage refuses; {_back(lake)}"
         raise StoreError(f"the table {name} of {lake.path} cannot be read: {message_of(error)}", hint) from None

@@ -32,7 +32,7 @@ from deltalake.transaction import AddAction, RemoveAction
 from analyzer.errors import FREE_SPACE, StoreBusyError, StoreError
 from analyzer.events.model import new_id
 from analyzer.events.times import format_time, now
-from analyzer.lake.layout import DAY, LakeTable, opened, table_errors, tables
+from analyzer.lake.layout import DAY, LakeTable, MissingTableError, opened, table_errors, tables
 from analyzer.lake.location import Lake, message_of
 
 LOG = "batch_v1"
@@ -91,6 +91,8 @@ class State:
     """The last ones, of which tables may lack some."""
     lease: Mapping[str, Any] | None = None
     """Who holds the lake; None where nobody does."""
+    missing: tuple[str, ...] = ()
+    """Tables of this version that the lake lacks."""
 
     def after(self, entries: Iterable[Entry]) -> State:
         """Return the lake after further entries, in their order."""
@@ -116,7 +118,7 @@ def state(lake: Lake) -> State:
         StoreError: a log of it is damaged, or asks more of its readers than this program knows.
     """
     for _ in range(_STALE):
-        found = {name: opened(lake, name) for name in tables()}
+        found = _opened(lake)
         rows = Swap(lake)
         behind = {name: table.transaction_version(APP) or 0 for name, table in found.items()}
         if all(behind[name] >= number for name, number in rows.floor.items()):
@@ -132,7 +134,20 @@ def state(lake: Lake) -> State:
                     there.pop(path, None)
                 there |= {one.path: one for one in entry.adds.get(name, ())}
         files[name] = there
-    return State(rows.number, files, tuple(rows.entries), rows.lease)
+    missing = tuple(name for name in tables() if name not in found)
+    return State(rows.number, files | {name: {} for name in missing}, tuple(rows.entries), rows.lease, missing)
+
+
+def _opened(lake: Lake) -> dict[str, DeltaTable]:
+    """Open the tables that are there; every lake has some of them."""
+    found = {}
+    for name in tables():
+        try:
+            found[name] = opened(lake, name)
+        except MissingTableError:
+            if name in {"source_v1", "store_v1"}:
+                raise
+    return found
 
 
 def files_of(lake: Lake, name: str, table: DeltaTable) -> dict[str, File]:
