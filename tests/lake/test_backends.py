@@ -23,6 +23,7 @@ from tests.lake.equal import RULES, differences, lasting
 SAMPLES = REPOSITORY / "sample_events"
 COMMANDS = (
     "check --until 2026-11-10 --json",
+    "compare --before 2026-11-01..2026-11-05 --after 2026-11-05..2026-11-12 --json",
     "export --to days --format csv --json",
     "findings list --json",
     "ingest logs --json",
