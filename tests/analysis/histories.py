@@ -127,10 +127,13 @@ def _model_outage(number: int) -> Iterator[bytes]:
 
 def _fleet_outage(number: int) -> Iterator[bytes]:
     for caller in range(4):
-        for session in range(12 if number == DAYS - 1 else 1 + (number + caller) % 2):
-            name = {"caller": f"fleet-{caller}", "provider": f"fleet-{caller}", "reason": "auth_error"}
+        for session in range(12):
+            name = {"caller": f"fleet-{caller}", "provider": f"fleet-{caller}"}
             here = f"fleet_outage-{number}-{20 * caller + session}"
-            yield line(f"{here}-o", at=at(number, session, caller), session=here, facts=REFUSED, **name)
+            yield line(f"{here}-w", "session.observed", at(number, session, caller), here, requests=3, **name)
+            if number == DAYS - 1 or session < 1 + (number + caller) % 2:
+                error = {"reason": "auth_error", "facts": REFUSED, **name}
+                yield line(f"{here}-o", at=at(number, session, caller), session=here, **error)
 
 
 def _shared_template(number: int) -> Iterator[bytes]:

@@ -59,6 +59,20 @@ def test_an_acknowledged_finding_is_told_and_fails_no_night(run: Run, night: Nig
     assert night(2).returncode == 1
 
 
+def test_findings_are_decided_by_what_they_are_about(run: Run, night: Night) -> None:
+    """All open ones of a caller, a kind or a provider at once, beside IDs; where there is none, it says so."""
+    night(0)
+    one = only_one(run)
+    about = ("--caller", one["scope"]["caller"], "--kind", one["finding"])
+    done = run("findings", "ack", one["id"], *about, *STORE)
+    assert (done.returncode, done.stderr) == (0, f"finding {one['id']}: acknowledged\n")
+    assert night(1).returncode == 0
+    nobody = run("findings", "close", "--provider", "nobody", *STORE)
+    assert nobody.returncode == 2
+    assert "no open finding of provider nobody" in nobody.stderr
+    assert "name findings by their IDs" in run("findings", "reopen", *STORE).stderr
+
+
 def test_a_snoozed_finding_speaks_again_when_its_time_is_over(run: Run, night: Night, tmp_path: Path) -> None:
     """Until then it fails no night."""
     night(0)

@@ -105,7 +105,7 @@ class Settings:
     all callers together stay within `false_alarms_a_week`."""
     false_alarms_a_week: float = 0.5
     """Rises of errors that may be false in a week, over the whole fleet."""
-    hour_alpha: float = 0.0002
+    hour_alpha: float = 0.00003
     """Of the count of errors of some hours, where `false_alarms_a_week` allows as much."""
     wording_alpha: float = 0.01
     """Of the silence of a rule, over all rules that matched at the callers of a new text."""

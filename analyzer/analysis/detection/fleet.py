@@ -95,6 +95,8 @@ class SingleDayCallers:
 
 
 COUNT_COLUMNS = ("groups", "unknown_groups_replayed", "sessions", "unknown_sessions_replayed")
+MOST_GROUPS = 3
+"""Unknown groups of a session that count: one that repeats itself in ever other words is no more than that."""
 FLEET = 3
 """Callers with a history that make a fleet to measure a caller without one against."""
 _LEAVE_ONE_OUT = 8
@@ -195,11 +197,17 @@ def _days(watched: pl.DataFrame, passing: pl.DataFrame) -> tuple[dict[int, dict[
     there = pl.concat([watched["day"], passing["day"]]).unique().sort()
     days: dict[int, dict[str, Counts]] = {day.toordinal(): {} for day in there}
     for day, caller, *values in watched.iter_rows():
-        days[day.toordinal()][caller] = Counts(*values)
+        days[day.toordinal()][caller] = _without_repeats(Counts(*values))
     single_days = SingleDayCallers()
     for day, *values, callers in passing.group_by("day", *COUNT_COLUMNS).len().sort("day", *COUNT_COLUMNS).iter_rows():
-        single_days.days.setdefault(day.toordinal(), Counter())[Counts(*values)] = callers
+        single_days.days.setdefault(day.toordinal(), Counter())[_without_repeats(Counts(*values))] += callers
     return days, single_days
+
+
+def _without_repeats(day: Counts) -> Counts:
+    """The day with so many unknown groups at most as its sessions would have with `MOST_GROUPS` each."""
+    more = max(0, day.unknown_groups - MOST_GROUPS * day.unknown_sessions)
+    return day._replace(groups=day.groups - more, unknown_groups=day.unknown_groups - more)
 
 
 def _shares(

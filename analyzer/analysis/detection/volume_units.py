@@ -24,7 +24,7 @@ from analyzer.analysis.detection.statistics.rates import (
     stretch,
 )
 
-SPANS = {1: 1.0, 3: 1 / 6, 7: 1 / 6, 14: 1 / 6}
+SPANS = {1: 1.0, 3: 1 / 10, 7: 1 / 20, 14: 1 / 20}
 """Lengths in days of the spans that are judged, each with its part of the budget; the longer ones see a slow rise."""
 DAY_RATIO, SPAN_RATIO = 2.0, 1.5
 """Least count of a day, and of a longer span, in expected ones."""
@@ -32,6 +32,8 @@ _WITNESS = 0.05
 """P-value that the sessions of a rise need beside its errors: those of a few sessions that repeat themselves do not."""
 _GOES_ON = 0.001
 """P-value of a day at which a rise goes on though the day has much less than the first ones."""
+UNSEEN_RATIO = 2.0
+"""Times that where no log shows sessions without errors."""
 LEAST_MORE = 6
 """Errors above the expected ones, and sessions that meet them: fewer are no change of the world."""
 MOST_UNSEEN = 1_000
@@ -124,7 +126,10 @@ class Unit:
         count, sessions = sum(each.number for each in span), sum(self.sessions.get(each.day, 0) for each in span)
         if sessions < LEAST_MORE or (length > 1 and len(span) < 2):
             return None
-        tail = rate_tail(history, span, _gap(length), _PRIOR, _ratio(length))
+        ratio = _ratio(length)
+        if not 0 < self.begins <= day:  # more work looks like more errors
+            ratio *= UNSEEN_RATIO
+        tail = rate_tail(history, span, _gap(length), _PRIOR, ratio)
         if tail is None or count - tail.expected < LEAST_MORE:
             return None
         exposure = sum(each.exposure for each in span)

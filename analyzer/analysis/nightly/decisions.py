@@ -131,6 +131,23 @@ def identified(store: Judging, finding: str) -> str:
     raise AnalyzerError(f"{len(names):,} findings begin with {finding}", f"type more of it, such as {names[0]}")
 
 
+def open_about(store: Judging, about: Mapping[str, str]) -> list[str]:
+    """The ids of the open findings with these values of `finding` (its kind), `caller` and `provider`.
+
+    Raises:
+        AnalyzerError: there is none.
+    """
+    found = []
+    for one in findings(store):
+        own = {"finding": one.finding, "caller": one.scope.caller, "provider": one.scope.provider}
+        if all(own[name] == value for name, value in about.items()):
+            found.append(one.id)
+    if not found:
+        named = " and ".join(f"{'kind' if name == 'finding' else name} {value}" for name, value in about.items())
+        raise AnalyzerError(f"no open finding of {named}", f"see: {command_line('findings', 'list', store=store.path)}")
+    return found
+
+
 def warnings_a_week(store: Judging, day: date, timezone: str) -> float | None:
     """The findings of at least `warning` that opened a week, in the `COUNTED_WEEKS` before a day.
 

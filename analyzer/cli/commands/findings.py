@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import getpass
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -16,6 +16,15 @@ from analyzer.cli.output import narrate, terminal_width, write
 from analyzer.cli.stores import asked, judging
 
 identifier = click.argument("finding", metavar="ID", shell_complete=findings_of)
+identifiers = click.argument("findings", metavar="[ID]...", nargs=-1, shell_complete=findings_of)
+
+
+def of_many(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Several IDs, and `--caller`, `--kind` and `--provider` for all open findings that they name."""
+    caller = click.option("--caller", metavar="NAME", help="Every open finding of this caller.")
+    kind = click.option("--kind", metavar="NAME", help="Every open finding of this kind, such as outage.")
+    provider = click.option("--provider", metavar="NAME", help="Every open finding of this provider.")
+    return identifiers(caller(kind(provider(function))))
 
 
 def decision_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -36,6 +45,7 @@ def command() -> None:
     \b
       analyzer findings list --store fleet.duckdb
       analyzer findings ack 3f9c --note "known: the gateway moves on Monday"
+      analyzer findings ack --provider openai --kind outage
       analyzer findings snooze 3f9c 7d
       analyzer findings close 3f9c --note "key rotated"
     """
@@ -91,23 +101,37 @@ def _print(content: dict[str, Any] | str) -> None:
 
 
 def _plain(name: str, act: str, short: str, said: str) -> None:
-    """Adds a command for a decision that needs nothing but the finding."""
+    """Adds a command for a decision that needs nothing but the findings."""
 
     @command.command(name, short_help=short, help=said)
-    @identifier
+    @of_many
     @decision_options
-    def decide(finding: str, store_path: str, master: str | None, note: str, by: str | None) -> None:
-        _decide(store_path, master, finding, act, note, by)
+    def decide(
+        findings: tuple[str, ...],
+        caller: str | None,
+        kind: str | None,
+        provider: str | None,
+        store_path: str,
+        master: str | None,
+        note: str,
+        by: str | None,
+    ) -> None:
+        named = {"caller": caller, "finding": kind, "provider": provider}
+        about = {name: value for name, value in named.items() if value is not None}
+        if not findings and not about:
+            raise click.UsageError("name findings by their IDs, or by --caller, --kind or --provider")
+        _decide(store_path, master, findings, act, note, by, about=about)
 
 
 _plain(
     "ack",
     "acknowledged",
-    "Acknowledge one: it fails no night any more.",
-    """Acknowledge a finding: it stays where it is told, but fails no night and is posted to nobody.
+    "Acknowledge some: they fail no night any more.",
+    """Acknowledge findings: they stay where they are told, but fail no night and are posted to nobody.
 
     \b
-      analyzer findings ack 3f9c --note "the provider knows"
+      analyzer findings ack 3f9c 81d2 --note "the provider knows"
+      analyzer findings ack --provider openai
     """,
 )
 
@@ -124,14 +148,14 @@ def snooze_command(finding: str, length: str, store_path: str, master: str | Non
     """
     from analyzer.store import span
 
-    _decide(store_path, master, finding, "snoozed", note, by, span(length))
+    _decide(store_path, master, (finding,), "snoozed", note, by, span(length))
 
 
 _plain(
     "close",
     "closed",
-    "Close one: it is over.",
-    """Close a finding: the next night tells that it is over, and nothing more of this incident.
+    "Close some: they are over.",
+    """Close findings: the next night tells that they are over, and nothing more of these incidents.
 
     \b
       analyzer findings close 3f9c --note "key rotated"
@@ -141,7 +165,7 @@ _plain(
     "reopen",
     "reopened",
     "Take such a decision back.",
-    """Take back that a finding was acknowledged, snoozed, or closed since the last night.
+    """Take back that findings were acknowledged, snoozed, or closed since the last night.
 
     \b
       analyzer findings reopen 3f9c
@@ -152,19 +176,24 @@ _plain(
 def _decide(
     store_path: str,
     master: str | None,
-    finding: str,
+    findings: Sequence[str],
     act: str,
     note: str,
     by: str | None,
     snoozed_for: timedelta | None = None,
+    about: Mapping[str, str] | None = None,
 ) -> None:
     from analyzer.analysis import handle
+    from analyzer.analysis.nightly.decisions import identified, open_about
 
     who = _account() if by is None else by
     with judging(store_path, master) as store:
-        name, decision = handle(store, finding, act, snoozed_for=snoozed_for, note=note, by=who)
-    until = f" until {decision.snoozed_until:%Y-%m-%d %H:%M} UTC" if decision.snoozed_until else ""
-    narrate(f"finding {name}: {decision.act}{until}", quiet=False)
+        # All are known before the first is decided.
+        names = [identified(store, one) for one in findings] + (open_about(store, about) if about else [])
+        for each in dict.fromkeys(names):
+            name, decision = handle(store, each, act, snoozed_for=snoozed_for, note=note, by=who)
+            until = f" until {decision.snoozed_until:%Y-%m-%d %H:%M} UTC" if decision.snoozed_until else ""
+            narrate(f"finding {name}: {decision.act}{until}", quiet=False)
 
 
 def _account() -> str:
