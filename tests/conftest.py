@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -19,6 +20,12 @@ from tests import REPOSITORY
 # How long an example takes is a matter of the machine and its load.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _cache_folder(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """One cache folder for all programs of a run: the homes that tests give them stay empty."""
+    os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.getbasetemp().parent / "cache")
 
 
 @pytest.fixture(scope="session")

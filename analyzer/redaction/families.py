@@ -676,7 +676,7 @@ FAMILIES: tuple[Family, ...] = (
     ),
     Family(
         "secure_string",
-        r"(?i)\bConvertTo-SecureString\s+(?:-String\s+)?\\*[\"']?([^\s\"'$()\\]{4,})",
+        r"(?i)\bConvertTo-SecureString\s+(?:-String\s+)?\\*[\"']?([^\s<\"'$()\\]{4,})",
         r"(?i)ConvertTo-SecureString",
         "ConvertTo-SecureString '⟨hunter2x⟩' -AsPlainText -Force",
         "PowerShell",

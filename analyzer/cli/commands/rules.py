@@ -162,7 +162,7 @@ def backtest_command(rules_path: str | None, labels: str | None, store_path: str
     if labels is not None:
         _score(rules_path, labels, as_json)
     else:
-        _try(_ruleset(rules_path), str(store_path), as_json)
+        _try(rules_path, str(store_path), as_json)
     return 0
 
 
@@ -278,7 +278,7 @@ def _score(rules_path: str | None, labels: str, as_json: bool) -> None:
         write(render_backtest(result), None)
 
 
-def _try(rules: Ruleset, store_path: str, as_json: bool) -> None:
+def _try(rules_path: str | None, store_path: str, as_json: bool) -> None:
     """Rules against a store's history."""
     from dataclasses import asdict
 
@@ -287,7 +287,7 @@ def _try(rules: Ruleset, store_path: str, as_json: bool) -> None:
     from analyzer.report.changes import render_alarms, render_churn, render_helped
 
     with asked(store_path, None) as store, counting("facts", quiet=False) as shown:
-        found = churn(store, rules, progress=shown)
+        found = churn(store, _ruleset(rules_path), progress=shown)
         helped = helped_by_retries(store, {each.template for each in found.recovered})
     alarms = alarm_changes(found.verdicts)
     if as_json:

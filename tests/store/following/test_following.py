@@ -144,7 +144,7 @@ def test_memory_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     for place, log in enumerate(logs):
         log.write_bytes(line(f"a{place}"))
         assert [event.id for event in reading.new(str(log), 0, None)] == [f"a{place}"]
-    assert (len(reading._tails), list(reading._told)) == (2, ["a1", "a2", "a3"])
+    assert (len(reading._tails), list(reading._shown_ids)) == (2, ["a1", "a2", "a3"])
     size = logs[0].stat().st_size
     logs[0].write_bytes(logs[0].read_bytes() + line("b0"))
     assert [event.id for event in reading.new(str(logs[0]), size, None)] == ["b0"]
