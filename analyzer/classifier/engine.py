@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 
 from analyzer.classifier.reading.extract import described, extract
-from analyzer.classifier.reading.facts import Facts, quick
+from analyzer.classifier.reading.facts import MESSAGE_CHARS, Facts, quick
+from analyzer.classifier.reading.flattening import flat
 from analyzer.classifier.reading.reset_times import NOTHING, read, resolve
 from analyzer.classifier.reading.tokens import token_counts
 from analyzer.classifier.recovery_table import party
@@ -141,8 +142,10 @@ def classify_facts(facts: Facts, *, at: datetime | None = None, rules: Rules = N
             if reset_at is None and reset.clock is not None and at is not None:
                 reset_at = resolve(reset.clock, at)
     elif decision.counted:
-        texts = (facts.message,) if facts.cause is None else [each.message for each in chain(facts)]
-        current, most = token_counts(*texts)
+        levels = (facts,) if facts.cause is None else chain(facts)
+        current, most = token_counts(
+            *(flat(each.message[:MESSAGE_CHARS]).decode("utf-8", "replace") for each in levels if each.message)
+        )
     return _classification(
         reason,
         detail,

@@ -15,12 +15,14 @@ from typing import Any, NamedTuple
 import re2
 
 from analyzer.classifier.reading.draft import Draft, integer, plain, short_text
+from analyzer.classifier.reading.flattening import unescaped
 from analyzer.redaction import redact_value
 from analyzer.redaction.automata import kept_until_fork
 
 _MAX_TRIES = 3
 _MAX_REPR_CHARS = 20_000
 _MAX_JSON_CHARS = 4_000_000
+_QUOTES = ('"', "'", "`", "b'", 'b"')
 _DECODER = json.JSONDecoder(strict=False)
 
 
@@ -159,6 +161,8 @@ class _Walk:
 
         JSON, a Python repr or an HTML page inside it is read as a body, and replaced by what it says.
         """
+        if "\\" in text or text.startswith(_QUOTES):
+            text = unescaped(text.strip())
         if depth > 0 and ("{" in text or "[" in text):
             text = self.opened(text, depth)
         if "<" in text:

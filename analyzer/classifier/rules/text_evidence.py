@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import re2
 
 from analyzer.classifier.reading.facts import MESSAGE_CHARS, STREAM_CHARS, Facts
+from analyzer.classifier.reading.flattening import flat, flat_output, words_of
 from analyzer.classifier.rules.index import Index
 from analyzer.classifier.rules.ruleset import STATUS, normal_name
 from analyzer.redaction.automata import Late, kept_until_fork
@@ -133,10 +134,25 @@ def listen(facts: Facts, index: Index, passages: list[Passage] | None = None) ->
         loose = len(text) <= LOOSE_CHARS or (status is not None and status >= 400)
         counting = index.words if loose else index.strict
         heard, status = _match(index, text, counting, status, passages, status is None)
+    for words in _unknown_names(facts, index):
+        heard |= _match(index, words, index.words & ~index.status, status, passages, False)[0]
     if facts.stderr or facts.stdout:
         more, status = _listen_to_streams(facts, index, status, passages)
         heard |= more
     return heard, status
+
+
+def _unknown_names(facts: Facts, index: Index) -> Iterator[bytes]:
+    """The words of each name that no rule knows: of `OPENAI_RATE_LIMIT_EXCEEDED`, `openai rate limit exceeded`."""
+    if facts.code and normal_name(facts.code) not in index.by_machine_name:
+        yield words_of(facts.code).encode()
+    if facts.type and normal_name(facts.type) not in index.by_machine_name:
+        yield words_of(facts.type).encode()
+    if facts.exception_class and normal_name(facts.exception_class) not in index.by_name:
+        yield words_of(facts.exception_class).encode()
+    first = _first_name(facts.message) if facts.message else ""
+    if first and normal_name(first) not in index.by_name:
+        yield words_of(first).encode()
 
 
 def _listen_to_streams(
@@ -198,10 +214,10 @@ def mentions(facts: Facts, index: Index) -> bool:
 def _message(facts: Facts, index: Index, mentions: Any) -> bytes:
     """The message as it counts: without mentions of a limit where it is an agent's last words, which may be prose."""
     message = (facts.message or "")[:MESSAGE_CHARS]
-    text = message.encode("utf-8", "replace")
+    text = flat(message)
     if facts.subtype is None or mentions is None or mentions.search(text) is None:
         return text
-    lines = [last_words(part).encode("utf-8", "replace") for part in (message.strip().partition("\n")[0], message)]
+    lines = [flat(last_words(part)) for part in (message.strip().partition("\n")[0], message)]
     own = next((each for each in lines if _in_place(index, each, labelled=True)), b"")
     rest: bytes = mentions.sub(b"", text)
     return rest + b"\n" + own
@@ -224,7 +240,7 @@ def _without(mentions: Any, stream: str) -> tuple[bytes, bool]:
 
     An agent reads, echoes and prints such lines. Elsewhere they are a mention, which says nothing of this run.
     """
-    text = stream[:STREAM_CHARS].encode("utf-8", "replace")
+    text = flat_output(stream[:STREAM_CHARS])
     mentioned = mentions is not None and mentions.search(text) is not None
     return mentions.sub(b"", text) if mentioned else text, mentioned
 
@@ -237,12 +253,12 @@ def _own_limit(facts: Facts, index: Index, is_stdout: bool) -> bytes:
     stream, other = (facts.stdout, facts.stderr) if is_stdout else (facts.stderr, facts.stdout)
     if not stream or index.mentions is None or not _failed(facts):
         return b""
-    own = last_words(stream).encode("utf-8", "replace")
+    own = flat(last_words(stream))
     if index.mentions.search(own) is None:
         return b""
     if facts.is_error and (facts.message or facts.subtype not in _SAYING_NO_CAUSE):
         return b""  # the agent's own record tells how it ended
-    ending = last_line(other).encode("utf-8", "replace") if other else b""
+    ending = flat_output(last_line(other)) if other else b""
     if ending and _error_line().fullmatch(ending) is not None and b"limit" not in ending.lower():
         return b""  # the other stream tells another cause
     return own if _in_place(index, own, labelled=False) else b""
@@ -286,7 +302,12 @@ def _stated_status(index: Index, text: bytes, found: list[int]) -> int | None:
 
 def leading_name(message: str) -> str:
     """The normal name of a message that is one name, or begins with one and a colon, as logs print exceptions."""
-    first = message[:120].split(None, 1)[0] if message[:1].isalpha() else ""
-    if first.endswith(":") or len(first) == len(message):
-        return normal_name(first.rstrip(":"))
-    return ""
+    return normal_name(_first_name(message))
+
+
+def _first_name(message: str) -> str:
+    text = flat(message[:MESSAGE_CHARS])
+    if not text[:1].isalpha():
+        return ""
+    first = text[:120].split(None, 1)[0]
+    return first.rstrip(b":").decode("utf-8", "replace") if first.endswith(b":") or len(first) == len(text) else ""

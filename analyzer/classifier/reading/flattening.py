@@ -1,0 +1,244 @@
+"""Texts of errors as rules read them: out of the dress that terminals, logs, boxes and quoting programs put on them.
+
+Invariant: facts are stored as they came; a text is flattened when it is judged, so what was stored before is judged as
+what comes today. A flattened text says the same in the same order, one sentence a line, and flattening it again
+changes nothing that a rule reads.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+
+import re2
+
+from analyzer.redaction.automata import Late, kept_until_fork
+from analyzer.redaction.unfolding import Form, forms, unfolded
+
+_LEVEL = r"(?i:trace|debug|info|notice|warn(?:ing)?|error|err|fatal|critical|severe|panic)"
+_DAY = r"\d{4}[-/.]\d\d[-/.]\d\d"
+_TIME = r"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
+_STAMP = rf"(?:{_DAY}(?:[T ]{_TIME})?(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?|{_TIME})"
+_LOGGER = r"[A-Za-z_][\w-]*(?:[.:/][\w-]+)*"
+_DOTTED = r"[a-z_][a-z0-9_-]*(?:[./][a-z0-9_-]+)+"
+_BRACKETED = rf"\[(?!{_LEVEL}\])[\w.:/-]{{1,60}}\]"
+_LOG = (
+    # 2027-01-02T10:11:12.345Z [worker-3] ERROR openai.client: …; 10:11:12 | error | agent | …
+    rf"\[?{_STAMP}\]?(?: ?[-|:] ?| )(?:{_BRACKETED}(?: ?[-|:] ?| ))?"
+    rf"(?:(?:{_LOGGER} - )?\[?{_LEVEL}\]?(?: ?[-|:] ?| )"
+    rf"(?:{_BRACKETED}(?: ?[-|:] ?| )|{_DOTTED}(?:: | ?[-|] )|{_LOGGER} \| )?)?"
+    # Jan  2 10:11:12 host agent[712]: …
+    r"|[A-Z][a-z]{2} [ \d]?\d \d\d:\d\d:\d\d [\w.-]+ [\w./-]+(?:\[\d+\])?: "
+    # E0102 10:11:12.345678   71 client.go:45] …
+    r"|[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ [\w./-]+:\d+\] "
+    # level=error msg="…"
+    r"|(?:(?:time|ts|level|logger|caller|component)=(?:\"[^\"]*\"|\S+) )+(?:msg|message|err|error)="
+    # [ERROR] [agent] …; [agent:error] …
+    rf"|\[(?:[\w./-]{{1,40}}[:| ])?{_LEVEL}(?:[:| ][\w./-]{{1,40}})?\](?: ?[-|:] ?| )(?:{_BRACKETED}:? )?"
+)
+_WORKERS = (
+    "agent|assistant|task|step|session|turn|worker|job|workflow|pipeline|run|conversation|chat|completion|generation|llm"
+    "|query|prompt|stage|iteration"
+)
+_WORKER = rf"(?:(?:sub|main |the |your |this )?(?:{_WORKERS}))"
+_AGENT = (
+    rf"(?i:{_WORKER}"
+    r"(?: (?:[\"'`][^\"'`\n]{1,40}[\"'`]|#?\d{1,6}|run|call|loop|turn|step|request|execution|process))?"
+    r"(?: (?:has|was))? (?:failed|errored|stopped|ended|crashed|halted|failure|error)"
+    r"(?: (?:with|due to|because of)(?: an?| the)?(?: error)?| after \d+ (?:attempts?|tries|retries))?: "
+    r"|(?:error|failed|failure) (?:running|executing|calling|invoking|in|from|while running)"
+    r" (?:the |an? )?(?:sub-?|main )?(?:agent|task|step|llm|model|provider)"
+    r"(?: [\"'`]?[\w./-]{1,40}[\"'`]?)?: )"
+)
+_MARKS = "⎿⏺●•✗✘✖❌⛔🛑⚠️🔴›»▌▐➜→"
+_FRAME = "│┃║▏▕┆┊|"
+_BORDER = frozenset("─━═╌┄-=_*╭╮╰╯┌┐└┘┏┓┗┛╔╗╚╝├┤┠┨╠╣│┃║+| \t")
+_DRAWN = frozenset("─━═╌┄╭╮╰╯┌┐└┘┏┓┗┛╔╗╚╝├┤┠┨╠╣│┃║")
+_CORNERS = "─━═╌┄╭╮╰╯┌┐└┘┏┓┗┛╔╗╚╝├┤┠┨╠╣"
+
+_DRESSED = (
+    # Blanks in a row, all that is not printable ASCII, escapes, entities …
+    r"  |[^\x20-\x7e]|\\[\\\"'nrtu/x]|&(?:#|quot;|amp;|lt;|gt;|nbsp;|apos;)|%[2-7][0-9a-fA-F]"
+    # … quotes around the whole, and what begins like the line of a log or an agent's own words.
+    r"|\A[bru]?[\"'`]|\A[\[|+ ]|\A[\w.]*\([\"']|\A\d\d?\d?\d?[-:/]|\A[A-Z][a-z]{2} [ \d]\d |\A[IWEF]\d{4} "
+    r"|\A(?:time|ts|level|logger|caller|component)="
+    rf"|\A[\w '\"#-]{{0,60}}(?i:{_WORKERS})[^:\n]{{0,80}}: "
+)
+_ESCAPED = r"\\[\\\"'nrtu/x]|&(?:#|quot;|amp;|lt;|gt;|nbsp;|apos;)|%[2-7][0-9a-fA-F]"
+
+_PREFIX = Late(rf"\A(?:{_LOG}|{_AGENT})")
+_PREFIX_OF_LOG = Late(rf"\A(?:{_LOG})")
+_QUOTES = Late(
+    r"""(?s)\A(?:([\w.]*)\()?[bru]?(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.|(?<=\w)'(?=\w))*)'|`([^`]*)`),?(\))?\Z"""
+)
+"""Quotes around the whole of a text; group 1 is the name of what a repr stands for."""
+_SAYING_NOTHING = ("", "Exception", "Error", "RuntimeError", "BaseException", "str")
+_TITLES = ("error", "errors", "warning", "fatal", "failure", "api error", "fatal error", "exception")
+_FRAMES = Late(
+    r"\A(?:\s*at (?:async |new )?(?:\S+ \(.*\)|\S+\(.*\).*|\S*:\d+:\d+\)?|<anonymous>)"
+    r"|\s*File \"[^\"]*\", line \d+.*|Traceback \(most recent call last\):|\s*\.\.\. \d+ (?:more|common).*"
+    r"|(?:During handling of the above|The above exception was the).*|\s*[\^~]+\s*|\s+\S+\.(?:go|rs):\d+.*"
+    r"|\s+\d+: (?:0x[0-9a-f]+ - )?[\w<>:.&' ]+|\s*[│|] +(?:❱ *)?\d+ [│|].*)\Z"
+)
+_SINK = Late(r"\A(?:goroutine \d+ \[|stack backtrace:|Stack trace:\s*\Z)")
+_ENDED = (".", "!", "?", ":", ";", "}", "]", "。", "！", "？")
+_FIELD = Late(r"\A[\w.-]{1,40}: ")
+_LEAST_WIDTH, _WIDEST = 36, 200
+_MOST_LAYERS = 4
+_CLOSING = ('"', "'", "`", ")", ",")
+
+_CHARACTERS = {
+    **dict.fromkeys(map(ord, "‘’‚‛′ʼ＇´"), "'"),
+    **dict.fromkeys(map(ord, "“”„‟″＂«»"), '"'),
+    **dict.fromkeys(
+        map(ord, "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f"), " "
+    ),
+    **dict.fromkeys(map(ord, "\u205f\u3000\t"), " "),
+    **dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff\u00ad\u200e\u200f\ufe0f\x00"), None),
+    **dict.fromkeys(map(ord, "\u2010\u2011\u2012"), "-"),
+    **dict.fromkeys(map(ord, "\u2028\u2029\x85\x0b\x0c\r"), "\n"),
+}
+_HUMPS = Late(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
+
+
+@kept_until_fork
+def _searches(pattern: str) -> Any:
+    options = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1
+    return re2.compile(pattern.encode(), options).search
+
+
+@lru_cache(maxsize=1_024)
+def flat(text: str) -> bytes:
+    """A message as rules read it, in UTF-8."""
+    raw = text.encode("utf-8", "replace")
+    return raw if _searches(_DRESSED)(raw) is None else _flattened(text, raw).encode("utf-8", "replace")
+
+
+@lru_cache(maxsize=64)
+def flat_output(text: str) -> bytes:
+    """Output of a command as rules read it, line for line: quoting and frames stay, by which a mention is known."""
+    raw = text.encode("utf-8", "replace")
+    if _searches(r"\S  |[^\x20-\x7e\n]|(?m:^)[\[\dA-Z]\S{0,3}\d|(?m:^)\[|(?m:^)(?:time|ts|level)=")(raw) is None:
+        return raw
+    return "\n".join(map(_flat_line_of_output, text.translate(_CHARACTERS).split("\n"))).encode("utf-8", "replace")
+
+
+def _flat_line_of_output(line: str) -> str:
+    if "  " in line:
+        inner = line.lstrip(" ")
+        line = line[: len(line) - len(inner)] + " ".join(inner.split(" ") if "  " not in inner else inner.split())
+    prefix = _PREFIX_OF_LOG.match(line)
+    return line[prefix.end() :] if prefix is not None and prefix.end() < len(line) else line
+
+
+def words_of(name: str) -> str:
+    """The words of a name, in lower case: `OPENAI_RATE_LIMIT` and `OpenaiRateLimit` are `openai rate limit`."""
+    return " ".join(_HUMPS.findall(name[:120])).lower()
+
+
+def unescaped(text: str) -> str:
+    """A text without the quotes around the whole of it, the name and brackets of its repr, and their escapes."""
+    for _ in range(_MOST_LAYERS):
+        quoted = _QUOTES.match(text) if text.endswith(_CLOSING) else None
+        if quoted is not None and (quoted[1] is None) == (quoted[5] is None):
+            name, *said, _ = quoted.groups()
+            inner = next(each for each in said if each is not None)
+            name = "" if name in (None, *_SAYING_NOTHING) else f"{name}: "
+        elif '{\\"' in text:
+            name, inner = "", text
+        else:
+            return text
+        if "\\" in inner:
+            form = unfolded(Form(inner.encode("utf-8", "replace")))
+            inner = inner if form is None else form.data.decode("utf-8", "replace")
+        text = f"{name}{inner.strip()}"
+    return text
+
+
+def _flattened(text: str, raw: bytes) -> str:
+    text = unescaped(text.strip())
+    raw = text.encode("utf-8", "replace") if "\\" in text or "&" in text or "%" in text else b""
+    if raw and _searches(_ESCAPED)(raw) is not None:
+        for form in forms(raw):
+            raw = form.data
+        text = raw.decode("utf-8", "replace")
+    text = text.translate(_CHARACTERS)
+    if "\n" not in text:
+        return unescaped(_bare(text))
+    lines = _without_stacks(text.split("\n"))
+    indent = min((len(line) - len(line.lstrip(" ")) for line in lines[1:] if line.strip()), default=0)
+    return unescaped("\n".join(_rejoined([_bare(line) for line in lines], min(indent, 8))))
+
+
+def _bare(line: str) -> str:
+    """A line without frames, marks, prefixes and blanks in a row; a table's rows stay."""
+    line = line.strip()
+    if not line:
+        return ""
+    if line[0] in _FRAME and line[-1] in _FRAME and len(line) > 1 and "|" not in line[1:-1]:
+        line = line[1:-1].strip()
+    elif line[0] in "│┃║▏▌":
+        line = line[1:].strip()
+    if line and _BORDER.issuperset(line) and ("|" not in line or not _DRAWN.isdisjoint(line)):
+        return ""
+    if line and (line[0] in _CORNERS or line[-1] in _CORNERS):
+        line = line.strip(_CORNERS).strip()
+        line = "" if line.lower() in _TITLES else line
+    line = line.lstrip(_MARKS).lstrip() if line and line[0] in _MARKS else line
+    if "  " in line:
+        line = " ".join(line.split())
+    for _ in range(2):
+        prefix = _PREFIX.match(line)
+        if prefix is None or prefix.end() >= len(line):
+            break
+        line = line[prefix.end() :].lstrip()
+    return line
+
+
+def _without_stacks(lines: list[str]) -> list[str]:
+    """The lines without the frames of stacks, which say where a program was and not what happened to it."""
+    kept: list[str] = []
+    in_frame = False
+    for line in lines:
+        if _SINK.match(line) is not None and kept:
+            break
+        if _FRAMES.match(line) is not None:
+            in_frame = line.lstrip().startswith("File ")
+        elif in_frame and line.startswith("   "):
+            in_frame = False  # the line of source below it
+        else:
+            in_frame = False
+            kept.append(line)
+    return kept if any(line.strip() for line in kept) else lines
+
+
+def _rejoined(lines: list[str], indent: int) -> list[str]:
+    """The lines as they were before something broke them at its width; blank ones go.
+
+    A break at a width puts into a line all that has room there: the first word of each next line would have had none.
+    """
+    done: list[str] = []
+    block: list[str] = []
+    for line in (*lines, ""):
+        if line:
+            block.append(line)
+        elif block:
+            done += _joined(block, indent)
+            block = []
+    return done
+
+
+def _joined(block: list[str], indent: int) -> list[str]:
+    width = max(_LEAST_WIDTH, *map(len, block)) - indent
+    if len(block) < 2 or width > _WIDEST:
+        return block
+    done = [block[0]]
+    for before, line in pairwise(block):
+        full = len(before) + 1 + len(line.split(" ", 1)[0]) > width
+        if full and not (before.endswith(_ENDED) and not line[0].islower()) and _FIELD.match(line) is None:
+            done[-1] += f" {line}"
+        else:
+            done.append(line)
+    return done
