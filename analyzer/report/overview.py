@@ -1,8 +1,8 @@
 """The report as text for a terminal, as Markdown and as JSON.
 
-The text is one screen of 24 lines at 80 columns, the verdict first: no line but a command is wider than asked; of all
-callers only those with a finding are named, and on a quiet day the best and the worst of it. Every text of a log is
-escaped for its medium.
+The text is one screen of 24 lines at 80 columns, the verdict first, then the findings or, where there are none, what
+failed most: no line but a command is wider than asked; of all callers only those with a finding are named, and on a
+quiet day the best and the worst of it. Every text of a log is escaped for its medium.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from analyzer.report.overview_words import (
     entry_of,
     exhaustions_words,
     handled,
+    leading_words,
     news_of,
     relays_words,
     retries_words,
@@ -70,12 +71,13 @@ def render_text(overview: Overview, width: int = 80, *, colour: bool = False, as
 def _verdict(overview: Overview, size: int, colour: bool, asking: Asking) -> list[str]:
     verdict = overview.verdict
     word = verdict_word(verdict.level)
-    said = fit_middle(terminal_safe(verdict.headline), _SENTENCE_CELLS)
-    first, *more = fold(f"{word}  {said}", size)
+    headline = fit_middle(terminal_safe(verdict.headline), _SENTENCE_CELLS)
+    first, *more = fold(f"{word}  {headline}", size)
     if colour:
         first = painted(first, word, verdict.level)
     lines = [*(fold(overview.widened, size) if overview.asked else ()), first, *more]
-    hidden = _hidden_callers(overview, list(verdict.details))
+    said = [*verdict.details, *(each.quote for each in overview.leading)]
+    hidden = _hidden_callers(overview, said)
     cases = sorted(overview.cases, key=lambda case: NEWS.index(news_of(case, overview.latest)))
     findings = [case.finding for case in cases]
     day = _day(overview)
@@ -88,6 +90,9 @@ def _verdict(overview: Overview, size: int, colour: bool, asking: Asking) -> lis
     steps = (asking.command(*one.words) or one.advice for one in findings[:_MAX_SENTENCES])
     todo = dict.fromkeys(filter(None, steps))
     lines += [f"  → {terminal_safe(step)}" for step in list(todo)[:_MAX_COMMANDS]]
+    for each in () if findings else overview.leading:
+        lines += indented(_short(_masked(leading_words(each), hidden)), size)
+        lines += indented(each.advice, size, 4) if each.advice else []
     # The errors of a quiet window stand in the line of the window, too.
     begun = 1 if day and not overview.cases else len(overview.cases)
     for detail in verdict.details[begun:]:
@@ -238,7 +243,9 @@ def overview_document(overview: Overview, asking: Asking) -> list[Block]:
     blocks: list[Block] = [Heading(f"{verdict_word(verdict.level)}: {verdict.headline}")]
     blocks += [Paragraph(overview.widened)] if overview.asked else []
     details = verdict.details[len(overview.cases) :]
-    blocks += [*([Items(details)] if details else []), Paragraph(window_words(overview))]
+    opening = tuple(f"{leading_words(each)} {each.advice}".rstrip() for each in overview.leading)
+    blocks += [*([Items(opening)] if opening else []), *([Items(details)] if details else [])]
+    blocks += [Paragraph(window_words(overview))]
     blocks += [Heading("Findings", 2)] if overview.cases else []
     for case in overview.cases:
         command = asking.command(*case.finding.words)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from analyzer.analysis import Case, Finding, Handling, Overview
 from analyzer.analysis.kinds.finding import RESOLUTIONS
 from analyzer.analysis.summary.day_figures import LatestDay
+from analyzer.analysis.summary.leading import Leading
 from analyzer.command_lines import Asking
 from analyzer.readable import counted, percent
 from analyzer.report.cells import NOTHING, brief, count, duration, minute
@@ -236,6 +237,11 @@ def news_of(case: Case, latest: LatestDay | None) -> str:
     if one.state == "new" or (latest is not None and one.opened_on >= latest.day):
         return "New"
     return "Worse" if one.worse and (latest is None or one.last_on >= latest.day) else "Goes on"
+
+
+def leading_words(one: Leading) -> str:
+    """A sentence that a report opens with, and what the errors say that it is about."""
+    return f"{one.text[:-1]}: “{' '.join(one.quote.split()).rstrip('.')}”." if one.quote else one.text
 
 
 def dates(one: Finding) -> str:

@@ -269,7 +269,9 @@ def _sections(overview: Overview) -> tuple[Section, ...]:
             _errors(overview),
             (
                 part_of(overview, "errors-timeline", charts.errors_timeline),
+                part_of(overview, "errors-messages"),
                 part_of(overview, "errors-by-reason"),
+                part_of(overview, "errors-by-party"),
                 part_of(overview, "errors-by-caller"),
                 part_of(overview, "errors-by-reason-caller-outcome", charts.outcomes),
             ),

@@ -13,7 +13,7 @@ import pytest
 
 from analyzer.analysis import Case, Overview, overview
 from analyzer.analysis.kinds.finding_fields import Cost
-from analyzer.report import render_html, render_text
+from analyzer.report import render_html, render_markdown, render_text
 from analyzer.report.monospace import columns, fit, fit_middle, fold, width_of
 from analyzer.report.night.document import render_findings
 from analyzer.report.overview_words import cost_words, day_title, day_words, news
@@ -165,6 +165,18 @@ def test_a_finding_is_dated_by_its_evidence(report: Report) -> None:
 def test_is_one_screen(report: Report) -> None:
     """A report of a usual size leaves a terminal of 24 lines room for what is narrated and for the prompt."""
     assert len(render_text(report()).splitlines()) <= 22
+
+
+def test_a_quiet_report_says_what_failed_most(report: Report) -> None:
+    """And what to do about it, and whose errors they were; with findings these are what matters more."""
+    found = report()
+    quiet = render_text(replace(found, cases=()))
+    assert re.search(r"Failed most: \w+, \d+ times? in \d+ of \d+ sessions", quiet)
+    most, whose = (one for one in found.leading if one.topic != "change")
+    assert " ".join(most.advice.split()) in " ".join(quiet.split())
+    assert whose.text in quiet
+    assert "Failed most" not in render_text(found)
+    assert most.advice in render_markdown(found)
 
 
 def test_findings_come_in_the_order_of_interest(report: Report) -> None:

@@ -13,6 +13,7 @@ from analyzer.analysis.kinds.causes import Drifts, drifts
 from analyzer.analysis.kinds.finding import Finding
 from analyzer.analysis.summary.cases import Case
 from analyzer.analysis.summary.day_figures import LatestDay, latest_day
+from analyzer.analysis.summary.leading import Leading, leading
 from analyzer.analysis.summary.window_findings import (
     Judged,
     Spikes,
@@ -30,6 +31,8 @@ from analyzer.store.shown import Shown
 
 TABLES = (
     "errors-by-reason",
+    "errors-messages",
+    "errors-by-party",
     "errors-by-caller",
     "errors-by-reason-caller-outcome",
     "errors-timeline",
@@ -52,6 +55,7 @@ TABLES = (
     "sources-completeness",
 )
 """The catalogue queries that a report shows, in its order."""
+_TEXTS = "errors-messages"
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +192,11 @@ class Overview(Shown):
         """The conclusion that the rest leads to."""
         return _verdict(self)
 
+    @property
+    def leading(self) -> tuple[Leading, ...]:
+        """What failed most, who can mend it, and what the last week changed; at most a sentence each."""
+        return leading(self.tables, self.totals.sessions, self.latest)
+
     def _shown(self) -> tuple[str, Mapping[str, str]]:
         totals, verdict = self.totals, self.verdict
         facts = {
@@ -212,6 +221,7 @@ class Overview(Shown):
             "asked_window": self.asked.to_dict() if self.asked else None,
             **({"only": self.only.given} if self.only else {}),
             "verdict": json_ready(self.verdict),
+            "leading": json_ready(self.leading),
             "findings": [_case_dict(case) for case in self.cases],
             "judged_until": self.judged_until.isoformat() if self.judged_until else None,
             "ruleset": self.drifts.ruleset,
@@ -266,10 +276,13 @@ def _made(store: Judging, chosen: Window, rules: Rules, only: Selection | None) 
 
 
 def _with_latest(store: Judging, report: Overview) -> Overview:
-    """The overview with its latest day, whose fortnight may begin before the window."""
+    """The overview with its latest day, whose fortnight may begin before the window, and with the texts of all errors,
+    which would take most of the room where views are pinned.
+    """
     totals = report.totals
     latest = latest_day(store, report.window, totals.first_at, totals.last_at, report.generated_at)
-    return replace(report, latest=latest)
+    tables = {name: report.tables.get(name) or table(store, name, report.window) for name in TABLES}
+    return replace(report, latest=latest, tables=tables)
 
 
 def _judge(store: Judging, window: Window, ruleset: str) -> tuple[Judged, Drifts]:
@@ -281,7 +294,7 @@ def _judge(store: Judging, window: Window, ruleset: str) -> tuple[Judged, Drifts
 
 def _overview(store: Judging, window: Window, judged: Judged, drift: Drifts) -> Overview:
     row = next(table(store, "overview-totals", window).frame.iter_rows(named=True))
-    tables = {name: table(store, name, window) for name in TABLES}
+    tables = {name: table(store, name, window) for name in TABLES if name != _TEXTS}
     return Overview(
         generated_at=now(),
         window=window,

@@ -33,6 +33,7 @@ from analyzer.report.overview_words import (
     day_words,
     draft_words,
     handled,
+    leading_words,
     news,
     title_of,
     verdict_word,
@@ -84,7 +85,7 @@ ICONS = {
     "quiet": "✓",
     "empty": "○",
 }
-_OPENED = frozenset({"unknown-messages", "exhaustions-list", "tools-by-tool", "tools-messages"})
+_OPENED = frozenset({"unknown-messages", "errors-messages", "exhaustions-list", "tools-by-tool", "tools-messages"})
 """Tables without a chart that stand open; the others are a click away."""
 _DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b")
 _ENDED_HEIGHT = 240
@@ -171,7 +172,18 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     filters: tuple[Callable[..., Any], ...] = (
-        *(completeness, counted, course, draft_words, handled, minute, title_of, verdict_word, window_words),
+        *(
+            completeness,
+            counted,
+            course,
+            draft_words,
+            handled,
+            leading_words,
+            minute,
+            title_of,
+            verdict_word,
+            window_words,
+        ),
         *(drift_part, excerpts_part, numbers_part, places_part, templates_part),
         *(cost_words, dated, dates, day_title, day_words, filtered, plain_heading),
     )

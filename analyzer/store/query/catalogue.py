@@ -149,8 +149,9 @@ PINNED = {
     "retries": "operation, caller, reason, outcome, attempts, waited_seconds, started_at",
     # Texts take most room by far, and a report quotes those of unknown errors alone.
     "errors": (
-        "occurred_at, caller, session_id, operation, outcome, reason, retryable, counts_as_unknown, has_facts,"
-        " source_line," + ",".join(f" case when counts_as_unknown then {name} end as {name}" for name in _TEXTS)
+        "occurred_at, caller, session_id, operation, outcome, reason, party, provider, retryable, counts_as_unknown,"
+        " has_facts, source_line,"
+        + ",".join(f" case when counts_as_unknown then {name} end as {name}" for name in _TEXTS)
     ),
     "relays": (
         "relay, occurred_at, caller, session_id, step_id, trigger, token_usage_percent, threshold_percent, pre_tokens,"

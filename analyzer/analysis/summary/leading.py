@@ -1,0 +1,77 @@
+"""The sentences that a report opens with, whatever the night: what failed most, who can mend it, what a week changed.
+
+Invariant: each rests on one table of the report, which its `query` names; a sentence that would have nothing to say is
+not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from analyzer.analysis.summary.day_figures import LatestDay
+from analyzer.analysis.tables import Table
+from analyzer.classifier.recovery_table import RECOVERY, advice
+from analyzer.readable import counted, percent
+
+_MOST_PARTIES = 3
+_LEAST_SESSIONS = 10
+"""Sessions of each week below which a change between them says nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leading:
+    """One of the sentences."""
+
+    topic: str
+    """`most` for what failed most, `whose` for who can mend it, `change` for the week before."""
+    text: str
+    """In our own words; what an error said is in `quote`."""
+    query: str
+    """The catalogue query that it rests on."""
+    quote: str = ""
+    """What the errors in question say; text from a log."""
+    advice: str = ""
+    """What to do about it."""
+
+
+def leading(tables: Mapping[str, Table], sessions: int, latest: LatestDay | None) -> tuple[Leading, ...]:
+    """The sentences about the tables of a report on so many sessions."""
+    made = (_most(tables["errors-messages"], sessions), _whose(tables["errors-by-party"]), _change(latest))
+    return tuple(each for each in made if each is not None)
+
+
+def _most(table: Table, sessions: int) -> Leading | None:
+    """What left the most sessions without what they asked for; what a user stopped is no failure."""
+    rows = [row for row in table.frame.iter_rows(named=True) if row["party"] != "user"]
+    if not rows:
+        return None
+    row = rows[0]
+    reason = row["reason"] if row["reason"] in RECOVERY else "unknown"
+    of = f"{row['sessions']:,} of {counted(sessions, 'session')}" if row["sessions"] else "no named session"
+    text = f"Failed most: {reason}, {counted(row['errors'], 'time')} in {of}"
+    text += f"; {row['failed_sessions']:,} gave up" if row["failed_sessions"] else ""
+    return Leading("most", f"{text}.", table.query, row["message"], advice(reason, row["detail"]))
+
+
+def _whose(table: Table) -> Leading | None:
+    rows = table.frame.rows(named=True)
+    if not rows:
+        return None
+    named = [f"{row['party'] or 'unknown'} {percent(row['share'])}" for row in rows[:_MOST_PARTIES]]
+    rest = sum(row["share"] for row in rows[_MOST_PARTIES:])
+    more = f", others {percent(rest)}" if rest else ""
+    return Leading("whose", f"Whose errors: {', '.join(named)}{more}.", table.query)
+
+
+def _change(latest: LatestDay | None) -> Leading | None:
+    """Sessions with errors of the last days beside those of the same days of the week before."""
+    if latest is None:
+        return None
+    (met, met_before), (all_now, all_before) = latest.weeks("error_sessions"), latest.weeks("sessions")
+    if not all_before or met_before is None or min(all_now, all_before) < _LEAST_SESSIONS:
+        return None
+    days = "day" if latest.compared == 1 else f"{latest.compared} days"
+    now, before = met / all_now, met_before / all_before
+    text = f"Sessions with errors in the last {days}: {percent(now)} of {all_now:,.0f}"
+    return Leading("change", f"{text}; a week before {percent(before)} of {all_before:,.0f}.", latest.days.query)
