@@ -32,13 +32,22 @@ _DOMAIN = re.compile(r"\w\.[^\W\d_]{2}|\s\s")
 def command_line(*words: str, store: str | None = None, chat: bool = False) -> str:
     """Write a command as a line of a shell; a `store` that it asks is named before a `--`, else at the end.
 
-    In a `chat` no word calls somebody, is a link or ends a piece of code.
+    A path below the home directory is written as a shell expands it, without the name of whose home it is. In a
+    `chat` no word calls somebody, is a link or ends a piece of code.
     """
     options = words.index("--") if "--" in words else len(words)
     named = () if store is None or _asks_none(words) else ("--store", store)
     line = (PROGRAM, *words[:options], *named, *words[options:])
-    calls = (_IN_CHATS.search(word) or (word is not store and _DOMAIN.search(word)) for word in line)
-    return " ".join(_by_bytes(word) if chat and call else quoted(word) for word, call in zip(line, calls, strict=True))
+    home = os.path.expanduser("~").rstrip("/")
+    written = []
+    for word in line:
+        lake = LAKE if word.startswith(f"{LAKE}{home}/") else ""
+        below = home.startswith("/") and word.startswith(f"{lake}{home}/")
+        ahead = (f'{lake}"$HOME"/' if lake else "~/") if below else ""
+        rest = word[len(lake) + len(home) + 1 :] if below else word
+        calls = _IN_CHATS.search(rest) or (word is not store and _DOMAIN.search(rest))
+        written.append(ahead + (_by_bytes(rest) if chat and calls else quoted(rest) if rest or not below else ""))
+    return " ".join(written)
 
 
 def window_words(

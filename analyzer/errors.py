@@ -5,6 +5,7 @@ The message says what is wrong, the hint what to do. `exit_code` is what the com
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Self
 
@@ -22,6 +23,10 @@ INTERRUPTED = 130
 
 FREE_SPACE = "free space, then run the same command again"
 """The hint where a disk is full: whatever was being done goes on from where it stands."""
+
+
+_NUMBER = re.compile(r"\[(?:Errno|WinError) -?\d+\] ")
+"""What Python puts before the words of an error of the system."""
 
 
 class AnalyzerError(Exception):
@@ -49,6 +54,15 @@ class AnalyzerError(Exception):
         elif few or not close:
             said.append(f"known: {', '.join(names)}")
         return cls(f"unknown {thing} {value!r}", " ".join(said))
+
+
+def system_text(error: Exception) -> str:
+    """The words of an error of the operating system, without its number and its path; of another error, its text.
+
+    Every error of the system that a person sees is worded here.
+    """
+    words = error.strerror if isinstance(error, OSError) and isinstance(error.strerror, str) else str(error)
+    return _NUMBER.sub("", words) or type(error).__name__
 
 
 def nearest(name: str, known: Iterable[str], most: int = 3) -> list[str]:

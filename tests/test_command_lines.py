@@ -162,6 +162,24 @@ def test_every_command_of_a_night_is_one_of_its_findings(night: Night, folder: P
     assert CALLER in callers and "wait" not in callers
 
 
+def test_no_command_names_the_home_directory(night: Night, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In every form of a night it is `~/`, which bash makes the same store of; in the name of a lake `$HOME`."""
+    monkeypatch.setenv("HOME", str(folder))
+    for medium, commands in shown_by_night(night).items():
+        assert not any(str(folder) in command for command in commands), medium
+        for words in words_of(filter(None, commands), folder):
+            named = words[words.index("--store") + 1 :][:1] if "--store" in words else []
+            assert named in ([], ["it's.duckdb"], [str(folder / "it's.duckdb")]), medium
+    for store in (str(folder / "@here.duckdb"), f"delta:{folder}/a lake", f"delta:{folder}/"):
+        for chat in (False, True):
+            line = command_line("ingest", f"{folder}/l og", store=store, chat=chat)
+            assert str(folder) not in line
+            assert words_of([line], folder) == [["analyzer", "ingest", f"{folder}/l og", "--store", store]]
+    assert str(folder.parent) in command_line("query", store=f"{folder}2/x.duckdb")
+    monkeypatch.setenv("HOME", "/")
+    assert command_line("query", store="/x.duckdb") == "analyzer query --store /x.duckdb"
+
+
 def test_every_command_of_a_finding_answers_about_its_caller_and_days(night: Night, folder: Path, forks: Forks) -> None:
     """Run in another folder they end as they should, and say nothing of other callers or days."""
     elsewhere = folder / "elsewhere"

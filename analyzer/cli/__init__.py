@@ -17,7 +17,7 @@ import click
 
 from analyzer.cli.output import complain
 from analyzer.cli.signals import raising
-from analyzer.errors import FINDINGS, FREE_SPACE, INTERRUPTED, LIMIT, OK, UNREADABLE, AnalyzerError
+from analyzer.errors import FINDINGS, FREE_SPACE, INTERRUPTED, LIMIT, OK, UNREADABLE, AnalyzerError, system_text
 
 COMMANDS = {
     "report": "Read logs and report: findings, reasons, outcomes, retries, relays.",
@@ -153,7 +153,7 @@ def _flushed(code: int) -> int:
         pass
     except OSError as error:
         if code in {OK, FINDINGS}:
-            complain(f"the output cannot be written: {error.strerror}", "free space, or write elsewhere: --output")
+            complain(f"the output cannot be written: {system_text(error)}", "free space, or write elsewhere: --output")
             code = UNREADABLE
     else:
         return code
@@ -224,7 +224,7 @@ def said_by_system(error: OSError) -> tuple[str, str]:
     place = f"{os.fsdecode(error.filename)}: " if isinstance(error.filename, str | bytes) else ""
     full = error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
     hint = FREE_SPACE if full else "check the path and its permissions"
-    return f"{place}{error.strerror or error}", hint
+    return f"{place}{system_text(error)}", hint
 
 
 def _usage_hint(error: click.ClickException) -> str:

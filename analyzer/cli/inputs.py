@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import IO, Any
 
 from analyzer.config_files import opened
-from analyzer.errors import AnalyzerError, InputError
+from analyzer.errors import AnalyzerError, InputError, system_text
 
 
 def time_option(at: str | None) -> datetime | None:
@@ -91,7 +91,7 @@ def read_lines(path: str) -> Iterator[JsonLine]:
                     yield JsonLine(number, "", value, None)
         except OSError as error:
             raise InputError(
-                f"{path}: cannot be read: {error.strerror}", "give the path of a file of JSON lines"
+                f"{path}: cannot be read: {system_text(error)}", "give the path of a file of JSON lines"
             ) from None
 
 

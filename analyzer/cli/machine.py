@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from analyzer.cli.stores import asked, is_there
-from analyzer.errors import UNREADABLE, AnalyzerError, StoreError
+from analyzer.errors import UNREADABLE, AnalyzerError, StoreError, system_text
 
 if TYPE_CHECKING:
     from analyzer.command_lines import Asking
@@ -81,7 +81,7 @@ def make_room(name: str) -> None:
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
     except OSError as error:
-        raise StoreError(f"{folder}: cannot be made: {error.strerror}", "name a store: --store FILE") from None
+        raise StoreError(f"{folder}: cannot be made: {system_text(error)}", "name a store: --store FILE") from None
 
 
 def places_here() -> list[LogPlace]:

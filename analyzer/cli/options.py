@@ -38,6 +38,8 @@ def store_option(note: str = "", default: Callable[[], str] | None = default_sto
     """`--store FILE`, else $ANALYZER_STORE, else the default; None for a command that decides by its paths."""
 
     def chosen(_: click.Context, __: click.Parameter, named: str | None) -> str | None:
+        # As in the commands that are printed, which programs run without a shell, too.
+        named = os.path.expanduser(named) if named and named.startswith("~/") else named
         return named or (default() if default else None)
 
     return click.option(
@@ -92,8 +94,8 @@ deliver_option = click.option(
     multiple=True,
     metavar="FORM:ADDRESS",
     envvar="ANALYZER_DELIVER",
-    help="Tell there what is new, worse or over: slack:URL, teams:URL, discord:URL, pagerduty:KEY, alertmanager:URL, "
-    "mail:ADDRESS, webhook:URL. May be repeated; default $ANALYZER_DELIVER, with spaces between.",
+    help="Tell there what is new, worse or resolved: slack:URL, teams:URL, discord:URL, pagerduty:KEY, "
+    "alertmanager:URL, mail:ADDRESS, webhook:URL. May be repeated; default $ANALYZER_DELIVER, with spaces between.",
 )
 json_option = click.option("--json", "-j", "as_json", is_flag=True, help="One JSON object instead of text.")
 

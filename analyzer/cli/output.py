@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
-from analyzer.errors import UNREADABLE, AnalyzerError
+from analyzer.errors import UNREADABLE, AnalyzerError, system_text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -79,7 +79,7 @@ def copy(content: IO[bytes], output: str | None) -> None:
                 os.unlink(temporary)
             raise
     except OSError as error:
-        raise _unwritable(f"{output}: cannot be written: {error.strerror}") from None
+        raise _unwritable(f"{output}: cannot be written: {system_text(error)}") from None
 
 
 def open_page(path: str) -> bool:
@@ -102,7 +102,7 @@ def append(content: str, output: str) -> None:
         with os.fdopen(descriptor, "ab") as handle:
             handle.write(content.encode("utf-8"))
     except OSError as error:
-        raise _unwritable(f"{output}: cannot be written: {error.strerror}") from None
+        raise _unwritable(f"{output}: cannot be written: {system_text(error)}") from None
 
 
 def add_to_job_summary(markdown: Callable[[], str]) -> None:
@@ -136,7 +136,7 @@ def write_new(files: dict[str, str]) -> list[str]:
             with open(path, "x", encoding="utf-8") as handle:
                 handle.write(files[path])
     except OSError as error:
-        raise _unwritable(f"{error.filename}: cannot be written: {error.strerror}") from None
+        raise _unwritable(f"{error.filename}: cannot be written: {system_text(error)}") from None
     return missing
 
 

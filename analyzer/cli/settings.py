@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from analyzer.config_files import content, toml
-from analyzer.errors import USAGE, AnalyzerError
+from analyzer.errors import USAGE, AnalyzerError, system_text
 
 FILE = "analyzer.toml"
 RULES = "ANALYZER_RULES"
@@ -94,7 +94,7 @@ def _read(path: str) -> dict[str, Any]:
     try:
         return toml(content(path))
     except OSError as error:
-        raise _refused(path, f"cannot be read: {error.strerror}", "mend it, or move it away") from error
+        raise _refused(path, f"cannot be read: {system_text(error)}", "mend it, or move it away") from error
     except ValueError as error:
         # Wrong TOML, wrong UTF-8, or a number of more digits than Python reads.
         raise _refused(path, f"no valid TOML: {error}", "mend it, or move it away") from error

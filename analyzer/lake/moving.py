@@ -12,7 +12,7 @@ from contextlib import closing
 from datetime import datetime
 
 from analyzer.command_lines import LAKE, command_line
-from analyzer.errors import FREE_SPACE, StoreError
+from analyzer.errors import FREE_SPACE, StoreError, system_text
 from analyzer.lake.batch import LakeBatch, make, make_where_none_is
 from analyzer.lake.beside import fill, fill_batch, write_journal
 from analyzer.lake.former import brought_up_to_date, current
@@ -66,7 +66,7 @@ def down(lake: Lake, store_path: str, since: datetime | None = None, until: date
                 counts[JOURNAL] = write_journal(lake, at.files[JOURNAL], folder)
             replace_store(store_path)
         except OSError as error:
-            raise StoreError(f"{store_path} cannot be made: {error.strerror}", FREE_SPACE) from None
+            raise StoreError(f"{store_path} cannot be made: {system_text(error)}", FREE_SPACE) from None
         finally:
             discard_work(store_path)
     return counts

@@ -21,7 +21,7 @@ import msgspec
 import pyarrow as pa
 
 from analyzer import interpreter
-from analyzer.errors import AnalyzerError, StoreError
+from analyzer.errors import AnalyzerError, StoreError, system_text
 from analyzer.importers.places import LogPlace
 from analyzer.lake.batch import make_where_none_is
 from analyzer.lake.location import Lake
@@ -212,7 +212,7 @@ def _reach(master: str) -> None:
         except ValueError:
             failed.append(f"{place} (without a port)")
         except OSError as error:
-            failed.append(f"{place} ({error.strerror or error})")
+            failed.append(f"{place} ({system_text(error)})")
     raise StoreError(f"no master of Spark answers at {', '.join(failed)}", "start it, or check --master")
 
 

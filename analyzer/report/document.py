@@ -67,7 +67,7 @@ class FindingBlock:
     """A finding: one thing with a severity and a state of its own."""
 
     level: str
-    """`critical`, `warning`, `info`; `resolved` where it is over."""
+    """`critical`, `warning`, `info`; `resolved` where it is so."""
     severity: str
     state: str
     title: str

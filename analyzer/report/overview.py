@@ -117,7 +117,7 @@ def _day(overview: Overview) -> str:
 def _since(one: Finding, news: str) -> str:
     """What the last day made of a finding, and since when."""
     if not one.is_open:
-        return f"Over since {one.resolved_on}"
+        return f"Resolved on {one.resolved_on}"
     before = f", since {one.onset}" if one.onset < one.opened_on else ""
     words = {"New": f"New on {one.opened_on}{before}", "Worse": f"Worse, open since {one.onset}"}
     return words.get(news, f"Goes on since {one.onset}")

@@ -1,6 +1,6 @@
 """The words that every medium says of an overview: the verdict, the window, findings, the last day, how much was read.
 
-What is new, worse or over is decided here alone.
+What is new, worse or resolved is decided here alone.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def course(found: Finding) -> str:
     if found.state == "resolved":
         why = RESOLUTIONS.get(found.resolution or "", found.resolution)
         days = f"{found.onset} to {found.last_on}" if found.onset < found.last_on else f"{found.onset}"
-        return f"{days}, over on {found.resolved_on}: {why}"
+        return f"{days}, resolved on {found.resolved_on}: {why}"
     return f"open since {found.onset}" + (f", last seen {found.last_on}" if found.last_on > found.onset else "")
 
 
@@ -174,7 +174,7 @@ def ended_chains(overview: Overview) -> tuple[int, int]:
 
 _SHOWN = 6
 """Findings of one group of news; of more it is told that they are there."""
-NEWS = ("New", "Worse", "Over", "Goes on", "Over before")
+NEWS = ("New", "Worse", "Resolved", "Goes on", "Resolved before")
 """The kinds of news, in the order of interest."""
 
 
@@ -218,11 +218,11 @@ def day_words(latest: LatestDay) -> str:
 
 
 def news(overview: Overview) -> tuple[News, ...]:
-    """What is new, what is worse, what is over, and what goes on, as of the latest day; groups without any left out."""
+    """What is new, worse, resolved, and what goes on, as of the latest day; groups without any left out."""
     groups: dict[str, list[Case]] = {name: [] for name in NEWS}
     for case in overview.cases:
         groups[news_of(case, overview.latest)].append(case)
-    shown = dict.fromkeys(groups, _SHOWN) | {"Over before": 0}
+    shown = dict.fromkeys(groups, _SHOWN) | {"Resolved before": 0}
     return tuple(
         News(name, tuple(cases[: shown[name]]), len(cases[shown[name] :])) for name, cases in groups.items() if cases
     )
@@ -233,7 +233,7 @@ def news_of(case: Case, latest: LatestDay | None) -> str:
     one = case.finding
     if not case.is_open:
         recent = latest is None or (one.resolved_on is not None and one.resolved_on >= latest.day)
-        return "Over" if recent else "Over before"
+        return "Resolved" if recent else "Resolved before"
     if one.state == "new" or (latest is not None and one.opened_on >= latest.day):
         return "New"
     return "Worse" if one.worse and (latest is None or one.last_on >= latest.day) else "Goes on"
@@ -245,7 +245,7 @@ def leading_words(one: Leading) -> str:
 
 
 def dates(one: Finding) -> str:
-    """Since when it is open, or when it was over."""
+    """Since when it is open, or from when to when it was."""
     if one.is_open:
         return f"since {one.onset}"
     return f"from {one.onset} to {one.last_on}" if one.last_on > one.onset else f"on {one.onset}"

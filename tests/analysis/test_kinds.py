@@ -99,7 +99,7 @@ def test_every_resolution_has_words_in_a_report(resolution: str) -> None:
     """The same that a terminal shows."""
     ended = finding("spike", resolved_on=date(2026, 10, 12), resolution=resolution)
     ended = Finding(**{**{name: getattr(ended, name) for name in Finding.__slots__}, "state": "resolved"})
-    assert course(ended) == f"2026-10-09, over on 2026-10-12: {RESOLUTIONS[resolution]}"
+    assert course(ended) == f"2026-10-09, resolved on 2026-10-12: {RESOLUTIONS[resolution]}"
 
 
 def test_days_are_those_that_the_pages_and_words_name() -> None:

@@ -99,7 +99,7 @@ def test_a_closed_finding_is_over_whatever_is_still_seen_of_it(run: Run, night: 
     assert only_one(run, "--all")["handling"]["note"] == "key rotated"
     refused = run("findings", "ack", name, *STORE)
     assert refused.returncode == 2
-    assert "is over" in refused.stderr
+    assert "is resolved" in refused.stderr
 
 
 def test_one_finding_is_shown_whole(run: Run, night: Night) -> None:

@@ -64,12 +64,12 @@ def test_what_is_over_comes_with_a_smaller_chart_and_no_advice(report: Report) -
     found = report()
     page = render_html(replace(found, cases=(ended(found.cases[0]),)))
     shown = section(page, "findings")
-    assert "OVER · 2026-11-21, over on 2026-11-24: no longer seen" in shown
+    assert "RESOLVED · 2026-11-21, resolved on 2026-11-24: no longer seen" in shown
     assert "Next:" not in shown
     over = replace(found, cases=(ended(found.cases[0]),))
     assert height_of(render_html(over, interactive=True)) < height_of(render_html(found, interactive=True))
-    assert "<h1>Nothing is open; what was found is over.</h1>" in page
-    assert "Over since 2026-11-24: figma-probe" in render_text(replace(found, cases=(ended(found.cases[0]),)))
+    assert "<h1>Nothing is open; what was found is resolved.</h1>" in page
+    assert "Resolved on 2026-11-24: figma-probe" in render_text(replace(found, cases=(ended(found.cases[0]),)))
 
 
 def test_several_findings_are_linked_from_the_verdict(report: Report) -> None:

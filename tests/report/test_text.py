@@ -198,11 +198,11 @@ def test_findings_come_in_the_order_of_interest(report: Report) -> None:
         told("d", state="new", worse=False, opened_on=day),
     )
     lines = render_text(replace(found, cases=many)).splitlines()
-    begun = [line.strip() for line in lines if line.startswith(("  New", "  Worse", "  Over", "  Goes"))]
+    begun = [line.strip() for line in lines if line.startswith(("  New", "  Worse", "  Resolved", "  Goes"))]
     assert [line[: line.index(": ") + 3] for line in begun] == [
         f"New on {day}: d",
         f"Worse, open since {opened}: c",
-        f"Over since {day}: b",
+        f"Resolved on {day}: b",
         f"Goes on since {opened}: a",
     ]
 

@@ -32,7 +32,7 @@ RESOLUTIONS = {
     "closed": "somebody closed it",
     "silent": "nothing was heard of its caller for two weeks",
 }
-"""Why a finding is over, in words."""
+"""Why a finding is resolved, in words."""
 
 SHARE = "share"
 """The family of rises of the unknown share."""
@@ -116,12 +116,12 @@ class Finding(Shown):
     """The last one so far; its figures are `latest`."""
     resolved_on: date | None = None
     resolution: str | None = None
-    """Why it is over: one of `RESOLUTIONS`, `quiet` after days without it."""
+    """Why it is resolved: one of `RESOLUTIONS`, `quiet` after days without it."""
     latest: Detection
     explanation: str = ""
     """One sentence in plain language."""
     advice: str = ""
-    """What to do next, in words; empty where it is over."""
+    """What to do next, in words; empty where it is resolved."""
     evidence: tuple[str, ...] = ()
     """Ids of some of its events."""
     samples: tuple[str, ...] = ()

@@ -89,7 +89,7 @@ def handle(
     `by` is the name of who decides.
 
     Raises:
-        AnalyzerError: no such finding or several, one that is over, no such act, or no length of time to be silent for.
+        AnalyzerError: no such finding or several, a resolved one, no such act, or no length of time to be silent for.
         StoreError: the store or its journal cannot be written.
     """
     if act not in ACTS:
@@ -104,7 +104,7 @@ def handle(
     name = identified(store, finding)
     state = store.view("findings").filter(finding_id=name)["state"].item()
     if state != "open":
-        raise AnalyzerError(f"finding {name} is over", f"see: {command_line('findings', 'list', store=store.path)}")
+        raise AnalyzerError(f"finding {name} is resolved", f"see: {command_line('findings', 'list', store=store.path)}")
     moment = now()
     until = moment + snoozed_for if snoozed_for else None
     decision = Handling(act, moment, until, note, by)

@@ -360,7 +360,7 @@ def _verdict(report: Overview) -> Verdict:
         said = f"{days} of callers with many unknown errors have too little history before them to call that unusual."
         return Verdict("unjudged", "Too little history to tell.", (*details, said, *tools))
     if details:
-        return Verdict("quiet", "Nothing is open; what was found is over.", (*details, *tools))
+        return Verdict("quiet", "Nothing is open; what was found is resolved.", (*details, *tools))
     return Verdict("quiet", "No findings.", (_error_sentence(totals), *tools))
 
 

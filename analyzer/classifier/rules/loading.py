@@ -21,7 +21,7 @@ import re2
 from analyzer import config_files
 from analyzer.classifier.recovery_table import REASONS
 from analyzer.classifier.rules.ruleset import EVIDENCE, LISTS, Rule, Ruleset, make, options
-from analyzer.errors import RulesError
+from analyzer.errors import RulesError, system_text
 
 READ_BEFORE = os.path.join(os.path.dirname(__file__), "rules.json")
 
@@ -219,7 +219,10 @@ def _read(path: str | os.PathLike[str]) -> bytes:
     try:
         return config_files.content(path)
     except (OSError, ValueError) as error:
-        raise RulesError(f"cannot read rules: {error}", "give the path of a TOML file with [[rule]] entries") from error
+        raise RulesError(
+            f"cannot read rules {os.fspath(path)}: {system_text(error)}",
+            "give the path of a TOML file with [[rule]] entries",
+        ) from error
 
 
 def _parse(content: bytes, name: str) -> _File:

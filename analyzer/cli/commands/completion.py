@@ -8,7 +8,7 @@ import click
 
 from analyzer.cli.completing import VARIABLE, place_of
 from analyzer.cli.output import narrate, write
-from analyzer.errors import UNREADABLE, AnalyzerError
+from analyzer.errors import UNREADABLE, AnalyzerError, system_text
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -54,7 +54,9 @@ def install_command(shell: str | None) -> None:
         if line is not None:
             _add(*line)
     except OSError as error:
-        failure = AnalyzerError(f"{path}: cannot be written: {error.strerror}", "analyzer completion show prints it")
+        failure = AnalyzerError(
+            f"{path}: cannot be written: {system_text(error)}", "analyzer completion show prints it"
+        )
         failure.exit_code = UNREADABLE
         raise failure from None
     narrate(f"written to {path}; it works in the next {name} that you start")

@@ -39,8 +39,8 @@ def command() -> None:
     """List the findings of the nightly check, show one, and say what becomes of it.
 
     An acknowledged finding keeps its place in check and report, but fails no night and is posted to no webhook; a
-    snoozed one until its time is over. A closed one is over, whatever the tests still see of it. What was decided is
-    in the journal. The first characters of an ID are enough.
+    snoozed one until its time is over. A closed one is resolved, whatever the tests still see of it. What was decided
+    is in the journal. The first characters of an ID are enough.
 
     \b
       analyzer findings list --store fleet.duckdb
@@ -54,7 +54,7 @@ def command() -> None:
 @command.command("list", short_help="List the open findings, the gravest first.")
 @store_option()
 @master_option
-@click.option("--all", "every", is_flag=True, help="Those that are over, too.")
+@click.option("--all", "every", is_flag=True, help="Those that are resolved, too.")
 @json_option
 def list_command(store_path: str, master: str | None, every: bool, as_json: bool) -> None:
     """List the open findings, the gravest first, with what was decided of them.
@@ -154,8 +154,8 @@ def snooze_command(finding: str, length: str, store_path: str, master: str | Non
 _plain(
     "close",
     "closed",
-    "Close some: they are over.",
-    """Close findings: the next night tells that they are over, and nothing more of these incidents.
+    "Close some: they are resolved.",
+    """Close findings: the next night tells that they are resolved, and nothing more of these incidents.
 
     \b
       analyzer findings close 3f9c --note "key rotated"

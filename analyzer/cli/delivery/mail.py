@@ -12,7 +12,7 @@ from email.utils import formatdate, make_msgid
 from urllib.parse import unquote, urlsplit
 
 from analyzer.cli.delivery.web import UndeliveredError, patiently
-from analyzer.errors import AnalyzerError
+from analyzer.errors import AnalyzerError, system_text
 
 SERVER, PASSWORD = "ANALYZER_SMTP", "ANALYZER_SMTP_PASSWORD"
 TIMEOUT_SECONDS = 20.0
@@ -86,7 +86,7 @@ def send(to: str, subject: str, text: str, page: str) -> None:
         codes = sorted({code for code, _ in error.recipients.values()})
         raise UndeliveredError(f"SMTP {', '.join(map(str, codes))}: the recipient was refused") from None
     except OSError as error:
-        raise UndeliveredError(error.strerror or type(error).__name__) from None
+        raise UndeliveredError(system_text(error)) from None
 
 
 def _hand_over(through: SmtpServer, message: EmailMessage) -> None:

@@ -136,7 +136,7 @@ class _Form:
 
 
 def _chat(form: str) -> Callable[[str, Night], Iterator[Finding]]:
-    """Posts what is new, worse or over, in the form of one chat."""
+    """Posts what is new, worse or resolved, in the form of one chat."""
 
     def send(address: str, night: Night) -> Iterator[Finding]:
         from analyzer.report.night.messages import CHATS

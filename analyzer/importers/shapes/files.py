@@ -22,6 +22,7 @@ from urllib.parse import quote
 import msgspec
 
 from analyzer.agent_stream import mapping
+from analyzer.errors import system_text
 from analyzer.events.model import derived_id
 from analyzer.importers.shapes.rows import SHAPES, Row, RowTable
 from analyzer.redaction.unfolding import mended
@@ -191,7 +192,7 @@ def _committed(path: str) -> Iterator[sqlite3.Connection]:
                     shutil.copyfile(path + ending, copy + ending)
                 _set_apart(copy + "-journal")
             except OSError as error:
-                raise _MovedError(f"no copy could be made: {error.strerror}") from None
+                raise _MovedError(f"no copy could be made: {system_text(error)}") from None
             _unmoved(path, before)
             with closing(_opened(copy, "mode=rw")) as connection:
                 yield connection
@@ -211,7 +212,7 @@ def _state(path: str) -> list[object]:
         with open(path, "rb") as handle:
             return [*found, handle.read(100)]
     except OSError as error:
-        raise _MovedError(error.strerror) from None
+        raise _MovedError(system_text(error)) from None
 
 
 def _unmoved(path: str, before: list[object]) -> None:

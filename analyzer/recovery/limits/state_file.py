@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from analyzer.errors import BUSY, UNREADABLE, AnalyzerError
+from analyzer.errors import BUSY, UNREADABLE, AnalyzerError, system_text
 from analyzer.events.appending.places import absolute
 
 MAX_BYTES = 4 * 1024 * 1024
@@ -192,7 +192,7 @@ class StateFile:
             yield
         except OSError as error:
             raise StateError(
-                f"cannot use the state file {self._named}: {error.strerror or error}",
+                f"cannot use the state file {self._named}: {system_text(error)}",
                 "It has to be a regular file of yours in a folder that you may write.",
             ) from error
 

@@ -21,7 +21,7 @@ from queue import Empty, SimpleQueue
 from types import FrameType
 from typing import NamedTuple
 
-from analyzer.errors import NOT_STARTED, UNREADABLE, AnalyzerError
+from analyzer.errors import NOT_STARTED, UNREADABLE, AnalyzerError, system_text
 from analyzer.recovery.process.streams import Pump
 
 _PR_SET_CHILD_SUBREAPER = 36
@@ -293,7 +293,7 @@ class Process:
         _running.discard(self.pid)
         for pump in self._pumps:
             if isinstance(pump.failure, OSError):
-                why = pump.failure.strerror or str(pump.failure)
+                why = system_text(pump.failure)
                 raise OutputError(f"output could not be handed on: {why}", "the command was ended; make room for it")
             if pump.failure is not None:
                 raise pump.failure
@@ -362,7 +362,7 @@ def start(
             bufsize=0,
         )
     except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        why = system_text(error)
         raise NotStartedError(f"cannot start {command[0]!r}: {why}", "check its name, its path and PATH") from error
     return Process(popen, stdout, stderr, watches)
 

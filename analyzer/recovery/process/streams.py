@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import IO
 
-from analyzer.errors import UNREADABLE, AnalyzerError
+from analyzer.errors import UNREADABLE, AnalyzerError, system_text
 
 TAIL_BYTES = 64 * 1024
 MAX_LINE_BYTES = 8 * 1024 * 1024
@@ -222,7 +222,7 @@ class Stdin:
         """
         self.stop()
         if self._lost is not None:
-            why = self._lost.strerror or str(self._lost)
+            why = system_text(self._lost)
             raise StdinError(f"stdin could not be kept for another start: {why}", "make room for temporary files")
         reading, writing = os.pipe()
         self._stop = os.pipe()

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from analyzer.agent_stream import mapping, text
-from analyzer.errors import AnalyzerError
+from analyzer.errors import AnalyzerError, system_text
 from analyzer.events.appending.places import make_folder
 from analyzer.redaction import redact, redact_value
 
@@ -118,7 +118,7 @@ def write(checkpoint: Checkpoint, folder: str | os.PathLike[str], name: str) -> 
         os.replace(draft, path)
     except OSError as error:
         raise CheckpointError(
-            f"{path}: cannot be written: {error.strerror}", "it needs a folder that you, and nobody else, may write"
+            f"{path}: cannot be written: {system_text(error)}", "it needs a folder that you, and nobody else, may write"
         ) from error
     return path
 

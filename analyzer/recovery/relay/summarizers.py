@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 
-from analyzer.errors import AnalyzerError
+from analyzer.errors import AnalyzerError, system_text
 from analyzer.recovery.process.group import NotStartedError, held_back, start
 from analyzer.recovery.process.streams import Tail
 from analyzer.recovery.relay.checkpoint import (
@@ -118,7 +118,7 @@ def prompt_of(path: str) -> str:
             return file.read().decode("utf-8")
     except OSError as error:
         raise AnalyzerError(
-            f"{path}: the summarizer's prompt cannot be read: {error.strerror}", "mend summarizer_prompt_file"
+            f"{path}: the summarizer's prompt cannot be read: {system_text(error)}", "mend summarizer_prompt_file"
         ) from error
     except UnicodeDecodeError:
         raise AnalyzerError(f"{path}: no prompt: it is not UTF-8", "write it as UTF-8") from None

@@ -136,7 +136,7 @@ def render_known_finding(one: Finding, width: int = 80, asking: Asking = HERE) -
         ("opened on", one.opened_on.isoformat()),
         ("began on", one.onset.isoformat()),
         ("last seen on", one.last_on.isoformat()),
-        ("over", "" if one.is_open else course(one).partition(", over on ")[2]),
+        ("resolved", "" if one.is_open else course(one).partition(", resolved on ")[2]),
         ("decided", handled(one.handling) if one.handling else ""),
         ("draft", draft_words(one).removeprefix("draft of a rule: ")),
     ]

@@ -1,4 +1,4 @@
-"""A night as messages: to chats what is new, worse or over; to on-call services what opens and what resolves.
+"""A night as messages: to chats what is new, worse or resolved; to on-call services what opens and what resolves.
 
 The forms are those of https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks, of an Adaptive Card as
 Teams' workflows take it (https://adaptivecards.io/explorer), of https://discord.com/developers/docs/resources/webhook,
@@ -31,7 +31,7 @@ _TEAMS_COLOURS = {"critical": "attention", "warning": "warning", "info": "accent
 
 
 def news_document(night: Night) -> list[Block]:
-    """What a chat is told of a night: what is new, worse or over, and how much else there is."""
+    """What a chat is told of a night: what is new, worse or resolved, and how much else there is."""
     news = night.news()
     more = [f"{len(news) - MAX_TEXT_FINDINGS} more"] if len(news) > MAX_TEXT_FINDINGS else []
     if others := len(night.findings) - len(news):
@@ -146,9 +146,9 @@ MAX_SUMMARY = 1_024
 
 
 def pagerduty_events(night: Night, routing_key: str) -> list[tuple[Finding, dict[str, Any]]]:
-    """The event of each finding that is new, worse or over; the same finding has the same `dedup_key` every night.
+    """The event of each finding that is new, worse or resolved; the same finding has the same `dedup_key` every night.
 
-    What is over is resolved even if somebody had acknowledged it here.
+    What is resolved is so even if somebody had acknowledged it here.
     """
     told = [one for one in night.news() if one.is_open] + list(night.of("resolved"))
     return [(one, _pagerduty(one, routing_key)) for one in told]

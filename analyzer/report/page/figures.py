@@ -96,7 +96,7 @@ def tiles(overview: Overview) -> list[Tile]:
             "findings" if overview.cases else "unknown",
             "Open findings",
             count(still),
-            f"{count(len(overview.cases) - still)} over by now",
+            f"{count(len(overview.cases) - still)} resolved by now",
             "",
             Svg(""),
         ),

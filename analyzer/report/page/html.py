@@ -89,7 +89,7 @@ _OPENED = frozenset({"unknown-messages", "errors-messages", "exhaustions-list", 
 """Tables without a chart that stand open; the others are a click away."""
 _DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b")
 _ENDED_HEIGHT = 240
-"""Pixels of the chart of a finding that is over."""
+"""Pixels of the chart of a finding that is resolved."""
 
 
 def render_html(overview: Overview, made: Made = ANYWHERE, *, interactive: bool = False) -> str:
@@ -212,7 +212,7 @@ def _file(name: str) -> str:
 
 
 def _finding_drawing(place: int, case: Case, *, interactive: bool) -> Drawing | None:
-    """The chart of a finding that has one; what is over gets a smaller one."""
+    """The chart of a finding that has one; what is resolved gets a smaller one."""
     if case.numbers.is_empty():
         return None
     height = None if case.is_open else _ENDED_HEIGHT

@@ -13,7 +13,7 @@ from glob import escape, glob
 from typing import TypeVar
 
 from analyzer.command_lines import command_line
-from analyzer.errors import StoreBusyError, StoreError
+from analyzer.errors import StoreBusyError, StoreError, system_text
 
 OWN = ("", ".wal", ".lock")
 """Endings of the files that every command opens, beside the store's own."""
@@ -44,7 +44,7 @@ def location(path: str) -> str:
     except ValueError:
         raise StoreError(f"{path!r} is no name of a file", _HINT) from None
     except OSError as error:
-        raise StoreError(f"{path} cannot be reached: {error.strerror}", _HINT) from None
+        raise StoreError(f"{path} cannot be reached: {system_text(error)}", _HINT) from None
     return real
 
 
@@ -186,7 +186,9 @@ def _opened(lock: str) -> int:
     try:
         return os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0), 0o600)
     except OSError as error:
-        raise StoreError(f"{lock} cannot be made: {error.strerror}", "the store's folder must be writable") from None
+        raise StoreError(
+            f"{lock} cannot be made: {system_text(error)}", "the store's folder must be writable"
+        ) from None
 
 
 def _held_by_other(descriptor: int, kind: int) -> str | None:
@@ -270,7 +272,9 @@ def replace_store(path: str) -> None:
         os.replace(work_of(path), _complete(path))
         sync(os.path.dirname(work_of(path)))
     except OSError as error:
-        raise StoreError(f"{path} cannot be replaced: {error.strerror}", "free space, or check permissions") from None
+        raise StoreError(
+            f"{path} cannot be replaced: {system_text(error)}", "free space, or check permissions"
+        ) from None
     complete_replacement(path)
 
 
@@ -298,7 +302,7 @@ def complete_replacement(path: str) -> None:
         os.replace(_complete(path), real)
         sync(os.path.dirname(real))
     except OSError as error:
-        raise StoreError(f"{path} cannot be replaced: {error.strerror}", "check the folder's permissions") from None
+        raise StoreError(f"{path} cannot be replaced: {system_text(error)}", "check the folder's permissions") from None
 
 
 def sync(name: str) -> None:

@@ -17,7 +17,7 @@ from importlib import import_module
 
 from analyzer.classifier.rules.loading import ruleset_for
 from analyzer.command_lines import LAKE, command_line
-from analyzer.errors import InputError, RulesError, StoreBusyError, StoreError
+from analyzer.errors import InputError, RulesError, StoreBusyError, StoreError, system_text
 from analyzer.events import Event
 from analyzer.events.appending.places import LOCAL, filesystem_of
 from analyzer.events.codec import decode
@@ -139,7 +139,7 @@ def folder_checks(folder: str) -> list[Check]:
     try:
         parts = [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if part_day(name) is not None]
     except OSError as error:
-        return [Check("folder", "problem", f"{folder} cannot be read: {error.strerror}", "check its permissions")]
+        return [Check("folder", "problem", f"{folder} cannot be read: {system_text(error)}", "check its permissions")]
     said = f"{folder}: {counted(len(parts), 'part')}, {megabytes(sum(map(os.path.getsize, parts)))}"
     checks = [Check("folder", "ok" if parts else "note", said, "" if parts else "nothing was logged here yet")]
     checks.append(loose_modes("permissions", [folder, *parts]))
@@ -168,7 +168,9 @@ def log_checks(name: str, parts: Sequence[str], todo: str) -> Iterator[Check]:
         try:
             _look(path, seen)
         except (InputError, OSError) as error:
-            yield Check(f"{name} lines", "problem", f"{path} cannot be read: {error}", "check its permissions")
+            yield Check(
+                f"{name} lines", "problem", f"{path} cannot be read: {system_text(error)}", "check its permissions"
+            )
     if seen.damaged:
         said = f"{counted(sum(seen.damaged.values()), 'line')} cannot be read, in {listed(list(seen.damaged))}"
         yield Check(f"{name} lines", "problem", said, todo)
@@ -240,7 +242,7 @@ def _self_test(folder: str) -> Check:
     try:
         written, why = appending_works(folder)
     except OSError as error:
-        return Check("appending", "problem", f"it does not work here: {error.strerror or error}", "check permissions")
+        return Check("appending", "problem", f"it does not work here: {system_text(error)}", "check permissions")
     if why:
         return Check("appending", "problem", f"{why} ({written:,} lines)", "log to a local folder")
     return Check("appending", "ok", f"two processes at once wrote {written:,} lines, all whole")

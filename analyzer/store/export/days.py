@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Protocol
 import duckdb
 import msgspec
 
-from analyzer.errors import FREE_SPACE, UNREADABLE, AnalyzerError
+from analyzer.errors import FREE_SPACE, UNREADABLE, AnalyzerError, system_text
 from analyzer.store.db.connection import private_files, query_errors
 from analyzer.store.db.frames import to_frame
 from analyzer.store.db.location import exclusive, sync
@@ -205,7 +205,7 @@ class Folder:
         except FileExistsError:
             raise AnalyzerError(f"{self._path} is a file", "name a folder, or FILE.duckdb for a slice") from None
         except OSError as error:
-            failure = AnalyzerError(f"{self._path} cannot be written: {error.strerror}", FREE_SPACE)
+            failure = AnalyzerError(f"{self._path} cannot be written: {system_text(error)}", FREE_SPACE)
             failure.exit_code = UNREADABLE
             raise failure from None
 

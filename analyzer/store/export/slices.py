@@ -15,7 +15,7 @@ from datetime import datetime
 import duckdb
 
 from analyzer.command_lines import command_line
-from analyzer.errors import StoreError
+from analyzer.errors import StoreError, system_text
 from analyzer.events.times import format_time, now
 from analyzer.store.db.connection import connect, private_files, store_errors, transaction
 from analyzer.store.db.location import WAL, exclusive, location, patiently, sync
@@ -79,7 +79,9 @@ def cut_slice(store_path: str, target: str, since: datetime | None, until: datet
         except duckdb.Error as error:
             raise StoreError(f"{target} cannot be made: {error}", "free space, or check permissions") from None
         except OSError as error:
-            raise StoreError(f"{target} cannot be made: {error.strerror}", "free space, or check permissions") from None
+            raise StoreError(
+                f"{target} cannot be made: {system_text(error)}", "free space, or check permissions"
+            ) from None
         finally:
             _discard(work)
     return Slice(target, found[1], found[2])

@@ -18,7 +18,7 @@ from typing import Any
 import duckdb
 
 from analyzer.command_lines import command_line
-from analyzer.errors import nearest
+from analyzer.errors import nearest, system_text
 from analyzer.importers.places import LogPlace
 from analyzer.store.db.location import kept, on_disk
 from analyzer.store.journal import ENDING, is_journal
@@ -200,7 +200,7 @@ def _entries(folder: str, found: Found, names: Iterable[str] | None = None) -> l
 
 def _unreadable(path: str, error: OSError) -> Problem:
     hint = "run as a user who may read it, or change its mode" if isinstance(error, PermissionError) else ""
-    return Problem(path, f"cannot be read: {error.strerror}", hint)
+    return Problem(path, f"cannot be read: {system_text(error)}", hint)
 
 
 def _journal_problem(path: str) -> Problem:

@@ -20,7 +20,7 @@ from datetime import datetime
 from io import BytesIO
 from typing import IO, Any, Self
 
-from analyzer.errors import InputError
+from analyzer.errors import InputError, system_text
 from analyzer.events import sealed
 from analyzer.events.times import from_epoch, now
 from analyzer.importers import HEAD_BYTES, detect, head_of
@@ -84,7 +84,7 @@ class Input:
             magic = self._handle.read(64)
         except OSError as error:
             self._handle.close()
-            raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+            raise InputError(f"{path}: cannot be read: {system_text(error)}") from None
         self.codec = "gzip" if magic[:2] == _GZIP else "zstd" if magic[:4] in _ZSTD else "plain"
         self._limit = limit
         self._lines: BytesIO | None = None
@@ -167,7 +167,7 @@ class Input:
                 handle.seek(start if start < FIRST_LINE else max(start - skipped, FIRST_LINE))
                 return handle.read(max((end if self._limit is None else min(end, self._limit)) - start, 0))
             except OSError as error:
-                raise InputError(f"{self.path}: cannot be read: {error.strerror or error}") from None
+                raise InputError(f"{self.path}: cannot be read: {system_text(error)}") from None
         parts: list[bytes] = []
         position = 0
         for chunk in self.chunks(0):
@@ -240,7 +240,7 @@ class Input:
                 yield chunk[skip:]
                 skip = 0
         except OSError as error:
-            raise InputError(f"{self.path}: cannot be read: {error.strerror or error}") from None
+            raise InputError(f"{self.path}: cannot be read: {system_text(error)}") from None
 
     def _limited(self) -> Iterator[bytes]:
         left = self._limit
@@ -325,7 +325,7 @@ def _spooled() -> IO[bytes]:
     except OSError as error:
         with suppress(OSError):  # what it still holds does not fit either
             handle.close()
-        said = f"cannot be kept while it is read: {error.strerror or error}"
+        said = f"cannot be kept while it is read: {system_text(error)}"
         raise InputError(f"{STDIN}: {said}", f"free space in {tempfile.gettempdir()}, or set TMPDIR") from None
     return handle
 
@@ -348,7 +348,7 @@ def _open(path: str, below: str | None) -> IO[bytes]:
         if below is not None and error.errno == errno.ELOOP:
             said = "a link stands there now, or in the place of a folder above it, since the folder was listed"
             raise InputError(f"{path}: {said}: not followed", "name its target instead") from None
-        raise InputError(f"{path}: cannot be read: {error.strerror}", _open_hint(error)) from None
+        raise InputError(f"{path}: cannot be read: {system_text(error)}", _open_hint(error)) from None
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise InputError(f"{path}: not a regular file")

@@ -15,7 +15,7 @@ from typing import Any
 
 import duckdb
 
-from analyzer.errors import InputError, StoreError
+from analyzer.errors import InputError, StoreError, system_text
 from analyzer.events import Event, EventLog
 from analyzer.events.codec import decode
 from analyzer.events.times import EPOCH, format_time
@@ -85,7 +85,9 @@ def prune(
     try:
         _delete(native, parts, journal)
     except OSError as error:
-        raise StoreError(f"{error.filename or 'a part'} cannot be deleted: {error.strerror}", "run it again") from None
+        raise StoreError(
+            f"{error.filename or 'a part'} cannot be deleted: {system_text(error)}", "run it again"
+        ) from None
     return result
 
 
@@ -213,7 +215,7 @@ def _why_kept(path: str, before: datetime) -> str | None:
                 if event.occurred_at >= before and event.type not in DECISIONS:
                     return "holds later events"
     except (InputError, OSError) as error:
-        return f"cannot be read: {error}"
+        return f"cannot be read: {system_text(error)}"
     return None
 
 

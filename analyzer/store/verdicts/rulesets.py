@@ -13,7 +13,7 @@ import duckdb
 
 from analyzer.classifier import Ruleset
 from analyzer.classifier.batch import Verdict, judge_in_parallel, judge_json
-from analyzer.errors import RulesError, StoreError
+from analyzer.errors import RulesError, StoreError, system_text
 from analyzer.events.times import now
 from analyzer.store.db.frames import register
 from analyzer.store.db.location import sync
@@ -133,7 +133,7 @@ def keep_rules(store_path: str, ruleset: Ruleset) -> None:
         sync(os.path.dirname(path))
     except OSError as error:
         raise StoreError(
-            f"{path} cannot be written: {error.strerror}", "free space, or check its permissions"
+            f"{path} cannot be written: {system_text(error)}", "free space, or check its permissions"
         ) from None
 
 
@@ -246,7 +246,8 @@ def _verdicts(chunks: Iterator[_Chunk], ruleset: Ruleset, waiting: int) -> Itera
         for verdicts in judge_in_parallel(texts_of(), ruleset, os.cpu_count() or 1):
             yield asked.popleft(), verdicts
     except OSError as error:
-        raise StoreError(f"judging broke off: {error}", "what was judged is kept; run the same command again") from None
+        why = system_text(error)
+        raise StoreError(f"judging broke off: {why}", "what was judged is kept; run the same command again") from None
 
 
 _TEXTS = ("facts_id", "ruleset", "reason", "detail", "action", "rule", "confidence")
