@@ -14,7 +14,7 @@ from typing import NamedTuple
 import polars as pl
 
 from analyzer.analysis.detection.detection import BASELINE_DAYS, Detection, Settings, frame
-from analyzer.analysis.detection.volume_units import ANY, DAY_RATIO, Rise, units
+from analyzer.analysis.detection.volume_units import ANY, DAY_RATIO, Rise, Unit, units
 
 LEAST_CALLERS = 3
 """Callers of a provider or model that have more errors than usual where it has an outage; a third of all at least."""
@@ -97,6 +97,9 @@ def _callers(counts: pl.DataFrame, work: pl.DataFrame, budget: _Budget, explaine
     own = pl.concat([by_one, by_any.select(by_one.columns)])
     at_work = work.rename({"caller": "name"})
     away = {*explained, *((day, caller, ANY) for day, caller, _ in explained)}
+    counted: dict[str, dict[str, dict[int, int]]] = {}
+    for day, reason, caller, groups in by_one.select("day", "reason", "name", "groups").iter_rows():
+        counted.setdefault(caller, {}).setdefault(reason, {})[day.toordinal()] = groups
     for caller, by_reason in sorted(units(own, at_work, {caller for _, caller, _ in explained}).items()):
         for day in sorted({day for unit in by_reason.values() for day in unit.days}):
             rises: list[_Found] = []
@@ -109,33 +112,53 @@ def _callers(counts: pl.DataFrame, work: pl.DataFrame, budget: _Budget, explaine
                 state = unit.settle(day, rise)
                 if rise is not None:
                     rises.append(_Found(min(1.0, rise.tail.p_value * tests), reason, rise, state))
-            for kind, of_kind in _by_kind(rises):
-                told, grew = _most_of(of_kind)
+            grew = next(
+                (_grew(each, day, by_reason[ANY], counted[caller]) for each in rises if each.reason == ANY), ANY
+            )
+            for kind, of_kind in _by_kind(rises, grew):
+                told, named = _most_of(of_kind, grew)
                 seen = any(unit.begins > 0 and day >= unit.begins for unit in by_reason.values())
-                note = _note(told.rise, day, grew if told.reason != ANY else ANY, seen=seen)
-                if told.reason == ANY and grew != ANY:
-                    note += f", most of those more are {grew}"
-                yield _detection(kind, day, told, caller=caller, note=note, reason=grew)
+                note = _note(told.rise, day, told.reason, seen=seen)
+                if told.reason != named:
+                    note += f", most of those more are {named}"
+                yield _detection(kind, day, told, caller=caller, note=note, reason=named)
 
 
-def _by_kind(rises: list[_Found]) -> Iterator[tuple[str, list[_Found]]]:
-    """The rises of a caller's day by the kind of finding: unknown errors are a kind of their own."""
+def _grew(every: _Found, day: int, unit: Unit, counted: dict[str, dict[int, int]]) -> str:
+    """The reason that makes most of a rise of all errors: that of most errors above the expected ones; else `ANY`."""
+    first, work = every.rise.first, unit.days
+    before = [each for each in range(first - BASELINE_DAYS, first) if each in work]
+    part = every.rise.exposure / max(1.0, sum(work[each].exposure for each in before))
+    more = {
+        reason: sum(days.get(each, 0) for each in range(first, day + 1))
+        - part * sum(days.get(each, 0) for each in before)
+        for reason, days in counted.items()
+    }
+    most = max(more, key=lambda reason: (more[reason], reason), default=ANY)
+    return most if most != ANY and more[most] >= _MOST * every.more else ANY
+
+
+def _by_kind(rises: list[_Found], grew: str) -> Iterator[tuple[str, list[_Found]]]:
+    """The rises of a caller's day by the kind of finding, which is named by what grew: unknown errors are a kind of
+    their own, also where the test of all errors alone shows them.
+    """
+    every = [each for each in rises if each.reason == ANY]
     unknown = [each for each in rises if each.reason == UNKNOWN]
     known = [each for each in rises if each.reason not in {UNKNOWN, ANY}]
+    if grew == UNKNOWN:
+        unknown, every = unknown or every, []
     if unknown:
         yield "unknown_rate", unknown
-    if known or not unknown:
-        every = known + [each for each in rises if each.reason == ANY]
-        if every:
-            yield "volume", every
+    if known or (every and not unknown):
+        yield "volume", known + every
 
 
-def _most_of(rises: list[_Found]) -> tuple[_Found, str]:
+def _most_of(rises: list[_Found], grew: str) -> tuple[_Found, str]:
     """The rise that a day is told by, and the reason that makes most of it; of several reasons that of all errors."""
     named = max((each for each in rises if each.reason != ANY), key=lambda each: (each.more, each.reason), default=None)
     every = next((each for each in rises if each.reason == ANY), None)
     if named is None or (every is not None and named.more < _MOST * every.more):
-        return (every or rises[0]), ANY
+        return (every or rises[0]), grew if every is not None else ANY
     return named, named.reason
 
 

@@ -126,6 +126,19 @@ def test_unknown_errors_are_held_against_sessions_too() -> None:
     assert about(rises) == {("unknown_rate", "a", None)}
 
 
+def test_a_rise_is_named_by_what_grew() -> None:
+    """Where unknown errors make most of a rise of all errors, these are told, and what grew beside them by its name."""
+    more = {"unknown": 24, "rate_limited": 12}
+    rises = found(fleet({"a": 30.0}, lambda day, _: more if day == CHANGE else {}))
+    assert {(one.finding, one.reason) for one in rises} == {("unknown_rate", None), ("volume", "rate_limited")}
+
+
+def test_a_rise_that_no_reason_shows_alone_is_named_by_the_one_that_made_it() -> None:
+    """Of some unknown errors among many the test of all errors alone may show them."""
+    few = found(fleet({"a": 30.0}, lambda day, _: {"unknown": 9, "validation": 3} if day == CHANGE else {}))
+    assert {one.finding for one in few} == {"unknown_rate"}
+
+
 def test_a_slow_rise_adds_up_over_days() -> None:
     """No single day is far out, yet a week of half as many more is."""
     rises = found(fleet({"a": 60.0}, lambda day, _: {"rate_limited": 8} if day >= 30 else {}))
