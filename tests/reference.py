@@ -17,6 +17,8 @@ from pathlib import Path
 
 import click
 
+from analyzer.analysis.run_verdict import EXIT_CODES as EXIT_CODES_OF_RUNS
+from analyzer.analysis.run_verdict import MEANINGS
 from analyzer.classifier import Ruleset
 from analyzer.classifier.reading.reset_times import TIME_PATTERNS
 from analyzer.classifier.rules import loading
@@ -164,6 +166,13 @@ EXIT_CODES: dict[str, tuple[tuple[int, str], ...]] = {
         (127, "the command could not be started"),
         (130, "interrupted; after another signal 128 and its number"),
     ),
+    "verdict": (
+        (0, "`passed`: the run did its work"),
+        (2, "an option or rules that cannot be used, or a text without `--agent`"),
+        (3, "a file that cannot be read, or is of no agent's format"),
+        *((EXIT_CODES_OF_RUNS[name], f"`{name}`: {said}") for name, said in MEANINGS.items() if name != "passed"),
+        (130, "interrupted; after another signal 128 and its number"),
+    ),
     "emit": (
         (0, "the event is in the log; its id is on stdout"),
         (2, "an argument that is not KEY=VALUE"),
@@ -231,6 +240,7 @@ def commands_page() -> str:
         "| 2 | usage: an argument, an option or SQL that cannot be used |",
         "| 3 | a store or an input could not be read or written |",
         "| 4 | partial data, under `--strict` alone |",
+        *(f"| {EXIT_CODES_OF_RUNS[name]} | `verdict`: {MEANINGS[name]} |" for name in MEANINGS if name != "passed"),
         "| 75 | busy: another process has the store open, or an agent is at its limit; try later |",
         "| 124 | stopped at a limit: `sql` of time, memory or size, `run` when the command was timed out |",
         "| 125 | `run`: a relay was halted |",

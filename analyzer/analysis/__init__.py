@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     )
     from analyzer.analysis.rules.similar_templates import group
     from analyzer.analysis.rules.unknowns import Neighbour, UnknownGroup, Unknowns, unknowns
+    from analyzer.analysis.run_verdict import RunEvidence, RunVerdict, run_verdict
     from analyzer.analysis.summary.cases import Case
     from analyzer.analysis.summary.day_figures import LatestDay
     from analyzer.analysis.summary.overview import Completeness, Overview, Totals, Verdict, overview
@@ -48,6 +49,7 @@ _HOMES = {
         "analyzer.analysis.rules.ruleset_changes": "Alarm AlarmChanges ChangedShare Churn Rejudged alarm_changes churn",
         "analyzer.analysis.rules.similar_templates": "group",
         "analyzer.analysis.rules.unknowns": "Neighbour UnknownGroup Unknowns unknowns",
+        "analyzer.analysis.run_verdict": "RunEvidence RunVerdict run_verdict",
         "analyzer.analysis.summary.cases": "Case",
         "analyzer.analysis.summary.day_figures": "LatestDay",
         "analyzer.analysis.summary.overview": "Completeness Overview Totals Verdict overview",
@@ -82,6 +84,8 @@ __all__ = [
     "Recoveries",
     "Rejudged",
     "RuleDraft",
+    "RunEvidence",
+    "RunVerdict",
     "Scope",
     "Spikes",
     "Table",
@@ -106,6 +110,7 @@ __all__ = [
     "json_rows",
     "json_value",
     "overview",
+    "run_verdict",
     "spikes",
     "table",
     "unknowns",

@@ -37,6 +37,7 @@ COMMANDS = {
     "classify": "Say which reason an error has, and what to do about it.",
     "rules": "List, test and explain the rules, and score them against labels.",
     "run": "Run an agent's command under supervision: timeouts, retries, limits, relays.",
+    "verdict": "Say what one run of an agent came to, for a pipeline to act on.",
     "emit": "Append events to a log, from a shell, a hook or a file.",
     "doctor": "Check that store, journal and logs are in order.",
     "quarantine": "List the lines that could not be read, or retry them.",

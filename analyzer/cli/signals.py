@@ -70,6 +70,23 @@ def raising(signals: Iterable[signal.Signals]) -> Iterator[None]:
         sys.unraisablehook = hook
 
 
+@contextmanager
+def ending_on(signals: Iterable[signal.Signals]) -> Iterator[None]:
+    """These signals end the command's group, then us, with the exit code that a shell would show."""
+
+    # A parent that ignores its children hands that down, and nobody would learn how the command ended.
+    before = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    try:
+        with raising(signals):
+            yield
+    except SignalledError as ended:
+        if ended.number == signal.SIGINT:
+            raise
+        raise click.exceptions.Exit(128 + ended.number) from None
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+
+
 def _again(number: int) -> None:
     threading.Timer(_AGAIN_SECONDS, os.kill, (os.getpid(), number)).start()
 

@@ -219,10 +219,11 @@ def copilot(record: Record) -> bool:
 
 
 def opencode(record: Record) -> bool:
-    """A message, a part or a session of opencode's storage, or an error that it prints."""
+    """A message, a part or a session of opencode's storage, or a part or an error that `opencode run` prints."""
     error = record.get("error")
     if isinstance(error, dict) and isinstance(error.get("name"), str) and isinstance(error.get("data"), dict):
         return "sessionID" in record
+    record = mapping(record.get("part")) or record
     named = str(record.get("id", ""))
     if named.startswith("ses_"):
         return "directory" in record and "time" in record
@@ -326,7 +327,7 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "claude_print",
         "a claude -p run (json or stream-json)",
-        lines(claude_print),
+        records(claude_print),
         made_by="claude:stream_reader",
     ),
     Format("gdd", "GDD telemetry", lines(gdd), made_by="eventlog:GddReader"),

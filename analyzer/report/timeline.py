@@ -1,4 +1,4 @@
-"""Single events for a terminal, a line each: a timeline of one thing, and what a watch sees.
+"""Single things: the events of one, a line each on a terminal, what a watch sees, and what one run came to.
 
 Every text of a log went through `terminal_safe` or `one_line`.
 """
@@ -6,12 +6,15 @@ Every text of a log went through `terminal_safe` or `one_line`.
 from __future__ import annotations
 
 from datetime import datetime
+from xml.etree.ElementTree import Element, SubElement, tostring
 
 from analyzer.analysis.kinds.finding import Finding
+from analyzer.analysis.run_verdict import MEANINGS, RunVerdict
 from analyzer.analysis.timeline import Happening, Timeline
+from analyzer.events.times import format_time
 from analyzer.readable import counted
-from analyzer.report.escape import one_line, terminal_safe
-from analyzer.report.monospace import fit, indented, pad, painted
+from analyzer.report.escape import markdown_text, one_line, terminal_safe
+from analyzer.report.monospace import fit, fold, indented, pad, painted
 from analyzer.report.night.document import NARROWEST
 
 _WORDS = {
@@ -110,3 +113,81 @@ def _line(at: datetime, who: str, what: str, width: int | None, level: str | Non
     if not (colour and level):
         return line
     return before + painted(line[len(before) :], said.partition("  ")[0], level)
+
+
+_WARNINGS = frozenset({"retry", "wait"})
+"""Answers that nobody has to act on."""
+_FAILURES = frozenset({"failed", "hollow"})
+"""Answers that are about the work, which JUnit keeps apart from errors."""
+_NO_FILES = frozenset({"-", "stdout", "stderr"})
+_NOT_IN_XML = dict.fromkeys((0xFFFE, 0xFFFF), "\ufffd")
+
+
+def render_verdict_text(verdict: RunVerdict, width: int = 80) -> str:
+    """The sentence, and the line that it rests on."""
+    places = [f"  {one_line(one.file)}:{one.line}" for one in verdict.evidence if one.line]
+    return "\n".join([*fold(one_line(verdict.sentence), width), *places]) + "\n"
+
+
+def render_verdict_markdown(verdict: RunVerdict) -> str:
+    """The summary of a job: the sentence, and a table of what is known."""
+    rows = {
+        "means": MEANINGS[verdict.verdict],
+        "agent": verdict.agent,
+        "reason": " / ".join(filter(None, (verdict.reason, verdict.detail))),
+        "rule": f"{verdict.rule} ({verdict.confidence})",
+        "caused by": verdict.party,
+        "resets": format_time(verdict.reset_at) if verdict.reset_at else None,
+        "try again in": f"{verdict.retry_after_seconds:.0f} s" if verdict.retry_after_seconds is not None else None,
+        "exit code": verdict.exit_code,
+        "tokens": ", ".join(
+            f"{count:,} {name.removesuffix('_tokens')}" for name, count in (verdict.tokens or {}).items()
+        ),
+        "cost": f"${verdict.cost_usd:.4f}" if verdict.cost_usd is not None else None,
+        "evidence": "; ".join(f"{one.file}:{one.line}" for one in verdict.evidence if one.line),
+    }
+    lines = [f"| {name} | {markdown_text(str(said))} |" for name, said in rows.items() if said not in (None, "")]
+    return "\n".join([f"**{markdown_text(verdict.sentence)}**", "", "| | |", "| --- | --- |", *lines, ""]) + "\n"
+
+
+def workflow_outputs(verdict: RunVerdict) -> str:
+    """Outputs of a step, a line each, empty where nothing is known."""
+    found = verdict.to_dict()
+    names = ("verdict", "reason", "rule", "party", "reset_at", "retry_after_seconds", "sentence")
+    return "".join(f"{name}={one_line(str(found[name])) if found[name] is not None else ''}\n" for name in names)
+
+
+def workflow_annotation(verdict: RunVerdict) -> str:
+    """The command that marks a job with the answer; empty for a run that passed."""
+    if verdict.verdict == "passed":
+        return ""
+    level = "warning" if verdict.verdict in _WARNINGS else "error"
+    place = next((one for one in verdict.evidence if one.line and one.file not in _NO_FILES), None)
+    where = f",file={_property(place.file)},line={place.line}" if place else ""
+    return f"::{level} title=agent run: {verdict.verdict}{where}::{_escaped(one_line(verdict.sentence))}\n"
+
+
+def render_junit(verdict: RunVerdict) -> str:
+    """One test case: a run that passed, one that failed or did nothing, or an error around the work."""
+    failed = verdict.verdict in _FAILURES
+    error = not failed and verdict.verdict != "passed"
+    counts = {"tests": "1", "failures": str(int(failed)), "errors": str(int(error))}
+    suite = Element("testsuite", {"name": "analyzer verdict", **counts})
+    case = SubElement(suite, "testcase", {"classname": one_line(verdict.agent or "agent"), "name": "run"})
+    if failed or error:
+        kind = "/".join(filter(None, (verdict.verdict, verdict.reason, verdict.detail)))
+        said = {"type": kind, "message": one_line(verdict.sentence)}
+        found = SubElement(case, "failure" if failed else "error", said)
+        found.text = "\n".join(
+            f"{one_line(one.file)}:{one.line or ''} {one_line(one.text)}" for one in verdict.evidence
+        )
+    document = tostring(suite, encoding="unicode").translate(_NOT_IN_XML)
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{document}\n'
+
+
+def _escaped(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _escaped(one_line(text)).replace(":", "%3A").replace(",", "%2C")

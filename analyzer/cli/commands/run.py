@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
 from analyzer.cli.options import DEFAULT_LOG, Seconds, quiet_option
-from analyzer.cli.signals import SignalledError, raising
+from analyzer.cli.signals import ending_on
 from analyzer.errors import AnalyzerError
 
 if TYPE_CHECKING:
@@ -99,7 +98,7 @@ def command(
     log = _log(folder) if settings or pool_path else folder
     adopt_orphans()
     # Ctrl-C is Python's own.
-    with _ending_on(each for each in ENDING if each != signal.SIGINT):
+    with ending_on(each for each in ENDING if each != signal.SIGINT):
         done = supervise(
             words,
             agent=agent,
@@ -207,20 +206,3 @@ def _relay(
     # Beside the log, not in it: a log folder holds nothing but events.
     checkpoints = f"{folder.rstrip(os.sep)}.checkpoints"
     return lambda session: Relay(monitor, checkpoints, summarizer=summarizer, log=log, caller=caller, session=session)
-
-
-@contextmanager
-def _ending_on(signals: Iterable[signal.Signals]) -> Iterator[None]:
-    """These signals end the command's group, then us, with the exit code that a shell would show."""
-
-    # A parent that ignores its children hands that down, and nobody would learn how the command ended.
-    before = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    try:
-        with raising(signals):
-            yield
-    except SignalledError as ended:
-        if ended.number == signal.SIGINT:
-            raise
-        raise click.exceptions.Exit(128 + ended.number) from None
-    finally:
-        signal.signal(signal.SIGCHLD, before)

@@ -40,7 +40,9 @@ class OpencodeReader(RecordReader):
         return {**super().remembered(), "sessions": self._sessions}
 
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
-        """The events of a session, a message, a part, or a printed error."""
+        """The events of a session, a message, a part, or of what a run prints: an error, or a part in an envelope."""
+        if part := mapping(record.get("part")):
+            record = {"timestamp": record.get("timestamp"), **part}
         named = text(record.get("id")) or ""
         if named.startswith("ses_"):
             found = {"cwd": text(record.get("directory")), "version": text(record.get("version"))}

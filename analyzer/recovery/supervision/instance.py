@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from analyzer.errors import AnalyzerError
@@ -35,6 +36,8 @@ class Streams:
 
     stdout: int | None = 1
     stderr: int | None = 2
+    watch: Callable[[int, bytes], None] | None = None
+    """Is shown each piece of output, with the number of its stream, from a thread a stream."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +85,7 @@ class Instance:
             stdin=stdin,
             stdout=streams.stdout,
             stderr=streams.stderr,
-            watches=(self._observer.stdout, self._observer.stderr),
+            watches=self._watches(),
             environment=environment,
         )
         self._started.set()
@@ -148,6 +151,18 @@ class Instance:
         """Delete the records that were kept for a relay."""
         if self.stream is not None:
             self.stream.close()
+
+    def _watches(self) -> tuple[Callable[[bytes], None], Callable[[bytes], None]]:
+        """Who looks at stdout and stderr: the observer, and behind it whoever else wants to."""
+        own, other = (self._observer.stdout, self._observer.stderr), self._streams.watch
+        if other is None:
+            return own
+
+        def both(stream: int, data: bytes) -> None:
+            own[stream - 1](data)
+            other(stream, data)
+
+        return partial(both, 1), partial(both, 2)
 
     def _let_go(self, grace_seconds: float) -> None:
         if self._let_gone:

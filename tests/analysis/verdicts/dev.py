@@ -1,12 +1,13 @@
 """Sixty runs that the verdict was built with."""
 
-# ruff: noqa: E501  # one run a line reads best
+# ruff: noqa: E501
+# fmt: off
+# One run a line reads best.
 from __future__ import annotations
 
 from tests.analysis.verdicts.outputs import (
     DONE,
     OC_START,
-    OC_STOP,
     Case,
     again,
     aider,
@@ -26,8 +27,6 @@ from tests.analysis.verdicts.outputs import (
     item,
     lines,
     oc_error,
-    oc_said,
-    oc_tool,
     pi,
     pi_said,
     qwen,

@@ -1,6 +1,8 @@
 """Sixty runs that the verdict was tried on once it was built, and never changed for."""
 
-# ruff: noqa: E501  # one run a line reads best
+# ruff: noqa: E501
+# fmt: off
+# One run a line reads best.
 from __future__ import annotations
 
 from tests.analysis.verdicts.outputs import (

@@ -1,4 +1,4 @@
-"""Builders of what agents print, in their own shapes and with made-up values; a case is one run and its right verdict."""
+"""Builders of what agents print, in their own shapes, with made-up values; a case is one run and its right verdict."""
 
 from __future__ import annotations
 
@@ -214,13 +214,20 @@ def copilot(*rows: tuple[str, Row]) -> str:
 
 def pi(*messages: Row) -> str:
     """A session of pi."""
-    rows = ({"type": "message", "id": f"e{n}", "timestamp": _AT.format(n), "message": m} for n, m in enumerate(messages))
+    rows = (
+        {"type": "message", "id": f"e{n}", "timestamp": _AT.format(n), "message": m} for n, m in enumerate(messages)
+    )
     return lines({"type": "session", "id": "s", "timestamp": _AT.format(0), "cwd": "/x/shop"}, *rows)
 
 
 def pi_said(text: str, stop: str = "stop", **keys: Any) -> Row:
     """A reply in it."""
-    return {"role": "assistant", "stopReason": stop, "content": [{"type": "text", "text": text}] if text else [], **keys}
+    return {
+        "role": "assistant",
+        "stopReason": stop,
+        "content": [{"type": "text", "text": text}] if text else [],
+        **keys,
+    }
 
 
 def hands(*rows: Row) -> str:
@@ -252,7 +259,9 @@ def text(said: str) -> Row:
 
 def qwen(*rows: Row) -> str:
     """A chat of Qwen Code."""
-    return lines(*({"uuid": f"u{n}", "sessionId": "s", "timestamp": _AT.format(n), **row} for n, row in enumerate(rows)))
+    return lines(
+        *({"uuid": f"u{n}", "sessionId": "s", "timestamp": _AT.format(n), **row} for n, row in enumerate(rows))
+    )
 
 
 def qwen_said(said: str) -> Row:

@@ -20,7 +20,7 @@ from typing import Any
 import click
 import pytest
 
-from analyzer.cli.commands.run import _ending_on
+from analyzer.cli.signals import ending_on
 from analyzer.recovery.process.group import ENDING
 from tests import REPOSITORY
 from tests.recovery.supervised import LINE, agent, events
@@ -525,7 +525,7 @@ class TestStrays:
 
 def test_what_never_raises_into_its_host_takes_no_signal() -> None:
     """A signal that comes while the log is opened ends the run, though errors of a log are kept from hosts."""
-    with pytest.raises(click.exceptions.Exit) as ended, _ending_on([signal.SIGTERM]), contextlib.suppress(Exception):
+    with pytest.raises(click.exceptions.Exit) as ended, ending_on([signal.SIGTERM]), contextlib.suppress(Exception):
         signal.raise_signal(signal.SIGTERM)
     assert ended.value.exit_code == 143
 

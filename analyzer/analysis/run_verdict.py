@@ -1,0 +1,493 @@
+"""One run of an agent, one answer: what its output and its exit code say, read to the end.
+
+What failed last and was not followed by work decides; prose never does. A success is believed where something was
+done: a reply, a call of a tool, a sub-agent that lived.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
+
+from analyzer.classifier import Classification, Facts, Rules, classify, classify_facts
+from analyzer.errors import BLOCKED, FAILED, HOLLOW, OK, RETRY, WAIT, InputError
+from analyzer.events import Event
+from analyzer.events.times import format_time, now, parse_time
+from analyzer.importers import HEAD_BYTES, Source, block_of, detect, head_of
+from analyzer.importers.work import ENDS, SAYS_WORK, SUBAGENTS, Deed, deeds, lines_work, record_on, tokens_of
+from analyzer.readable import counted
+from analyzer.recovery.retry.policy import Backoff
+from analyzer.redaction import redact
+from analyzer.store.ingest.inputs import Input
+
+Answer = Literal["passed", "failed", "retry", "wait", "blocked", "hollow"]
+
+EXIT_CODES: Mapping[str, int] = {
+    "passed": OK,
+    "failed": FAILED,
+    "retry": RETRY,
+    "wait": WAIT,
+    "blocked": BLOCKED,
+    "hollow": HOLLOW,
+}
+"""The exit code of each answer."""
+GRAVEST = ("blocked", "failed", "wait", "retry", "hollow", "passed")
+"""Of several files of one run, the first of these is its answer."""
+MEANINGS: Mapping[str, str] = {
+    "passed": "the run did its work",
+    "failed": "the work itself failed",
+    "retry": "try again, after some seconds",
+    "wait": "a usage limit or a quota is reached: try again once it resets",
+    "blocked": "a person has to act: key, bill, access, model, installation",
+    "hollow": "it says success and did nothing",
+}
+HELD_SECONDS = 900.0
+"""A longer wait is none that a job should sit through: the answer is `wait`."""
+PAUSE_SECONDS = Backoff().cap_seconds
+"""Before another try where nothing tells how long to wait."""
+_SAID_CHARS = 300
+_TEXT_BYTES = 64 * 1024
+_ANSWERS: Mapping[str, Answer] = {
+    "rate_limited": "retry",
+    "network_transient": "retry",
+    "auth_error": "blocked",
+    "network_permanent": "blocked",
+    "tool_not_found": "blocked",
+}
+"""The answer to a failure, by its reason; the work itself has failed of every other one."""
+_ANSWERS_OF_DETAILS: Mapping[str, Answer] = {"usage_limit": "wait", "long_context_tier": "blocked"}
+
+
+@dataclass(frozen=True, slots=True)
+class RunEvidence:
+    """A line that the answer rests on."""
+
+    file: str
+    line: int | None
+    """1-based; in a JSON document, the number of the record. None where a text as a whole says it."""
+    text: str
+    """What it says, with secrets taken out, cut after 300 characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunVerdict:
+    """What one run came to."""
+
+    verdict: Answer
+    sentence: str
+    """One sentence for a person."""
+    rule: str
+    """Id of the classifier's rule; where no error decides: `success`, `reply`, `exit_code`, `no_answer`, `no_end`,
+    `no_output`, `dead_subagents`, `denied_tools`, `aborted` or `end_record`."""
+    confidence: str
+    """`strong`, or `weak` where a bare exit code, weak words or the lack of an error decided."""
+    reason: str | None = None
+    detail: str | None = None
+    party: str | None = None
+    """Who caused the failure: one of the classifier's parties."""
+    reset_at: datetime | None = None
+    """When a limit resets (naive UTC)."""
+    retry_after_seconds: float | None = None
+    """Seconds from now until another try may help; None where none does, or nobody tells."""
+    evidence: tuple[RunEvidence, ...] = ()
+    tokens: Mapping[str, int] | None = None
+    """`input_tokens` and `output_tokens` of the run; None where its output does not count them."""
+    cost_usd: float | None = None
+    """US dollars, where the output tells them."""
+    agent: str | None = None
+    exit_code: int | None = None
+    """The command's own."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer as `analyzer.verdict/1`, ready for JSON."""
+        return {
+            "schema": "analyzer.verdict/1",
+            "verdict": self.verdict,
+            "reason": self.reason,
+            "detail": self.detail,
+            "rule": self.rule,
+            "confidence": self.confidence,
+            "party": self.party,
+            "reset_at": format_time(self.reset_at) if self.reset_at else None,
+            "retry_after_seconds": self.retry_after_seconds,
+            "sentence": self.sentence,
+            "agent": self.agent,
+            "exit_code": self.exit_code,
+            "evidence": [{"file": one.file, "line": one.line, "text": one.text} for one in self.evidence],
+            "tokens": dict(self.tokens) if self.tokens else None,
+            "cost_usd": self.cost_usd,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A failure, and where it stands."""
+
+    verdict: Classification
+    said: str
+    line: int | None
+    reset_at: datetime | None = None
+
+
+@dataclass(slots=True)
+class Course:
+    """What one output shows, in the order of its lines."""
+
+    file: str
+    format: str
+    agent: str | None = None
+    fault: Fault | None = None
+    """The last failure of the main conversation that no work followed."""
+    ended: Literal["", "ended", "failed", "aborted"] = ""
+    end_line: int | None = None
+    said: str | None = None
+    """The last reply."""
+    replies: int = 0
+    calls: int = 0
+    denied: int = 0
+    launched: set[str] = field(default_factory=set)
+    dead: dict[str, Fault] = field(default_factory=dict)
+    """Sub-agents that came back with a failure, by their calls."""
+    came_back: set[str] = field(default_factory=set)
+    tokens: dict[str, int] | None = None
+    cost_usd: float | None = None
+    text: str = ""
+    """The end of what is no record: behind the last one, or all of a text."""
+
+    def event(self, event: Event, line: int, rules: Rules) -> bool:
+        """Take an event of a reader; whether it is a failure of the main conversation."""
+        payload = event.payload
+        self.agent = payload.get("agent") or self.agent
+        if event.type == "retry.settled" and payload.get("outcome") == "recovered":
+            self.fault = None
+        if event.type != "error.classified" or str(payload.get("caller") or "").endswith("/subagent"):
+            return False
+        facts = Facts.from_dict(payload.get("facts") or {})
+        verdict = classify_facts(facts, at=event.occurred_at.replace(tzinfo=UTC), rules=rules)
+        if verdict.reason == "tool_not_found" and "failure_reason" not in payload:
+            return False  # told to the model, which goes on
+        reset_at = payload.get("reset_at")
+        said = facts.message or facts.stdout or ""
+        self._failed(Fault(verdict, said, line, parse_time(reset_at) if reset_at else None))
+        return True
+
+    def _failed(self, fault: Fault) -> None:
+        """Take a failure; the end of a run often tells one again, in fewer words than before."""
+        if self.fault is None or fault.verdict.reason != "unknown":
+            self.fault = fault
+
+    def deed(self, deed: Deed, line: int, at: datetime, rules: Rules, *, failed_here: bool) -> None:
+        """Take what the run did on a line; a reply on the line of a failure is the failure's own words."""
+        if deed.kind == "result":
+            self._result(deed, line, at, rules)
+        elif deed.kind == "error":
+            verdict = classify({**(deed.facts or {}), "is_error": True}, at=at, rules=rules)
+            if verdict.reason != "unknown" and deed.side is None and not failed_here:
+                self._failed(Fault(verdict, deed.said or "", line))
+        elif deed.side is not None:
+            return
+        elif deed.kind in ("reply", "call"):
+            if failed_here:
+                return
+            self.fault = None
+            self.replies += deed.kind == "reply"
+            self.calls += deed.kind == "call"
+            self.said = deed.said or self.said
+            if deed.tool in SUBAGENTS and deed.call:
+                self.launched.add(deed.call)
+        elif deed.kind == "aborted":
+            self.ended, self.end_line = "aborted", line
+        else:
+            self._end(deed, line)
+
+    def _result(self, deed: Deed, line: int, at: datetime, rules: Rules) -> None:
+        if deed.call not in self.launched or deed.call is None:
+            return
+        self.came_back.add(deed.call)
+        said = (deed.said or "").strip()
+        verdict = classify({"message": said, "is_error": True}, at=at, rules=rules)
+        if deed.failed or (_is_error(said, verdict) and "\n" not in said):
+            self.dead[deed.call] = Fault(verdict, said, line)
+
+    def _end(self, deed: Deed, line: int) -> None:
+        self.ended, self.end_line = "failed" if deed.failed else "ended", line
+        self.denied, self.tokens, self.cost_usd = deed.denied, tokens_of(deed), deed.cost_usd
+        if deed.failed:
+            return
+        if deed.said is None:
+            if self.replies:
+                self.fault = None  # a failure would have been the end's own word
+        elif self.fault is None or deed.said != self.fault.said:
+            if self.fault is not None and not self.replies and self.fault.verdict.reason != "unknown":
+                return
+            self.fault = None
+            self.replies += not self.replies and bool(deed.said.strip())
+            self.said = deed.said
+
+
+def run_verdict(
+    paths: Sequence[str],
+    *,
+    exit_code: int | None = None,
+    agent: str | None = None,
+    rules: Rules = None,
+    at: datetime | None = None,
+) -> RunVerdict:
+    """The answer for one run, whose output stands in these files; `-` is standard input.
+
+    `exit_code` is the command's own. `agent` names who printed a plain text; beside records, a text is read as what
+    the same run printed elsewhere. `at` (naive UTC) is now, for resets that have passed or are told as a duration.
+
+    Raises:
+        InputError: a file cannot be read, is of no agent's format, or is a text without an `agent`.
+    """
+    courses = [read_course(path, rules) for path in paths]
+    if agent is None and courses and not any(course.format in SAYS_WORK or course.agent for course in courses):
+        texts = [course.file for course in courses if course.format in ("text", "empty")]
+        if len(texts) == len(courses) and any(course.format == "text" for course in courses):
+            raise InputError(f"{texts[0]}: plain text of no agent that is named", "say who printed it: --agent claude")
+    return judge(courses, exit_code=exit_code, agent=agent, rules=rules, at=at or now())
+
+
+def read_course(path: str, rules: Rules = None, name: str | None = None) -> Course:
+    """What an output shows; the answer calls it by `name`, else by its path.
+
+    Raises:
+        InputError: it cannot be read, or is of no agent's format.
+    """
+    with Input(path) as source:
+        kind = detect(head_of(source.head(HEAD_BYTES)))
+        course = Course(name or source.path, kind.name)
+        if kind.name == "empty":
+            return course
+        if kind.name in ("binary", "sqlite", "jsonl", "json") or kind.name.endswith("_db"):
+            hint = "give what the run printed: JSON lines of an agent, or a text with --agent NAME"
+            raise InputError(f"{path}: {kind.title}, not what a run of an agent printed", hint)
+        if kind.reader is None:
+            course.text = b"".join(source.chunks(0))[-_TEXT_BYTES:].decode("utf-8", "replace")
+            return course
+        at = source.file_time
+        reader = kind.reader(Source(source.path, at), {})
+        aware, done, rest, plain = at.replace(tzinfo=UTC), 0, b"", bytearray()
+        chunks = [*source.chunks(0), b"\n"]
+        for chunk in chunks:
+            whole, newline, rest = (rest + chunk).rpartition(b"\n")
+            if not newline:
+                continue
+            block = block_of(whole + b"\n")
+            hits = {hit.offset: hit.events for hit in reader.read(block)}
+            offset = 0
+            for number, raw in enumerate(whole.split(b"\n"), done + 1):
+                failed_here = False
+                for event in hits.get(offset, ()):
+                    failed_here = course.event(event, number, rules) or failed_here
+                record = record_on(raw) if raw[:64].lstrip(b"\xef\xbb\xbf \t")[:1] == b"{" else None
+                if kind.name == "aider":
+                    found: Iterable[Deed] = lines_work(raw.decode("utf-8", "replace"))
+                elif record is None:
+                    plain += raw + b"\n"
+                    found = ()
+                else:
+                    plain.clear()
+                    found = deeds(record)
+                for deed in found:
+                    course.deed(deed, number, aware, rules, failed_here=failed_here)
+                offset += len(raw) + 1
+            done += block.lines
+        for event in reader.finish():
+            course.event(event, done, rules)
+        course.text = bytes(plain[-_TEXT_BYTES:]).decode("utf-8", "replace")
+    return course
+
+
+def judge(
+    courses: Sequence[Course], *, exit_code: int | None, agent: str | None, rules: Rules, at: datetime
+) -> RunVerdict:
+    """The answer out of what each output of the run shows, and the exit code of its command."""
+    told = [course for course in courses if course.format not in ("text", "empty")]
+    texts = [course for course in courses if course.text.strip()]
+    found = [_of_course(course, exit_code, at) for course in told]
+    answer = min(found, key=lambda one: GRAVEST.index(one.verdict), default=None)
+    failed = exit_code not in (None, 0)
+    if (
+        answer is None
+        or (answer.rule in ("no_end", "no_answer", "end_record") and failed)
+        or answer.verdict == "passed"
+    ):
+        trusted = answer is not None and answer.rule == "success"
+        answer = _of_texts(texts, exit_code, rules, at, trusted=trusted) or answer or _silent(courses)
+    known = next((course for course in told if course.tokens or course.cost_usd is not None), None)
+    name = next((course.agent for course in told if course.agent), None) or agent
+    return _with(answer, exit_code, name, known)
+
+
+def _with(answer: RunVerdict, exit_code: int | None, agent: str | None, known: Course | None) -> RunVerdict:
+    from dataclasses import replace
+
+    return replace(
+        answer,
+        exit_code=exit_code,
+        agent=agent,
+        tokens=known.tokens if known else None,
+        cost_usd=known.cost_usd if known else None,
+    )
+
+
+def _of_course(course: Course, exit_code: int | None, at: datetime) -> RunVerdict:
+    place = (RunEvidence(course.file, course.end_line, _shown(course.said or "")),) if course.end_line else ()
+    if course.fault is not None:
+        return of_fault(course.fault, course.file, at)
+    if course.ended == "aborted":
+        return _plain("failed", "aborted", "somebody or something stopped the run", evidence=place, party="user")
+    if course.ended == "failed":
+        return _plain("failed", "end_record", "the run's last record says that it failed, not why", evidence=place)
+    if not course.ended and course.format in ENDS:
+        answer: Answer = "hollow" if exit_code == 0 else "failed"
+        return _plain(answer, "no_end", "the output breaks off before the end of the run", evidence=place)
+    if course.format in SAYS_WORK and not course.replies and not course.calls:
+        return _plain("hollow", "no_answer", "there is no answer and no call of a tool", evidence=place)
+    if course.launched and course.dead and course.dead.keys() >= course.came_back:
+        dead = next(iter(course.dead.values()))
+        shown = (RunEvidence(course.file, dead.line, _shown(dead.said)),)
+        said = f"{counted(len(course.dead), 'sub-agent')} failed, and none came back with work"
+        return _plain("hollow", "dead_subagents", said, evidence=shown)
+    if course.calls and course.denied >= course.calls:
+        return _plain("hollow", "denied_tools", "every call of a tool was denied", evidence=place)
+    if course.ended:
+        return _plain("passed", "success", f"the run says that it is done{_worked(course)}", evidence=place)
+    return _plain("passed", "reply", f"nothing failed at its end{_worked(course)}", "weak", evidence=place)
+
+
+def _worked(course: Course) -> str:
+    return f", after {counted(course.calls, 'call')} of tools" if course.calls else ""
+
+
+def _of_texts(
+    texts: Sequence[Course], exit_code: int | None, rules: Rules, at: datetime, *, trusted: bool
+) -> RunVerdict | None:
+    """What plain text and the exit code say; None where they add nothing.
+
+    Where the command failed, the classifier is shown the output; where it did not, the last paragraph alone, which has
+    to be an error as a whole. A run whose records end well and whose command failed all the same failed elsewhere.
+    """
+    failed = exit_code not in (None, 0)
+    for course in reversed(texts):
+        if trusted:
+            break
+        shown = course.text if failed else _last_paragraph(course.text)
+        facts = {"exit_code": exit_code if failed else 1, "stdout": redact(shown)[-3_900:]}
+        verdict = classify(facts, at=at.replace(tzinfo=UTC), rules=rules)
+        if verdict.reason == "unknown" or not (failed or _is_error(shown, verdict)):
+            continue
+        lines = course.text.splitlines()
+        words = _words(verdict)
+        line = next((n for n in range(len(lines), 0, -1) if words and words in lines[n - 1]), None)
+        said = lines[line - 1] if line else shown.strip().splitlines()[-1]
+        return of_fault(Fault(verdict, said, line), course.file, at)
+    if failed:
+        said = next(
+            (line for course in reversed(texts) for line in reversed(course.text.splitlines()) if line.strip()), ""
+        )
+        shown_ = (RunEvidence(texts[-1].file, None, _shown(said)),) if said else ()
+        tail = f": {_shown(said)}" if said else ""
+        return _plain(
+            "failed", "exit_code", f"the command ended with exit code {exit_code}{tail}", "weak", evidence=shown_
+        )
+    return None
+
+
+def _silent(courses: Sequence[Course]) -> RunVerdict:
+    """The answer for texts without an error, or without anything."""
+    output = courses[0]  # what stands behind it, as stderr does, is no answer
+    if not output.text.strip():
+        return _plain("hollow", "no_output", "the run printed no answer")
+    shown = (RunEvidence(output.file, None, _shown(output.text.strip().splitlines()[-1])),)
+    return _plain("passed", "reply", "it printed an answer, and no error at its end", "weak", evidence=shown)
+
+
+_LEAD = re.compile(
+    r"(?:\x1b\[[0-9;]*m|[\W_])*(?:(?:fatal|api|stream|unexpected|request|execution|litellm\.\w+)\b\W*)*"
+    r"(?:errors?|failed|failure|exception|ran into this error|\w{0,40}(?:Error|Exception))\b\W*",
+    re.IGNORECASE,
+)
+
+
+def _last_paragraph(said: str) -> str:
+    return re.split(r"\n\s*\n", said.strip())[-1]
+
+
+def _words(verdict: Classification) -> str:
+    """The words of the text that decided; empty where others did."""
+    found = re.fullmatch(r"text (['\"])(.*)\1", verdict.matched or "", re.DOTALL)
+    return found[2] if found else ""
+
+
+def _is_error(said: str, verdict: Classification) -> bool:
+    """Whether a short text is an error as a whole: its first words say so, or are those that decided."""
+    if verdict.reason == "unknown" or verdict.confidence != "strong" or said.count("\n") > 4:
+        return False
+    begins = said.lstrip()
+    if begins[:1] in "`\"'“‘>|*-#":
+        return False
+    words = _words(verdict)
+    return bool(_LEAD.match(begins)) or bool(words and 0 <= begins.find(words) <= 2)
+
+
+def of_fault(fault: Fault, file: str, at: datetime) -> RunVerdict:
+    """The answer to a failure; `at` (naive UTC) is now."""
+    verdict = fault.verdict
+    moment = verdict.reset_at.astimezone(UTC).replace(tzinfo=None) if verdict.reset_at else fault.reset_at
+    seconds = verdict.retry_after_seconds
+    answer = _ANSWERS_OF_DETAILS.get(verdict.detail or "") or _ANSWERS.get(verdict.reason, "failed")
+    if answer == "retry" and not verdict.retryable:
+        answer = "blocked"
+    left = max(0.0, (moment - at).total_seconds()) if moment else seconds
+    if answer == "retry" and left is not None and left > HELD_SECONDS:
+        answer = "wait"
+    if answer == "wait" and moment is None and seconds is not None:
+        moment = at + timedelta(seconds=seconds)
+    if answer == "retry":
+        left = PAUSE_SECONDS if left is None else left
+    if answer not in ("retry", "wait"):
+        moment = left = None
+    said = _shown(fault.said)
+    name = verdict.reason + (f" ({verdict.detail})" if verdict.detail else "")
+    lead = name
+    if answer == "retry":
+        lead = f"in {left:.0f} s: {name}"
+    elif answer == "wait":
+        lead = f"until {moment:%Y-%m-%d %H:%M} UTC: {name}" if moment else f"until the limit resets: {name}"
+    elif answer == "blocked":
+        lead = f"a person has to act: {name}"
+    return RunVerdict(
+        answer,
+        f"{answer}: {lead}{f': {said}' if said else ''}",
+        verdict.rule,
+        verdict.confidence or "weak",
+        verdict.reason,
+        verdict.detail,
+        verdict.party,
+        moment,
+        round(left, 3) if left is not None else None,
+        (RunEvidence(file, fault.line, said),),
+    )
+
+
+def _plain(
+    answer: Answer,
+    rule: str,
+    said: str,
+    confidence: str = "strong",
+    *,
+    evidence: tuple[RunEvidence, ...] = (),
+    party: str | None = None,
+) -> RunVerdict:
+    return RunVerdict(answer, f"{answer}: {said}", rule, confidence, party=party, evidence=evidence)
+
+
+def _shown(said: str) -> str:
+    first = next((line.strip() for line in redact(said[:20_000]).splitlines() if line.strip()), "")
+    return first if len(first) <= _SAID_CHARS else f"{first[: _SAID_CHARS - 1]}…"

@@ -1,0 +1,223 @@
+"""What a run did, out of the records that agents print or keep: replies, calls of tools and their results, and its end.
+
+Readers tell what went wrong; this tells the rest, and of every format in one way: a record is looked at, then the
+message, item or part inside it. Prose is never searched: a word counts as the value of a key alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import msgspec
+
+from analyzer.agent_stream import count, error_facts, mapping, run_tokens, says_error, text
+from analyzer.events.codec import parsed
+
+Kind = Literal["reply", "call", "result", "error", "ended", "aborted"]
+
+ENDS = frozenset({"claude_print", "codex_exec", "gemini_stream"})
+"""Formats whose last record tells the end of the run: where it is missing, the output broke off."""
+SAYS_WORK = ENDS | {
+    *("claude_code", "codex", "gemini_chat", "qwen", "opencode", "copilot", "openhands", "pi", "cline", "goose"),
+    "aider",
+}
+"""Formats that hold what an agent said and called, so that nothing there means that it did nothing."""
+
+SYNTHETIC = "<synthetic>"
+"""The model that Claude Code names where it speaks itself, mostly of an error."""
+_MODELS = frozenset({"assistant", "model", "gemini", "agent", "text"})
+_CALLS = frozenset(
+    {
+        *("tool_use", "tool_call", "toolCall", "toolRequest", "function_call", "custom_tool_call", "local_shell_call"),
+        *("command_execution", "file_change", "mcp_tool_call", "web_search", "collab_tool_call", "todo_list"),
+        *("exec_command_begin", "patch_apply_begin", "mcp_tool_call_begin", "tool.execution_start", "tool"),
+    }
+)
+_REPLIES = frozenset({"agent_message", "output_text", "assistant.message"})
+"""Parts that an agent alone writes; a `text` is whose the message is."""
+_RESULTS = frozenset({"tool_result", "toolResponse", "function_call_output"})
+_ALONE = _CALLS | _REPLIES | _RESULTS | {"text"}
+"""What may stand without a message around it."""
+_CLINE_CALLS = frozenset({"tool", "command", "browser_action", "use_mcp_server", "mcp_server_request_started"})
+_HANDS_CALLS = frozenset(
+    {"run", "run_ipython", "read", "write", "edit", "browse", "browse_interactive", "call_tool_mcp"}
+)
+_INNER = ("message", "payload", "item", "msg", "part", "data")
+_ENDED = frozenset({"turn.completed", "task_complete", "turn_complete"})
+_ABORTED = frozenset({"turn_aborted", "abort", "interrupted"})
+SUBAGENTS = frozenset({"Task", "Agent", "task", "agent", "delegate", "spawn_agent"})
+"""Tools that hand work to an agent of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """One thing that a run did."""
+
+    kind: Kind
+    said: str | None = None
+    """The words of a reply, an error or a result; None where the record holds none."""
+    tool: str | None = None
+    call: str | None = None
+    """The id that a call and its result share."""
+    failed: bool = False
+    side: str | None = None
+    """The sub-agent whose record it is; None for the main one."""
+    denied: int = 0
+    """Calls that nobody allowed, as the end of the run counts them."""
+    tokens: tuple[int | None, int | None] | None = None
+    """Input and output tokens of the whole run."""
+    cost_usd: float | None = None
+    facts: Mapping[str, Any] | None = None
+    """Of an error that no reader makes an event of: what the classifier is shown."""
+
+
+def deeds(record: Mapping[str, Any]) -> Iterator[Deed]:
+    """What one record tells; mostly nothing, or one thing."""
+    kind = text(record.get("type")) or text(record.get("kind")) or ""
+    if kind == "result" and ("subtype" in record or "status" in record):
+        yield _end(record)
+        return
+    if "say" in record or "ask" in record:
+        yield from _cline(record)
+        return
+    if isinstance(record.get("messages"), list):
+        for message in map(mapping, record["messages"]):
+            yield from deeds(message)
+        return
+    inner = next((found for key in _INNER if (found := mapping(record.get(key)))), record)
+    named = {kind, text(inner.get("type")) or "", text(record.get("subtype")) or ""}
+    if named & _ENDED:
+        last = text(inner.get("last_agent_message"))
+        yield Deed("ended", last, tokens=run_tokens(record) if "usage" in record else None)
+        return
+    if named & _ABORTED:
+        yield Deed("aborted")
+        return
+    if kind == "step_finish" and inner.get("reason") == "stop":
+        yield Deed("ended")
+        return
+    if kind in ("item.started", "item.updated") or kind == "error":
+        return
+    yield from _message(record, inner, kind)
+
+
+def lines_work(line: str) -> Iterator[Deed]:
+    """What one line of an aider chat tells: its own words stand behind `>`, the user's behind `#`."""
+    if line.startswith("> Applied edit to "):
+        yield Deed("call", tool="edit")
+    elif line.strip() and not line.startswith((">", "#")):
+        yield Deed("reply", line)
+
+
+def _end(record: Mapping[str, Any]) -> Deed:
+    denials, cost = record.get("permission_denials"), record.get("total_cost_usd")
+    stats = mapping(record.get("stats"))
+    return Deed(
+        "ended",
+        text(record.get("result")),
+        failed=says_error(record) or record.get("status") == "error",
+        denied=len(denials) if isinstance(denials, list) else 0,
+        tokens=run_tokens({"usage": stats} if stats else record),
+        cost_usd=float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) else None,
+        facts=error_facts(record) if says_error(record) else None,
+    )
+
+
+def _message(record: Mapping[str, Any], inner: Mapping[str, Any], kind: str) -> Iterator[Deed]:
+    side = text(record.get("parent_tool_use_id")) or (
+        (text(record.get("agentId")) or "side") if record.get("isSidechain") is True else None
+    )
+    role = text(inner.get("role")) or text(record.get("source")) or kind
+    content = inner.get("content", inner.get("parts"))
+    if inner.get("model") == SYNTHETIC or record.get("isApiErrorMessage") is True:
+        said = "\n".join(_texts(content))
+        label = text(record.get("error"))
+        yield Deed("error", said, side=side, facts={"message": said, "type": label} if label else {"message": said})
+        return
+    for part in _parts(inner, content, role, kind):
+        yield from _part(part, role, side)
+    for call in map(mapping, _list(inner.get("toolCalls"))):  # Gemini's chats
+        yield Deed("call", tool=text(call.get("name")), call=text(call.get("id")), side=side)
+
+
+def _parts(inner: Mapping[str, Any], content: object, role: str, kind: str) -> Iterable[Mapping[str, Any]]:
+    """The parts that a message is made of: a list, one text, or the item itself."""
+    if isinstance(content, list):
+        return map(mapping, content)
+    if own := {text(inner.get("type")) or "", kind} & _ALONE:
+        said = text(inner.get("text")) or text(inner.get("message")) or content
+        return ({**inner, "type": min(own, key=lambda name: name == "text"), "text": said},)
+    if isinstance(content, str) and "observation" not in inner:
+        return ({"type": "text", "text": content},)
+    action = text(inner.get("action"))
+    if action in _HANDS_CALLS or kind == "ActionEvent":
+        return ({"type": "tool_use", "name": action or text(inner.get("tool_name"))},)
+    if role == "agent" and action in ("message", "finish"):
+        return ({"type": "text", "text": inner.get("message")},)
+    return _list_of(mapping(inner.get("llm_message")).get("content"))
+
+
+def _part(part: Mapping[str, Any], role: str, side: str | None) -> Iterator[Deed]:
+    kind = text(part.get("type")) or ("text" if "text" in part else "")
+    if kind in _RESULTS:
+        call = text(part.get("tool_use_id")) or text(part.get("tool_id")) or text(part.get("call_id"))
+        said = part.get("content")
+        said = "\n".join(_texts(said)) if isinstance(said, list) else text(said)
+        failed = part.get("is_error") is True or part.get("status") == "error"
+        yield Deed("result", said, call=call, failed=failed, side=side)
+    elif kind in _CALLS or "functionCall" in part:
+        asked = mapping(part.get("functionCall"))
+        tool = text(part.get("name")) or text(part.get("tool")) or text(part.get("toolName")) or text(asked.get("name"))
+        call = text(part.get("id")) or text(part.get("callID")) or text(part.get("toolCallId"))
+        state = mapping(part.get("state"))
+        yield Deed("call", tool=tool or text(part.get("tool_name")) or kind, call=call, side=side)
+        if state.get("status") in ("completed", "error"):  # opencode tells a call and its result at once
+            said = text(state.get("error")) or text(state.get("output"))
+            yield Deed("result", said, call=call, failed=state.get("status") == "error", side=side)
+    elif kind in _REPLIES or (kind == "text" and role in _MODELS):
+        said = text(part.get("text"))
+        if said and said.strip() and part.get("thought") is not True:
+            yield Deed("reply", said, side=side)
+
+
+def _cline(row: Mapping[str, Any]) -> Iterator[Deed]:
+    kind, said = text(row.get("say")) or text(row.get("ask")) or "", text(row.get("text"))
+    if row.get("partial") is True:
+        return
+    if kind in _CLINE_CALLS:
+        yield Deed("call", tool=kind)
+    elif kind in ("text", "completion_result") and said:
+        yield Deed("reply", said)
+        if kind == "completion_result":
+            yield Deed("ended", said)
+
+
+def _texts(content: object) -> list[str]:
+    if isinstance(content, str):
+        return [content]
+    return [found for part in _list_of(content) if (found := text(part.get("text")))]
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _list_of(value: object) -> Iterable[Mapping[str, Any]]:
+    return map(mapping, _list(value))
+
+
+def record_on(line: bytes) -> Mapping[str, Any] | None:
+    """The object on a line; None where the line is no object."""
+    try:
+        found = parsed(line)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return None
+    return found if isinstance(found, Mapping) else None
+
+
+def tokens_of(deed: Deed) -> dict[str, int] | None:
+    """The tokens of a run by their names; None where its end does not count them."""
+    named = dict(zip(("input_tokens", "output_tokens"), deed.tokens or (), strict=False))
+    return {key: found for key, value in named.items() if (found := count(value)) is not None} or None
