@@ -50,6 +50,8 @@ class Night(ShownRows):
     """Warnings that opened a week in the twelve weeks before; None where fewer than four were checked."""
     notes: tuple[str, ...] = ()
     """What limits the judgement, one sentence each."""
+    opening: tuple[str, ...] = ()
+    """What the day was like whatever was found, one sentence each: what failed most, and whose errors they were."""
     recorded: bool = False
     """Whether this is what an earlier check found and wrote down."""
     late_events: int = 0

@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from analyzer.analysis.nightly.night import Night
+from analyzer.analysis.observations import end_of, start_of
 from analyzer.analysis.summary.day_figures import LatestDay
-from analyzer.analysis.tables import Table
+from analyzer.analysis.tables import Table, Window, table
 from analyzer.classifier.recovery_table import RECOVERY, advice
 from analyzer.readable import counted, percent
+from analyzer.store import Judging
 
 _MOST_PARTIES = 3
 _LEAST_SESSIONS = 10
@@ -41,9 +44,21 @@ def leading(tables: Mapping[str, Table], sessions: int, latest: LatestDay | None
     return tuple(each for each in made if each is not None)
 
 
-def _most(table: Table, sessions: int) -> Leading | None:
+def leading_of_night(store: Judging, night: Night) -> tuple[Leading, ...]:
+    """The sentences about the day or the hours that a night judged.
+
+    Raises:
+        QueryError: the store cannot be asked.
+    """
+    since, until = night.hours or (start_of(night.day, night.timezone), end_of(night.day, night.timezone))
+    chosen = Window(since, until, night.timezone)
+    tables = {name: table(store, name, chosen) for name in ("errors-messages", "errors-by-party")}
+    return leading(tables, table(store, "overview-totals", chosen).frame["sessions"][0], None)
+
+
+def _most(messages: Table, sessions: int) -> Leading | None:
     """What left the most sessions without what they asked for; what a user stopped is no failure."""
-    rows = [row for row in table.frame.iter_rows(named=True) if row["party"] != "user"]
+    rows = [row for row in messages.frame.iter_rows(named=True) if row["party"] != "user"]
     if not rows:
         return None
     row = rows[0]
@@ -51,17 +66,17 @@ def _most(table: Table, sessions: int) -> Leading | None:
     of = f"{row['sessions']:,} of {counted(sessions, 'session')}" if row["sessions"] else "no named session"
     text = f"Failed most: {reason}, {counted(row['errors'], 'time')} in {of}"
     text += f"; {row['failed_sessions']:,} gave up" if row["failed_sessions"] else ""
-    return Leading("most", f"{text}.", table.query, row["message"], advice(reason, row["detail"]))
+    return Leading("most", f"{text}.", messages.query, row["message"], advice(reason, row["detail"]))
 
 
-def _whose(table: Table) -> Leading | None:
-    rows = table.frame.rows(named=True)
+def _whose(parties: Table) -> Leading | None:
+    rows = parties.frame.rows(named=True)
     if not rows:
         return None
     named = [f"{row['party'] or 'unknown'} {percent(row['share'])}" for row in rows[:_MOST_PARTIES]]
     rest = sum(row["share"] for row in rows[_MOST_PARTIES:])
     more = f", others {percent(rest)}" if rest else ""
-    return Leading("whose", f"Whose errors: {', '.join(named)}{more}.", table.query)
+    return Leading("whose", f"Whose errors: {', '.join(named)}{more}.", parties.query)
 
 
 def _change(latest: LatestDay | None) -> Leading | None:

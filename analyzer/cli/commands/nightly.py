@@ -7,6 +7,7 @@ import shlex
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from platform import node
 from typing import TYPE_CHECKING
 
@@ -111,9 +112,11 @@ def command(
     load_frugal_polars()
     from analyzer.analysis import check, overview
     from analyzer.analysis.nightly.decisions import Undelivered
+    from analyzer.analysis.summary.leading import leading_of_night
     from analyzer.cli.settings import rules_in_use
     from analyzer.report import render_html
     from analyzer.report.night.job import gravest_code, job_dict, render_job_markdown, render_job_text
+    from analyzer.report.overview_words import leading_words
     from analyzer.report.page.html import Made
 
     # What is wrong with the line itself is said before anything is done.
@@ -133,6 +136,8 @@ def command(
 
         def judge() -> Done:
             night = check(store, until=judged.until, timezone=timezone, rules=rules)
+            opening = tuple(f"{leading_words(each)} {each.advice}".rstrip() for each in leading_of_night(store, night))
+            night = replace(night, opening=opening)
             nights.append(Undelivered.of(store, night))
             return FINDINGS if night.fails(fail_on) else OK, night.headline
 

@@ -23,7 +23,7 @@ def night_document(night: Night, asking: Asking | None = None) -> list[Block]:
 
     `asking` says how the store is asked where the document is read; None: from anywhere.
     """
-    blocks: list[Block] = [Heading(night.headline, 2)]
+    blocks: list[Block] = [Heading(night.headline, 2), *map(Paragraph, night.opening)]
     if night.findings:
         names = ("Severity", "State", "Finding", "Caller", "Observed", "Expected", "Sessions")
         right = (False, False, False, False, True, True, True)

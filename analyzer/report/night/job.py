@@ -56,6 +56,7 @@ def job_dict(steps: Sequence[JobStep], night: Night | None, store: str) -> dict[
             {"step": step.name, "exit_code": step.exit_code, "said": step.said, "hint": step.hint or None}
             for step in steps
         ],
+        "opening": list(night.opening) if night else [],
         "night": night.to_dict() if night else None,
     }
 
@@ -69,7 +70,7 @@ def render_job_text(
     pairs = zip(names, steps, strict=True)
     lines = [line for name, step in pairs for line in hanging(f"{name:{widest}}  ", terminal_safe(step.said), width)]
     said = "\n".join(lines) + "\n"
-    if not night or not (night.findings or night.remarks):
+    if not night or not (night.findings or night.remarks or night.opening):
         return said
     # Its headline stands with the step.
     return f"{said}\n{to_text(night_document(night, asking)[1:], night_width(width), colour=colour)}"

@@ -37,7 +37,7 @@ def news_document(night: Night) -> list[Block]:
     if others := len(night.findings) - len(news):
         more.append(f"{counted(others, 'finding')} as before")
     rest = [Paragraph(f"And {', '.join(more)}.")] if more else []
-    return [Heading(night.headline), *map(entry_of, news[:MAX_TEXT_FINDINGS]), *rest]
+    return [Heading(night.headline), *map(Paragraph, night.opening), *map(entry_of, news[:MAX_TEXT_FINDINGS]), *rest]
 
 
 def webhook_body(night: Night) -> dict[str, Any]:
