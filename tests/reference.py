@@ -24,6 +24,7 @@ from analyzer.classifier.reading.reset_times import TIME_PATTERNS
 from analyzer.classifier.rules import loading
 from analyzer.classifier.rules.loading import READ_BEFORE, text_number
 from analyzer.cli import COMMANDS, cli
+from analyzer.importers.formats import FORMATS
 from analyzer.importers.places import HOMES
 from analyzer.importers.programs import FORKS
 from analyzer.redaction import engine
@@ -335,6 +336,7 @@ PART = re.compile(rf"<!-- Made by .*?{END}", re.DOTALL)
 SECRETS_BEGIN = NOTE.format(source="`analyzer/redaction/families.py`, `keys.py`, `values.py`")
 LAYERS_BEGIN = NOTE.format(source="`[tool.importlinter]` in `pyproject.toml` or the docstring")
 FOLDERS_BEGIN = NOTE.format(source="the docstring of the folder's `__init__.py`")
+FORMATS_BEGIN = NOTE.format(source="`analyzer/importers/formats.py`")
 PLACES_BEGIN = NOTE.format(source="`analyzer/importers/places.py`")
 FORKS_BEGIN = NOTE.format(source="`analyzer/importers/programs.py`")
 READ_BEGIN = NOTE.format(source="an importer, or its log in `tests/shown_formats.py`,")
@@ -346,7 +348,14 @@ def parts() -> dict[str, tuple[str, ...]]:
     return {
         "CONTRIBUTING.md": (layers(), folders()),
         "docs/explanation/security.md": (known_secrets(),),
-        "docs/reference/formats.md": (what_is_read(), who_else_writes(), where_logs_lie()),
+        "docs/reference/formats.md": (
+            how_formats_are_known(),
+            what_is_read(),
+            who_else_writes(),
+            where_logs_lie(),
+            transcripts(),
+        ),
+        "README.md": (what_is_read_of_agents(),),
     }
 
 
@@ -376,6 +385,32 @@ def _purpose(source: Path) -> str:
     """The first paragraph of a module's docstring."""
     text = ast.get_docstring(ast.parse(source.read_text("utf-8"))) or ""
     return _cell(" ".join(text.partition("\n\n")[0].split()))
+
+
+def how_formats_are_known() -> str:
+    """The formats in the order in which they are tried, and what tells each."""
+    lines = [FORMATS_BEGIN, "", "| format | recognised by | |", "| --- | --- | --- |"]
+    read = [row for row in FORMATS if row.reader is not None]
+    lines += [f"| `{row.name}` | {row.told_by} | {'read; native' if row.native else 'read'} |" for row in read]
+    left = ", ".join(f"`{row.name}`" for row in FORMATS if row.reader is None)
+    return "\n".join([*lines, f"| {left} | what is left | looked at; no agent's log |", "", END])
+
+
+def transcripts() -> str:
+    """What the readers of transcripts say of themselves, each under the names of its formats."""
+    lines, told = [NOTE.format(source="the module in `analyzer/importers/transcripts/`"), ""], dict[str, str]()
+    for row in (row for row in FORMATS if row.made_by.startswith("transcripts.")):
+        module = row.made_by.partition(":")[0].removeprefix("transcripts.")
+        said = ast.get_docstring(ast.parse((PACKAGE / f"importers/transcripts/{module}.py").read_text("utf-8"))) or ""
+        shown = f"{row.title.capitalize()}: see `{told[module]}`." if module in told else said
+        told.setdefault(module, row.name)
+        lines += [f"## {row.name}", "", shown, ""]
+    return "\n".join([*lines, END])
+
+
+def what_is_read_of_agents() -> str:
+    """What is read of each agent's logs, as the README shows it."""
+    return "\n".join([READ_BEGIN, "", *shown_formats.agents(), "", END])
 
 
 def what_is_read() -> str:

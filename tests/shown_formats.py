@@ -11,7 +11,9 @@ from datetime import datetime
 from typing import Any
 
 from analyzer.events import Event
-from analyzer.importers import FORMATS, HEAD_BYTES, Source, block_of, detect, head_of
+from analyzer.importers import BY_NAME, FORMATS, HEAD_BYTES, Source, block_of, detect, head_of
+from analyzer.importers.places import HOMES
+from analyzer.importers.programs import FORKS
 from analyzer.importers.shapes.rows import slim_goose
 from tests import REPOSITORY
 
@@ -154,6 +156,38 @@ def _litellm(began: float, status: str, **keys: Any) -> dict[str, Any]:
     return {**named, "model": "m", "status": status, "startTime": at, "endTime": at + 1, **keys}
 
 
+def _kimi(number: int, event: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "context.append_loop_event", "event": event, "time": _MS + number}
+
+
+_VIBE_FAILED = "<tool_error>bash failed: Command failed: 'x'\nReturn code: 1</tool_error>"
+
+
+def _kiro(kind: str, part: dict[str, Any]) -> dict[str, Any]:
+    return {"version": "v1", "kind": kind, "data": {"message_id": "m", "content": [part]}}
+
+
+def _step(number: int, kind: str, said: str) -> dict[str, Any]:
+    named = {"step_index": number, "source": "MODEL", "type": kind, "status": "DONE"}
+    return {**named, "created_at": _AT.format(number), "content": said}
+
+
+def _hermes(role: str, **keys: Any) -> dict[str, Any]:
+    named = {"session_id": "s", "role": role, "content": None, "tool_calls": None, "tool_call_id": None}
+    return {**named, "tool_name": None, "finish_reason": None, "timestamp": _MS / 1000, **keys}
+
+
+_HERMES: list[dict[str, Any]] = [
+    _hermes("assistant", tool_calls='[{"function": {"name": "terminal"}}]'),
+    _hermes("tool", tool_name="terminal", content='{"exit_code": 1}'),
+    {"id": "s", "started_at": _MS / 1000, "ended_at": None, "end_reason": "compression", "cwd": "/x", "messages": []},
+]
+
+
+def _logged(second: int, said: str) -> str:
+    return f"2026-03-05 10:00:0{second},000 WARNING [s] agent.conversation_loop: {said}"
+
+
 _LIMIT = "Claude AI usage limit reached|1772712000"
 _NO_TOOL = {
     "type": "tool_result",
@@ -165,6 +199,7 @@ PATHS = {
     "crush": "/x/.crush/logs/crush.log",
     "crush_db": "/x/.crush/crush.db",
     "aider": "/x/.aider.chat.history.md",
+    "kimi": "/home/me/.kimi-code/sessions/wd_x/s/agents/main/wire.jsonl",
     "gemini_chat": "/home/me/.gemini/tmp/x/chats/session-1.jsonl",
 }
 """Where logs lie whose path tells the project."""
@@ -308,6 +343,56 @@ LOGS: dict[str, list[object]] = {
         _cline(4, "tool", tool="readFile"),
         _cline(5, "error"),
     ],
+    "kimi": [
+        {"type": "metadata", "protocol_version": "1.5", "created_at": _MS},
+        {"type": "config.update", "environmentDisclosure": {"cwd": "/x"}, "time": _MS},
+        {"type": "llm.request", "kind": "loop", "provider": "p", "model": "m", "attempt": "2/3", "time": _MS + 1},
+        _kimi(2, {"type": "tool.call", "toolCallId": "c", "name": "Bash"}),
+        _kimi(3, {"type": "tool.result", "toolCallId": "c", "result": {"output": "ENOENT", "isError": True}}),
+        {"type": "context.apply_compaction", "tokensBefore": 9, "tokensAfter": 1, "time": _MS + 4},
+        {"type": "turn.ended", "reason": "failed", "error": {"code": "x", "message": "busy"}, "time": _MS + 5},
+        {"type": "turn.cancel", "reason": "user_cancelled", "time": _MS + 6},
+    ],
+    "vibe": [
+        {"role": "assistant", "injected": False, "message_id": "m1", "tool_calls": [{"function": {"name": "bash"}}]},
+        {"role": "tool", "injected": False, "tool_call_id": "c", "name": "bash", "content": _VIBE_FAILED},
+        {"role": "user", "injected": True, "message_id": "m2", "content": "<compaction_summary>…"},
+    ],
+    "kiro": [
+        {"version": "v1", "kind": "Prompt", "data": {"message_id": "m", "content": [], "meta": {"timestamp": _MS}}},
+        _kiro("AssistantMessage", {"kind": "toolUse", "data": {"toolUseId": "c", "name": "shell"}}),
+        _kiro("ToolResults", {"kind": "toolResult", "data": {"toolUseId": "c", "content": [], "status": "error"}}),
+        {
+            "session_id": "s",
+            "cwd": "/x",
+            "session_state": {
+                "conversation_metadata": {
+                    "user_turn_metadatas": [
+                        {"loop_id": 1, "end_reason": "Error", "result": {"Err": {"Stream": {"kind": "throttling"}}}},
+                        {"loop_id": 2, "end_reason": "Cancelled"},
+                    ]
+                }
+            },
+        },
+    ],
+    "antigravity": [
+        _step(1, "USER_INPUT", "hi"),
+        _step(2, "ERROR_MESSAGE", "Error: 503 busy"),
+        {**_step(3, "PLANNER_RESPONSE", ""), "tool_calls": [{"name": "run_command"}]},
+        _step(4, "RUN_COMMAND", "The command failed with exit code: 1"),
+        _step(5, "CHECKPOINT", "{{ CHECKPOINT 1 }}"),
+    ],
+    "hermes": [*_HERMES],
+    "hermes_db": [
+        {"sqlite": {"tables": ["messages", "sessions", "state_meta"]}},
+        *({**row, "called": [{"name": "terminal"}], "failed": "Exit code 1"} for row in _HERMES[:2]),
+        {**_HERMES[2], "messages": None, "$row": ["sessions", 1, "s"]},
+    ],
+    "hermes_log": [
+        _logged(1, "API call failed (attempt 1/3) error_type=X provider=p base_url=u model=m summary=HTTP 503: busy"),
+        _logged(2, "Retrying API call in 2.5s (attempt 1/3) provider=p"),
+        _logged(4, "API call #1: model=m provider=p in=1 out=1"),
+    ],
     "aider": [
         "# aider chat started at 2026-03-05 10:00:00",
         "> litellm.APIError: busy",
@@ -340,6 +425,34 @@ def table() -> list[str]:
     read = [kind.name for kind in FORMATS if kind.reader is not None and not kind.native]
     rows = [columns, ["---"] * len(columns), *([f"`{name}`", *_cells(events_of(name))] for name in read)]
     return [f"| {' | '.join(row)} |".replace("|  |", "| |").replace("|  |", "| |") for row in rows]
+
+
+PRINTED = {"claude_print": "Claude Code", "codex_exec": "Codex", "gemini_stream": "Gemini CLI", "hermes": "Hermes"}
+"""Formats that an agent prints or exports, wherever somebody sends them."""
+
+
+def agents() -> list[str]:
+    """A row for each program that leaves logs: what is read of the formats that it writes, all together."""
+    cells = {
+        name: _cells(events_of(name)) for name in (kind.name for kind in FORMATS if kind.reader and not kind.native)
+    }
+    written: dict[str, list[str]] = {}
+    for agent, formats in (*((row.agent, row.formats) for row in HOMES), *((row.title, row.formats) for row in FORKS)):
+        written[agent] = list(dict.fromkeys([*written.get(agent, ()), *(name for name in formats if name in cells)]))
+    for name in (name for name in cells if not any(name in formats for formats in written.values())):
+        written.setdefault(PRINTED.get(name, BY_NAME[name].title), []).append(name)
+    written = {
+        agent: [*names, *(n for n in PRINTED if PRINTED[n] == agent and n not in names)]
+        for agent, names in written.items()
+    }
+    columns = "agent", "formats", "errors", "retries", "their ends", "compaction", "limits", "stops", "failed tools"
+    lines = [f"| {' | '.join(columns)} |", f"| {' | '.join('---' for _ in columns)} |"]
+    for agent, names in written.items():
+        if names:
+            shown = zip(*(cells[name][:6] + cells[name][7:8] for name in names), strict=True)
+            marks = [max((cell.partition(",")[0] for cell in cell_of_each), default="") for cell_of_each in shown]
+            lines.append(f"| {agent} | {', '.join(f'`{name}`' for name in names)} | {' | '.join(marks)} |")
+    return [line.replace("|  |", "| |").replace("|  |", "| |") for line in lines]
 
 
 def _cells(events: Iterable[Event]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -266,6 +267,44 @@ def litellm(record: Record) -> bool:
     return {"call_type", "status", "custom_llm_provider"} <= record.keys() or "standard_logging_object" in record
 
 
+def kimi(record: Record) -> bool:
+    """The first record of Kimi Code's wire, or a retry that it prints."""
+    if record.get("type") == "metadata":
+        return "protocol_version" in record and "created_at" in record
+    return record.get("type") == "turn.step.retrying" and record.get("role") == "meta"
+
+
+def vibe(record: Record) -> bool:
+    """A message of Mistral Vibe's."""
+    return (
+        isinstance(record.get("injected"), bool)
+        and "role" in record
+        and bool({"message_id", "tool_call_id"} & record.keys())
+    )
+
+
+def kiro(record: Record) -> bool:
+    """A message of Kiro CLI's, or what became of the turns of a session."""
+    if record.get("kind") in ("Prompt", "AssistantMessage", "ToolResults"):
+        return record.get("version") == "v1" and isinstance(record.get("data"), dict)
+    return isinstance(record.get("session_state"), dict) and "session_id" in record and "cwd" in record
+
+
+def antigravity(record: Record) -> bool:
+    """A step of an Antigravity conversation."""
+    return {"step_index", "source", "type", "status", "created_at"} <= record.keys()
+
+
+_HERMES_ROW = {"role", "content", "tool_calls", "tool_call_id", "tool_name", "finish_reason"}
+
+
+def hermes(record: Record) -> bool:
+    """A message of Hermes' store, or a session that it exports."""
+    if {"started_at", "end_reason", "messages"} <= record.keys():
+        return isinstance(record["messages"], list)
+    return record.keys() >= _HERMES_ROW
+
+
 @dataclass(frozen=True, slots=True)
 class Format:
     """A kind of log."""
@@ -276,6 +315,8 @@ class Format:
     recognises: Callable[[Head], bool]
     made_by: str = ""
     """Where what makes a reader of it stands, as `module:name` below this folder; empty: it is not read yet."""
+    told_by: str = ""
+    """What it is recognised by, for the reference page."""
     native: bool = False
     """Whether its events are the truth themselves; all others are derived and go to the journal too."""
 
@@ -289,6 +330,13 @@ class Format:
 def detect(head: Head) -> Format:
     """The first format that recognises the head; there is always one."""
     return next(found for found in FORMATS if found.recognises(head))
+
+
+_HERMES_LINE = re.compile(
+    rb"(?m)^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} [A-Z]{4,8}(?: \[\S{1,200}\])? "
+    rb"(?:hermes_\w{1,60}|run_agent|agent\.conversation_loop): "
+)
+"""A line of one of Hermes' own modules."""
 
 
 def _document(head: Head) -> bool:
@@ -314,64 +362,228 @@ FORMATS: tuple[Format, ...] = (
         "opencode's database",
         tables("session", "message", "part"),
         made_by="agents.opencode:OpencodeReader",
+        told_by="tables `session`, `message`, `part`",
+    ),
+    Format(
+        "hermes_db",
+        "Hermes' database",
+        tables("sessions", "messages", "state_meta"),
+        made_by="transcripts.hermes:HermesReader",
+        told_by="tables `sessions`, `messages`, `state_meta`",
     ),
     Format(
         "goose_db",
         "goose's database",
         tables("sessions", "messages", "schema_version"),
         made_by="agents.goose:GooseReader",
+        told_by="tables `sessions`, `messages`, `schema_version`",
     ),
-    Format("analyzer", "this project's event log", lines(ours), made_by="eventlog:EventLogReader", native=True),
-    Format("qwen", "a Qwen Code chat", lines(qwen), made_by="agents.qwen:QwenReader"),
-    Format("claude_code", "a Claude Code transcript", lines(claude_code), made_by="claude:transcript_reader"),
+    Format(
+        "analyzer",
+        "this project's event log",
+        lines(ours),
+        made_by="eventlog:EventLogReader",
+        native=True,
+        told_by="`type`, `sessionId`, an object `payload`, an `id`, and `v` or `crc`",
+    ),
+    Format(
+        "qwen",
+        "a Qwen Code chat",
+        lines(qwen),
+        made_by="agents.qwen:QwenReader",
+        told_by="Claude Code's keys round a Gemini message: `message.parts`, `message.role` = `model`, `systemPayload`",
+    ),
+    Format(
+        "claude_code",
+        "a Claude Code transcript",
+        lines(claude_code),
+        made_by="claude:transcript_reader",
+        told_by="`user`, `assistant`, `system`, `progress` or `attachment` records with `sessionId` and `uuid`; "
+        "summaries with `leafUuid`; file-history snapshots",
+    ),
     Format(
         "claude_print",
         "a claude -p run (json or stream-json)",
         records(claude_print),
         made_by="claude:stream_reader",
+        told_by="`system` records `init` or `api_retry` with `session_id`, a `result` with `session_id`, a "
+        "`StopFailure` hook",
     ),
-    Format("gdd", "GDD telemetry", lines(gdd), made_by="eventlog:GddReader"),
-    Format("wave", "Wave pipeline events", lines(wave), made_by="wave:WaveReader"),
-    Format("codex", "a Codex rollout", lines(codex), made_by="agents.codex:CodexReader"),
-    Format("codex_exec", "a codex exec --json run", lines(codex_exec), made_by="agents.codex:CodexExecReader"),
-    Format("pi", "a pi session", lines(pi), made_by="agents.pi:PiReader"),
-    Format("copilot", "a Copilot CLI session", lines(copilot), made_by="agents.copilot:CopilotReader"),
-    Format("opencode", "opencode's storage or output", records(opencode), made_by="agents.opencode:OpencodeReader"),
-    Format("openhands", "OpenHands events", records(openhands), made_by="agents.openhands:OpenHandsReader"),
+    Format(
+        "gdd",
+        "GDD telemetry",
+        lines(gdd),
+        made_by="eventlog:GddReader",
+        told_by="`type`, `sessionId` and an object `payload`, without the marks of `analyzer`",
+    ),
+    Format(
+        "wave",
+        "Wave pipeline events",
+        lines(wave),
+        made_by="wave:WaveReader",
+        told_by="a text `state` with `timestamp` and `step_id` or `pipeline_id`",
+    ),
+    Format(
+        "codex",
+        "a Codex rollout",
+        lines(codex),
+        made_by="agents.codex:CodexReader",
+        told_by="Codex rollouts: `session_meta`, `response_item`, `event_msg`, `turn_context`, `compacted` with "
+        "a `payload`; before September 2025 a first record of `id`, `timestamp` and `instructions`, or a "
+        "`record_type`",
+    ),
+    Format(
+        "codex_exec",
+        "a codex exec --json run",
+        lines(codex_exec),
+        made_by="agents.codex:CodexExecReader",
+        told_by="`codex exec --json`: `thread.started`, `turn.…`, `item.…`; in 2025 `id` and `msg`",
+    ),
+    Format(
+        "pi",
+        "a pi session",
+        lines(pi),
+        made_by="agents.pi:PiReader",
+        told_by="a `session` record with `cwd` and `timestamp`",
+    ),
+    Format(
+        "copilot",
+        "a Copilot CLI session",
+        lines(copilot),
+        made_by="agents.copilot:CopilotReader",
+        told_by="Copilot CLI sessions: `data`, `type`, `parentId` and no `customType`",
+    ),
+    Format(
+        "opencode",
+        "opencode's storage or output",
+        records(opencode),
+        made_by="agents.opencode:OpencodeReader",
+        told_by="ids that begin with `msg_`, `prt_` or `ses_` beside `sessionID` or `directory`; an `error` with "
+        "`name` and `data`",
+    ),
+    Format(
+        "openhands",
+        "OpenHands events",
+        records(openhands),
+        made_by="agents.openhands:OpenHandsReader",
+        told_by="a `kind` that ends in `Event` or is `Condensation`; `source`, `message` and an `action` or "
+        "`observation`",
+    ),
     Format(
         "gemini_stream",
         "a Gemini CLI stream",
         lines(gemini_stream),
         made_by="agents.gemini:GeminiStreamReader",
+        told_by="an `init` record with `session_id` and `model`",
     ),
-    Format("otlp", "OpenTelemetry JSON", records(otlp, b'"resource', b'"scope'), made_by="telemetry.otlp:OtlpReader"),
+    Format(
+        "otlp",
+        "OpenTelemetry JSON",
+        records(otlp, b'"resource', b'"scope'),
+        made_by="telemetry.otlp:OtlpReader",
+        told_by="OpenTelemetry JSON: `resourceLogs`, `resourceSpans`, `resourceMetrics`, also one level further "
+        "in; `resource` with `scopeLogs` or `scopeSpans`",
+    ),
     Format(
         "gemini_telemetry",
         "Gemini CLI's telemetry outfile",
         records(sdk_telemetry),
         made_by="telemetry.otlp:SdkReader",
+        told_by="objects of OpenTelemetry's SDK: `hrTime` or `startTime` as a pair, with a `resource` or scope",
     ),
     Format(
         "gemini_chat",
         "a Gemini CLI chat",
         records(gemini_chat, b'"projectHash"', b'"messages"'),
         made_by="agents.gemini:GeminiChatReader",
+        told_by="`sessionId` and `projectHash`",
     ),
-    Format("crush", "a Crush log", lines(crush), made_by="agents.crush:CrushLogReader"),
+    Format(
+        "crush",
+        "a Crush log",
+        lines(crush),
+        made_by="agents.crush:CrushLogReader",
+        told_by="`time`, `level`, `msg` and a `source` whose function is Crush's",
+    ),
     Format(
         "crush_db",
         "Crush's database",
         tables("sessions", "messages", "files", "goose_db_version"),
         made_by="agents.crush:CrushStoreReader",
+        told_by="tables `sessions`, `messages`, `files`, `goose_db_version`",
     ),
-    Format("cline", "a Cline or Roo Code task", records(cline), made_by="agents.cline:ClineReader"),
-    Format("goose", "a goose session", lines(goose), made_by="agents.goose:GooseReader"),
-    Format("litellm", "LiteLLM's logging payloads", records(litellm), made_by="telemetry.litellm:LitellmReader"),
+    Format(
+        "cline",
+        "a Cline or Roo Code task",
+        records(cline),
+        made_by="agents.cline:ClineReader",
+        told_by="Cline's and Roo Code's `ui_messages.json`: `ts`, and `say` or `ask` by its `type`",
+    ),
+    Format(
+        "goose",
+        "a goose session",
+        lines(goose),
+        made_by="agents.goose:GooseReader",
+        told_by="a record with `working_dir` and `message_count`",
+    ),
+    Format(
+        "kimi",
+        "a Kimi Code session",
+        lines(kimi),
+        made_by="transcripts.kimi:KimiReader",
+        told_by="Kimi Code's wire: a `metadata` record with `protocol_version` and `created_at`; a printed "
+        "`turn.step.retrying`",
+    ),
+    Format(
+        "vibe",
+        "a Mistral Vibe session",
+        lines(vibe),
+        made_by="transcripts.vibe:VibeReader",
+        told_by="Mistral Vibe's messages: `role`, a boolean `injected`, and `message_id` or `tool_call_id`",
+    ),
+    Format(
+        "kiro",
+        "a Kiro CLI session",
+        records(kiro),
+        made_by="transcripts.kiro:KiroReader",
+        told_by="Kiro CLI's records of `version` `v1` and a `kind` `Prompt`, `AssistantMessage` or "
+        "`ToolResults`; a `session_state` with `session_id` and `cwd`",
+    ),
+    Format(
+        "antigravity",
+        "an Antigravity transcript",
+        lines(antigravity),
+        made_by="transcripts.antigravity:AntigravityReader",
+        told_by="Antigravity's steps: `step_index`, `source`, `type`, `status`, `created_at`",
+    ),
+    Format(
+        "hermes",
+        "sessions of Hermes",
+        records(hermes),
+        made_by="transcripts.hermes:HermesReader",
+        told_by="Hermes' messages: `tool_calls`, `tool_call_id`, `tool_name`, `finish_reason` beside `role`; "
+        "exported sessions with `end_reason` and `messages`",
+    ),
+    Format(
+        "litellm",
+        "LiteLLM's logging payloads",
+        records(litellm),
+        made_by="telemetry.litellm:LitellmReader",
+        told_by="`call_type`, `status` and `custom_llm_provider`",
+    ),
     Format(
         "aider",
         "an aider chat history",
         lambda head: b"# aider chat started at " in head.data,
         made_by="agents.aider:AiderReader",
+        told_by="the text `# aider chat started at`",
+    ),
+    Format(
+        "hermes_log",
+        "a log of Hermes",
+        lambda head: _HERMES_LINE.search(head.data) is not None,
+        made_by="transcripts.hermes:HermesLogReader",
+        told_by="text lines of a logger `hermes_…`, `run_agent` or `agent.conversation_loop`",
     ),
     Format("sqlite", "an SQLite database of no known kind", lambda head: head.data.startswith((SQLITE, b'{"sqlite":'))),
     Format("binary", "a binary file", _binary),

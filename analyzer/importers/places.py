@@ -116,6 +116,26 @@ HOMES = (
     Home("oh-my-pi", ("pi",), ("~/.omp/agent/sessions",), ("**/*.jsonl",)),
     Home("iFlow CLI", ("claude_code",), ("~/.iflow/projects",), ("*/session-*.jsonl",)),
     Home("Qoder", ("claude_code",), ("~/.qoder/projects",), ("**/*.jsonl",)),
+    Home("Kimi Code", ("kimi",), ("$KIMI_CODE_HOME/sessions", "~/.kimi-code/sessions"), ("*/*/agents/*/wire.jsonl",)),
+    Home(
+        "Hermes",
+        ("hermes_db", "hermes_log"),
+        ("$HERMES_HOME", "~/.hermes"),
+        ("state.db", "logs/agent.log*", "logs/errors.log*"),
+    ),
+    Home(
+        "Mistral Vibe",
+        ("vibe",),
+        ("$VIBE_HOME/logs/session", "~/.vibe/logs/session"),
+        ("*/messages.jsonl",),
+    ),
+    Home("Kiro CLI", ("kiro",), ("~/.kiro/sessions/cli",), ("*.jsonl", "*.json")),
+    Home(
+        "Antigravity",
+        ("antigravity",),
+        ("~/.gemini/antigravity-cli/brain",),
+        ("*/.system_generated/logs/transcript.jsonl",),
+    ),
     Home("aider", ("aider",), ("$AIDER_CHAT_HISTORY_FILE", "./.aider.chat.history.md")),
     Home("analyzer run", ("analyzer",), (f"./{OWN_LOG}",), ("*.jsonl",)),
 )

@@ -67,6 +67,21 @@ def identity_of(value: object) -> str:
     return derived_id(value)
 
 
+def folder_of(path: str, above: int) -> str | None:
+    """The name of a folder that a file lies in, so many `above` it (1: its own); None where there are not so many."""
+    folders = path.replace("\\", "/").split("/")[:-1]
+    return (folders[-above] or None) if len(folders) >= above else None
+
+
+def session_of(path: str) -> str:
+    """The name of a session that no record tells: of its file, or of the folder where its file's name is any one's."""
+    name = path.replace("\\", "/").rpartition("/")[2].partition(".")[0]
+    return (folder_of(path, 1) or name) if name in _ANYONES else name
+
+
+_ANYONES = frozenset({"messages", "transcript", "trajectory"})
+
+
 class RecordReader(Reader):
     """Reads a log whose lines are records. Those who inherit say what a record's events are."""
 

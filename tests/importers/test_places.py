@@ -13,7 +13,7 @@ from analyzer.cli.options import DEFAULT_LOG
 from analyzer.importers import BY_NAME, FORMATS
 from analyzer.importers.places import HOMES, OWN_LOG, VARIABLES, LogPlace, places
 
-ELSEWHERE = {"claude_print", "codex_exec", "gdd", "wave", "gemini_stream", "litellm"}
+ELSEWHERE = {"claude_print", "codex_exec", "gdd", "wave", "gemini_stream", "litellm", "hermes"}
 """Formats that are written wherever somebody sends them."""
 LOGS = {
     "Claude Code": "~/.claude/projects/-x/s/subagents/agent-1.jsonl",
@@ -34,6 +34,11 @@ LOGS = {
     "oh-my-pi": "~/.omp/agent/sessions/--x--/1_s.jsonl",
     "iFlow CLI": "~/.iflow/projects/-x/session-1.jsonl",
     "Qoder": "~/.qoder/projects/-x/s.jsonl",
+    "Kimi Code": "~/.kimi-code/sessions/wd_x/s/agents/main/wire.jsonl",
+    "Hermes": "~/.hermes/state.db",
+    "Mistral Vibe": "~/.vibe/logs/session/session_1/messages.jsonl",
+    "Kiro CLI": "~/.kiro/sessions/cli/s.jsonl",
+    "Antigravity": "~/.gemini/antigravity-cli/brain/c/.system_generated/logs/transcript.jsonl",
     "aider": "~/work/shop/.aider.chat.history.md",
     "analyzer run": "~/work/shop/telemetry/events-1.jsonl",
 }
@@ -51,6 +56,10 @@ SECRETS = (
     "~/.openclaw/agents/main/sessions/sessions.json",
     "~/.omp/agent/history.db",
     "~/.iflow/oauth_creds.json",
+    "~/.hermes/.env",
+    "~/.hermes/auth.json",
+    "~/.vibe/.env",
+    "~/.kimi-code/credentials/kimi-code.json",
     "~/work/shop/.env",
 )
 

@@ -179,6 +179,45 @@ def _goose_message(row: Row) -> Row:
     return {**slim, "session": row["session_id"]}
 
 
+def slim_hermes(row: Mapping[str, Any]) -> Row:
+    """What is read of a message of Hermes: the tools that it calls, and what one that failed said."""
+    calls, said = row.get("tool_calls"), row.get("content")
+    called = [mapping(call.get("function")) for call in listed(_parsed(calls) if isinstance(calls, str) else calls)]
+    answer = mapping(_parsed(said)) if row.get("role") == "tool" else {}
+    error, code = text(answer.get("error")), answer.get("exit_code")
+    coded = type(code) is int and code != 0
+    failed = f"Exit code {code}" if coded else error or ("" if answer.get("success") is False else None)
+    kept = {key: row.get(key) for key in ("session_id", "role", "timestamp")}
+    named = {"tool": row.get("tool_name"), "call": row.get("tool_call_id"), "model": row.get("_model")}
+    return {**kept, **named, "called": [{"name": call.get("name")} for call in called], "failed": _first_words(failed)}
+
+
+_HERMES = (
+    # A session is written again as it ends; what is known of it stands before its messages.
+    RowTable(
+        "sessions",
+        "coalesce(ended_at, started_at)",
+        (
+            "id",
+            "model",
+            "billing_provider",
+            "started_at",
+            "ended_at",
+            "end_reason",
+            "cwd",
+            "git_branch",
+            "compression_failure_error",
+        ),
+        dict,
+        ahead=True,
+    ),
+    RowTable(
+        "messages",
+        "id",
+        ("id", "session_id", "role", "content", "tool_call_id", "tool_calls", "tool_name", "timestamp"),
+        slim_hermes,
+    ),
+)
 _OPENCODE = (
     RowTable("session", "time_updated", ("id", "directory", "version", "time_updated"), _opencode_session),
     RowTable("message", "time_updated", ("id", "session_id", "time_updated", "data"), _opencode_message),
@@ -213,6 +252,7 @@ _GOOSE = (
 SHAPES: tuple[tuple[frozenset[str], tuple[RowTable, ...]], ...] = (
     (frozenset({"session", "message", "part"}), _OPENCODE),
     (frozenset({"sessions", "messages", "files", "goose_db_version"}), _CRUSH),
+    (frozenset({"sessions", "messages", "state_meta"}), _HERMES),
     (frozenset({"sessions", "messages", "schema_version"}), _GOOSE),
 )
 """The tables that each database is known by, and those that are read of it."""

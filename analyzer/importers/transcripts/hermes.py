@@ -1,0 +1,114 @@
+"""Hermes: `state.db`, sessions that it exports, and `logs/agent.log` and `errors.log`, which alone show failed calls.
+
+Source: the wheel hermes-agent 0.19.0, `hermes_state.py`, `agent/conversation_loop.py` and `hermes_logging.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, ClassVar
+
+from analyzer.agent_stream import mapping, text
+from analyzer.events import Event
+from analyzer.events.model import present
+from analyzer.importers.base import Block, Hit, Source, all_lines, forget_oldest
+from analyzer.importers.records import MAIN, RecordReader, moment_here, session_of
+from analyzer.importers.shapes.rows import listed, slim_hermes
+
+_LINE = re.compile(
+    r"^(?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(?P<ms>\d{3}) [A-Z]{4,8}(?: \[(?P<session>[^\]\s]{1,200})\])? "
+    r"[\w.]{1,100}: (?P<said>.*)$"
+)
+_FAILED = re.compile(
+    r"^API call failed \(attempt (\d{1,6})/(\d{1,6})\) error_type=(\S{1,100}) .*?provider=(\S{1,100}) .*?"
+    r"model=(\S{1,200}) summary=(.*)$"
+)
+_AGAIN = re.compile(r"^Retrying API call in ([\d.]{1,12})s \(attempt")
+_ENDED = re.compile(r"API call failed after \d{1,6} retries\.|^\S{0,40}Non-retryable client error:")
+_STATUS = re.compile(r"\bHTTP (\d{3})\b")
+
+
+class HermesReader(RecordReader):
+    """Reads rows of sessions and messages, out of the database or as they are exported."""
+
+    name: ClassVar[str] = "hermes"
+    agent: str = "hermes"
+    visibility: ClassVar[str] = "none"
+
+    def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
+        super().__init__(source, state)
+        self._sessions: dict[str, dict[str, Any]] = dict(mapping(state.get("sessions")))
+        """What is known of each session."""
+
+    def remembered(self) -> dict[str, Any]:
+        """What is known of each session."""
+        forget_oldest(self._sessions)
+        return {**super().remembered(), "sessions": self._sessions}
+
+    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
+        """The events of a session or a message; an exported session has its messages inside."""
+        if "started_at" not in record:
+            return self._message(record if "called" in record else slim_hermes(record))
+        rows = listed(record.get("messages"))
+        return [*self._session(record), *(event for row in rows for event in self._message(slim_hermes(row)))]
+
+    def _session(self, row: Mapping[str, Any]) -> list[Event]:
+        self.session = text(row.get("id"))
+        named = {"provider": "billing_provider", "model": "model", "branch": "git_branch"}
+        self.known = present({"agent": self.agent, **{key: text(row.get(column)) for key, column in named.items()}})
+        self.work_in(row.get("cwd"))
+        self._sessions[self.session or ""] = dict(self.known)
+        self.time(row.get("ended_at") or row.get("started_at"))
+        failed = text(row.get("compression_failure_error"))
+        events = self.compacted({}, self.session, failed, cause=failed) if failed else []
+        return [*events, *(self.compacted({}, self.session) if row.get("end_reason") == "compression" else [])]
+
+    def _message(self, row: Mapping[str, Any]) -> list[Event]:
+        self.session = text(row.get("session_id")) or self.session or session_of(self.source.path)
+        known = self._sessions.get(self.session or "")
+        self.known = dict(known) if known else present({"agent": self.agent, "model": text(row.get("model"))})
+        self.time(row.get("timestamp"))
+        self.see(requests=int(row.get("role") == "assistant"))
+        self.see_calls(*(text(call.get("name")) for call in listed(row.get("called"))))
+        failed, unique = row.get("failed"), (self.session, row.get("timestamp"), row.get("call"), row.get("failed"))
+        return [self.tool_failed(text(row.get("tool")), failed, *unique)] if isinstance(failed, str) else []
+
+
+class HermesLogReader(RecordReader):
+    """Reads lines of text; both logs hold the same lines of failures, which count once."""
+
+    name: ClassVar[str] = "hermes_log"
+    agent: str = "hermes"
+    visibility: ClassVar[str] = "full"
+
+    def read(self, block: Block) -> Iterator[Hit]:
+        """Hits of the block: every line is text, and none can be broken."""
+        for line in all_lines(block):
+            found = _LINE.match(line.text.decode("utf-8", "replace").rstrip())
+            if found and (events := tuple(self._told(found["said"], found))):
+                yield Hit(line.offset, len(line.text), events)
+
+    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
+        """None: a log holds no records."""
+        return ()
+
+    def _told(self, said: str, found: re.Match[str]) -> list[Event]:
+        self.clock(moment_here(f"{found['at']}.{found['ms']}"))
+        self.session, chain = found["session"], found["session"] or MAIN
+        self.known = {"agent": self.agent}
+        unique = found["session"], found["at"], found["ms"], said
+        if failed := _FAILED.match(said):
+            attempt, status = int(failed[1]), _STATUS.search(failed[6])
+            self.known |= {"provider": failed[4], "model": failed[5]}
+            self.chains.begin_anew(chain, attempt)
+            self.see()
+            facts = {"status": int(status[1]) if status else None, "exception_class": failed[3], "message": failed[6]}
+            return [self.failed(facts, *unique, chain=chain, numbered=attempt, max_attempts=int(failed[2]))]
+        if (again := _AGAIN.match(said)) and chain in self.chains:
+            return [self.scheduled(*unique, chain=chain, delay_seconds=float(again[1].rstrip(".") or 0))]
+        if _ENDED.search(said):
+            return self.settled("exhausted", chain=chain)
+        if said.startswith("API call #"):
+            return self.settled("recovered", chain=chain, made=1)
+        return self.settled("aborted", chain=chain) if said.startswith("Turn ended: reason=interrupted") else []

@@ -1,0 +1,122 @@
+"""Kimi Code's `wire.jsonl`, a file an agent of a session, and the retries that `kimi -p` prints as `stream-json`.
+
+The file has each request with its number in its step, but not why the one before it failed: such failures say nothing.
+Source: MoonshotAI/kimi-code, `packages/agent-core-v2/docs/wire-manifest.d.ts`, wire protocol 1.5, August 2026.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+from analyzer.agent_stream import count, mapping, text
+from analyzer.events import Event
+from analyzer.events.model import present
+from analyzer.importers.agents.gemini import said_by
+from analyzer.importers.base import Source
+from analyzer.importers.failures import number, quantity
+from analyzer.importers.records import MAIN, RecordReader, folder_of, identity_of
+
+_ATTEMPT = re.compile(r"^(\d{1,6})/\d{1,6}$")
+_LEFT_OUT = frozenset({"api_error", "internal", "provider.api_error"})
+"""Codes that say no more than that there was an error."""
+
+
+class KimiReader(RecordReader):
+    """Reads the records of one agent; the folders name the session and the agent."""
+
+    name: ClassVar[str] = "kimi"
+    agent: str = "kimi-code"
+    visibility: ClassVar[str] = "full"
+
+    def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
+        super().__init__(source, state)
+        agent = folder_of(source.path, 1)
+        self.session = folder_of(source.path, 3) or self.session
+        self.role = "subagent" if agent not in (None, "main") else None
+        self._tokens: int | None = state.get("tokens")
+        """The tokens in use, as the last request was counted."""
+
+    def remembered(self) -> dict[str, Any]:
+        """The tokens in use."""
+        return {**super().remembered(), "tokens": self._tokens}
+
+    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
+        """The events of one record."""
+        self.time(record.get("time") or record.get("created_at"))
+        self.known |= {"agent": self.agent}
+        kind = record.get("type")
+        unique = self.session, identity_of(record)
+        if kind == "turn.step.retrying":
+            return self._retrying(record, unique)
+        if kind == "llm.request":
+            return self._asked(record, unique)
+        if kind == "context.append_loop_event":
+            return self._looped(mapping(record.get("event")), unique)
+        if kind in ("turn.prompt", "turn.steer"):
+            self.see()
+        elif kind == "turn.cancel" and record.get("target") != "queued":
+            self.see(aborted=1)
+            return self.settled("aborted")
+        elif kind == "turn.ended":
+            return self._ended(record, unique)
+        elif kind == "context.apply_compaction":
+            self.see()
+            began = {"pre_tokens": count(record.get("tokensBefore"))}
+            return self.compacted(began, unique, post_tokens=count(record.get("tokensAfter")))
+        elif kind == "config.update":
+            self.work_in(mapping(record.get("environmentDisclosure")).get("cwd"))
+        return ()
+
+    def _retrying(self, record: Mapping[str, Any], unique: object) -> list[Event]:
+        """A failed request with the retry that follows, in the names of the event or those of the printed line."""
+        found = {key.replace("_", "").lower(): value for key, value in record.items()}
+        facts = {
+            "status": number(found.get("statuscode")),
+            "exception_class": text(found.get("errorname")),
+            "message": text(found.get("errormessage")),
+        }
+        delay, attempt = quantity(found.get("delayms")), number(found.get("failedattempt"))
+        self.chains.begin_anew(MAIN, attempt)
+        seconds = delay / 1000 if delay is not None and delay >= 0 else None
+        return self.retried(facts, unique, numbered=attempt, delay_seconds=seconds)
+
+    def _asked(self, record: Mapping[str, Any], unique: object) -> list[Event]:
+        """A request; one that is not its step's first shows that the one before failed."""
+        self.known |= present({"provider": text(record.get("provider")), "model": text(record.get("model"))})
+        self.see(requests=1)
+        numbered = _ATTEMPT.match(text(record.get("attempt")) or "")
+        before = int(numbered[1]) - 1 if numbered else 0
+        if before < 1:
+            self.chains.settled(MAIN, "unresolved")
+            return []
+        return [] if self.chains.attempts(MAIN) >= before else self.retried({}, unique, numbered=before)
+
+    def _looped(self, event: Mapping[str, Any], unique: object) -> list[Event]:
+        kind = event.get("type")
+        if kind == "step.end":
+            self.see()
+            return self.settled("recovered", made=1)
+        if kind == "tool.call":
+            self.called(text(event.get("name")), text(event.get("toolCallId")))
+        elif kind == "tool.result":
+            tool, result = self.tool_of(text(event.get("toolCallId"))), mapping(event.get("result"))
+            if result.get("isError") is True:
+                return [self.tool_failed(tool, said_by(result.get("output")), unique)]
+        return []
+
+    def _ended(self, record: Mapping[str, Any], unique: object) -> list[Event]:
+        error, reason = mapping(record.get("error")), record.get("reason")
+        self.see(aborted=int(reason == "cancelled"))
+        if reason != "failed":
+            return self.settled("aborted" if reason == "cancelled" else "recovered")
+        details, code = mapping(error.get("details")), text(error.get("code"))
+        facts = {
+            "status": number(details.get("statusCode")),
+            "code": code if code not in _LEFT_OUT else None,
+            "exception_class": text(error.get("name")),
+            "message": text(error.get("message")),
+        }
+        known = MAIN if MAIN in self.chains else None
+        return [self.failed(facts, unique, chain=known), *self.settled("exhausted")]

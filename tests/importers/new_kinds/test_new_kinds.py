@@ -1,0 +1,134 @@
+"""What is read of each agent's log, in whatever pieces and however often it is read, and that nothing makes it stop."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from analyzer.events import Event
+from analyzer.importers import FORMATS, Source, block_of, detect, head_of
+from tests.importers.new_kinds.logs import CASES, Case
+
+NAMED = [pytest.param(case, id=f"{case.format}-{number}") for number, case in enumerate(CASES)]
+STRANGE: tuple[object, ...] = (
+    None,
+    True,
+    -1,
+    10**400,
+    1e308,
+    "",
+    "\0\ud800",
+    [],
+    {},
+    [[None]],
+    {"a": {"a": []}},
+    [{"x": 1}],
+)
+
+
+def _lines(case: Case) -> list[bytes]:
+    return [item.encode() if isinstance(item, str) else json.dumps(item).encode() for item in case.records]
+
+
+def read(case: Case, *, split: int = 1_000) -> list[Event]:
+    """The events of the log, read in blocks of `split` lines, each by a reader of its own."""
+    lines, events, state = _lines(case), [], {}
+    kind = detect(head_of(b"\n".join(lines) + b"\n"))
+    assert kind.name == case.format
+    assert kind.reader is not None
+    for start in range(0, len(lines), split):
+        reader = kind.reader(Source(case.path, datetime(2026, 11, 1)), state)
+        block = block_of(b"".join(line + b"\n" for line in lines[start : start + split]))
+        hits = list(reader.read(block))
+        assert not [hit for hit in hits if hit.why]
+        events += [event for hit in hits for event in hit.events]
+        if start + split >= len(lines):
+            events += reader.finish()
+        state = json.loads(json.dumps(reader.state()))
+    return events
+
+
+def told(events: list[Event]) -> Iterator[str]:
+    """A line for each event; the counts of all sessions in one."""
+    seen: dict[str, int] = {"requests": 0, "calls": 0, "stops": 0}
+    counted = False
+    for event in events:
+        payload: dict[str, Any] = dict(event.payload)
+        if event.type == "error.classified":
+            number = f" {payload['attempt']}" if "attempt" in payload else ""
+            yield f"error {payload['facts'].get('status', 'none')}{number}"
+        elif event.type == "retry.scheduled":
+            waited = payload.get("delay_seconds")
+            yield f"retry {payload['attempt']}" + (f" after {waited}" if waited is not None else "")
+        elif event.type == "retry.settled":
+            yield f"settled {payload['outcome']} {payload['attempts']}"
+        elif event.type == "tool.failed":
+            yield f"tool {payload.get('tool')} {payload['kind']}"
+        elif event.type in ("relay.resumed", "relay.halted"):
+            begun = next(found for found in events if found.type == "relay.triggered" and found.id == payload["relay"])
+            words = (begun.payload.get("pre_tokens"), payload.get("post_tokens"))
+            shown = (
+                " failed" if event.type == "relay.halted" else "".join(f" {word}" for word in words if word is not None)
+            )
+            yield f"compaction{shown}"
+        elif event.type == "session.observed":
+            counted = True
+            seen["requests"] += payload["requests"]
+            seen["calls"] += sum((payload.get("tools") or {}).values())
+            seen["stops"] += payload.get("aborted") or 0
+        elif event.type == "agent.exhausted":
+            yield "limit"
+    if counted:
+        yield ", ".join(f"{count} {name}" for name, count in seen.items()).join(("session ", ""))
+
+
+@pytest.mark.parametrize("case", NAMED)
+def test_the_events_of_a_log(case: Case) -> None:
+    """All that the log shows, and no more."""
+    assert sorted(told(read(case))) == sorted(case.told)
+
+
+@pytest.mark.parametrize("case", NAMED)
+def test_a_log_that_is_read_on_gives_the_same_events(case: Case) -> None:
+    """A reader for each line gives the ids that one for the whole log gives."""
+    assert {event.id for event in read(case, split=1)} == {event.id for event in read(case)}
+
+
+@pytest.mark.parametrize("case", NAMED)
+def test_a_log_that_is_read_twice_has_the_same_ids(case: Case) -> None:
+    """So that a second import is no second event, and no two events of a log share one."""
+    first, again = read(case), read(case)
+    ids = [event.id for event in first if event.type != "session.observed"]
+    assert [event.id for event in first] == [event.id for event in again]
+    assert (
+        len(set(ids))
+        == len({(event.type, event.id) for event in first if event.type != "session.observed"})
+        == len(ids)
+    )
+
+
+@pytest.mark.parametrize("case", NAMED)
+def test_strange_values_stop_nothing(case: Case) -> None:
+    """Whatever stands in a key, the rest of the log is read."""
+    kind = next(found for found in FORMATS if found.name == case.format)
+    assert kind.reader is not None
+    for record in (item for item in case.records if isinstance(item, dict)):
+        reader = kind.reader(Source(case.path, datetime(2026, 11, 1)), {})
+        for broken in _broken(record):
+            list(reader.read(block_of(json.dumps(broken).encode() + b"\n")))
+        json.dumps(reader.state())
+        list(reader.finish())
+
+
+def _broken(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The record with each of its values, however deep, in the shape of something else."""
+    for key, value in record.items():
+        yield from ({**record, key: strange} for strange in STRANGE)
+        if isinstance(value, dict):
+            yield from ({**record, key: inner} for inner in _broken(value))
+        elif isinstance(value, list) and value and isinstance(value[0], dict):
+            yield from ({**record, key: [inner]} for inner in _broken(value[0]))
