@@ -34,9 +34,7 @@ EXPLAINED = {
 STRONG = {
     'Timeout of 5000ms exceeded in test "renders the list"',
     "PermissionError: [Errno 13] Permission denied: '/var/log/app.log'",
-    "disk quota exceeded",
     "write /dev/stdout: broken pipe",
-    "tar: Unexpected EOF in archive",
     "docker: Cannot connect to the Docker daemon. Is the docker daemon running?",
 }
 """Words of other trades that a rule still takes for those of a provider."""

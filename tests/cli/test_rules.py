@@ -296,6 +296,7 @@ def test_an_accepted_draft_becomes_a_rule(run: Run, tmp_path: Path) -> None:
         ((walrus, "--rules", "mine.toml"), "nothing speaks for a reason"),
         (("1-abc", "--rules", "mine.toml"), "no draft for an unknown group '1-abc'"),
         ((walrus, "--rules", "mine.toml", "--reason", "tired"), "unknown reason 'tired'"),
+        ((walrus, "--rules", "mine.toml", "--reason", "unknown"), "would decide nothing"),
         ((walrus,), "name your own rules file"),
     ):
         refused = run("rules", "accept", *given, "--store", "x.duckdb")

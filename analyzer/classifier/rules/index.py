@@ -155,7 +155,7 @@ class Index:
         compiled, rules = ruleset.compiled, ruleset.rules
         self.ruleset = ruleset
         # New ones: a ruleset may come from before a fork, what it has compiled is as it were another process's.
-        own = (Pattern(each.kind, each.rule, each.text, each.parts) for each in compiled.patterns)
+        own = (Pattern(each.kind, each.rule, each.text, each.parts, each.rules) for each in compiled.patterns)
         self.patterns = [*own, *(Pattern(_TIME, -1, text) for text in TIME_PATTERNS)]
         texts = [pattern.text for pattern in self.patterns]
         if compiled.words:
@@ -209,9 +209,9 @@ class Index:
         """Set where a text only speaks of errors."""
         special = {_TIME: self.timely, STATUS: self.status, PROSE: self.prose}
         self.weights: list[int] = [
-            special.get(pattern.kind) or 1 << (shift[pattern.kind] + pattern.rule) for pattern in self.patterns
+            special.get(pattern.kind) or _mask(pattern.rules) << shift[pattern.kind] for pattern in self.patterns
         ]
-        """Pattern number → its bit."""
+        """Pattern number → its bit, or those of all rules that it guards."""
         everything = self.prose | self.status | (self.status - 1)
         self.not_prose = everything & ~(segment[TEXT] | self.status)
         self.words = everything & ~self.prose

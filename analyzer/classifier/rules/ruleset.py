@@ -134,12 +134,16 @@ class Rule:
 class Pattern:
     """One pattern of the set. It is compiled when that is asked for: few are ever needed apart from the others."""
 
-    __slots__ = ("_regex", "kind", "parts", "rule", "text")
+    __slots__ = ("_regex", "kind", "parts", "rule", "rules", "text")
 
-    def __init__(self, kind: str, rule: int, text: str, parts: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, kind: str, rule: int, text: str, parts: tuple[str, ...] = (), rules: tuple[int, ...] = ()
+    ) -> None:
         self.kind = kind
         self.rule = rule
         """Index of its rule; -1 for patterns that belong to all."""
+        self.rules = rules or (rule,)
+        """Indexes of all rules that have it: a guard that several have is matched once."""
         self.text = text
         """RE2, without case."""
         self.parts = parts or (text,)
@@ -204,9 +208,15 @@ class Compiled:
         self.wanted: list[frozenset[str]] = []
         """The normal names of each rule."""
         self.patterns: list[Pattern] = []
+        guarded: dict[str, list[int]] = {}
+        for index, rule in enumerate(rules):
+            for pattern in set(rule.not_text):
+                guarded.setdefault(pattern, []).append(index)
+        shared = {pattern: owners for pattern, owners in sorted(guarded.items()) if len(owners) > 1}
         for index, rule in enumerate(rules):
             self._index(index, rule)
-            self._add_patterns(index, rule)
+            self._add_patterns(index, rule, shared)
+        self.patterns += (Pattern(NOT, owners[0], f"(?:{each})", (), tuple(owners)) for each, owners in shared.items())
         self.patterns += (Pattern(STATUS, -1, pattern) for pattern in status_patterns)
         self.patterns += (Pattern(PROSE, -1, pattern) for pattern in prose_patterns)
 
@@ -225,12 +235,13 @@ class Compiled:
             for key in keys:
                 table.setdefault(key, []).append(index)
 
-    def _add_patterns(self, index: int, rule: Rule) -> None:
+    def _add_patterns(self, index: int, rule: Rule, shared: Mapping[str, object]) -> None:
         if rule.signals:
             self._add(SIGNAL, index, _WORD_START, [_name_pattern(name) for name in rule.signals], _WORD_END)
         if rule.line:
             self._add(LINE, index, _LINE_START, rule.line, ")")
-        for kind, patterns in ((TEXT, rule.text), (ONLY, rule.only_text), (NOT, rule.not_text)):
+        own = tuple(pattern for pattern in rule.not_text if pattern not in shared)
+        for kind, patterns in ((TEXT, rule.text), (ONLY, rule.only_text), (NOT, own)):
             if patterns:
                 self._add(kind, index, "", [f"(?:{pattern})" for pattern in patterns], "")
 

@@ -191,6 +191,10 @@ def accept_command(fingerprint: str, store_path: str, rules_path: str | None, re
 
     if reason is not None and reason not in REASONS:
         raise AnalyzerError.unknown_value("reason", reason, REASONS)
+    if reason == "unknown":
+        raise AnalyzerError(
+            "a rule for 'unknown' would decide nothing", "an error that no rule knows is unknown already"
+        )
     path = rules_in_use(rules_path)
     if path is None:
         raise click.UsageError("name your own rules file with --rules FILE")
