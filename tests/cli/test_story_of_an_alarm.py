@@ -1,4 +1,4 @@
-"""Two incidents end to end: logs are ingested, every night is checked, and what an operator reads of them is held."""
+"""Some incidents end to end: logs are ingested, every night is checked, and what an operator reads of them is held."""
 
 from __future__ import annotations
 
@@ -47,6 +47,10 @@ def days(incident: str) -> Iterator[bytes]:
                     errors = [REFUSED]
                 if incident == "outage" and provider == "anthropic" and number == CHANGE:
                     errors = [OVERLOADED] * 3
+                if incident == "four hours" and provider == "anthropic" and number == CHANGE and 3 <= hour < 7:
+                    errors = [OVERLOADED] * 3
+                if incident == "silence" and caller == "deploy-bot" and number in {CHANGE, CHANGE + 1}:
+                    continue
                 yield from session(caller, number, place, errors, hour)
 
 
@@ -103,6 +107,36 @@ def test_an_outage_of_a_provider_is_one_finding(run: Run, tmp_path: Path) -> Non
     opened = {each["id"] for night in every for each in night["findings"]}
     assert opened == {one["id"]}
     assert told(every, CHANGE + 2)[0]["resolution"] == "quiet"
+
+
+def test_an_outage_of_four_hours_names_the_provider_and_its_hours(run: Run, tmp_path: Path) -> None:
+    """It is over the next day, and nobody's retries, mixes or rises are told beside it."""
+    _, every, _ = nights(run, tmp_path, "four hours")
+    (one,) = told(every, CHANGE)
+    assert one["scope"]["provider"] == "anthropic"
+    assert one["scope"]["reason"] == "network_transient"
+    assert {each["id"] for night in every for each in night["findings"]} == {one["id"]}
+    assert told(every, CHANGE + 2)[0]["resolution"] == "quiet"
+    once = run("check", "--store", "x.duckdb", "--until", after(CHANGE)).stdout
+    assert "A provider fails at many callers: anthropic" in once
+
+
+def test_a_caller_that_falls_silent_is_told_until_it_is_heard_again(run: Run, tmp_path: Path) -> None:
+    """Two days without a session of the twenty: page, terminal and JSON say so; over on the second day with work."""
+    code, every, text = nights(run, tmp_path, "silence")
+    assert code == 1
+    (one,) = told(every, CHANGE)
+    assert (one["finding"], one["scope"]["caller"], one["severity"]) == ("silence", "deploy-bot", "warning")
+    assert one["explanation"] == "deploy-bot: no session on 2026-10-01, 20 expected."
+    states = [[each["state"] for each in told(every, CHANGE + later)] for later in range(5)]
+    assert states == [["new"], ["ongoing"], ["ongoing"], ["resolved"], []]
+    assert "Sessions stay away  deploy-bot" in text
+    once = run("check", "--store", "x.duckdb", "--until", after(CHANGE + 1)).stdout
+    assert "WARNING  new  Sessions stay away: deploy-bot" in once
+    window = ("--since", after(CHANGE - 9), "--until", after(CHANGE + 1), "--store", "x.duckdb")
+    page = run("report", *window, "--format", "html", "--output", "x.html")
+    assert page.returncode == 0, page.stderr
+    assert "deploy-bot: no session on 2026-10-02, 20 expected, since 2026-10-01" in Path(tmp_path, "x.html").read_text()
 
 
 Native = Callable[..., bytes]

@@ -8,9 +8,9 @@ from analyzer.analysis.detection.causes import Flip, Split, causes, flips, split
 from analyzer.analysis.detection.detection import SCHEMA, Detection, Settings, frame
 from analyzer.analysis.detection.fleet import DetectionError, detect
 from analyzer.analysis.detection.reasons import jensen_shannon, reason_drift, reason_test
-from analyzer.analysis.detection.relays import relay_frequency
-from analyzer.analysis.detection.retries import retry_payoff
 from analyzer.analysis.detection.share import Onset, onset
+from analyzer.analysis.detection.signals.relays import relay_frequency
+from analyzer.analysis.detection.signals.retries import retry_payoff
 
 __all__ = [
     "SCHEMA",

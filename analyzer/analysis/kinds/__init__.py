@@ -8,6 +8,7 @@ from analyzer.analysis.kinds.reason_mixes import REASON_MIXES
 from analyzer.analysis.kinds.relays import RELAYS
 from analyzer.analysis.kinds.retries import RETRIES
 from analyzer.analysis.kinds.rises import RISES, VOLUMES
+from analyzer.analysis.kinds.signals import SIGNALS
 
-for _family in (RISES, MESSAGES, VOLUMES, BURSTS, REASON_MIXES, RELAYS, RETRIES, CAUSES):
+for _family in (RISES, MESSAGES, VOLUMES, BURSTS, REASON_MIXES, RELAYS, RETRIES, SIGNALS, CAUSES):
     KINDS.update(_family)

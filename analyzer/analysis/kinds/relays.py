@@ -7,7 +7,7 @@ from dataclasses import replace
 import polars as pl
 
 from analyzer.analysis.charts.chart import Chart
-from analyzer.analysis.detection.relays import MANY_RELAYS, relay_days
+from analyzer.analysis.detection.signals.relays import MANY_RELAYS, relay_days
 from analyzer.analysis.kinds.daily_charts import (
     DAY,
     MARKED,

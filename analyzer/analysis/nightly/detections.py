@@ -12,9 +12,10 @@ from analyzer.analysis.detection import Detection, Settings, relay_frequency
 from analyzer.analysis.detection.detection import RECENT_DAYS, detections_in
 from analyzer.analysis.detection.hours import hour_rises
 from analyzer.analysis.detection.new_messages import shared_templates, weak_templates
-from analyzer.analysis.detection.relays import many_relays
-from analyzer.analysis.detection.retries import retry_changes
 from analyzer.analysis.detection.rewordings import reworded
+from analyzer.analysis.detection.signals.relays import many_relays
+from analyzer.analysis.detection.signals.retries import retry_changes
+from analyzer.analysis.detection.signals.silence import silences
 from analyzer.analysis.detection.statistics.tails import false_discovery
 from analyzer.analysis.detection.volume_units import exposures, since_newest
 from analyzer.analysis.detection.volumes import OUTAGES, Explained, volumes
@@ -69,6 +70,7 @@ def detections(seen: Observations, settings: Settings | None = None) -> list[Det
         *corrected(detections_in(relay_frequency(hand_offs)), _tested(seen.relays)),
         *detections_in(many_relays(hand_offs)),
         *_without_explained(retries, rises, hit),
+        *silences(since_newest(seen.hourly_work, seen.versions)),
     ]
     return sorted(found, key=lambda one: one.day)
 

@@ -14,9 +14,10 @@ from analyzer.analysis.detection.detection import ACCEPT_DAYS, QUIET_DAYS, QUIET
 from analyzer.analysis.detection.volumes import OUTAGES
 from analyzer.analysis.kinds.finding import SHARE, STATES, Finding, Identity, family_of, finding_id, kind_of
 from analyzer.analysis.kinds.finding_fields import SEVERITIES
+from analyzer.analysis.kinds.signals import SIGNALS
 
 _WAVES = ("volume", *OUTAGES.values())
-_RISES = {*_WAVES, "unknown_rate"}
+_RISES = {*_WAVES, "unknown_rate", *SIGNALS}
 """The findings whose days are judged one by one once they are open."""
 SILENT_DAYS = 14
 """Days after the last detection that end an incident whose caller is no longer heard of."""

@@ -23,8 +23,8 @@ from analyzer.analysis.detection import (
     split,
 )
 from analyzer.analysis.detection.fleet import unjudged
-from analyzer.analysis.detection.relays import MANY_RELAYS, many_relays
 from analyzer.analysis.detection.share import onset
+from analyzer.analysis.detection.signals.relays import MANY_RELAYS, many_relays
 from tests.analysis.detection_data import FIRST, counts
 from tests.analysis.nightly.test_nightly_tests import group, observed
 

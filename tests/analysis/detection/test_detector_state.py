@@ -14,7 +14,7 @@ from analyzer.analysis.detection import detect, volume_units
 from analyzer.analysis.detection import fleet as fleet_tests
 from analyzer.analysis.detection.detection import frame
 from analyzer.analysis.detection.fleet import DetectorState
-from analyzer.analysis.detection.relays import relay_days, relay_frequency
+from analyzer.analysis.detection.signals.relays import relay_days, relay_frequency
 from analyzer.analysis.kinds import reason_mixes
 from tests.analysis.detection.test_volume import fleet, found
 from tests.analysis.detection_data import FIRST, counts, simulated, step, templates

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from analyzer.analysis.detection import Detection
-from analyzer.analysis.detection.retries import retry_changes
+from analyzer.analysis.detection.signals.retries import retry_changes
 from analyzer.analysis.kinds.causes import with_causes
 from analyzer.analysis.kinds.finding import KINDS, Finding, Scope
 from analyzer.analysis.kinds.reason_mixes import mix_changes

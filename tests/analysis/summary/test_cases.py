@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from analyzer.analysis import Case, Window, overview
-from analyzer.analysis.detection.relays import relay_days
+from analyzer.analysis.detection.signals.relays import relay_days
 from analyzer.analysis.detection.statistics.rates import MIN_DAYS
 from analyzer.analysis.kinds.bursts import MAX_MOMENTS, burst_rows
 from analyzer.analysis.kinds.finding import KINDS, Basis, Finding
