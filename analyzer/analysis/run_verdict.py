@@ -201,7 +201,7 @@ class Course:
         elif deed.kind == "aborted":
             self.ended, self.end_line = "aborted", line
         else:
-            self._end(deed, line)
+            self._end(deed, line, at, rules)
 
     def _result(self, deed: Deed, line: int, at: datetime, rules: Rules) -> None:
         if deed.call not in self.launched or deed.call is None:
@@ -212,7 +212,7 @@ class Course:
         if deed.failed or (_is_error(said, verdict) and "\n" not in said):
             self.dead[deed.call] = Fault(verdict, said, line)
 
-    def _end(self, deed: Deed, line: int) -> None:
+    def _end(self, deed: Deed, line: int, at: datetime, rules: Rules) -> None:
         self.ended, self.end_line = "failed" if deed.failed else "ended", line
         self.denied, self.tokens, self.cost_usd = deed.denied, tokens_of(deed), deed.cost_usd
         if deed.failed:
@@ -220,10 +220,12 @@ class Course:
         if deed.said is None:
             if self.replies:
                 self.fault = None  # a failure would have been the end's own word
-        elif self.fault is None or deed.said != self.fault.said:
-            if self.fault is not None and not self.replies and self.fault.verdict.reason != "unknown":
-                return
-            self.fault = None
+            return
+        verdict = classify({"message": deed.said, "is_error": True}, at=at, rules=rules)
+        written = (self.tokens or {}).get("output_tokens", self.replies)
+        if self.fault is None and not written and _is_error(deed.said, verdict):
+            self.fault = Fault(verdict, deed.said, line)  # no model wrote it, though it is said to be a success
+        elif self.fault is None:  # what was said before a failure is no work that followed it
             self.replies += not self.replies and bool(deed.said.strip())
             self.said = deed.said
 

@@ -21,18 +21,34 @@ ENDS = frozenset({"claude_print", "codex_exec", "gemini_stream"})
 """Formats whose last record tells the end of the run: where it is missing, the output broke off."""
 SAYS_WORK = ENDS | {
     *("claude_code", "codex", "gemini_chat", "qwen", "opencode", "copilot", "openhands", "pi", "cline", "goose"),
-    "aider",
+    *("aider", "kimi", "vibe", "kiro", "antigravity", "hermes"),
 }
 """Formats that hold what an agent said and called, so that nothing there means that it did nothing."""
 
 SYNTHETIC = "<synthetic>"
 """The model that Claude Code names where it speaks itself, mostly of an error."""
-_MODELS = frozenset({"assistant", "model", "gemini", "agent", "text"})
+_MODELS = frozenset({"assistant", "model", "gemini", "agent", "text", "AssistantMessage", "PLANNER_RESPONSE"})
 _CALLS = frozenset(
     {
-        *("tool_use", "tool_call", "toolCall", "toolRequest", "function_call", "custom_tool_call", "local_shell_call"),
+        *(
+            "tool_use",
+            "tool_call",
+            "toolCall",
+            "toolUse",
+            "toolRequest",
+            "function_call",
+            "custom_tool_call",
+            "local_shell_call",
+        ),
         *("command_execution", "file_change", "mcp_tool_call", "web_search", "collab_tool_call", "todo_list"),
-        *("exec_command_begin", "patch_apply_begin", "mcp_tool_call_begin", "tool.execution_start", "tool"),
+        *(
+            "exec_command_begin",
+            "patch_apply_begin",
+            "mcp_tool_call_begin",
+            "tool.execution_start",
+            "tool",
+            "tool.call",
+        ),
     }
 )
 _REPLIES = frozenset({"agent_message", "output_text", "assistant.message"})
@@ -44,7 +60,7 @@ _CLINE_CALLS = frozenset({"tool", "command", "browser_action", "use_mcp_server",
 _HANDS_CALLS = frozenset(
     {"run", "run_ipython", "read", "write", "edit", "browse", "browse_interactive", "call_tool_mcp"}
 )
-_INNER = ("message", "payload", "item", "msg", "part", "data")
+_INNER = ("message", "payload", "item", "msg", "part", "data", "event")
 _ENDED = frozenset({"turn.completed", "task_complete", "turn_complete"})
 _ABORTED = frozenset({"turn_aborted", "abort", "interrupted"})
 SUBAGENTS = frozenset({"Task", "Agent", "task", "agent", "delegate", "spawn_agent"})
@@ -89,11 +105,15 @@ def deeds(record: Mapping[str, Any]) -> Iterator[Deed]:
     inner = next((found for key in _INNER if (found := mapping(record.get(key)))), record)
     named = {kind, text(inner.get("type")) or "", text(record.get("subtype")) or ""}
     if named & _ENDED:
-        last = text(inner.get("last_agent_message"))
-        yield Deed("ended", last, tokens=run_tokens(record) if "usage" in record else None)
+        yield Deed(
+            "ended", _last_words(inner, "last_agent_message"), tokens=run_tokens(record) if "usage" in record else None
+        )
         return
     if named & _ABORTED:
         yield Deed("aborted")
+        return
+    if "step.end" in named:  # Kimi's replies stand elsewhere
+        yield Deed("reply")
         return
     if kind == "step_finish" and inner.get("reason") == "stop":
         yield Deed("ended")
@@ -116,7 +136,7 @@ def _end(record: Mapping[str, Any]) -> Deed:
     stats = mapping(record.get("stats"))
     return Deed(
         "ended",
-        text(record.get("result")),
+        _last_words(record, "result"),
         failed=says_error(record) or record.get("status") == "error",
         denied=len(denials) if isinstance(denials, list) else 0,
         tokens=run_tokens({"usage": stats} if stats else record),
@@ -125,11 +145,16 @@ def _end(record: Mapping[str, Any]) -> Deed:
     )
 
 
+def _last_words(record: Mapping[str, Any], key: str) -> str | None:
+    """What the end repeats of the answer: empty where it has none, None where such an end never repeats it."""
+    return (text(record[key]) or "") if key in record else None
+
+
 def _message(record: Mapping[str, Any], inner: Mapping[str, Any], kind: str) -> Iterator[Deed]:
     side = text(record.get("parent_tool_use_id")) or (
         (text(record.get("agentId")) or "side") if record.get("isSidechain") is True else None
     )
-    role = text(inner.get("role")) or text(record.get("source")) or kind
+    role = text(inner.get("role")) or (kind if kind in _MODELS else text(record.get("source")) or kind)
     content = inner.get("content", inner.get("parts"))
     if inner.get("model") == SYNTHETIC or record.get("isApiErrorMessage") is True:
         said = "\n".join(_texts(content))
@@ -138,8 +163,9 @@ def _message(record: Mapping[str, Any], inner: Mapping[str, Any], kind: str) -> 
         return
     for part in _parts(inner, content, role, kind):
         yield from _part(part, role, side)
-    for call in map(mapping, _list(inner.get("toolCalls"))):  # Gemini's chats
-        yield Deed("call", tool=text(call.get("name")), call=text(call.get("id")), side=side)
+    for call in map(mapping, _calls(inner.get("toolCalls") or inner.get("tool_calls"))):
+        tool = text(call.get("name")) or text(mapping(call.get("function")).get("name"))
+        yield Deed("call", tool=tool, call=text(call.get("id")), side=side)
 
 
 def _parts(inner: Mapping[str, Any], content: object, role: str, kind: str) -> Iterable[Mapping[str, Any]]:
@@ -160,6 +186,9 @@ def _parts(inner: Mapping[str, Any], content: object, role: str, kind: str) -> I
 
 
 def _part(part: Mapping[str, Any], role: str, side: str | None) -> Iterator[Deed]:
+    if text(part.get("kind")) and "type" not in part:  # Kiro's
+        data = part.get("data")
+        part = {"type": part["kind"], "text": data, **mapping(data)}
     kind = text(part.get("type")) or ("text" if "text" in part else "")
     if kind in _RESULTS:
         call = text(part.get("tool_use_id")) or text(part.get("tool_id")) or text(part.get("call_id"))
@@ -198,6 +227,16 @@ def _texts(content: object) -> list[str]:
     if isinstance(content, str):
         return [content]
     return [found for part in _list_of(content) if (found := text(part.get("text")))]
+
+
+def _calls(value: object) -> list[Any]:
+    """Calls beside a message: a list, or the JSON text of one."""
+    if isinstance(value, str):
+        try:
+            value = parsed(value)
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            return []
+    return _list(value)
 
 
 def _list(value: object) -> list[Any]:

@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from analyzer.analysis.run_verdict import EXIT_CODES, GRAVEST, MEANINGS, RunVerdict, run_verdict
+from analyzer.analysis.run_verdict import EXIT_CODES, GRAVEST, MEANINGS, RunVerdict, read_course, run_verdict
 from analyzer.errors import InputError
+from analyzer.importers.work import SAYS_WORK
+from tests import REPOSITORY
 from tests.analysis.verdicts.dev import DEV
 from tests.analysis.verdicts.held_back import HELD_BACK
 from tests.analysis.verdicts.outputs import (
@@ -30,10 +32,35 @@ from tests.analysis.verdicts.outputs import (
     turn_failed,
     use,
 )
+from tests.shown_formats import FILES, LOGS
 
 NOON = datetime(2026, 3, 5, 12)
 KEY = "sk-ant-" + "api03-" + "Zk3" * 30
 Judge = Callable[..., RunVerdict]
+
+
+def log_of(name: str) -> bytes:
+    """The log of a format that shows everything."""
+    sample = (REPOSITORY / "sample_events" / FILES[name]).read_bytes() if name in FILES else b""
+    rows = LOGS.get(name, [])
+    return sample + "".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows).encode()
+
+
+def shapes() -> list[object]:
+    """Records with each odd value in each place that is looked at."""
+    places = ("message", "payload", "item", "part", "data", "event", "messages", "content", "toolCalls", "tool_calls")
+    odd: tuple[object, ...] = (
+        None,
+        7,
+        "x",
+        [],
+        [7],
+        [None],
+        {},
+        {"content": [{"type": "text", "text": 7}]},
+        {"type": ["x"], "role": 7},
+    )
+    return [{"type": "user", place: value} for place in places for value in odd]
 
 
 @pytest.fixture
@@ -79,6 +106,28 @@ def test_more_than_thirty_runs_speak_of_limits_and_met_none() -> None:
     assert (
         sum(case.verdict in ("passed", "failed") and bool(words.search(case.text)) for case in (*DEV, *HELD_BACK)) > 30
     )
+
+
+SILENT = {"claude_print", "codex_exec", "openhands", "aider", "qwen", "pi"}
+"""Formats whose log in `shown_formats` holds no work; runs of theirs stand in both sets."""
+
+
+@pytest.mark.parametrize("name", sorted(SAYS_WORK - SILENT))
+def test_the_work_of_each_format_is_seen(name: str, tmp_path: Path) -> None:
+    """A reply or a call of a tool, in the log of everything that such a log can show."""
+    path = tmp_path / "log"
+    path.write_bytes(log_of(name))
+    course = read_course(str(path))
+    assert course.format == name
+    assert course.replies + course.calls > 0
+
+
+@pytest.mark.parametrize("row", shapes(), ids=str)
+def test_no_shape_of_a_record_breaks_it(row: object, tmp_path: Path) -> None:
+    """Whatever stands where a message, a part or a call is looked for, the run is judged."""
+    path = tmp_path / "run.ndjson"
+    path.write_text(claude(say("Done."), row, end("Done.")), "utf-8")  # type: ignore[arg-type]
+    assert run_verdict([str(path)], exit_code=0, at=NOON).verdict == "passed"
 
 
 def test_a_limit_tells_when_it_resets(judged: Judge) -> None:
@@ -168,6 +217,15 @@ def test_a_failure_that_work_followed_is_over(judged: Judge) -> None:
     assert judged(claude(say("Hm."), again(1, 529, "overloaded")), exit_code=137).verdict == "retry"
 
 
+@pytest.mark.parametrize("last", ["API Error: rate limited", "Looking.", ""])
+def test_the_words_of_an_end_overcome_no_failure(judged: Judge, last: str) -> None:
+    """Work began, the limit came, and the last record says success, in whatever words."""
+    output = claude(
+        say("Looking."), use("a"), got("a", "ok"), synthetic("You've hit your limit · resets 3pm"), end(last)
+    )
+    assert judged(output, exit_code=0).verdict == "wait"
+
+
 def test_an_error_of_a_subagent_is_not_the_runs(judged: Judge) -> None:
     """One dies, the main one goes on and another one lives: the run passed."""
     output = claude(
@@ -180,6 +238,17 @@ def test_an_error_of_a_subagent_is_not_the_runs(judged: Judge) -> None:
         end("Done."),
     )
     assert judged(output, exit_code=0).verdict == "passed"
+
+
+@pytest.mark.parametrize(
+    ("tokens", "verdict"), [({"output_tokens": 0}, "wait"), ({}, "wait"), ({"output_tokens": 25}, "passed")]
+)
+def test_a_success_that_is_an_error_in_words_is_none_where_no_model_wrote_it(
+    judged: Judge, tokens: dict[str, int], verdict: str
+) -> None:
+    """One record that says success and the limit: its tokens tell whether it is an answer."""
+    output = lines(end("Claude AI usage limit reached|1772715600", usage=tokens))
+    assert judged(output, exit_code=0).verdict == verdict
 
 
 def test_a_document_and_a_packed_file_are_read(judged: Judge, tmp_path: Path) -> None:
