@@ -16,6 +16,7 @@ from analyzer.importers.places import HOMES
 from analyzer.importers.programs import FORKS
 from analyzer.importers.shapes.rows import slim_goose
 from tests import REPOSITORY
+from tests.importers.new_kinds.logs import CASES
 
 FILES = {
     "claude_code": "claude-transcript.jsonl",
@@ -393,6 +394,11 @@ LOGS: dict[str, list[object]] = {
         _logged(2, "Retrying API call in 2.5s (attempt 1/3) provider=p"),
         _logged(4, "API call #1: model=m provider=p in=1 out=1"),
     ],
+    **{
+        case.format: [*case.records]
+        for case in reversed(CASES)
+        if case.format in ("cline_cli", "continue", "atif", "swe_agent")
+    },
     "aider": [
         "# aider chat started at 2026-03-05 10:00:00",
         "> litellm.APIError: busy",

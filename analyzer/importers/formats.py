@@ -286,13 +286,35 @@ def vibe(record: Record) -> bool:
 def kiro(record: Record) -> bool:
     """A message of Kiro CLI's, or what became of the turns of a session."""
     if record.get("kind") in ("Prompt", "AssistantMessage", "ToolResults"):
-        return record.get("version") == "v1" and isinstance(record.get("data"), dict)
+        return str(record.get("version")).startswith("v") and isinstance(record.get("data"), dict)
     return isinstance(record.get("session_state"), dict) and "session_id" in record and "cwd" in record
 
 
 def antigravity(record: Record) -> bool:
     """A step of an Antigravity conversation."""
     return {"step_index", "source", "type", "status", "created_at"} <= record.keys()
+
+
+def atif(record: Record) -> bool:
+    """A trajectory in the Agent Trajectory Interchange Format."""
+    return str(record.get("schema_version", "")).startswith("ATIF-v") and isinstance(record.get("steps"), list)
+
+
+def swe_agent(record: Record) -> bool:
+    """A run of mini-swe-agent or SWE-agent."""
+    if str(record.get("trajectory_format", "")).startswith("mini-swe-agent"):
+        return True
+    return isinstance(record.get("trajectory"), list) and "exit_status" in mapping(record.get("info"))
+
+
+def cline_cli(record: Record) -> bool:
+    """The messages of a session of Cline's CLI."""
+    return {"version", "updated_at", "agent", "sessionId"} <= record.keys() and isinstance(record.get("messages"), list)
+
+
+def continue_dev(record: Record) -> bool:
+    """A session of Continue."""
+    return {"sessionId", "workspaceDirectory", "history"} <= record.keys() and isinstance(record["history"], list)
 
 
 _HERMES_ROW = {"role", "content", "tool_calls", "tool_call_id", "tool_name", "finish_reason"}
@@ -317,6 +339,8 @@ class Format:
     """Where what makes a reader of it stands, as `module:name` below this folder; empty: it is not read yet."""
     told_by: str = ""
     """What it is recognised by, for the reference page."""
+    version: tuple[str, tuple[int, ...]] = ("", ())
+    """The key of a record that names the format's version, and the newest one that was looked at."""
     native: bool = False
     """Whether its events are the truth themselves; all others are derived and go to the journal too."""
 
@@ -325,6 +349,20 @@ class Format:
         """What makes a reader, loaded as it is asked for, as often nothing is new; None: not read yet."""
         module, _, name = self.made_by.partition(":")
         return getattr(import_module(f"analyzer.importers.{module}"), name) if module else None
+
+
+_NUMBERS = re.compile(r"(\d{1,9})(?:\.(\d{1,9}))?")
+
+
+def newer(head: Head, kind: Format) -> str | None:
+    """The version that a log of this kind names, where it is newer than the one that its reader was written for."""
+    key, looked_at = kind.version
+    for record in head.elements or head.objects:
+        named = record.get(key)
+        found = _NUMBERS.search(str(named)) if isinstance(named, str | int | float) else None
+        if found and tuple(int(part) for part in found.groups() if part) > looked_at:
+            return found[0]
+    return None
 
 
 def detect(head: Head) -> Format:
@@ -444,6 +482,7 @@ FORMATS: tuple[Format, ...] = (
         "a pi session",
         lines(pi),
         made_by="agents.pi:PiReader",
+        version=("version", (3,)),
         told_by="a `session` record with `cwd` and `timestamp`",
     ),
     Format(
@@ -531,6 +570,7 @@ FORMATS: tuple[Format, ...] = (
         "a Kimi Code session",
         lines(kimi),
         made_by="transcripts.kimi:KimiReader",
+        version=("protocol_version", (1, 5)),
         told_by="Kimi Code's wire: a `metadata` record with `protocol_version` and `created_at`; a printed "
         "`turn.step.retrying`",
     ),
@@ -546,6 +586,7 @@ FORMATS: tuple[Format, ...] = (
         "a Kiro CLI session",
         records(kiro),
         made_by="transcripts.kiro:KiroReader",
+        version=("version", (1,)),
         told_by="Kiro CLI's records of `version` `v1` and a `kind` `Prompt`, `AssistantMessage` or "
         "`ToolResults`; a `session_state` with `session_id` and `cwd`",
     ),
@@ -577,6 +618,37 @@ FORMATS: tuple[Format, ...] = (
         lambda head: b"# aider chat started at " in head.data,
         made_by="agents.aider:AiderReader",
         told_by="the text `# aider chat started at`",
+    ),
+    Format(
+        "atif",
+        "a trajectory in ATIF",
+        records(atif, b'"ATIF-v', b'"steps"'),
+        made_by="transcripts.trajectories:AtifReader",
+        version=("schema_version", (1, 8)),
+        told_by="a `schema_version` that begins with `ATIF-v`, and `steps`",
+    ),
+    Format(
+        "swe_agent",
+        "a run of mini-swe-agent or SWE-agent",
+        records(swe_agent, b'"exit_status"', b'"model_stats"'),
+        made_by="transcripts.trajectories:SweReader",
+        version=("trajectory_format", (1, 1)),
+        told_by="a `trajectory_format` of mini-swe-agent; a `trajectory` beside an `info` with `exit_status`",
+    ),
+    Format(
+        "cline_cli",
+        "a session of Cline CLI",
+        records(cline_cli, b'"updated_at"', b'"sessionId"', b'"messages"'),
+        made_by="transcripts.cline_cli:ClineCliReader",
+        version=("version", (1,)),
+        told_by="`version`, `updated_at`, `agent`, `sessionId` and a list `messages`",
+    ),
+    Format(
+        "continue",
+        "a session of Continue",
+        records(continue_dev, b'"workspaceDirectory"', b'"history"'),
+        made_by="transcripts.continue_dev:ContinueReader",
+        told_by="`sessionId`, `workspaceDirectory` and a list `history`",
     ),
     Format(
         "hermes_log",

@@ -87,6 +87,7 @@ HOMES = (
     Home("Roo Code", ("cline",), (f"{{editor}}/User/globalStorage/{_ROO}/tasks",), _TASKS),
     Home("Kilo Code", ("cline",), (f"{{editor}}/User/globalStorage/{_KILO}/tasks",), _TASKS),
     Home("Kilo CLI", ("opencode_db",), ("$XDG_DATA_HOME/kilo", "~/.local/share/kilo"), ("kilo*.db",)),
+    Home("Kilo CLI", ("opencode_db",), ("$KILO_DB",)),
     Home(
         "Copilot CLI",
         ("copilot",),
@@ -129,6 +130,13 @@ HOMES = (
         ("$VIBE_HOME/logs/session", "~/.vibe/logs/session"),
         ("*/messages.jsonl",),
     ),
+    Home(
+        "Cline CLI",
+        ("cline_cli",),
+        ("$CLINE_DATA_DIR/sessions", "$CLINE_DIR/data/sessions", "~/.cline/data/sessions"),
+        ("*/*.messages.json",),
+    ),
+    Home("Continue", ("continue",), ("$CONTINUE_GLOBAL_DIR/sessions", "~/.continue/sessions"), ("*.json",)),
     Home("Kiro CLI", ("kiro",), ("~/.kiro/sessions/cli",), ("*.jsonl", "*.json")),
     Home(
         "Antigravity",

@@ -180,3 +180,15 @@ def _at_a_terminal(home: Path, folder: Path, *words: str, **environment: str) ->
         os.close(theirs)
         said = all_of(ours)
         return process.wait(60), said
+
+
+def test_the_command_prints_a_skeleton(run: Run, tmp_path: Path) -> None:
+    """With the format that it is told to be, as text and as JSON; a file that is not there is an error with a hint."""
+    path = tmp_path / "new.jsonl"
+    path.write_text('{"type": "metadata", "protocol_version": "9.0", "created_at": 1, "name": "hush"}\n', "utf-8")
+    text = run("sources", "--unknown", str(path)).stdout
+    assert "newer than what was looked at" in text
+    assert "hush" not in text
+    found = json.loads(run("sources", "--unknown", str(path), "--json").stdout)
+    assert (found["schema"], found["format"], found["newer"]) == ("analyzer.skeleton/1", "kimi", "9.0")
+    assert run("sources", "--unknown", str(tmp_path / "none")).returncode == 3

@@ -13,7 +13,7 @@ from analyzer.cli.options import DEFAULT_LOG
 from analyzer.importers import BY_NAME, FORMATS
 from analyzer.importers.places import HOMES, OWN_LOG, VARIABLES, LogPlace, places
 
-ELSEWHERE = {"claude_print", "codex_exec", "gdd", "wave", "gemini_stream", "litellm", "hermes"}
+ELSEWHERE = {"claude_print", "codex_exec", "gdd", "wave", "gemini_stream", "litellm", "hermes", "atif", "swe_agent"}
 """Formats that are written wherever somebody sends them."""
 LOGS = {
     "Claude Code": "~/.claude/projects/-x/s/subagents/agent-1.jsonl",
@@ -37,6 +37,8 @@ LOGS = {
     "Kimi Code": "~/.kimi-code/sessions/wd_x/s/agents/main/wire.jsonl",
     "Hermes": "~/.hermes/state.db",
     "Mistral Vibe": "~/.vibe/logs/session/session_1/messages.jsonl",
+    "Cline CLI": "~/.cline/data/sessions/s/s.messages.json",
+    "Continue": "~/.continue/sessions/s.json",
     "Kiro CLI": "~/.kiro/sessions/cli/s.jsonl",
     "Antigravity": "~/.gemini/antigravity-cli/brain/c/.system_generated/logs/transcript.jsonl",
     "aider": "~/work/shop/.aider.chat.history.md",

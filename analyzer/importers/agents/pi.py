@@ -18,6 +18,9 @@ from analyzer.importers.records import MAIN, RecordReader, identity_of
 
 _STATUS = re.compile(r"^(\d{3})\b")
 _ENDED = re.compile(r"(?:^|\n)(Command (?:exited with code|aborted|timed out)[^\n]{0,100})\s*$")
+_OPENCLAW_SAYS = ("gateway-injected", "delivery-mirror")
+"""Models of messages that OpenClaw itself writes (npm openclaw 2026.9.6)."""
+_NO_REPLY = "⚠️ Agent failed before reply"
 
 
 class PiReader(RecordReader):
@@ -31,10 +34,12 @@ class PiReader(RecordReader):
         super().__init__(source, state)
         self._relay: str | None = state.get("relay")
         """The compaction whose tokens after are still to come."""
+        self._said: str | None = state.get("said")
+        """What the last failed reply said."""
 
     def remembered(self) -> dict[str, Any]:
-        """The compaction that the next reply measures."""
-        return {**super().remembered(), "relay": self._relay}
+        """The compaction that the next reply measures, and what the last failed reply said."""
+        return {**super().remembered(), "relay": self._relay, "said": self._said}
 
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
         """The events of one entry."""
@@ -53,8 +58,12 @@ class PiReader(RecordReader):
             self._relay = begun.id
             self.see()
             return [begun]
+        elif kind == "custom" and record.get("customType") == "openclaw:prompt-error":
+            return self._prompt_failed(mapping(record.get("data")), (self.session, unique))
         elif kind == "message":
             message = mapping(record.get("message"))
+            if message.get("model") in _OPENCLAW_SAYS:
+                return self.settled("exhausted") if said_by(message.get("content")).startswith(_NO_REPLY) else ()
             if message.get("role") == "assistant":
                 return self._reply(message, (self.session, unique))
             if message.get("role") == "toolResult":
@@ -65,8 +74,26 @@ class PiReader(RecordReader):
                 shown = ended[1] if ended else said
                 return [self.tool_failed(tool, shown, self.session, unique)] if message.get("isError") is True else ()
             if message.get("role") == "user":
+                self._said = None
                 return self.settled("exhausted")
         return ()
+
+    def _prompt_failed(self, data: Mapping[str, Any], unique: object) -> list[Event]:
+        """What OpenClaw writes of a prompt that failed, also behind the failed reply itself."""
+        said = text(data.get("error"))
+        if said is None or said == self._said:
+            return []
+        self.known |= present({"provider": text(data.get("provider")), "model": text(data.get("model"))})
+        return self._failed(said, unique)
+
+    def _failed(self, said: str | None, unique: object) -> list[Event]:
+        """A failed call: another one where the one before it failed, too."""
+        again = [self.scheduled(unique)] if MAIN in self.chains else []
+        self._said = said
+        self.see()
+        status = _STATUS.match(said or "")
+        facts = {"status": int(status[1]) if status else None, "message": said}
+        return [*again, self.failed(facts, unique, chain=MAIN)]
 
     def _reply(self, message: Mapping[str, Any], unique: object) -> list[Event]:
         self.known |= present({"provider": text(message.get("provider")), "model": text(message.get("model"))})
@@ -74,17 +101,14 @@ class PiReader(RecordReader):
         self.see(requests=int(stopped != "aborted"), aborted=int(stopped == "aborted"))
         if stopped == "aborted":
             return self.settled("aborted")
-        # The failed reply before this one was tried again.
-        again = [self.scheduled(unique)] if MAIN in self.chains else []
         events: list[Event] = []
         if stopped != "error":
+            # The failed reply before this one was tried again.
+            again = [self.scheduled(unique)] if MAIN in self.chains else []
             if self._relay is not None:
                 usage = mapping(message.get("usage"))
                 parts = [count(usage.get(key)) for key in ("input", "cacheRead", "cacheWrite")]
                 events.append(self.resumed(self._relay, sum(part for part in parts if part is not None) or None))
                 self._relay = None
             return [*events, *again, *self.settled("recovered", made=1)]
-        said = text(message.get("errorMessage"))
-        status = _STATUS.match(said or "")
-        facts = {"status": int(status[1]) if status else None, "message": said}
-        return [*again, self.failed(facts, unique, chain=MAIN)]
+        return self._failed(text(message.get("errorMessage")), unique)

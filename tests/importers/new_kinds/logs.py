@@ -313,4 +313,187 @@ _HERMES = (
     ),
 )
 
-CASES = (*_KIMI, *_VIBE, *_KIRO, *_ANTIGRAVITY, *_HERMES)
+# OpenClaw: npm openclaw 2026.9.6, entries of pi's format 3
+
+
+def _entry(number: int, kind: str, **keys: Any) -> dict[str, Any]:
+    return {"type": kind, "id": f"e{number}", "parentId": None, "timestamp": AT.format(number), **keys}
+
+
+def _said(number: int, role: str, **keys: Any) -> dict[str, Any]:
+    return _entry(number, "message", message={"role": role, "content": [], **keys})
+
+
+def _claw(number: int, said: str) -> dict[str, Any]:
+    data = {"timestamp": MS, "runId": "r", "sessionId": "s", "provider": "p", "model": "m", "error": said}
+    return _entry(number, "custom", customType="openclaw:prompt-error", data=data)
+
+
+_NO_REPLY = [{"type": "text", "text": "⚠️ Agent failed before reply: 529 overloaded.\nSee the log."}]
+_OPENCLAW = (
+    Case(
+        "pi",
+        (
+            {"type": "session", "version": 3, "id": "s", "timestamp": AT.format(0), "cwd": "/home/me/shop"},
+            _said(1, "assistant", stopReason="error", errorMessage="529 overloaded", provider="p", model="m"),
+            _claw(2, "529 overloaded"),
+            _said(3, "assistant", stopReason="error", errorMessage="529 overloaded", provider="p", model="m"),
+            _said(4, "assistant", stopReason="stop", model="gateway-injected", content=_NO_REPLY),
+            _said(5, "assistant", stopReason="stop", model="delivery-mirror"),
+            _said(6, "user"),
+            _claw(7, "529 overloaded"),
+            _said(8, "assistant", stopReason="stop", provider="p", model="m"),
+        ),
+        (
+            "error 529 1",
+            "retry 1",
+            "error 529 2",
+            "settled exhausted 2",
+            "error 529 1",
+            "retry 1",
+            "settled recovered 2",
+            "session 3 requests, 0 calls, 0 stops",
+        ),
+        "/home/me/.openclaw/agents/main/sessions/s.jsonl",
+    ),
+)
+
+# Cline CLI: messages-contract-v1.md; Continue: core/index.d.ts
+
+_CLINE = (
+    Case(
+        "cline_cli",
+        (
+            {
+                "version": 1,
+                "updated_at": AT.format(9),
+                "agent": "lead",
+                "sessionId": "s1",
+                "messages": [
+                    {"id": "m1", "role": "user", "content": [{"type": "text", "text": "hi"}]},
+                    {
+                        "id": "m2",
+                        "role": "assistant",
+                        "ts": MS,
+                        "modelInfo": {"id": "m", "provider": "p"},
+                        "content": [{"type": "tool_use", "id": "c1", "name": "bash", "input": {}}],
+                    },
+                    {
+                        "id": "m3",
+                        "role": "user",
+                        "content": [
+                            {"type": "tool_result", "tool_use_id": "c1", "content": "ENOENT", "is_error": True}
+                        ],
+                    },
+                    {"id": "m4", "role": "assistant", "ts": MS + 9, "content": []},
+                ],
+            },
+        ),
+        ("tool bash not_found", "session 2 requests, 1 calls, 0 stops"),
+    ),
+    Case(
+        "continue",
+        (
+            {
+                "sessionId": "s1",
+                "title": "…",
+                "workspaceDirectory": "file:///home/me/shop",
+                "history": [
+                    {"message": {"role": "user", "content": "hi"}, "contextItems": []},
+                    {
+                        "message": {"role": "assistant", "content": ""},
+                        "contextItems": [],
+                        "toolCallStates": [
+                            {
+                                "toolCallId": "c1",
+                                "toolCall": {"id": "c1", "function": {"name": "run_terminal_command"}},
+                                "status": "errored",
+                                "output": [{"name": "Error", "content": "command timed out"}],
+                            },
+                            {"toolCallId": "c2", "toolCall": {"function": {"name": "edit"}}, "status": "canceled"},
+                            {"toolCallId": "c3", "toolCall": {"function": {"name": "read"}}, "status": "done"},
+                        ],
+                    },
+                    {"message": {"role": "assistant", "content": "x"}, "contextItems": [], "conversationSummary": "…"},
+                ],
+            },
+        ),
+        (
+            "tool run_terminal_command timeout",
+            "tool edit cancelled",
+            "compaction",
+            "session 2 requests, 3 calls, 0 stops",
+        ),
+    ),
+)
+
+# ATIF 1.8; mini-swe-agent 2.4.6; SWE-agent
+
+
+def _atif(**keys: Any) -> dict[str, Any]:
+    steps = [
+        {"step_id": 1, "source": "user", "message": "hi", "timestamp": AT.format(1)},
+        {
+            "step_id": 2,
+            "source": "agent",
+            "message": "",
+            "timestamp": AT.format(2),
+            "llm_call_count": 2,
+            "tool_calls": [{"tool_call_id": "c1", "function_name": "bash", "arguments": {}}],
+        },
+        {"step_id": 3, "source": "agent", "message": "", "is_copied_context": True},
+        {"step_id": 4, "source": "agent", "message": "done"},
+    ]
+    return {"schema_version": "ATIF-v1.8", "agent": {"name": "Devin", "version": "1"}, "steps": steps, **keys}
+
+
+def _mini(status: str, *messages: dict[str, Any], limit: int = 0) -> dict[str, Any]:
+    config = {"agent": {"step_limit": limit}, "agent_type": "x", "model": {"model_name": "m"}}
+    stats = {"instance_cost": 0.1, "api_calls": 5}
+    info = {"model_stats": stats, "config": config, "mini_version": "2.4.6", "exit_status": status, "submission": ""}
+    return {"info": info, "messages": list(messages), "trajectory_format": "mini-swe-agent-1.1"}
+
+
+def _swe(status: str) -> dict[str, Any]:
+    stats = {"api_calls": 3, "tokens_sent": 9, "tokens_received": 1}
+    steps = [{"action": "ls", "observation": "", "response": "Exit due to retry error: 503 busy"}]
+    return {"environment": "main", "trajectory": steps, "info": {"exit_status": status, "model_stats": stats}}
+
+
+_FAILED_RUN = {"exit_status": "RateLimitError", "exception_str": "429 slow down", "traceback": "…"}
+_TRAJECTORIES = (
+    Case(
+        "atif",
+        (_atif(session_id="s1", subagent_trajectories=[_atif(trajectory_id="t2")]),),
+        ("session 6 requests, 2 calls, 0 stops",),
+    ),
+    Case(
+        "swe_agent",
+        (
+            _mini(
+                "RateLimitError",
+                {"role": "assistant", "content": ""},
+                {"role": "tool", "content": "", "extra": {"returncode": 1, "raw_output": "…"}},
+                {"role": "tool", "content": "", "extra": {"returncode": 0}},
+                {"role": "exit", "content": "429 slow down", "extra": _FAILED_RUN},
+            ),
+        ),
+        ("error none", "tool bash exit_code", "session 5 requests, 0 calls, 0 stops"),
+        "/runs/a.traj.json",
+    ),
+    Case(
+        "swe_agent",
+        (_mini("LimitsExceeded", limit=5),),
+        ("budget 5 of 5", "session 5 requests, 0 calls, 0 stops"),
+        "/runs/b.traj.json",
+    ),
+    Case(
+        "swe_agent",
+        (_swe("submitted (exit_api)"),),
+        ("error none", "session 3 requests, 0 calls, 0 stops"),
+        "/runs/c.traj",
+    ),
+    Case("swe_agent", (_swe("submitted"),), ("session 3 requests, 0 calls, 0 stops",), "/runs/d.traj"),
+)
+
+CASES = (*_KIMI, *_VIBE, *_KIRO, *_ANTIGRAVITY, *_HERMES, *_OPENCLAW, *_CLINE, *_TRAJECTORIES)

@@ -36,7 +36,9 @@ def _lines(case: Case) -> list[bytes]:
 
 def read(case: Case, *, split: int = 1_000) -> list[Event]:
     """The events of the log, read in blocks of `split` lines, each by a reader of its own."""
-    lines, events, state = _lines(case), [], {}
+    lines = _lines(case)
+    events: list[Event] = []
+    state: dict[str, Any] = {}
     kind = detect(head_of(b"\n".join(lines) + b"\n"))
     assert kind.name == case.format
     assert kind.reader is not None
@@ -80,6 +82,8 @@ def told(events: list[Event]) -> Iterator[str]:
             seen["requests"] += payload["requests"]
             seen["calls"] += sum((payload.get("tools") or {}).values())
             seen["stops"] += payload.get("aborted") or 0
+        elif event.type == "budget.exhausted":
+            yield f"budget {payload.get('consumed')} of {payload.get('limit')}"
         elif event.type == "agent.exhausted":
             yield "limit"
     if counted:

@@ -1,0 +1,93 @@
+"""Trajectories, one document a run: ATIF, which many agents write, and those of mini-swe-agent and SWE-agent.
+
+They have no failed calls but the one that ended a run: retries stay inside their clients. Sources: the wheels atif
+1.8.0 and mini-swe-agent 2.4.6, and SWE-agent's `sweagent/agent/agents.py` of July 2026.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+from analyzer.agent_stream import count, mapping, text
+from analyzer.events import Event
+from analyzer.events.model import present
+from analyzer.importers.failures import number
+from analyzer.importers.records import RecordReader, identity_of, session_of
+from analyzer.importers.shapes.rows import listed
+
+_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,60}")
+_LIMITS = frozenset({"LimitsExceeded", "TimeExceeded", "exit_cost", "exit_total_execution_time"})
+_FINE = frozenset({"Submitted", "submitted", "exit_forfeit", "exit_command", "UserInterruption"})
+_SUBMITTED = re.compile(r"^submitted \((.{1,200})\)$")
+
+
+class AtifReader(RecordReader):
+    """Reads trajectories, and those of sub-agents inside of them; the document names the agent."""
+
+    name: ClassVar[str] = "atif"
+    agent: str = "atif"
+    visibility: ClassVar[str] = "none"
+
+    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
+        """The events of a trajectory: requests, calls, and what system steps tell of a compaction."""
+        agent = mapping(record.get("agent"))
+        named = text(agent.get("name")) or ""
+        self.program = named.lower() if _NAME.fullmatch(named) else self.agent
+        self.session = (
+            text(record.get("session_id")) or text(record.get("trajectory_id")) or session_of(self.source.path)
+        )
+        model = text(agent.get("model_name"))
+        known = {"agent": self.program, "agent_version": text(agent.get("version")), "model": model}
+        for step in (step for step in listed(record.get("steps")) if step.get("is_copied_context") is not True):
+            self.time(step.get("timestamp"))
+            self.known = present({**known, "model": text(step.get("model_name")) or model})
+            asked = number(step.get("llm_call_count"))
+            self.see(requests=(1 if asked is None else max(asked, 0)) if step.get("source") == "agent" else 0)
+            self.see_calls(*(text(call.get("function_name")) for call in listed(step.get("tool_calls"))))
+        return [event for inner in listed(record.get("subagent_trajectories")) for event in self.events(inner)]
+
+
+class SweReader(RecordReader):
+    """Reads one run; `info` has how it ended."""
+
+    name: ClassVar[str] = "swe_agent"
+    agent: str = "swe-agent"
+    visibility: ClassVar[str] = "none"
+
+    def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
+        """The events of a run: what ended it, and commands that failed."""
+        info = mapping(record.get("info"))
+        mini = text(info.get("mini_version"))
+        self.program = "mini-swe-agent" if mini else self.agent
+        self.session = text(record.get("instance_id")) or session_of(self.source.path)
+        model = mapping(mapping(mapping(info.get("config")).get("model"))).get("model_name")
+        version = mini or text(info.get("swe_agent_version"))
+        self.known = present({"agent": self.program, "agent_version": version, "model": text(model)})
+        self.see(requests=count(mapping(info.get("model_stats")).get("api_calls")) or 0)
+        messages = list(listed(record.get("messages")))
+        events = []
+        for place, message in enumerate(messages):
+            code = number(mapping(message.get("extra")).get("returncode"))
+            if code:
+                events.append(self.tool_failed("bash", f"Exit code {code}", self.session, place, identity_of(message)))
+        return [*events, *self._ended(info, mapping(messages[-1].get("extra")) if messages else {}, record)]
+
+    def _ended(self, info: Mapping[str, Any], extra: Mapping[str, Any], record: Mapping[str, Any]) -> list[Event]:
+        status = text(info.get("exit_status"))
+        after = _SUBMITTED.match(status or "")
+        status = after[1] if after else status
+        unique = self.session, status, identity_of(info.get("model_stats"))
+        if status is None or status in _FINE:
+            return []
+        if status in _LIMITS:
+            consumed = count(mapping(info.get("model_stats")).get("api_calls"))
+            limit = count(mapping(mapping(info.get("config")).get("agent")).get("step_limit")) or None
+            return [
+                self.event("budget.exhausted", {"caller": self.caller, "consumed": consumed, "limit": limit}, *unique)
+            ]
+        steps = list(listed(record.get("trajectory")))
+        said = text(extra.get("exception_str")) or (text(steps[-1].get("response")) if steps else None)
+        context = "the context window is exceeded" if status == "exit_context" else None
+        return [self.failed({"exception_class": status, "message": context or said}, *unique)]
