@@ -57,14 +57,10 @@ _BORDER = frozenset("─━═╌┄-=_*╭╮╰╯┌┐└┘┏┓┗┛╔�
 _DRAWN = frozenset("─━═╌┄╭╮╰╯┌┐└┘┏┓┗┛╔╗╚╝├┤┠┨╠╣│┃║")
 _CORNERS = "─━═╌┄╭╮╰╯┌┐└┘┏┓┗┛╔╗╚╝├┤┠┨╠╣"
 
-_DRESSED = (
-    # Blanks in a row, all that is not printable ASCII, escapes, entities …
-    r"  |[^\x20-\x7e]|\\[\\\"'nrtu/x]|&(?:#|quot;|amp;|lt;|gt;|nbsp;|apos;)|%[2-7][0-9a-fA-F]"
-    # … quotes around the whole, and what begins like the line of a log or an agent's own words.
-    r"|\A[bru]?[\"'`]|\A[\[|+ ]|\A[\w.]*\([\"']|\A\d\d?\d?\d?[-:/]|\A[A-Z][a-z]{2} [ \d]\d |\A[IWEF]\d{4} "
-    r"|\A(?:time|ts|level|logger|caller|component)="
-    rf"|\A[\w '\"#-]{{0,60}}(?i:{_WORKERS})[^:\n]{{0,80}}: "
+_FIRST_WORDS = frozenset(
+    f"the your this main sub error failed failure subagent sub-agent {_WORKERS.replace('|', ' ')}".split()
 )
+"""What an agent's own prefix begins with."""
 _ESCAPED = r"\\[\\\"'nrtu/x]|&(?:#|quot;|amp;|lt;|gt;|nbsp;|apos;)|%[2-7][0-9a-fA-F]"
 
 _PREFIX = Late(rf"\A(?:{_LOG}|{_AGENT})")
@@ -86,7 +82,9 @@ _ENDED = (".", "!", "?", ":", ";", "}", "]", "。", "！", "？")
 _FIELD = Late(r"\A[\w.-]{1,40}: ")
 _LEAST_WIDTH, _WIDEST = 36, 200
 _MOST_LAYERS = 4
-_CLOSING = ('"', "'", "`", ")", ",")
+_OPENING = frozenset("\"'`[|+ ")
+_CLOSING = frozenset("\"'`), ")
+_AFTER_A_YEAR = frozenset("-/.")
 
 _CHARACTERS = {
     **dict.fromkeys(map(ord, "‘’‚‛′ʼ＇´"), "'"),
@@ -99,6 +97,8 @@ _CHARACTERS = {
     **dict.fromkeys(map(ord, "\u2010\u2011\u2012"), "-"),
     **dict.fromkeys(map(ord, "\u2028\u2029\x85\x0b\x0c\r"), "\n"),
 }
+_DRESSING = frozenset(map(chr, _CHARACTERS)) | frozenset(_MARKS + _FRAME) | _DRAWN
+"""Printable or not, what a dress is known by."""
 _HUMPS = Late(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 
 
@@ -112,8 +112,26 @@ def _searches(pattern: str) -> Any:
 @lru_cache(maxsize=1_024)
 def flat(text: str) -> bytes:
     """A message as rules read it, in UTF-8."""
-    raw = text.encode("utf-8", "replace")
-    return raw if _searches(_DRESSED)(raw) is None else _flattened(text, raw).encode("utf-8", "replace")
+    if _is_bare(text):
+        return text.encode()
+    return _flattened(text).encode("utf-8", "replace")
+
+
+def _is_bare(text: str) -> bool:
+    """Whether a text wears no dress: most errors do not, and looking closer is dear."""
+    if not text.isprintable() or "  " in text or "\\" in text or "&" in text or "%" in text:
+        return False
+    if not text.isascii() and not _DRESSING.isdisjoint(text):
+        return False
+    first, last = text[:1], text[-1:]
+    if first.isalpha():
+        if text[1:2].isdigit() or "=" in text[:10] or (text[3:4] == " " and text[4:5].isdigit()):
+            return False
+        if ": " in text and text[:12].split(" ", 1)[0].lower() in _FIRST_WORDS:
+            return False
+    elif first in _OPENING or text[4:5] in _AFTER_A_YEAR or text[2:3] == ":":
+        return False
+    return last not in _CLOSING or (last == ")" and '("' not in text and "('" not in text)
 
 
 @lru_cache(maxsize=64)
@@ -141,7 +159,7 @@ def words_of(name: str) -> str:
 def unescaped(text: str) -> str:
     """A text without the quotes around the whole of it, the name and brackets of its repr, and their escapes."""
     for _ in range(_MOST_LAYERS):
-        quoted = _QUOTES.match(text) if text.endswith(_CLOSING) else None
+        quoted = _QUOTES.match(text) if text[-1:] in _CLOSING else None
         if quoted is not None and (quoted[1] is None) == (quoted[5] is None):
             name, *said, _ = quoted.groups()
             inner = next(each for each in said if each is not None)
@@ -157,7 +175,7 @@ def unescaped(text: str) -> str:
     return text
 
 
-def _flattened(text: str, raw: bytes) -> str:
+def _flattened(text: str) -> str:
     text = unescaped(text.strip())
     raw = text.encode("utf-8", "replace") if "\\" in text or "&" in text or "%" in text else b""
     if raw and _searches(_ESCAPED)(raw) is not None:
@@ -236,8 +254,11 @@ def _joined(block: list[str], indent: int) -> list[str]:
         return block
     done = [block[0]]
     for before, line in pairwise(block):
-        full = len(before) + 1 + len(line.split(" ", 1)[0]) > width
-        if full and not (before.endswith(_ENDED) and not line[0].islower()) and _FIELD.match(line) is None:
+        goes_on = line[0].islower()
+        # A sentence that goes on may have lost a part of its first line.
+        room = width * 3 // 4 if goes_on and not before.endswith(_ENDED) else width
+        full = len(before) + 1 + len(line.split(" ", 1)[0]) > room
+        if full and (goes_on or not before.endswith(_ENDED)) and _FIELD.match(line) is None:
             done[-1] += f" {line}"
         else:
             done.append(line)

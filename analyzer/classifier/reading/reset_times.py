@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import Any, NamedTuple
 
 import re2
@@ -160,12 +160,32 @@ def read(levels: Sequence[Facts], texts: Callable[[Facts], Iterable[bytes]], *, 
         for text in texts(level):
             found = from_text(text)
             if found is not NOTHING:
-                return found
+                return _at_home(found, level)
     return NOTHING
 
 
+_BEIJING = timezone(timedelta(hours=8))
+_HOMES = {
+    **dict.fromkeys(("zai", "z.ai", "zhipu", "zhipuai", "bigmodel", "glm", "zai-coding-plan"), _BEIJING),
+}
+"""The zone of a provider that writes moments without one: Z.ai's and Zhipu's limits name Beijing time (seen 2026)."""
+_CODES_OF_ZHIPU = ("1308", "1310")
+"""Codes of its limits of a plan, which name a reset: <https://docs.z.ai/api-reference/api-code>."""
+
+
+def _at_home(found: Reset, level: Facts) -> Reset:
+    """The moment in the zone of the provider that named it; none where that is not known."""
+    if found.moment is None or found.moment.tzinfo is not None:
+        return found
+    zone = _HOMES.get((level.provider or "").lower())
+    if zone is None and ((level.model or "").lower().startswith("glm-") or level.code in _CODES_OF_ZHIPU):
+        zone = _BEIJING
+    moment = None if zone is None else found.moment.replace(tzinfo=zone).astimezone(UTC)
+    return found._replace(moment=moment)
+
+
 def from_text(text: bytes) -> Reset:
-    """The first duration, moment and wall-clock time that a text names."""
+    """The first duration, moment and wall-clock time that a text names; a moment without a zone has none here."""
     compiled = _compiled()
     hits = compiled.check.Match(text)
     if not hits:
@@ -220,6 +240,11 @@ def _moment(found: Mapping[int, Any]) -> datetime | None:
     if _DATE not in found:
         return None
     match = found[_DATE]
+    if match[3] is None and b"T" not in match[0][match.start(2) - match.start() - 1 :][:1]:
+        try:
+            return datetime.fromisoformat(f"{match[1].decode()} {match[2].decode()}")
+        except ValueError:
+            return None
     return _iso(f"{match[1].decode()}T{match[2].decode()}", match[3].decode() if match[3] is not None else "")
 
 

@@ -69,22 +69,14 @@ def holding(facts: Facts, index: Index, passages: list[Passage] | None = None) -
 
     The last is the mask of the rules that more than a status or an exit code speaks for.
     """
-    message, code, kind = facts.message, facts.code, facts.type
     if succeeded(facts):
-        heard, status, speaking = index.timely, facts.status, 0
+        heard, status, speaking = index.timely, facts.status, _of_names(facts, index)
     else:
-        heard, status = listen(facts, index, passages)
-        speaking = index.by_name.get(leading_name(message), 0) if message else 0
+        heard, status, speaking = listen(facts, index, passages)
     width = index.width
     if heard:
         # Three segments are evidence, two are guards; see Index.
         speaking |= heard | heard >> width | heard >> 2 * width
-    if code:
-        speaking |= index.by_machine_name.get(normal_name(code), 0)
-    if kind:
-        speaking |= index.by_machine_name.get(normal_name(kind), 0)
-    if facts.exception_class:
-        speaking |= index.by_name.get(normal_name(facts.exception_class), 0)
     if facts.subtype is not None:
         speaking |= index.by_subtype.get(facts.subtype, 0)
     if facts.terminal_reason is not None:
@@ -103,6 +95,16 @@ def holding(facts: Facts, index: Index, passages: list[Passage] | None = None) -
         if speaking & index.provided:
             speaking &= ~index.provided | index.by_provider.get((facts.provider or "").lower(), 0)
     return speaking, heard, status, strong
+
+
+def _of_names(facts: Facts, index: Index) -> int:
+    """The rules that know the names of a run whose words do not count."""
+    mask = 0
+    machine = index.by_machine_name
+    for known, name in ((machine, facts.code), (machine, facts.type), (index.by_name, facts.exception_class)):
+        if name:
+            mask |= known.get(normal_name(name), 0)
+    return mask
 
 
 def doubts(index: Index, decision: Decision, facts: Facts) -> tuple[str | None, bool]:

@@ -8,7 +8,7 @@ The end of a stream counts, and the command's own words are told from words that
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import re2
@@ -121,38 +121,46 @@ def succeeded(facts: Facts) -> bool:
     return facts.exit_code == 0
 
 
-def listen(facts: Facts, index: Index, passages: list[Passage] | None = None) -> tuple[int, int | None]:
-    """What the texts of an error say, as bits of the index, and its status: as given, else as a text states it.
+def listen(facts: Facts, index: Index, passages: list[Passage] | None = None) -> tuple[int, int | None, int]:
+    """What the texts of an error say, as bits of the index; its status, as given, else as a text states it; its names.
 
-    With `passages`, they are added there. Ask only for facts of a run that did not go well.
+    The last is the mask of the rules that know its code, its type, its class or the name that its message begins with.
+    With `passages`, texts are added there. Ask only for facts of a run that did not go well.
     """
-    heard = 0
+    heard = named = 0
     status = facts.status
     message = facts.message
+    strange: list[str] = []
     if message:
         text = _message(facts, index, index.mentions)
         loose = len(text) <= LOOSE_CHARS or (status is not None and status >= 400)
         counting = index.words if loose else index.strict
         heard, status = _match(index, text, counting, status, passages, status is None)
-    for words in _unknown_names(facts, index):
-        heard |= _match(index, words, index.words & ~index.status, status, passages, False)[0]
+        first = _first_name(text)
+        if first:
+            named = _named(index.by_name, first, strange)
+    if facts.code:
+        named |= _named(index.by_machine_name, facts.code, strange)
+    if facts.type:
+        named |= _named(index.by_machine_name, facts.type, strange)
+    if facts.exception_class:
+        named |= _named(index.by_name, facts.exception_class, strange)
+    for name in strange:
+        counting = index.words & ~index.status
+        heard |= _match(index, words_of(name).encode(), counting, status, passages, False)[0]
     if facts.stderr or facts.stdout:
         more, status = _listen_to_streams(facts, index, status, passages)
         heard |= more
-    return heard, status
+    return heard, status, named
 
 
-def _unknown_names(facts: Facts, index: Index) -> Iterator[bytes]:
-    """The words of each name that no rule knows: of `OPENAI_RATE_LIMIT_EXCEEDED`, `openai rate limit exceeded`."""
-    if facts.code and normal_name(facts.code) not in index.by_machine_name:
-        yield words_of(facts.code).encode()
-    if facts.type and normal_name(facts.type) not in index.by_machine_name:
-        yield words_of(facts.type).encode()
-    if facts.exception_class and normal_name(facts.exception_class) not in index.by_name:
-        yield words_of(facts.exception_class).encode()
-    first = _first_name(facts.message) if facts.message else ""
-    if first and normal_name(first) not in index.by_name:
-        yield words_of(first).encode()
+def _named(known: Mapping[str, int], name: str, strange: list[str]) -> int:
+    """The rules that know a name; where none does, its words may say it: `OPENAI_RATE_LIMIT_EXCEEDED`."""
+    mask = known.get(normal_name(name))
+    if mask is None:
+        strange.append(name)
+        return 0
+    return mask
 
 
 def _listen_to_streams(
@@ -302,11 +310,10 @@ def _stated_status(index: Index, text: bytes, found: list[int]) -> int | None:
 
 def leading_name(message: str) -> str:
     """The normal name of a message that is one name, or begins with one and a colon, as logs print exceptions."""
-    return normal_name(_first_name(message))
+    return normal_name(_first_name(flat(message[:MESSAGE_CHARS])))
 
 
-def _first_name(message: str) -> str:
-    text = flat(message[:MESSAGE_CHARS])
+def _first_name(text: bytes) -> str:
     if not text[:1].isalpha():
         return ""
     first = text[:120].split(None, 1)[0]
