@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from typing import Any, Literal
 
 from analyzer.classifier import Classification, Facts, Rules, classify, classify_facts
@@ -20,8 +21,9 @@ from analyzer.importers import HEAD_BYTES, Source, block_of, detect, head_of
 from analyzer.importers.work import ENDS, SAYS_WORK, SUBAGENTS, Deed, deeds, lines_work, record_on, tokens_of
 from analyzer.readable import counted
 from analyzer.recovery.retry.policy import Backoff
+from analyzer.recovery.supervision.step_error import STDOUT_CHARS
 from analyzer.redaction import redact
-from analyzer.store.ingest.inputs import Input
+from analyzer.store.ingest.inputs import LONGEST_HEAD, Input
 
 Answer = Literal["passed", "failed", "retry", "wait", "blocked", "hollow"]
 
@@ -154,8 +156,25 @@ class Course:
     came_back: set[str] = field(default_factory=set)
     tokens: dict[str, int] | None = None
     cost_usd: float | None = None
-    text: str = ""
-    """The end of what is no record: behind the last one, or all of a text."""
+    heard: bytearray = field(default_factory=bytearray)
+    """The end of what is no record: behind the last one, or of a text."""
+    heard_from: int = 1
+    """The line that it begins on."""
+
+    @property
+    def text(self) -> str:
+        """What is no record, as text."""
+        return self.heard.decode("utf-8", "replace")
+
+    def hear(self, data: bytes, line: int) -> None:
+        """Take more of what is no record, from a line on; of a long text its end is kept."""
+        if not self.heard:
+            self.heard_from = line
+        self.heard += data
+        if (more := len(self.heard) - 2 * _TEXT_BYTES) > 0:
+            more += _TEXT_BYTES
+            self.heard_from += self.heard.count(b"\n", 0, more)
+            del self.heard[:more]
 
     def event(self, event: Event, line: int, rules: Rules) -> bool:
         """Take an event of a reader; whether it is a failure of the main conversation."""
@@ -269,15 +288,16 @@ def read_course(path: str, rules: Rules = None, name: str | None = None) -> Cour
             hint = "give what the run printed: JSON lines of an agent, or a text with --agent NAME"
             raise InputError(f"{path}: {kind.title}, not what a run of an agent printed", hint)
         if kind.reader is None:
-            course.text = b"".join(source.chunks(0))[-_TEXT_BYTES:].decode("utf-8", "replace")
+            for chunk in source.chunks(0):
+                course.hear(chunk, 1)
             return course
         at = source.file_time
         reader = kind.reader(Source(source.path, at), {})
-        aware, done, rest, plain = at.replace(tzinfo=UTC), 0, b"", bytearray()
-        chunks = [*source.chunks(0), b"\n"]
-        for chunk in chunks:
+        aware, done, rest = at.replace(tzinfo=UTC), 0, b""
+        for chunk in chain(source.chunks(0), (b"\n",)):
             whole, newline, rest = (rest + chunk).rpartition(b"\n")
             if not newline:
+                rest = rest if len(rest) <= LONGEST_HEAD else b""  # nobody's record
                 continue
             block = block_of(whole + b"\n")
             hits = {hit.offset: hit.events for hit in reader.read(block)}
@@ -290,10 +310,10 @@ def read_course(path: str, rules: Rules = None, name: str | None = None) -> Cour
                 if kind.name == "aider":
                     found: Iterable[Deed] = lines_work(raw.decode("utf-8", "replace"))
                 elif record is None:
-                    plain += raw + b"\n"
+                    course.hear(raw + b"\n", number)
                     found = ()
                 else:
-                    plain.clear()
+                    course.heard.clear()
                     found = deeds(record)
                 for deed in found:
                     course.deed(deed, number, aware, rules, failed_here=failed_here)
@@ -301,7 +321,6 @@ def read_course(path: str, rules: Rules = None, name: str | None = None) -> Cour
             done += block.lines
         for event in reader.finish():
             course.event(event, done, rules)
-        course.text = bytes(plain[-_TEXT_BYTES:]).decode("utf-8", "replace")
     return course
 
 
@@ -379,16 +398,19 @@ def _of_texts(
     for course in reversed(texts):
         if trusted:
             break
-        shown = course.text if failed else _last_paragraph(course.text)
-        facts = {"exit_code": exit_code if failed else 1, "stdout": redact(shown)[-3_900:]}
-        verdict = classify(facts, at=at.replace(tzinfo=UTC), rules=rules)
-        if verdict.reason == "unknown" or not (failed or _is_error(shown, verdict)):
+        for shown in (_last_paragraph(course.text), course.text) if failed else (_last_paragraph(course.text),):
+            facts = {"exit_code": exit_code if failed else 1, "stdout": redact(shown)[-STDOUT_CHARS:]}
+            verdict = classify(facts, at=at.replace(tzinfo=UTC), rules=rules)
+            if verdict.reason != "unknown" and (failed or _is_error(shown, verdict)):
+                break
+        else:
             continue
         lines = course.text.splitlines()
         words = _words(verdict)
         line = next((n for n in range(len(lines), 0, -1) if words and words in lines[n - 1]), None)
         said = lines[line - 1] if line else shown.strip().splitlines()[-1]
-        return of_fault(Fault(verdict, said, line), course.file, at)
+        place = line + course.heard_from - 1 if line else None
+        return of_fault(Fault(verdict, said, place), course.file, at)
     if failed:
         said = next(
             (line for course in reversed(texts) for line in reversed(course.text.splitlines()) if line.strip()), ""

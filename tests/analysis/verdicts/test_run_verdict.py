@@ -251,6 +251,21 @@ def test_a_success_that_is_an_error_in_words_is_none_where_no_model_wrote_it(
     assert judged(output, exit_code=0).verdict == verdict
 
 
+def test_the_line_of_a_text_is_that_of_its_file(judged: Judge) -> None:
+    """Behind records, and at the end of a text of which the end alone is kept."""
+    found = judged(codex() + "\nERROR: You've hit your usage limit. Try again in 3 hours.\n", exit_code=1)
+    assert (found.verdict, found.evidence[0].line) == ("wait", 4)
+    found = judged("working\n" * 50_000 + "\nCredit balance is too low\n", exit_code=1, agent="claude")
+    assert (found.verdict, found.evidence[0].line) == ("blocked", 50_002)
+
+
+def test_a_line_without_an_end_is_no_record(judged: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is dropped as it is read, and what stands behind it is judged."""
+    monkeypatch.setattr("analyzer.analysis.run_verdict.LONGEST_HEAD", 1_000_000)
+    found = judged(claude("x" * 9_000_000, say("Done."), end("Done.")), exit_code=0)
+    assert (found.verdict, found.evidence[0].line) == ("passed", 4)
+
+
 def test_a_document_and_a_packed_file_are_read(judged: Judge, tmp_path: Path) -> None:
     """`--output-format json --verbose` prints one array; a log may be packed."""
     rows = [json.loads(line) for line in claude(say("Done."), end("Done.")).splitlines()]
