@@ -6,8 +6,11 @@ The table of docs/reference/formats.md is made of this. Values are made up.
 from __future__ import annotations
 
 import json
+import re
+import sys
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from analyzer.events import Event
@@ -484,3 +487,22 @@ def _cells(events: Iterable[Event]) -> list[str]:
         "yes" if any("project" in payload for found in payloads.values() for payload in found) else "",
         next((f"`{seen['retry_visibility']}`" for seen in sessions), ""),
     ]
+
+
+def tried(folders: Iterable[str]) -> list[str]:
+    """The rows of the table of agents, each with how many files of these folders were told to be of its formats."""
+    counts: dict[str, int] = {}
+    for path in (path for folder in folders for path in sorted(Path(folder).rglob("*")) if path.is_file()):
+        with path.open("rb") as handle:
+            name = detect(head_of(handle.read(HEAD_BYTES))).name
+        counts[name] = counts.get(name, 0) + 1
+    head, dashes, *rows = agents()
+    lines = [f"{head} files of its formats |", f"{dashes} ---: |"]
+    for row in rows:
+        names = re.findall(r"`(\w+)`", row)
+        lines.append(f"{row} {sum(counts.get(name, 0) for name in names)} |")
+    return lines
+
+
+if __name__ == "__main__":
+    print("\n".join(tried(sys.argv[1:])))

@@ -1,15 +1,18 @@
-"""Copilot CLI's sessions (`~/.copilot/session-state/*/events.jsonl`). Retries are not in them."""
+"""Copilot CLI's sessions (`~/.copilot/session-state/*/events.jsonl`). Of retries only vain ones are told."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from analyzer.agent_stream import count, mapping, text
 from analyzer.events import Event
 from analyzer.events.model import present
-from analyzer.importers.failures import number
-from analyzer.importers.records import RecordReader, identity_of
+from analyzer.importers.failures import digits, number
+from analyzer.importers.records import MAIN, RecordReader, identity_of
+
+_RETRIED = re.compile(r"\bretried (\d{1,6}) times? \(total retry wait time: (\d{1,9}(?:\.\d{1,9})?) seconds\)")
 
 
 class CopilotReader(RecordReader):
@@ -77,8 +80,15 @@ class CopilotReader(RecordReader):
             "type": kind if kind != "query" else None,
             "message": text(data.get("message")),
         }
-        failure = self.failed(facts, unique)
-        return [failure, self.exhausted(failure, unique)] if kind == "quota" else [failure]
+        told = _RETRIED.search(text(data.get("message")) or "")
+        if told is None:
+            failure = self.failed(facts, unique)
+            return [failure, self.exhausted(failure, unique)] if kind == "quota" else [failure]
+        # The retries are told with the failure that ended them: their number, and all of their waits together.
+        failure = self.failed(facts, unique, chain=MAIN, numbered=(digits(told[1]) or 0) + 1)
+        self.chains.scheduled(MAIN, delay_seconds=float(told[2]))
+        limit = [self.exhausted(failure, unique)] if kind == "quota" else []
+        return [failure, *limit, *self.settled("exhausted")]
 
     def _compacted(self, strategy: str, counted: str, data: Mapping[str, Any], unique: object) -> list[Event]:
         """A compaction, its tokens under `pre` and `post` with the rest of their name; a truncation cannot fail."""

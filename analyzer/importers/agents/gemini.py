@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
-from analyzer.agent_stream import mapping, text
+from analyzer.agent_stream import count, mapping, text
 from analyzer.events import Event
 from analyzer.events.model import present
 from analyzer.importers.base import Source
@@ -68,10 +68,14 @@ class GeminiChatReader(RecordReader):
         super().__init__(source, state)
         self._last: list[str] = list(state.get("last") or ())
         """Ids of the last replies and stops: one that grows is written again."""
+        self._used: int | None = state.get("used")
+        """Tokens that the last reply was asked with."""
+        self._relay: str | None = state.get("relay")
+        """The compression whose outcome the next reply shows."""
 
     def remembered(self) -> dict[str, Any]:
-        """What was counted last."""
-        return {**super().remembered(), "last": self._last}
+        """What was counted last, and the compression that the next reply tells the outcome of."""
+        return {**super().remembered(), "last": self._last, "used": self._used, "relay": self._relay}
 
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
         """The events of one record, or of a whole chat on one line."""
@@ -97,10 +101,13 @@ class GeminiChatReader(RecordReader):
         if kind == "gemini":
             self.known |= present({"model": text(message.get("model"))})
             self.see(requests=int(self._new(unique)))
-            return self._tools(message.get("toolCalls"))
+            return [
+                *self._measured(count(mapping(message.get("tokens")).get("input"))),
+                *self._tools(message.get("toolCalls")),
+            ]
         if kind == "error" and said.startswith(_ERROR):
             return self._failed(said, unique)
-        if kind == "info":
+        if kind == "info" and (said or message.get("content") == ""):
             return self._informed(said, unique)
         return []
 
@@ -128,7 +135,28 @@ class GeminiChatReader(RecordReader):
         self.see()
         return [self.failed(api_error_facts(said), unique)]
 
+    def _measured(self, used: int | None) -> list[Event]:
+        """The end of a compression that nothing tells but the tokens of the first reply behind it."""
+        before, relay = self._used, self._relay
+        if used is None:
+            return []
+        self._used, self._relay = used, None
+        if relay is None:
+            return []
+        if before is None or used < before:
+            return [self.resumed(relay, used)]
+        halted = {"relay": relay, "caller": self.caller, "cause": "the context did not get smaller"}
+        return [self.event("relay.halted", halted, relay)]
+
     def _informed(self, said: str, unique: str) -> list[Event]:
+        if not said:
+            # Of all that it shows only the outcome of /compress has no text (packages/cli, useHistoryManager.ts).
+            if not self._new(unique):
+                return []
+            self.see()
+            begun = self.relay({"strategy": "compact", "pre_tokens": self._used, "trigger": "manual"}, unique)
+            self._relay = begun.id
+            return [begun]
         if said.startswith(_CANCELLED):
             self.see(aborted=int(self._new(unique)))
             return []

@@ -358,6 +358,63 @@ _OPENCLAW = (
     ),
 )
 
+# Gemini CLI: /compress, whose outcome is kept without its text
+
+
+def _chat(number: int, kind: str, said: str, **keys: Any) -> dict[str, Any]:
+    return {"id": f"m{number}", "timestamp": AT.format(number), "type": kind, "content": said, **keys}
+
+
+def _asked_with(used: int) -> dict[str, Any]:
+    return {"model": "m", "tokens": {"input": used, "output": 1, "cached": 0, "total": used + 1}}
+
+
+_GEMINI = (
+    Case(
+        "gemini_chat",
+        (
+            {"sessionId": "s", "projectHash": "h", "startTime": AT.format(0), "kind": "main"},
+            _chat(1, "gemini", "x", **_asked_with(900)),
+            _chat(2, "info", ""),
+            _chat(3, "gemini", "x", **_asked_with(90)),
+            _chat(4, "info", ""),
+            _chat(5, "gemini", "x", **_asked_with(95)),
+            _chat(6, "info", "Model set to m"),
+            {**_chat(7, "info", ""), "content": [{"inlineData": {"mimeType": "image/png", "data": "x"}}]},
+        ),
+        ("compaction 900 90", "compaction failed", "session 3 requests, 0 calls, 0 stops"),
+    ),
+)
+
+# Copilot CLI: what a failure says of the retries before it
+
+
+def _copilot(number: int, kind: str, **data: Any) -> dict[str, Any]:
+    return {"type": kind, "data": data, "id": f"e{number}", "timestamp": AT.format(number), "parentId": None}
+
+
+_GIVEN_UP = "No response; retried 5 times (total retry wait time: 90.5 seconds) Last error: 429 slow down"
+_COPILOT = (
+    Case(
+        "copilot",
+        (
+            _copilot(0, "session.start", sessionId="s", context={"cwd": "/home/me/shop"}),
+            _copilot(1, "session.error", errorType="rate_limit", message=_GIVEN_UP, statusCode=429),
+            _copilot(2, "session.error", errorType="quota", message=_GIVEN_UP, statusCode=402),
+            _copilot(3, "session.error", errorType="query", message="502 bad gateway", statusCode=502),
+        ),
+        (
+            "error 429 6",
+            "settled exhausted 6 waited 90.5",
+            "error 402 6",
+            "limit",
+            "settled exhausted 6 waited 90.5",
+            "error 502",
+            "session 0 requests, 0 calls, 0 stops",
+        ),
+    ),
+)
+
 # Cline CLI: messages-contract-v1.md; Continue: core/index.d.ts
 
 _CLINE = (
@@ -496,4 +553,4 @@ _TRAJECTORIES = (
     Case("swe_agent", (_swe("submitted"),), ("session 3 requests, 0 calls, 0 stops",), "/runs/d.traj"),
 )
 
-CASES = (*_KIMI, *_VIBE, *_KIRO, *_ANTIGRAVITY, *_HERMES, *_OPENCLAW, *_CLINE, *_TRAJECTORIES)
+CASES = (*_KIMI, *_VIBE, *_KIRO, *_ANTIGRAVITY, *_HERMES, *_OPENCLAW, *_GEMINI, *_COPILOT, *_CLINE, *_TRAJECTORIES)

@@ -54,6 +54,11 @@ def read(case: Case, *, split: int = 1_000) -> list[Event]:
     return events
 
 
+def _told_waits(events: list[Event]) -> set[float]:
+    """The delays that events of their own tell already."""
+    return {event.payload.get("delay_seconds") or 0 for event in events if event.type == "retry.scheduled"}
+
+
 def told(events: list[Event]) -> Iterator[str]:
     """A line for each event; the counts of all sessions in one."""
     seen: dict[str, int] = {"requests": 0, "calls": 0, "stops": 0}
@@ -67,7 +72,8 @@ def told(events: list[Event]) -> Iterator[str]:
             waited = payload.get("delay_seconds")
             yield f"retry {payload['attempt']}" + (f" after {waited}" if waited is not None else "")
         elif event.type == "retry.settled":
-            yield f"settled {payload['outcome']} {payload['attempts']}"
+            waited = payload["waited_seconds"] if payload["waited_seconds"] not in (0, *_told_waits(events)) else None
+            yield f"settled {payload['outcome']} {payload['attempts']}" + (f" waited {waited}" if waited else "")
         elif event.type == "tool.failed":
             yield f"tool {payload.get('tool')} {payload['kind']}"
         elif event.type in ("relay.resumed", "relay.halted"):
