@@ -7,10 +7,11 @@ from datetime import date
 
 import pytest
 
-from analyzer.analysis.detection import burst, detection, hours, relays, retries, share
+from analyzer.analysis.detection import burst, detection, hours, share
 from analyzer.analysis.detection import fleet as fleet_tests
 from analyzer.analysis.detection.detection import Detection, Settings
 from analyzer.analysis.detection.fleet import FLEET
+from analyzer.analysis.detection.signals import relays, retries
 from analyzer.analysis.detection.statistics import baseline, rates
 from analyzer.analysis.kinds import finding_fields as fields
 from analyzer.analysis.kinds import messages, reason_mixes, rises

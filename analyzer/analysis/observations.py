@@ -61,6 +61,8 @@ class Observations:
     """`detection-volume`."""
     hourly_work: pl.DataFrame
     """`detection-work`."""
+    signals: pl.DataFrame
+    """`detection-signals`."""
     chains: pl.DataFrame
     """One row a day, caller and reason with a retry chain that was settled."""
     versions: pl.DataFrame
@@ -119,7 +121,7 @@ class Observations:
 
 DATED = (
     *("counts", "templates", "known_templates", "mixes", "rules", "repeats", "loud", "relays", "volumes"),
-    *("work", "chains", "hourly_volumes", "hourly_work"),
+    *("work", "signals", "chains", "hourly_volumes", "hourly_work"),
 )
 """The frames with a row a day and more."""
 

@@ -42,6 +42,7 @@ def observations(
     *,
     volumes: pl.DataFrame | None = None,
     work: pl.DataFrame | None = None,
+    signals: pl.DataFrame | None = None,
 ) -> Observations:
     """What these rows by session come to, counted in the simplest way."""
     repeats, loud = repeats_of(groups)
@@ -68,6 +69,7 @@ def observations(
         work=without_hours(empty("work") if work is None else work),
         hourly_volumes=empty("volumes") if volumes is None else sorted_sums("volumes", volumes),
         hourly_work=empty("work") if work is None else sorted_sums("work", work),
+        signals=empty("signals") if signals is None else sorted_sums("signals", signals),
         chains=chains,
         versions=versions,
         rows=MadeRows(groups, relays),

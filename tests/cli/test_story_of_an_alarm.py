@@ -27,13 +27,22 @@ def session(caller: str, number: int, place: int, errors: list[dict[str, Any]], 
     """The lines of one session: that it was, and its errors."""
     name, day = f"{caller}-{number}-{place}", day_of(number)
     begin = datetime(day.year, day.month, day.day) + timedelta(hours=hour)
-    known = {"caller": caller, "retry_visibility": "full", "requests": 9}
+    known = {"caller": caller, "retry_visibility": "full", "requests": 9, "tools": {"tickets": 4, "Read": 5}}
     yield encode(Event("session.observed", begin, name, known, f"{name}-s"))
     reasons = {401: "auth_error", 529: "network_transient", 429: "rate_limited"}
     for at, facts in enumerate(errors):
         payload = {"caller": caller, "provider": CALLERS.get(caller, ("anthropic",))[0], "facts": facts}
         payload["reason"] = reasons[facts["status"]]
         yield encode(Event("error.classified", begin + timedelta(seconds=at + 1), name, payload, f"{name}-{at}"))
+
+
+def broken(name: str, caller: str, number: int, hour: float) -> Iterator[bytes]:
+    """The lines of a tool that fails twice in a session."""
+    day = day_of(number)
+    for place in range(2):
+        at = datetime(day.year, day.month, day.day) + timedelta(hours=hour, seconds=10 + place)
+        payload = {"caller": caller, "tool": "tickets", "kind": "other", "message": "no such board"}
+        yield encode(Event("tool.failed", at, name, payload, f"{name}-tool-{place}"))
 
 
 def days(incident: str) -> Iterator[bytes]:
@@ -52,6 +61,8 @@ def days(incident: str) -> Iterator[bytes]:
                 if incident == "silence" and caller == "deploy-bot" and number in {CHANGE, CHANGE + 1}:
                     continue
                 yield from session(caller, number, place, errors, hour)
+                if incident == "tool" and place % 5 < (4 if number == CHANGE else 1):
+                    yield from broken(f"{caller}-{number}-{place}", caller, number, hour)
 
 
 def nights(run: Run, folder: Path, incident: str) -> tuple[int, list[dict[str, Any]], str]:
@@ -137,6 +148,24 @@ def test_a_caller_that_falls_silent_is_told_until_it_is_heard_again(run: Run, tm
     page = run("report", *window, "--format", "html", "--output", "x.html")
     assert page.returncode == 0, page.stderr
     assert "deploy-bot: no session on 2026-10-02, 20 expected, since 2026-10-01" in Path(tmp_path, "x.html").read_text()
+
+
+def test_a_tool_that_begins_to_fail_is_told_by_its_name(run: Run, tmp_path: Path) -> None:
+    """In four of five sessions, where it was one of five: one finding of the tool, none of the callers; then over."""
+    code, every, text = nights(run, tmp_path, "tool")
+    assert code == 1
+    (one,) = told(every, CHANGE)
+    assert (one["finding"], one["scope"]["tool"], one["severity"]) == ("tool_failures", "tickets", "warning")
+    assert one["explanation"].startswith(
+        "tickets: the tool tickets failed in 51 of 62 sessions that used it on one day, "
+    )
+    assert {each["id"] for night in every for each in night["findings"]} == {one["id"]}
+    assert told(every, CHANGE + 2)[0]["resolution"] == "quiet"
+    assert "A tool fails more often" in text
+    window = ("--since", after(CHANGE - 9), "--until", after(CHANGE), "--store", "x.duckdb")
+    page = run("report", *window, "--format", "html", "--output", "x.html")
+    assert page.returncode == 0, page.stderr
+    assert "the tool tickets failed in 51 of 62 sessions" in Path(tmp_path, "x.html").read_text()
 
 
 Native = Callable[..., bytes]

@@ -58,6 +58,7 @@ class Scope:
     rule: str | None = None
     provider: str | None = None
     model: str | None = None
+    tool: str | None = None
 
     @classmethod
     def of(cls, detection: Detection) -> Scope:
@@ -75,7 +76,7 @@ class Scope:
     def who(self) -> str:
         """The caller for people: a name as long as a log may make it is cut, and one without letters named so."""
         if self.caller is None:
-            return self.provider or self.model or "the fleet"
+            return self.provider or self.model or self.tool or "the fleet"
         name = self.caller if self.caller.strip() else "(none)"
         return name if len(name) <= WHO_CHARS else f"{name[: WHO_CHARS - 1]}…"
 
@@ -256,7 +257,7 @@ class Finding(Shown):
         """What `to_dict` made, read back; raises ValueError or LookupError for anything else."""
         scope, (since, until) = data["scope"], (data["window"][end] for end in ("since", "until"))
         own_name = kind_of(data["finding"]).scope
-        names = (own_name, "step", "session", "rule", "provider", "model", "reason")
+        names = (own_name, "step", "session", "rule", "provider", "model", "tool", "reason")
         named = next((scope[name] for name in names if name and scope.get(name)), None)
         about = {"caller": scope.get("caller"), "template": scope.get("template"), "scope": named}
         if scope.get("reason") and scope.get("rule"):
@@ -299,7 +300,7 @@ def finding_id(what: Identity, opened_on: date) -> str:
     """The id that follows from what is found, about what, and since when."""
     # Names that came later have no part where they say nothing: ids of findings that are open stay as they are.
     scope = what.scope.to_dict()
-    late = [scope.pop(name) for name in ("provider", "model")]
+    late = [scope.pop(name) for name in ("provider", "model", "tool")]
     named = (part for part in late if part is not None)
     return derived_id("finding", what.family, *scope.values(), *named, opened_on.isoformat())
 

@@ -1,6 +1,8 @@
-"""The kinds of what is no error: callers that are no longer heard of."""
+"""The kinds of what is no error: callers that are no longer heard of, tools that fail, waits that grow."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import polars as pl
 
@@ -18,6 +20,7 @@ from analyzer.analysis.kinds.daily_charts import (
     panels,
 )
 from analyzer.analysis.kinds.finding import Basis, Charted, ChartForm, Finding, Kind, note_of
+from analyzer.analysis.kinds.finding_fields import warning
 
 
 def severity_of_silence(day: Detection) -> str:
@@ -65,7 +68,61 @@ SESSIONS = ChartForm(
     session_chart,
 )
 
+
+def signal_rows(finding: Finding, basis: Basis) -> pl.DataFrame:
+    """The rows of `COUNTS`, a day each."""
+    scope = finding.scope
+    about = {"name": scope.tool or scope.provider, "caller": scope.caller}
+    named = [pl.col(column) == name for column, name in about.items() if name is not None]
+    own = basis.seen.signals.filter(pl.col("signal") == ("tool" if scope.tool else "wait"), *named)
+    weight = pl.col("groups") * (1 if scope.tool else 2 ** pl.col("level"))
+    daily = own.group_by("day").agg(weight.sum().cast(pl.Int64).alias("amount"), pl.sum("exposure").alias("number"))
+    return daily.filter(around(finding, basis.last)).sort("day")
+
+
+def signal_chart(case: Charted) -> Chart:
+    """What was counted on each day, and what it came from."""
+    rows = case.numbers
+    of_tool = case.finding.scope.tool is not None
+    what, of = ("failed calls", "sessions that used it") if of_tool else ("seconds waited", "retry chains")
+    marks = (bars(rows, "amount", what, MARKED), bars(rows, "number", of, USUAL, lower=True))
+    upper = counts_axis(what, max(rows["amount"], default=0))
+    return panels(case, f"{what.capitalize()} by day, and the {of}", marks, upper, of)
+
+
+COUNTS = ChartForm(
+    "Days of the tool, or of the waits",
+    SINCE_BASELINE,
+    {
+        **DAY,
+        "amount": "failed calls of the tool, three of a session at most; or seconds waited for retries, each chain's "
+        "rounded down to a power of two",
+        "number": "distinct sessions that used the tool; or retry chains that waited",
+    },
+    signal_rows,
+    signal_chart,
+)
+
+_COUNTED = Kind(
+    title="A tool fails more often",
+    metric="failed calls of the span that was judged, three of a session at most",
+    severity=warning,
+    sentence=told_of_days,
+    advice="try the tool, and look at what it says",
+    asks=("query", "tools-messages"),
+    scope="tool",
+    chart=COUNTS,
+)
 SIGNALS = {
+    "tool_failures": _COUNTED,
+    "waits_grow": replace(
+        _COUNTED,
+        title="Retries wait longer",
+        metric="retry chains of the span that was judged that waited longer than nine in ten before",
+        advice="ask the provider, or wait for it to recover; call it less often",
+        asks=("query", "retries-outcomes"),
+        scope="provider",
+    ),
     "silence": Kind(
         title="Sessions stay away",
         metric="sessions of the day, or of half a day or a whole one over midnight",

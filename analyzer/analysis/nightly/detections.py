@@ -15,6 +15,7 @@ from analyzer.analysis.detection.new_messages import shared_templates, weak_temp
 from analyzer.analysis.detection.rewordings import reworded
 from analyzer.analysis.detection.signals.relays import many_relays
 from analyzer.analysis.detection.signals.retries import retry_changes
+from analyzer.analysis.detection.signals.rises import signals
 from analyzer.analysis.detection.signals.silence import silences
 from analyzer.analysis.detection.statistics.tails import false_discovery
 from analyzer.analysis.detection.volume_units import exposures, since_newest
@@ -70,6 +71,7 @@ def detections(seen: Observations, settings: Settings | None = None) -> list[Det
         *corrected(detections_in(relay_frequency(hand_offs)), _tested(seen.relays)),
         *detections_in(many_relays(hand_offs)),
         *_without_explained(retries, rises, hit),
+        *signals(seen.signals),
         *silences(since_newest(seen.hourly_work, seen.versions)),
     ]
     return sorted(found, key=lambda one: one.day)

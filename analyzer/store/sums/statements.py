@@ -90,6 +90,28 @@ def work() -> str:
 
 
 @cache
+def signals() -> str:
+    """The rows of `detection-signals`."""
+    rows = """
+  select
+    {day} as day,
+    e.type,
+    e.session_id,
+    e.caller,
+    e.provider,
+    e.operation,
+    e.waited_seconds,
+    e.seen[1].tool as tool,
+    e.seen[1].tools as tools
+  from internal.event_v1 as e
+  where e.type in ('tool.failed', 'session.observed', 'retry.settled')
+    and {of_days}
+    and {of_part}
+"""
+    return _counted("detection-signals", event=_filled(rows))
+
+
+@cache
 def versions() -> str:
     """What the rows of `detection-versions` are made of, by day."""
     rows = """

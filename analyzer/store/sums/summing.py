@@ -70,10 +70,15 @@ class Summing:
                 **self._counted(some, part, frames),
                 "volumes": alone(self._ask(statements.volumes(), some, part, frames, ruleset=self._ruleset)),
                 "work": alone(self._ask(statements.work(), some, part)),
+                "signals": alone(self._ask(statements.signals(), some, part)),
             }
             for name, frame in made.items():
                 parts[name].append(sorted_sums(name, frame))
-        return {name: pl.concat(some) for name, some in parts.items()}
+        whole = {name: pl.concat(some) for name, some in parts.items()}
+        # Callers share tools: each part of them has its own rows.
+        counts = ("sessions", "groups", "exposure")
+        named = whole["signals"].group_by(pl.exclude(counts)).agg(pl.sum(*counts))
+        return whole | {"signals": sorted_sums("signals", named)}
 
     def _counted(
         self, days: Collection[date], part: _Part, frames: Mapping[str, pl.DataFrame]

@@ -41,6 +41,11 @@ SCHEMAS: dict[str, dict[str, str]] = {
     },
     "work": {"hour": "Int32", **dict.fromkeys(("sessions", "observed"), "Int64")},
     "chains": {"reason": "String", **dict.fromkeys(("chains", "recovered", "untried"), "Int64")},
+    "signals": {
+        **dict.fromkeys(("signal", "name"), "String"),
+        "level": "Int32",
+        **dict.fromkeys(("sessions", "groups", "exposure"), "Int64"),
+    },
     "versions": {"ruleset": "String", "first_at": "Datetime", "errors": "Int64"},
 }
 """The columns of each frame behind `day` and `caller`."""
@@ -56,7 +61,8 @@ CUT = {"caller": "String", "ruleset": "String", "first_at": "Datetime"}
 """Where the newest recorded ruleset of a caller begins, of callers whose errors without facts have several."""
 
 COUNTS = (
-    "(type in ('error.classified', 'session.observed') or starts_with(type, 'retry.') or starts_with(type, 'relay.'))"
+    "(type in ('error.classified', 'session.observed', 'tool.failed')"
+    " or starts_with(type, 'retry.') or starts_with(type, 'relay.'))"
 )
 """Of events: whether any sum rests on its type."""
 # A quarter of an hour lies in two days at most. What an event tells may be told by another log a few seconds before

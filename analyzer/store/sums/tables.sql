@@ -134,6 +134,19 @@ create table if not exists internal.sum_work_v2 (
   observed bigint not null
 );
 
+-- Failed tools, which belong to no caller, and waits; see detection-signals.
+create table if not exists internal.sum_signal_v1 (
+  timezone varchar not null,
+  day date not null,
+  caller varchar not null,
+  signal varchar not null,
+  name varchar not null,
+  level integer not null,
+  sessions bigint not null,
+  groups bigint not null,
+  exposure bigint not null
+);
+
 create table if not exists internal.sum_rule_v1 (
   timezone varchar not null,
   day date not null,

@@ -62,6 +62,7 @@ def from_events(store: Store, night: date, timezone: str, ruleset: str) -> Obser
         night,
         volumes=store.query("detection-volume", **span, ruleset=ruleset),
         work=store.query("detection-work", **span),
+        signals=store.query("detection-signals", **span),
     )
 
 
@@ -83,7 +84,8 @@ class Log:
         choose = self.random.choice
         caller, session = choose(("a", "a", "b", None)), choose(("s1", "s2", "s3", None))
         known: dict[str, Any] = {"caller": caller} if caller else {}
-        kind = self.random.choices(("error.classified", "retry.settled", "retry.scheduled", "relay"), [6, 2, 1, 3])[0]
+        kinds = ("error.classified", "retry.settled", "retry.scheduled", "relay", "tool.failed")
+        kind = self.random.choices(kinds, [6, 2, 1, 3, 1])[0]
         if kind == "relay":
             kind = choose(("relay.triggered", "relay.triggered", "relay.resumed", "relay.skipped"))
             known |= {"step_id": choose(("plan", "build"))}
@@ -109,6 +111,9 @@ class Log:
                 known |= {"facts": {"message": message, **({"status": 503} if choose((True, False)) else {})}}
         if kind == "retry.settled":
             known |= {"outcome": choose(("recovered", "exhausted", "aborted")), "attempts": choose((1, 2, 3))}
+            known |= {"waited_seconds": choose((0.5, 3.0, 70.0)), "provider": choose(("openai", "anthropic"))}
+        if kind == "tool.failed":
+            known |= {"tool": choose(("Read", "Bash"))}
         return self._native(f"e{self._number}", kind=kind, at=at.isoformat(), session=session, **known)
 
 

@@ -1,0 +1,65 @@
+"""Tools that fail and waits that grow: counts against exposure, judged as errors are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, timedelta
+
+import polars as pl
+
+from analyzer.analysis.detection.detection import Detection
+from analyzer.analysis.detection.signals.rises import signals
+
+START = date(2026, 3, 2)
+DAYS = 44
+CHANGE = 38
+Row = tuple[str, str, str, int, int, int, int]
+"""Caller, signal, name, level, sessions, groups, exposure."""
+
+
+def found(rows: Callable[[int], list[Row]]) -> list[Detection]:
+    """What the rows of each day, 0-based, show."""
+    every = [(START + timedelta(days=day), *row) for day in range(DAYS) for row in rows(day)]
+    columns = ["day", "caller", "signal", "name", "level", "sessions", "groups", "exposure"]
+    return signals(pl.DataFrame(every, columns, orient="row"))
+
+
+def waits(*callers: str, longer: int = 0, provider: str = "openai") -> list[Row]:
+    """Ten chains of each caller that wait from 4 to 32 seconds, or so many powers of two longer."""
+    of_level = ((2, 5), (3, 4), (4, 1))
+    return [(one, "wait", provider, level + longer, many, many, many) for one in callers for level, many in of_level]
+
+
+def test_a_tool_that_fails_more_often_than_before_is_found_on_its_days() -> None:
+    """Of the tool over all callers, until it works again."""
+    bad = range(CHANGE, CHANGE + 2)
+    rises = found(lambda day: [("", "tool", "browser", 0, *((28, 70) if day in bad else (4, 6 + day % 3)), 30)])
+    assert [(one.finding, one.scope, (one.day - START).days) for one in rises] == [
+        ("tool_failures", "browser", day) for day in bad
+    ]
+    assert str(rises[0].note).startswith(
+        "the tool browser failed in 28 of 30 sessions that used it on one day, 70 times"
+    )
+
+
+def test_tools_that_are_used_more_fail_more_often_in_all() -> None:
+    """Three times the sessions with three times the failures are none."""
+    assert found(lambda day: [("", "tool", "Bash", 0, *((12, 18, 90) if day >= CHANGE else (4, 6, 30)))]) == []
+
+
+def test_waits_that_grow_are_the_providers_where_all_of_its_callers_wait() -> None:
+    """And nobody else's."""
+    rises = found(lambda day: waits("a", "b", "c", longer=2 if day == CHANGE else 0))
+    assert {(one.finding, one.caller, one.scope) for one in rises} == {("waits_grow", None, "openai")}
+    assert "retry chains waited for 16 s or more" in str(rises[0].note)
+
+
+def test_waits_of_a_provider_that_no_log_names_are_the_callers() -> None:
+    """Of the one that waits longer."""
+    rises = found(lambda day: waits("a", provider="", longer=3 if day == CHANGE else 0) + waits("b", provider=""))
+    assert {(one.caller, one.scope) for one in rises} == {("a", None)}
+
+
+def test_waits_as_usual_find_nothing() -> None:
+    """Nor does twice the number of chains."""
+    assert found(lambda day: waits(*(("a", "b") if day < CHANGE else ("a", "b", "c", "d")))) == []
