@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
+import re2
+
 from analyzer.agent_stream import count, mapping, text
 from analyzer.events import Event
 from analyzer.events.model import present
@@ -21,6 +23,10 @@ from analyzer.importers.records import MAIN, RecordReader, folder_of, identity_o
 _ATTEMPT = re.compile(r"^(\d{1,6})/\d{1,6}$")
 _LEFT_OUT = frozenset({"api_error", "internal", "provider.api_error"})
 """Codes that say no more than that there was an error."""
+_TELLING = re2.compile(
+    rb'"(?:llm\.request|step\.end|tool\.call|turn\.(?:prompt|steer|cancel|ended|step\.retrying)|'
+    rb'context\.apply_compaction|config\.update)"|"isError": ?true'
+)
 
 
 class KimiReader(RecordReader):
@@ -29,6 +35,7 @@ class KimiReader(RecordReader):
     name: ClassVar[str] = "kimi"
     agent: str = "kimi-code"
     visibility: ClassVar[str] = "full"
+    telling: ClassVar[Any] = _TELLING
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
         super().__init__(source, state)

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
+import re2
+
 from analyzer.agent_stream import mapping, text
 from analyzer.events import Event
 from analyzer.importers.base import Source
@@ -19,6 +21,7 @@ from analyzer.importers.shapes.rows import listed
 _FAILED = re.compile(r"^<(tool_error|user_cancellation)>(?:\S{1,100} failed: )?((?s:.*?))</\1>")
 _RETURNED = re.compile(r"^Command failed: .*\nReturn code: (-?\d{1,6})")
 _SUMMARY = "<compaction_summary>"
+_TELLING = re2.compile(rb'"role": ?"assistant"|<tool_error>|<user_cancellation>|<compaction_summary>')
 
 
 class VibeReader(RecordReader):
@@ -27,6 +30,7 @@ class VibeReader(RecordReader):
     name: ClassVar[str] = "vibe"
     agent: str = "mistral-vibe"
     visibility: ClassVar[str] = "none"
+    telling: ClassVar[Any] = _TELLING
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
         super().__init__(source, state)
