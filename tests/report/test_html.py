@@ -196,11 +196,11 @@ def test_verdict_reads_without_colour(report: Report, nothing: Overview) -> None
 
 
 def test_too_little_history_is_no_quiet(report: Report) -> None:
-    """Days that could not be judged have a level of their own and are counted."""
+    """A history that is too young has a level of its own, and the page says why."""
     found = report()
-    page = render_html(replace(found, cases=(), spikes=replace(found.spikes, unjudged=2)))
+    page = render_html(replace(found, cases=(), too_little="History has 1 day."))
     assert "?</span> NOT JUDGED" in page
-    assert "2 days of callers with many unknown errors have too little history before them" in page
+    assert "History has 1 day." in page
 
 
 def test_nothing_needs_no_plotly(nothing: Overview) -> None:

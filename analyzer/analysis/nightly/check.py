@@ -25,7 +25,7 @@ from analyzer.analysis.nightly.detections import detections
 from analyzer.analysis.nightly.evidence import costed, explained, of_the_day
 from analyzer.analysis.nightly.incidents import gravest_first, incidents
 from analyzer.analysis.nightly.night import Night, carried_on, night_before, recorded, write_down
-from analyzer.analysis.nightly.notes import newest_versions, notes
+from analyzer.analysis.nightly.notes import newest_versions, notes, too_little_history
 from analyzer.analysis.observations import Observations, end_of, observe, start_of
 from analyzer.analysis.tables import Window, WindowWords, as_window, window
 from analyzer.classifier import Rules
@@ -174,6 +174,7 @@ def _judged(
         caller_days=counts.height,
         callers=counts.filter(pl.col("day") == seen.night)["caller"].n_unique(),
         findings=with_causes(seen, findings),
+        unjudged=too_little_history(seen, seen.night),
         notes=tuple(notes(seen)),
     )
 
@@ -214,6 +215,7 @@ def check_hours(store: Judging, chosen: Window, *, rules: Rules = None) -> Night
         caller_days=seen.work.height,
         callers=seen.counts.filter(pl.col("day") == day)["caller"].n_unique(),
         findings=explained(store, findings, chosen.timezone, ruleset, within=(since, until)),
+        unjudged=too_little_history(seen, day),
         hours=(since, until),
     )
     return with_handling(night, handlings(store))

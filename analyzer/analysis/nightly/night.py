@@ -48,6 +48,8 @@ class Night(ShownRows):
     """Open ones, and those that ended this night; the gravest first."""
     warnings_a_week: float | None = None
     """Warnings that opened a week in the twelve weeks before; None where fewer than four were checked."""
+    unjudged: str = ""
+    """Why a day without findings cannot be judged, in one sentence; empty where it can be."""
     notes: tuple[str, ...] = ()
     """What limits the judgement, one sentence each."""
     opening: tuple[str, ...] = ()
@@ -103,6 +105,8 @@ class Night(ShownRows):
     def headline(self) -> str:
         """The verdict in one line."""
         parts = [f"{len(found)} {state}" for state in STATES if (found := self.of(state))]
+        if not parts and self.unjudged:
+            return f"Not judged: too little history to tell. {self.unjudged}"
         if not parts:
             return f"Nothing to report for {self.span}."
         kinds = "finding" if len(self.findings) == 1 else "findings"
@@ -151,6 +155,7 @@ class Night(ShownRows):
             "ruleset_in_force": self.ruleset_in_force,
             "callers": self.callers,
             "warnings_a_week": self.warnings_a_week,
+            "unjudged": self.unjudged,
             "notes": list(self.notes),
             "findings": [finding.to_dict() for finding in self.findings],
         }
@@ -172,6 +177,7 @@ class Night(ShownRows):
             callers=data["callers"],
             findings=tuple(Finding.from_dict(one) for one in data["findings"]),
             warnings_a_week=data.get("warnings_a_week"),
+            unjudged=data.get("unjudged", ""),
             notes=tuple(data["notes"]),
         )
 

@@ -9,9 +9,11 @@ import polars as pl
 
 from analyzer.analysis.detection import flips, split
 from analyzer.analysis.detection.detection import BASELINE_DAYS, RECENT_DAYS
+from analyzer.analysis.detection.fleet import unjudged
+from analyzer.analysis.detection.statistics.rates import MIN_DAYS
 from analyzer.analysis.kinds.finding import Scope
 from analyzer.analysis.observations import Observations
-from analyzer.readable import percent
+from analyzer.readable import counted, percent
 from analyzer.store import CallerDays
 
 MIN_RATIO = 1.25
@@ -38,6 +40,17 @@ def notes(seen: Observations) -> Iterator[str]:
     yield from _cut(seen)
     yield from _traffic_alone(seen)
     yield from _classifier_alone(seen)
+
+
+def too_little_history(seen: Observations, day: date) -> str:
+    """Why a day without findings cannot be judged, in one sentence; empty where it can be."""
+    if seen.counts.is_empty():
+        return ""
+    if (days := seen.days_before(day)) < MIN_DAYS:
+        return f"History before {day} has {counted(days, 'day')}; a judgement wants {MIN_DAYS}."
+    if new := sum(when == day for when, _ in unjudged(seen.counts)):
+        return f"{counted(new, 'caller')} with many unknown errors on {day} had too little history before it."
+    return ""
 
 
 def newest_versions(versions: pl.DataFrame, day: date) -> tuple[tuple[str, str, date], ...]:

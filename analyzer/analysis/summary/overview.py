@@ -149,6 +149,8 @@ class Overview(Shown):
     drifts: Drifts
     judged_until: date | None
     """The last day that was judged; None without any history."""
+    too_little: str
+    """Why the last whole day cannot be judged, in one sentence; empty where it can be."""
     not_replayed: int
     """Errors that count as they were recorded: today's rules could not judge them."""
     warnings_a_week: float | None
@@ -305,6 +307,7 @@ def _overview(store: Judging, window: Window, judged: Judged, drift: Drifts) -> 
         spikes=spikes_of(judged, window, tables["unknown-share"]),
         drifts=drift,
         judged_until=judged.last,
+        too_little=judged.too_little,
         not_replayed=judged.not_replayed,
         warnings_a_week=_warnings_a_week(store),
         tables=tables,
@@ -344,7 +347,7 @@ def _completeness(store: Judging, window: Window) -> Completeness:
 
 
 def _verdict(report: Overview) -> Verdict:
-    totals, unjudged = report.totals, report.spikes.unjudged
+    totals = report.totals
     if not totals.events:
         known = report.completeness
         unread = not known.lines and (known.unsupported or known.other_files)
@@ -355,10 +358,8 @@ def _verdict(report: Overview) -> Verdict:
     tools = (totals.tools_said,) if totals.tool_failures else ()
     if open_ones := [case.finding for case in report.cases if case.is_open]:
         return Verdict(open_ones[0].severity, _headline(open_ones), (*details, *tools))
-    if unjudged:
-        days = "1 day" if unjudged == 1 else f"{unjudged:,} days"
-        said = f"{days} of callers with many unknown errors have too little history before them to call that unusual."
-        return Verdict("unjudged", "Too little history to tell.", (*details, said, *tools))
+    if report.too_little:
+        return Verdict("unjudged", "Too little history to tell.", (report.too_little, *details, *tools))
     if details:
         return Verdict("quiet", "Nothing is open; what was found is resolved.", (*details, *tools))
     return Verdict("quiet", "No findings.", (_error_sentence(totals), *tools))

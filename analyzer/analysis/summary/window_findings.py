@@ -17,11 +17,13 @@ import polars as pl
 from analyzer.analysis.detection.detection import Detection, frame
 from analyzer.analysis.detection.fleet import unjudged
 from analyzer.analysis.kinds.finding import SHARE, Finding, kind_of
+from analyzer.analysis.nightly.check import last_whole_day
 from analyzer.analysis.nightly.decisions import as_known
 from analyzer.analysis.nightly.detections import detections
 from analyzer.analysis.nightly.evidence import costed, explained, of_the_day
 from analyzer.analysis.nightly.incidents import incidents, incidents_between
 from analyzer.analysis.nightly.night import Night
+from analyzer.analysis.nightly.notes import too_little_history
 from analyzer.analysis.observations import Observations, observe
 from analyzer.analysis.summary.cases import Case, cases
 from analyzer.analysis.tables import Table, Window, WindowWords, as_window, json_ready, table
@@ -49,6 +51,8 @@ class Judged:
     """Open ones, then ended ones; the gravest first."""
     detections: tuple[Detection, ...]
     """What single days of the window showed, by day."""
+    too_little: str
+    """Why the last whole day cannot be judged, in one sentence; empty where it can be."""
     unjudged: tuple[tuple[date, str], ...]
     """Days and callers with many unknown errors and too little history before them."""
     not_replayed: int
@@ -73,7 +77,7 @@ def judge_seen(store: Judging, window: Window, seen: Observations) -> Judged:
     """The findings of a window by its `observe_window`."""
     counts = seen.counts
     if counts.is_empty():
-        return Judged(_NO_LATER, None, (), (), (), 0)
+        return Judged(_NO_LATER, None, (), (), "", (), 0)
     days = counts["day"].unique().sort().to_list()
     first, last = max(window.first_day or days[0], days[0]), days[-1]
     found = detections(seen)
@@ -87,6 +91,7 @@ def judge_seen(store: Judging, window: Window, seen: Observations) -> Judged:
         last=last,
         cases=cases(store, findings, seen, last),
         detections=tuple(one for one in found if one.day >= first),
+        too_little=too_little_history(seen, last_whole_day(window)),
         unjudged=tuple(each for each in unjudged(counts) if each[0] >= first),
         not_replayed=int(counts["not_replayed"].sum()),
     )

@@ -93,7 +93,7 @@ def render_nights_text(nights: Sequence[Night], width: int = 80) -> str:
         if one.state != "ongoing"
     )
     if not rows:
-        return f"Nothing to report in {len(nights):,} nights.\n"
+        return f"Nothing to report in {len(nights):,} nights{_young(nights)}.\n"
     opened = sum(len(night.of("new")) for night in nights)
     still = sum(one.is_open for one in nights[-1].findings)
     said = f"{counted(opened, 'finding')} in {len(nights):,} nights, {still:,} still open on the last."
@@ -106,8 +106,13 @@ def nothing_to_report(nights: Sequence[Night]) -> str:
     if not nights:
         return "Nothing to report: there is no history in this window."
     if len(nights) > 1:
-        return f"Nothing to report for {len(nights)} nights up to {nights[-1].day}."
+        return f"Nothing to report for {len(nights)} nights up to {nights[-1].day}{_young(nights)}."
     return "\n".join([nights[0].headline, *(f"Note: {note}" for note in nights[0].remarks)])
+
+
+def _young(nights: Sequence[Night]) -> str:
+    young = sum(bool(night.unjudged) for night in nights)
+    return f"; {young:,} of them could not be judged, too little history" if young else ""
 
 
 def render_findings(findings: Sequence[Finding], width: int = 80) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from analyzer.analysis import Window, check, overview, spikes, window
+from analyzer.analysis.nightly.night import Night
 from analyzer.errors import AnalyzerError
+from analyzer.events import Event, encode
 from analyzer.store import Store, open_store
 from tests.analysis.nightly.test_check import START, history, line
 
@@ -92,7 +94,7 @@ def test_the_history_of_a_window_may_lie_before_it(memory: Store, samples: objec
 @pytest.mark.parametrize(
     ("since", "until", "level"),
     [
-        ("2026-11-02", "2026-11-04", "quiet"),
+        ("2026-11-02", "2026-11-04", "unjudged"),
         ("2026-11-02", "2026-11-09", "warning"),
         ("2026-11-09", None, "warning"),
         ("2027-01-01", None, "warning"),
@@ -101,7 +103,7 @@ def test_the_history_of_a_window_may_lie_before_it(memory: Store, samples: objec
 def test_the_verdict_follows_from_the_window(
     memory: Store, samples: object, since: str, until: str | None, level: str
 ) -> None:
-    """Quiet days, a session of many hand-offs, a spike, a future without anything, in whose place all is told."""
+    """The first days of all, a session of many hand-offs, a spike, a future without anything, in whose place all is told."""
     memory.ingest([str(samples)])
     content = overview(memory, window(since, until))
     assert content.verdict.level == level
@@ -114,7 +116,26 @@ def test_a_log_without_history_is_unjudged(memory: Store, samples: object) -> No
     memory.ingest([f"{samples}/unknown-spike.jsonl"])
     verdict = overview(memory, Window()).verdict
     assert verdict.level == "unjudged"
-    assert "1 day of callers" in verdict.details[0]
+    assert "has 1 day; a judgement wants 7" in verdict.details[0]
+
+
+@pytest.mark.parametrize(("days", "level"), [(1, "unjudged"), (7, "unjudged"), (8, "quiet")])
+def test_check_and_report_call_the_same_fleets_too_young(memory: Store, tmp_path: Path, days: int, level: str) -> None:
+    """Fewer than seven days before the day that is judged, whatever was seen on them."""
+    begin = datetime(2026, 10, 5, 8)
+    kept = tmp_path / "log.jsonl"
+    facts = {"status": 429, "message": "Too Many Requests"}
+    said = {"caller": "c", "reason": "rate_limited", "facts": facts}
+    errors = (Event("error.classified", begin + timedelta(day), f"s{day}", said, f"e{day}") for day in range(days))
+    kept.write_bytes(b"".join(map(encode, errors)))
+    memory.ingest([str(kept)])
+    until = (begin + timedelta(days)).replace(hour=0)
+    night = check(memory, until=until)
+    verdict = overview(memory, until=until).verdict
+    assert verdict.level == level
+    assert night.headline.startswith("Not judged: too little history" if level == "unjudged" else "Nothing to report")
+    assert night.unjudged == (verdict.details[0] if level == "unjudged" else "")
+    assert Night.from_dict(night.to_dict()).headline == night.headline
 
 
 def test_an_overview_hangs_together(memory: Store, samples: object) -> None:
