@@ -103,7 +103,7 @@ def test_the_history_of_a_window_may_lie_before_it(memory: Store, samples: objec
 def test_the_verdict_follows_from_the_window(
     memory: Store, samples: object, since: str, until: str | None, level: str
 ) -> None:
-    """The first days of all, a session of many hand-offs, a spike, a future without anything, in whose place all is told."""
+    """The first days of all, a session of many hand-offs, a spike, and a future without anything."""
     memory.ingest([str(samples)])
     content = overview(memory, window(since, until))
     assert content.verdict.level == level
