@@ -40,7 +40,7 @@ def home(tmp_path: Path, samples: Path) -> Path:
 def test_a_report_without_anything_reads_the_machine_and_then_what_is_new(run: Run, home: Path, tmp_path: Path) -> None:
     """It says what was found, reports the last 30 days, writes the page; the store lies below the home directory."""
     first = run("report", env={"HOME": str(home)})
-    assert (first.returncode, first.stdout.splitlines()[0][:5]) == (0, "QUIET")
+    assert (first.returncode, first.stdout.splitlines()[0][:10]) == (0, "NOT JUDGED")
     told = first.stderr.splitlines()
     assert told[0] == "Found logs of 2 agents; nothing leaves this machine:"
     assert [line.split()[0] for line in told[1:3]] == ["Claude", "Codex"]
@@ -132,7 +132,7 @@ def test_alone_at_a_terminal_it_is_the_report(home: Path, tmp_path: Path) -> Non
     lines = said.replace("\r", "").splitlines()
     assert code == 0
     assert lines[0].startswith("Found logs of 2 agents")
-    assert next(number for number, line in enumerate(lines) if "QUIET" in line) <= 10
+    assert next(number for number, line in enumerate(lines) if "NOT JUDGED" in line) <= 10
     assert max(map(len, lines[:6])) <= 80
     assert (tmp_path / "opened").read_text().strip() == (tmp_path / "report.html").resolve().as_uri()
     (tmp_path / "opened").unlink()
