@@ -359,8 +359,8 @@ def _verdict(report: Overview) -> Verdict:
     if open_ones := [case.finding for case in report.cases if case.is_open]:
         return Verdict(open_ones[0].severity, _headline(open_ones), (*details, *tools))
     if report.too_little:
-        said = (report.too_little, *details, _error_sentence(totals), *tools)
-        return Verdict("unjudged", "Too little history to tell.", said)
+        sentences = (report.too_little, *details, _error_sentence(totals), *tools)
+        return Verdict("unjudged", "Too little history to tell.", sentences)
     if details:
         return Verdict("quiet", "Nothing is open; what was found is resolved.", (*details, *tools))
     return Verdict("quiet", "No findings.", (_error_sentence(totals), *tools))
