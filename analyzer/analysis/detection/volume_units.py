@@ -38,6 +38,8 @@ LEAST_MORE = 6
 """Errors above the expected ones, and sessions that meet them: fewer are no change of the world."""
 MOST_UNSEEN = 1_000
 """Callers without a log of sessions that had no errors, of which all take part: each has a row for every day."""
+_TIMES = {1: 1, 3: 1, 7: 2, 14: 3}
+"""How many times as many a span needs by its length: in a week some sessions meet anything by chance."""
 ANY = ""
 """In place of a reason: all of them together."""
 _NEAR = 0.4
@@ -124,13 +126,14 @@ class Unit:
         days = range(max(day - length + 1, self._since(day)), day + 1)
         span = [self.days[each] for each in days if each in self.days and each not in self.excluded]
         count, sessions = sum(each.number for each in span), sum(self.sessions.get(each.day, 0) for each in span)
-        if sessions < LEAST_MORE or (length > 1 and len(span) < 2):
+        least = LEAST_MORE * _TIMES[length]
+        if sessions < least or (length > 1 and len(span) < 2):
             return None
         ratio = _ratio(length)
         if not 0 < self.begins <= day:  # more work looks like more errors
             ratio *= UNSEEN_RATIO
         tail = rate_tail(history, span, _gap(length), _PRIOR, ratio)
-        if tail is None or count - tail.expected < LEAST_MORE:
+        if tail is None or count - tail.expected < least:
             return None
         exposure = sum(each.exposure for each in span)
         above = sum(each.number * exposure > tail.expected * each.exposure for each in span)
