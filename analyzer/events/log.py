@@ -283,6 +283,10 @@ class EventLog:
         """`tool.failed`."""
         return self.append("tool.failed", payload, session=session)
 
+    def usage_recorded(self, /, *, session: str | None = None, **payload: Unpack[payloads.UsageRecorded]) -> str | None:
+        """`usage.recorded`."""
+        return self.append("usage.recorded", payload, session=session)
+
 
 class _Complaint:
     """Tells on stderr, once, what is wrong with a log. It does not hold the log, which its owner may let go of."""

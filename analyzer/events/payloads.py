@@ -190,6 +190,23 @@ class ToolFailed(WorkPayload, total=False):
     """The first line of what it said, redacted and cut."""
 
 
+class UsageRecorded(WorkPayload, total=False):
+    """`usage.recorded`: the tokens of one request to a model, and its cost where the agent states one."""
+
+    caller: str
+    request: str | None
+    """Names the request: of several events that name the same one, the one with the most output tokens counts."""
+    input_tokens: int | None
+    """Read neither from nor into a cache."""
+    output_tokens: int | None
+    """Those of reasoning included."""
+    cache_read_tokens: int | None
+    cache_write_tokens: int | None
+    reasoning_tokens: int | None
+    cost_usd: float | None
+    """US dollars, as the agent states them."""
+
+
 class RulesetApplied(TypedDict, total=False):
     """`ruleset.applied`: from here on this ruleset judges."""
 
@@ -231,6 +248,7 @@ EVENT_TYPES: dict[str, type[Any]] = {
     "call.short_circuited": CallShortCircuited,
     "session.observed": SessionObserved,
     "tool.failed": ToolFailed,
+    "usage.recorded": UsageRecorded,
     "ruleset.applied": RulesetApplied,
     "finding.opened": FindingDecision,
     "finding.resolved": FindingDecision,

@@ -66,9 +66,12 @@ left join exhaustions as x
   on c.event_id = x.event_id
 left join sessions as s
   on c.session_id = s.session_id
--- What an agent's log and its telemetry both tell is told once.
-where c.type not in ('error.classified', 'tool.failed')
-  or e.event_id is not null
-  or t.event_id is not null
+-- Every request's tokens would hide what happened; what an agent's log and its telemetry both tell is told once.
+where c.type <> 'usage.recorded'
+  and (
+    c.type not in ('error.classified', 'tool.failed')
+    or e.event_id is not null
+    or t.event_id is not null
+  )
 -- Of one moment and line the error comes before the retry that it leads to.
 order by c.occurred_at, c.source_path, c.seq, c.source_line, c.type, c.event_id

@@ -198,6 +198,20 @@ def test_a_compaction_of_pi_is_measured_by_the_next_reply(read: Read) -> None:
     assert of(events, "retry.scheduled") == []
 
 
+def test_each_reply_of_pi_tells_its_tokens_and_cost(read: Read) -> None:
+    """A failed one, too; one that counts none tells nothing."""
+    usage = {"input": 3, "output": 40, "cacheRead": 900, "cacheWrite": 70, "cost": {"input": 0.1, "total": 0.25}}
+    failure = entry(2, "assistant", "error", errorMessage="529 overloaded", usage={"input": 8, "output": 0})
+    events, _ = read(SESSION, entry(1, "assistant", usage=usage), failure, entry(3, "assistant", usage={"input": 0}))
+    told = [event.payload for event in of(events, "usage.recorded")]
+    assert [(each["input_tokens"], each["output_tokens"], each.get("cost_usd")) for each in told] == [
+        (3, 40, 0.25),
+        (8, 0, None),
+    ]
+    assert (told[0]["cache_read_tokens"], told[0]["cache_write_tokens"], told[0]["model"]) == (900, 70, "m")
+    assert len(of(events, "error.classified")) == 1
+
+
 def test_failed_tools_of_pi_are_no_errors(read: Read) -> None:
     """The model reads them."""
     assert of(read(SESSION, entry(1, "toolResult", isError=True, content="500"))[0], "error.classified") == []

@@ -14,6 +14,7 @@ from analyzer.events import Event
 from analyzer.events.model import present
 from analyzer.importers.agents.gemini import said_by
 from analyzer.importers.base import Source
+from analyzer.importers.failures import quantity
 from analyzer.importers.records import MAIN, RecordReader, identity_of
 
 _STATUS = re.compile(r"^(\d{3})\b")
@@ -95,12 +96,26 @@ class PiReader(RecordReader):
         facts = {"status": int(status[1]) if status else None, "message": said}
         return [*again, self.failed(facts, unique, chain=MAIN)]
 
+    def _used(self, usage: Mapping[str, Any], unique: object) -> list[Event]:
+        """The tokens and the cost of a reply; none where it counts none."""
+        tokens = {
+            "input_tokens": count(usage.get("input")),
+            "output_tokens": count(usage.get("output")),
+            "cache_read_tokens": count(usage.get("cacheRead")),
+            "cache_write_tokens": count(usage.get("cacheWrite")),
+        }
+        if not any(tokens.values()):
+            return []
+        cost = quantity(mapping(usage.get("cost")).get("total"))
+        return [self.event("usage.recorded", {"caller": self.caller, **tokens, "cost_usd": cost}, unique)]
+
     def _reply(self, message: Mapping[str, Any], unique: object) -> list[Event]:
         self.known |= present({"provider": text(message.get("provider")), "model": text(message.get("model"))})
         stopped = message.get("stopReason")
         self.see(requests=int(stopped != "aborted"), aborted=int(stopped == "aborted"))
+        used = self._used(mapping(message.get("usage")), unique)
         if stopped == "aborted":
-            return self.settled("aborted")
+            return [*used, *self.settled("aborted")]
         events: list[Event] = []
         if stopped != "error":
             # The failed reply before this one was tried again.
@@ -110,5 +125,5 @@ class PiReader(RecordReader):
                 parts = [count(usage.get(key)) for key in ("input", "cacheRead", "cacheWrite")]
                 events.append(self.resumed(self._relay, sum(part for part in parts if part is not None) or None))
                 self._relay = None
-            return [*events, *again, *self.settled("recovered", made=1)]
-        return self._failed(text(message.get("errorMessage")), unique)
+            return [*used, *events, *again, *self.settled("recovered", made=1)]
+        return [*used, *self._failed(text(message.get("errorMessage")), unique)]

@@ -34,7 +34,9 @@ NEW = {
     "sessions": ("caller", *WORK, "provider", "model", "tool_calls", "tool_failures"),
 }
 """Columns that views got since."""
-NAMES = [name for name, header in views().items() if not header.params and name not in ("tool_failures", "tool_calls")]
+LATER = ("tool_failures", "tool_calls", "usage")
+"""Views that there were not."""
+NAMES = [name for name, header in views().items() if not header.params and name not in LATER]
 Rows = dict[str, list[tuple[Any, ...]]]
 
 

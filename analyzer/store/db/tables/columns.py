@@ -95,7 +95,13 @@ _GROUPS: dict[str, tuple[_Group, ...]] = {
                 counts="tools",
             ),
             name="seen",
-            condition="type not in ('error.classified', 'retry.scheduled', 'retry.settled') and not is_decision(type)",
+            condition="type not in ('error.classified', 'retry.scheduled', 'retry.settled', 'usage.recorded')"
+            " and not is_decision(type)",
+        ),
+        _Group(
+            _columns(text="request", whole="cache_read_tokens cache_write_tokens reasoning_tokens", amount="cost_usd"),
+            name="used",
+            condition="type = 'usage.recorded'",
         ),
         _Group(
             _columns(text="agent agent_version project cwd branch"),
