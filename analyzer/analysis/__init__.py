@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from analyzer.analysis.run_verdict import RunEvidence, RunVerdict, run_verdict
     from analyzer.analysis.summary.cases import Case
     from analyzer.analysis.summary.day_figures import LatestDay
+    from analyzer.analysis.summary.leading import Leading
     from analyzer.analysis.summary.overview import Completeness, Overview, Totals, Verdict, overview
     from analyzer.analysis.summary.window_findings import Spikes, spikes
     from analyzer.analysis.tables import Table, Window, WindowWords, as_window, json_rows, json_value, table, window
@@ -52,6 +53,7 @@ _HOMES = {
         "analyzer.analysis.run_verdict": "RunEvidence RunVerdict run_verdict",
         "analyzer.analysis.summary.cases": "Case",
         "analyzer.analysis.summary.day_figures": "LatestDay",
+        "analyzer.analysis.summary.leading": "Leading",
         "analyzer.analysis.summary.overview": "Completeness Overview Totals Verdict overview",
         "analyzer.analysis.summary.window_findings": "Spikes spikes",
         "analyzer.analysis.tables": "Table Window WindowWords as_window json_rows json_value table window",
@@ -77,6 +79,7 @@ __all__ = [
     "Handling",
     "Kind",
     "LatestDay",
+    "Leading",
     "Neighbour",
     "Night",
     "OneSidedMessage",
