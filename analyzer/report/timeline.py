@@ -5,8 +5,8 @@ Every text of a log went through `terminal_safe` or `one_line`.
 
 from __future__ import annotations
 
+import html
 from datetime import datetime
-from xml.etree.ElementTree import Element, SubElement, tostring
 
 from analyzer.analysis.kinds.finding import Finding
 from analyzer.analysis.run_verdict import MEANINGS, RunVerdict
@@ -171,18 +171,22 @@ def render_junit(verdict: RunVerdict) -> str:
     """One test case: a run that passed, one that failed or did nothing, or an error around the work."""
     failed = verdict.verdict in _FAILURES
     error = not failed and verdict.verdict != "passed"
-    counts = {"tests": "1", "failures": str(int(failed)), "errors": str(int(error))}
-    suite = Element("testsuite", {"name": "analyzer verdict", **counts})
-    case = SubElement(suite, "testcase", {"classname": one_line(verdict.agent or "agent"), "name": "run"})
+    inner = ""
     if failed or error:
         kind = "/".join(filter(None, (verdict.verdict, verdict.reason, verdict.detail)))
+        lines = (f"{one_line(one.file)}:{one.line or ''} {one_line(one.text)}" for one in verdict.evidence)
         said = {"type": kind, "message": one_line(verdict.sentence)}
-        found = SubElement(case, "failure" if failed else "error", said)
-        found.text = "\n".join(
-            f"{one_line(one.file)}:{one.line or ''} {one_line(one.text)}" for one in verdict.evidence
-        )
-    document = tostring(suite, encoding="unicode").translate(_NOT_IN_XML)
+        inner = _element("failure" if failed else "error", said, html.escape("\n".join(lines)))
+    case = _element("testcase", {"classname": one_line(verdict.agent or "agent"), "name": "run"}, inner)
+    counts = {"tests": "1", "failures": str(int(failed)), "errors": str(int(error))}
+    document = _element("testsuite", {"name": "analyzer verdict", **counts}, case).translate(_NOT_IN_XML)
     return f'<?xml version="1.0" encoding="utf-8"?>\n{document}\n'
+
+
+def _element(name: str, attributes: dict[str, str], inner: str) -> str:
+    """An element of XML; what is inside is XML already."""
+    given = "".join(f' {key}="{html.escape(value)}"' for key, value in attributes.items())
+    return f"<{name}{given}>{inner}</{name}>"
 
 
 def _escaped(text: str) -> str:
