@@ -78,7 +78,7 @@ def test_a_command_answers_the_same_of_a_lake_and_of_a_file(
         shutil.rmtree(folder / "days", ignore_errors=True)
         code = call([*shlex.split(line), "--store", name])
         said = capsys.readouterr().out
-        for written in (name, "~/fleet.duckdb", r'delta:\"$HOME\"/fleet'):  # as commands write it, too
+        for written in (name, "~/fleet.duckdb", r"delta:\"$HOME\"/fleet"):  # as commands write it, too
             said = said.replace(written, "STORE")
         told.append((code, lasting(json.loads(said))))
     assert told[0] == told[1]
