@@ -32,6 +32,7 @@ from analyzer.report.overview_words import (
     handled,
     leading_words,
     news_of,
+    opening_words,
     relays_words,
     retries_words,
     sessions_words,
@@ -243,7 +244,7 @@ def overview_document(overview: Overview, asking: Asking) -> list[Block]:
     blocks: list[Block] = [Heading(f"{verdict_word(verdict.level)}: {verdict.headline}")]
     blocks += [Paragraph(overview.widened)] if overview.asked else []
     details = verdict.details[len(overview.cases) :]
-    opening = tuple(f"{leading_words(each)} {each.advice}".rstrip() for each in overview.leading)
+    opening = opening_words(overview.leading)
     blocks += [*([Items(opening)] if opening else []), *([Items(details)] if details else [])]
     blocks += [Paragraph(window_words(overview))]
     blocks += [Heading("Findings", 2)] if overview.cases else []

@@ -5,6 +5,7 @@ What is new, worse or resolved is decided here alone.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from analyzer.analysis import Case, Finding, Handling, Overview
@@ -242,6 +243,11 @@ def news_of(case: Case, latest: LatestDay | None) -> str:
 def leading_words(one: Leading) -> str:
     """A sentence that a report opens with, and what the errors say that it is about."""
     return f"{one.text[:-1]}: “{' '.join(one.quote.split()).rstrip('.')}”." if one.quote else one.text
+
+
+def opening_words(leading: Iterable[Leading]) -> tuple[str, ...]:
+    """The sentences that a report opens with, each with what to do about it."""
+    return tuple(f"{leading_words(one)} {one.advice}".rstrip() for one in leading)
 
 
 def dates(one: Finding) -> str:

@@ -116,7 +116,7 @@ def command(
     from analyzer.cli.settings import rules_in_use
     from analyzer.report import render_html
     from analyzer.report.night.job import gravest_code, job_dict, render_job_markdown, render_job_text
-    from analyzer.report.overview_words import leading_words
+    from analyzer.report.overview_words import opening_words
     from analyzer.report.page.html import Made
 
     # What is wrong with the line itself is said before anything is done.
@@ -136,8 +136,7 @@ def command(
 
         def judge() -> Done:
             night = check(store, until=judged.until, timezone=timezone, rules=rules)
-            opening = tuple(f"{leading_words(each)} {each.advice}".rstrip() for each in leading_of_night(store, night))
-            night = replace(night, opening=opening)
+            night = replace(night, opening=opening_words(leading_of_night(store, night)))
             nights.append(Undelivered.of(store, night))
             return FINDINGS if night.fails(fail_on) else OK, night.headline
 
