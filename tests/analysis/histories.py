@@ -15,6 +15,8 @@ START = date(2026, 9, 7)
 DAYS = 50
 CHANGE = 47
 """The day on which everything changes."""
+NO_ERRORS = frozenset({"silence", "tool_failures", "waits_grow"})
+"""Kinds that are about no errors, and not in this history: the tests of detection and of commands have them."""
 RATE_LIMITED = {"status": 429, "message": "Too Many Requests, slow down"}
 OVERLOADED = {"status": 529, "message": "Overloaded"}
 INVALID = {"status": 400, "message": "messages: at least one message is required"}

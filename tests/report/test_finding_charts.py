@@ -20,10 +20,8 @@ from analyzer.report.page.picture import Drawing, draw
 from analyzer.report.sections import numbers_part
 from analyzer.store import open_store
 from tests import REPOSITORY
-from tests.analysis.histories import every_finding
+from tests.analysis.histories import NO_ERRORS, every_finding
 
-NO_ERRORS = {"silence", "tool_failures", "waits_grow"}
-"""Kinds that are about no errors: the tests of detection and of commands have findings of these."""
 KINDS = sorted(name for name, kind in ALL_KINDS.items() if not kind.cause and name not in NO_ERRORS)
 
 

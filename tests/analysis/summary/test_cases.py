@@ -26,10 +26,10 @@ from analyzer.analysis.summary.cases import cases as look_behind
 from analyzer.analysis.summary.window_findings import judge_seen, observe_window
 from analyzer.classifier.fingerprint import fingerprint
 from analyzer.store import Store, open_store
-from tests.analysis.histories import CHANGE, DAYS, START, every_finding
+from tests.analysis.histories import CHANGE, DAYS, NO_ERRORS, START, every_finding
 from tests.analysis.nightly.test_nightly_tests import day, group, mixed, observed
 
-TOLD_ALONE = sorted(name for name, kind in KINDS.items() if not kind.cause)
+TOLD_ALONE = sorted(name for name, kind in KINDS.items() if not kind.cause and name not in NO_ERRORS)
 
 
 @pytest.fixture(scope="module")
