@@ -16,6 +16,7 @@ from analyzer.analysis.tables import json_ready
 from analyzer.classifier import Ruleset, classify
 from analyzer.classifier.fingerprint import SLOT
 from analyzer.classifier.reading.extract import extract
+from analyzer.classifier.reading.flattening import flat
 from analyzer.classifier.rules.ruleset import Rule, make
 from analyzer.readable import counted, percent
 
@@ -36,6 +37,8 @@ _SHAPES = (
 )
 """What all values of a slot may look like, and the pattern for it; anything else is the rest of a line."""
 _SPECIAL = re.compile(r"[\\.+*?()|\[\]{}^$]")
+_UNSEEN = re.compile(r"(?:[\x00-\x1f\x7f-\x9f]\[?|\s)+")
+"""White space, and what steers a terminal, up to the number that a slot stands for: rules never see these."""
 _ANYTHING = r"[^\n]*"
 
 
@@ -167,7 +170,7 @@ def draft(
     """
     # As the classifier will see them: opened, and without what steers a terminal.
     texts = [text for text in (extract(each).message for each in group.texts) if text]
-    found_pattern = constant_parts(group.template, texts)
+    found_pattern = constant_parts(group.template, [flat(text).decode("utf-8", "replace") for text in texts])
     if found_pattern is None:
         return None
     pattern, constants = found_pattern
@@ -230,8 +233,8 @@ def pattern_for(template: str, texts: Sequence[str]) -> str | None:
 
 
 def constant_parts(template: str, texts: Sequence[str]) -> tuple[str, Sequence[str]] | None:
-    """The pattern of `pattern_for`, and the constant parts in it, in their order."""
-    constants = _bounded(template.split(SLOT))
+    """The pattern of `pattern_for`, and the constant parts in it, in their order; texts are as rules see them, flat."""
+    constants = _bounded([_UNSEEN.sub(" ", part) for part in template.split(SLOT)])
     for space in (" ", r"\s+"):
         for gaps in (_gaps(constants, texts, space), [_ANYTHING] * (len(constants) - 1)):
             if gaps is not None and (pattern := _joined(constants, gaps, space)) and _holds(pattern, texts):
