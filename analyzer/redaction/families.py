@@ -351,10 +351,18 @@ FAMILIES: tuple[Family, ...] = (
     ),
     Family(
         "teams_webhook",
-        r"(?:https?://[a-z0-9.\-]{1,60}\.webhook\.office\.com)?/webhookb2/[0-9a-f][A-Za-z0-9@/\-]{20,}",
-        r"/webhookb2/",
+        r"(?:https?://[a-z0-9.\-]{1,60}\.office\.com)?/webhook(?:b2)?/[0-9a-f]{8}[A-Za-z0-9@/\-]{20,}",
+        r"/webhook(?:b2)?/[0-9a-fA-F]{8}",
         "https://example.webhook.office.com⟨/webhookb2/" + _HEX[:32] + "/IncomingWebhook/" + _HEX[:32],
         "gitleaks",
+    ),
+    Family(
+        "webhook",
+        r"/(?:hooks/[a-z0-9]{26}\b|hooks/catch/[0-9]+/[a-z0-9]{6,}|integration/[0-9a-f]{32}/enqueue"
+        r"|with/key/[A-Za-z0-9_\-]{20,}|interactions/[0-9]{10,}/aW50[A-Za-z0-9_\-]{30,})",
+        r"/(?:hooks/(?:catch/[0-9]|[a-z0-9]{16})|integration/[0-9a-f]|with/key/|interactions/[0-9]+/aW50)",
+        "⟨/hooks/" + _ALNUM.lower()[:26],
+        "the documentation of Mattermost, Zapier, PagerDuty, IFTTT and Discord",
     ),
     Family(
         "discord_token",

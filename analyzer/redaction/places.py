@@ -57,17 +57,25 @@ _TYPE = (
 _NOTE = r"[\[(][A-Za-z*][^\])\n]{0,24}[\])]"
 _FOR = r"(?:for|f\xc3\xbcr|of|von|pour|para|per|voor|dla|\xd0\xb4\xd0\xbb\xd1\x8f)"
 _WHOM = r"(?:'[^'\n]{1,80}'|\"[^\"\n]{1,80}\"|[^\s:=]{1,60}(?:\s[^\s:=]{1,40})?)"
+_SAID = (
+    r"(?:(?:is|was|has been|you) )?(?:not )?(?:provided|given|supplied|specified|entered|used|sent|received|configured"
+    r"|incorrect|wrong|invalid|expired|revoked|rejected|disabled|denied|unknown|valid|recogni[sz]ed|accepted|leaked|found)"
+)
 _ARROW = r"\xe2\x86\x92"
 _BOX, _BOX_ESCAPED = r"\xe2(?:\x94[\x82\x83]|\x95\x91)", r"\\u(?:250[23]|2551)"
-_SIGN = r"(?:[?:.+|!]{0,3}=(?:={0,2}>?)|:{1,2}|\xef\xbc[\x9a\x9d]|>)"
+_SIGN = r"(?:[?:.+|!]{0,3}=(?:={0,2}>?)|<-|:{1,2}|\xef\xbc[\x9a\x9d]|>)"
 _BAR = rf"\s{{1,4}}(?:->|{_ARROW}|\||{_BOX})"
 _IS = (
-    rf"(?:{_TYPE}\s{{0,4}}[:?]?=|\s{{0,8}}(?:\s{_NOTE}\s{{0,4}})?{_SIGN}|(\s{{1,4}}{_FOR}\s{_WHOM}\s?:)|{_BAR})"
+    rf"(?:{_TYPE}\s{{0,4}}[:?]?=|\s{{0,8}}(?:\s{_NOTE}\s{{0,4}})?{_SIGN}"
+    rf"|(\s{{1,4}}(?:{_FOR}\s{_WHOM}|{_SAID})\s?:)|{_BAR})"
     r"\s{0,8}"
 )
 _NAME = r"[A-Za-z0-9_.\-]"
 _COLON = Late(rb"\s{0,4}[:=]")
 _SENTENCE = Late(rb"[A-Z]?[a-z]{1,30}[,.]? (?:[a-z]+|[0-9]{1,4}\b)")
+_SAID_OF_IT = Late(f"(?i){_SAID}".encode())
+_TOLD = Late(rb"[0-9]{4}-[0-9]{2}-[0-9]{2}|\S{0,24}\*{3}")
+"""When a token ended, and a key that is masked."""
 _PROGRESS = Late(rb"[A-Z][a-z]{2,20}ing\b")
 _PAIR_END = Late(rb"\s{0,8},?\s{0,8}[\])]")
 _LINE = Late(rb"[^\r\n]{1,1000}")
@@ -78,11 +86,12 @@ _QUOTED_NAME = rf"[bBuU]?[\"'][^\s\"'\\,]{{0,60}}?({keys.WORDS}){keys.SUFFIX}[\]
 _CURLY_ESCAPED = r"\\u(?:201[89a-eA-E]|00[aAbB][bB]|300[c-fC-F])"
 _GAP = rf"(?:{CURLY}|{_CURLY_ESCAPED}|[\s\"'`\\\])]|\\(?:[nrtf]|u00[01][0-9a-fA-F]))*"
 _SIGN_TRACE = (
-    r"(?:[=:|>]|\\u003[eE]|\xef\xbc[\x9a\x9d]|\xe2\x86\x92|\\u(?:[fF]{2}1[aAdD]|2192)"
+    r"(?:[=:|>]|<-|\\u003(?:[eE]|[cC]-)|\xef\xbc[\x9a\x9d]|\xe2\x86\x92|\\u(?:[fF]{2}1[aAdD]|2192)"
     rf"|{_BOX}|{_BOX_ESCAPED})"
 )
 _IS_TRACE = (
-    rf"{_GAP}(?:{_NOTE}\s*|{_FOR}\s[^:\n]{{1,80}}|{_WORD_OF_TYPE}\s+)?[?.+!\-]{{0,3}}{_SIGN_TRACE}"
+    rf"{_GAP}(?:{_NOTE}\s*|{_FOR}\s[^:\n]{{1,80}}|{_SAID}\s?|{_WORD_OF_TYPE}\s+)?"
+    rf"[?.+!\-]{{0,3}}{_SIGN_TRACE}"
     rf"(?:[=>\[({{]|\\u003[eE]|{_GAP[:-1]})*"
 )
 _SOME = r"[0-9.]*(?:[^0-9.,\s\"';&)}\]\\\[{]|\\[bu/]|&(?:str|\\*'))"
@@ -103,7 +112,7 @@ def _counts(data: bytes, span: Span, guard: str) -> bool:
 
 
 def _assigned(data: bytes, match: Spans) -> Iterator[Found]:
-    """`password = x`, `"api_key": "x"`, `X-Api-Key: x`, `?token=x`, `DB_PASS=x`, `<password>x</password>`."""
+    """`password = x`, `"api_key": "x"`, `X-Api-Key: x`, `?token=x`, `<password>x</password>`, `token provided: x`."""
     at = match[0][1]
     start = match[1][0]
     if data.startswith(MARK, at) and MARKED.match(data, at) is not None:
@@ -127,9 +136,10 @@ def _assigned(data: bytes, match: Spans) -> Iterator[Found]:
         yield from _authorized(data, at)
         return
     span = value_at(data, at, line=guard == "cookie", query=query)
-    if span is None:
+    said = match[3][0] >= 0 and _SAID_OF_IT.match(separator) is not None
+    if span is None or (said and _TOLD.match(data, span.start) is not None):
         return
-    if span.quoted and _COLON.match(data, span.end) is not None:
+    if span.quoted and separator[-2:] != b"==" and _COLON.match(data, span.end) is not None:
         # The name of an object, or of its first member: `{"password": {"value": "x"}}`.
         yield from _beside(data, at, _closing(data, at), guard)
         return
@@ -138,7 +148,7 @@ def _assigned(data: bytes, match: Spans) -> Iterator[Found]:
     if len(spans) == 2 and guard == "mixed":
         spans, guard = spans[1:], "plain"  # `auth=("app", "x")`
     if not span.quoted and (separator[:1] in (b"|", b"+", b"!") or match[3][0] >= 0):
-        guard = "mixed"
+        guard = "token" if said and guard != "password" else "mixed"
     for each in spans:
         if _counts(data, each, guard) and not (_prose(data, each, guard, match, around) and not each.quoted):
             yield each.start, each.stop, name

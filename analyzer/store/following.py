@@ -60,6 +60,11 @@ class Changes:
         return len(self._looks)
 
     @property
+    def named(self) -> dict[str, int]:
+        """The files that were named themselves, and not found inside of a folder, each with its bytes."""
+        return {path: look[2] for path, look in self._looks.items() if look and path not in self._found.below}
+
+    @property
     def problems(self) -> list[Problem]:
         """What the last walk could not look at."""
         return self._found.problems
@@ -180,6 +185,12 @@ class Tails:
         except InputError:
             return []
 
+    def look(self, path: str, before: int) -> None:
+        """Have a file among the problems where no reader knows what it holds before anything changes."""
+        with contextlib.suppress(InputError), Input(path) as source:
+            tail = self._tail(source, before)
+            tail.kind = self._kind(source, tail)
+
     def _tail(self, source: Input, before: int) -> _Tail:
         """The tail of a file under whatever name, put behind all others in the order of use."""
         known = self._tails.pop(source.identity, None)
@@ -199,23 +210,28 @@ class Tails:
             tail.offset, tail.lines, tail.state = 0, 0, {}
         elif source.codec == "sqlite" and tail.offset:
             source.go_on(tail.state.get("cursor") or {}, tail.offset)
-        if tail.kind is None:
-            kind = detect(head_of(source.head(HEAD_BYTES))) if source.codec in {"plain", *_WHOLE} else None
-            if kind is None or kind.reader is None:
-                tail.deaf_until = 2 * source.size + 1 if source.size < HEAD_BYTES and kind else float("inf")
-                if not tail.told and (kind is None or kind.name != "empty"):
-                    tail.told = True
-                    self.problems.append(_unwatched(source, kind))
-                return
-            tail.kind = kind
+        kind = tail.kind = tail.kind or self._kind(source, tail)
+        if kind is None:
+            return
         try:
-            yield from _events(source, tail, tail.kind, self._types, self._since)
+            yield from _events(source, tail, kind, self._types, self._since)
         except InputError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever one log holds, the others are watched
             tail.deaf_until = float("inf")
             hint = "it is not watched any more. Please report this"
             self.problems.append(Problem(source.path, f"{type(error).__name__}: {error}"[:300], hint))
+
+    def _kind(self, source: Input, tail: _Tail) -> Format | None:
+        """What a file is, if a reader knows it."""
+        kind = detect(head_of(source.head(HEAD_BYTES))) if source.codec in {"plain", *_WHOLE} else None
+        if kind is not None and kind.reader is not None:
+            return kind
+        tail.deaf_until = 2 * source.size + 1 if source.size < HEAD_BYTES and kind else float("inf")
+        if not tail.told and (kind is None or kind.name != "empty"):
+            tail.told = True
+            self.problems.append(_unwatched(source, kind))
+        return None
 
     def _is_new(self, event: Event) -> bool:
         if event.id in self._shown_ids:

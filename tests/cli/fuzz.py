@@ -25,6 +25,7 @@ from pathlib import Path
 
 import click
 
+from analyzer.analysis.run_verdict import EXIT_CODES
 from analyzer.cli import COMMANDS
 from tests import REPOSITORY
 from tests.cli.forking import HUNG, Done, Forks, Line
@@ -332,6 +333,8 @@ def fault_of(line: Line, done: Done) -> str | None:
     allowed = CODES | {-number for number in sent if number != signal.SIGINT}
     if line.arguments[:1] == ["run"]:
         allowed |= RUN_CODES | {128 + number for number in (*sent, signal.SIGKILL, signal.SIGTERM)}
+    if line.arguments[:1] == ["verdict"]:
+        allowed |= {*EXIT_CODES.values()}
     if done.code not in allowed:
         return f"it ended with {done.code}"
     return None

@@ -86,6 +86,8 @@ def _lines(
     from analyzer.store.following import Tails
 
     tails = Tails(began, WATCHED)
+    for named, before in changes.named.items():
+        tails.look(named, before)
     told = changes.problems
     while True:
         used = time.process_time()

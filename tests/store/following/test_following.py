@@ -186,6 +186,23 @@ def test_a_file_that_no_reader_knows_is_told_once(tmp_path: Path) -> None:
     assert [event.id for event in reading.new(str(empty), 0, None)] == ["a"]
 
 
+def test_a_file_that_no_reader_knows_is_told_before_it_changes(tmp_path: Path) -> None:
+    """Of those that were named, each once; one that a reader knows is silent, and goes on where it was."""
+    strange, known = tmp_path / "strange.log", tmp_path / "a.jsonl"
+    strange.write_bytes(b"Once upon a time\n")
+    known.write_bytes(line("a"))
+    (tmp_path / "inside").mkdir()
+    (tmp_path / "inside" / "b.log").write_bytes(b"Once upon a time\n")
+    changes, reading = Changes([str(strange), str(known), str(tmp_path / "inside")]), Tails(now(), {ERROR})
+    assert sorted(changes.named) == [str(known), str(strange)]
+    size = known.stat().st_size
+    for path, before in [*changes.named.items()] * 2:
+        reading.look(path, before)
+    assert [problem.path for problem in reading.problems] == [str(strange)]
+    known.write_bytes(line("a") + line("b"))
+    assert [event.id for event in reading.new(str(known), size, None)] == ["b"]
+
+
 DETECT = following.detect
 
 
