@@ -13,9 +13,9 @@ from tests import REPOSITORY
 MOST_MODULES = 14
 """Modules that a folder may have, so that a listing of it explains itself. `cli/commands` has one a command."""
 USED = (
-    # Python's own hooks; what click, urllib, sqlite3 and RE2 read or call.
+    # Python's own hooks; what click, urllib, sqlite3, shlex and RE2 read or call.
     *("__getattr__", "__dir__", "__call__", "list_commands", "get_command", "format_commands", "redirect_request"),
-    *("case_sensitive", "encoding", "log_errors", "longest_match", "max_mem", "text_factory"),
+    *("case_sensitive", "encoding", "log_errors", "longest_match", "max_mem", "text_factory", "whitespace_split"),
     # Fields that leave in a dictionary, or are read by name.
     *("before_rule", "crc", "priority", "program_size", "recovered_chains"),
     # Entered by `python -c`, in a process of their own.

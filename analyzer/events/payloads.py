@@ -184,10 +184,14 @@ class ToolFailed(WorkPayload, total=False):
     caller: str
     tool: str | None
     kind: str
-    """`exit_code`, `not_found`, `refused`, `edit_mismatch`, `timeout`, `permission`, `environment`, `cancelled` or
-    `other`."""
+    """`tests`, `lint`, `build`, `exit_code`, `not_found`, `refused`, `edit_mismatch`, `timeout`, `permission`,
+    `environment`, `cancelled` or `other`."""
     message: str | None
-    """The first line of what it said, redacted and cut."""
+    """The first line of what it said that tells why it failed, redacted and cut."""
+    command: str | None
+    """The head of the command that was run, as in `go test`: its program and subcommand, no argument."""
+    exit_code: int | None
+    """Exit code of the command."""
 
 
 class UsageRecorded(WorkPayload, total=False):

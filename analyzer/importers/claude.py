@@ -20,6 +20,7 @@ from analyzer.events.model import derived_id, present
 from analyzer.events.times import parse_time
 from analyzer.importers.base import Block, Hit, LineFinder, Reader, Source, malformed_lines, objects_in
 from analyzer.importers.claude_records import INTERRUPTED, ClaudeRecords
+from analyzer.importers.commands import command_head
 from analyzer.importers.failures import MOST_TOOLS
 from analyzer.importers.programs import Author, place_of
 from analyzer.importers.records import dressed
@@ -35,6 +36,9 @@ OPENINGS = (b'{"parentUuid"', b'{"type"', b'{"uuid"')
 # One pass finds the replies and the calls of tools; prose has its quotes escaped.
 _NAMED = re.compile(
     rb'"id": ?"(?:(msg_[A-Za-z0-9_]+)"|([A-Za-z0-9_.:-]{1,100})", ?"name": ?"([^"\\\\]{1,100})", ?"input")'
+)
+_COMMANDS = re2.compile(
+    rb'"id": ?"([A-Za-z0-9_.:-]{1,100})", ?"name": ?"[^"\\\\]{1,100}", ?"input": ?\{"command": ?("(?:[^"\\]|\\.)*")'
 )
 _MODEL = re.compile(rb'"model": ?"([^"\\\\<]{1,100})"')
 _CWD = re.compile(rb'"cwd": ?("[^"\n]{1,1000}")')
@@ -58,12 +62,15 @@ class ClaudeReader(Reader):
         self._author = Author(form, source.path, state.get("fork"))
         self._records = ClaudeRecords(source, state, program, interactive=form == "claude_code")
         self._records.model, self._records.tool = self._model_before, self._tool_of
+        self._records.command = self._command_of
         self._records.known.setdefault("agent", "claude-code")
         self._name_fork()
         self._visibility = visibility
         self._calls: dict[str, str] = dict(state.get("calls") or {})
         """Calls of tools by their ids: those of the block in hand, and the last ones before it."""
         self._tools: Counter[str] = Counter(state.get("tools"))
+        self._commands: dict[bytes, bytes] | None = None
+        """Commands of the block in hand by their calls, once a failed one asks."""
         self._data = b""
         self._session: str | None = state.get("file_session")
         self._part: str | None = state.get("part")
@@ -78,7 +85,7 @@ class ClaudeReader(Reader):
     def read(self, block: Block) -> Iterator[Hit]:
         """Hits of the block, in order."""
         self._grew = True
-        self._data = block.data
+        self._data, self._commands = block.data, None
         if self._preamble:
             self._take_author(block.data)
         told = self._observe(block.data)
@@ -211,6 +218,13 @@ class ClaudeReader(Reader):
 
     def _tool_of(self, call: str) -> str | None:
         return self._calls.get(call)
+
+    def _command_of(self, call: str) -> str | None:
+        """The head of the command that a call of the block in hand asked for."""
+        if self._commands is None:
+            self._commands = dict(_COMMANDS.findall(self._data))
+        said = self._commands.get(call.encode())
+        return None if said is None else command_head(_quoted(said.decode("utf-8", "replace")))
 
 
 def transcript_reader(source: Source, state: Mapping[str, Any]) -> ClaudeReader:

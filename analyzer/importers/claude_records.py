@@ -126,6 +126,8 @@ class ClaudeRecords:
         """The model that spoke last before an offset of the block in hand."""
         self.tool: Callable[[str], str | None] = lambda _call: None
         """The tool that a call asked for."""
+        self.command: Callable[[str], str | None] = lambda _call: None
+        """The head of the command that it asked for."""
         self._offset = 0
         # Checkpoints of earlier versions keep their open chains under another name.
         former = {key: {**mapping(run), "retried": True} for key, run in mapping(state.get("runs")).items()}
@@ -267,7 +269,7 @@ class ClaudeRecords:
             if says_missing(said):
                 _, payload = classify_foreign({"message": said, "is_error": True}, self._at(record), caller=caller)
                 events.append(self._event(record, "error.classified", payload, f"tool{index}"))
-            failed = {"caller": caller, "tool": self.tool(call), **failure(said)}
+            failed = {"caller": caller, "tool": self.tool(call), **failure(said, command=self.command(call))}
             events.append(self._event(record, "tool.failed", failed, call or index))
         return events
 

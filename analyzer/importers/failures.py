@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import cache
 from typing import Any, Unpack
 
 import re2
@@ -52,12 +53,15 @@ KINDS = (
     "permission",
     "environment",
     "cancelled",
+    "tests",
+    "lint",
+    "build",
     "other",
 )
 MOST_TOOLS = 200
 """Tools of a session that are counted one by one; calls of others are left out."""
 _LOOKED_AT = 2_000
-"""Characters of what a tool says that are looked at."""
+"""Characters at the beginning, and at the end, of what a tool says that are looked at."""
 _KEPT = 300
 """Characters of its first line that are kept."""
 _TAGS = ("<tool_use_error>", "</tool_use_error>", "<error>", "</error>")
@@ -113,25 +117,118 @@ _SAYING = (
     ("exit_code", (r"exit(?:ed)?(?: with)?(?: (?:exit )?(?:code|status)):? -?\d|non-zero|shell_execute_error",)),
 )
 """What each kind says, in the order in which they are tried."""
-_PATTERNS = tuple((kind, re2.compile(f"(?i){'|'.join(said)}".encode())) for kind, said in _SAYING)
+_BARE = re2.compile(
+    r"(?i)^(?:error: )?(?:(?:command|process) )?(?:(?:exited|failed) with )?"
+    r"(?:exit )?(?:code|status):? (-?\d{1,10})\.?$"
+)
+"""A first line that gives the exit code of a command and nothing else."""
+_PRINTING = (
+    (
+        "tests",
+        (
+            r"^FAILED \S+::|^FAIL:? |^--- FAIL|^test .{1,200} \.\.\. FAILED|^\s*[×✕✗] |Failure/Error:|^not ok \d",
+            r"Tests run: \d+, (?:Failures: [1-9]|Failures: 0, Errors: [1-9])|^\s*[1-9]\d* (?:failing|failed)\b",
+        ),
+    ),
+    (
+        "lint",
+        (
+            r"^\S+:\d+(?::\d+)?:? [A-Z]{1,4}\d{2,4}\b|^\s*\d+:\d+\s+(?:error|warning)\s|^would reformat |^\[warn\] ",
+            r"^\S+\.pyi?:\d+(?::\d+)?: error: .{1,200}\[[\w-]+\]$|^Code style issues",
+            r"^\S+:\d+:\d+: .{1,200} \([\w-]+\)$",
+        ),
+    ),
+    (
+        "build",
+        (
+            r"\berror (?:TS|CS|LNK|C)\d{3,5}\b|^error\[E\d+\]|^error: could not compile|^CMake Error",
+            r"\.(?:cc?|cpp|hp?p?|java|kt|rs|swift|mm?)(?::\d+){1,2}: (?:fatal )?error: |^(?:\./)?\S+\.go:\d+:\d+: ",
+            r"^g?make(?:\[\d+\])?: \*\*\*|undefined reference to|^ERROR: Failed building|^Module build failed",
+            r"\] Could not resolve",
+        ),
+    ),
+    (
+        "environment",
+        (
+            r"(?i)command not found|is not recognized as|No module named|cannot find module|could not resolve host",
+            r"(?i)connection refused|\bECONN|\bENOTFOUND|\bEAI_AGAIN|network is unreachable|no space left",
+            r"(?i)in name resolution",
+        ),
+    ),
+    ("permission", (r"(?i)permission denied|\bEACCES\b|\bEPERM\b|operation not permitted|access is denied",)),
+    ("timeout", (r"(?i)\btimed out\b|deadline exceeded",)),
+    ("not_found", (r"(?i)no such file or directory|\bENOENT\b|cannot find the (?:file|path)",)),
+    (
+        "exit_code",
+        (
+            r"^\s*(?:fatal|error|panic|ERROR|Error)\b[:\]]|^(?:\w+\.)*\w*(?:Error|Exception|Exit|Interrupt)\b(?::|$)",
+            r"^npm (?:ERR!|error)",
+            r"(?i)\berror: |\bfailed to \b|^CONFLICT|^Killed|^Aborted|segmentation fault|: is a directory|\bcannot \w+",
+        ),
+    ),
+)
+"""What commands print that failed, by kind, in the order in which they are tried: lines that tell, and no others are
+kept of what a command prints."""
+_KIND_OF_CODE = {124: "timeout", 126: "permission", 127: "environment"}
+"""What shells and `timeout` mean by a code (POSIX.1-2017, 2.8.2; GNU coreutils 9.1, timeout)."""
+_MOST_LINES = 200
 
 
-def failure(said: object, *, kind: str | None = None, hint: str | None = None) -> dict[str, str | None]:
-    """The `kind` and `message` of a failed call, from what the tool said.
+@cache
+def _patterns() -> tuple[tuple[str, Any], ...]:
+    return tuple((kind, re2.compile(f"(?i){'|'.join(said)}".encode())) for kind, said in _SAYING)
 
-    `kind` is what the log itself tells of it; `hint` is a word of the log's that stands for none of them.
+
+@cache
+def _printed() -> tuple[tuple[str, Any], ...]:
+    return tuple((kind, re2.compile("|".join(f"(?:{one})" for one in said))) for kind, said in _PRINTING)
+
+
+def failure(
+    said: object, *, kind: str | None = None, hint: str | None = None, command: str | None = None
+) -> dict[str, Any]:
+    """The `kind`, `message` and, of a command, head and `exit_code` of a failed call, from what the tool said.
+
+    Of what a command printed the message has the first line that tells why it failed, and nothing where none does.
+    `kind` is what the log itself tells of it; `hint` is a word of the log's that stands for none of them, and `command`
+    the head of the command that was run.
     """
+    ran = {} if command is None else {"command": command}
     heard = said if isinstance(said, str) else ""
-    heard = heard[:_LOOKED_AT]
+    heard = heard if len(heard) <= 2 * _LOOKED_AT else f"{heard[:_LOOKED_AT]}\n{heard[-_LOOKED_AT:]}"
     for tag in _TAGS:
         heard = heard.replace(tag, "")
-    first = next((line.strip() for line in heard.splitlines() if line.strip()), "")
+    lines = [line.strip() for line in heard.splitlines() if line.strip()]
+    first = lines[0] if lines else ""
+    if ended := _BARE.match(first):
+        code = int(ended[1])
+        found, telling = _told_by(lines[1:], code)
+        if kind in (None, "exit_code"):
+            kind = found
+        message = f"{first.rstrip('.')}: {telling}" if telling else first
+        return {"kind": kind, "message": _kept(message), "exit_code": code, **ran}
     # Behind a brace stands what the tool was called with, as a rule.
     first = first.partition('{"')[0].rstrip() or first[:1]
     looked = f"{hint}: {first}" if hint else first
-    return {"kind": kind or _kind(looked), "message": redact(first)[:_KEPT] or hint}
+    return {"kind": kind or _kind(looked), "message": _kept(first) or hint, **ran}
+
+
+def _kept(line: str) -> str:
+    return redact(line)[:_KEPT]
+
+
+def _told_by(lines: list[str], code: int) -> tuple[str, str]:
+    """The kind of failure that a command's lines tell of, and the line that does; empty where none does."""
+    looked = lines[: _MOST_LINES // 2] + lines[-_MOST_LINES // 2 :] if len(lines) > _MOST_LINES else lines
+    for kind, pattern in _printed():
+        found = [line for line in looked if pattern.search(line)]
+        if found:
+            # The exception that ends a traceback is its last line, and behind it others begin.
+            traced = kind == "exit_code" and any(line.startswith("Traceback (most") for line in looked)
+            return kind, found[-1 if traced else 0]
+    return _KIND_OF_CODE.get(code, "exit_code"), ""
 
 
 def _kind(line: str) -> str:
     raw = line.encode("utf-8", "replace")
-    return next((kind for kind, pattern in _PATTERNS if pattern.search(raw)), "other")
+    return next((kind for kind, pattern in _patterns() if pattern.search(raw)), "other")

@@ -30,6 +30,7 @@ from analyzer.importers.base import (
     malformed_lines,
     objects_in,
 )
+from analyzer.importers.commands import command_head
 from analyzer.importers.failures import MOST_TOOLS, classify_foreign, failure
 from analyzer.importers.programs import DIMENSIONS, Author, caller_of, place_of
 from analyzer.importers.shapes.files import cursor_of, moved_on
@@ -323,11 +324,23 @@ class RecordReader(Reader):
         return self.event("session.observed", payload, *identity, at)
 
     def tool_failed(
-        self, tool: str | None, said: object, *identity: object, kind: str | None = None, hint: str | None = None
+        self,
+        tool: str | None,
+        said: object,
+        *identity: object,
+        kind: str | None = None,
+        hint: str | None = None,
+        command: object = None,
     ) -> Event:
-        """Make the event of a failed call of a tool: what it said, and what the log tells of the kind of failure."""
+        """Make the event of a failed call of a tool: what it said, what the log tells of the kind of failure, and the
+        command that was run, of which the head is kept.
+        """
         self.see()
-        payload = {"caller": self.caller, "tool": tool, **failure(said, kind=kind, hint=hint)}
+        payload = {
+            "caller": self.caller,
+            "tool": tool,
+            **failure(said, kind=kind, hint=hint, command=command_head(command)),
+        }
         return self.event("tool.failed", payload, *identity)
 
     def event(self, kind: str, payload: Mapping[str, Any], *identity: object) -> Event:

@@ -309,6 +309,7 @@ def _sections(overview: Overview) -> tuple[Section, ...]:
                 part_of(overview, "tools-by-project"),
                 part_of(overview, "tools-by-day"),
                 part_of(overview, "tools-messages"),
+                part_of(overview, "tools-loops"),
             ),
         ),
         _rules(overview),

@@ -3,7 +3,7 @@
 -- param since TIMESTAMP = null : first instant, inclusive, UTC
 -- param until TIMESTAMP = null : last instant, exclusive, UTC
 -- param caller VARCHAR = null : only this caller
--- column kind VARCHAR: exit_code, not_found, refused, edit_mismatch, timeout, permission, environment, cancelled or other
+-- column kind VARCHAR: tests, lint, build, exit_code, not_found, refused, edit_mismatch, timeout, permission, environment, cancelled or other
 -- column failures BIGINT: calls that failed
 -- column share DOUBLE: of all failed calls in the window, 0..1
 -- column sessions BIGINT: distinct sessions
@@ -26,7 +26,7 @@ text as (
     count(*) as failures
   from failed
   where message is not null
-  group by kind, fingerprint
+  group by kind, fingerprint, exit_code
 ),
 
 frequent as (

@@ -1,5 +1,5 @@
 -- title: What failed tools say
--- description: First lines of failed calls, grouped by their text; texts that differ in values alone are one group, but an exit code alone is its own.
+-- description: What failed calls say of why, grouped by the command, its exit code and the text; texts that differ in values alone are one group.
 -- param since TIMESTAMP = null : first instant, inclusive, UTC
 -- param until TIMESTAMP = null : last instant, exclusive, UTC
 -- param caller VARCHAR = null : only this caller
@@ -7,7 +7,8 @@
 -- param kind VARCHAR = null : only this kind
 -- param limit BIGINT = 20 : groups at most
 -- column tool VARCHAR: the tool; (unknown) where the log does not say
--- column kind VARCHAR: exit_code, not_found, refused, edit_mismatch, timeout, permission, environment, cancelled or other
+-- column kind VARCHAR: tests, lint, build, exit_code, not_found, refused, edit_mismatch, timeout, permission, environment, cancelled or other
+-- column command VARCHAR: the head of the command that was run, as in go test; null for other tools
 -- column message VARCHAR: what all of the group say, redacted and cut; <*> stands for what differs
 -- column failures BIGINT: calls that failed so
 -- column sessions BIGINT: distinct sessions
@@ -15,16 +16,15 @@
 with failed as (
   select
     *,
-    -- Where a code is all that a text says, each code is a text of its own.
-    case
-      when regexp_matches(message, '^[A-Za-z: ]*(code|status):? -?[0-9]+[.]?$') then message
-    end as code
+    -- A text with an exit code stands for that code alone.
+    coalesce(cast(exit_code as varchar), regexp_extract(message, '^[A-Za-z: ]*(code|status):? (-?[0-9]+)[.]?$', 2)) as code
   from tool_failures
 )
 
 select
   tool,
   kind,
+  command,
   if(min(message) = max(message), max(message), max(template)) as message,
   count(*) as failures,
   count(distinct session_id) as sessions,
@@ -35,6 +35,6 @@ where ($since is null or occurred_at >= $since)
   and ($caller is null or caller = $caller)
   and ($tool is null or tool = $tool)
   and ($kind is null or kind = $kind)
-group by tool, kind, fingerprint, code
-order by failures desc, last_at desc, tool, kind, message
+group by tool, kind, command, fingerprint, code
+order by failures desc, last_at desc, tool, kind, command, message
 limit $limit

@@ -35,7 +35,7 @@ def test_a_caller_names_its_project_and_its_role() -> None:
 @pytest.mark.parametrize(
     ("said", "kind"),
     [
-        ("Exit code 2\nmake: permission denied", "exit_code"),
+        ("Exit code 2\nmake: permission denied", "permission"),
         ("Error: Exit code 1", "exit_code"),
         ("The user doesn't want to proceed with this tool use. The tool use was rejected", "refused"),
         ("exec command rejected by user", "refused"),
@@ -103,6 +103,7 @@ def test_failed_tools_of_claude_code_are_events_with_their_tool(read: Read, spli
         "tool": "Bash",
         "kind": "exit_code",
         "message": "Exit code 3",
+        "exit_code": 3,
         "model": "claude-y",
         "project": "shop",
         "cwd": "~/shop",
@@ -169,9 +170,9 @@ def _item(kind: str, **keys: Any) -> dict[str, Any]:
         ("Exit code: 0\nOutput:\nError: in a file that was read", None, None),
         ("Plan updated", None, None),
         ('{"output":"private","metadata":{"exit_code":0}}', None, None),
-        ('{"output":"private","metadata":{"exit_code":127}}', "exit_code", "Exit code 127"),
+        ('{"output":"private","metadata":{"exit_code":127}}', "environment", "Exit code 127"),
         ("Chunk ID: 1\nWall time: 0.1\nProcess exited with code 1\nOutput:\nprivate", "exit_code", "Exit code 1"),
-        ("Exit code: 124\nOutput:\ncommand timed out", "timeout", "Exit code 124"),
+        ("Exit code: 124\nOutput:\ncommand timed out", "timeout", "Exit code 124: command timed out"),
         ("exec command rejected by user", "refused", "exec command rejected by user"),
         ("apply_patch verification failed: no such hunk", "edit_mismatch", None),
         ([{"type": "input_text", "text": "Script failed\nprivate"}], "other", "Script failed"),

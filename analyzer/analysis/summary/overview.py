@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any, Unpack
@@ -50,12 +50,14 @@ TABLES = (
     "tools-by-project",
     "tools-by-day",
     "tools-messages",
+    "tools-loops",
     "ruleset-applied",
     "quarantine-lines",
     "sources-completeness",
 )
 """The catalogue queries that a report shows, in its order."""
 _TEXTS = "errors-messages"
+_SHOWN_TOOLS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,7 +357,7 @@ def _verdict(report: Overview) -> Verdict:
         said = "None of these files is a log that is read." if unread else f"There is nothing{about} in these logs."
         return Verdict("empty", said, ())
     details = tuple(finding.explanation for finding in report.findings)
-    tools = (totals.tools_said,) if totals.tool_failures else ()
+    tools = (_tools_sentence(report),) if totals.tool_failures else ()
     if open_ones := [case.finding for case in report.cases if case.is_open]:
         return Verdict(open_ones[0].severity, _headline(open_ones), (*details, *tools))
     if report.too_little:
@@ -364,6 +366,28 @@ def _verdict(report: Overview) -> Verdict:
     if details:
         return Verdict("quiet", "Nothing is open; what was found is resolved.", (*details, *tools))
     return Verdict("quiet", "No findings.", (_error_sentence(totals), *tools))
+
+
+def _tools_sentence(report: Overview) -> str:
+    """How many calls of tools failed, of which tools and kinds most are, and how many commands failed in loops."""
+    tools = ", ".join(_tool_words(row) for row in _first_rows(report, "tools-by-tool"))
+    kinds = [f"{row['kind'].replace('_', ' ')} {row['failures']:,}" for row in _first_rows(report, "tools-by-kind")]
+    said = f"{report.totals.tools_said[:-1]}: {tools}; {', '.join(kinds)}."
+    loops = report.tables["tools-loops"].frame
+    if loops.is_empty():
+        return said
+    return (
+        f"{said} {counted(len(loops), 'command')} failed alike again and again, up to {loops['failures'][0]:,} times."
+    )
+
+
+def _first_rows(report: Overview, name: str) -> Iterator[dict[str, Any]]:
+    return report.tables[name].frame.head(_SHOWN_TOOLS).iter_rows(named=True)
+
+
+def _tool_words(row: Mapping[str, Any]) -> str:
+    failed, share = f"{row['tool']} {row['failures']:,}", row["failure_share"]
+    return failed if share is None else f"{failed} of {row['calls']:,} ({percent(share)})"
 
 
 def _headline(found: list[Finding]) -> str:

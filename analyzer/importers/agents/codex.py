@@ -37,6 +37,7 @@ _REFUSED = re.compile(
     r"(?:execution )?error\b|tool call (?:error|failed)|aborted by user|sandbox)",
     re.IGNORECASE,
 )
+_OUTPUT = "\nOutput:\n"
 _TIMED_OUT = 124
 _CLOCK_ONLY = re.compile(r"try again at ", re.IGNORECASE)
 
@@ -52,6 +53,16 @@ def _tools_called(data: bytes) -> list[str]:
             found.append(called[1].decode("utf-8", "replace"))
         end = called.end() if called else at + len(_CALL)
     return found
+
+
+def _command(line: bytes) -> object:
+    """The command of the call that a line holds, a text or its words; None where it holds none."""
+    try:
+        item = mapping(parsed(line.decode("utf-8", "replace")))
+        given = mapping(parsed(text(mapping(item.get("payload") or item).get("arguments")) or "{}"))
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return None
+    return given.get("command") or given.get("cmd")
 
 
 def error_facts(message: str | None, info: object) -> dict[str, Any]:
@@ -71,10 +82,11 @@ def _output_text(output: object) -> str:
         output = text(mapping(output).get("content")) or ""
     if output.startswith("{"):
         try:
-            code = number(mapping(mapping(parsed(output)).get("metadata")).get("exit_code"))
+            said = mapping(parsed(output))
+            code = number(mapping(said.get("metadata")).get("exit_code"))
         except (msgspec.DecodeError, UnicodeError, RecursionError):
             code = None
-        return output if code is None else f"Exit code: {code}"
+        return output if code is None else f"Exit code: {code}{_OUTPUT}{text(said.get('output')) or ''}"
     return output
 
 
@@ -229,22 +241,25 @@ class CodexReader(RecordReader):
         if code == 0 or (code is None and not _REFUSED.match(said)):
             return []
         call = text(item.get("call_id"))
-        shown = said if code is None else f"Exit code {code}"
+        shown = said if code is None else f"Exit code {code}\n{said.partition(_OUTPUT)[2]}"
         kind = None if code is None else "timeout" if code == _TIMED_OUT else "exit_code"
-        return [self.tool_failed(self._tool_of(call), shown, call, format_time(self.at), kind=kind)]
+        tool, command = self._called(call)
+        return [self.tool_failed(tool, shown, call, format_time(self.at), kind=kind, command=command)]
 
-    def _tool_of(self, call: str | None) -> str | None:
-        """The tool that a call of the block in hand asked for; most stand behind the one that was looked for last."""
+    def _called(self, call: str | None) -> tuple[str | None, object]:
+        """The tool that a call of the block in hand asked for, and the command; most stand behind the one that was
+        looked for last.
+        """
         if call is None:
-            return None
+            return None, None
         wanted = b'"' + call.encode() + b'"'
         for start in (self._near, 0):
             if (at := self._data.find(wanted, start)) >= 0:
                 begins, ends = self._data.rfind(b"\n", 0, at) + 1, self._data.find(b"\n", at)
                 if called := _CALLED.search(self._data, begins, ends):
                     self._near = at
-                    return called[1].decode("utf-8", "replace")
-        return None
+                    return called[1].decode("utf-8", "replace"), _command(self._data[begins:ends])
+        return None, None
 
     # Tokens and compactions ------------------------------------------------------------------------------------------
 

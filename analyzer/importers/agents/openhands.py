@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from analyzer.agent_stream import mapping, text
 from analyzer.events import Event
+from analyzer.importers.agents.gemini import said_by
 from analyzer.importers.base import Source
 from analyzer.importers.failures import number
 from analyzer.importers.records import RecordReader, moment_here
@@ -62,12 +63,12 @@ class OpenHandsReader(RecordReader):
             told = mapping(seen)
             code = number(told.get("exit_code")) or number(mapping(told.get("metadata")).get("exit_code"))
             failed = told.get("is_error") is True or told.get("error") is True or bool(code)
-            said = f"Exit code {code}" if code else text(told.get("error"))
+            said = f"Exit code {code}\n{said_by(told.get('content'))}" if code else text(told.get("error"))
             return [self.tool_failed(tool, said, unique)] if failed else []
         if seen == "error":
             return [self.tool_failed(tool, text(record.get("message")) or text(record.get("content")), unique)]
         code = number(mapping(extras.get("metadata")).get("exit_code")) if seen == "run" else None
-        return [self.tool_failed(tool, f"Exit code {code}", unique)] if code else []
+        return [self.tool_failed(tool, f"Exit code {code}\n{said_by(record.get('content'))}", unique)] if code else []
 
     def _failed(self, kind: str | None, said: str | None, unique: object) -> list[Event]:
         found = _STATUS.search(said or "")

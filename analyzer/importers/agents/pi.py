@@ -17,6 +17,7 @@ from analyzer.importers.base import Source
 from analyzer.importers.failures import quantity
 from analyzer.importers.records import MAIN, RecordReader, identity_of
 
+_IN_HAND = 50
 _STATUS = re.compile(r"^(\d{3})\b")
 _ENDED = re.compile(r"(?:^|\n)(Command (?:exited with code|aborted|timed out)[^\n]{0,100})\s*$")
 _OPENCLAW_SAYS = ("gateway-injected", "delivery-mirror")
@@ -37,6 +38,8 @@ class PiReader(RecordReader):
         """The compaction whose tokens after are still to come."""
         self._said: str | None = state.get("said")
         """What the last failed reply said."""
+        self._commands: dict[str, str | None] = {}
+        """Commands of the last calls, by their ids."""
 
     def remembered(self) -> dict[str, Any]:
         """The compaction that the next reply measures, and what the last failed reply said."""
@@ -66,14 +69,18 @@ class PiReader(RecordReader):
             if message.get("model") in _OPENCLAW_SAYS:
                 return self.settled("exhausted") if said_by(message.get("content")).startswith(_NO_REPLY) else ()
             if message.get("role") == "assistant":
+                self._remember(message.get("content"))
                 return self._reply(message, (self.session, unique))
             if message.get("role") == "toolResult":
                 tool, said = text(message.get("toolName")), said_by(message.get("content"))
                 self.see_calls(tool)
                 # A command's own output stands before what became of it.
                 ended = _ENDED.search(said)
-                shown = ended[1] if ended else said
-                return [self.tool_failed(tool, shown, self.session, unique)] if message.get("isError") is True else ()
+                shown = f"{ended[1]}\n{said[: ended.start()]}" if ended else said
+                if message.get("isError") is not True:
+                    return ()
+                command = self._commands.get(text(message.get("toolCallId")) or "")
+                return [self.tool_failed(tool, shown, self.session, unique, command=command)]
             if message.get("role") == "user":
                 self._said = None
                 return self.settled("exhausted")
@@ -108,6 +115,13 @@ class PiReader(RecordReader):
             return []
         cost = quantity(mapping(usage.get("cost")).get("total"))
         return [self.event("usage.recorded", {"caller": self.caller, **tokens, "cost_usd": cost}, unique)]
+
+    def _remember(self, content: object) -> None:
+        """Keep the commands of the last calls for their results."""
+        for block in map(mapping, content if isinstance(content, list) else ()):
+            if call := text(block.get("id")):
+                self._commands[call] = text(mapping(block.get("arguments")).get("command"))
+        self._commands = dict(list(self._commands.items())[-_IN_HAND:])
 
     def _reply(self, message: Mapping[str, Any], unique: object) -> list[Event]:
         self.known |= present({"provider": text(message.get("provider")), "model": text(message.get("model"))})

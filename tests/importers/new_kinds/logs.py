@@ -235,7 +235,7 @@ _ANTIGRAVITY = (
             "error none 1",
             "retry 1",
             "settled recovered 2",
-            "tool run_command exit_code",
+            "tool run_command environment",
             "compaction",
             "error none 1",
             "retry 1",

@@ -85,7 +85,7 @@ _GROUPS: dict[str, tuple[_Group, ...]] = {
         ),
         _Group(
             _columns(
-                text="worker_id trigger strategy reason_text part retry_visibility tool tool_kind=kind",
+                text="worker_id trigger strategy reason_text part retry_visibility tool tool_kind=kind command",
                 flag="post_tokens_estimated",
                 whole="pre_tokens post_tokens checkpoint_tokens relay_count removed_messages truncated_messages"
                 " requests",

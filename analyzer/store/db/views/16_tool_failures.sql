@@ -4,8 +4,10 @@
 -- column session_id VARCHAR: The agent's session.
 -- column caller VARCHAR: Who called the tool; (none) where the log does not say.
 -- column tool VARCHAR: The tool; (unknown) where the log does not say.
--- column kind VARCHAR: exit_code, not_found, refused, edit_mismatch, timeout, permission, environment, cancelled or other.
--- column message VARCHAR: The first line of what it said, redacted and cut.
+-- column kind VARCHAR: tests, lint, build, exit_code, not_found, refused, edit_mismatch, timeout, permission, environment, cancelled or other.
+-- column command VARCHAR: The head of the command that was run, as in go test: its program and subcommand, no argument; null for other tools.
+-- column exit_code INTEGER: Exit code of the command.
+-- column message VARCHAR: The first line of what it said that tells why it failed, redacted and cut.
 -- column fingerprint VARCHAR: Id of the message's template, the same on every machine. Null without a message.
 -- column template VARCHAR: The message with <*> for what differs.
 -- column source_format VARCHAR: The format it was read from.
@@ -25,6 +27,8 @@ select
   coalesce(caller, '(none)') as caller,
   coalesce(seen[1].tool, '(unknown)') as tool,
   coalesce(seen[1].tool_kind, 'other') as kind,
+  seen[1].command as command,
+  seen[1].exit_code as exit_code,
   message,
   fingerprint,
   template,

@@ -1,0 +1,111 @@
+"""The head of a shell command: its program and, of programs that take one, the subcommand; never an argument.
+
+Arguments hold names, paths and passwords; the head is what failed calls are grouped by.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from contextlib import suppress
+
+_LOOKED_AT = 1_000
+"""Characters of a command that are looked at."""
+_PROGRAM = re.compile(r"[A-Za-z_][\w.+-]{0,39}")
+_SUBCOMMAND = re.compile(r"[a-z][a-z-]{0,23}(?::[a-z-]{1,23})?")
+# fmt: off
+_WITH_SUBCOMMAND = frozenset({
+    "apt", "apt-get", "aws", "az", "brew", "bun", "bundle", "cargo", "composer", "deno", "docker", "docker-compose",
+    "dotnet", "flutter", "gcloud", "gem", "gh", "git", "go", "gradle", "gradlew", "helm", "hg", "just", "kubectl",
+    "make", "mix", "mvn", "mvnw", "nix", "npm", "npx", "php", "pip", "pip3", "pipenv", "pnpm", "podman", "poetry",
+    "pulumi", "rails", "rake", "rustup", "sbt", "swift", "systemctl", "task", "terraform", "tox", "uv", "uvx", "yarn",
+})
+# fmt: on
+_TWICE = frozenset({"aws", "az", "gcloud", "gh"})
+"""Those whose subcommands have subcommands."""
+_RUNNERS = frozenset({"npm", "pnpm", "yarn", "bun", "poetry", "uv", "pipenv"})
+"""Those whose `run` names what is run."""
+_BEFORE = frozenset({"builtin", "command", "doas", "env", "exec", "nice", "nohup", "stdbuf", "sudo", "time", "xargs"})
+"""Programs that run the one behind them."""
+_STEPS = frozenset(
+    {".", "cd", "echo", "export", "mkdir", "popd", "printf", "pushd", "set", "sleep", "source", "true", "umask"}
+)
+"""What stands before the command that somebody wants to run."""
+_SHELLS = frozenset({"bash", "dash", "sh", "zsh"})
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
+_INTERPRETER = re.compile(r"python[\d.]*|py")
+
+
+def command_head(command: object) -> str | None:
+    """The head of a command as an agent's log has it, a text or its words; None where none can be told.
+
+    Of several commands in a row it is that of the first one which is more than a step on the way, such as `cd`.
+    """
+    if isinstance(command, list) and command and all(isinstance(word, str) for word in command):
+        words = [str(word) for word in command]
+    elif isinstance(command, str):
+        words = _words(command)
+    else:
+        return None
+    heads = [head for simple in _simple(words) if (head := _head(simple))]
+    return next((head for head in heads if head.split()[0] not in _STEPS), heads[0] if heads else None)
+
+
+def _words(text: str) -> list[str]:
+    lexer = shlex.shlex(
+        text[:_LOOKED_AT].replace("\\\n", " ").replace("\n", " ; "), posix=True, punctuation_chars="();<>|&"
+    )
+    lexer.whitespace_split = True
+    words: list[str] = []
+    with suppress(ValueError):  # a quote that is never closed: what stands before it is told
+        words.extend(lexer)
+    return words
+
+
+def _simple(words: list[str]) -> Iterator[list[str]]:
+    """The simple commands of a line."""
+    simple: list[str] = []
+    for word in words:
+        if word and set(word) <= set("();|&"):
+            yield simple
+            simple = []
+        else:
+            simple.append(word)
+    yield simple
+
+
+def _head(words: list[str]) -> str | None:
+    rest = list(words)
+    while rest:
+        name = rest.pop(0).rpartition("/")[2].rpartition("\\")[2].removesuffix(".exe")
+        if name == "timeout":
+            while rest and (rest[0].startswith("-") or rest[0][:1].isdigit()):
+                rest.pop(0)
+            continue
+        if name in _BEFORE:
+            rest = rest[next((place for place, word in enumerate(rest) if not word.startswith("-")), len(rest)) :]
+            continue
+        if _ASSIGNMENT.fullmatch(name) or name == "!":
+            continue
+        if name in _SHELLS and len(rest) > 1 and re.fullmatch(r"-\w*c", rest[0]):
+            return command_head(rest[1])
+        return f"{name}{_subcommand(name, rest)}" if _PROGRAM.fullmatch(name) else None
+    return None
+
+
+def _subcommand(name: str, rest: list[str]) -> str:
+    """What belongs to the head behind a program, with a space before each word."""
+    if _INTERPRETER.fullmatch(name):
+        module = rest[1] if len(rest) > 1 and rest[0] == "-m" else ""
+        return f" -m {module}" if _PROGRAM.fullmatch(module) else ""
+    if name not in _WITH_SUBCOMMAND:
+        return ""
+    words = [word for word in rest if not word.startswith("-")]
+    most = 2 if name in _TWICE or (name in _RUNNERS and words[:1] == ["run"]) else 1
+    found = []
+    for word in words[:most]:
+        if not _SUBCOMMAND.fullmatch(word):
+            break
+        found.append(word)
+    return "".join(f" {word}" for word in found)

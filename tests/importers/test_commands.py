@@ -1,0 +1,57 @@
+"""The head of a shell command."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analyzer.importers.commands import command_head
+
+
+@pytest.mark.parametrize(
+    ("command", "head"),
+    [
+        ("pytest -q tests/test_cart.py", "pytest"),
+        ("go test ./...", "go test"),
+        ("gh api repos/o/r/pulls --jq .title", "gh api"),
+        ("gh pr create --title secret", "gh pr create"),
+        ("git -C /home/ada commit -m 'private words'", "git"),
+        ("git commit -m 'private words'", "git commit"),
+        ("cd /w/cart && npm run test:unit -- --watch=false", "npm run test:unit"),
+        ("TOKEN=abc CI=1 sudo -E ./node_modules/.bin/jest", "jest"),
+        ("python3.12 -m pytest -x", "python3.12 -m pytest"),
+        ("python manage.py migrate", "python"),
+        ("bash -lc 'cd x; cargo clippy --all'", "cargo clippy"),
+        (["bash", "-lc", "rg -n needle | head"], "rg"),
+        (["/usr/bin/rg", "needle"], "rg"),
+        ("timeout -k 5 120 make check", "make check"),
+        ("cat notes.txt | grep ada@example.org", "cat"),
+        ("set -e\ncd web\npnpm build", "pnpm build"),
+        ("mysql -u root -phunter2 shop", "mysql"),
+        ("! rg needle", "rg"),
+        ("echo 'never closed", "echo"),
+        ("cd /only/there", "cd"),
+        ("C:\\tools\\rg.exe needle", None),
+        ("$(rg) x", "rg"),
+        ("", None),
+        (None, None),
+        ([1], None),
+    ],
+)
+def test_program_and_subcommand_and_no_argument(command: object, head: str | None) -> None:
+    """Steps on the way, variables and what runs another program are left out."""
+    assert command_head(command) == head
+
+
+@given(
+    st.lists(
+        st.sampled_from(["git", "&&", "|", "Hunter2", "--k=v", "'", '"', "bash", "-c", "\\", "\n", "a/b", "$x", "sudo"])
+    )
+)
+def test_anything_is_told_or_not_and_no_argument_gets_out(words: list[str]) -> None:
+    """A word with a capital letter is never a subcommand; at the head it is a program."""
+    head = command_head(" ".join(words)) or ""
+    assert len(head) < 100
+    assert "Hunter2" not in head.split()[1:]
+    assert "--k=v" not in head
