@@ -8,6 +8,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from analyzer.events import Event, encode
 from tests.cli.conftest import Run
 from tests.cli.nightly import NEW_ON, after, day_of, write_nights
@@ -21,6 +23,9 @@ MORE = {f"{name}-{number}": ("anthropic", 6) for name in ("lint", "docs") for nu
 REFUSED = {"status": 401, "message": "invalid x-api-key"}
 OVERLOADED = {"status": 529, "message": "Overloaded"}
 LIMITED = {"status": 429, "message": "Too Many Requests, slow down"}
+GONE = {"status": 404, "message": "model: claude-old is retired"}
+RETIRED_AT = ("coder", "lint-0", "docs-1")
+"""Callers that use a model which is retired one day."""
 
 
 def session(caller: str, number: int, place: int, errors: list[dict[str, Any]], hour: float) -> Iterator[bytes]:
@@ -29,9 +34,10 @@ def session(caller: str, number: int, place: int, errors: list[dict[str, Any]], 
     begin = datetime(day.year, day.month, day.day) + timedelta(hours=hour)
     known = {"caller": caller, "retry_visibility": "full", "requests": 9, "tools": {"tickets": 4, "Read": 5}}
     yield encode(Event("session.observed", begin, name, known, f"{name}-s"))
-    reasons = {401: "auth_error", 529: "network_transient", 429: "rate_limited"}
+    reasons = {401: "auth_error", 404: "network_permanent", 529: "network_transient", 429: "rate_limited"}
+    model = "claude-old" if caller in RETIRED_AT else "claude-new"
     for at, facts in enumerate(errors):
-        payload = {"caller": caller, "provider": CALLERS.get(caller, ("anthropic",))[0], "facts": facts}
+        payload = {"caller": caller, "provider": CALLERS.get(caller, ("anthropic",))[0], "model": model, "facts": facts}
         payload["reason"] = reasons[facts["status"]]
         yield encode(Event("error.classified", begin + timedelta(seconds=at + 1), name, payload, f"{name}-{at}"))
 
@@ -45,6 +51,23 @@ def broken(name: str, caller: str, number: int, hour: float) -> Iterator[bytes]:
         yield encode(Event("tool.failed", at, name, payload, f"{name}-tool-{place}"))
 
 
+def behind(caller: str, number: int, place: int, hour: float, *, down: bool) -> Iterator[bytes]:
+    """What a caller does behind an error: it retries, for long and in vain where its provider is down, and hands off
+    to a fresh context then.
+    """
+    name, day = f"{caller}-{number}-{place}", day_of(number)
+    at = datetime(day.year, day.month, day.day) + timedelta(hours=hour, minutes=5)
+    chain = {"operation": f"{name}-c", "caller": caller, "reason": "network_transient"}
+    waited, outcome = (95.0, "exhausted") if down else (1.5, "recovered")
+    settled = {**chain, "outcome": outcome, "attempts": 3, "waited_seconds": waited}
+    yield encode(Event("retry.settled", at, name, settled, f"{name}-c"))
+    for relay in range(3 if down else number % 5 == place % 5):
+        known = {"relay": f"{name}-r{relay}", "caller": caller, "step_id": "implement", "trigger": "auto"}
+        yield encode(Event("relay.triggered", at, name, known, f"{name}-r{relay}"))
+        resumed = Event("relay.resumed", at + timedelta(seconds=9), name, known, f"{name}-rr{relay}")
+        yield encode(resumed)
+
+
 def days(incident: str) -> Iterator[bytes]:
     """Logs in which every fourth session meets a limit or an overload, but for the incident."""
     for number in range(DAYS):
@@ -56,11 +79,18 @@ def days(incident: str) -> Iterator[bytes]:
                     errors = [REFUSED]
                 if incident == "outage" and provider == "anthropic" and number == CHANGE:
                     errors = [OVERLOADED] * 3
-                if incident == "four hours" and provider == "anthropic" and number == CHANGE and 3 <= hour < 7:
+                down = incident == "four hours" and provider == "anthropic" and number == CHANGE and 3 <= hour < 7
+                if down:
                     errors = [OVERLOADED] * 3
+                if incident == "key" and number in {CHANGE, CHANGE + 1}:
+                    errors = [REFUSED]
+                if incident == "retired" and caller in RETIRED_AT and number in {CHANGE, CHANGE + 1}:
+                    errors = [GONE]
                 if incident == "silence" and caller == "deploy-bot" and number in {CHANGE, CHANGE + 1}:
                     continue
                 yield from session(caller, number, place, errors, hour)
+                if incident == "four hours" and errors:
+                    yield from behind(caller, number, place, hour, down=down)
                 if incident == "tool" and place % 5 < (4 if number == CHANGE else 1):
                     yield from broken(f"{caller}-{number}-{place}", caller, number, hour)
 
@@ -120,16 +150,45 @@ def test_an_outage_of_a_provider_is_one_finding(run: Run, tmp_path: Path) -> Non
     assert told(every, CHANGE + 2)[0]["resolution"] == "quiet"
 
 
-def test_an_outage_of_four_hours_names_the_provider_and_its_hours(run: Run, tmp_path: Path) -> None:
-    """It is over the next day, and nobody's retries, mixes or rises are told beside it."""
+def test_an_outage_of_four_hours_is_one_finding_with_what_follows_from_it(run: Run, tmp_path: Path) -> None:
+    """The provider is named; retries in vain, long waits and hand-offs of its callers are told with it, and none of
+    them opens a finding of its own, then or on the quiet nights behind.
+    """
     _, every, _ = nights(run, tmp_path, "four hours")
     (one,) = told(every, CHANGE)
-    assert one["scope"]["provider"] == "anthropic"
+    assert (one["finding"], one["scope"]["provider"], one["severity"]) == ("outage", "anthropic", "critical")
     assert one["scope"]["reason"] == "network_transient"
+    assert "of which " in one["explanation"]
+    assert " wait longer for retries" in one["explanation"]
+    assert " hand off more often" in one["explanation"]
     assert {each["id"] for night in every for each in night["findings"]} == {one["id"]}
     assert told(every, CHANGE + 2)[0]["resolution"] == "quiet"
-    once = run("check", "--store", "x.duckdb", "--until", after(CHANGE)).stdout
-    assert "A provider fails at many callers: anthropic" in once
+    window = ("--since", after(CHANGE - 9), "--until", after(CHANGE), "--store", "x.duckdb")
+    once = run("check", "--store", "x.duckdb", "--until", after(CHANGE))
+    assert once.returncode == 1
+    assert "CRITICAL  new  A provider fails at many callers: anthropic" in once.stdout
+    page = run("report", *window, "--format", "html", "--output", "x.html")
+    assert page.returncode == 0, page.stderr
+    assert "wait longer for retries" in Path(tmp_path, "x.html").read_text()
+    for later in (2, 3, 4):
+        quiet = run("check", "--store", "x.duckdb", "--until", after(CHANGE + later))
+        assert quiet.returncode == 0
+    assert run("findings", "list", "--store", "x.duckdb", "--json").stdout.count('"state": "open"') == 0
+
+
+@pytest.mark.parametrize(
+    ("incident", "finding", "named"),
+    [("key", "fleet_outage", ("reason", "auth_error")), ("retired", "model_outage", ("model", "claude-old"))],
+)
+def test_what_breaks_for_many_callers_is_one_finding(
+    run: Run, tmp_path: Path, incident: str, finding: str, named: tuple[str, str]
+) -> None:
+    """A key of all callers, at both providers, is the fleet's; a model that is retired is the model's: on both days."""
+    _, every, _ = nights(run, tmp_path, incident)
+    (one,) = told(every, CHANGE)
+    scope, name = named
+    assert (one["finding"], one["scope"][scope], one["severity"]) == (finding, name, "critical")
+    assert {each["id"] for night in every for each in night["findings"]} == {one["id"]}
 
 
 def test_a_caller_that_falls_silent_is_told_until_it_is_heard_again(run: Run, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import polars as pl
 
 from analyzer.analysis.detection.detection import Detection, Settings
 from analyzer.analysis.detection.statistics.rates import CountedDay, RateTail, rate_tail
-from analyzer.analysis.detection.volumes import LEAST_CALLERS, OUTAGES, UNKNOWN, Explained
+from analyzer.analysis.detection.volumes import LEAST_CALLERS, OUTAGES, PARTS, UNKNOWN, Explained, of_one_part
 
 WINDOWS = (1, 3, 6)
 """Lengths of the stretches that every night judges, in hours."""
@@ -214,15 +214,19 @@ def _stretch(
 
 def _hits(errors: pl.DataFrame, best: HourSpan, what: str) -> tuple[int, int] | None:
     """The callers that met the errors in a stretch, and those with errors of the name in the weeks before; None where
-    it is one caller's, one of a provider's several models', or that of too few."""
+    it is one caller's, one part's such as a provider's model, or that of too few."""
     own = errors.filter(pl.col("name") == best.name)
-    known = own.filter(pl.col("slot").is_between(best.end - _BASE, best.end - 1))["caller"].n_unique()
+    base = own.filter(pl.col("slot").is_between(best.end - _BASE, best.end - 1))
+    known = base["caller"].n_unique()
     inside = pl.col("slot").is_between(best.end - best.length, best.end - 1) & (pl.col("reason") == best.reason)
     met = own.filter(inside)
-    models = own.filter(pl.col("model") != "")["model"].n_unique() if what == "provider" else 1
-    of_one = met.group_by("model").agg(pl.sum("sessions")).sort("sessions", descending=True)
-    if models > 1 and of_one["model"][0] and of_one["sessions"][0] >= _ONES_OWN * int(of_one["sessions"].sum()):
-        return None  # the model is reported instead
+    if (part := PARTS.get(what)) is not None:
+        now, usual = (
+            dict(rows.group_by(part).agg(pl.sum("sessions")).iter_rows())
+            for rows in (met, base.filter(pl.col("slot") < best.end - best.length))
+        )
+        if of_one_part(now, usual, best.tail.expected, alone=what == "fleet"):
+            return None
     counts = met.group_by("caller").agg(pl.sum("sessions"))["sessions"]
     if len(counts) < min(LEAST_CALLERS, known) or len(counts) < 2:
         return None

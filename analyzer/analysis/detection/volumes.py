@@ -7,7 +7,7 @@ from that day and the days before it alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date
 from typing import NamedTuple
 
@@ -18,13 +18,17 @@ from analyzer.analysis.detection.volume_units import ANY, DAY_RATIO, Rise, Unit,
 
 LEAST_CALLERS = 3
 """Callers of a provider or model that have more errors than usual where it has an outage; a third of all at least."""
-OUTAGES = {"provider": "outage", "model": "model_outage", "fleet": "fleet_outage"}
-"""The findings of what callers share, the narrowest name that says all of it first."""
+OUTAGES = {"fleet": "fleet_outage", "provider": "outage", "model": "model_outage"}
+"""The findings of what callers share, the widest name first: what rises in one part of it alone is that part's."""
+PARTS = {"fleet": "provider", "provider": "model"}
+"""What each of them consists of."""
 UNKNOWN = "unknown"
 _REASONS = 9
 """Tests of single reasons that share a budget, beside that of all errors together."""
 _ONES_OWN = 0.8
-"""Part of a provider's errors from which on they are one model's, or one caller's."""
+"""Part of a provider's errors from which on they are one caller's."""
+_LEAST_OTHERS = 3
+"""Errors above the expected ones that the other parts of what callers share have where all of it rises."""
 _MOST = 0.5
 """Part of the errors above the expected ones from which on a rise of all errors is one of a reason."""
 _VOLUME = ("day", "caller", "provider", "model", "reason", "sessions", "groups")
@@ -166,16 +170,16 @@ def _outages(
     counts: pl.DataFrame, work: pl.DataFrame, what: str, budget: _Budget, explained: Explained
 ) -> Iterator[Detection]:
     """The rises of what callers share that many of them show; what they explain is added to `explained`."""
-    if what == "fleet":
-        if counts["provider"].n_unique() < 2:
-            return  # it is the provider's
-        counts = counts.with_columns(fleet=pl.lit("fleet"))
-    models = counts.group_by("day", "provider", "model", "reason").agg(pl.sum("groups"))
+    if what == "fleet" and counts["provider"].n_unique() < 2:
+        return  # it is the provider's
+    counts = counts.with_columns(fleet=pl.lit("fleet"))
+    part = PARTS.get(what)
+    parts = counts.group_by("day", "reason", name=what, part=part or what).agg(pl.sum("groups"))
     named = counts.filter((pl.col(what) != "") & (pl.col("reason") != UNKNOWN))
     by_caller = named.group_by("day", "reason", "caller", pl.col(what).alias("name")).agg(pl.sum("sessions", "groups"))
     pairs = [(date.fromordinal(day), caller, reason) for day, caller, reason in sorted(explained)]
     rest = pl.DataFrame(pairs, {"day": pl.Date, "caller": pl.String, "reason": pl.String}, orient="row")
-    # An outage of a provider is none of its models', too.
+    # An outage of the fleet is none of its providers', and one of these none of their models'.
     by_caller = by_caller.join(rest, on=["day", "caller", "reason"], how="anti")
     begins = by_caller.group_by("name", "caller").agg(pl.col("day").min().alias("first"))
     there = work.join(begins, on="caller").filter(pl.col("day") >= pl.col("first"))
@@ -186,7 +190,7 @@ def _outages(
     at_work = there.group_by("day", "name").agg(pl.sum("exposure"), pl.col("seen").any(), pl.len().alias("callers"))
     for name, by_reason in sorted(units(own, at_work).items()):
         of_name = by_caller.filter(pl.col("name") == name)
-        workers = there.filter(pl.col("name") == name)
+        workers, own_parts = there.filter(pl.col("name") == name), parts.filter(pl.col("name") == name)
         seen = bool(workers["seen"].any())
         for day in sorted({day for unit in by_reason.values() for day in unit.days}):
             rises, hits = [], {}
@@ -196,9 +200,9 @@ def _outages(
                 hit, active = ([], 0) if rise is None else _hit(of_name, workers, reason, rise.first, day)
                 if rise is not None and (
                     _of_one_caller(of_name, reason, rise.first, day)
-                    or (what == "provider" and _of_one_model(models, name, reason, rise.first, day))
+                    or (part is not None and _of_one_part(own_parts, reason, rise, day, alone=what == "fleet"))
                 ):
-                    unit.excluded.add(day)  # the caller or the model is reported instead
+                    unit.excluded.add(day)  # the caller or the part is reported instead
                     rise = None
                 if not goes_on and (len(hit) < LEAST_CALLERS or 3 * len(hit) < active):
                     rise = None
@@ -250,14 +254,33 @@ def _of_one_caller(counts: pl.DataFrame, reason: str, first: int, last: int) -> 
     return bool(sums.max() >= _ONES_OWN * sums.sum())  # type: ignore[operator]
 
 
-def _of_one_model(models: pl.DataFrame, provider: str, reason: str, first: int, last: int) -> bool:
-    """Whether nearly all errors of a span are those of one of a provider's several models."""
-    own = models.filter(pl.col("provider") == provider)
-    span = pl.col("day").is_between(date.fromordinal(first), date.fromordinal(last)) & (pl.col("reason") == reason)
-    counts = own.filter(span).group_by("model").agg(pl.sum("groups")).sort("groups", descending=True)
-    named = own.filter((pl.col("model") != "") & (pl.col("day") <= date.fromordinal(last)))["model"].n_unique()
-    most = counts["groups"][0] >= _ONES_OWN * int(counts["groups"].sum())
-    return bool(named > 1 and counts["model"][0] != "" and most)
+def _of_one_part(parts: pl.DataFrame, reason: str, rise: Rise, day: int, *, alone: bool) -> bool:
+    span = pl.col("day").is_between(date.fromordinal(rise.first), date.fromordinal(day)) & (pl.col("reason") == reason)
+    first = date.fromordinal(rise.first - BASELINE_DAYS)
+    before = pl.col("day").is_between(first, date.fromordinal(rise.first - 1))
+    now, usual = (
+        dict(parts.filter(days).group_by("part").agg(pl.sum("groups")).iter_rows()) for days in (span, before)
+    )
+    return of_one_part(now, usual, rise.tail.expected, alone=alone)
+
+
+def of_one_part(now: Mapping[str, int], before: Mapping[str, int], expected: float, *, alone: bool) -> bool:
+    """Whether a rise of what callers share is that of one part of it, such as one of a provider's models.
+
+    It is where the others have about as many errors as usual: `now` are the errors of the rise by part, `before` those
+    of any reason in the days before it, `expected` what was to be expected of all. `alone` is the answer where there is
+    one part only.
+    """
+    most = max(now, key=lambda part: (now[part], part))
+    if len({*now, *before} - {""}) < 2:
+        return alone
+    if not most:
+        return False
+    total = sum(now.values())
+    others = total - now[most]
+    usual = expected * (1 - before.get(most, 0) / max(1, sum(before.values())))
+    # Nearer to as many as usual than to a rise like that of all.
+    return others < max(usual + _LEAST_OTHERS, usual * (1 + total / expected) / 2)
 
 
 def _note(rise: Rise, day: int, reason: str, *, seen: bool) -> str:

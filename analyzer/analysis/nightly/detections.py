@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
 import polars as pl
@@ -19,7 +19,7 @@ from analyzer.analysis.detection.signals.rises import signals
 from analyzer.analysis.detection.signals.silence import silences
 from analyzer.analysis.detection.statistics.tails import false_discovery
 from analyzer.analysis.detection.volume_units import exposures, since_newest
-from analyzer.analysis.detection.volumes import OUTAGES, Explained, volumes
+from analyzer.analysis.detection.volumes import OUTAGES, PARTS, Explained, volumes
 from analyzer.analysis.detector_state import resumed_detections
 from analyzer.analysis.kinds.bursts import longest_bursts
 from analyzer.analysis.kinds.finding import KINDS, SHARE
@@ -33,8 +33,15 @@ _RISES = _SHARES | {"volume", "unknown_rate"}
 """The rises of single callers."""
 _OF_WORDING = _SHARES | {"unknown_rate", "reasons"}
 """What a change of wording does to the caller of the errors."""
-_CONSEQUENCES = {"reasons", "recovery_fell"}
-"""What a rise of errors, or an outage, brings with it."""
+_CONSEQUENCES = {
+    "waits_grow": (3, "wait longer for retries"),
+    "recovery_fell": (RECENT_DAYS, "recover less by retries"),
+    "relays": (2, "hand off more often"),
+    "reasons": (RECENT_DAYS, "meet another mix of reasons"),
+}
+"""What a rise of errors, or an outage, brings with it: for so many days, and what callers do then."""
+_NEARLY_ALL = 0.8
+"""Part of the errors of a rise from which on an outage accounts for it."""
 _MOST_SESSIONS = 0.5
 """Part of a caller's sessions with unknown errors from which on one text is what its rise is made of."""
 
@@ -52,7 +59,9 @@ def detections(seen: Observations, settings: Settings | None = None) -> list[Det
     # Hours are told where the day as a whole does not show it.
     by_day = {(one.finding, one.caller, one.scope, one.day) for one in rises}
     rises = [*(one for one in hours if (one.finding, one.caller, one.scope, one.day) not in by_day), *rises]
-    hit = _hit(rises, seen.volumes)
+    rises = list(_without_narrower(rises, seen.volumes))
+    outages = [_Outage.of(one, seen.volumes) for one in rises if one.finding in _WIDTHS]
+    hit = {each for outage in outages for each in outage.hits()}
     shared = detections_in(shared_templates(seen.templates, work, chosen))
     weak = detections_in(weak_templates(seen.known_templates, seen.templates, seen.counts, work, chosen))
     wordings = detections_in(reworded(seen.templates, seen.rules, work, seen.volumes, chosen))
@@ -62,7 +71,7 @@ def detections(seen: Observations, settings: Settings | None = None) -> list[Det
         *(one for one in weak if (one.caller, one.scope, one.day) not in hit),
         *_without_share_rises(rises, shares),
         *longest_bursts(seen),
-        *_without_explained(mixes, [*shares, *rises], hit),
+        *mixes,
     ]
     hand_offs = exposed(seen)
     found = [
@@ -70,40 +79,94 @@ def detections(seen: Observations, settings: Settings | None = None) -> list[Det
         *wordings,
         *corrected(detections_in(relay_frequency(hand_offs)), _tested(seen.relays)),
         *detections_in(many_relays(hand_offs)),
-        *_without_explained(retries, rises, hit),
+        *retries,
         *signals(seen.signals),
         *silences(since_newest(seen.hourly_work, seen.versions)),
     ]
+    found = _without_consequences(found, shares, outages)
     return sorted(found, key=lambda one: one.day)
 
 
-def _hit(rises: Iterable[Detection], volumes: pl.DataFrame) -> set[tuple[str, str, date]]:
-    """The callers and reasons that an outage speaks for, with the days of the week behind each of its days."""
-    hit: set[tuple[str, str, date]] = set()
-    names = {finding: name for name, finding in OUTAGES.items()}
+@dataclass(frozen=True, slots=True)
+class _Outage:
+    """One day of an outage, and whom it hit."""
+
+    one: Detection
+    callers: frozenset[str]
+    providers: frozenset[str]
+
+    @classmethod
+    def of(cls, one: Detection, volumes: pl.DataFrame) -> _Outage:
+        """Those with its errors on its days."""
+        own = volumes.filter(pl.col("day").is_between(one.onset or one.day, one.day), *_about(one))
+        return cls(one, frozenset(own["caller"]), frozenset(own["provider"]))
+
+    def has_hit(self, one: Detection) -> bool:
+        """Whether it hit the caller of a detection, or its provider where that is of none."""
+        return one.scope in self.providers if one.caller is None else one.caller in self.callers
+
+    def hits(self) -> Iterator[tuple[str, str, date]]:
+        """The callers, its reason, and the days of the week behind it."""
+        for number in range(RECENT_DAYS):
+            yield from ((caller, _reason(self.one), self.one.day + timedelta(days=number)) for caller in self.callers)
+
+
+_WIDTHS = {finding: width for width, finding in enumerate(reversed(OUTAGES.values()), 1)}
+"""The outages, the narrowest first."""
+
+
+def _reason(one: Detection) -> str:
+    """The reason of a rise of errors."""
+    return str(one.scope if one.finding == OUTAGES["fleet"] else one.reason)
+
+
+def _about(one: Detection) -> list[pl.Expr]:
+    """Which rows of `detection-volume` a rise is about, whatever their day."""
+    named = [pl.col("reason") == _reason(one)]
+    named += [pl.col(what) == one.scope for what in PARTS.values() if one.finding == OUTAGES[what]]
+    return named if one.caller is None else [*named, pl.col("caller") == one.caller]
+
+
+def _without_narrower(rises: Sequence[Detection], volumes: pl.DataFrame) -> Iterator[Detection]:
+    """Drop the rises that a wider one of the same days and reason accounts for."""
+    outages = [one for one in rises if one.finding in _WIDTHS]
     for one in rises:
-        if (what := names.get(one.finding)) is None:
-            continue
-        reason = one.scope if what == "fleet" else one.reason
-        days = pl.col("day").is_between((one.onset or one.day), one.day)
-        own = volumes.filter(
-            days & (pl.col("reason") == reason), *([] if what == "fleet" else [pl.col(what) == one.scope])
-        )
-        for caller in own["caller"].unique():
-            hit.update((caller, str(reason), one.day + timedelta(days=number)) for number in range(RECENT_DAYS))
-    return hit
+        wider = [
+            other
+            for other in outages
+            if _WIDTHS[other.finding] > _WIDTHS.get(one.finding, 0)
+            and (other.onset or other.day) <= one.day <= other.day
+            and _reason(other) == _reason(one)
+        ]
+        own = volumes.filter(pl.col("day") == one.day, *_about(one)) if wider else volumes.clear()
+        least = _NEARLY_ALL * int(own["groups"].sum())
+        if not any(int(own.filter(_about(other))["groups"].sum()) >= least for other in wider):
+            yield one
 
 
-def _without_explained(
-    found: Iterable[Detection], rises: Iterable[Detection], hit: Iterable[tuple[str, str, date]]
-) -> Iterable[Detection]:
-    """Drop what follows from a rise: another mix of reasons, and retries that recover less, of a caller that had one
-    in the week before or was hit by an outage then.
-    """
-    week = [timedelta(days=number) for number in range(RECENT_DAYS)]
-    days = {(one.caller, one.day + more) for one in rises if one.finding in _RISES for more in week}
-    days |= {(caller, day) for caller, _, day in hit}
-    return (one for one in found if one.finding not in _CONSEQUENCES or (one.caller, one.day) not in days)
+def _without_consequences(
+    found: Sequence[Detection], shares: Iterable[Detection], outages: Sequence[_Outage]
+) -> list[Detection]:
+    """Drop what follows from a rise of the same caller or an outage that hit it, and count that with the outage."""
+    own = {(one.caller, one.day) for one in (*found, *shares) if one.finding in _RISES}
+    kept: list[Detection] = []
+    behind: dict[_Outage, dict[str, set[str]]] = {}
+    for one in found:
+        days, _ = _CONSEQUENCES.get(one.finding, (0, ""))
+        of = [each for each in outages if 0 <= (one.day - each.one.day).days < days and each.has_hit(one)]
+        for each in of:
+            if one.caller is not None and each.one.day == one.day:
+                behind.setdefault(each, {}).setdefault(one.finding, set()).add(one.caller)
+        if not of and not any((one.caller, one.day - timedelta(days=back)) in own for back in range(days)):
+            kept.append(one)
+    notes = {id(each.one): _told_behind(callers) for each, callers in behind.items()}
+    return [replace(one, note=f"{one.note}{notes[id(one)]}") if id(one) in notes else one for one in kept]
+
+
+def _told_behind(callers: Mapping[str, Collection[str]]) -> str:
+    """What the callers of an outage do by it."""
+    done = [f"{len(callers[kind])} {words}" for kind, (_, words) in _CONSEQUENCES.items() if kind in callers]
+    return f", of which {', '.join(done)}"
 
 
 def _without_share_rises(rises: Iterable[Detection], shares: Iterable[Detection]) -> Iterable[Detection]:

@@ -115,16 +115,13 @@ def test_a_model_that_fails_is_named_before_its_provider() -> None:
 
 
 def test_what_fails_at_two_providers_is_the_fleets_where_it_is_neithers() -> None:
-    """Two callers of four are too few for an outage of a provider; where all four fail, each provider has one."""
+    """Two callers of four are too few for an outage of a provider; where all fail at both, that is the fleet's, too."""
     others = ("edit", "fetch", "grade", "help")
     rows = [*usual(), *usual(OTHER, others, "n-1")]
     few = [*outage(33, (4,), CALLERS[:2], sessions=3), *outage(33, (4,), others[:2], OTHER, "n-1", sessions=3)]
     assert [(each.finding, each.scope) for each in found([*rows, *few])] == [(OUTAGES["fleet"], NETWORK)]
     both = [*outage(33, (4,), sessions=3), *outage(33, (4,), others, OTHER, "n-1", sessions=3)]
-    assert [(each.finding, each.scope) for each in found([*rows, *both])] == [
-        (OUTAGES["provider"], OTHER),
-        (OUTAGES["provider"], OPENAI),
-    ]
+    assert [(each.finding, each.scope) for each in found([*rows, *both])] == [(OUTAGES["fleet"], NETWORK)]
 
 
 def test_unknown_errors_are_the_callers_alone() -> None:
