@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from analyzer.classifier import default_ruleset
+from analyzer.classifier.rules.loading import pack_in
 from tests.classifier.rules.test_scoring import STREAM
 from tests.classifier.rules.test_user_rules import NEW as MINE
 
@@ -286,7 +287,8 @@ def test_an_accepted_draft_becomes_a_rule(run: Run, tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "")
     assert "says network_transient, weakly: retried 2 times in 2 sessions, 2 recovered" in done.stderr
     text = mine.read_text("utf-8")
-    assert text.startswith(MINE.rstrip("\n"))
+    assert text.startswith('version = "1"\ndate = "')
+    assert MINE.strip("\n") in text
     assert "weak = true" in text
     assert '2 sessions, 2 recovered"' in text
     assert run("rules", "test", "--rules", "mine.toml").returncode == 0
@@ -305,4 +307,116 @@ def test_an_accepted_draft_becomes_a_rule(run: Run, tmp_path: Path) -> None:
     assert mine.read_text("utf-8") == text
     made = run("rules", "accept", walrus, "--store", "x.duckdb", "--rules", "new.toml", "--reason", "validation")
     assert made.returncode == 0
+    again = run("rules", "accept", walrus, "--store", "x.duckdb", "--rules", "mine.toml", "--reason", "validation")
+    assert again.returncode == 0
+    assert pack_in(mine.read_bytes(), "mine").version == "2"
     assert run("rules", "test", "--rules", "new.toml").returncode == 0
+
+
+PACK = f'version = "1.2"\ndate = "2026-10-01"\nsources = ["the manual of a gateway"]\n{MINE}'
+OWN = """
+[[rule]]
+id = "own_crane"
+reason = "validation"
+text = ['crane (?:is|was) asleep']
+source = "our own gateway"
+examples = ["crane is asleep", "the crane was asleep"]
+counter_examples = ["the crane is awake"]
+"""
+
+
+def _reasons(run: Run) -> list[str]:
+    shown = run("sql", "select reason from errors order by message", "--store", "x.duckdb", "--json").stdout
+    return [row["reason"] for row in json.loads(shown)["rows"]]
+
+
+def test_a_pack_is_tried_taken_and_given_back(run: Run, tmp_path: Path) -> None:
+    """It stands between the own rules and the built-in ones; without --apply nothing changes, and --undo goes back."""
+    log = tmp_path / "log.jsonl"
+    said = ("crane is asleep", "house quota is green", "the heron quota is green")
+    log.write_text("".join(json.dumps(_error(each)) + "\n" for each in said), "utf-8")
+    assert run("ingest", str(log), "--store", "x.duckdb").returncode == 0
+    pack, mine = tmp_path / "house.toml", tmp_path / "mine.toml"
+    pack.write_text(PACK, "utf-8")
+    mine.write_text(OWN, "utf-8")
+    given = ("rules", "update", "house.toml", "--rules", "mine.toml", "--store", "x.duckdb")
+    tried = run(*given)
+    assert tried.returncode == 0
+    assert tried.stdout.startswith(
+        "Pack 1.2 of 2026-10-01, 1 rule, from the manual of a gateway; the present one: none."
+    )
+    assert "unknown → rate_limited, by rule house_quota" in tried.stdout
+    assert tried.stdout.endswith("Nothing is changed without --apply.\n")
+    assert mine.read_text("utf-8") == OWN
+    assert _reasons(run) == ["unknown"] * 3
+    assert run(*given, "--apply").returncode == 0
+    assert mine.read_text("utf-8") == f'pack = "mine.pack-1.2.toml"\n{OWN}'
+    assert (tmp_path / "mine.pack-1.2.toml").read_text("utf-8") == PACK
+    assert _reasons(run) == ["validation", "rate_limited", "unknown"]
+    later = PACK.replace('"1.2"', '"1.10"').replace("house quota", "(?:house|heron) quota", 1)
+    pack.write_text(later, "utf-8")
+    assert run(*given, "--apply").returncode == 0
+    assert _reasons(run) == ["validation", "rate_limited", "rate_limited"]
+    back = ("rules", "update", "--undo", "--rules", "mine.toml", "--store", "x.duckdb", "--apply")
+    assert run(*back).stdout.startswith("Pack 1.2 of 2026-10-01, 1 rule")
+    assert _reasons(run) == ["validation", "rate_limited", "unknown"]
+    assert run(*given, "--apply").returncode == 0
+    assert [run(*back).returncode, run(*back).returncode] == [0, 0]
+    assert _reasons(run) == ["validation", "unknown", "unknown"]
+    assert run("rules", "list", "--rules", "mine.toml").returncode == 0
+    refused = run(*back)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "has no pack that could be given back" in refused.stderr
+
+
+def _error(message: str) -> dict[str, object]:
+    payload = {"reason": "unknown", "caller": "probe", "facts": {"message": message}}
+    return {"type": "error.classified", "timestamp": "2026-11-02T08:00:00Z", "sessionId": "a", "payload": payload}
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        pytest.param(MINE, "it is no pack of rules: it says no version", id="no-version"),
+        pytest.param(PACK.replace('"1.2"', '"next"'), "version is none: 'next'", id="version"),
+        pytest.param(PACK.replace("2026-10-01", "2026-13"), "date is none", id="date"),
+        pytest.param(PACK.replace('["the manual of a gateway"]', "[]"), "sources are none", id="sources"),
+        pytest.param("version = 1.2.3", "no valid TOML", id="no-toml"),
+        pytest.param(f'pack = "x.toml"\n{PACK}', "not on another pack", id="pack-of-a-pack"),
+        pytest.param("#" * (1 << 20) + PACK, "larger than 1024 KiB", id="size"),
+        pytest.param(
+            PACK.replace('"1.2"', '"1.3"').replace("House quota reached", "A walrus"),
+            "house_quota: no rule matches its example",
+            id="lint",
+        ),
+        pytest.param(PACK.replace('"1.2"', '"1.1"'), "is older than the present one, 1.2", id="older"),
+        pytest.param(f"{PACK}# more\n", "version 1.2 was taken before, with other rules", id="same-version"),
+    ],
+)
+def test_a_bad_pack_is_refused_and_nothing_is_written(run: Run, tmp_path: Path, text: str, says: str) -> None:
+    """A pack that says nothing of itself, is unsound, too large, older, or another text of a version that was taken."""
+    pack = tmp_path / "house.toml"
+    given = ("rules", "update", "house.toml", "--rules", "mine.toml", "--apply")
+    pack.write_text(PACK, "utf-8")
+    assert run(*given).returncode == 0
+    before = {each.name: each.read_bytes() for each in tmp_path.iterdir() if each != pack}
+    pack.write_text(text, "utf-8")
+    refused = run(*given)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert says in refused.stderr
+    assert {each.name: each.read_bytes() for each in tmp_path.iterdir() if each != pack} == before
+
+
+def test_a_pack_is_a_file(run: Run, tmp_path: Path) -> None:
+    """A pipe and a folder are refused at once, and so is a rules file that names a pack in another folder."""
+    os.mkfifo(tmp_path / "pipe")
+    for name, says in (
+        ("pipe", "it is a pipe, not a file"),
+        (".", "it is a folder"),
+        ("gone.toml", "cannot read rules"),
+    ):
+        refused = run("rules", "update", name, "--rules", "mine.toml")
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert says in refused.stderr
+    (tmp_path / "mine.toml").write_text('pack = "../house.toml"\n', "utf-8")
+    assert "no name of a file beside this one" in run("rules", "list", "--rules", "mine.toml").stderr

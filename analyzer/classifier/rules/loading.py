@@ -70,6 +70,11 @@ _KEYS = frozenset((*LISTS, *_FLAGS, *_SAMPLES, "id", "reason", "detail", "source
 _SHARED = ("status_patterns", "prose_patterns")
 _ALONE = "alone"
 """A file that says so is complete: the built-in rules do not stand below it."""
+_PACK = "pack"
+"""Names the pack, a file in the same folder, that stands between a file and the built-in rules."""
+_ABOUT = ("version", "date", "sources")
+"""What a pack says of itself. Any rules file may."""
+_HEAD = (_ALONE, _PACK, *_ABOUT, *_SHARED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +110,7 @@ class _File:
 @lru_cache(maxsize=1)
 def default_ruleset() -> Ruleset:
     """The rules that come with the package."""
-    content = _read(BUILT_IN)
+    content = read_rules(BUILT_IN)
     return read_before(content) or read_anew(content)
 
 
@@ -120,7 +125,7 @@ def load_ruleset(path: str | os.PathLike[str]) -> Ruleset:
     Raises:
         RulesError: the file cannot be read, or there is no sound ruleset in it.
     """
-    return _ruleset(_parse(_read(path), os.fspath(path)))
+    return _ruleset(_parse(read_rules(path), os.fspath(path)))
 
 
 def parse_ruleset(text: str) -> Ruleset:
@@ -136,15 +141,87 @@ def ruleset_for(rules: Rules) -> Ruleset:
     """The ruleset that a caller names: a loaded one, the path of a file, or None for the built-in rules.
 
     A file extends the built-in rules: its new rules stand first, one with a built-in id takes its place. An entry
-    `id = "…"`, `disabled = true` takes a built-in rule out; a file with `alone = true` is taken without them. The same
-    content gives the same ruleset without reading it twice.
+    `id = "…"`, `disabled = true` takes a built-in rule out; a file with `alone = true` is taken without them. Where a
+    file names a pack, that extends the built-in rules first, and the file then extends both. The same content gives
+    the same ruleset without reading it twice.
 
     Raises:
-        RulesError: the file cannot be read, or the rules together are not sound.
+        RulesError: a file cannot be read, or the rules together are not sound.
     """
     if rules is None:
         return default_ruleset()
-    return rules if isinstance(rules, Ruleset) else _combined(_read(rules), os.fspath(rules))
+    return rules if isinstance(rules, Ruleset) else ruleset_of(read_rules(rules), os.fspath(rules))
+
+
+def ruleset_of(content: bytes, path: str, pack: bytes | None = None) -> Ruleset:
+    """The ruleset of the text of a rules file that is, or would be, at this path; `pack` is the text of its pack.
+
+    Raises:
+        RulesError: as `ruleset_for`.
+    """
+    below = pack_of(content, path)
+    if below is None:
+        return _combined(content, path, b"", "")
+    return _combined(content, path, read_rules(below) if pack is None else pack, below)
+
+
+@lru_cache(maxsize=8)
+def pack_of(content: bytes, path: str) -> str | None:
+    """Where the pack stands that the text of a rules file names; None where it names none.
+
+    Raises:
+        RulesError: it is no TOML, or the name is not that of a file in the same folder.
+    """
+    if _PACK.encode() not in content:
+        return None
+    file = _parse(content, path)
+    name = file.data.get(_PACK)
+    if not name and isinstance(name, str | None):
+        return None
+    if not isinstance(name, str) or os.path.basename(name) != name:
+        raise file.refuse(f"pack is no name of a file beside this one: {name!r}", 'write pack = "house.pack-1.toml"')
+    if file.data.get(_ALONE) is True:
+        raise file.refuse("alone and pack stand in one file", "a file that stands alone has no pack below it")
+    return os.path.join(os.path.dirname(path), name)
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """What a pack of rules says of itself."""
+
+    version: str
+    """Numbers with dots between them; a later pack has a higher one."""
+    date: str
+    """The day, month or year of its making."""
+    sources: tuple[str, ...]
+    """Whose behaviour its rules know."""
+    rules: int
+    """Entries, those that take a rule out among them."""
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """The version as numbers: 1.10 comes after 1.9, and 1.0 is 1."""
+        numbers = [int(number) for number in self.version.split(".")]
+        while numbers[1:] and not numbers[-1]:
+            numbers.pop()
+        return tuple(numbers)
+
+
+def pack_in(content: bytes, name: str) -> Pack:
+    """What the text of a pack says of itself.
+
+    Raises:
+        RulesError: it is no TOML, says nothing of itself, or names a pack of its own.
+    """
+    file = _parse(content, name)
+    if _PACK in file.data:
+        raise file.refuse("a pack stands on the built-in rules, not on another pack", "take the line out")
+    missing = [key for key in _ABOUT if key not in file.data]
+    if missing:
+        hint = 'a pack begins with version = "1", date = "2026-11-25" and sources = ["…"]'
+        raise file.refuse(f"it is no pack of rules: it says no {missing[0]}", hint)
+    entries = _entries(file, required=not any(key in file.data for key in _SHARED))
+    return Pack(file.data["version"], file.data["date"], tuple(file.data["sources"]), len(entries))
 
 
 def build_ruleset(data: Mapping[str, Any]) -> Ruleset:
@@ -153,12 +230,19 @@ def build_ruleset(data: Mapping[str, Any]) -> Ruleset:
 
 
 @lru_cache(maxsize=8)
-def _combined(content: bytes, path: str) -> Ruleset:
-    own = _parse(content, path)
+def _combined(content: bytes, path: str, pack: bytes, pack_path: str) -> Ruleset:
+    base = default_ruleset()
+    if pack_path:
+        pack_in(pack, pack_path)
+        base = _over(_parse(pack, pack_path), base)
+    return _over(_parse(content, path), base)
+
+
+def _over(own: _File, base: Ruleset) -> Ruleset:
+    """The rules of a file over those that it extends."""
     if own.data.get(_ALONE) is True:
         return _ruleset(own)
-    base = default_ruleset()
-    entries = _entries(own, required=not any(key in own.data for key in _SHARED))
+    entries = _entries(own, required=not any(key in own.data for key in (*_SHARED, _PACK)))
     known = {rule.id for rule in base.rules}
     added: dict[str, tuple[Rule, str]] = {}
     replaced: dict[str, tuple[Rule, str] | None] = {}
@@ -215,7 +299,12 @@ def _made(
     return found
 
 
-def _read(path: str | os.PathLike[str]) -> bytes:
+def read_rules(path: str | os.PathLike[str]) -> bytes:
+    """What a file of rules holds.
+
+    Raises:
+        RulesError: it cannot be read, is larger than a file of rules may be, or is no file.
+    """
     try:
         return config_files.content(path)
     except (OSError, ValueError) as error:
@@ -254,16 +343,31 @@ def _headers(lines: list[str]) -> Iterable[int]:
 
 
 def _entries(file: _File, *, required: bool) -> list[dict[str, Any]]:
-    unknown = sorted(set(file.data) - {"rule", _ALONE, *_SHARED})
+    unknown = sorted(set(file.data) - {"rule", *_HEAD})
     if unknown:
-        error = RulesError.unknown_value("key", unknown[0], ("rule", _ALONE, *_SHARED))
+        error = RulesError.unknown_value("key", unknown[0], ("rule", *_HEAD))
         raise file.refuse(error.message, error.hint)
+    _check_about(file)
     entries = file.data.get("rule", [])
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise file.refuse("a rule is no table", "write [[rule]]")
     if required and not entries:
         raise file.refuse("no rules in the file", "add at least one [[rule]] entry")
     return entries
+
+
+def _check_about(file: _File) -> None:
+    """Refuse a version, a date or sources that are none."""
+    version, date, sources = (file.data.get(key) for key in _ABOUT)
+    if version is not None and not (
+        isinstance(version, str) and re.fullmatch(r"[0-9]{1,9}(?:\.[0-9]{1,9}){0,3}", version)
+    ):
+        raise file.refuse(f"version is none: {version!r}", 'write numbers with dots, as version = "1.2"')
+    if date is not None and not (isinstance(date, str) and _is_date(date)):
+        raise file.refuse(f"date is none: {date!r}", 'write date = "2026-05-04", "2026-05" or "2026"')
+    listed = isinstance(sources, list) and sources and all(isinstance(each, str) and each.strip() for each in sources)
+    if sources is not None and not listed:
+        raise file.refuse(f"sources are none: {sources!r}", 'write sources = ["whose behaviour the rules know"]')
 
 
 def _id(file: _File, number: int, entry: Mapping[str, Any]) -> str:

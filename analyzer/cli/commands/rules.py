@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -11,14 +12,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from analyzer.cli.inputs import stated_time, time_option
+from analyzer.cli.machine import default_store
 from analyzer.cli.options import json_option, rules_option, store_option
 from analyzer.cli.output import counting, narrate, terminal_width, write
-from analyzer.cli.stores import asked
+from analyzer.cli.stores import asked, judging
 from analyzer.command_lines import command_line
-from analyzer.config_files import content
 from analyzer.errors import FINDINGS, AnalyzerError, InputError
 
 if TYPE_CHECKING:
+    from analyzer.classifier.rules.loading import Pack
     from analyzer.classifier.rules.ruleset import Ruleset
 
 
@@ -162,7 +164,7 @@ def backtest_command(rules_path: str | None, labels: str | None, store_path: str
     if labels is not None:
         _score(rules_path, labels, as_json)
     else:
-        _try(rules_path, str(store_path), as_json)
+        _try(_ruleset(rules_path), str(store_path), as_json)
     return 0
 
 
@@ -185,8 +187,10 @@ def accept_command(fingerprint: str, store_path: str, rules_path: str | None, re
     from analyzer.analysis.rules.unknowns import drafted
     from analyzer.analysis.tables import Window
     from analyzer.classifier.recovery_table import REASONS
-    from analyzer.classifier.rules.loading import ruleset_for
-    from analyzer.cli.settings import rules_in_use
+    from analyzer.classifier.rules import packs
+    from analyzer.classifier.rules.lint import lint
+    from analyzer.classifier.rules.loading import ruleset_for, ruleset_of
+    from analyzer.events.times import now
     from analyzer.report.unknowns import with_rule
 
     if reason is not None and reason not in REASONS:
@@ -195,10 +199,8 @@ def accept_command(fingerprint: str, store_path: str, rules_path: str | None, re
         raise AnalyzerError(
             "a rule for 'unknown' would decide nothing", "an error that no rule knows is unknown already"
         )
-    path = rules_in_use(rules_path)
-    if path is None:
-        raise click.UsageError("name your own rules file with --rules FILE")
-    rules = ruleset_for(path if os.path.exists(path) else None)
+    path, own = _own(rules_path)
+    rules = ruleset_of(own, path) if own else ruleset_for(None)
     with asked(store_path, None) as store:
         draft = drafted(store, Window(), fingerprint, rules, reason)
     if draft is None:
@@ -211,27 +213,124 @@ def accept_command(fingerprint: str, store_path: str, rules_path: str | None, re
     taken = sorted({each.rule for each in draft.collisions if each.reason != draft.reason})
     if taken:
         raise AnalyzerError(f"the draft takes errors of rules {', '.join(taken)}", "write the rule by hand")
-    text = with_rule(content(path).decode("utf-8-sig") if os.path.exists(path) else "", draft, draft.reason)
-    _check_rule(text, draft.id)
+    text = with_rule(own.decode("utf-8-sig"), draft, draft.reason)
+    text = packs.counted_up(text, f"{now():%Y-%m-%d}", "rules accepted from what a store had seen")
+    wrong = [each for each in lint(ruleset_of(text.encode(), path)).findings if each.rule == draft.id]
+    if wrong:
+        raise AnalyzerError(f"the draft is no sound rule: {wrong[0].message}", "write the rule by hand")
     write(text, path)
     narrate(f"{path}: rule {draft.id} says {draft.reason}{', weakly' if draft.weak else ''}: {draft.evidence[0]}")
     return 0
 
 
-def _check_rule(text: str, rule: str) -> None:
-    """Refuse the text of a rules file that does not load, or whose new rule the lint finds fault with."""
-    import tempfile
+@command.command("update")
+@click.argument("pack_path", metavar="[FILE]", required=False)
+@store_option(default=None)
+@click.option(
+    "--rules", "rules_path", metavar="FILE", help="Your own rules file, which takes the pack; made if missing."
+)
+@click.option("--undo", is_flag=True, help="Go back to the pack before, or to none, instead of taking FILE.")
+@click.option("--apply", is_flag=True, help="Take the pack, and judge the store's history by it.")
+def update_command(
+    pack_path: str | None, store_path: str | None, rules_path: str | None, undo: bool, apply: bool
+) -> int:
+    """Try a pack of rules on the store's history, and take it with --apply.
 
+    A pack is a rules file that says its version, date and sources, as the built-in rules do. It stands between these
+    and your own rules file: that of --rules, else the one in use. Nothing is fetched. A pack that the lint finds fault
+    with, and one that is older than the present one, is refused. The packs before are kept beside your rules file.
+
+    \b
+      analyzer rules update house-rules.toml --rules my-rules.toml
+      analyzer rules update house-rules.toml --rules my-rules.toml --apply
+      analyzer rules update --undo --apply
+    """
+    from analyzer.classifier.rules import packs
     from analyzer.classifier.rules.lint import lint
-    from analyzer.classifier.rules.loading import ruleset_for
+    from analyzer.classifier.rules.loading import pack_in, read_rules, ruleset_for, ruleset_of
+    from analyzer.readable import counted
+    from analyzer.report.escape import terminal_safe
 
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "rules.toml")
-        with open(path, "w", encoding="utf-8") as handle:
-            handle.write(text)
-        found = [each for each in lint(ruleset_for(path)).findings if each.rule == rule]
-    if found:
-        raise AnalyzerError(f"the draft is no sound rule: {found[0].message}", "write the rule by hand")
+    if undo == (pack_path is not None):
+        raise click.UsageError("give either the FILE of a pack or --undo")
+    path, own = _own(rules_path)
+    present = packs.present(own, path)
+    new: bytes | None = None
+    if pack_path is not None:
+        new = read_rules(pack_path)
+        chosen: Pack | None = pack_in(new, pack_path)
+    elif present is None:
+        raise AnalyzerError(f"{path} has no pack that could be given back", command_line("rules", "list"))
+    else:
+        chosen = packs.before(path, present)
+    kept = "" if chosen is None else packs.kept_at(path, chosen.version)
+    if new is not None and chosen is not None:
+        _refuse_version(chosen, present, new, kept)
+    text = packs.naming(own.decode("utf-8-sig"), kept)
+    ruleset = ruleset_of(text.encode(), path, new)
+    known = lint(ruleset_of(own, path) if own else ruleset_for(None)).findings
+    wrong = [each for each in lint(ruleset).findings if (each.kind, each.rule) not in {(k.kind, k.rule) for k in known}]
+    if wrong:
+        raise AnalyzerError(
+            f"the lint finds fault with {counted(len(wrong), 'rule')}: {wrong[0].rule}: {wrong[0].message}",
+            "whoever made the pack should mend it",
+        )
+    was = "none" if present is None else f"{present.version} of {present.date}"
+    now_is = "none" if chosen is None else f"{chosen.version} of {chosen.date}, {counted(chosen.rules, 'rule')}"
+    sources = "" if chosen is None else f", from {'; '.join(chosen.sources)}"
+    write(terminal_safe(f"Pack {now_is}{sources}; the present one: {was}."), None)
+    store_path = store_path or (default_store() if os.path.exists(default_store()) else None)
+    if store_path is None:
+        narrate("there is no store here to try it on; --store FILE names one")
+    else:
+        write("", None)
+        _try(ruleset, store_path, as_json=False)
+    if not apply:
+        write("Nothing is changed without --apply.", None)
+        return 0
+    with contextlib.ExitStack() as until:
+        # Opened first: a store that is busy refuses before anything is written.
+        store = until.enter_context(judging(store_path, None)) if store_path is not None else None
+        if new is not None and not os.path.lexists(kept):
+            write(new, kept)
+        write(text, path)
+        if store is not None:
+            shown = until.enter_context(counting("facts", quiet=False))
+            store.reclassify(ruleset, apply=True, progress=shown)
+    words = ("rules", "update", "--undo", *(() if rules_path is None else ("--rules", rules_path)), "--apply")
+    write(f"Taken into {path}. Back again: {command_line(*words, store=store_path)}", None)
+    return 0
+
+
+def _own(rules_path: str | None) -> tuple[str, bytes]:
+    """The rules file that may be written to, and its text; empty where there is none yet.
+
+    Raises:
+        UsageError: none is named.
+    """
+    from analyzer.classifier.rules.loading import read_rules
+    from analyzer.cli.settings import rules_in_use
+
+    path = rules_in_use(rules_path)
+    if path is None:
+        raise click.UsageError("name your own rules file with --rules FILE")
+    return path, read_rules(path) if os.path.lexists(path) else b""
+
+
+def _refuse_version(chosen: Pack, present: Pack | None, new: bytes, kept: str) -> None:
+    """Refuse a pack that is older than the present one, or another text of a version that was taken before."""
+    from analyzer.classifier.rules.loading import read_rules
+
+    if present is not None and chosen.order < present.order:
+        back = command_line("rules", "update", "--undo")
+        raise AnalyzerError(
+            f"version {chosen.version} is older than the present one, {present.version}", f"back: {back}"
+        )
+    if os.path.lexists(kept) and read_rules(kept) != new:
+        raise AnalyzerError(
+            f"version {chosen.version} was taken before, with other rules: {kept}",
+            "whoever made the pack should count its version up",
+        )
 
 
 def _score_stream(rules_path: str | None, stream: str, as_json: bool) -> None:
@@ -282,7 +381,7 @@ def _score(rules_path: str | None, labels: str, as_json: bool) -> None:
         write(render_backtest(result), None)
 
 
-def _try(rules_path: str | None, store_path: str, as_json: bool) -> None:
+def _try(ruleset: Ruleset, store_path: str, as_json: bool) -> None:
     """Rules against a store's history."""
     from dataclasses import asdict
 
@@ -291,7 +390,7 @@ def _try(rules_path: str | None, store_path: str, as_json: bool) -> None:
     from analyzer.report.changes import render_alarms, render_churn, render_helped
 
     with asked(store_path, None) as store, counting("facts", quiet=False) as shown:
-        found = churn(store, _ruleset(rules_path), progress=shown)
+        found = churn(store, ruleset, progress=shown)
         helped = helped_by_retries(store, {each.template for each in found.recovered})
     alarms = alarm_changes(found.verdicts)
     if as_json:
