@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -231,3 +232,20 @@ def test_every_command_of_a_page_runs(folder: Path, forks: Forks) -> None:
     for command in sorted(forms.values(), key=lambda each: " findings " in each):
         done = ran(command, folder, forks)
         assert done.code == (1 if command.startswith("analyzer check") else 0), (command, done.stderr)
+
+
+def test_every_finding_of_a_page_is_acknowledged_as_it_says(folder: Path, tmp_path: Path, forks: Forks) -> None:
+    """Also one of a day that no night has judged: after the command beside it the one below knows the finding."""
+    place = str(tmp_path / "new.duckdb")
+    with open_store(place, writable=True) as store:
+        store.ingest([str(folder / "log.jsonl")])
+        told = overview(store)
+    cases = {case.finding.last_on: case for case in told.cases if case.is_open and not case.reported}
+    assert len(cases) > 1
+    for case in cases.values():
+        page = html.unescape(render_html(replace(told, cases=(case,)), Made("host", place, Asking(place))))
+        (judging,) = re.findall('No night has written it down yet: <code class="command">(analyzer .*?)</code>', page)
+        (acknowledging,) = re.findall('Then acknowledge it: <code class="command">(analyzer .*?)</code>', page)
+        assert ran(judging, tmp_path, forks).code in {0, 1}
+        done = ran(acknowledging, tmp_path, forks)
+        assert done.code == 0, (judging, acknowledging, done.stderr)

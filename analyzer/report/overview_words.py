@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import timedelta
 
+from analyzer import command_lines
 from analyzer.analysis import Case, Finding, Handling, Overview
 from analyzer.analysis.kinds.finding import RESOLUTIONS
 from analyzer.analysis.summary.day_figures import LatestDay
@@ -67,6 +69,11 @@ def course(found: Finding) -> str:
         days = f"{found.onset} to {found.last_on}" if found.onset < found.last_on else f"{found.onset}"
         return f"{days}, resolved on {found.resolved_on}: {why}"
     return f"open since {found.onset}" + (f", last seen {found.last_on}" if found.last_on > found.onset else "")
+
+
+def judging(found: Finding) -> tuple[str, ...]:
+    """The words of the command that judges the last day of a finding, and so writes the finding down."""
+    return ("check", *command_lines.window_words(until=found.last_on + timedelta(days=1), timezone=found.timezone))
 
 
 def handled(decision: Handling) -> str:
