@@ -492,6 +492,10 @@ def built_in_rules() -> str:
         "status_patterns": json.dumps(ruleset.status_patterns, ensure_ascii=False),
         "prose_patterns": json.dumps(ruleset.prose_patterns, ensure_ascii=False),
         "places": json.dumps(ruleset.places),
+        "codes": json.dumps(
+            [[table.providers, table.source, table.dated, dict(table.rules)] for table in ruleset.codes],
+            ensure_ascii=False,
+        ),
         "words": "[\n" + ",\n".join(map(json.dumps, _words(ruleset))) + "\n]",
         "rules": "[\n" + ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in entries) + "\n]",
     }

@@ -351,6 +351,14 @@ def _provider(walk: _Walk, value: object, _depth: int) -> None:
         walk.draft.provider = value.strip()[:200] or None
 
 
+def _base_resp(walk: _Walk, value: object, depth: int) -> None:
+    """Read `base_resp`, in which MiniMax alone tells a code of its own; 0 says that all went well."""
+    if isinstance(value, Mapping) and value.get("status_code"):
+        _provider(walk, "minimax", depth)
+        walk.draft.take_code(value["status_code"])
+        _text(walk, value.get("status_msg"), depth)
+
+
 def _model(walk: _Walk, value: object, _depth: int) -> None:
     if isinstance(value, str) and walk.draft.model is None and value != "<synthetic>":
         walk.draft.model = value.strip()[:200] or None
@@ -406,6 +414,7 @@ _SCALARS: dict[str, Reader] = {
 _NESTED: dict[str, Reader] = {
     **dict.fromkeys(_TEXT_KEYS, _text),
     **dict.fromkeys(_NESTED_KEYS, _nested),
+    "base_resp": _base_resp,
     "reason": _reason,
     "error": _error,
     "detail": _details,

@@ -16,6 +16,9 @@ import re2
 from analyzer.redaction.automata import Late, kept_until_fork
 from analyzer.redaction.unfolding import Form, forms, unfolded
 
+READING = 1
+"""Counts the ways in which texts have been read: one that reads any text in another way makes another ruleset."""
+
 _LEVEL = r"(?i:trace|debug|info|notice|warn(?:ing)?|error|err|fatal|critical|severe|panic)"
 _DAY = r"\d{4}[-/.]\d\d[-/.]\d\d"
 _TIME = r"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"

@@ -100,10 +100,11 @@ def holding(facts: Facts, index: Index, passages: list[Passage] | None = None) -
 def _of_names(facts: Facts, index: Index) -> int:
     """The rules that know the names of a run whose words do not count."""
     mask = 0
-    machine = index.by_machine_name
-    for known, name in ((machine, facts.code), (machine, facts.type), (index.by_name, facts.exception_class)):
+    for name in (facts.code, facts.type):
         if name:
-            mask |= known.get(normal_name(name), 0)
+            mask |= index.named(name, facts.provider) or 0
+    if facts.exception_class:
+        mask |= index.by_name.get(normal_name(facts.exception_class), 0)
     return mask
 
 

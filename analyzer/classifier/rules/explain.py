@@ -91,7 +91,7 @@ def _unguarded(ruleset: Ruleset) -> Index:
         replace(rule, only_status=(), not_status=(), only_text=(), not_text=(), only_providers=())
         for rule in ruleset.rules
     )
-    return index_of(make(bare, ruleset.status_patterns, ruleset.prose_patterns))
+    return index_of(make(bare, ruleset.status_patterns, ruleset.prose_patterns, codes=ruleset.codes))
 
 
 def _objection(index: Index, rule: Rule, number: int, heard: int, status: int | None, level: Facts) -> str:

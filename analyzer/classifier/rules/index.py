@@ -30,6 +30,7 @@ from analyzer.classifier.rules.ruleset import (
     Rule,
     Ruleset,
     ascii_matcher,
+    normal_name,
     options,
     utf8_matcher,
 )
@@ -113,6 +114,7 @@ class Index:
     """
 
     __slots__ = (
+        "by_code",
         "by_exit_code",
         "by_failure_reason",
         "by_machine_name",
@@ -173,6 +175,11 @@ class Index:
             for name in (*compiled.names, *compiled.types)
         }
         """Names that hold in `code` and `type`: those of classes, and those of machines alone."""
+        self.by_code = {
+            name: {provider: 1 << number for provider, number in known.items()}
+            for name, known in compiled.codes.items()
+        }
+        """Codes that providers document: the rule of each provider, "" for a provider that is not known."""
         self.by_subtype = _masks(compiled.subtypes)
         self.by_terminal_reason = _masks(compiled.terminal_reasons)
         self.by_failure_reason = _masks(compiled.failure_reasons)
@@ -248,6 +255,23 @@ class Index:
             status: wanting & ~allowed.get(status, 0) | refused.get(status, 0) for status in (None, *allowed, *refused)
         }
         """Status → the rules that it rules out; a status that no rule names objects like no status."""
+
+    def named(self, name: str, provider: str | None) -> int | None:
+        """Mask of the rules that know a code or a type of this provider; None where nobody knows it.
+
+        What the provider itself documents stands above what others mean by it; a number is only a number of theirs.
+        """
+        name = normal_name(name)
+        known = self.by_code.get(name)
+        if known is None:
+            return self.by_machine_name.get(name)
+        own = known.get((provider or "").lower())
+        if provider and own is not None:
+            return own
+        if own is None and not name.isdigit():
+            own = known.get("")
+        machine = self.by_machine_name.get(name)
+        return machine if own is None else own | (machine or 0)
 
     def ruled_out(self, status: int | None) -> int:
         """Mask of the rules that this status rules out."""

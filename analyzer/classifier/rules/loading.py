@@ -12,7 +12,7 @@ import os
 import re
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -20,7 +20,7 @@ import re2
 
 from analyzer import config_files
 from analyzer.classifier.recovery_table import REASONS
-from analyzer.classifier.rules.ruleset import EVIDENCE, LISTS, Rule, Ruleset, make, options
+from analyzer.classifier.rules.ruleset import EVIDENCE, LISTS, Codes, Rule, Ruleset, make, options
 from analyzer.errors import RulesError, system_text
 
 READ_BEFORE = os.path.join(os.path.dirname(__file__), "rules.json")
@@ -42,6 +42,7 @@ def read_before(content: bytes) -> Ruleset | None:
         kept["places"],
         kept["digest"],
         kept["words"],
+        tuple(Codes(tuple(names), source, dated, _pairs(rules)) for names, source, dated, rules in kept["codes"]),
     )
 
 
@@ -53,6 +54,10 @@ def text_number(content: bytes) -> str:
 def _kept_rule(entry: Mapping[str, Any]) -> Rule:
     values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
     return Rule(**values)
+
+
+def _pairs(rules: Mapping[str, list[str]]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    return tuple((rule, tuple(codes)) for rule, codes in rules.items())
 
 
 Rules = str | os.PathLike[str] | Ruleset | None
@@ -74,7 +79,9 @@ _PACK = "pack"
 """Names the pack, a file in the same folder, that stands between a file and the built-in rules."""
 _ABOUT = ("version", "date", "sources")
 """What a pack says of itself. Any rules file may."""
-_HEAD = (_ALONE, _PACK, *_ABOUT, *_SHARED)
+_CODES = "codes"
+"""Tables of what providers document: `providers`, `source`, `dated`, and the codes of each rule."""
+_HEAD = (_CODES, _ALONE, _PACK, *_ABOUT, *_SHARED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +227,7 @@ def pack_in(content: bytes, name: str) -> Pack:
     if missing:
         hint = 'a pack begins with version = "1", date = "2026-11-25" and sources = ["…"]'
         raise file.refuse(f"it is no pack of rules: it says no {missing[0]}", hint)
-    entries = _entries(file, required=not any(key in file.data for key in _SHARED))
+    entries = _entries(file, required=not any(key in file.data for key in (*_SHARED, _CODES)))
     return Pack(file.data["version"], file.data["date"], tuple(file.data["sources"]), len(entries))
 
 
@@ -242,7 +249,7 @@ def _over(own: _File, base: Ruleset) -> Ruleset:
     """The rules of a file over those that it extends."""
     if own.data.get(_ALONE) is True:
         return _ruleset(own)
-    entries = _entries(own, required=not any(key in own.data for key in (*_SHARED, _PACK)))
+    entries = _entries(own, required=not any(key in own.data for key in (*_SHARED, _PACK, _CODES)))
     known = {rule.id for rule in base.rules}
     added: dict[str, tuple[Rule, str]] = {}
     replaced: dict[str, tuple[Rule, str] | None] = {}
@@ -267,6 +274,7 @@ def _over(own: _File, base: Ruleset) -> Ruleset:
         (*base.status_patterns, *_status_patterns(own)),
         (*base.prose_patterns, *_patterns(own, "prose_patterns")),
         {name: place for name, (_, place) in chosen},
+        base.codes,
     )
 
 
@@ -286,9 +294,15 @@ def _ruleset(file: _File) -> Ruleset:
 
 
 def _made(
-    file: _File, rules: tuple[Rule, ...], status: tuple[str, ...], prose: tuple[str, ...], places: Mapping[str, str]
+    file: _File,
+    rules: tuple[Rule, ...],
+    status: tuple[str, ...],
+    prose: tuple[str, ...],
+    places: Mapping[str, str],
+    below: tuple[Codes, ...] = (),
 ) -> Ruleset:
-    found = make(rules, status, prose, places)
+    tables = (*_without(below, places), *_codes(file, places))
+    found = make(rules, status, prose, places, codes=tables)
     own = {rule.id for rule in rules if places[rule.id].startswith(file.name)}
     try:
         for pattern in found.compiled.patterns:
@@ -297,6 +311,44 @@ def _made(
     except re2.error as error:
         raise file.refuse(f"the patterns of a rule are too much for RE2 together: {error}", "split the rule") from error
     return found
+
+
+def _codes(file: _File, known: Iterable[str]) -> tuple[Codes, ...]:
+    """The tables of codes in a file, checked."""
+    tables = file.data.get(_CODES, [])
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise file.refuse("codes are no tables", "write [[codes]]")
+    return tuple(_table(file, table, known) for table in tables)
+
+
+def _table(file: _File, table: Mapping[str, Any], known: Iterable[str]) -> Codes:
+    names, source, dated, rules = (table.get(key) for key in ("providers", "source", "dated", "rules"))
+    who = f"the codes of {names[0]!r}" if isinstance(names, list) and names else "a table of codes"
+    if not isinstance(names, list) or not names or not all(isinstance(n, str) and n == n.lower() for n in names):
+        raise file.refuse(f"{who} has no providers", 'write providers = ["their name in lower case"]')
+    if not isinstance(source, str) or not source or not isinstance(dated, str) or not _is_date(dated):
+        raise file.refuse(f"{who} have no source with a date", 'write source = "…" and dated = "2026-05-04"')
+    if not isinstance(rules, dict) or not rules or len(table) > 4:
+        raise file.refuse(f"{who} name no rules, or more than that", 'write rules = { rate_limit_name = ["1302"] }')
+    seen: set[str] = set()
+    for rule, codes in rules.items():
+        if rule not in known:
+            error = RulesError.unknown_value(f"rule in {who}", rule, known)
+            raise file.refuse(error.message, error.hint)
+        if not isinstance(codes, list) or not codes or not all(isinstance(code, str) and code for code in codes):
+            raise file.refuse(f"{who}: {rule} has no list of texts", 'write them in quotes, as ["1302"]')
+        twice = sorted(seen & set(codes)) or sorted({code for code in codes if codes.count(code) > 1})
+        if twice:
+            raise file.refuse(f"{who} say {twice[0]!r} twice", "a code speaks for one rule")
+        seen |= set(codes)
+    return Codes(tuple(names), source, dated, _pairs(rules))
+
+
+def _without(tables: Iterable[Codes], places: Mapping[str, str]) -> Iterable[Codes]:
+    """The tables without what speaks for rules that were taken out."""
+    for table in tables:
+        rules = tuple(pair for pair in table.rules if pair[0] in places)
+        yield table if len(rules) == len(table.rules) else replace(table, rules=rules)
 
 
 def read_rules(path: str | os.PathLike[str]) -> bytes:

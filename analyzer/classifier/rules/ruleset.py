@@ -17,6 +17,7 @@ from typing import Any
 
 import re2
 
+from analyzer.classifier.reading.flattening import READING
 from analyzer.classifier.recovery_table import RECOVERY
 
 Match = Callable[[bytes], list[int] | None]
@@ -131,6 +132,18 @@ class Rule:
     """Inputs that look alike and for which it does not."""
 
 
+@dataclass(frozen=True, slots=True)
+class Codes:
+    """The codes and types that one provider documents, and the rule that each speaks for."""
+
+    providers: tuple[str, ...]
+    """Its names in logs, in lower case; the first one is its own."""
+    source: str
+    dated: str
+    rules: tuple[tuple[str, tuple[str, ...]], ...]
+    """Id of a rule and its codes."""
+
+
 class Pattern:
     """One pattern of the set. It is compiled when that is asked for: few are ever needed apart from the others."""
 
@@ -174,6 +187,8 @@ class Ruleset:
     """How a text begins that only speaks of errors."""
     places: Mapping[str, str] = field(repr=False, default_factory=dict)
     """Id of a rule → `file:line` of its entry."""
+    codes: tuple[Codes, ...] = field(repr=False, default=())
+    """What providers document, looked up where a code or a type is given."""
     compiled: Compiled = field(repr=False, compare=False, hash=False, default=None)  # type: ignore[assignment]
 
     def __hash__(self) -> int:
@@ -192,6 +207,7 @@ class Compiled:
         status_patterns: Iterable[str],
         prose_patterns: Iterable[str],
         words: Sequence[Sequence[Sequence[str]]] = (),
+        codes: Iterable[Codes] = (),
     ) -> None:
         self.words = words
         """For each part of each pattern, those of the index last: words of which every text has one that it finds.
@@ -207,6 +223,8 @@ class Compiled:
         self.exit_codes: dict[int, list[int]] = {}
         self.wanted: list[frozenset[str]] = []
         """The normal names of each rule."""
+        self.codes: dict[str, dict[str, int]] = {}
+        """The normal name of a code → provider → the number of the rule; "" where it means the same to all of them."""
         self.patterns: list[Pattern] = []
         guarded: dict[str, list[int]] = {}
         for index, rule in enumerate(rules):
@@ -216,6 +234,7 @@ class Compiled:
         for index, rule in enumerate(rules):
             self._index(index, rule)
             self._add_patterns(index, rule, shared)
+        self._add_codes({rule.id: index for index, rule in enumerate(rules)}, codes)
         self.patterns += (Pattern(NOT, owners[0], f"(?:{each})", (), tuple(owners)) for each, owners in shared.items())
         self.patterns += (Pattern(STATUS, -1, pattern) for pattern in status_patterns)
         self.patterns += (Pattern(PROSE, -1, pattern) for pattern in prose_patterns)
@@ -234,6 +253,18 @@ class Compiled:
         for table, keys in tables:
             for key in keys:
                 table.setdefault(key, []).append(index)
+
+    def _add_codes(self, numbers: Mapping[str, int], tables: Iterable[Codes]) -> None:
+        for table in tables:
+            for rule, codes in table.rules:
+                for code in codes:
+                    known = self.codes.setdefault(normal_name(code), {})
+                    known.update(dict.fromkeys(table.providers, numbers[rule]))
+                    self.wanted[numbers[rule]] |= {normal_name(code)}
+        for name, known in self.codes.items():
+            # Three digits may be anything but a provider's own code: an HTTP status, for one.
+            if len(set(known.values())) == 1 and not (name.isdigit() and len(name) == 3):
+                known[""] = next(iter(known.values()))
 
     def _add_patterns(self, index: int, rule: Rule, shared: Mapping[str, object]) -> None:
         if rule.signals:
@@ -275,14 +306,20 @@ def make(
     places: Mapping[str, str] | None = None,
     digest: str = "",
     words: Sequence[Sequence[Sequence[str]]] = (),
+    codes: tuple[Codes, ...] = (),
 ) -> Ruleset:
     """A ruleset of rules that were checked; `digest` and `words` where they are known already."""
-    compiled = Compiled(rules, status_patterns, prose_patterns, words)
-    digest = digest or _digest(rules, status_patterns, prose_patterns)
-    return Ruleset(digest, rules, status_patterns, prose_patterns, places or {}, compiled)
+    compiled = Compiled(rules, status_patterns, prose_patterns, words, codes)
+    digest = digest or _digest(rules, status_patterns, prose_patterns, codes)
+    return Ruleset(digest, rules, status_patterns, prose_patterns, places or {}, codes, compiled)
 
 
-def _digest(rules: tuple[Rule, ...], status_patterns: tuple[str, ...], prose_patterns: tuple[str, ...]) -> str:
+def _digest(
+    rules: tuple[Rule, ...],
+    status_patterns: tuple[str, ...],
+    prose_patterns: tuple[str, ...],
+    codes: tuple[Codes, ...],
+) -> str:
     from hashlib import sha256  # 3 ms that only who loads rules should pay
 
     decides = [
@@ -296,7 +333,9 @@ def _digest(rules: tuple[Rule, ...], status_patterns: tuple[str, ...], prose_pat
     ]
     # Stored verdicts hold what the recovery table advises, so a change of the table makes another ruleset.
     advice = [[reason, row.retryable, row.action] for reason, row in RECOVERY.items()]
-    text = json.dumps([decides, status_patterns, prose_patterns, advice], ensure_ascii=True, separators=(",", ":"))
+    tables = [[table.providers, table.rules] for table in codes]
+    said = [decides, status_patterns, prose_patterns, advice, tables, READING]
+    text = json.dumps(said, ensure_ascii=True, separators=(",", ":"))
     return sha256(text.encode()).hexdigest()[:12]
 
 
@@ -304,6 +343,10 @@ def ruleset_text(ruleset: Ruleset) -> str:
     """TOML with every rule in order; `ruleset_for` on a file of it gives a ruleset with the same digest."""
     lines = [f"# Ruleset {ruleset.digest}, complete: the built-in rules of its day are among these.", "alone = true"]
     lines += [f"{key} = {_value(list(getattr(ruleset, key)))}" for key in ("status_patterns", "prose_patterns")]
+    for table in ruleset.codes:
+        lines += ["", "[[codes]]", f"providers = {_value(list(table.providers))}"]
+        lines += [f"source = {_value(table.source)}", f"dated = {_value(table.dated)}"]
+        lines.append(f"rules = {_value({rule: list(codes) for rule, codes in table.rules})}")
     for rule in ruleset.rules:
         lines += ["", "[[rule]]"]
         for each in dataclasses.fields(Rule):

@@ -8,7 +8,7 @@ The end of a stream counts, and the command's own words are told from words that
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import re2
@@ -138,13 +138,13 @@ def listen(facts: Facts, index: Index, passages: list[Passage] | None = None) ->
         heard, status = _match(index, text, counting, status, passages, status is None)
         first = _first_name(text)
         if first:
-            named = _named(index.by_name, first, strange)
+            named = _known(index.by_name.get(normal_name(first)), first, strange)
     if facts.code:
-        named |= _named(index.by_machine_name, facts.code, strange)
+        named |= _known(index.named(facts.code, facts.provider), facts.code, strange)
     if facts.type:
-        named |= _named(index.by_machine_name, facts.type, strange)
+        named |= _known(index.named(facts.type, facts.provider), facts.type, strange)
     if facts.exception_class:
-        named |= _named(index.by_name, facts.exception_class, strange)
+        named |= _known(index.by_name.get(normal_name(facts.exception_class)), facts.exception_class, strange)
     for name in strange:
         counting = index.words & ~index.status
         heard |= _match(index, words_of(name).encode(), counting, status, passages, False)[0]
@@ -154,9 +154,8 @@ def listen(facts: Facts, index: Index, passages: list[Passage] | None = None) ->
     return heard, status, named
 
 
-def _named(known: Mapping[str, int], name: str, strange: list[str]) -> int:
+def _known(mask: int | None, name: str, strange: list[str]) -> int:
     """The rules that know a name; where none does, its words may say it: `OPENAI_RATE_LIMIT_EXCEEDED`."""
-    mask = known.get(normal_name(name))
     if mask is None:
         strange.append(name)
         return 0
