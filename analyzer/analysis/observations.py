@@ -77,10 +77,10 @@ class Observations:
         """The days of history with anything to judge, in order."""
         return self.counts["day"].unique().sort().to_list()
 
-    def days_before(self, day: date) -> int:
-        """The number of earlier days with an error or with anybody at work."""
+    def days_before(self, day: date) -> list[date]:
+        """The earlier days with an error or with anybody at work."""
         days = pl.concat([self.counts["day"], self.work["day"]])
-        return days.filter(days < day).n_unique()
+        return days.filter(days < day).unique().sort().to_list()
 
     def traffic(self, callers: Iterable[str | None]) -> dict[str, tuple[date, ...]]:
         """The days on which each of some callers had anything to judge, in order; under an empty name any caller.

@@ -4,7 +4,7 @@
 -- param until TIMESTAMP = null : last instant, exclusive, UTC
 -- column first_at TIMESTAMP: first event in the window, UTC; the analyzer's own decisions are none
 -- column last_at TIMESTAMP: last event in the window, UTC; the analyzer's own decisions are none
--- column events BIGINT: events of any type but the analyzer's own decisions
+-- column events BIGINT: events of any type, records of usage included, but the analyzer's own decisions
 -- column sessions BIGINT: distinct sessions that any event names
 -- column error_sessions BIGINT: of these, the ones with a classified error
 -- column callers BIGINT: distinct callers with an error

@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -16,7 +17,7 @@ import polars as pl
 import pytest
 
 from analyzer.errors import AnalyzerError, QueryError, StoreBusyError, StoreError
-from analyzer.store import Store, journal_of, moment, open_store, span
+from analyzer.store import Store, journal_of, moment, open_store, rebuild, span
 from analyzer.store.db.frames import register
 from analyzer.store.query.adhoc import run
 
@@ -194,6 +195,16 @@ def test_a_failed_statement_makes_commit_a_lie() -> None:
         connection.execute("insert into t values ('x')")
     connection.execute("commit")
     assert connection.execute("select count(*) from t").fetchall() == [(0,)]
+
+
+def test_older_clients_can_read_a_store(path: str, tmp_path: Path) -> None:
+    """Made anew or again: the README says that DuckDB 1.5 reads it, in the format of 1.4."""
+    rebuild(path)
+    rebuild(str(tmp_path / "again.duckdb"), [str(tmp_path / "log.jsonl")])
+    for file in (path, str(tmp_path / "again.duckdb")):
+        with closing(duckdb.connect(file, read_only=True)) as connection:
+            (tags,) = connection.execute("select tags from duckdb_databases() where not internal").fetchone() or ()
+        assert tags["storage_version"].startswith("v1.4.0")
 
 
 def test_the_journal_stands_beside_the_store(tmp_path: Path) -> None:

@@ -46,8 +46,10 @@ def too_little_history(seen: Observations, day: date) -> str:
     """Why a day without findings cannot be judged, in one sentence; empty where it can be."""
     if seen.counts.is_empty():
         return ""
-    if (days := seen.days_before(day)) < MIN_DAYS:
-        return f"History before {day} has {counted(days, 'day')}; a judgement wants {MIN_DAYS}."
+    days = seen.days_before(day)
+    if len(days) < MIN_DAYS:
+        first_to_last = f" ({' to '.join(dict.fromkeys(map(str, (days[0], days[-1]))))})" if days else ""
+        return f"History before {day} has {counted(len(days), 'day')}{first_to_last}; a judgement wants {MIN_DAYS}."
     if new := sum(when == day for when, _ in unjudged(seen.counts)):
         return f"{counted(new, 'caller')} with many unknown errors on {day} had too little history before it."
     return ""

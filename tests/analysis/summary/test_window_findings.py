@@ -116,7 +116,7 @@ def test_a_log_without_history_is_unjudged(memory: Store, samples: object) -> No
     memory.ingest([f"{samples}/unknown-spike.jsonl"])
     verdict = overview(memory, Window()).verdict
     assert verdict.level == "unjudged"
-    assert "has 1 day; a judgement wants 7" in verdict.details[0]
+    assert "has 1 day (2026-11-09); a judgement wants 7" in verdict.details[0]
 
 
 @pytest.mark.parametrize(("days", "level"), [(1, "unjudged"), (7, "unjudged"), (8, "quiet")])
