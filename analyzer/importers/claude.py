@@ -5,9 +5,11 @@ Lines are selected by byte search before any JSON is parsed; a transcript line m
 
 from __future__ import annotations
 
+import heapq
 import re
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -24,6 +26,7 @@ from analyzer.importers.commands import command_head
 from analyzer.importers.failures import MOST_TOOLS
 from analyzer.importers.programs import Author, place_of
 from analyzer.importers.records import dressed
+from analyzer.importers.usage import Gathered
 
 # Inside a JSON string these quotes would be escaped, so an unescaped match is structure, never somebody's prose. Each
 # alternative begins with one: the search skips from quotation mark to quotation mark, four times as fast as without.
@@ -40,6 +43,10 @@ _NAMED = re.compile(
 _COMMANDS = re2.compile(
     rb'"id": ?"([A-Za-z0-9_.:-]{1,100})", ?"name": ?"[^"\\\\]{1,100}", ?"input": ?\{"command": ?("(?:[^"\\]|\\.)*")'
 )
+_USAGE = b'"usage":'
+_TOKENS = re.compile(rb'"usage": ?(\{[^{}]*(?:\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}[^{}]*)*\})')
+_REPLY = re.compile(rb'"message": ?\{(?:"(?:model|type|role)": ?"[^"\\]*", ?){0,3}"id": ?"([^"\\]{1,100})"')
+_SUBAGENT = re.compile(rb'"isSidechain": ?true|"type": ?"(?:agent_)?progress"')
 _MODEL = re.compile(rb'"model": ?"([^"\\\\<]{1,100})"')
 _CWD = re.compile(rb'"cwd": ?("[^"\n]{1,1000}")')
 _BRANCH = re.compile(rb'"gitBranch": ?("[^"\n]{1,300}")')
@@ -55,6 +62,21 @@ _IN_HAND = 16
 """Calls of tools whose results may stand in the next block."""
 
 
+class _Cache(msgspec.Struct, gc=False):
+    ephemeral_1h_input_tokens: int | None = None
+
+
+class _Usage(msgspec.Struct, gc=False):
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_input_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
+    cache_creation: _Cache | None = None
+
+
+_usage = msgspec.json.Decoder(_Usage).decode
+
+
 class ClaudeReader(Reader):
     """Reads one transcript or one stream; both hold the same records."""
 
@@ -66,6 +88,10 @@ class ClaudeReader(Reader):
         self._records.known.setdefault("agent", "claude-code")
         self._name_fork()
         self._visibility = visibility
+        # What a run prints while it goes on has the tokens that a reply began with; its result has those of the run.
+        self._transcript, self._gathered = form == "claude_code", Gathered()
+        self._told: tuple[bytes, bytes] | None = None
+        """The last reply and its tokens: the next line mostly repeats them."""
         self._calls: dict[str, str] = dict(state.get("calls") or {})
         """Calls of tools by their ids: those of the block in hand, and the last ones before it."""
         self._tools: Counter[str] = Counter(state.get("tools"))
@@ -89,6 +115,12 @@ class ClaudeReader(Reader):
         if self._preamble:
             self._take_author(block.data)
         told = self._observe(block.data)
+        spent = self._spent(block.data, told)
+        yield from heapq.merge(self._hits(block), spent, key=attrgetter("offset"))
+        self._records.known |= told
+
+    def _hits(self, block: Block) -> Iterator[Hit]:
+        """The lines that tell a failure or its end, and those that cannot be read."""
         broken = self._broken(block)
         upcoming = next(broken, None)
         finder = LineFinder(block, TELLING)
@@ -106,7 +138,6 @@ class ClaudeReader(Reader):
         while upcoming is not None:
             yield upcoming
             upcoming = next(broken, None)
-        self._records.known |= told
 
     def finish(self) -> Sequence[Event]:
         """What the file shows of its session so far."""
@@ -179,6 +210,7 @@ class ClaudeReader(Reader):
         """Count, and take what holds for the whole session; returns what holds at the end of the block."""
         self._session = self._session or _first(_SESSION, block)
         self._part = self._part or _first(_FIRST_UUID, block)
+        self._records.run = self._part
         self._started = self._started or _first(_TIMESTAMP, block)
         at = block.rfind(b'"timestamp"')
         self._ended = (_first(_TIMESTAMP, block[at : at + 80]) if at >= 0 else None) or self._ended
@@ -202,6 +234,64 @@ class ClaudeReader(Reader):
             known |= present({"agent_version": _first(_VERSION, block)})
         branch = _quoted(_first(_BRANCH, block[at : at + 400])) if at >= 0 else None
         return present({"branch": branch, "model": self._model_of(last) if last else None})
+
+    def _spent(self, block: bytes, told: Mapping[str, Any]) -> list[Hit]:
+        """The tokens of the block's replies, told at the line of the last one; of a run's stream its result tells them.
+
+        Every line that a reply is split over repeats its tokens so far.
+        """
+        begins = ends = 0
+        moment = None
+        at = block.find(_USAGE) if self._transcript else -1
+        while at >= 0:
+            if at >= ends:
+                begins, ends = block.rfind(b"\n", 0, at) + 1, block.find(b"\n", at)
+            moment = self._gather(block, begins, at, ends) or moment
+            at = block.find(_USAGE, at + len(_USAGE))
+        occurred_at = _moment(moment) or _moment(self._ended)
+        if moment is None or occurred_at is None:
+            return []
+        known = {**self._records.known, **present({"branch": told.get("branch")})}
+        events = []
+        for payload in self._gathered.payloads():
+            names = [(one["request"], one.get("output_tokens")) for one in payload["requests"]]
+            events.append(
+                Event(
+                    type="usage.recorded",
+                    occurred_at=occurred_at,
+                    session_id=self._session,
+                    payload=dressed("usage.recorded", payload, known),
+                    id=derived_id("claude", "usage", payload["caller"], names),
+                )
+            )
+        return [Hit(begins, ends - begins, events)]
+
+    def _gather(self, block: bytes, begins: int, at: int, ends: int) -> str | None:
+        """Gather the reply whose tokens stand there, in a line; returns its moment, None where nothing new is told."""
+        reply, used = _REPLY.search(block, begins, at), _TOKENS.match(block, at, ends)
+        if reply is None or used is None or (said := (reply[1], used[1])) == self._told:
+            return None
+        self._told = said
+        try:
+            usage = _usage(used[1])
+        except msgspec.MsgspecError:
+            return None
+        model = self._model_at(reply.start(1))
+        moment = _TIMESTAMP.search(block, used.end(), ends) or _TIMESTAMP.search(block, begins, at)
+        named = moment[1].decode() if moment else None
+        if model is None:
+            return None
+        tokens = {
+            "occurred_at": named,
+            "input_tokens": usage.input_tokens,
+            "output_tokens": usage.output_tokens,
+            "cache_read_tokens": usage.cache_read_input_tokens,
+            "cache_write_tokens": usage.cache_creation_input_tokens,
+            "cache_write_hour_tokens": usage.cache_creation and usage.cache_creation.ephemeral_1h_input_tokens,
+        }
+        part = "/subagent" if _SUBAGENT.search(block, begins, reply.start()) else ""
+        self._gathered.add(reply[1].decode("utf-8", "replace"), tokens, caller=self._records.caller + part, model=model)
+        return named or self._ended
 
     def _model_before(self, offset: int) -> str | None:
         return self._model_at(at) if (at := self._data.rfind(b'"msg_', 0, offset)) >= 0 else None

@@ -111,6 +111,12 @@ def says_missing(said: str) -> bool:
     return bool(_MISSING.match(said))
 
 
+_RUN_TOKENS = {
+    "input_tokens": "inputTokens",
+    "output_tokens": "outputTokens",
+    "cache_read_tokens": "cacheReadInputTokens",
+    "cache_write_tokens": "cacheCreationInputTokens",
+}
 INTERRUPTED = "[Request interrupted by user"
 
 
@@ -128,6 +134,8 @@ class ClaudeRecords:
         """The tool that a call asked for."""
         self.command: Callable[[str], str | None] = lambda _call: None
         """The head of the command that it asked for."""
+        self.run: str | None = None
+        """The first record of the run in hand, by which several runs of one session are told apart."""
         self._offset = 0
         # Checkpoints of earlier versions keep their open chains under another name.
         former = {key: {**mapping(run), "retried": True} for key, run in mapping(state.get("runs")).items()}
@@ -274,10 +282,29 @@ class ClaudeRecords:
         return events
 
     def _result(self, record: Mapping[str, Any]) -> list[Event]:
+        spent = self._spent(record)
         if not says_error(record):
-            return self._settle(record, "recovered", 1)
-        input_tokens, output_tokens = run_tokens(record)
-        return self._terminal(record, error_facts(record), input_tokens=input_tokens, output_tokens=output_tokens)
+            return [*spent, *self._settle(record, "recovered", 1)]
+        tokens = dict(zip(("input_tokens", "output_tokens"), run_tokens(record), strict=True))
+        return [*spent, *self._terminal(record, error_facts(record), **tokens)]
+
+    def _spent(self, record: Mapping[str, Any]) -> list[Event]:
+        """The tokens and the cost of a whole run by model; a run of several turns sums them up in each result."""
+        events = []
+        for model, spent in mapping(record.get("modelUsage")).items():
+            used = mapping(spent)
+            tokens = {name: number(used.get(key)) for name, key in _RUN_TOKENS.items()}
+            if any(tokens.values()):
+                told = {
+                    "request": derived_id("claude", "run", self._session, self.run, model),
+                    "whole_run": True,
+                    "caller": self.caller,
+                    "model": model,
+                    "cost_usd": quantity(used.get("costUSD")),
+                    **tokens,
+                }
+                events.append(self._event(record, "usage.recorded", told, model))
+        return events
 
     def _stop_failure(self, record: Mapping[str, Any]) -> list[Event]:
         said = text(record.get("last_assistant_message")) or ""

@@ -204,7 +204,7 @@ def test_prose_about_errors_gives_no_event(read: Read) -> None:
         record("assistant", message={"model": "<synthetic>", "content": []}, isApiErrorMessage=False),
         reply(),
     )
-    assert [event.type for event in events] == ["tool.failed", "tool.failed", "session.observed"]
+    assert {event.type for event in events} == {"tool.failed", "usage.recorded", "session.observed"}
     assert [event.payload["kind"] for event in of(events, "tool.failed")] == ["refused", "exit_code"]
     assert rejects == []
 
@@ -373,3 +373,56 @@ def test_a_hooks_stop_failure_is_a_terminal_error(read: Read) -> None:
     hook = {"hook_event_name": "StopFailure", "session_id": "p-1", "error": "authentication_failed"}
     events, _ = read({**hook, "last_assistant_message": "Not logged in · Please run /login"})
     assert of(events, "error.classified")[0].payload["reason"] == "auth_error"
+
+
+def spent(message: str, tokens: int, hour: int = 0) -> dict[str, Any]:
+    """The message of a reply with so many output tokens."""
+    cache = {"ephemeral_5m_input_tokens": 0, "ephemeral_1h_input_tokens": hour}
+    usage = {
+        "input_tokens": 3,
+        "cache_creation_input_tokens": 40,
+        "cache_read_input_tokens": 500,
+        "cache_creation": cache,
+        "output_tokens": tokens,
+    }
+    quoted = {"type": "text", "text": 'It said "usage":{"output_tokens":9}.'}
+    said = {"type": "tool_use", "id": "toolu_1", "name": "Task", "input": {"usage": {"output_tokens": 7}}}
+    return {"model": "claude-x", "id": message, "role": "assistant", "content": [quoted, said], "usage": usage}
+
+
+def test_every_reply_tells_its_tokens_once_with_the_most_that_its_lines_say(read: Read) -> None:
+    """Lines repeat a reply, and its tokens so far; prose, tools' input and what the program made up itself are none."""
+    nested = {"message": {"type": "assistant", "message": spent("msg_03", 8)}, "type": "agent_progress"}
+    empty = {"input_tokens": 0, "output_tokens": 0}
+    events, rejects = read(
+        record("assistant", message=spent("msg_01", 1)),
+        record("assistant", message=spent("msg_01", 90, hour=40)),
+        record("user", message={"role": "user", "content": []}, toolUseResult={"usage": {"output_tokens": 6}}),
+        record("assistant", message=spent("other-2", 20), isSidechain=True),
+        record("progress", data=nested),
+        record("assistant", message={"id": "0a", "model": "<synthetic>", "usage": empty, "content": []}),
+    )
+    told = [event.payload for event in of(events, "usage.recorded")]
+    assert rejects == []
+    assert [(each["caller"], each["model"]) for each in told] == [
+        ("claude-code", "claude-x"),
+        ("claude-code/subagent", "claude-x"),
+    ]
+    kept = {"input_tokens": 3, "cache_read_tokens": 500, "cache_write_tokens": 40}
+    assert [{key: one[key] for key in kept} for each in told for one in each["requests"]] == [kept] * 3
+    shown = [(one["request"], one["output_tokens"], one.get("cache_write_hour_tokens")) for one in told[0]["requests"]]
+    assert shown == [("msg_01", 90, 40)]
+    assert [(one["request"], one["output_tokens"]) for one in told[1]["requests"]] == [("other-2", 20), ("msg_03", 8)]
+    assert all(one["occurred_at"].startswith("2026-11-03T10:00:") for each in told for one in each["requests"])
+
+
+def test_a_result_tells_what_its_run_took_by_model(read: Read) -> None:
+    """Replies of a stream tell the tokens that they began with, so that its result alone counts."""
+    used = {"inputTokens": 4, "outputTokens": 160, "cacheReadInputTokens": 9, "cacheCreationInputTokens": 0}
+    events, _ = read(
+        {"type": "system", "subtype": "init", "session_id": "s", "uuid": "t", "model": "claude-x"},
+        {"type": "assistant", "session_id": "s", "uuid": "u", "message": spent("msg_01", 1)},
+        {"type": "result", "session_id": "s", "modelUsage": {"claude-x": {**used, "costUSD": 0.25}, "claude-y": {}}},
+    )
+    (told,) = (event.payload for event in of(events, "usage.recorded"))
+    assert (told["model"], told["whole_run"], told["output_tokens"], told["cost_usd"]) == ("claude-x", True, 160, 0.25)

@@ -1,5 +1,5 @@
 -- view usage: One row a request to a model, with its tokens, where a log or a program records them.
--- column event_id VARCHAR: Unique id of the event.
+-- column event_id VARCHAR: Id of the event that tells it; one event may tell several requests.
 -- column occurred_at TIMESTAMP: When it happened, UTC.
 -- column session_id VARCHAR: The agent's session.
 -- column caller VARCHAR: Who made the request; (none) where the log does not say.
@@ -12,31 +12,56 @@
 -- column output_tokens BIGINT: Tokens of the reply, those of reasoning included.
 -- column cache_read_tokens BIGINT: Tokens of the prompt that were read from a cache.
 -- column cache_write_tokens BIGINT: Tokens of the prompt that were written into a cache.
+-- column cache_write_hour_tokens BIGINT: Those of cache_write_tokens that are kept for an hour, at a higher price.
 -- column reasoning_tokens BIGINT: Tokens of the reply that were reasoning.
 -- column cost_usd DOUBLE: The cost in US dollars; null where nobody states it.
 -- column cost_basis VARCHAR: logged where the agent states the cost; null without one.
+-- column whole_run BOOLEAN: Whether the row stands for all requests of a run, as its result sums them up.
+with told as (
+  select
+    event_id,
+    occurred_at,
+    session_id,
+    coalesce(caller, '(none)') as caller,
+    work[1].agent as agent,
+    work[1].agent_version as agent_version,
+    work[1].project as project,
+    provider,
+    model,
+    unnest(used) as one,
+    generate_subscripts(used, 1) as place
+  from internal.event_v1
+  where type = 'usage.recorded'
+)
+
 select
   event_id,
-  occurred_at,
+  coalesce(one.occurred_at, occurred_at) as occurred_at,
   session_id,
-  coalesce(caller, '(none)') as caller,
-  work[1].agent as agent,
-  work[1].agent_version as agent_version,
-  work[1].project as project,
+  caller,
+  agent,
+  agent_version,
+  project,
   provider,
   model,
-  input_tokens,
-  output_tokens,
-  used[1].cache_read_tokens as cache_read_tokens,
-  used[1].cache_write_tokens as cache_write_tokens,
-  used[1].reasoning_tokens as reasoning_tokens,
-  used[1].cost_usd as cost_usd,
+  one.input_tokens as input_tokens,
+  one.output_tokens as output_tokens,
+  one.cache_read_tokens as cache_read_tokens,
+  one.cache_write_tokens as cache_write_tokens,
+  one.cache_write_hour_tokens as cache_write_hour_tokens,
+  one.reasoning_tokens as reasoning_tokens,
+  one.cost_usd as cost_usd,
   case
-    when used[1].cost_usd is not null then 'logged'
-  end as cost_basis
-from internal.event_v1
-where type = 'usage.recorded'
+    when one.cost_usd is not null then 'logged'
+  end as cost_basis,
+  coalesce(one.whole_run, false) as whole_run
+from told
+where one.whole_run is not true
+  or not exists (
+    from told as t
+    where t.session_id = told.session_id and t.one.whole_run is not true
+  )
 qualify row_number() over (
-  partition by coalesce(used[1].request, event_id)
-  order by output_tokens desc nulls last, occurred_at, event_id
+  partition by coalesce(one.request, event_id || '/' || place)
+  order by one.output_tokens desc nulls last, one.occurred_at, told.occurred_at, event_id
 ) = 1
