@@ -311,6 +311,7 @@ FLAG_TRACE = (
     r"|\<(?:sshpass|7za?|m(?:ysql|aria)[a-z\-]*)[^\n]*?(?:[\s\"',\[]|\\[nrt])-p"
 )
 _PORTS = Late(rb"[0-9.:\-]{1,60}(?:/[a-z]{1,10})?")
+_LEAST_TOKEN = 12
 _COMMAND_LINE = 1_000
 """Bytes behind a command that are its arguments."""
 
@@ -342,6 +343,8 @@ def secret_in(value: bytes, behind: bytes) -> int | None:
     if behind and start < len(behind):
         return None
     secret = value[start:]
+    if behind and not secret:  # `curl -u a1B2c3D4e5F6g7:`, a token without a password
+        return 0 if len(value) > _LEAST_TOKEN and is_token(value) else None
     if secret.startswith((MARK, b"//")) or (not behind and b":" in secret and _PORTS.fullmatch(secret) is not None):
         return None
     return start if is_password(secret) else None

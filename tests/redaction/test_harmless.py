@@ -135,6 +135,7 @@ HARMLESS = {
     "a longer head and tail of a key": "Incorrect API key provided: sk-proj-" + "*" * 40 + "1234.",
     "when a token ended": "token expired: 2026-11-21T08:15:30.123Z",
     "what a token was refused with": "token rejected: HTTP 401, API key is invalid: 401 Unauthorized",
+    "a user without a password": "curl -u deploy2024: https://api.example.test/v1",
     "where no key was found": "api key not found: api.example.test/v1/keys",
     "a hook of a repository": "POST /repos/acme/app/hooks/12345678/deliveries and /hooks/pre-commit-of-the-repository",
     "a place of a secret": "password_file: /run/secrets/db-password-2",

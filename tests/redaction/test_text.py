@@ -88,6 +88,7 @@ HIDDEN = [
     ("assignment", "X-Api-Key: ", "abcdef123456", ""),
     ("assignment", "'private_key' => '", "abcdef123456", "'"),
     ("assignment", "Endpoint=sb://x.test/;SharedAccessKey=", "abcdefABCDEF123456=", ""),
+    ("argument", 'curl -u "', "a1B2c3D4e5F6g7:", '" https://api.example.test/v1'),
     ("random_key", '"key": "', "kJ8sd0fKq2ZxW9vB7nM4tYp1LrE6cUaH", '"'),
 ]
 
