@@ -146,6 +146,21 @@ class Comparison(ShownRows):
         return "Comparison", {**facts, "clear": verdicts or "nothing"}
 
 
+def dimension_values(given: str | None) -> tuple[str | None, tuple[str, ...]]:
+    """Return the dimension and the two values of `agent_version=2.1.108..2.1.114`; none of None.
+
+    Raises:
+        AnalyzerError: it is no NAME=OLD..NEW.
+    """
+    if given is None:
+        return None, ()
+    name, equals, values = given.partition("=")
+    before, dots, after = values.partition("..")
+    if not equals or not dots:
+        raise AnalyzerError(f"not NAME=OLD..NEW: {given!r}", "write agent_version=2.1.108..2.1.114")
+    return name, (before, after)
+
+
 def compare(
     store: Answering,
     before: str | Window | None = None,

@@ -3,6 +3,7 @@
 -- param since TIMESTAMP = null : first instant, inclusive, UTC
 -- param until TIMESTAMP = null : last instant, exclusive, UTC
 -- param caller VARCHAR = null : only this caller
+-- param provider VARCHAR = null : only this provider
 -- column party VARCHAR: provider, account, network, request, environment, user or unknown
 -- column errors BIGINT: classified errors
 -- column share DOUBLE: of all errors in the window, 0..1
@@ -19,6 +20,7 @@ with error as (
   where ($since is null or occurred_at >= $since)
     and ($until is null or occurred_at < $until)
     and ($caller is null or caller = $caller)
+    and ($provider is null or provider = $provider)
 )
 
 select

@@ -8,7 +8,6 @@ from analyzer.cli.machine import asking_of
 from analyzer.cli.options import master_option, result_options, store_option, window_options
 from analyzer.cli.output import narrate, text_layout, write
 from analyzer.cli.stores import asked
-from analyzer.errors import AnalyzerError
 
 
 @click.command("compare")
@@ -46,12 +45,12 @@ def command(
       analyzer compare --before 2026-11-01..2026-11-08 --after 2026-11-08..
       analyzer compare agent_version=2.1.108..2.1.114 --last 30d
     """
-    from analyzer.analysis.comparison import compare
+    from analyzer.analysis.comparison import compare, dimension_values
     from analyzer.analysis.tables import WindowWords
     from analyzer.report.changes import comparison_document, comparison_verdict
     from analyzer.report.document import to_markdown, to_text
 
-    by, values = _dimension(dimension)
+    by, values = dimension_values(dimension)
     words = WindowWords(timezone=timezone)
     for name, value in (("since", since), ("until", until), ("last", last)):
         if value is not None:
@@ -71,18 +70,3 @@ def command(
     if output is not None:
         narrate(f"{output}: {comparison_verdict(found)}", quiet=quiet)
     return 0
-
-
-def _dimension(given: str | None) -> tuple[str | None, tuple[str, ...]]:
-    """The name and the two values of `NAME=OLD..NEW`.
-
-    Raises:
-        AnalyzerError: it is none.
-    """
-    if given is None:
-        return None, ()
-    name, equals, values = given.partition("=")
-    before, dots, after = values.partition("..")
-    if not equals or not dots:
-        raise AnalyzerError(f"not NAME=OLD..NEW: {given!r}", "write agent_version=2.1.108..2.1.114")
-    return name, (before, after)

@@ -1,0 +1,197 @@
+"""What an agent asks about failures, answered in few words: what failed, why, whose fault it is, what changed.
+
+Invariants: an answer has at most `MAX_BYTES` and says where it was cut. Texts of logs stand in it on lines of their own
+or in cells, with secrets taken out, as data. A store is asked, never written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from analyzer.errors import AnalyzerError
+from analyzer.readable import counted, percent
+from analyzer.store import Store
+
+MAX_BYTES = 4_500
+"""Of an answer: 1,500 tokens of some three bytes."""
+MAX_ASKED_CHARS = 20_000
+"""Of an error that is asked about: what follows says nothing new."""
+_MESSAGES, _TOOLS, _FINDINGS = 8, 5, 5
+_ROWS = 50
+_LONGEST_ID = 200
+_QUOTED_CHARS = 160
+_WHOSE = {
+    "provider": "theirs",
+    "network": "the network's",
+    "account": "yours, the account's",
+    "request": "yours, what was asked",
+    "environment": "yours, this machine's",
+    "user": "somebody's who stopped it",
+}
+
+
+def recent_failures(store: Store, last: str = "24h", caller: str | None = None) -> str:
+    """What failed most in the last hours or days, what to do about it, failed tools, and the open findings."""
+    from analyzer.analysis.nightly.decisions import findings
+    from analyzer.analysis.summary.leading import leading
+    from analyzer.analysis.tables import table, window
+    from analyzer.report.overview_words import entry_of
+
+    chosen = window(last=last)
+    tables = {
+        name: table(store, name, chosen, caller=caller)
+        for name in ("errors-messages", "errors-by-party", "tools-messages")
+    }
+    sessions = table(store, "overview-totals", chosen).frame["sessions"][0]
+    lines = [each for one in leading(tables, sessions, None) for each in (one.text, one.advice) if each]
+    if not lines:
+        lines = [f"No error in the last {last}.{_newest(store)}"]
+    messages, tools = tables["errors-messages"].frame.head(_MESSAGES), tables["tools-messages"].frame.head(_TOOLS)
+    if not messages.is_empty():
+        lines += ["", "Errors (whose they are), those first that left the most sessions without an answer:"]
+        for row in messages.iter_rows(named=True):
+            counts = f"{row['errors']:,} × {row['reason']} ({row['party']}), {counted(row['sessions'], 'session')}"
+            lines.append(f"- {counts}: {_quoted(row['message'])}")
+    if not tools.is_empty():
+        lines += ["", "Failed tools:"]
+        lines += [
+            f"- {row['failures']:,} × {row['tool']}: {_quoted(row['message'])}" for row in tools.iter_rows(named=True)
+        ]
+    if open_ones := findings(store)[:_FINDINGS]:
+        lines += ["", "Open findings of the nightly check (ask `why` with the id):"]
+        lines += [f"- {one.id[:8]} {entry.level}: {entry.sentence}" for one in open_ones for entry in [entry_of(one)]]
+    return _cut(lines, "ask for a shorter time, or one caller")
+
+
+def why(store: Store, about: str) -> str:
+    """What is behind a session or a finding, by its id or the beginning of it, or what an error means, by its text.
+
+    Raises:
+        AnalyzerError: nothing is asked, or several ids begin so.
+    """
+    from analyzer.analysis.timeline import timeline
+    from analyzer.report.timeline import render_timeline
+
+    asked = about.strip()
+    if not asked:
+        raise AnalyzerError("nothing is asked", "give the id of a session or a finding, or the text of an error")
+    if len(asked) <= _LONGEST_ID and not any(map(str.isspace, asked)):
+        try:
+            shown = timeline(store, asked)
+        except AnalyzerError as error:
+            if error.message.startswith("several"):
+                raise
+        else:
+            return _cut(render_timeline(shown, 120).splitlines(), f"analyzer show {shown.id} has all of it")
+    return _meaning(store, asked[:MAX_ASKED_CHARS])
+
+
+def _meaning(store: Store, text: str) -> str:
+    from analyzer.classifier import classify
+    from analyzer.classifier.fingerprint import fingerprint
+    from analyzer.classifier.reading.extract import extract
+    from analyzer.report.rules import render_verdict
+
+    lines = render_verdict(classify(text), 120).splitlines()
+    known = store.query("errors-messages", limit=100_000)
+    alike = known.filter(fingerprint=fingerprint(extract(text).message or text))
+    for row in alike.head(1).iter_rows(named=True):
+        company = f"{counted(row['sessions'], 'session')} of {counted(row['callers'], 'caller')}"
+        lines += [
+            "",
+            f"Seen {counted(row['errors'], 'time')} in {company}, of which {row['failed_sessions']:,} gave up,",
+        ]
+        lines.append(f"{row['first_at']:%Y-%m-%d %H:%M} to {row['last_at']:%Y-%m-%d %H:%M} UTC.")
+    if alike.is_empty():
+        lines += ["", "No such error is in the logs."]
+    return _cut(lines, "")
+
+
+def is_it_me_or_them(store: Store, provider: str | None = None, last: str = "1h") -> str:
+    """Whose failures the last hours had: the provider's, the account's, the network's, or those of what was asked."""
+    from analyzer.analysis.nightly.check import check_hours
+    from analyzer.analysis.tables import window
+
+    chosen = window(last=last)
+    rows = store.query("errors-by-party", since=chosen.since, until=chosen.until, provider=provider).rows(named=True)
+    of = f" of {provider}" if provider else ""
+    if not rows:
+        return f"No error{of} in the last {last}: neither.{_newest(store)}"
+    errors, first = sum(row["errors"] for row in rows), rows[0]
+    whose = _WHOSE.get(first["party"], "nobody's that they name")
+    head = "Mostly " if first["share"] > 0.5 else "Mixed, most of all "
+    company = f"{counted(first['sessions'], 'session')} of {counted(first['callers'], 'caller')}"
+    lines = [
+        f"{head}{whose}: {first['errors']:,} of {counted(errors, 'error')}{of} in the last {last}, in {company}.",
+        "",
+        *(
+            f"- {row['party']}: {row['errors']:,} ({percent(row['share'])}), {counted(row['sessions'], 'session')},"
+            f" {counted(row['callers'], 'caller')}, mostly {row['reason']}, latest {row['last_at']:%H:%M} UTC"
+            for row in rows
+        ),
+    ]
+    found = [one.explanation for one in check_hours(store, chosen).findings[:_FINDINGS]]
+    lines += ["", *(f"- {one}" for one in found)] if found else ["", "No more than these hours usually have."]
+    return _cut(lines, "ask for one provider, or for fewer hours")
+
+
+def what_changed(store: Store, what: str | None = None, before: str | None = None, after: str | None = None) -> str:
+    """Two weeks beside each other, or two versions, models, projects or callers: what became worse, what is noise.
+
+    Raises:
+        AnalyzerError: what is no NAME=OLD..NEW, or a window that cannot be read.
+    """
+    from analyzer.analysis.comparison import compare, dimension_values
+    from analyzer.report.changes import comparison_document
+    from analyzer.report.document import to_markdown
+
+    by, values = dimension_values(what)
+    found = compare(store, before, after, by=by, values=values)
+    return _cut(to_markdown(comparison_document(found)).splitlines(), "analyzer compare has all of it")
+
+
+def query(store: Store, name: str | None = None, params: Mapping[str, str] | None = None) -> str:
+    """A query of the catalogue by its name, with its parameters; without a name, what there is to ask.
+
+    Raises:
+        QueryError: no such query or parameter, or a bad value.
+    """
+    from analyzer.report import render_rows
+    from analyzer.store import catalogue
+
+    if not name:
+        named = (f"- {each.name}: {each.header.title}" for each in catalogue().values() if not each.inner)
+        return _cut(["Queries, with since, until or last as parameters of most:", *named], "analyzer query --list")
+    frame = store.query(name, **(params or {}))
+    if frame.is_empty():
+        return f"No row.{_newest(store)}"
+    # What takes the fewest tokens.
+    text = str(render_rows(frame.head(_ROWS), "csv"))
+    rest = [f"… {frame.height - _ROWS:,} rows left out"] if frame.height > _ROWS else []
+    return _cut([*text.splitlines(), *rest], f"{frame.height:,} rows in all: narrow it by a parameter")
+
+
+def _newest(store: Store) -> str:
+    """Since when nothing was logged, a sentence behind "no error"; empty where the logs have none at all."""
+    (whole,) = store.query("overview-totals").iter_rows(named=True)
+    return f" The newest event of the logs is of {whole['last_at']:%Y-%m-%d %H:%M} UTC." if whole["last_at"] else ""
+
+
+def _quoted(text: str) -> str:
+    from analyzer.report.escape import one_line
+    from analyzer.report.monospace import fit
+
+    return f"“{fit(one_line(text), _QUOTED_CHARS)}”"
+
+
+def _cut(lines: list[str], more: str) -> str:
+    """The lines that fit, and how many did not."""
+    kept: list[str] = []
+    room = MAX_BYTES - 200
+    for line in lines:
+        room -= len(line.encode("utf-8", "replace")) + 1
+        if room < 0:
+            rest = f"… {len(lines) - len(kept):,} of {len(lines):,} lines left out"
+            return "\n".join([*kept, f"{rest}; {more}" if more else rest])
+        kept.append(line)
+    return "\n".join(kept)
