@@ -219,6 +219,26 @@ def exposed(seen: Observations) -> pl.DataFrame:
     )
 
 
+def over_midnight(seen: Observations, hand_offs: pl.DataFrame, many: int) -> pl.DataFrame:
+    """The rows of `exposed`; the `most` of a day counts a session's hand-offs of the day before along, where that makes
+    `many` of them: midnight lies elsewhere in each zone.
+    """
+    unit = ["caller", "step", "day"]
+    before = hand_offs.select("caller", "step", pl.col("day") + timedelta(days=1), pl.col("most").alias("before"))
+    both = (pl.col("most") > 0) & (pl.col("before") > 0) & (pl.col("most") + pl.col("before") >= many)
+    near = hand_offs.join(before, on=unit).filter(both & (pl.col("most") < many)).select(unit)
+    if near.is_empty():
+        return hand_offs
+    days = near.select("caller", "day").unique().iter_rows()
+    rows = seen.rows.hand_offs(CallerDays(caller, day - timedelta(days=1), day) for caller, day in days)
+    earlier = rows.unique().with_columns(pl.col("day") + timedelta(days=1))
+    of_session = rows.unique().join(earlier, on=[*unit, "session"], suffix="_before")
+    sums = of_session.group_by(unit).agg((pl.col("relays") + pl.col("relays_before")).max().alias("together"))
+    known = near.join(sums, on=unit)
+    whole = hand_offs.join(known, on=unit, how="left", maintain_order="left")
+    return whole.with_columns(most=pl.max_horizontal("most", pl.col("together"))).drop("together")
+
+
 def drawn(names: Iterable[str], most: int) -> list[str]:
     """At most so many of the names, chosen and ordered by their digests: the same ones in every run."""
     return nsmallest(most, names, key=lambda name: sha256(name.encode("utf-8", "replace")).digest())

@@ -15,8 +15,6 @@ START = date(2026, 9, 7)
 DAYS = 50
 CHANGE = 47
 """The day on which everything changes."""
-NO_ERRORS = frozenset({"silence", "tool_failures", "waits_grow"})
-"""Kinds that are about no errors, and not in this history: the tests of detection and of commands have them."""
 RATE_LIMITED = {"status": 429, "message": "Too Many Requests, slow down"}
 OVERLOADED = {"status": 529, "message": "Overloaded"}
 INVALID = {"status": 400, "message": "messages: at least one message is required"}
@@ -85,7 +83,7 @@ def _template(number: int) -> Iterator[bytes]:
 
 def _burst(number: int) -> Iterator[bytes]:
     yield from _known("burst", number)
-    for repeat in range(64 if number == DAYS - 2 else 0):
+    for repeat in range(64 if number == DAYS - 1 else 0):
         second = 40 * repeat - (12 * repeat if repeat > 40 else 0)
         yield _error("burst", number, 5, {"message": "sluice refuses to turn"}, "loop", second)
 
@@ -204,6 +202,32 @@ def _retry_would_pay(number: int) -> Iterator[bytes]:
     )
 
 
+def _silence(number: int) -> Iterator[bytes]:
+    for session in range(12 if number < DAYS - 1 else 1):
+        name = f"silence-{number}-{session}"
+        yield line(f"{name}-w", "session.observed", at(number, session), name, requests=3, caller="silence")
+
+
+def _tool_failures(number: int) -> Iterator[bytes]:
+    for session in range(24):
+        name, known = f"tool_failures-{number}-{session}", {"caller": f"tools-{session % 3}"}
+        tools = {"tool_failures": 3}
+        yield line(f"{name}-w", "session.observed", at(number, session), name, requests=3, tools=tools, **known)
+        failed = {"tool": "tool_failures", "message": "no such board", **known}
+        for again in range(2 if session % 8 < (6 if number == DAYS - 1 else 1) else 0):
+            yield line(f"{name}-t{again}", "tool.failed", at(number, session, 9 + again), name, **failed)
+
+
+def _waits_grow(number: int) -> Iterator[bytes]:
+    for session in range(24):
+        name = f"waits_grow-{number}-{session}"
+        chain = {"operation": name, "caller": f"waits-{session % 3}", "provider": "waits_grow"}
+        chain |= {"reason": "network_transient"}
+        yield line(f"{name}-k", at=at(number, session), session=name, facts=OVERLOADED, attempt=1, **chain)
+        end = {"outcome": "recovered", "attempts": 2, "waited_seconds": 45.0 if number == DAYS - 1 else 3.0}
+        yield line(f"{name}-end", "retry.settled", at(number, session, 50), name, **end, **chain)
+
+
 _STORIES = (
     _spike,
     _drift,
@@ -222,4 +246,7 @@ _STORIES = (
     _recovery_fell,
     _retry_in_vain,
     _retry_would_pay,
+    _silence,
+    _tool_failures,
+    _waits_grow,
 )

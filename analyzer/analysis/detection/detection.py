@@ -84,8 +84,9 @@ ACCEPT_DAYS = 28
 """Days after which a level that lasts is the new baseline."""
 QUIET_DAYS = 3
 """Days at work and without evidence that end an incident: one good day is no end."""
-QUIET_RISE_DAYS = 2
-"""The same of a rise of errors, whose days are judged one by one once it is open."""
+QUIET_RISE_DAYS = 1
+"""The same of rises of errors, hand-offs and the like, whose days are judged one by one: the first normal one is the
+end."""
 TEMPLATE_MEMORY_DAYS = 84
 """Days without a template after which it is new again; shorter, and rare ones would be."""
 TEMPLATE_DAYS = 14

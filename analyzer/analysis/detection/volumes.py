@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date
+from math import sqrt
 from typing import NamedTuple
 
 import polars as pl
@@ -27,8 +28,8 @@ _REASONS = 9
 """Tests of single reasons that share a budget, beside that of all errors together."""
 _ONES_OWN = 0.8
 """Part of a provider's errors from which on they are one caller's."""
-_LEAST_OTHERS = 3
-"""Errors above the expected ones that the other parts of what callers share have where all of it rises."""
+_CHANCE = 1.65
+"""Standard deviations that the errors of the other parts are above the expected ones by chance at most."""
 _MOST = 0.5
 """Part of the errors above the expected ones from which on a rise of all errors is one of a reason."""
 _VOLUME = ("day", "caller", "provider", "model", "reason", "sessions", "groups")
@@ -280,7 +281,7 @@ def of_one_part(now: Mapping[str, int], before: Mapping[str, int], expected: flo
     others = total - now[most]
     usual = expected * (1 - before.get(most, 0) / max(1, sum(before.values())))
     # Nearer to as many as usual than to a rise like that of all.
-    return others < max(usual + _LEAST_OTHERS, usual * (1 + total / expected) / 2)
+    return others < max(usual + 1 + _CHANCE * sqrt(usual), usual * (1 + total / expected) / 2)
 
 
 def _note(rise: Rise, day: int, reason: str, *, seen: bool) -> str:

@@ -13,7 +13,7 @@ from analyzer.analysis.detection.detection import RECENT_DAYS, detections_in
 from analyzer.analysis.detection.hours import hour_rises
 from analyzer.analysis.detection.new_messages import shared_templates, weak_templates
 from analyzer.analysis.detection.rewordings import reworded
-from analyzer.analysis.detection.signals.relays import many_relays
+from analyzer.analysis.detection.signals.relays import MANY_RELAYS, many_relays
 from analyzer.analysis.detection.signals.retries import retry_changes
 from analyzer.analysis.detection.signals.rises import signals
 from analyzer.analysis.detection.signals.silence import silences
@@ -24,7 +24,7 @@ from analyzer.analysis.detector_state import resumed_detections
 from analyzer.analysis.kinds.bursts import longest_bursts
 from analyzer.analysis.kinds.finding import KINDS, SHARE
 from analyzer.analysis.kinds.reason_mixes import mix_changes
-from analyzer.analysis.observations import Observations, exposed
+from analyzer.analysis.observations import Observations, exposed, over_midnight
 
 FALSE_DISCOVERY_RATE = 0.01
 """Over what one test says of all callers on the same day."""
@@ -78,7 +78,7 @@ def detections(seen: Observations, settings: Settings | None = None) -> list[Det
         *_without_reworded(found, wordings, seen),
         *wordings,
         *corrected(detections_in(relay_frequency(hand_offs)), _tested(seen.relays)),
-        *detections_in(many_relays(hand_offs)),
+        *detections_in(many_relays(over_midnight(seen, hand_offs, MANY_RELAYS))),
         *retries,
         *signals(seen.signals),
         *silences(since_newest(seen.hourly_work, seen.versions)),

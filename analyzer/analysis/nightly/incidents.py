@@ -17,7 +17,7 @@ from analyzer.analysis.kinds.finding_fields import SEVERITIES
 from analyzer.analysis.kinds.signals import SIGNALS
 
 _WAVES = ("volume", *OUTAGES.values())
-_RISES = {*_WAVES, "unknown_rate", *SIGNALS}
+_BY_DAY = {*_WAVES, "unknown_rate", "relays", "burst", *SIGNALS}
 """The findings whose days are judged one by one once they are open."""
 SILENT_DAYS = 14
 """Days after the last detection that end an incident whose caller is no longer heard of."""
@@ -112,7 +112,7 @@ def _kind_of_run(run: Sequence[Detection]) -> str:
 def _end_of(key: Identity, last: date, traffic: Sequence[date], until: date) -> tuple[date | None, str | None]:
     """The day on which an incident that was last seen on `last` ends, if that is not after `until`, and why it does."""
     first = bisect_right(traffic, last)
-    days = QUIET_RISE_DAYS if key.family in _RISES else QUIET_DAYS
+    days = QUIET_RISE_DAYS if key.family in _BY_DAY else QUIET_DAYS
     quiet = traffic[first : first + days]
     silent = last + timedelta(days=SILENT_DAYS)
     if len(quiet) == days and quiet[-1] <= min(until, silent):

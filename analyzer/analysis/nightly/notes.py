@@ -44,7 +44,7 @@ def notes(seen: Observations) -> Iterator[str]:
 
 def too_little_history(seen: Observations, day: date) -> str:
     """Why a day without findings cannot be judged, in one sentence; empty where it can be."""
-    if seen.counts.is_empty():
+    if seen.counts.is_empty() and seen.relays.is_empty():
         return ""
     days = seen.days_before(day)
     if len(days) < MIN_DAYS:

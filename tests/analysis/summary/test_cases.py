@@ -15,7 +15,7 @@ from analyzer.analysis import Case, Window, overview
 from analyzer.analysis.detection.signals.relays import relay_days
 from analyzer.analysis.detection.statistics.rates import MIN_DAYS
 from analyzer.analysis.kinds.bursts import MAX_MOMENTS, burst_rows
-from analyzer.analysis.kinds.finding import KINDS, Basis, Finding
+from analyzer.analysis.kinds.finding import KINDS, NOTHING, Basis, Finding
 from analyzer.analysis.kinds.reason_mixes import mix_rows
 from analyzer.analysis.kinds.relays import hand_off_rows
 from analyzer.analysis.nightly.detections import detections
@@ -26,10 +26,10 @@ from analyzer.analysis.summary.cases import cases as look_behind
 from analyzer.analysis.summary.window_findings import judge_seen, observe_window
 from analyzer.classifier.fingerprint import fingerprint
 from analyzer.store import Store, open_store
-from tests.analysis.histories import CHANGE, DAYS, NO_ERRORS, START, every_finding
+from tests.analysis.histories import CHANGE, DAYS, START, every_finding
 from tests.analysis.nightly.test_nightly_tests import day, group, mixed, observed
 
-TOLD_ALONE = sorted(name for name, kind in KINDS.items() if not kind.cause and name not in NO_ERRORS)
+TOLD_ALONE = sorted(name for name, kind in KINDS.items() if not kind.cause)
 
 
 @pytest.fixture(scope="module")
@@ -83,12 +83,12 @@ def test_the_history_has_every_kind_of_finding(cases: dict[str, Case]) -> None:
 
 @pytest.mark.parametrize("kind", TOLD_ALONE)
 def test_every_finding_comes_with_its_numbers_and_sessions(cases: dict[str, Case], kind: str) -> None:
-    """And with messages, unless it is about hand-offs, which are no errors."""
+    """And with messages, unless it is about hand-offs, or about what is no error at all and in no session."""
     case = cases[kind]
     assert not case.numbers.is_empty()
-    assert not case.sessions.is_empty()
-    assert set(case.sessions["session"].str.extract(r"^(\w+)-\d+-\d+$")) == {kind}
-    assert case.templates.is_empty() == (kind == "relays")
+    assert case.sessions.is_empty() == (KINDS[kind].behind is NOTHING)
+    assert set(case.sessions["session"].str.extract(r"^(\w+)-\d+-\d+$")) <= {kind}
+    assert case.templates.is_empty() == (KINDS[kind].behind is NOTHING or kind == "relays")
     assert all(case.templates["message"].to_list())
 
 
@@ -209,15 +209,15 @@ def test_the_numbers_of_a_burst_are_its_repeats(cases: dict[str, Case]) -> None:
     case = cases["burst"]
     assert case.numbers["repeats"].sum() == case.finding.latest.observed
     assert case.numbers["begins_at"].is_sorted()
-    assert case.numbers["begins_at"][0] == datetime(2026, 10, 25, 8, 5)
+    assert case.numbers["begins_at"][0] == datetime(2026, 10, 26, 8, 5)
     assert set(case.numbers["seconds"]) == {60}
-    assert case.sessions.rows() == [("burst-48-5", START + timedelta(days=48), 63)]
+    assert case.sessions.rows() == [("burst-49-5", START + timedelta(days=DAYS - 1), 63)]
 
 
 def _burst(cases: dict[str, Case], seconds: list[int]) -> pl.DataFrame:
     """The moments of the burst, were its repeats so many seconds after midnight."""
     one: Finding = cases["burst"].finding
-    midnight = datetime(2026, 10, 25)
+    midnight = datetime(2026, 10, 26)
     rows = [
         (one.scope.caller, one.scope.session, one.scope.template, midnight + timedelta(seconds=each), 2)
         for each in seconds

@@ -35,18 +35,31 @@ def fleet(tmp_path: Path, native: Native) -> Iterator[Store]:
 
 @pytest.mark.parametrize("zone", ["UTC", "America/Los_Angeles", "Asia/Tokyo"])
 def test_the_samples_have_the_findings_that_their_readme_tells(memory: Store, samples: object, zone: str) -> None:
-    """A spike of figma-probe, a session of many hand-offs where they lie on one day of the zone, and no more."""
+    """A spike of figma-probe, a session of many hand-offs, over midnight in one of the zones, and no more."""
     memory.ingest([str(samples)])
     content = overview(memory, window(timezone=zone))
     spike, *others = content.findings
     assert (spike.finding, spike.scope.caller, spike.state) == ("spike", "figma-probe", "ongoing")
     assert spike.opened_on == spike.onset == spike.last_on == date(2026, 11, 9)
-    assert [(one.finding, one.scope.caller, one.scope.step, one.opened_on, one.last_on) for one in others] == (
-        [] if zone == "Asia/Tokyo" else [("relays", "craftsman", "implement", date(2026, 11, 4), date(2026, 11, 4))]
-    )
+    own = date(2026, 11, 5 if zone == "Asia/Tokyo" else 4)
+    assert [(one.finding, one.scope.caller, one.scope.step, one.opened_on, one.last_on) for one in others] == [
+        ("relays", "craftsman", "implement", own, own)
+    ]
     assert {one.parts for one in content.findings} == {()}
     assert content.drifts.found == ()
     assert content.verdict.headline.startswith("Unknown errors spiked for figma-probe")
+
+
+def test_a_hand_off_that_was_given_up_is_no_quiet_day(memory: Store, native: Native, tmp_path: Path) -> None:
+    """Also where no error is in the logs: a young history of hand-offs cannot be judged either."""
+    known = {"session": "s-1", "caller": "bot", "step_id": "implement", "relay": "r-1"}
+    events = [
+        native("e-1", "relay.triggered", at=f"{START}T08:00:00", **known),
+        native("e-2", "relay.halted", at=f"{START}T08:01:00", **known),
+    ]
+    (tmp_path / "log.jsonl").write_bytes(b"".join(events))
+    memory.ingest([str(tmp_path)])
+    assert overview(memory, Window()).verdict.level == "unjudged"
 
 
 def test_a_finding_comes_with_its_numbers(memory: Store, samples: object) -> None:

@@ -44,13 +44,36 @@ def retry_days(chains: pl.DataFrame, alpha: float = 0.001) -> pl.DataFrame:
 
 def retry_changes(chains: pl.DataFrame) -> list[Detection]:
     """The findings of `retry_payoff` of every day on which a caller settled a chain of the reason: its last week, that
-    day included, against the baseline before it.
+    day included, against the baseline before it. A week with a bad day opens a fall of recovery and does not prolong
+    it: that takes a day which by itself is nearer to the lower rate than to the expected one.
 
     `chains` has `day`, `caller`, `reason`, `chains`, `recovered` and `untried`.
     """
     if chains.is_empty():
         return []
-    return detections_in(retry_days(_windows(chains)))
+    alone = {(day, *of): own for day, *of, own in _rates(chains).iter_rows()}
+    seen: dict[tuple[str | None, str | None], date] = {}
+    found = []
+    for one in detections_in(retry_days(_windows(chains))):
+        if one.finding == "recovery_fell":
+            before = seen.get((one.caller, one.scope))
+            seen[one.caller, one.scope] = one.day
+            goes_on = before is not None and (one.day - before).days <= RECENT_DAYS
+            if goes_on and not _is_bad(one, alone[one.day, one.caller, one.scope]):
+                continue
+        found.append(one)
+    return found
+
+
+def _rates(chains: pl.DataFrame) -> pl.DataFrame:
+    """The share of each day's chains that recovered; null without any."""
+    rate = pl.when(pl.col("chains") > 0).then(pl.col("recovered") / pl.col("chains"))
+    return chains.select("day", "caller", "reason", rate.alias("rate"))
+
+
+def _is_bad(one: Detection, rate: float | None) -> bool:
+    """Whether a day with this rate is nearer to what a finding says than to what was expected."""
+    return rate is not None and 2 * rate <= (one.observed or 0.0) + (one.expected or 0.0)
 
 
 def _windows(chains: pl.DataFrame) -> pl.DataFrame:
