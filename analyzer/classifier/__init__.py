@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from analyzer.classifier.reading.facts import Facts
     from analyzer.classifier.recovery_table import REASONS, RECOVERY, Recovery
     from analyzer.classifier.rules.loading import Rules, default_ruleset, load_ruleset, ruleset_for
-    from analyzer.classifier.rules.ruleset import Rule, Ruleset
+    from analyzer.classifier.rules.ruleset import Codes, Rule, Ruleset
 
 _HOMES = {
     name: module
@@ -23,7 +23,7 @@ _HOMES = {
         "analyzer.classifier.reading.facts": "Facts",
         "analyzer.classifier.recovery_table": "REASONS RECOVERY Recovery",
         "analyzer.classifier.rules.loading": "Rules default_ruleset load_ruleset ruleset_for",
-        "analyzer.classifier.rules.ruleset": "Rule Ruleset",
+        "analyzer.classifier.rules.ruleset": "Codes Rule Ruleset",
     }.items()
     for name in names.split()
 }
@@ -32,6 +32,7 @@ __all__ = [
     "REASONS",
     "RECOVERY",
     "Classification",
+    "Codes",
     "Facts",
     "Recovery",
     "Rule",

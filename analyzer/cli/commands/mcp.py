@@ -40,7 +40,7 @@ def command(store_path: str | None) -> int:
 
     \b
       claude mcp add failures -- analyzer mcp
-      claude mcp add failures -- analyzer mcp --store /srv/fleet.duckdb
+      analyzer mcp --store fleet.duckdb
     """
     if importlib.util.find_spec("mcp") is None:
         raise AnalyzerError(
