@@ -20,6 +20,13 @@ from analyzer.report.cells import NOTHING, brief, count, duration, minute
 from analyzer.report.document import FindingBlock
 
 _LEVELS = {"unjudged": "NOT JUDGED"}
+_ENDINGS = {
+    "endless_retries": "in retries without end",
+    "in_retry": "before a retry that was due",
+    "after_error": "after an error without an answer",
+    "after_tool": "after a failed tool without an answer",
+}
+"""What is said of sessions by their ending."""
 _NO_STEP = "(no step)"
 """What the query says of hand-offs whose log names no step."""
 
@@ -120,19 +127,19 @@ def alarms(overview: Overview) -> str:
 def completeness(overview: Overview) -> str:
     """How much of the logs the report rests on, without the formats that are not read yet."""
     known = overview.completeness
-    others = f"{counted(known.other_files, 'file')} of no known log format" if known.other_files else ""
+    others = f"{counted(known.other_files, 'file')} of no known format" if known.other_files else ""
     if not known.lines:
         return f"No line has been read{f'; {others}' if others else ''}."
     read = counted(known.lines - known.quarantined, "line")
     said = f"{read} read of {known.lines:,} in {counted(known.sources, 'file')}"
+    if known.quarantined:
+        said += f"; {known.quarantined:,} in quarantine"
     if known.damaged_sources:
         said += f"; {counted(known.damaged_sources, 'file')} with damaged compressed data"
     if known.pending_sources:
         said += f"; {counted(known.pending_sources, 'file')} with an unfinished last line"
     if others:
         said += f"; {others}"
-    if known.quarantined:
-        said += f"; {counted(known.quarantined, 'line')} in quarantine"
     return said + "."
 
 
@@ -171,6 +178,22 @@ def exhaustions_words(overview: Overview) -> str:
     back = last["restored_at"] or last["reset_at"]
     until = f", back {minute(back)}" if back else ""
     return f"Usage limit reached {counted(frame.height, 'time')}, last {minute(last['occurred_at'])} UTC{until}."
+
+
+def endings_words(overview: Overview) -> str:
+    """How many sessions stopped in the middle of something, and in how many a hand-off made the context larger."""
+    frame = overview.tables["endings-by-kind"].frame
+    sessions = dict(frame.select("ending", "sessions").iter_rows())
+    grown = sessions.pop("grown_compaction", 0)
+    told = [f"{count(number)} {_ENDINGS[ending]}" for ending, number in sessions.items()]
+    if told:
+        noun = "session" if next(iter(sessions.values())) == 1 else "sessions"
+        first, *rest = told
+        told = [first.replace(" ", f" {noun} stopped ", 1), *rest]
+    if grown:
+        told.append(f"in {counted(grown, 'session')} a hand-off made the context larger")
+    said = ", ".join(told)
+    return f"{said[0].upper()}{said[1:]}." if said else ""
 
 
 def ended_chains(overview: Overview) -> tuple[int, int]:

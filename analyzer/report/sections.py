@@ -25,6 +25,7 @@ from analyzer.report.overview_words import (
     alarms,
     completeness,
     ended_chains,
+    endings_words,
     exhaustions_words,
     relays_words,
     retries_words,
@@ -300,6 +301,12 @@ def _sections(overview: Overview) -> tuple[Section, ...]:
             (part_of(overview, "exhaustions-list"),),
         ),
         Section(
+            "endings",
+            "Ends that nobody tells",
+            _endings(overview),
+            (part_of(overview, "endings-by-kind"), part_of(overview, "endings-sessions")),
+        ),
+        Section(
             "tools",
             "Failed tools",
             _tools(overview),
@@ -358,6 +365,11 @@ def _relays(overview: Overview) -> str:
     requests = overview.totals.requests
     of = f" The logs that count them show {counted(requests, 'model request')}." if requests else ""
     return f"{said}{of}" if (said := relays_words(overview)) else "No hand-off to a fresh context in this window."
+
+
+def _endings(overview: Overview) -> str:
+    said = endings_words(overview) or "No session ended in the middle of something."
+    return f"{said} Sessions that showed life in the last hour of the logs may still be at work and do not count."
 
 
 def _tools(overview: Overview) -> str:

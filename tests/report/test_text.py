@@ -235,7 +235,7 @@ def test_outcomes_add_up_in_columns(report: Report) -> None:
 def test_incompleteness_is_said(report: Report) -> None:
     """Lines in quarantine and unfinished last lines are counted, with the query that shows them."""
     text = " ".join(render_text(report()).split())
-    assert "; 1 file with an unfinished last line; 2 lines in quarantine. → analyzer query quarantine-lines" in text
+    assert "; 2 in quarantine; 1 file with an unfinished last line. → analyzer query quarantine-lines" in text
 
 
 def test_errors_are_told_with_their_own_sessions(report: Report) -> None:

@@ -45,6 +45,8 @@ TABLES = (
     "relays-by-day",
     "relays-utilization",
     "exhaustions-list",
+    "endings-by-kind",
+    "endings-sessions",
     "tools-by-tool",
     "tools-by-kind",
     "tools-by-project",
@@ -56,7 +58,8 @@ TABLES = (
     "sources-completeness",
 )
 """The catalogue queries that a report shows, in its order."""
-_TEXTS = "errors-messages"
+_UNPINNED = frozenset({"errors-messages", "endings-by-kind", "endings-sessions"})
+"""Those that ask for more columns than views have where they are pinned."""
 _SHOWN_TOOLS = 3
 
 
@@ -298,7 +301,7 @@ def _judge(store: Judging, window: Window, ruleset: str) -> tuple[Judged, Drifts
 
 def _overview(store: Judging, window: Window, judged: Judged, drift: Drifts) -> Overview:
     row = next(table(store, "overview-totals", window).frame.iter_rows(named=True))
-    tables = {name: table(store, name, window) for name in TABLES if name != _TEXTS}
+    tables = {name: table(store, name, window) for name in TABLES if name not in _UNPINNED}
     return Overview(
         generated_at=now(),
         window=window,
