@@ -3,7 +3,7 @@
 Each peer is installed by pip into an environment of its own, in a folder that goes when this ends, and asked as its
 own program asks: with an exception that has the status, the body and the words of the error. Their finer answers are
 mapped to the eight reasons below; where a mapping is arguable it is the one that is better for the peer. A peer that
-cannot be installed is named, with why. openclaw is not asked: its package is one bundle, without a module of that name.
+cannot be installed is named, with why. openclaw is not asked: nobody could install its package where this was written.
 
 The errors were written for our rules, most of them before the rules, so they favour ours; the set `later` was not
 looked at when rules were written. Texts can be added: each line of a file of JSON lines has `input`, `reason`,
