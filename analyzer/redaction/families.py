@@ -351,7 +351,7 @@ FAMILIES: tuple[Family, ...] = (
     ),
     Family(
         "teams_webhook",
-        r"(?:https?://[a-z0-9.\-]{1,60}\.office\.com)?/webhook(?:b2/[A-Za-z0-9]|/[A-Za-z0-9\-]{30,36}@)[A-Za-z0-9@/\-]{20,}",
+        r"(?:https?://[a-z0-9.\-]{1,60}\.office\.com)?/webhook(?:b2/[A-Za-z0-9]|/[A-Za-z0-9]{8}-[A-Za-z0-9\-]{20,27}@)[A-Za-z0-9@/\-]{20,}",
         r"/webhook(?:b2/|/[A-Za-z0-9]{8}-)",
         "https://example.webhook.office.com⟨/webhookb2/" + _HEX[:32] + "/IncomingWebhook/" + _HEX[:32],
         "gitleaks",

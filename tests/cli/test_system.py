@@ -141,6 +141,9 @@ def test_a_working_directory_that_is_gone_is_told(forks: Forks, tmp_path: Path, 
     """Names lead nowhere then."""
     (tmp_path / "gone").mkdir()
     done = forks.run(Line(command, str(tmp_path / "gone"), without_folder=True))
+    if command[:2] == ("rules", "backtest"):  # whose rules are read first, and cannot be read from anywhere
+        assert in_our_words(done, USAGE), done
+        return
     assert in_our_words(done), done
     assert "working directory is gone" in done.stderr
 
