@@ -88,7 +88,7 @@ def test_a_command_answers_the_same_of_a_lake_and_of_a_file(
 def test_every_command_that_names_a_store_is_tried_on_a_lake() -> None:
     """But those whose answer is about what the store is made of: they have tests of their own."""
     tried = {line.split()[0] for line in COMMANDS}
-    assert ALL_COMMANDS.keys() - command_lines.STORELESS - tried == {"doctor", "rebuild"}
+    assert ALL_COMMANDS.keys() - command_lines.STORELESS - tried == {"doctor", "mcp", "rebuild"}
 
 
 def test_open_store_opens_a_lake_by_its_name(folder: Path) -> None:

@@ -108,7 +108,7 @@ ended as (
         l.has_order
         and c.last_at >= l.ended_at - interval 1 second
         and l.newest_at >= l.ended_at + interval 1 hour + to_seconds(c.waited_seconds)
-        then if(c.attempts >= 10, 'endless_retries', 'in_retry')
+        then case when c.attempts >= 10 then 'endless_retries' else 'in_retry' end
       when l.newest_at < l.ended_at + interval 1 hour or not l.is_observed or not l.has_order
         then null
       when
