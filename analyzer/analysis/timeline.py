@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, NoReturn
 
 from analyzer.agent_stream import count, mapping, text
 from analyzer.analysis.nightly.decisions import findings
@@ -85,7 +85,7 @@ def timeline(store: Judging, name: str) -> Timeline:
         AnalyzerError: none has such an id, or several.
         QueryError: the store cannot be asked.
     """
-    kind, whole = _identified(store, name)
+    kind, whole = identified(store, name) or _refuse(store, name)
     said, given = "", {kind: whole}
     if kind == "finding":
         one = next(each for each in findings(store, every=True) if each.id == whole)
@@ -101,8 +101,13 @@ def timeline(store: Judging, name: str) -> Timeline:
     )
 
 
-def _identified(store: Judging, name: str) -> tuple[str, str]:
-    """The kind and the whole id of what is named."""
+def identified(store: Judging, name: str) -> tuple[str, str] | None:
+    """The kind and the whole id of what is named; None where nothing is.
+
+    Raises:
+        AnalyzerError: several ids begin so.
+        QueryError: the store cannot be asked.
+    """
     found = list(store.query("timeline-names", begins=name).iter_rows())
     for kind, whole in found:
         if whole == name:
@@ -111,6 +116,11 @@ def _identified(store: Judging, name: str) -> tuple[str, str]:
         return found[0]
     if found and len(name) >= _SHORTEST:
         raise AnalyzerError(f"several ids begin with {name}", f"type more of it: {_listed(found[:MOST_CANDIDATES])}")
+    return None
+
+
+def _refuse(store: Judging, name: str) -> NoReturn:
+    """Refuse a name that nothing has, with those that are near."""
     known = list(store.query("timeline-names").iter_rows())
     close = nearest(name, (whole for _, whole in known), MOST_CANDIDATES)
     kinds = {whole: kind for kind, whole in reversed(known)}

@@ -69,20 +69,15 @@ def why(store: Store, about: str) -> str:
     Raises:
         AnalyzerError: nothing is asked, or several ids begin so.
     """
-    from analyzer.analysis.timeline import timeline
+    from analyzer.analysis.timeline import identified, timeline
     from analyzer.report.timeline import render_timeline
 
     asked = about.strip()
     if not asked:
         raise AnalyzerError("nothing is asked", "give the id of a session or a finding, or the text of an error")
-    if len(asked) <= _LONGEST_ID and not any(map(str.isspace, asked)):
-        try:
-            shown = timeline(store, asked)
-        except AnalyzerError as error:
-            if error.message.startswith("several"):
-                raise
-        else:
-            return _cut(render_timeline(shown, 120).splitlines(), f"analyzer show {shown.id} has all of it")
+    if len(asked) <= _LONGEST_ID and not any(map(str.isspace, asked)) and identified(store, asked):
+        shown = timeline(store, asked)
+        return _cut(render_timeline(shown, 120).splitlines(), f"analyzer show {shown.id} has all of it")
     return _meaning(store, asked[:MAX_ASKED_CHARS])
 
 
@@ -93,8 +88,7 @@ def _meaning(store: Store, text: str) -> str:
     from analyzer.report.rules import render_verdict
 
     lines = render_verdict(classify(text), 120).splitlines()
-    known = store.query("errors-messages", limit=100_000)
-    alike = known.filter(fingerprint=fingerprint(extract(text).message or text))
+    alike = store.query("errors-messages", fingerprint=fingerprint(extract(text).message or text))
     for row in alike.head(1).iter_rows(named=True):
         company = f"{counted(row['sessions'], 'session')} of {counted(row['callers'], 'caller')}"
         lines += [

@@ -3,6 +3,7 @@
 -- param since TIMESTAMP = null : first instant, inclusive, UTC
 -- param until TIMESTAMP = null : last instant, exclusive, UTC
 -- param caller VARCHAR = null : only this caller
+-- param fingerprint VARCHAR = null : only messages of this template
 -- param limit BIGINT = 20 : groups at most
 -- column message VARCHAR: what all of the group say, redacted and capped; <*> stands for what differs; without a message the status, code or type
 -- column reason VARCHAR: one of the eight
@@ -24,6 +25,7 @@ with error as (
   where ($since is null or occurred_at >= $since)
     and ($until is null or occurred_at < $until)
     and ($caller is null or caller = $caller)
+    and ($fingerprint is null or fingerprint = $fingerprint)
 )
 
 select
