@@ -433,7 +433,7 @@ def _silent(courses: Sequence[Course]) -> RunVerdict:
 
 
 _LEAD = re.compile(
-    r"(?:\x1b\[[0-9;]*m|[\W_])*(?:(?:fatal|api|stream|unexpected|request|execution|litellm\.\w+)\b\W*)*"
+    r"\A(?:\x1b\[[0-9;]*m|[\W_])*(?:(?:fatal|api|stream|unexpected|request|execution|litellm\.\w+)\b\W*)*"
     r"(?:errors?|failed|failure|exception|ran into this error|\w{0,40}(?:Error|Exception))\b\W*",
     re.IGNORECASE,
 )

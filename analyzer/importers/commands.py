@@ -33,7 +33,7 @@ _STEPS = frozenset(
 )
 """What stands before the command that somebody wants to run."""
 _SHELLS = frozenset({"bash", "dash", "sh", "zsh"})
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
+_ASSIGNMENT = re.compile(r"\A[A-Za-z_]\w*=.*", re.DOTALL)
 _INTERPRETER = re.compile(r"python[\d.]*|py")
 
 
