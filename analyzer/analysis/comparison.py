@@ -20,7 +20,7 @@ from analyzer.analysis.tables import Window, WindowWords, json_ready, json_rows,
 from analyzer.errors import AnalyzerError
 from analyzer.events.times import format_time, now
 from analyzer.readable import counted
-from analyzer.store import Answering
+from analyzer.store import Store
 from analyzer.store.shown import ShownRows
 
 DIMENSIONS = ("agent", "agent_version", "model", "provider", "project", "branch", "caller")
@@ -162,7 +162,7 @@ def dimension_values(given: str | None) -> tuple[str | None, tuple[str, ...]]:
 
 
 def compare(
-    store: Answering,
+    store: Store,
     before: str | Window | None = None,
     after: str | Window | None = None,
     *,

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from analyzer.analysis.detection.detection import BASELINE_DAYS
-from analyzer.store import CallerDays, DetectorStates, Judging
+from analyzer.store import CallerDays, DetectorStates, Store
 
 
 class SessionRows(Protocol):
@@ -162,7 +162,7 @@ class _ByCaller:
         return pl.concat([self._none, *own])
 
 
-def observe(store: Judging, night: date, timezone: str = "UTC", ruleset: str | None = None) -> Observations:
+def observe(store: Store, night: date, timezone: str = "UTC", ruleset: str | None = None) -> Observations:
     """The observations of a store up to the end of `night`.
 
     Raises:

@@ -16,7 +16,7 @@ import polars as pl
 
 from analyzer.errors import AnalyzerError
 from analyzer.events.times import EPOCH, format_time, now
-from analyzer.store import Answering, find, moment, span
+from analyzer.store import Store, find, moment, span
 from analyzer.store.shown import ShownRows
 
 
@@ -161,7 +161,7 @@ class Table(ShownRows):
         return f"Table {self.query}", {"rows": f"{self.frame.height:,}", "columns": f"{self.frame.width:,}"}
 
 
-def table(store: Answering, query: str, window: str | Window | None = None, **params: object) -> Table:
+def table(store: Store, query: str, window: str | Window | None = None, **params: object) -> Table:
     """Run a catalogue query over a window, or its words (`last="7d"`); parameters that it does not have are left out.
 
     Raises:

@@ -19,7 +19,7 @@ from analyzer.errors import AnalyzerError, nearest
 from analyzer.events import Event
 from analyzer.events.times import parse_time
 from analyzer.importers.programs import resuming
-from analyzer.store import Judging, Selection
+from analyzer.store import Selection, Store
 
 MOST_CANDIDATES = 5
 _SHORTEST = 4
@@ -78,7 +78,7 @@ class Timeline:
         return {"schema": "analyzer.show/1", **asdict(self), "happenings": rows}
 
 
-def timeline(store: Judging, name: str) -> Timeline:
+def timeline(store: Store, name: str) -> Timeline:
     """The timeline of the session, finding or operation whose id is this or begins so.
 
     Raises:
@@ -101,7 +101,7 @@ def timeline(store: Judging, name: str) -> Timeline:
     )
 
 
-def identified(store: Judging, name: str) -> tuple[str, str] | None:
+def identified(store: Store, name: str) -> tuple[str, str] | None:
     """The kind and the whole id of what is named; None where nothing is.
 
     Raises:
@@ -119,7 +119,7 @@ def identified(store: Judging, name: str) -> tuple[str, str] | None:
     return None
 
 
-def _refuse(store: Judging, name: str) -> NoReturn:
+def _refuse(store: Store, name: str) -> NoReturn:
     """Refuse a name that nothing has, with those that are near."""
     known = list(store.query("timeline-names").iter_rows())
     close = nearest(name, (whole for _, whole in known), MOST_CANDIDATES)

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from analyzer.store.journal import journal_of
     from analyzer.store.query.adhoc import Answer
     from analyzer.store.query.catalogue import Query, catalogue, find
-    from analyzer.store.query.protocols import Answering, Filling, Judging
     from analyzer.store.query.selection import Selection, kept_since, moment, narrows, span
     from analyzer.store.store import Store, open_store
     from analyzer.store.sums.counting import (
@@ -52,7 +51,6 @@ _HOMES = {
         "analyzer.store.journal": "journal_of",
         "analyzer.store.query.adhoc": "Answer",
         "analyzer.store.query.catalogue": "Query catalogue find",
-        "analyzer.store.query.protocols": "Answering Filling Judging",
         "analyzer.store.query.selection": "Selection kept_since moment narrows span",
         "analyzer.store.store": "Store open_store",
         "analyzer.store.sums.counting": "LOUD counts_of known_templates_of mixes_of repeats_of rules_of templates_of",
@@ -70,7 +68,6 @@ __all__ = [
     "MEMORY",
     "NOT_LOGS",
     "Answer",
-    "Answering",
     "ArrowStream",
     "CallerDays",
     "Change",
@@ -78,10 +75,8 @@ __all__ = [
     "Column",
     "DailySums",
     "DetectorStates",
-    "Filling",
     "Header",
     "IngestResult",
-    "Judging",
     "Param",
     "Problem",
     "Progress",

@@ -80,6 +80,23 @@ def test_an_hour_of_refusals_is_told_in_the_hour(run: Run, logged: Path, tmp_pat
     assert quiet.stderr == f"Nothing to report for {TODAY} 09:00 to 10:00 UTC.\n"
 
 
+def test_hours_are_counted_back_from_a_moment_of_the_past(run: Run, logged: Path, tmp_path: Path) -> None:
+    """`--last` goes back from `--until`, and logs that end there give the same answer as those that go on behind it."""
+    shutil.copytree(logged, tmp_path, dirs_exist_ok=True)
+    asked = ("check", "--last", "1h", "--until", f"{TODAY}T11:00", "--json", "--store")
+    replayed = json.loads(run(*asked, "x.duckdb").stdout)
+    assert replayed["window"]["since"] == f"{TODAY}T10:00:00.000Z"
+    with open_store(tmp_path / "then.duckdb", writable=True) as store:
+        then = [line for line in hours() if json.loads(line)["timestamp"] < f"{TODAY}T11:00"]
+        (tmp_path / "then.jsonl").write_bytes(b"".join(then))
+        store.ingest([str(tmp_path / "then.jsonl")])
+        store.judge_history()
+    live = json.loads(run(*asked, "then.duckdb").stdout)
+    figures = [[(one["id"], one["explanation"], one["cost"]) for one in each["findings"]] for each in (replayed, live)]
+    assert figures[0] == figures[1]
+    assert len(figures[0]) == 1
+
+
 def test_an_outage_of_an_hour_is_one_finding(logged: Path) -> None:
     """Of the provider, and of none of its callers; what goes on from the hour before is told as such."""
     assert judged(logged, 12, 13) == [("outage", "anthropic", "critical", "new")]

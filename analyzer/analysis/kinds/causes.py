@@ -18,7 +18,7 @@ from analyzer.analysis.detection.detection import BASELINE_DAYS, RECENT_DAYS, De
 from analyzer.analysis.kinds.finding import KINDS, Finding, Identity, Kind, Scope, finding_id
 from analyzer.analysis.observations import Observations, drawn, end_of, start_of
 from analyzer.analysis.tables import Table, Window, table
-from analyzer.store import CallerDays, Judging
+from analyzer.store import CallerDays, Store
 
 MIN_SESSIONS = 3
 MAX_ASKED = 5
@@ -142,7 +142,7 @@ class Drifts:
     """The drifts between the recent days and the baseline before them."""
 
 
-def drifts(store: Judging, seen: Observations, first: date, last: date | None, window: Window) -> Drifts:
+def drifts(store: Store, seen: Observations, first: date, last: date | None, window: Window) -> Drifts:
     """The drifts of the whole fleet in a window with these first and last days (None: nothing to judge).
 
     Raises:
@@ -165,7 +165,7 @@ def caller_drifts(seen: Observations, split: date, until: date, caller: str | No
     return detections_in(causes(distinct(seen.around(split, until, caller)), day=until, caller=caller))
 
 
-def _of_fleet(store: Judging, seen: Observations, split: date, until: date) -> tuple[Drift, ...]:
+def _of_fleet(store: Store, seen: Observations, split: date, until: date) -> tuple[Drift, ...]:
     span = {"since": start_of(_first(split), seen.timezone), "until": end_of(until, seen.timezone)}
     rows = store.query("ruleset-groups", **span, split=start_of(split, seen.timezone), ruleset=seen.ruleset)
     found = detections_in(causes(rows, day=until, caller=None))

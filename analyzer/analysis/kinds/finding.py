@@ -20,7 +20,7 @@ from analyzer.analysis.observations import Observations
 from analyzer.command_lines import PROGRAM, command_line, whole_path, window_words
 from analyzer.errors import AnalyzerError
 from analyzer.events.model import derived_id
-from analyzer.store import MEMORY, Judging
+from analyzer.store import MEMORY, Store
 from analyzer.store.shown import Shown
 
 STATES = ("new", "ongoing", "resolved")
@@ -205,7 +205,7 @@ class Finding(Shown):
         """The day from which on it probably was so."""
         return min(self.latest.onset or self.opened_on, self.opened_on)
 
-    def in_store(self, store: Judging) -> Finding:
+    def in_store(self, store: Store) -> Finding:
         """The same as one of this store, its parts too."""
         place = "" if store.path == MEMORY else whole_path(store.path)
         return replace(self, store=place, parts=tuple(part.in_store(store) for part in self.parts))

@@ -31,7 +31,7 @@ from analyzer.analysis.tables import Window, WindowWords, as_window, window
 from analyzer.classifier import Rules
 from analyzer.errors import AnalyzerError
 from analyzer.events.times import now
-from analyzer.store import Judging
+from analyzer.store import Store
 
 __all__ = ["check", "detections", "each_night", "last_whole_day"]
 
@@ -42,7 +42,7 @@ MAX_LEFT_OUT = 60
 
 
 def check(
-    store: Judging,
+    store: Store,
     *,
     until: str | datetime | None = None,
     timezone: str = "UTC",
@@ -74,7 +74,7 @@ def check(
     return _shown(store, with_handling(night, decisions), chosen)
 
 
-def _shown(store: Judging, night: Night, chosen: Window) -> Night:
+def _shown(store: Store, night: Night, chosen: Window) -> Night:
     """The night with what its day has to do with what was asked for: no part of what is written down."""
     until, begins, ends = chosen.until, start_of(night.day, night.timezone), end_of(night.day, night.timezone)
     sentences = []
@@ -92,7 +92,7 @@ def _shown(store: Judging, night: Night, chosen: Window) -> Night:
 
 
 def each_night(
-    store: Judging,
+    store: Store,
     window: str | Window | None = None,
     *,
     rules: Rules = None,
@@ -146,7 +146,7 @@ def last_whole_day(chosen: Window) -> date:
 
 
 def _judged(
-    store: Judging,
+    store: Store,
     seen: Observations,
     found: Sequence[Detection],
     before: Night | None,
@@ -179,7 +179,7 @@ def _judged(
     )
 
 
-def _finished(store: Judging, night: Night, rules: Rules) -> Night:
+def _finished(store: Store, night: Night, rules: Rules) -> Night:
     """The night with words and evidence."""
     return replace(night, findings=explained(store, night.findings, night.timezone, night.ruleset, rules=rules))
 
@@ -188,7 +188,7 @@ MAX_HOURS = 23
 _HOUR = timedelta(hours=1)
 
 
-def check_hours(store: Judging, chosen: Window, *, rules: Rules = None) -> Night:
+def check_hours(store: Store, chosen: Window, *, rules: Rules = None) -> Night:
     """The last whole hours of a window of a day at most, judged by numbers of errors; nothing is written down.
 
     What the hours before them had, or the last night left open, is `ongoing`.

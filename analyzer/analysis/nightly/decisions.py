@@ -19,7 +19,7 @@ from analyzer.analysis.nightly.night import Night
 from analyzer.command_lines import command_line
 from analyzer.errors import AnalyzerError
 from analyzer.events.times import format_time, now
-from analyzer.store import Judging
+from analyzer.store import Store
 
 ACTS = ("acknowledged", "snoozed", "closed", "reopened")
 MOST_SNOOZED = timedelta(days=366)
@@ -30,7 +30,7 @@ _SHORTEST = 4
 """Characters of an id that a person has to type."""
 
 
-def handlings(store: Judging) -> dict[str, Handling]:
+def handlings(store: Store) -> dict[str, Handling]:
     """The latest decision on each finding that somebody handled, by the finding's id.
 
     Raises:
@@ -43,7 +43,7 @@ def handlings(store: Judging) -> dict[str, Handling]:
     }
 
 
-def findings(store: Judging, *, every: bool = False) -> list[Finding]:
+def findings(store: Store, *, every: bool = False) -> list[Finding]:
     """The open findings, or `every` one there was, as the last night told them; open ones and grave ones first.
 
     Each has what was decided of it. What is a part of another finding is told with that one alone.
@@ -61,7 +61,7 @@ def findings(store: Judging, *, every: bool = False) -> list[Finding]:
     return list(gravest_first(known))
 
 
-def as_known(store: Judging, found: Iterable[Finding]) -> tuple[Finding, ...]:
+def as_known(store: Store, found: Iterable[Finding]) -> tuple[Finding, ...]:
     """Findings, the gravest first, with what nights knew of them and what people decided.
 
     Raises:
@@ -82,7 +82,7 @@ def as_known(store: Judging, found: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 def handle(
-    store: Judging, finding: str, act: str, *, snoozed_for: timedelta | None = None, note: str = "", by: str = ""
+    store: Store, finding: str, act: str, *, snoozed_for: timedelta | None = None, note: str = "", by: str = ""
 ) -> tuple[str, Handling]:
     """Write down a decision on the finding whose id begins so, and give its whole id and the decision.
 
@@ -113,7 +113,7 @@ def handle(
     return name, decision
 
 
-def identified(store: Judging, finding: str) -> str:
+def identified(store: Store, finding: str) -> str:
     """The id of the one finding whose id begins so.
 
     Raises:
@@ -131,7 +131,7 @@ def identified(store: Judging, finding: str) -> str:
     raise AnalyzerError(f"{len(names):,} findings begin with {finding}", f"type more of it, such as {names[0]}")
 
 
-def open_about(store: Judging, about: Mapping[str, str]) -> list[str]:
+def open_about(store: Store, about: Mapping[str, str]) -> list[str]:
     """The ids of the open findings with these values of `finding` (its kind), `caller` and `provider`.
 
     Raises:
@@ -148,7 +148,7 @@ def open_about(store: Judging, about: Mapping[str, str]) -> list[str]:
     return found
 
 
-def warnings_a_week(store: Judging, day: date, timezone: str) -> float | None:
+def warnings_a_week(store: Store, day: date, timezone: str) -> float | None:
     """The findings of at least `warning` that opened a week, in the `COUNTED_WEEKS` before a day.
 
     None where fewer than `LEAST_WEEKS` of them were judged.
@@ -197,7 +197,7 @@ class Undelivered:
     """Finding, state, severity and target of each delivery."""
 
     @classmethod
-    def of(cls, store: Judging, night: Night) -> Undelivered:
+    def of(cls, store: Store, night: Night) -> Undelivered:
         """What a store knows of the deliveries of a night.
 
         Raises:
@@ -213,7 +213,7 @@ class Undelivered:
             self.night, findings=tuple(finding for finding in self.night.findings if not self._knows(target, finding))
         )
 
-    def write_down(self, store: Judging, made: Iterable[tuple[str, Finding]]) -> None:
+    def write_down(self, store: Store, made: Iterable[tuple[str, Finding]]) -> None:
         """Write down which targets were told of which findings.
 
         Raises:

@@ -22,7 +22,7 @@ from analyzer.analysis.observations import Observations, end_of, start_of
 from analyzer.analysis.tables import Window
 from analyzer.classifier import Rules
 from analyzer.classifier.fingerprint import template
-from analyzer.store import Judging
+from analyzer.store import Store
 
 MAX_SAMPLE_CHARS = 1_000
 """So much of a message stands in a finding; the whole one is an event."""
@@ -66,7 +66,7 @@ _Behind = dict[int, _Shown]
 
 
 def explained(
-    store: Judging,
+    store: Store,
     findings: Sequence[Finding],
     timezone: str,
     ruleset: str | None,
@@ -96,7 +96,7 @@ def explained(
 
 
 def costed(
-    store: Judging,
+    store: Store,
     findings: Iterable[Finding],
     seen: Counted,
     known: Iterable[Finding] = (),
@@ -176,7 +176,7 @@ def _to_explain(findings: Iterable[Finding]) -> Iterator[Finding]:
 
 
 def _behind(
-    store: Judging, findings: Sequence[Finding], timezone: str, ruleset: str | None, within: Span | None
+    store: Store, findings: Sequence[Finding], timezone: str, ruleset: str | None, within: Span | None
 ) -> _Behind:
     errors, hand_offs = [], []
     for place, one in enumerate(findings):
@@ -210,7 +210,7 @@ def _behind(
     }
 
 
-def _old_texts(store: Judging, findings: Sequence[Finding], timezone: str, ruleset: str | None) -> list[str | None]:
+def _old_texts(store: Store, findings: Sequence[Finding], timezone: str, ruleset: str | None) -> list[str | None]:
     """What the rule of each change of wording matched in most sessions of the weeks before it."""
     if not findings:
         return []
@@ -229,9 +229,7 @@ def _old_texts(store: Judging, findings: Sequence[Finding], timezone: str, rules
     return [texts.get(place) for place in range(len(findings))]
 
 
-def _wording(
-    store: Judging, finding: Finding, old: str | None, new: str | None, timezone: str, rules: Rules
-) -> Wording:
+def _wording(store: Store, finding: Finding, old: str | None, new: str | None, timezone: str, rules: Rules) -> Wording:
     """The texts of a change of wording, with the draft of a rule."""
     from analyzer.analysis.rules.unknowns import drafted
 

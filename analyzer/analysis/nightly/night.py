@@ -22,7 +22,7 @@ from analyzer.analysis.observations import end_of
 from analyzer.events.model import derived_id
 from analyzer.events.times import format_time, now, parse_time
 from analyzer.readable import counted
-from analyzer.store import Judging
+from analyzer.store import Store
 from analyzer.store.shown import ShownRows
 
 SCHEMA = "analyzer.check/1"
@@ -231,7 +231,7 @@ _SCHEMA = "analyzer.night/1"
 """What the event of a night holds."""
 
 
-def write_down(store: Judging, night: Night) -> None:
+def write_down(store: Store, night: Night) -> None:
     """Write a night into the journal and the store: the findings that open or end, all that it reports, then the night.
 
     Raises:
@@ -249,7 +249,7 @@ def write_down(store: Judging, night: Night) -> None:
     store.decide(((kind, {**payload, "night": name}) for kind, payload in decisions), at=night.judged_at)
 
 
-def recorded(store: Judging, day: date, timezone: str) -> Night | None:
+def recorded(store: Store, day: date, timezone: str) -> Night | None:
     """The night as an earlier check wrote it down, with the number of events that came since; None without one."""
     night = _newest(store, store.query("detection-nights", day=day, timezone=timezone))
     if night is None:
@@ -258,12 +258,12 @@ def recorded(store: Judging, day: date, timezone: str) -> Night | None:
     return replace(night, recorded=True, late_events=int(late["events"].sum()))
 
 
-def night_before(store: Judging, day: date, timezone: str) -> Night | None:
+def night_before(store: Store, day: date, timezone: str) -> Night | None:
     """The last night before this day that was written down."""
     return _newest(store, store.query("detection-nights", before=day, timezone=timezone))
 
 
-def _newest(store: Judging, nights: pl.DataFrame) -> Night | None:
+def _newest(store: Store, nights: pl.DataFrame) -> Night | None:
     """The last night that can be read: another version of this program, or somebody's editor, may have written some."""
     for row in nights.reverse().iter_rows(named=True):
         with suppress(ValueError, LookupError, TypeError, AttributeError):
@@ -276,7 +276,7 @@ def _newest(store: Judging, nights: pl.DataFrame) -> Night | None:
     return None
 
 
-def _openings_and_endings(store: Judging, night: Night) -> Iterator[tuple[str, dict[str, Any]]]:
+def _openings_and_endings(store: Store, night: Night) -> Iterator[tuple[str, dict[str, Any]]]:
     """The decisions on findings that open or end on a night."""
     frame = store.view("findings").select("finding_id", "state", "resolution", "resolved_on")
     state: Callable[[str], str | None] = dict(frame.select("finding_id", "state").iter_rows()).get

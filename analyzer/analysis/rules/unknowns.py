@@ -24,7 +24,7 @@ from analyzer.classifier.reading.extract import extract
 from analyzer.classifier.reading.facts import Facts
 from analyzer.classifier.rules.explain import explain
 from analyzer.readable import counted, percent
-from analyzer.store import Answering
+from analyzer.store import Store
 from analyzer.store.shown import ShownRows
 
 MAX_SAMPLES = 3
@@ -153,7 +153,7 @@ _SCHEMA: dict[str, Any] = {
 
 
 def unknowns(
-    store: Answering,
+    store: Store,
     window: str | Window | None = None,
     *,
     caller: str | None = None,
@@ -201,7 +201,7 @@ def unknowns(
 
 
 def drafted(
-    store: Answering, window: Window, fingerprint: str, rules: Rules = None, reason: str | None = None
+    store: Store, window: Window, fingerprint: str, rules: Rules = None, reason: str | None = None
 ) -> RuleDraft | None:
     """The draft of a rule for the group with a fingerprint, its own or that of a message; None where none can be made.
 
@@ -221,7 +221,7 @@ def drafted(
     return next(iter(_drafts(names, outcomes, members, known, Neighbours(known), ruleset, reason).values()), None)
 
 
-def helped_by_retries(store: Answering, known: Collection[str] = ()) -> list[tuple[str, Recoveries]]:
+def helped_by_retries(store: Store, known: Collection[str] = ()) -> list[tuple[str, Recoveries]]:
     """The groups of unknown errors that recover on a retry and what happened, those with most recoveries first.
 
     Groups with a template of `known` are left out: another ruleset gives them a reason.
@@ -241,14 +241,14 @@ def _members(seen: pl.DataFrame) -> dict[str, pl.DataFrame]:
     return {str(key[0]): rows for key, rows in seen.partition_by("group", as_dict=True).items()}
 
 
-def sightings(store: Answering, window: Window, caller: str | None = None) -> pl.DataFrame:
+def sightings(store: Store, window: Window, caller: str | None = None) -> pl.DataFrame:
     """The rows of `unknown-sightings`, each with the template of its `group`."""
     frame = table(store, "unknown-sightings", window, caller=caller).frame
     merged = merge(frame["template"].unique())
     return frame.with_columns(group=pl.col("template").replace_strict(merged, return_dtype=pl.String))
 
 
-def known_templates(store: Answering) -> list[KnownTemplate]:
+def known_templates(store: Store) -> list[KnownTemplate]:
     """The templates of the store's known errors, with their rules."""
     rows = store.query("errors-known-templates").iter_rows(named=True)
     return [
@@ -271,9 +271,7 @@ def _examples(rules: Ruleset) -> Iterable[KnownTemplate]:
                 yield KnownTemplate(template(text), text, rule.reason, rule.id, 0)
 
 
-def _recoveries(
-    store: Answering, window: Window, seen: pl.DataFrame, caller: str | None = None
-) -> dict[str, Recoveries]:
+def _recoveries(store: Store, window: Window, seen: pl.DataFrame, caller: str | None = None) -> dict[str, Recoveries]:
     """What happened after the errors of each group that has an ended retry chain."""
     groups = seen.select("template", "group").unique()
     chains = table(store, "unknown-recoveries", window, caller=caller).frame.join(groups, on="template")
@@ -365,7 +363,7 @@ def _groups(members: dict[str, pl.DataFrame]) -> dict[str, Group]:
     return {name: found[name] for name in members}
 
 
-def _latest_facts(store: Answering, groups: Iterable[pl.DataFrame]) -> dict[str, Facts]:
+def _latest_facts(store: Store, groups: Iterable[pl.DataFrame]) -> dict[str, Facts]:
     """The facts of each group's latest error, by event."""
     latest = ",".join(_latest(rows) for rows in groups)
     return {

@@ -18,7 +18,7 @@ from analyzer.analysis.detection.detection import BASELINE_DAYS, RECENT_DAYS
 from analyzer.analysis.kinds.causes import Drift, caller_drifts
 from analyzer.analysis.kinds.finding import Basis, Finding, its_days
 from analyzer.analysis.observations import Observations, end_of, start_of
-from analyzer.store import CallerDays, Judging
+from analyzer.store import CallerDays, Store
 from analyzer.store.shown import Shown
 
 MAX_CASES = 30
@@ -74,7 +74,7 @@ class Case(Shown):
         return f"Case {self.finding.explanation!r}", {"state": self.finding.state, **counts}
 
 
-def cases(store: Judging, findings: Sequence[Finding], seen: Observations, last: date) -> tuple[Case, ...]:
+def cases(store: Store, findings: Sequence[Finding], seen: Observations, last: date) -> tuple[Case, ...]:
     """The cases of findings, in their order; what they rest on is looked up for the first 30."""
     return (
         *_cases(store, findings[:MAX_CASES], seen, last),
@@ -82,7 +82,7 @@ def cases(store: Judging, findings: Sequence[Finding], seen: Observations, last:
     )
 
 
-def _cases(store: Judging, findings: Sequence[Finding], seen: Observations, last: date) -> tuple[Case, ...]:
+def _cases(store: Store, findings: Sequence[Finding], seen: Observations, last: date) -> tuple[Case, ...]:
     if not findings:
         return ()
     spans = [finding.kind.behind.span(finding, last) for finding in findings]
@@ -159,7 +159,7 @@ def _without_evidence(finding: Finding, last: date) -> Case:
     )
 
 
-def _texts(store: Judging, templates: set[str], spans: Sequence[tuple[date, date]], seen: Observations) -> _Texts:
+def _texts(store: Store, templates: set[str], spans: Sequence[tuple[date, date]], seen: Observations) -> _Texts:
     """What each template's messages say over all the spans: their text where it is one, else without its values."""
     if not templates:
         return {}
@@ -176,7 +176,7 @@ def _texts(store: Judging, templates: set[str], spans: Sequence[tuple[date, date
     return texts
 
 
-def _repeats(store: Judging, bursts: Sequence[Finding], seen: Observations) -> pl.DataFrame:
+def _repeats(store: Store, bursts: Sequence[Finding], seen: Observations) -> pl.DataFrame:
     """The errors of the sessions of all bursts, counted by second."""
     if not bursts:
         return pl.DataFrame()

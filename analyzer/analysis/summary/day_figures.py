@@ -16,7 +16,7 @@ import polars as pl
 from analyzer.analysis.nightly.night import Night
 from analyzer.analysis.observations import end_of, start_of
 from analyzer.analysis.tables import Table, Window, table
-from analyzer.store import Judging
+from analyzer.store import Store
 
 WEEK = 7
 """Days that a trend compares at most, with the same days of the week before."""
@@ -66,7 +66,7 @@ class LatestDay:
 
 
 def latest_day(
-    store: Judging, window: Window, first_at: datetime | None, last_at: datetime | None, made_at: datetime
+    store: Store, window: Window, first_at: datetime | None, last_at: datetime | None, made_at: datetime
 ) -> LatestDay | None:
     """The latest day of a window whose first and last event are these (naive UTC); None where it has none.
 
@@ -129,7 +129,7 @@ class NightFigures:
     """The size of the store's file with what waits beside it; None where the store is no file."""
 
 
-def night_figures(store: Judging, night: Night) -> NightFigures:
+def night_figures(store: Store, night: Night) -> NightFigures:
     """The figures of the day or the hours that a night judged, and of the store as it is.
 
     Raises:

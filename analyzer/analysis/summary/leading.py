@@ -15,7 +15,7 @@ from analyzer.analysis.summary.day_figures import LatestDay
 from analyzer.analysis.tables import Table, Window, table
 from analyzer.classifier.recovery_table import RECOVERY, advice
 from analyzer.readable import counted, percent
-from analyzer.store import Judging
+from analyzer.store import Store
 
 _MOST_PARTIES = 3
 _LEAST_SESSIONS = 10
@@ -44,7 +44,7 @@ def leading(tables: Mapping[str, Table], sessions: int, latest: LatestDay | None
     return tuple(each for each in made if each is not None)
 
 
-def leading_of_night(store: Judging, night: Night) -> tuple[Leading, ...]:
+def leading_of_night(store: Store, night: Night) -> tuple[Leading, ...]:
     """The sentences about the day or the hours that a night judged.
 
     Raises:

@@ -26,7 +26,7 @@ from analyzer.analysis.tables import Table, Window, WindowWords, as_window, json
 from analyzer.classifier import Rules
 from analyzer.events.times import format_time, now
 from analyzer.readable import counted, percent
-from analyzer.store import NOT_LOGS, Judging, Selection
+from analyzer.store import NOT_LOGS, Selection, Store
 from analyzer.store.shown import Shown
 
 TABLES = (
@@ -248,7 +248,7 @@ class Overview(Shown):
 
 
 def overview(
-    store: Judging,
+    store: Store,
     window: str | Window | None = None,
     *,
     rules: Rules = None,
@@ -271,7 +271,7 @@ def overview(
     return report if whole.is_bare else replace(whole, asked=chosen)
 
 
-def _made(store: Judging, chosen: Window, rules: Rules, only: Selection | None) -> Overview:
+def _made(store: Store, chosen: Window, rules: Rules, only: Selection | None) -> Overview:
     judged, drift = _judge(store, chosen, store.judge_history(rules))
     if only:
         judged = select_judged(store, judged, only)
@@ -282,7 +282,7 @@ def _made(store: Judging, chosen: Window, rules: Rules, only: Selection | None) 
     return _with_latest(store, report)
 
 
-def _with_latest(store: Judging, report: Overview) -> Overview:
+def _with_latest(store: Store, report: Overview) -> Overview:
     """The overview with its latest day, whose fortnight may begin before the window, and with the texts of all errors,
     which would take most of the room where views are pinned.
     """
@@ -292,14 +292,14 @@ def _with_latest(store: Judging, report: Overview) -> Overview:
     return replace(report, latest=latest, tables=tables)
 
 
-def _judge(store: Judging, window: Window, ruleset: str) -> tuple[Judged, Drifts]:
+def _judge(store: Store, window: Window, ruleset: str) -> tuple[Judged, Drifts]:
     """What the sums of history say; these are let go of before the tables, as both can be of a million callers."""
     seen = observe_window(store, window, ruleset)
     judged = judge_seen(store, window, seen)
     return judged, drifts(store, seen, judged.first, judged.last, window)
 
 
-def _overview(store: Judging, window: Window, judged: Judged, drift: Drifts) -> Overview:
+def _overview(store: Store, window: Window, judged: Judged, drift: Drifts) -> Overview:
     row = next(table(store, "overview-totals", window).frame.iter_rows(named=True))
     tables = {name: table(store, name, window) for name in TABLES if name not in _UNPINNED}
     return Overview(
@@ -319,7 +319,7 @@ def _overview(store: Judging, window: Window, judged: Judged, drift: Drifts) -> 
     )
 
 
-def _warnings_a_week(store: Judging) -> float | None:
+def _warnings_a_week(store: Store) -> float | None:
     nights = store.query("detection-nights")["result"]
     return json.loads(nights[-1]).get("warnings_a_week") if len(nights) else None
 
@@ -336,7 +336,7 @@ def _case_dict(case: Case) -> dict[str, Any]:
     }
 
 
-def _completeness(store: Judging, window: Window) -> Completeness:
+def _completeness(store: Store, window: Window) -> Completeness:
     rows = json_rows(table(store, "sources-completeness", window).frame)
     unread = [row["source_format"] for row in rows if row["status"] == "unsupported"]
     read = [row for row in rows if row["status"] != "unsupported"]

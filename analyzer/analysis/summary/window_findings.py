@@ -29,7 +29,7 @@ from analyzer.analysis.summary.cases import Case, cases
 from analyzer.analysis.tables import Table, Window, WindowWords, as_window, json_ready, table
 from analyzer.classifier import Rules
 from analyzer.readable import percent
-from analyzer.store import Judging, Selection
+from analyzer.store import Selection, Store
 from analyzer.store.shown import ShownRows
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Judged:
     """Errors that could not be judged by today's rules and count as they were recorded."""
 
 
-def judge_window(store: Judging, window: Window, rules: Rules = None) -> Judged:
+def judge_window(store: Store, window: Window, rules: Rules = None) -> Judged:
     """The findings of a window, from its whole days and all days before it.
 
     Raises:
@@ -68,12 +68,12 @@ def judge_window(store: Judging, window: Window, rules: Rules = None) -> Judged:
     return judge_seen(store, window, observe_window(store, window, store.judge_history(rules)))
 
 
-def observe_window(store: Judging, window: Window, ruleset: str) -> Observations:
+def observe_window(store: Store, window: Window, ruleset: str) -> Observations:
     """All of history up to the window's last day, under the ruleset of this digest, which has judged it."""
     return observe(store, _last_day(window), window.timezone, ruleset)
 
 
-def judge_seen(store: Judging, window: Window, seen: Observations) -> Judged:
+def judge_seen(store: Store, window: Window, seen: Observations) -> Judged:
     """The findings of a window by its `observe_window`."""
     counts = seen.counts
     daily = seen.relays if counts.is_empty() else counts  # a hand-off may fail where nothing else does
@@ -99,7 +99,7 @@ def judge_seen(store: Judging, window: Window, seen: Observations) -> Judged:
 
 
 def _compared(
-    store: Judging, seen: Observations, findings: Sequence[Finding], day_before: Iterable[Finding], last: date
+    store: Store, seen: Observations, findings: Sequence[Finding], day_before: Iterable[Finding], last: date
 ) -> list[Finding]:
     """The findings, those of the last day with whether they are graver than as of the day before."""
     tonight = {one.id for one in findings if one.is_open and one.last_on == last}
@@ -119,7 +119,7 @@ _CALLERS = ("errors-by-caller", "relays-by-step", "retries-by-caller")
 """Queries whose callers are those of a part."""
 
 
-def callers_of(store: Judging, only: Selection) -> frozenset[str]:
+def callers_of(store: Store, only: Selection) -> frozenset[str]:
     """The callers that a part of a store has, whenever they were at work."""
     with store.selecting(replace(only, reason=None)):
         found = {caller for name in _CALLERS for caller in store.query(name)["caller"]}
@@ -135,7 +135,7 @@ def concerns(finding: Finding, only: Selection, callers: frozenset[str]) -> bool
     return only.model is not None and finding.scope.model == only.model
 
 
-def select_nights(store: Judging, nights: Iterable[Night], only: Selection) -> list[Night]:
+def select_nights(store: Store, nights: Iterable[Night], only: Selection) -> list[Night]:
     """The nights with the findings that are about that part alone."""
     if not only:
         return list(nights)
@@ -146,7 +146,7 @@ def select_nights(store: Judging, nights: Iterable[Night], only: Selection) -> l
     ]
 
 
-def select_judged(store: Judging, judged: Judged, only: Selection) -> Judged:
+def select_judged(store: Store, judged: Judged, only: Selection) -> Judged:
     """What was judged of a window, as far as it is about that part."""
     if not only:
         return judged
@@ -214,7 +214,7 @@ class Spikes(ShownRows):
 
 
 def spikes(
-    store: Judging,
+    store: Store,
     window: str | Window | None = None,
     *,
     rules: Rules = None,

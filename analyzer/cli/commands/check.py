@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from analyzer.analysis import Night
     from analyzer.cli.delivery.targets import Target
     from analyzer.command_lines import Asking
-    from analyzer.store import Judging, Selection
+    from analyzer.store import Selection, Store
 
 FORMATS = ("table", "json", "jsonl", "markdown")
 
@@ -153,7 +153,7 @@ def command(
     return FINDINGS if any(night.fails(fail_on) for night in nights) else 0
 
 
-def _gauges(store: Judging, night: Night) -> bytes:
+def _gauges(store: Store, night: Night) -> bytes:
     from analyzer.analysis.summary.day_figures import night_figures
     from analyzer.report.night.metrics import render_prometheus
 

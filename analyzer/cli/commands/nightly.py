@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from analyzer.analysis.nightly.decisions import Undelivered
     from analyzer.cli.delivery.targets import Target
     from analyzer.report.night.job import JobStep
-    from analyzer.store import Filling, Judging
+    from analyzer.store import Store
 
 Done = tuple[int, str]
 """The exit code of a step, and what came of it."""
@@ -192,7 +192,7 @@ def _step(name: str, work: Callable[[], Done]) -> JobStep:
     return JobStep(name, code, redact(message), redact(hint))
 
 
-def _ingest(store: Filling, paths: tuple[str, ...], strict: bool, quiet: bool) -> Done:
+def _ingest(store: Store, paths: tuple[str, ...], strict: bool, quiet: bool) -> Done:
     if paths:
         with progress(quiet=quiet) as bar:
             result = store.ingest(paths, bar)
@@ -209,7 +209,7 @@ def _ingest(store: Filling, paths: tuple[str, ...], strict: bool, quiet: bool) -
     return PARTIAL if strict and (total.quarantined or damaged) else OK, ", ".join(said)
 
 
-def _gauges(store: Judging, night: Night, target: str) -> Done:
+def _gauges(store: Store, night: Night, target: str) -> Done:
     from analyzer.analysis.summary.day_figures import night_figures
     from analyzer.report.night.metrics import render_prometheus
 
@@ -271,7 +271,7 @@ def _own_line() -> list[str]:
     return [interpreter.path(), "-m", "analyzer", *kept]
 
 
-def _delivered(left: Undelivered, places: list[Target], opened: Callable[[], AbstractContextManager[Judging]]) -> Done:
+def _delivered(left: Undelivered, places: list[Target], opened: Callable[[], AbstractContextManager[Store]]) -> Done:
     taken = deliver(left, places, opened)
     news = "nothing new to tell" if left.known else "nothing to tell"
     return OK, f"told {', '.join(taken)}" if taken else news

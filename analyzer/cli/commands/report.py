@@ -28,7 +28,7 @@ from analyzer.errors import UNREADABLE, AnalyzerError
 
 if TYPE_CHECKING:
     from analyzer.analysis import Overview
-    from analyzer.store import Judging, Problem, Selection
+    from analyzer.store import Problem, Selection, Store
 
 FORMATS = ("summary", "html", "markdown", "json")
 
@@ -114,7 +114,7 @@ def command(
         tell_found(name, quiet=quiet)
         make_room(name)
     with ExitStack() as stack:
-        asked_of: Judging
+        asked_of: Store
         if paths or everywhere:
             asked_of = store = stack.enter_context(filling(name, master))
             if everywhere:

@@ -14,7 +14,7 @@ from analyzer.errors import AnalyzerError
 if TYPE_CHECKING:
     from analyzer.analysis import Finding, Night
     from analyzer.analysis.nightly.decisions import Undelivered
-    from analyzer.store import Judging
+    from analyzer.store import Store
 
 VARIABLE = "ANALYZER_DELIVER"
 """Targets between spaces, for whoever keeps them out of the list of processes."""
@@ -81,7 +81,7 @@ def targets(named: Iterable[str]) -> list[Target]:
 
 
 def deliver(
-    left: Undelivered, places: Sequence[Target], opened: Callable[[], AbstractContextManager[Judging]]
+    left: Undelivered, places: Sequence[Target], opened: Callable[[], AbstractContextManager[Store]]
 ) -> list[str]:
     """Tell targets of a night what they do not know of it; the names of those that were told anything.
 
