@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from analyzer.classifier import Classification, classify
     from analyzer.errors import AnalyzerError
     from analyzer.events import EventLog
-    from analyzer.recovery import ContextRecovery, RateGuard, Retry, supervise
+    from analyzer.recovery import ContextRecovery, RateGuard, Retry, observe, supervise
     from analyzer.store import Store, open_store
 
 _HOMES = {
@@ -37,6 +37,7 @@ _HOMES = {
     "check": "analysis",
     "classify": "classifier",
     "compare": "analysis",
+    "observe": "recovery",
     "open_store": "store",
     "overview": "analysis",
     "spikes": "analysis",
@@ -56,6 +57,7 @@ __all__ = [
     "check",
     "classify",
     "compare",
+    "observe",
     "open_store",
     "overview",
     "spikes",

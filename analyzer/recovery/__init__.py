@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from analyzer.recovery.relay.summarizers import CommandSummarizer
     from analyzer.recovery.retry.advice import Credential
     from analyzer.recovery.retry.chain import RetryWatch
+    from analyzer.recovery.retry.observing import observe
     from analyzer.recovery.retry.policy import PROFILES, Backoff, IterationBudget, IterationBudgetExhaustedError, Policy
     from analyzer.recovery.retry.retry import Attempts, Retry
     from analyzer.recovery.supervision.instance import Limits, Run, Streams
@@ -63,6 +64,7 @@ _HOMES = {
         "relay.summarizers": "CommandSummarizer",
         "retry.advice": "Credential",
         "retry.chain": "RetryWatch",
+        "retry.observing": "observe",
         "retry.policy": "Backoff IterationBudget IterationBudgetExhaustedError Policy PROFILES",
         "retry.retry": "Attempts Retry",
         "supervision.instance": "Limits Run Streams",
@@ -82,8 +84,8 @@ __all__ = [
     "Policy", "PruneState", "RateGuard", "RateLimitedError", "RateState", "Relay", "RelayHaltedError", "RelayMonitor",
     "RelaySettings", "Retry", "RetryState", "RetryWatch", "Run", "SessionState", "SessionStore", "StateBusyError",
     "StateError", "StateFile", "StepError", "Streams", "SystemClock", "TokenLimit", "TokenUsage", "Transcript",
-    "TruncateState", "Turn", "WaitCancelledError", "is_token_limit_error", "outline", "parse_token_limit_error",
-    "supervise",
+    "TruncateState", "Turn", "WaitCancelledError", "is_token_limit_error", "observe", "outline",
+    "parse_token_limit_error", "supervise",
 ]  # fmt: skip
 
 

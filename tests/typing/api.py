@@ -55,6 +55,7 @@ def retrying(log: analyzer.EventLog) -> None:
     """A decorator keeps the signature of what it decorates, a call its result."""
     guard = analyzer.RateGuard("limits/")
     context = analyzer.ContextRecovery(summarizer=recovery.outline)
+    assert_type(analyzer.observe(context, "planner", log=log, session=lambda: "s-42"), analyzer.ContextRecovery)
     retry = analyzer.Retry(
         "planner",
         provider="example",

@@ -1,0 +1,241 @@
+"""Calls of an SDK's client, watched: each attempt that its own retries make leaves the events of a chain.
+
+Clients of OpenAI, Anthropic and others of the same generator (Stainless) have one method `request` around their retries
+and send each attempt by `send` of their httpx client. Both are wrapped on the objects given. Nothing is imported for
+it, and nothing that goes wrong here reaches the program.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from typing import Any, TypeVar
+
+from analyzer.classifier import classify
+from analyzer.events import EventLog
+from analyzer.recovery.retry.chain import Chain
+
+T = TypeVar("T")
+
+_RETRIED = frozenset((408, 409, 429))
+"""What these SDKs try again beside 5xx, where a client cannot be asked (anthropic 2.14.0, openai 3.57.0)."""
+_MARK = "analyzer_observes"
+_present: ContextVar[_Call | None] = ContextVar("analyzer_observed_call", default=None)
+
+
+def observe(
+    client: T,
+    caller: str,
+    *,
+    log: EventLog | str | os.PathLike[str] = "telemetry",
+    session: str | Callable[[], str | None] | None = None,
+    provider: str | None = None,
+) -> T:
+    """Watch a client of the OpenAI or Anthropic SDK, sync or async, and return it; so are its copies (`with_options`).
+
+    Each attempt that fails becomes an `error.classified`, by its status, headers and body or what the connection said;
+    further attempts make it a chain, with `retry.scheduled` and `retry.settled`. `log` is a log or its folder,
+    `session` an id or what gives the present one. `provider` is known for the servers of the SDK's own maker. It never
+    raises: what cannot be watched is told on stderr and left as it is.
+    """
+    try:
+        if _MARK not in vars(client):
+            _Watch(client, caller, log if isinstance(log, EventLog) else EventLog(log), session, provider).over(client)
+    except Exception as error:  # noqa: BLE001 - telemetry must never break the program that it watches
+        what = f"{type(client).__name__} cannot be watched: {type(error).__name__}"
+        with suppress(Exception):  # a closed stderr is no reason to fail either
+            print(f"analyzer: {what}: {error}", file=sys.stderr)  # noqa: T201
+    return client
+
+
+class _Watch:
+    """Who calls, and where its events go: shared by all calls of one client and its copies."""
+
+    def __init__(
+        self,
+        client: Any,
+        caller: str,
+        log: EventLog,
+        session: str | Callable[[], str | None] | None,
+        provider: str | None,
+    ) -> None:
+        self.caller, self.log, self._session = caller, log, session
+        maker = type(client).__module__.partition(".")[0]
+        self.provider = provider or (maker if str(client.base_url.host).endswith(f".{maker}.com") else None)
+
+    def session(self) -> str | None:
+        """The session of the present call."""
+        return self._session() if callable(self._session) else self._session
+
+    def over(self, client: Any) -> None:
+        """Wrap a client's calls and those of its copies, and the sending of its attempts.
+
+        Raises:
+            AttributeError: it is no such client.
+        """
+        request, copy, http = client.request, client.copy, client._client
+        send = http.send
+
+        @functools.wraps(request)
+        def called(*args: Any, **kwargs: Any) -> Any:
+            with self._calling(client, args, kwargs):
+                return request(*args, **kwargs)
+
+        @functools.wraps(request)
+        async def called_async(*args: Any, **kwargs: Any) -> Any:
+            with self._calling(client, args, kwargs):
+                return await request(*args, **kwargs)
+
+        @functools.wraps(copy)
+        def copied(*args: Any, **kwargs: Any) -> Any:
+            made = copy(*args, **kwargs)
+            _quietly(self.over, made)
+            return made
+
+        if _MARK not in vars(http):
+            setattr(http, _MARK, True)
+            http.send = _sending_async(send) if inspect.iscoroutinefunction(send) else _sending(send)
+        setattr(client, _MARK, True)
+        client.request = called_async if inspect.iscoroutinefunction(request) else called
+        client.copy = client.with_options = copied
+
+    @contextmanager
+    def _calling(self, client: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[None]:
+        call, before = _quietly(_Call, self, client, args, kwargs), _present.get()
+        _present.set(call)
+        try:
+            yield
+        except BaseException as error:
+            if call is not None:
+                _quietly(call.ends, error)
+            raise
+        else:
+            if call is not None:
+                _quietly(call.ends, None)
+        finally:
+            _present.set(before)
+
+
+def _sending(send: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(send)
+    def sent(*args: Any, **kwargs: Any) -> Any:
+        if (call := _present.get()) is None:
+            return send(*args, **kwargs)
+        with call.attempt() as answered:
+            response = send(*args, **kwargs)
+            if _is_error(response):
+                response.read()  # of a streamed call, too: what is wrong stands there
+            answered(response)
+        return response
+
+    return sent
+
+
+def _sending_async(send: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(send)
+    async def sent(*args: Any, **kwargs: Any) -> Any:
+        if (call := _present.get()) is None:
+            return await send(*args, **kwargs)
+        with call.attempt() as answered:
+            response = await send(*args, **kwargs)
+            if _is_error(response):
+                await response.aread()
+            answered(response)
+        return response
+
+    return sent
+
+
+class _Call:
+    """One call as the program makes it, whatever the number of its attempts."""
+
+    def __init__(self, watch: _Watch, client: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        options = kwargs.get("options", args[1] if len(args) > 1 else None)
+        own = getattr(options, "max_retries", None)
+        body = getattr(options, "json_data", None)
+        self._client = client
+        self._chain = Chain(watch.caller, watch.log, watch.session(), watch.provider)
+        self._most = 1 + (own if type(own) is int else int(client.max_retries))
+        self._model = body.get("model") if isinstance(body, dict) else None
+        self._failed_at: float | None = None
+        self._outcome = "recovered"
+
+    @contextmanager
+    def attempt(self) -> Iterator[Callable[[Any], None]]:
+        """Watch one attempt; what it yields takes the answer, whole where it is an error."""
+        _quietly(self._begins)
+        try:
+            yield functools.partial(_quietly, self._answered)
+        except BaseException as error:
+            _quietly(self._failed, error)
+            raise
+
+    def ends(self, error: BaseException | None) -> None:
+        """Settle the chain of a call that returned, or raised what its last attempt or an interrupt left."""
+        aborted = error is not None and not isinstance(error, Exception)
+        self._chain.settle("aborted" if aborted else self._outcome)
+
+    def _begins(self) -> None:
+        if self._failed_at is not None:
+            delay = time.monotonic() - self._failed_at
+            self._chain.waited_seconds += delay
+            self._chain.begun = True  # also where nobody expected another try
+            self._chain.retry_scheduled(delay)
+        self._chain.attempt += 1
+
+    def _answered(self, response: Any) -> None:
+        # What the program makes of a good answer, and what its stream breaks off with, is the program's own affair.
+        if _is_error(response):
+            self._failed(None, response)
+        else:
+            self._failed_at, self._outcome = None, "recovered"
+
+    def _failed(self, error: BaseException | None, response: Any = None) -> None:
+        chain, left = self._chain, self._most - self._chain.attempt
+        self._failed_at = time.monotonic()
+        again = left > 0 and (
+            isinstance(error, Exception) if error is not None else _tries_again(self._client, response)
+        )
+        verdict = classify(error if error is not None else self._facts(response))
+        chain.reason = verdict.reason
+        if error is not None and not isinstance(error, Exception):
+            self._outcome = "aborted"
+        else:
+            self._outcome = "exhausted" if (again or chain.begun) and verdict.retryable else "surfaced"
+        action = "retry" if again else "record" if self._outcome == "aborted" else "surface"
+        chain.error_classified(
+            verdict, action=action, left=max(left, 0), again=again, outcome=self._outcome, model=self._model
+        )
+
+    def _facts(self, response: Any) -> dict[str, Any]:
+        facts = {"status": response.status_code, "headers": dict(response.headers), "body": response.text}
+        return {**facts, "provider": self._chain.provider, "model": self._model}
+
+
+def _tries_again(client: Any, response: Any) -> bool:
+    asked = getattr(client, "_should_retry", None)
+    try:
+        return bool(asked(response)) if asked is not None else _is_retried(response.status_code)
+    except Exception:  # noqa: BLE001 - a private method of a version that is not known
+        return _is_retried(response.status_code)
+
+
+def _is_retried(status: int) -> bool:
+    return status in _RETRIED or status >= 500
+
+
+def _quietly(function: Callable[..., T], *args: Any) -> T | None:
+    try:
+        return function(*args)
+    except Exception:  # noqa: BLE001 - telemetry must never break the program that it watches
+        return None
+
+
+def _is_error(response: Any) -> bool:
+    return getattr(response, "is_success", True) is False
