@@ -252,20 +252,18 @@ def _surely_unique(record: dict[str, Any], line: bytes) -> bool:
         return False
 
 
-def parsed(text: str | bytes) -> Any:
-    """JSON inside of a record as a value.
-
-    Raises:
-        msgspec.DecodeError, UnicodeError, RecursionError: it is none.
-    """
+def parsed(text: object) -> Any:
+    """JSON inside of a record as a value; None where it is none, or no text."""
+    if not isinstance(text, str | bytes):
+        return None
     try:
         return _decoder.decode(text)
     except msgspec.DecodeError:
         raw = text.encode() if isinstance(text, str) else text
         whole = mended(raw)
-        if whole is raw:
-            raise
-        return _decoder.decode(whole)
+        return None if whole is raw else parsed(whole)
+    except (UnicodeError, RecursionError):
+        return None
 
 
 def event_from(record: Mapping[str, Any], line: bytes, file_time: datetime) -> Event | Reject:

@@ -334,10 +334,7 @@ def _first(pattern: re.Pattern[bytes], block: bytes) -> str | None:
 
 def _quoted(said: str | None) -> str | None:
     """A JSON text as it was written, quotes included."""
-    try:
-        return text(parsed(said)) if said else None
-    except msgspec.DecodeError:
-        return None
+    return text(parsed(said)) if said else None
 
 
 def _moment(value: str | None) -> Any:

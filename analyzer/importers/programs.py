@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-import msgspec
-
 from analyzer.agent_stream import mapping
 from analyzer.events.codec import parsed
 from analyzer.readable import terminal_safe
@@ -73,10 +71,7 @@ def _request_has(*keys: str) -> Callable[[Record], bool]:
         said = record.get("text")
         if record.get("say") != "api_req_started" or not isinstance(said, str) or not any(key in said for key in keys):
             return False
-        try:
-            return any(key in mapping(parsed(said)) for key in keys)
-        except (msgspec.DecodeError, UnicodeError, RecursionError):
-            return False
+        return any(key in mapping(parsed(said)) for key in keys)
 
     return has
 

@@ -10,8 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import msgspec
-
 from analyzer.agent_stream import count, error_facts, mapping, run_tokens, says_error, text
 from analyzer.events.codec import parsed
 
@@ -231,12 +229,7 @@ def _texts(content: object) -> list[str]:
 
 def _calls(value: object) -> list[Any]:
     """Calls beside a message: a list, or the JSON text of one."""
-    if isinstance(value, str):
-        try:
-            value = parsed(value)
-        except (msgspec.DecodeError, UnicodeError, RecursionError):
-            return []
-    return _list(value)
+    return _list(parsed(value) if isinstance(value, str) else value)
 
 
 def _list(value: object) -> list[Any]:
@@ -249,10 +242,7 @@ def _list_of(value: object) -> Iterable[Mapping[str, Any]]:
 
 def record_on(line: bytes) -> Mapping[str, Any] | None:
     """The object on a line; None where the line is no object."""
-    try:
-        found = parsed(line)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return None
+    found = parsed(line)
     return found if isinstance(found, Mapping) else None
 
 

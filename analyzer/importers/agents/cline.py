@@ -9,8 +9,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
-import msgspec
-
 from analyzer.agent_stream import count, mapping, text
 from analyzer.events import Event
 from analyzer.events.codec import parsed
@@ -20,13 +18,6 @@ from analyzer.importers.failures import digits, number, quantity
 from analyzer.importers.records import MAIN, RecordReader, moment_of
 
 _CODE = re.compile(r"^(\d{3})\b|\bstatus(?: code)?:? (\d{3})\b|\"code\": ?(\d{3})\b|^\W{0,2}(\d{3}) [A-Z]")
-
-
-def _parsed(said: str | None) -> Mapping[str, Any]:
-    try:
-        return mapping(parsed(said or "{}"))
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return {}
 
 
 def _facts(said: str | None) -> dict[str, Any]:
@@ -80,7 +71,7 @@ class ClineReader(RecordReader):
 
     def _error_retry(self, _row: Mapping[str, Any], said: str | None, unique: object) -> list[Event]:
         """Each row is one failed call; the last one says that no other follows."""
-        told = _parsed(said)
+        told = mapping(parsed(said))
         attempt, most = number(told.get("attempt")), number(told.get("maxAttempts"))
         message = text(told.get("errorMessage"))
         if told.get("failed") is not True:
@@ -96,7 +87,7 @@ class ClineReader(RecordReader):
 
     def _requested(self, _row: Mapping[str, Any], said: str | None, unique: object) -> list[Event]:
         """A request; its row is written again once it has ended, with its tokens or with why it was given up."""
-        told, events = _parsed(said), self._alone()
+        told, events = mapping(parsed(said)), self._alone()
         self._request = {}
         cause = told.get("cancelReason")
         if cause == "user_cancelled":
@@ -122,7 +113,7 @@ class ClineReader(RecordReader):
     def _called(self, row: Mapping[str, Any], said: str | None, _unique: object) -> list[Event]:
         """A tool that is asked for; the row names it, or its kind does."""
         kind = text(row.get("say")) or text(row.get("ask"))
-        self._tool = text(_parsed(said).get("tool")) if kind == "tool" else kind
+        self._tool = text(mapping(parsed(said)).get("tool")) if kind == "tool" else kind
         self.see_calls(self._tool)
         return []
 
@@ -133,7 +124,7 @@ class ClineReader(RecordReader):
         return [self.tool_failed(self._tool, said, unique, kind="edit_mismatch")]
 
     def _compaction(self, _row: Mapping[str, Any], said: str | None, unique: object) -> list[Event]:
-        told = _parsed(said)
+        told = mapping(parsed(said))
         if told.get("status") not in ("completed", "failed"):
             return []
         trigger = text(told.get("mode"))

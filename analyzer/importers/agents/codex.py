@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
-import msgspec
 import re2
 
 from analyzer.agent_stream import count, mapping, text
@@ -58,11 +57,8 @@ def _tools_called(data: bytes) -> list[str]:
 
 def _command(line: bytes) -> object:
     """The command of the call that a line holds, a text or its words; None where it holds none."""
-    try:
-        item = mapping(parsed(line.decode("utf-8", "replace")))
-        given = mapping(parsed(text(mapping(item.get("payload") or item).get("arguments")) or "{}"))
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return None
+    item = mapping(parsed(line.decode("utf-8", "replace")))
+    given = mapping(parsed(mapping(item.get("payload") or item).get("arguments")))
     return given.get("command") or given.get("cmd")
 
 
@@ -82,11 +78,8 @@ def _output_text(output: object) -> str:
     if not isinstance(output, str):
         output = text(mapping(output).get("content")) or ""
     if output.startswith("{"):
-        try:
-            said = mapping(parsed(output))
-            code = number(mapping(said.get("metadata")).get("exit_code"))
-        except (msgspec.DecodeError, UnicodeError, RecursionError):
-            code = None
+        said = mapping(parsed(output))
+        code = number(mapping(said.get("metadata")).get("exit_code"))
         return output if code is None else f"Exit code: {code}{_OUTPUT}{text(said.get('output')) or ''}"
     return output
 

@@ -12,8 +12,6 @@ from functools import cache
 from operator import itemgetter
 from typing import Any
 
-import msgspec
-
 from analyzer.agent_stream import mapping, text
 from analyzer.events.codec import parsed
 from analyzer.events.model import derived_id
@@ -45,13 +43,6 @@ class RowTable:
     """What writes into a record, of a row at a place, what stands in other rows; made once a reading."""
 
 
-def _parsed(value: object) -> Any:
-    try:
-        return parsed(value) if isinstance(value, str | bytes) else None
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return None
-
-
 def _first_words(said: object) -> str | None:
     return said.strip().split("\n", 1)[0][:2_000] if isinstance(said, str) else None
 
@@ -69,11 +60,11 @@ def slim_message(message: Mapping[str, Any]) -> Row:
 
 
 def _opencode_message(row: Row) -> Row:
-    return {**slim_message(mapping(_parsed(row["data"]))), "id": row["id"], "sessionID": row["session_id"]}
+    return {**slim_message(mapping(parsed(row["data"]))), "id": row["id"], "sessionID": row["session_id"]}
 
 
 def _opencode_part(row: Row) -> Row:
-    data = mapping(_parsed(row["data"]))
+    data = mapping(parsed(row["data"]))
     kind = data.get("type")
     kept = {key: value for key, value in data.items() if key in _PART_KEYS.get(str(kind), ())}
     if kind == "tool":
@@ -89,7 +80,7 @@ def _opencode_session(row: Row) -> Row:
 
 
 def _crush_message(row: Row) -> Row:
-    parts = _parsed(row.pop("parts"))
+    parts = parsed(row.pop("parts"))
     listed = [
         (part.get("type"), mapping(part.get("data"))) for part in map(mapping, parts if isinstance(parts, list) else ())
     ]
@@ -119,7 +110,7 @@ def _crush_tools(ask: Ask) -> Callable[[Row, int], None]:
         """The rows and the tool of each call of a session: one pass, once any is asked for."""
         found: dict[tuple[object, str], list[tuple[int, object]]] = {}
         for session, place, parts in ask(_CRUSH_CALLS, ()):
-            for part in listed(_parsed(parts)):
+            for part in listed(parsed(parts)):
                 data = mapping(part.get("data"))
                 if part.get("type") == "tool_call" and (call := text(data.get("id"))):
                     found.setdefault((session, call), []).append((place, data.get("name")))
@@ -169,21 +160,21 @@ def slim_goose(role: object, created: object, content: object) -> Row:
 
 
 def _goose_session(row: Row) -> Row:
-    model = mapping(_parsed(row["model_config_json"])).get("model_name")
+    model = mapping(parsed(row["model_config_json"])).get("model_name")
     kept = {key: row[key] for key in ("id", "working_dir", "session_type", "provider_name")}
     return {**kept, "model": model, "updated": row["updated_at"]}
 
 
 def _goose_message(row: Row) -> Row:
-    slim = slim_goose(row["role"], row["created_timestamp"], _parsed(row["content_json"]))
+    slim = slim_goose(row["role"], row["created_timestamp"], parsed(row["content_json"]))
     return {**slim, "session": row["session_id"]}
 
 
 def slim_hermes(row: Mapping[str, Any]) -> Row:
     """What is read of a message of Hermes: the tools that it calls, and what one that failed said."""
     calls, said = row.get("tool_calls"), row.get("content")
-    called = [mapping(call.get("function")) for call in listed(_parsed(calls) if isinstance(calls, str) else calls)]
-    answer = mapping(_parsed(said)) if row.get("role") == "tool" else {}
+    called = [mapping(call.get("function")) for call in listed(parsed(calls) if isinstance(calls, str) else calls)]
+    answer = mapping(parsed(said)) if row.get("role") == "tool" else {}
     error, code = text(answer.get("error")), answer.get("exit_code")
     coded = type(code) is int and code != 0
     failed = f"Exit code {code}" if coded else error or ("" if answer.get("success") is False else None)

@@ -150,15 +150,9 @@ def parse(line: bytes) -> Mapping[str, Any]:
     """The object on a line; an empty one where there is none."""
     if not line:
         return {}
-    import msgspec  # a command should not have to wait for it
+    from analyzer.events.codec import parsed  # a command should not have to wait for it
 
-    from analyzer.events.codec import parsed
-
-    try:
-        found = parsed(line)
-    except (msgspec.DecodeError, RecursionError, UnicodeError):
-        return {}
-    return mapping(found)
+    return mapping(parsed(line))
 
 
 def context_tokens(reply: Mapping[str, Any]) -> int | None:
