@@ -8,6 +8,7 @@ from __future__ import annotations
 import heapq
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, ClassVar
@@ -27,6 +28,7 @@ from analyzer.importers.base import (
     Reader,
     Source,
     all_lines,
+    forget_oldest,
     malformed_lines,
     objects_in,
 )
@@ -96,6 +98,9 @@ class RecordReader(Reader):
     """A pattern of the lines that matter; None where all of them do."""
     openings: ClassVar[Sequence[bytes]] = ()
     """How an intact record may begin behind a torn one."""
+    own_state: ClassVar[Mapping[str, Any]] = {}
+    """What it remembers beside what every reader does: names in a checkpoint, and their values at the beginning of a
+    log. Each is the attribute of that name behind a `_`."""
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
         self.source = source
@@ -118,6 +123,9 @@ class RecordReader(Reader):
         self._seen: dict[str, dict[str, Any]] = {
             key: dict(mapping(found)) for key, found in mapping(state.get("seen")).items()
         }
+        for name, value in self.own_state.items():
+            # A copy: where reading fails, the checkpoint holds what it held before.
+            setattr(self, f"_{name}", deepcopy(state.get(name, value)))
         self._left: list[Event] = []
         self._cursor = cursor_of(state)
         """Up to where the rows of a database were read."""
@@ -157,6 +165,10 @@ class RecordReader(Reader):
 
     def remembered(self) -> dict[str, Any]:
         """The session in hand, what was seen of each one, open chains, calls and rows; empty ones are left out."""
+        own = {name: getattr(self, f"_{name}") for name in self.own_state}
+        for value in own.values():
+            if isinstance(value, dict):
+                forget_oldest(value)
         return {
             "session": self.session,
             "known": self.known,
@@ -167,6 +179,7 @@ class RecordReader(Reader):
             "chains": self.chains.state(),
             "calls": self._calls,
             "cursor": self._cursor,
+            **own,
         }
 
     # For those who inherit -------------------------------------------------------------------------------------------

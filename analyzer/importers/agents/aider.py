@@ -31,18 +31,17 @@ class AiderReader(RecordReader):
     name: ClassVar[str] = "aider"
     agent: str = "aider"
     visibility: ClassVar[str] = "full"
+    own_state: ClassVar[Mapping[str, Any]] = {"head": "", "number": 0, "waits": False}
+    _head: str
+    """What names the session in hand."""
+    _number: int
+    """How far its errors were counted."""
+    _waits: bool
+    """Whether another call follows the last failed one."""
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
         super().__init__(source, state)
-        self._head: str = state.get("head", "")
-        self._number: int = state.get("number", 0)
-        self._waits: bool = state.get("waits", False)
-        """Whether another call follows the last failed one."""
         self.clock(moment_here(self._head))
-
-    def remembered(self) -> dict[str, Any]:
-        """The session in hand, and how far its errors were counted."""
-        return {**super().remembered(), "head": self._head, "number": self._number, "waits": self._waits}
 
     def read(self, block: Block) -> Iterator[Hit]:
         """Hits of the block: every line is text, and none can be broken."""

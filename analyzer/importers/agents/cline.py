@@ -32,19 +32,16 @@ class ClineReader(RecordReader):
     name: ClassVar[str] = "cline"
     agent: str = "cline"
     visibility: ClassVar[str] = "full"
+    own_state: ClassVar[Mapping[str, Any]] = {"request": {}, "tool": None}
+    _request: dict[str, Any]
+    """Why the last request failed, and whether a row behind it has told that: its message stands there alone."""
+    _tool: str | None
+    """The tool that was asked for last."""
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
         super().__init__(source, state)
         self.session = task_of(source.path)
-        self._request: dict[str, Any] = dict(mapping(state.get("request")))
-        """Why the last request failed, and whether a row behind it has told that: its message stands there alone."""
         self.known |= {"agent": self.agent}
-        self._tool: str | None = state.get("tool")
-        """The tool that was asked for last."""
-
-    def remembered(self) -> dict[str, Any]:
-        """The failure that the next rows may tell again."""
-        return {**super().remembered(), "request": self._request, "tool": self._tool}
 
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
         """The events of one row."""

@@ -100,36 +100,29 @@ class CodexReader(RecordReader):
         rb'|[Tt]ool call |[Aa]borted by user|[Ss]andbox|(?:Chunk|Wall) (?:[^"\\]|\\n)*exited with code -?[1-9])'
     )
     openings: ClassVar[tuple[bytes, ...]] = (b'{"timestamp"', b'{"type"', b'{"id"')
+    own_state: ClassVar[Mapping[str, Any]] = {
+        **dict.fromkeys(("used", "left_over", "total", "compaction", "error", "origin")),
+        "resets": {},
+    }
+    _used: int | None
+    """Tokens of the context in use, as the last reply told."""
+    _left_over: int | None
+    """Tokens that a compaction left, where they were told since the last reply."""
+    _total: int | None
+    """Tokens of all replies together, by which a reply that is told again is known."""
+    _compaction: dict[str, Any] | None
+    """The last compaction, until the next reply: what told it, and whether its tokens are still to come."""
+    _error: str | None
+    """The failure of the turn in hand, which the end of the turn tells again."""
+    _resets: dict[str, Any]
+    """How far each limit is used up, and when it is reset."""
+    _origin: str | None
+    """The session that was begun first: a fork repeats its parent's lines, and the parent's name above them."""
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
         super().__init__(source, state)
-        self._used: int | None = state.get("used")
-        """Tokens of the context in use, as the last reply told."""
-        self._left_over: int | None = state.get("left_over")
-        """Tokens that a compaction left, where they were told since the last reply."""
-        self._total: int | None = state.get("total")
-        self._compaction: dict[str, Any] | None = state.get("compaction")
-        """The last compaction, until the next reply: what told it, and whether its tokens are still to come."""
-        self._error: str | None = state.get("error")
-        """The failure of the turn in hand, which the end of the turn tells again."""
-        self._resets: dict[str, Any] = dict(mapping(state.get("resets")))
         self._data, self._near = b"", 0
         self._gathered = Gathered()
-        self._origin: str | None = state.get("origin")
-        """The session that was begun first: a fork repeats its parent's lines, and the parent's name above them."""
-
-    def remembered(self) -> dict[str, Any]:
-        """What the next records refer to."""
-        own = {
-            "used": self._used,
-            "left_over": self._left_over,
-            "total": self._total,
-            "compaction": self._compaction,
-            "error": self._error,
-            "resets": self._resets,
-            "origin": self._origin,
-        }
-        return {**super().remembered(), **own}
 
     def read(self, block: Block) -> Iterator[Hit]:
         """Hits of the block, in order; calls of tools are counted without a look into their records."""
@@ -335,17 +328,11 @@ class CodexExecReader(RecordReader):
     name: ClassVar[str] = "codex_exec"
     agent: str = "codex exec"
     visibility: ClassVar[str] = "full"
-
-    def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
-        super().__init__(source, state)
-        self._number: int = state.get("number", 0)
-        self._failed: str | None = state.get("failed")
-        """The message of the turn's failure, which the end of the turn tells again."""
-        self.time(None)
-
-    def remembered(self) -> dict[str, Any]:
-        """How many failures there were, and the last one of the turn."""
-        return {**super().remembered(), "number": self._number, "failed": self._failed}
+    own_state: ClassVar[Mapping[str, Any]] = {"number": 0, "failed": None}
+    _number: int
+    """Failures so far."""
+    _failed: str | None
+    """The message of the turn's failure, which the end of the turn tells again."""
 
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
         """The events of one record."""

@@ -60,15 +60,9 @@ class CrushLogReader(_CrushReader):
     """Reads the log; of a failed call two or three lines tell."""
 
     visibility: ClassVar[str] = "full"
-
-    def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
-        super().__init__(source, state)
-        self._last_failure: dict[str, Any] | None = state.get("told")
-        """The last failed call, of which the next line says whether it is tried again."""
-
-    def remembered(self) -> dict[str, Any]:
-        """The failed call whose retry may follow."""
-        return {**super().remembered(), "told": self._last_failure}
+    own_state: ClassVar[Mapping[str, Any]] = {"told": None}
+    _told: dict[str, Any] | None
+    """The last failed call, of which the next line says whether it is tried again."""
 
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
         """The events of one line."""
@@ -77,7 +71,7 @@ class CrushLogReader(_CrushReader):
         if said == "OpenAI API error":
             return self._failed_call(record)
         if said == "Retrying due to rate limit":
-            facts, self._last_failure = self._last_failure or {"message": said}, None
+            facts, self._told = self._told or {"message": said}, None
             return self._retried(facts, record, number(record.get("attempt")), None)
         if said == "Provider request failed, retrying":
             facts = {
@@ -105,12 +99,12 @@ class CrushLogReader(_CrushReader):
             "message": text(record.get("message")) or whole or None,
             "is_error": True,
         }
-        self._last_failure = present(facts)
+        self._told = present(facts)
         return before
 
     def _surfaced(self) -> list[Event]:
         """The failed call of which no retry was told."""
-        facts, self._last_failure = self._last_failure, None
+        facts, self._told = self._told, None
         if facts is None:
             return []
         return [self.failed(facts, format_time(self.at), identity_of(facts))]
@@ -124,7 +118,7 @@ class CrushLogReader(_CrushReader):
         return self.retried(facts, *unique, numbered=attempt or None, delay_seconds=delay, max_attempts=calls)
 
     def _ended(self, said: str) -> list[Event]:
-        self._last_failure = None  # the same failure, told by the client
+        self._told = None  # the same failure, told by the client
         if "context canceled" in said:
             return self.settled("aborted")
         if _GAVE_UP not in said or MAIN not in self.chains:

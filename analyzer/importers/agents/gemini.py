@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 from analyzer.agent_stream import count, mapping, text
 from analyzer.events import Event
 from analyzer.events.model import present
-from analyzer.importers.base import Source
 from analyzer.importers.failures import digits
 from analyzer.importers.records import RecordReader, identity_of, moment_of
 
@@ -63,19 +62,13 @@ class GeminiChatReader(RecordReader):
     name: ClassVar[str] = "gemini_chat"
     agent: str = "gemini-cli"
     visibility: ClassVar[str] = "terminal"
-
-    def __init__(self, source: Any, state: Mapping[str, Any]) -> None:
-        super().__init__(source, state)
-        self._last: list[str] = list(state.get("last") or ())
-        """Ids of the last replies and stops: one that grows is written again."""
-        self._used: int | None = state.get("used")
-        """Tokens that the last reply was asked with."""
-        self._relay: str | None = state.get("relay")
-        """The compression whose outcome the next reply shows."""
-
-    def remembered(self) -> dict[str, Any]:
-        """What was counted last, and the compression that the next reply tells the outcome of."""
-        return {**super().remembered(), "last": self._last, "used": self._used, "relay": self._relay}
+    own_state: ClassVar[Mapping[str, Any]] = {"last": [], "used": None, "relay": None}
+    _last: list[str]
+    """Ids of the last replies and stops: one that grows is written again."""
+    _used: int | None
+    """Tokens that the last reply was asked with."""
+    _relay: str | None
+    """The compression whose outcome the next reply shows."""
 
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
         """The events of one record, or of a whole chat on one line."""
@@ -181,17 +174,11 @@ class GeminiStreamReader(RecordReader):
     name: ClassVar[str] = "gemini_stream"
     agent: str = "gemini-cli"
     visibility: ClassVar[str] = "terminal"
-
-    def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
-        super().__init__(source, state)
-        self._told: str | None = state.get("told")
-        """The error of the run in hand, which its end may tell again."""
-        self._replying: bool = state.get("replying", False)
-        """Whether the reply in hand is counted already: it comes in pieces."""
-
-    def remembered(self) -> dict[str, Any]:
-        """The run's error, and whether a reply goes on."""
-        return {**super().remembered(), "told": self._told, "replying": self._replying}
+    own_state: ClassVar[Mapping[str, Any]] = {"told": None, "replying": False}
+    _told: str | None
+    """The error of the run in hand, which its end may tell again."""
+    _replying: bool
+    """Whether the reply in hand is counted already: it comes in pieces."""
 
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
         """The events of one record."""

@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 from analyzer.agent_stream import mapping, text
 from analyzer.events import Event
 from analyzer.events.model import present
-from analyzer.importers.base import Source, forget_oldest
 from analyzer.importers.records import RecordReader, moment_of
 from analyzer.importers.shapes.rows import listed, slim_goose
 
@@ -31,18 +30,9 @@ class GooseReader(RecordReader):
     name: ClassVar[str] = "goose"
     agent: str = "goose"
     visibility: ClassVar[str] = "terminal"
-
-    def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
-        super().__init__(source, state)
-        self._sessions: dict[str, dict[str, Any]] = {
-            key: dict(mapping(found)) for key, found in mapping(state.get("sessions")).items()
-        }
-        """Of each session: what is known of it, its part, and the compaction that goes on."""
-
-    def remembered(self) -> dict[str, Any]:
-        """What the next rows refer to."""
-        forget_oldest(self._sessions)
-        return {**super().remembered(), "sessions": self._sessions}
+    own_state: ClassVar[Mapping[str, Any]] = {"sessions": {}}
+    _sessions: dict[str, dict[str, Any]]
+    """Of each session: what is known of it, its part, and the compaction that goes on."""
 
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
         """The events of a session, or of a message."""

@@ -12,7 +12,6 @@ from analyzer.agent_stream import count, mapping, text
 from analyzer.events import Event
 from analyzer.events.model import present
 from analyzer.events.times import format_time
-from analyzer.importers.base import Source, forget_oldest
 from analyzer.importers.failures import number
 from analyzer.importers.records import RecordReader, identity_of, moment_of
 
@@ -26,18 +25,9 @@ class OpencodeReader(RecordReader):
     name: ClassVar[str] = "opencode"
     agent: str = "opencode"
     visibility: ClassVar[str] = "terminal"
-
-    def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
-        super().__init__(source, state)
-        self._sessions: dict[str, dict[str, Any]] = {
-            key: dict(mapping(found)) for key, found in mapping(state.get("sessions")).items()
-        }
-        """Of each session: its tokens in use, the hand-off whose tokens are still to come, its folder and version."""
-
-    def remembered(self) -> dict[str, Any]:
-        """What the next rows of each session refer to."""
-        forget_oldest(self._sessions)
-        return {**super().remembered(), "sessions": self._sessions}
+    own_state: ClassVar[Mapping[str, Any]] = {"sessions": {}}
+    _sessions: dict[str, dict[str, Any]]
+    """Of each session: its tokens in use, the hand-off whose tokens are still to come, its folder and version."""
 
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
         """The events of a session, a message, a part, or of what a run prints: an error, or a part in an envelope."""

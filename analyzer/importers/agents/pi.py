@@ -31,19 +31,16 @@ class PiReader(RecordReader):
     name: ClassVar[str] = "pi"
     agent: str = "pi"
     visibility: ClassVar[str] = "full"
+    own_state: ClassVar[Mapping[str, Any]] = {"relay": None, "said": None}
+    _relay: str | None
+    """The compaction whose tokens after are still to come."""
+    _said: str | None
+    """What the last failed reply said."""
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
         super().__init__(source, state)
-        self._relay: str | None = state.get("relay")
-        """The compaction whose tokens after are still to come."""
-        self._said: str | None = state.get("said")
-        """What the last failed reply said."""
         self._commands: dict[str, str | None] = {}
         """Commands of the last calls, by their ids."""
-
-    def remembered(self) -> dict[str, Any]:
-        """The compaction that the next reply measures, and what the last failed reply said."""
-        return {**super().remembered(), "relay": self._relay, "said": self._said}
 
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
         """The events of one entry."""

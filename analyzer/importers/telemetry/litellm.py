@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 from analyzer.agent_stream import count, mapping, text
 from analyzer.events import Event
 from analyzer.events.model import present
-from analyzer.importers.base import Source, forget_oldest
 from analyzer.importers.failures import quantity
 from analyzer.importers.records import RecordReader, moment_of
 from analyzer.importers.telemetry.model_calls import whole
@@ -23,16 +22,9 @@ class LitellmReader(RecordReader):
     name: ClassVar[str] = "litellm"
     agent: str = "litellm"
     visibility: ClassVar[str] = "full"
-
-    def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
-        super().__init__(source, state)
-        self._ended: dict[str, float] = dict(mapping(state.get("ended")))
-        """When the failed call of each open chain ended, in seconds since 1970: the wait begins there."""
-
-    def remembered(self) -> dict[str, Any]:
-        """When the last failed calls ended."""
-        forget_oldest(self._ended)
-        return {**super().remembered(), "ended": self._ended}
+    own_state: ClassVar[Mapping[str, Any]] = {"ended": {}}
+    _ended: dict[str, float]
+    """When the failed call of each open chain ended, in seconds since 1970: the wait begins there."""
 
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
         """The events of one payload, or of one inside the arguments of a callback."""

@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, ClassVar
 
-from analyzer.agent_stream import count, mapping, text
+from analyzer.agent_stream import count, text
 from analyzer.events import Event
 from analyzer.events.model import present
-from analyzer.importers.base import Source, forget_oldest
 from analyzer.importers.failures import classify_foreign, quantity
 from analyzer.importers.programs import caller_of
 from analyzer.importers.records import RecordReader, moment_of
@@ -80,18 +79,9 @@ class TelemetryReader(RecordReader):
     visibility: ClassVar[str] = "terminal"
     counts_replies: ClassVar[bool] = True
     """Whether replies that are told as events are the requests of a session."""
-
-    def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
-        super().__init__(source, state)
-        self._given_up: dict[str, list[Any]] = {
-            key: list(value) for key, value in mapping(state.get("given_up")).items()
-        }
-        """Chains that ended, by session; what was waited is told behind it."""
-
-    def remembered(self) -> dict[str, Any]:
-        """The chains whose waiting may still be told."""
-        forget_oldest(self._given_up)
-        return {**super().remembered(), "given_up": self._given_up}
+    own_state: ClassVar[Mapping[str, Any]] = {"given_up": {}}
+    _given_up: dict[str, list[Any]]
+    """Chains that ended, by session; what was waited is told behind it."""
 
     def finish(self) -> Sequence[Event]:
         """Ends of chains of which nothing more was told, and the sessions."""

@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
-from analyzer.agent_stream import mapping, text
+from analyzer.agent_stream import text
 from analyzer.events import Event
 from analyzer.events.model import present
-from analyzer.importers.base import Block, Hit, Source, all_lines, forget_oldest
+from analyzer.importers.base import Block, Hit, all_lines
 from analyzer.importers.records import MAIN, RecordReader, moment_here, session_of
 from analyzer.importers.shapes.rows import listed, slim_hermes
 
@@ -35,16 +35,9 @@ class HermesReader(RecordReader):
     name: ClassVar[str] = "hermes"
     agent: str = "hermes"
     visibility: ClassVar[str] = "none"
-
-    def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
-        super().__init__(source, state)
-        self._sessions: dict[str, dict[str, Any]] = dict(mapping(state.get("sessions")))
-        """What is known of each session."""
-
-    def remembered(self) -> dict[str, Any]:
-        """What is known of each session."""
-        forget_oldest(self._sessions)
-        return {**super().remembered(), "sessions": self._sessions}
+    own_state: ClassVar[Mapping[str, Any]] = {"sessions": {}}
+    _sessions: dict[str, dict[str, Any]]
+    """What is known of each session."""
 
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
         """The events of a session or a message; an exported session has its messages inside."""

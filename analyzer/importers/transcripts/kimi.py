@@ -42,12 +42,6 @@ class KimiReader(RecordReader):
         agent = folder_of(source.path, 1)
         self.session = folder_of(source.path, 3) or self.session
         self.role = "subagent" if agent not in (None, "main") else None
-        self._tokens: int | None = state.get("tokens")
-        """The tokens in use, as the last request was counted."""
-
-    def remembered(self) -> dict[str, Any]:
-        """The tokens in use."""
-        return {**super().remembered(), "tokens": self._tokens}
 
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
         """The events of one record."""
