@@ -194,9 +194,10 @@ class ToolFailed(WorkPayload, total=False):
     """Exit code of the command."""
 
 
-class RequestTold(TypedDict, total=False):
-    """The tokens of one request to a model, and its cost where the agent states one."""
+class UsageRecorded(WorkPayload, total=False):
+    """`usage.recorded`: the tokens of one request to a model, and its cost where the agent states one."""
 
+    caller: str
     request: str | None
     """Names the request: of several that have the same name, the one with the most output tokens counts."""
     input_tokens: int | None
@@ -210,18 +211,8 @@ class RequestTold(TypedDict, total=False):
     reasoning_tokens: int | None
     cost_usd: float | None
     """US dollars, as the agent states them."""
-    occurred_at: str | None
-    """ISO 8601, UTC; the event's own time without it."""
     whole_run: bool | None
     """Whether it stands for all requests of a run: it counts where none of its session is told by itself."""
-
-
-class UsageRecorded(WorkPayload, RequestTold, total=False):
-    """`usage.recorded`: the tokens of one request to a model, or of several ones (`requests`)."""
-
-    caller: str
-    requests: list[RequestTold] | None
-    """Several requests of one caller to one model, in place of the keys of a single one."""
 
 
 class RulesetApplied(TypedDict, total=False):

@@ -26,7 +26,6 @@ from analyzer.importers.commands import command_head
 from analyzer.importers.failures import MOST_TOOLS
 from analyzer.importers.programs import Author, place_of
 from analyzer.importers.records import dressed
-from analyzer.importers.usage import Gathered
 
 # Inside a JSON string these quotes would be escaped, so an unescaped match is structure, never somebody's prose. Each
 # alternative begins with one: the search skips from quotation mark to quotation mark, four times as fast as without.
@@ -89,9 +88,11 @@ class ClaudeReader(Reader):
         self._name_fork()
         self._visibility = visibility
         # What a run prints while it goes on has the tokens that a reply began with; its result has those of the run.
-        self._transcript, self._gathered = form == "claude_code", Gathered()
+        self._transcript, self._source = form == "claude_code", source
         self._told: tuple[bytes, bytes] | None = None
-        """The last reply and its tokens: the next line mostly repeats them."""
+        """The last reply and its tokens as they stand there: the next line mostly repeats them."""
+        self._spent_by: tuple[str, int] = tuple(state.get("spent_by") or ("", 0))
+        """The last reply that an event names, and its output tokens."""
         self._calls: dict[str, str] = dict(state.get("calls") or {})
         """Calls of tools by their ids: those of the block in hand, and the last ones before it."""
         self._tools: Counter[str] = Counter(state.get("tools"))
@@ -115,7 +116,7 @@ class ClaudeReader(Reader):
         if self._preamble:
             self._take_author(block.data)
         told = self._observe(block.data)
-        spent = self._spent(block.data, told)
+        spent = self._spent(block.data) if self._transcript else ()
         yield from heapq.merge(self._hits(block), spent, key=attrgetter("offset"))
         self._records.known |= told
 
@@ -175,6 +176,7 @@ class ClaudeReader(Reader):
             "file_session": self._session,
             "part": self._part,
             "calls": dict(list(self._calls.items())[-_IN_HAND:]),
+            "spent_by": self._spent_by,
             "tools": dict(self._tools),
             "started_at": self._started,
             "ended_at": self._ended,
@@ -235,63 +237,60 @@ class ClaudeReader(Reader):
         branch = _quoted(_first(_BRANCH, block[at : at + 400])) if at >= 0 else None
         return present({"branch": branch, "model": self._model_of(last) if last else None})
 
-    def _spent(self, block: bytes, told: Mapping[str, Any]) -> list[Hit]:
-        """The tokens of the block's replies, told at the line of the last one; of a run's stream its result tells them.
+    def _spent(self, block: bytes) -> Iterator[Hit]:
+        """The tokens of replies, by line; the tokens of a printed run stand in its result.
 
-        Every line that a reply is split over repeats its tokens so far.
+        A reply is split over neighbouring lines, which repeat its tokens so far: a line with no more output tokens than
+        the line before it gives no event.
         """
-        begins = ends = 0
-        moment = None
-        at = block.find(_USAGE) if self._transcript else -1
+        at = block.find(_USAGE)
         while at >= 0:
-            if at >= ends:
-                begins, ends = block.rfind(b"\n", 0, at) + 1, block.find(b"\n", at)
-            moment = self._gather(block, begins, at, ends) or moment
-            at = block.find(_USAGE, at + len(_USAGE))
-        occurred_at = _moment(moment) or _moment(self._ended)
-        if moment is None or occurred_at is None:
-            return []
-        known = {**self._records.known, **present({"branch": told.get("branch")})}
-        events = []
-        for payload in self._gathered.payloads():
-            names = [(one["request"], one.get("output_tokens")) for one in payload["requests"]]
-            events.append(
-                Event(
-                    type="usage.recorded",
-                    occurred_at=occurred_at,
-                    session_id=self._session,
-                    payload=dressed("usage.recorded", payload, known),
-                    id=derived_id("claude", "usage", payload["caller"], names),
-                )
-            )
-        return [Hit(begins, ends - begins, events)]
+            begins, ends = block.rfind(b"\n", 0, at) + 1, block.find(b"\n", at)
+            # The last one of a line: what a tool was called with stands before it.
+            if event := self._usage(block, begins, block.rfind(_USAGE, at, ends), ends):
+                yield Hit(begins, ends - begins, (event,))
+            at = block.find(_USAGE, ends)
 
-    def _gather(self, block: bytes, begins: int, at: int, ends: int) -> str | None:
-        """Gather the reply whose tokens stand there, in a line; returns its moment, None where nothing new is told."""
+    def _usage(self, block: bytes, begins: int, at: int, ends: int) -> Event | None:
+        """The event of the reply whose tokens stand at a place of a line; None where nothing new stands there."""
         reply, used = _REPLY.search(block, begins, at), _TOKENS.match(block, at, ends)
-        if reply is None or used is None or (said := (reply[1], used[1])) == self._told:
+        if reply is None or used is None or (told := (reply[1], used[1])) == self._told:
             return None
-        self._told = said
+        self._told = told
         try:
             usage = _usage(used[1])
         except msgspec.MsgspecError:
             return None
-        model = self._model_at(reply.start(1))
-        moment = _TIMESTAMP.search(block, used.end(), ends) or _TIMESTAMP.search(block, begins, at)
-        named = moment[1].decode() if moment else None
-        if model is None:
+        request, output = reply[1].decode("utf-8", "replace"), usage.output_tokens or 0
+        if request == self._spent_by[0] and output <= self._spent_by[1]:
             return None
+        model = self._model_at(reply.start(1))
         tokens = {
-            "occurred_at": named,
             "input_tokens": usage.input_tokens,
             "output_tokens": usage.output_tokens,
             "cache_read_tokens": usage.cache_read_input_tokens,
             "cache_write_tokens": usage.cache_creation_input_tokens,
             "cache_write_hour_tokens": usage.cache_creation and usage.cache_creation.ephemeral_1h_input_tokens,
         }
+        if model is None or not any(tokens.values()):
+            return None
+        self._spent_by = request, output
         part = "/subagent" if _SUBAGENT.search(block, begins, reply.start()) else ""
-        self._gathered.add(reply[1].decode("utf-8", "replace"), tokens, caller=self._records.caller + part, model=model)
-        return named or self._ended
+        caller = self._records.caller + part
+        stamp = _TIMESTAMP.search(block, used.end(), ends) or _TIMESTAMP.search(block, begins, at)
+        moment = _moment(stamp[1].decode()) if stamp else None
+        return Event(
+            type="usage.recorded",
+            occurred_at=moment or self._source.file_time,
+            session_id=self._session,
+            payload=dressed(
+                "usage.recorded",
+                {"request": request, "caller": caller, "model": model, **tokens},
+                self._records.known,
+            ),
+            id=derived_id("claude", "usage", caller, request, output),
+            time_source="event" if moment else "file",
+        )
 
     def _model_before(self, offset: int) -> str | None:
         return self._model_at(at) if (at := self._data.rfind(b'"msg_', 0, offset)) >= 0 else None

@@ -481,7 +481,8 @@ FAMILIES: tuple[Family, ...] = (
     Family(
         "mailgun_key",
         r"\b[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}\b",
-        r"(?:^|[^0-9a-f\-]-?)[0-9a-f]+-[0-9a-f]+-[0-9a-f]{8}",
+        # No shorter in the middle: names of dated models, as in `opus-4-5-20251101`, would be searched each time.
+        r"(?:^|[^0-9a-f\-]-?)[0-9a-f]+-[0-9a-f]{8}-[0-9a-f]{8}",
         _HEX[:32] + "-" + _HEX[:8] + "-" + _HEX[:8],
         "gitleaks",
     ),

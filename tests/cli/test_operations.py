@@ -22,10 +22,10 @@ def test_rebuild_says_what_it_made_and_where_the_former_store_is(run: Run, store
     """Figures on stdout, in text and JSON."""
     done = run("rebuild", "--store", "s.duckdb")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("268 events of 10 files → s.duckdb in ")
+    assert done.stdout.startswith("272 events of 10 files → s.duckdb in ")
     assert "s.duckdb.before-rebuild" in done.stdout
     told = json.loads(run("rebuild", "--store", "s.duckdb", "--json").stdout)
-    assert (told["schema"], told["events"], told["former"]) == ("analyzer.rebuild/1", 268, "read")
+    assert (told["schema"], told["events"], told["former"]) == ("analyzer.rebuild/1", 272, "read")
     assert (told["vanished"], told["carried_events"], told["problems"]) == ([], 0, [])
 
 
@@ -40,14 +40,14 @@ def test_rebuild_of_a_damaged_store_wants_its_logs(run: Run, store: Path, sample
     done = run("rebuild", str(samples), "--store", "s.duckdb")
     assert (done.returncode, "could not be read" in done.stdout) == (0, True)
     done = run("sql", "select count(*) as n from events", "--store", "s.duckdb", "--json")
-    assert json.loads(done.stdout)["rows"] == [{"n": 268}]
+    assert json.loads(done.stdout)["rows"] == [{"n": 272}]
 
 
 def test_rebuild_reports_paths_that_cannot_be_read(run: Run, store: Path) -> None:
     """The store is made all the same, and the exit code is 3."""
     done = run("rebuild", "nowhere", "--store", "s.duckdb")
     assert (done.returncode, "nowhere" in done.stderr) == (3, True)
-    assert done.stdout.startswith("268 events")
+    assert done.stdout.startswith("272 events")
 
 
 def test_doctor_exits_with_1_for_a_problem_alone(run: Run, store: Path) -> None:

@@ -402,18 +402,28 @@ def test_every_reply_tells_its_tokens_once_with_the_most_that_its_lines_say(read
         record("progress", data=nested),
         record("assistant", message={"id": "0a", "model": "<synthetic>", "usage": empty, "content": []}),
     )
-    told = [event.payload for event in of(events, "usage.recorded")]
+    told = of(events, "usage.recorded")
     assert rejects == []
-    assert [(each["caller"], each["model"]) for each in told] == [
-        ("claude-code", "claude-x"),
-        ("claude-code/subagent", "claude-x"),
+    kept = {"input_tokens": 3, "cache_read_tokens": 500, "cache_write_tokens": 40, "model": "claude-x"}
+    assert [{key: each.payload.get(key) for key in kept} for each in told] == [kept] * 4
+    main, part = "claude-code", "claude-code/subagent"
+    assert [(each.payload["caller"], each.payload["request"], each.payload["output_tokens"]) for each in told] == [
+        (main, "msg_01", 1),
+        (main, "msg_01", 90),
+        (part, "other-2", 20),
+        (part, "msg_03", 8),
     ]
-    kept = {"input_tokens": 3, "cache_read_tokens": 500, "cache_write_tokens": 40}
-    assert [{key: one[key] for key in kept} for each in told for one in each["requests"]] == [kept] * 3
-    shown = [(one["request"], one["output_tokens"], one.get("cache_write_hour_tokens")) for one in told[0]["requests"]]
-    assert shown == [("msg_01", 90, 40)]
-    assert [(one["request"], one["output_tokens"]) for one in told[1]["requests"]] == [("other-2", 20), ("msg_03", 8)]
-    assert all(one["occurred_at"].startswith("2026-11-03T10:00:") for each in told for one in each["requests"])
+    assert [each.payload.get("cache_write_hour_tokens") for each in told] == [0, 40, 0, 0]
+    assert all(each.occurred_at.isoformat().startswith("2026-11-03T10:00:") for each in told)
+
+
+def test_the_lines_of_a_reply_give_the_same_events_in_pieces(read: Read) -> None:
+    """A line that repeats the tokens of the line before it gives none, also where another ingest reads it."""
+    records = [record("assistant", message=spent("msg_01", tokens)) for tokens in (1, 90, 90, 90)]
+    records.append(record("assistant", message=spent("msg_02", 4)))
+    whole, pieces = read(*records)[0], read(*records, split=3)[0]
+    assert [each.payload["output_tokens"] for each in of(whole, "usage.recorded")] == [1, 90, 4]
+    assert of(pieces, "usage.recorded") == of(whole, "usage.recorded")
 
 
 def test_a_result_tells_what_its_run_took_by_model(read: Read) -> None:

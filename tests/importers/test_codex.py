@@ -153,13 +153,10 @@ def test_reading_line_by_line_gives_the_same(read: Read) -> None:
         told(5, "task_complete", turn_id="t", error={"message": "x", "codex_error_info": "bad_request"}),
     ]
     at_once, in_pieces = read(*records)[0], read(*records, split=1)[0]
-    by_block = {"session.observed", "usage.recorded"}
-    plain = [event for event in at_once if event.type not in by_block]
-    assert plain == [event for event in in_pieces if event.type not in by_block]
+    plain = [event for event in at_once if event.type != "session.observed"]
+    assert plain == [event for event in in_pieces if event.type != "session.observed"]
     assert at_once[-1] == in_pieces[-1]
-    assert (
-        of(at_once, "usage.recorded")[0].payload["requests"] == of(in_pieces, "usage.recorded")[0].payload["requests"]
-    )
+    assert len(of(at_once, "usage.recorded")) == 1
 
 
 def test_a_torn_line_is_told_and_an_intact_one_behind_it_is_read(read: Read) -> None:
@@ -206,10 +203,9 @@ def test_requests_have_the_names_that_a_fork_repeats_them_by(read: Read) -> None
     second = {"input_tokens": 900, "cached_input_tokens": 700, "output_tokens": 50, "reasoning_output_tokens": 20}
     info = {"total_token_usage": {"total_tokens": 1_450}, "last_token_usage": {**second, "total_tokens": 950}}
     counts = [usage(1, 500, 500), usage(2, 500, 500), told(3, "token_count", info=info)]
-    (first,) = of(read(parent, line("turn_context", 0, model="gpt-x"), *counts)[0], "usage.recorded")
-    (fork,) = of(read(meta(), parent, line("turn_context", 0, model="gpt-x"), *counts)[0], "usage.recorded")
-    told_of = {"occurred_at": "2026-03-05T10:00:03.000Z", "cache_read_tokens": 700, "reasoning_tokens": 20}
-    (one, two) = first.payload["requests"]
-    assert (one["input_tokens"], one["output_tokens"], first.payload["model"]) == (490, 10, "gpt-x")
-    assert {key: two[key] for key in two if key != "request"} == {"input_tokens": 200, "output_tokens": 50, **told_of}
-    assert [each["request"] for each in fork.payload["requests"]] == [one["request"], two["request"]]
+    one, two = of(read(parent, line("turn_context", 0, model="gpt-x"), *counts)[0], "usage.recorded")
+    fork = of(read(meta(), parent, line("turn_context", 0, model="gpt-x"), *counts)[0], "usage.recorded")
+    assert (one.payload["input_tokens"], one.payload["output_tokens"], one.payload["model"]) == (490, 10, "gpt-x")
+    told_of = {"input_tokens": 200, "output_tokens": 50, "cache_read_tokens": 700, "reasoning_tokens": 20}
+    assert {key: value for key, value in two.payload.items() if key.endswith("_tokens")} == told_of
+    assert [each.payload["request"] for each in fork] == [one.payload["request"], two.payload["request"]]

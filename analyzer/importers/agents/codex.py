@@ -17,7 +17,6 @@ from analyzer.events.times import format_time
 from analyzer.importers.base import Block, Hit, Source
 from analyzer.importers.failures import digits, number, quantity
 from analyzer.importers.records import MAIN, RecordReader, identity_of, moment_of
-from analyzer.importers.usage import Gathered
 
 _STATUS = re.compile(r"\b(?:unexpected|last) status:? (\d{3})\b")
 _OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output"})
@@ -122,21 +121,11 @@ class CodexReader(RecordReader):
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
         super().__init__(source, state)
         self._data, self._near = b"", 0
-        self._gathered = Gathered()
 
     def read(self, block: Block) -> Iterator[Hit]:
         """Hits of the block, in order; calls of tools are counted without a look into their records."""
         self._data, self._near = block.data, 0
-        begins = block.data.rfind(b"\n", 0, max(block.data.rfind(b"token_count"), 0)) + 1
-        for hit in super().read(block):
-            begins = max(begins, hit.offset)
-            yield hit
-        told = [
-            self.event("usage.recorded", payload, [one["request"] for one in payload["requests"]])
-            for payload in self._gathered.payloads()
-        ]
-        if told:
-            yield Hit(begins, block.data.find(b"\n", begins) - begins, told)
+        yield from super().read(block)
         if called := _tools_called(block.data):
             self.see_calls(*called)
 
@@ -284,22 +273,20 @@ class CodexReader(RecordReader):
             self.see(requests=1)
             self._total = total
             self._used, self._left_over, self._compaction = used, None, None
-            self._gather(last, total)
+            return [self._spent(last, total)]
         return []
 
-    def _gather(self, last: Mapping[str, Any], total: int | None) -> None:
-        """Gather the tokens of a reply, named by the first session and the sum up to it, which forks repeat."""
+    def _spent(self, last: Mapping[str, Any], total: int | None) -> Event:
+        """The tokens of a reply, named by the first session and the sum up to it, which forks repeat."""
         cached, put = count(last.get("cached_input_tokens")) or 0, count(last.get("input_tokens")) or 0
         tokens = {
-            "occurred_at": format_time(self.at) if self.timed else None,
             "input_tokens": max(put - cached, 0),
             "output_tokens": count(last.get("output_tokens")),
             "cache_read_tokens": cached,
             "reasoning_tokens": count(last.get("reasoning_output_tokens")),
         }
-        shared = {key: self.known.get(key) for key in ("provider", "model")}
         name = derived_id("codex", "request", self._origin, total, sorted(last.items()))
-        self._gathered.add(name, tokens, caller=self.caller, **shared)
+        return self.event("usage.recorded", {"request": name, "caller": self.caller, **tokens}, name)
 
     def _compacted(self, told_by: str, payload: Mapping[str, Any]) -> list[Event]:
         if self._compaction is not None and self._compaction["told_by"] != told_by:

@@ -28,16 +28,13 @@ def test_a_request_counts_once_with_the_most_that_was_told_of_it(tmp_path: Path)
     ]
 
 
-def test_several_requests_of_one_event_are_rows_of_their_own(tmp_path: Path) -> None:
-    """What several logs tell of one request counts once, too; a whole run counts where none of its requests is told."""
+def test_a_whole_run_counts_where_none_of_its_requests_is_told(tmp_path: Path) -> None:
+    """Its result sums them up, so that either the sum or the requests count."""
     with EventLog(tmp_path / "log") as log:
-        told = [{"request": "r1", "output_tokens": 1, "occurred_at": "2026-11-03T10:00:00Z"}, {"output_tokens": 5}]
-        log.usage_recorded(session="s", model="m", requests=[*told, {"request": "r2", "output_tokens": 7}])
-        log.usage_recorded(session="s", model="m", requests=[{"request": "r1", "output_tokens": 9}])
+        log.usage_recorded(session="s", model="m", request="r1", output_tokens=9)
         log.usage_recorded(session="s", model="m", request="run", output_tokens=99, whole_run=True)
         log.usage_recorded(session="t", model="m", request="run-2", output_tokens=50, whole_run=True)
-        log.usage_recorded(session="u", model="m", requests="no list", output_tokens=3)
     with open_store(":memory:") as store:
         store.ingest([str(tmp_path / "log")])
         found = store.sql("select session_id, output_tokens, whole_run from usage order by all")
-    assert found.rows() == [("s", 5, False), ("s", 7, False), ("s", 9, False), ("t", 50, True), ("u", 3, False)]
+    assert found.rows() == [("s", 9, False), ("t", 50, True)]

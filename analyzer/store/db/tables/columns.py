@@ -57,8 +57,6 @@ class _Group:
     """
     condition: str = "true"
     """The rows that have them: each path costs time, whether it is there or not."""
-    listed: str = ""
-    """The key of a list whose items each have them; an object without it is the one item."""
 
 
 def _columns(**rules: str) -> tuple[_Column, ...]:
@@ -106,12 +104,10 @@ _GROUPS: dict[str, tuple[_Group, ...]] = {
                 whole="input_tokens output_tokens cache_read_tokens cache_write_tokens cache_write_hour_tokens"
                 " reasoning_tokens",
                 amount="cost_usd",
-                moment="occurred_at",
                 flag="whole_run",
             ),
             name="used",
             condition="type = 'usage.recorded'",
-            listed="requests",
         ),
         _Group(
             _columns(text="agent agent_version project cwd branch"),
@@ -176,16 +172,7 @@ def filled(table: str, rows: str) -> str:
         look = f"json_extract_string({json}, [{', '.join(map(repr, paths))}])"
         texts = (f"said{number}[{place}]" for place in range(1, len(paths) + 1))
         columns = {column.name: column.value(list(islice(texts, len(column.paths)))) for column in group.columns}
-        if group.listed:
-            item = ", ".join(f'"{column.name}":"varchar"' for column in group.columns)
-            texts_of = {column.name: column.value([f"item.{column.name}"]) for column in group.columns}
-            fields = ", ".join(f"{name} := {value}" for name, value in texts_of.items())
-            looks.append(
-                f"case when {group.condition} then coalesce(from_json(json_extract({json}, '$.{group.listed}'),"
-                f" '[{{{item}}}]'), [from_json({json}, '{{{item}}}')]) end as said{number}"
-            )
-            values.append(f"list_transform(said{number}, lambda item: struct_pack({fields})) as {group.name}")
-        elif group.name:
+        if group.name:
             looks.append(f"case when {group.condition} then {look} end as said{number}")
             fields = ", ".join(f"{name} := {value}" for name, value in columns.items())
             values.append(f"case when said{number} is not null then [struct_pack({fields})] end as {group.name}")

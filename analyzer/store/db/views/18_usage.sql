@@ -1,5 +1,5 @@
 -- view usage: One row a request to a model, with its tokens, where a log or a program records them.
--- column event_id VARCHAR: Id of the event that tells it; one event may tell several requests.
+-- column event_id VARCHAR: Id of the event that tells it.
 -- column occurred_at TIMESTAMP: When it happened, UTC.
 -- column session_id VARCHAR: The agent's session.
 -- column caller VARCHAR: Who made the request; (none) where the log does not say.
@@ -28,15 +28,14 @@ with told as (
     work[1].project as project,
     provider,
     model,
-    unnest(used) as one,
-    generate_subscripts(used, 1) as place
+    used[1] as one
   from internal.event_v1
   where type = 'usage.recorded'
 )
 
 select
   event_id,
-  coalesce(one.occurred_at, occurred_at) as occurred_at,
+  occurred_at,
   session_id,
   caller,
   agent,
@@ -62,6 +61,6 @@ where one.whole_run is not true
     where t.session_id = told.session_id and t.one.whole_run is not true
   )
 qualify row_number() over (
-  partition by coalesce(one.request, event_id || '/' || place)
-  order by one.output_tokens desc nulls last, one.occurred_at, told.occurred_at, event_id
+  partition by coalesce(one.request, event_id)
+  order by one.output_tokens desc nulls last, occurred_at, event_id
 ) = 1
