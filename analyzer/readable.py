@@ -18,6 +18,12 @@ _BLANK = re.compile(
 _RESERVED = re.compile("[\u2060-\u206f\ufff0-\ufff8\U000e0000-\U000e0fff]")
 """Ranges that Unicode keeps for characters without ink (Default_Ignorable_Code_Point), whether assigned or not."""
 
+_MESSAGE_OF_BODY = re.compile(
+    r"""\bmessage\\{0,4}["']?\s?:\s?(?P<quote>\\{0,4}["'])(?P<message>.*?)(?:(?<!\\)(?P=quote)|\Z)""", re.DOTALL
+)
+"""The message that a body of JSON carries, also inside of a repr, or of a template that dropped the names' quotes."""
+_ESCAPE = re.compile(r"""\\+(?:[nrt]|(?P<quote>["']))""")
+
 
 def counted(number: int, one: str, many: str = "") -> str:
     """Return the number with its noun: `1 session`, `1,234 sessions`, and with `many` an irregular plural."""
@@ -27,6 +33,13 @@ def counted(number: int, one: str, many: str = "") -> str:
 def percent(share: float | None) -> str:
     """A share of 0..1 as `12.3%`: every share that a person reads has one decimal."""
     return "–" if share is None else f"{100 * share:.1f}%"
+
+
+def gist(text: str) -> str:
+    """What a person reads first of an error's text: its body's message, else the text, on one line."""
+    body = _MESSAGE_OF_BODY.search(text)
+    shown = body["message"] if body and body["message"].strip() else text
+    return " ".join(_ESCAPE.sub(lambda escape: escape["quote"] or " ", shown).split())
 
 
 def terminal_safe(text: str, *, keep: str = "") -> str:

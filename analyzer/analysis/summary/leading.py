@@ -14,7 +14,7 @@ from analyzer.analysis.observations import end_of, start_of
 from analyzer.analysis.summary.day_figures import LatestDay
 from analyzer.analysis.tables import Table, Window, table
 from analyzer.classifier.recovery_table import RECOVERY, advice
-from analyzer.readable import counted, percent
+from analyzer.readable import counted, gist, percent
 from analyzer.store import Store
 
 _MOST_PARTIES = 3
@@ -33,7 +33,7 @@ class Leading:
     query: str
     """The catalogue query that it rests on."""
     quote: str = ""
-    """What the errors in question say; text from a log."""
+    """The gist of what the errors in question say; text from a log."""
     advice: str = ""
     """What to do about it."""
 
@@ -64,9 +64,9 @@ def _most(messages: Table, sessions: int) -> Leading | None:
     row = rows[0]
     reason = row["reason"] if row["reason"] in RECOVERY else "unknown"
     of = f"{row['sessions']:,} of {counted(sessions, 'session')}" if row["sessions"] else "no named session"
-    text = f"Failed most: {reason}, {counted(row['errors'], 'time')} in {of}"
+    text = f"Failed most: one {reason} message, {counted(row['errors'], 'time')} in {of}"
     text += f"; {row['failed_sessions']:,} gave up" if row["failed_sessions"] else ""
-    return Leading("most", f"{text}.", messages.query, row["message"], advice(reason, row["detail"]))
+    return Leading("most", f"{text}.", messages.query, gist(row["message"]), advice(reason, row["detail"]))
 
 
 def _whose(parties: Table) -> Leading | None:

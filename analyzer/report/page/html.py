@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from analyzer.analysis import Case, Overview, charts
 from analyzer.analysis.summary.cases import MAX_CASES
 from analyzer.command_lines import HERE, Asking, command_line
-from analyzer.readable import counted
+from analyzer.readable import counted, gist
 from analyzer.report.cells import MEANINGS, count, minute, plain_heading
 from analyzer.report.escape import terminal_safe
 from analyzer.report.overview_words import (
@@ -176,6 +176,7 @@ def environment() -> Environment:
         *(
             completeness,
             counted,
+            gist,
             course,
             draft_words,
             handled,

@@ -51,7 +51,7 @@ def test_what_left_most_sessions_without_an_answer_comes_first(tmp_path: Any) ->
     """One session that repeats an error is one, and what recovered is no failure; the advice is that of its reason."""
     errors = [refused(), refused(), *[overloaded(session="loop")] * 5, *[overloaded("recovered") for _ in range(4)]]
     most, whose = report_on(errors, tmp_path).leading
-    assert most.text == "Failed most: auth_error, 2 times in 2 of 7 sessions; 2 gave up."
+    assert most.text == "Failed most: one auth_error message, 2 times in 2 of 7 sessions; 2 gave up."
     assert (most.topic, most.quote, most.advice) == ("most", "invalid x-api-key", advice("auth_error", None))
     assert whose.text == "Whose errors: provider 81.8%, account 18.2%."
 

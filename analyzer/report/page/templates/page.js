@@ -3,12 +3,12 @@
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
   const made = (tag, given = {}, ...inside) => { const one = Object.assign(document.createElement(tag), given); one.append(...inside); return one; };
 
-  // What cells say, without the button beside a command and the mark at which a long text is folded.
+  // What cells say, without the button beside a command and the gist under which a long text is folded.
   const known = new WeakMap();
   const said = cell => {
     const command = cell.querySelector('code.command'), fold = cell.querySelector('summary');
     if (command) return command.textContent;
-    return fold ? fold.textContent.slice(0, -1) + fold.parentElement.textContent.slice(fold.textContent.length) : cell.textContent.trim();
+    return (fold ? fold.parentElement.textContent.slice(fold.textContent.length) : cell.textContent).trim();
   };
   const texts = row => { if (!known.has(row)) known.set(row, [...row.cells].map(said)); return known.get(row); };
 
