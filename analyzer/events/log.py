@@ -287,6 +287,10 @@ class EventLog:
         """`usage.recorded`."""
         return self.append("usage.recorded", payload, session=session)
 
+    def limit_observed(self, /, *, session: str | None = None, **payload: Unpack[payloads.LimitObserved]) -> str | None:
+        """`limit.observed`."""
+        return self.append("limit.observed", payload, session=session)
+
 
 class _Complaint:
     """Tells on stderr, once, what is wrong with a log. It does not hold the log, which its owner may let go of."""

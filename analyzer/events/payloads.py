@@ -215,6 +215,21 @@ class UsageRecorded(WorkPayload, total=False):
     """Whether it stands for all requests of a run: it counts where none of its session is told by itself."""
 
 
+class LimitObserved(WorkPayload, total=False):
+    """`limit.observed`: how much of a usage limit is used, where the provider states it."""
+
+    caller: str
+    provider: str | None
+    plan: str | None
+    """The plan that the limit belongs to, as the provider names it."""
+    window_minutes: int
+    """Length of the limit's window: 300 for five hours, 10080 for a week."""
+    used_share: float
+    """0..1 of the limit."""
+    reset_at: str | None
+    """When the window ends, ISO 8601, UTC."""
+
+
 class RulesetApplied(TypedDict, total=False):
     """`ruleset.applied`: from here on this ruleset judges."""
 
@@ -257,6 +272,7 @@ EVENT_TYPES: dict[str, type[Any]] = {
     "session.observed": SessionObserved,
     "tool.failed": ToolFailed,
     "usage.recorded": UsageRecorded,
+    "limit.observed": LimitObserved,
     "ruleset.applied": RulesetApplied,
     "finding.opened": FindingDecision,
     "finding.resolved": FindingDecision,

@@ -32,6 +32,7 @@ from analyzer.report.overview_words import (
     exhaustions_words,
     handled,
     leading_words,
+    limits_words,
     news_of,
     opening_words,
     relays_words,
@@ -203,7 +204,7 @@ def _masked(message: str, hidden: re.Pattern[str] | None) -> str:
 def _facts(overview: Overview, size: int, asking: Asking) -> list[str]:
     """A line each on unknown texts, retries, hand-offs and limits, and how much of the logs was read."""
     said = [_unknown(overview, size), retries_words(overview), relays_words(overview), exhaustions_words(overview)]
-    said.append(endings_words(overview))
+    said += [limits_words(overview), endings_words(overview)]
     known = overview.completeness
     said.append(completeness(overview))
     if known.unsupported:

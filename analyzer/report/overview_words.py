@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from analyzer import command_lines
 from analyzer.analysis import Case, Finding, Handling, Overview
@@ -27,6 +27,7 @@ _ENDINGS = {
     "after_tool": "after a failed tool without an answer",
 }
 """What is said of sessions by their ending."""
+_HOURS_AS_DAYS = 48
 _NO_STEP = "(no step)"
 """What the query says of hand-offs whose log names no step."""
 
@@ -178,6 +179,30 @@ def exhaustions_words(overview: Overview) -> str:
     back = last["restored_at"] or last["reset_at"]
     until = f", back {minute(back)}" if back else ""
     return f"Usage limit reached {counted(frame.height, 'time')}, last {minute(last['occurred_at'])} UTC{until}."
+
+
+def limits_words(overview: Overview) -> str:
+    """The limit of which most is used, and when it is reached at this pace; empty where none is open any more."""
+    ahead = overview.tables["limits-ahead"].frame.iter_rows(named=True)
+    first = next((row for row in ahead if row["reset_at"] > overview.generated_at), None)
+    if first is None:
+        return ""
+    whose = " ".join(filter(None, (first["provider"], first["plan"]))) or "an unnamed provider"
+    hours = round(first["window_minutes"] / 60)
+    length = f"{hours}-hour" if hours < _HOURS_AS_DAYS else f"{round(hours / 24)}-day"
+    at = first["observed_at"]
+    used = f"{percent(first['used_share'])} of the {length} limit of {whose} used at {minute(at)} UTC"
+    reset = _later(first["reset_at"], at)
+    if first["reached_at"] is None:
+        return f"{used}; at this pace not reached before it resets {reset}."
+    late = _later(first["latest_at"], at) if first["latest_at"] else "not at all"
+    likely = f"{_later(first['earliest_at'], at)} to {late}"
+    return f"{used}; at this pace reached {_later(first['reached_at'], at)} ({likely}), reset {reset}."
+
+
+def _later(moment: datetime, known: datetime) -> str:
+    """A moment after a known one: its time alone on the same day."""
+    return f"{moment:%H:%M}" if moment.date() == known.date() else minute(moment)
 
 
 def endings_words(overview: Overview) -> str:

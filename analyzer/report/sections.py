@@ -27,6 +27,7 @@ from analyzer.report.overview_words import (
     ended_chains,
     endings_words,
     exhaustions_words,
+    limits_words,
     relays_words,
     retries_words,
 )
@@ -297,8 +298,12 @@ def _sections(overview: Overview) -> tuple[Section, ...]:
         Section(
             "exhaustions",
             "Usage-limit exhaustions",
-            exhaustions_words(overview) or "No agent ran into its usage limit.",
-            (part_of(overview, "exhaustions-list"),),
+            " ".join(
+                filter(
+                    None, (exhaustions_words(overview) or "No agent ran into its usage limit.", limits_words(overview))
+                )
+            ),
+            (part_of(overview, "exhaustions-list"), part_of(overview, "limits-ahead")),
         ),
         Section(
             "endings",

@@ -209,3 +209,39 @@ def test_requests_have_the_names_that_a_fork_repeats_them_by(read: Read) -> None
     told_of = {"input_tokens": 200, "output_tokens": 50, "cache_read_tokens": 700, "reasoning_tokens": 20}
     assert {key: value for key, value in two.payload.items() if key.endswith("_tokens")} == told_of
     assert [each.payload["request"] for each in fork] == [one.payload["request"], two.payload["request"]]
+
+
+def test_limits_are_events_where_they_change(read: Read) -> None:
+    """A share or a window that is stated again is no news; an end that is stated as a wait moves by seconds."""
+
+    def stated(second: int, used: float, wait: int) -> dict[str, Any]:
+        primary = {"used_percent": used, "window_minutes": 300, "resets_in_seconds": wait}
+        return told(second, "token_count", info=None, rate_limits={"plan_type": "plus", "primary": primary})
+
+    events, _ = read(meta(), stated(1, 10, 3600), stated(4, 10, 3598), stated(7, 12.5, 3594), stated(9, 12.5, 9000))
+    assert [(event.payload["used_share"], event.payload["reset_at"]) for event in of(events, "limit.observed")] == [
+        (0.1, "2026-03-05T11:00:01.000Z"),
+        (0.125, "2026-03-05T11:00:01.000Z"),
+        (0.125, "2026-03-05T12:30:09.000Z"),
+    ]
+    assert events[0].payload["plan"] == "plus"
+
+
+@pytest.mark.parametrize(
+    "primary",
+    [
+        {"used_percent": -3, "window_minutes": 300},
+        {"used_percent": True, "window_minutes": 300},
+        {"used_percent": "12", "window_minutes": 300},
+        {"used_percent": 12, "window_minutes": None},
+        {"used_percent": 12, "window_minutes": -300},
+        "12 %",
+    ],
+)
+def test_a_limit_without_a_share_or_a_window_is_none(read: Read, primary: object) -> None:
+    """What cannot be a share of a window is not told, and the lines behind it are read."""
+    limits = {"primary": primary, "secondary": {"used_percent": 7, "window_minutes": 10080, "resets_in_seconds": 1e300}}
+    events, rejects = read(meta(), told(1, "token_count", info=None, rate_limits=limits))
+    assert not rejects
+    (week,) = of(events, "limit.observed")
+    assert (week.payload["used_share"], week.payload.get("reset_at")) == (0.07, None)

@@ -45,6 +45,7 @@ TABLES = (
     "relays-by-day",
     "relays-utilization",
     "exhaustions-list",
+    "limits-ahead",
     "endings-by-kind",
     "endings-sessions",
     "tools-by-tool",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
 import re2
@@ -38,7 +39,16 @@ _REFUSED = re.compile(
 )
 _OUTPUT = "\nOutput:\n"
 _TIMED_OUT = 124
+_SAME_WINDOW = timedelta(minutes=10)
+_LONGEST_WINDOW = timedelta(days=400)
 _CLOCK_ONLY = re.compile(r"try again at ", re.IGNORECASE)
+
+
+def _is_near(moment: str | None, other: str | None) -> bool:
+    """Whether two ends of a window are one: where it is stated as a wait, it moves by seconds."""
+    if moment is None or other is None:
+        return moment == other
+    return abs(datetime.fromisoformat(moment) - datetime.fromisoformat(other)) < _SAME_WINDOW
 
 
 def _tools_called(data: bytes) -> list[str]:
@@ -219,9 +229,9 @@ class CodexReader(RecordReader):
         full = [
             moment
             for limit in map(mapping, self._resets.values())
-            if (quantity(limit.get("used_percent")) or 0) >= 100 and (moment := moment_of(limit.get("resets_at")))
+            if (quantity(limit.get("used_percent")) or 0) >= 100 and (moment := text(limit.get("reset_at")))
         ]
-        return format_time(max(full)) if full else None
+        return max(full, default=None)
 
     def _answered(self, item: Mapping[str, Any]) -> list[Event]:
         """A result of a tool, where it says that the call failed."""
@@ -255,26 +265,50 @@ class CodexReader(RecordReader):
 
     def _tokens(self, payload: Mapping[str, Any]) -> list[Event]:
         limits = mapping(payload.get("rate_limits"))
-        if limits:
-            self._resets = {
-                name: {key: mapping(limits[name]).get(key) for key in ("used_percent", "resets_at")}
-                for name in ("primary", "secondary")
-                if isinstance(limits.get(name), Mapping)
-            }
+        observed = self._limits(limits) if limits else []
         info = mapping(payload.get("info"))
         last, window = mapping(info.get("last_token_usage")), count(info.get("model_context_window"))
         used, total = count(last.get("total_tokens")), count(mapping(info.get("total_token_usage")).get("total_tokens"))
         if not used or (window and used >= window):
-            return []  # nothing, more than there can be, or the mark of a window that was exceeded
+            return observed  # nothing, more than there can be, or the mark of a window that was exceeded
         if last.get("input_tokens") == 0 and last.get("output_tokens") == 0:
             self._left_over = used
-            return self._resumed()
+            return [*observed, *self._resumed()]
         if total != self._total:
             self.see(requests=1)
             self._total = total
             self._used, self._left_over, self._compaction = used, None, None
-            return [self._spent(last, total)]
-        return []
+            return [*observed, self._spent(last, total)]
+        return observed
+
+    def _limits(self, limits: Mapping[str, Any]) -> list[Event]:
+        """The limits whose used share or window has changed since they were stated last."""
+        before, events = self._resets, []
+        self._resets = {}
+        for name in ("primary", "secondary"):
+            limit = mapping(limits.get(name))
+            used, minutes = quantity(limit.get("used_percent")), count(limit.get("window_minutes"))
+            if used is None or used < 0:
+                continue
+            wait = quantity(limit.get("resets_in_seconds"))
+            resets = moment_of(limit.get("resets_at"))
+            if resets is None and wait is not None and 0 <= wait <= _LONGEST_WINDOW.total_seconds():
+                resets = self.at + timedelta(seconds=wait)
+            reset_at = None if resets is None else format_time(resets)
+            last = mapping(before.get(name))
+            same = used == last.get("used_percent") and _is_near(reset_at, text(last.get("reset_at")))
+            self._resets[name] = {"used_percent": used, "reset_at": last.get("reset_at") if same else reset_at}
+            if minutes and self.timed and not same:
+                observed = {
+                    "caller": self.caller,
+                    "provider": self.known.get("provider"),
+                    "plan": text(limits.get("plan_type")),
+                    "window_minutes": minutes,
+                    "used_share": min(used / 100, 1.0),
+                    "reset_at": reset_at,
+                }
+                events.append(self.event("limit.observed", observed, (format_time(self.at), name, used)))
+        return events
 
     def _spent(self, last: Mapping[str, Any], total: int | None) -> Event:
         """The tokens of a reply, named by the first session and the sum up to it, which forks repeat."""

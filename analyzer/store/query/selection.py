@@ -71,7 +71,17 @@ _OF_EVENTS = {
 }
 """What stands for each name in the table of events."""
 _OF_ERRORS = {**_OF_EVENTS, "reason": "shown_reason", "model": "coalesce(model, seen_model)"}
-_ROWS = ("errors", "relays", "exhaustions", "context_recoveries", "tool_failures", "tool_calls", "usage", "endings")
+_ROWS = (
+    "errors",
+    "relays",
+    "exhaustions",
+    "context_recoveries",
+    "tool_failures",
+    "tool_calls",
+    "usage",
+    "endings",
+    "limits",
+)
 """Views whose rows say for themselves what they are."""
 _ERRORS = "selected_errors"
 _JOINED = ("retries", "sessions", "events", "verdicts")

@@ -34,7 +34,7 @@ NEW = {
     "sessions": ("caller", *WORK, "provider", "model", "tool_calls", "tool_failures"),
 }
 """Columns that views got since."""
-LATER = ("tool_failures", "tool_calls", "usage", "endings")
+LATER = ("tool_failures", "tool_calls", "usage", "endings", "limits")
 """Views that there were not."""
 NAMES = [name for name, header in views().items() if not header.params and name not in LATER]
 Rows = dict[str, list[tuple[Any, ...]]]

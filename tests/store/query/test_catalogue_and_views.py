@@ -37,8 +37,9 @@ PARAMS = {
     "timeline-events": {"session": "5e1f0c2a-0000-4000-8000-00000000c0de"},
 }
 """Of queries that answer nothing, or everything there is, when they are asked for nothing."""
-NONE = {"unknown-recoveries", "tools-loops"}
-"""The samples have no unknown error in a retry chain that ended, and no command that fails again and again."""
+NONE = {"unknown-recoveries", "tools-loops", "limits-ahead"}
+"""The samples have no unknown error in a retry chain that ended, no command that fails again and again, and no log that
+states how much of a limit is used."""
 VOLATILE = {
     "ruleset": "the digest of the rules of today",
     "applied_at": "the moment of the test",
@@ -157,7 +158,7 @@ def test_no_view_shows_a_type_that_frames_cannot_hold(store: Store) -> None:
 def test_the_contracts_views_are_all_there() -> None:
     """Users script against these names."""
     promised = "events errors retries relays context_recoveries exhaustions sessions verdicts"
-    promised += " quarantine sources writers findings nights tool_failures tool_calls usage endings"
+    promised += " quarantine sources writers findings nights tool_failures tool_calls usage endings limits"
     assert {name for name, header in views().items() if not header.params} == set(promised.split())
 
 

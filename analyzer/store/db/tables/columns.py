@@ -85,12 +85,12 @@ _GROUPS: dict[str, tuple[_Group, ...]] = {
         ),
         _Group(
             _columns(
-                text="worker_id trigger strategy reason_text part retry_visibility tool tool_kind=kind command",
+                text="worker_id trigger strategy reason_text part retry_visibility tool tool_kind=kind command plan",
                 flag="post_tokens_estimated",
                 whole="pre_tokens post_tokens checkpoint_tokens relay_count removed_messages truncated_messages"
-                " requests",
+                " requests window_minutes",
                 number="exit_code",
-                amount="token_usage_percent threshold_percent duration_seconds",
+                amount="token_usage_percent threshold_percent duration_seconds used_share",
                 moment="started_at ended_at",
                 counts="tools",
             ),

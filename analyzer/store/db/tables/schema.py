@@ -163,7 +163,7 @@ MIGRATED = frozenset({"4", "6", "7", "8", "9", "10", "11", "12", "13", "14"})
 confidence; 8 counted what an agent's log and its telemetry both tell twice; 9 showed the second opinion in one view;
 10 counted hand-offs that both tell twice; 11 named no party; 12 kept no tokens of
 requests; 13 kept no commands of failed tools and told no endings; 14 told several
-requests by one event."""
+requests by one event, and no limits."""
 
 
 def version_of(connection: duckdb.DuckDBPyConnection) -> str | None:
