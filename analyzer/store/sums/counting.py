@@ -6,6 +6,8 @@ message of a session of a day and caller.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import polars as pl
 
 LOUD = 30
@@ -100,16 +102,7 @@ _SUMMED = (
 
 def templates_of(rows: pl.DataFrame) -> pl.DataFrame:
     """The rows of `detection-templates`."""
-    names = _names(rows).with_row_index("row")
-    return (
-        _numbered(rows)
-        .filter(pl.col("reason") == "unknown")
-        .group_by("row", "template")
-        .agg(pl.col("session").n_unique().cast(pl.Int64).alias("sessions"), pl.col("events").sum())
-        .sort("row", "template")
-        .join(names, on="row", maintain_order="left")
-        .select("day", "caller", "template", "sessions", "events")
-    )
+    return _sessions_by(rows, ("template",), pl.col("reason") == "unknown", pl.col("events").sum())
 
 
 def known_templates_of(rows: pl.DataFrame) -> pl.DataFrame:
@@ -117,22 +110,9 @@ def known_templates_of(rows: pl.DataFrame) -> pl.DataFrame:
 
     Errors without a message have none to count.
     """
-    weak = pl.col("confidence").eq_missing("weak")
-    names = _names(rows).with_row_index("row")
-    return (
-        _numbered(rows)
-        .with_columns(rows["confidence"])
-        .filter((pl.col("reason") != "unknown") & (pl.col("template") != ""))
-        .group_by("row", "template", "reason")
-        .agg(
-            pl.col("session").n_unique().cast(pl.Int64).alias("sessions"),
-            pl.col("session").filter(weak).n_unique().cast(pl.Int64).alias("weak_sessions"),
-            pl.col("events").sum(),
-        )
-        .sort("row", "template", "reason")
-        .join(names, on="row", maintain_order="left")
-        .select("day", "caller", "template", "reason", "sessions", "weak_sessions", "events")
-    )
+    weak = pl.col("session").filter(pl.col("confidence").eq_missing("weak")).n_unique().cast(pl.Int64)
+    known = (pl.col("reason") != "unknown") & (pl.col("template") != "")
+    return _sessions_by(rows, ("template", "reason"), known, weak.alias("weak_sessions"), pl.col("events").sum())
 
 
 def weakly_known(templates: pl.DataFrame) -> pl.DataFrame:
@@ -143,43 +123,38 @@ def weakly_known(templates: pl.DataFrame) -> pl.DataFrame:
 
 def mixes_of(rows: pl.DataFrame) -> pl.DataFrame:
     """The sessions with each reason, by day and caller; errors that were unknown when they came take no part."""
-    names = _names(rows).with_row_index("row")
-    return (
-        _numbered(rows)
-        .filter(~pl.col("was_unknown"))
-        .group_by("row", "reason")
-        .agg(pl.col("session").n_unique().cast(pl.Int64).alias("sessions"))
-        .sort("row", "reason")
-        .join(names, on="row", maintain_order="left")
-        .select("day", "caller", "reason", "sessions")
-    )
+    return _sessions_by(rows, ("reason",), ~pl.col("was_unknown"))
 
 
 def rules_of(rows: pl.DataFrame) -> pl.DataFrame:
     """The sessions in which each rule matched, by day and caller, with its reason."""
-    names = _names(rows).with_row_index("row")
-    return (
+    return _sessions_by(rows, ("rule", "reason"), pl.col("rule").is_not_null())
+
+
+def _sessions_by(rows: pl.DataFrame, keys: Sequence[str], those: pl.Expr, *more: pl.Expr) -> pl.DataFrame:
+    """The sessions of some rows by day, caller and keys, and whatever else is counted of them."""
+    counted = (
         _numbered(rows)
-        .filter(pl.col("rule").is_not_null())
-        .group_by("row", "rule", "reason")
-        .agg(pl.col("session").n_unique().cast(pl.Int64).alias("sessions"))
-        .sort("row", "rule", "reason")
-        .join(names, on="row", maintain_order="left")
-        .select("day", "caller", "rule", "reason", "sessions")
+        .filter(those)
+        .group_by("row", *keys)
+        .agg(pl.col("session").n_unique().cast(pl.Int64).alias("sessions"), *more)
+        .sort("row", *keys)
+    )
+    return _with_names(counted, rows)
+
+
+def _with_names(counted: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
+    """What was counted by the number of a pair of day and caller, with these in its place."""
+    names = _names(rows).with_row_index("row")
+    return counted.join(names, on="row", maintain_order="left").select(
+        "day", "caller", pl.exclude("row", "day", "caller")
     )
 
 
 def repeats_of(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """How often groups repeat: how many groups have so many events, by day and caller; and the loud ones themselves."""
     numbered = _numbered(rows).group_by("group", maintain_order=True).agg(pl.first("row"), pl.sum("events"))
-    names = _names(rows).with_row_index("row")
-    repeats = (
-        numbered.group_by("row", "events")
-        .agg(pl.len().cast(pl.Int64).alias("groups"))
-        .sort("row", "events")
-        .join(names, on="row", maintain_order="left")
-        .select("day", "caller", "events", "groups")
-    )
+    repeats = numbered.group_by("row", "events").agg(pl.len().cast(pl.Int64).alias("groups")).sort("row", "events")
     begins = _begins("day") | _begins("caller") | _begins("session") | _begins("template")
     loud = (
         rows.filter(begins)
@@ -187,7 +162,7 @@ def repeats_of(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
         .with_columns(numbered["events"])
         .filter(pl.col("events") >= LOUD)
     )
-    return repeats, loud
+    return _with_names(repeats, rows), loud
 
 
 def _numbered(rows: pl.DataFrame) -> pl.DataFrame:
@@ -198,7 +173,8 @@ def _numbered(rows: pl.DataFrame) -> pl.DataFrame:
     numbers = (begins.cum_sum().cast(pl.UInt32).sub(1).set_sorted() for begins in (row, session, group))
     return rows.select(
         *(number.alias(name) for name, number in zip(("row", "session", "group"), numbers, strict=True)),
-        *("template", "reason", "rule", "was_unknown", "judged", "events"),
+        # The last one is there where the rows come out of a store.
+        *("template", "reason", "rule", "was_unknown", "judged", "events", "^confidence$"),
     )
 
 
