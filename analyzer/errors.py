@@ -39,10 +39,13 @@ class AnalyzerError(Exception):
 
     exit_code = USAGE
 
-    def __init__(self, message: str, hint: str = "") -> None:
+    def __init__(self, message: str, hint: str = "", *, exit_code: int | None = None) -> None:
+        """`exit_code` stands in the place of that of the class."""
         super().__init__(message)
         self.message = message
         self.hint = hint
+        if exit_code is not None:
+            self.exit_code = exit_code
 
     @classmethod
     def unknown_value(cls, thing: str, value: str, known: Iterable[str], listing: str = "") -> AnalyzerError:

@@ -17,8 +17,8 @@ from analyzer.analysis.tables import json_value
 from analyzer.command_lines import command_line
 from analyzer.errors import AnalyzerError, nearest
 from analyzer.events import Event
-from analyzer.events.times import parse_time
 from analyzer.importers.programs import resuming
+from analyzer.importers.records import moment_of
 from analyzer.store import Selection, Store
 
 MOST_CANDIDATES = 5
@@ -196,7 +196,7 @@ def happening_of(event: Event) -> Happening:
         tokens_after=count(payload.get("post_tokens")),
         tool=None,
         message=next(filter(None, map(text, (*said, payload.get("reason_text")))), None),
-        reset_at=_moment(payload.get("reset_at") or facts.get("reset_at")),
+        reset_at=moment_of(payload.get("reset_at") or facts.get("reset_at")),
         source_format=origin.format if origin else None,
         source_path=origin.path if origin else None,
         source_line=origin.line if origin else None,
@@ -215,10 +215,3 @@ def is_about(event: Event, only: Selection) -> bool:
 
 def _amount(value: object) -> float | None:
     return float(value) if isinstance(value, int | float) and 0 <= value < float("inf") else None
-
-
-def _moment(value: Any) -> datetime | None:
-    try:
-        return parse_time(value)
-    except ValueError:
-        return None

@@ -122,9 +122,7 @@ def tell_found(name: str, *, quiet: bool) -> None:
         return
     if not is_there(name):
         hint = "name the files or folders that hold them; $CODEX_HOME and other variables of agents are followed"
-        failure = AnalyzerError("no logs of agents were found on this machine", hint)
-        failure.exit_code = UNREADABLE
-        raise failure
+        raise AnalyzerError("no logs of agents were found on this machine", hint, exit_code=UNREADABLE)
 
 
 def read_into(

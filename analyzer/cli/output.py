@@ -11,8 +11,8 @@ import os
 import stat
 import sys
 import time
-from collections.abc import Callable, Iterator
-from typing import IO, TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
@@ -25,12 +25,16 @@ if TYPE_CHECKING:
     from analyzer.store import Problem
 
 
-def write(content: str | bytes, output: str | None) -> None:
-    """To the file, or to stdout for None and `-`.
+def write(content: str | bytes | Mapping[str, Any], output: str | None) -> None:
+    """To the file, or to stdout for None and `-`; an object as JSON.
 
     Raises:
         AnalyzerError: the file cannot be written.
     """
+    if isinstance(content, Mapping):
+        from analyzer.report.escape import json_text
+
+        content = json_text(content)
     data = content.encode("utf-8") if isinstance(content, str) else content
     if data and not data.endswith(b"\n") and isinstance(content, str):
         data += b"\n"
@@ -155,9 +159,7 @@ def _refuse_planted(output: str) -> None:
 
 
 def _unwritable(message: str) -> AnalyzerError:
-    failure = AnalyzerError(message, "name another file with --output")
-    failure.exit_code = UNREADABLE
-    return failure
+    return AnalyzerError(message, "name another file with --output", exit_code=UNREADABLE)
 
 
 def write_rows(

@@ -101,6 +101,4 @@ def _read(path: str) -> dict[str, Any]:
 
 
 def _refused(path: str, message: str, hint: str) -> AnalyzerError:
-    error = AnalyzerError(f"{path}: {message}", hint)
-    error.exit_code = USAGE
-    return error
+    return AnalyzerError(f"{path}: {message}", hint, exit_code=USAGE)

@@ -19,13 +19,12 @@ from analyzer.agent_stream import text
 from analyzer.events import Event
 from analyzer.events.codec import parsed
 from analyzer.events.model import derived_id, present
-from analyzer.events.times import parse_time
 from analyzer.importers.base import Block, Hit, LineFinder, Reader, Source, malformed_lines, objects_in
 from analyzer.importers.claude_records import INTERRUPTED, ClaudeRecords
 from analyzer.importers.commands import command_head
 from analyzer.importers.failures import MOST_TOOLS
 from analyzer.importers.programs import Author, place_of
-from analyzer.importers.records import dressed
+from analyzer.importers.records import dressed, moment_of
 
 # Inside a JSON string these quotes would be escaped, so an unescaped match is structure, never somebody's prose. Each
 # alternative begins with one: the search skips from quotation mark to quotation mark, four times as fast as without.
@@ -155,7 +154,7 @@ class ClaudeReader(Reader):
         }
         calls = [self._tools.total()] if self._tools else []
         identity = derived_id("claude", "session", self._session, self._part, self._requests, self._ended, *calls)
-        ended = _moment(self._ended)
+        ended = moment_of(self._ended)
         if ended is None:
             return ()
         return [
@@ -278,7 +277,7 @@ class ClaudeReader(Reader):
         part = "/subagent" if _SUBAGENT.search(block, begins, reply.start()) else ""
         caller = self._records.caller + part
         stamp = _TIMESTAMP.search(block, used.end(), ends) or _TIMESTAMP.search(block, begins, at)
-        moment = _moment(stamp[1].decode()) if stamp else None
+        moment = moment_of(stamp[1].decode()) if stamp else None
         return Event(
             type="usage.recorded",
             occurred_at=moment or self._source.file_time,
@@ -334,10 +333,3 @@ def _first(pattern: re.Pattern[bytes], block: bytes) -> str | None:
 def _quoted(said: str | None) -> str | None:
     """A JSON text as it was written, quotes included."""
     return text(parsed(said)) if said else None
-
-
-def _moment(value: str | None) -> Any:
-    try:
-        return parse_time(value)
-    except ValueError:
-        return None

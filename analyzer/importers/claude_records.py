@@ -25,11 +25,11 @@ from analyzer.agent_stream import (
 )
 from analyzer.events import Event
 from analyzer.events.model import derived_id, present
-from analyzer.events.times import format_time, from_epoch, parse_time
+from analyzer.events.times import format_time, from_epoch
 from analyzer.importers.base import Chains, Source
 from analyzer.importers.failures import classify_foreign, failure, number, quantity
 from analyzer.importers.programs import caller_of
-from analyzer.importers.records import dressed
+from analyzer.importers.records import dressed, moment_of
 
 _MISSING = re.compile(r"(?:Error: )?(?:No such tool available|Agent type '[^'\n]{1,200}' not found|Unknown skill\b)")
 
@@ -366,14 +366,8 @@ class ClaudeRecords:
             return f"side:{record.get('agentId') or ''}", f"{self.caller}/subagent"
         return "main", self.caller
 
-    def _named_time(self, record: Mapping[str, Any]) -> datetime | None:
-        try:
-            return parse_time(record.get("timestamp"))
-        except ValueError:
-            return None
-
     def _at(self, record: Mapping[str, Any]) -> datetime:
-        return self._named_time(record) or self._source.file_time
+        return moment_of(record.get("timestamp")) or self._source.file_time
 
     def _record_id(self, record: Mapping[str, Any], *parts: object) -> str:
         """Follows from the record's `uuid`: resumed sessions repeat records in other files, with another session id."""
@@ -384,7 +378,7 @@ class ClaudeRecords:
         return derived_id("claude", unique, *parts)
 
     def _event(self, record: Mapping[str, Any], kind: str, payload: Mapping[str, Any], *parts: object) -> Event:
-        named = self._named_time(record)
+        named = moment_of(record.get("timestamp"))
         own = {"branch": text(record.get("gitBranch")), "model": self.model(self._offset)}
         return Event(
             type=kind,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from functools import cache
@@ -42,6 +43,11 @@ def quantity(value: object) -> float | None:
 def digits(found: str) -> int | None:
     """Read digits of a message as a number of sane size; None for longer ones."""
     return int(found) if len(found) <= 15 else None
+
+
+def first_digits(found: re.Match[str] | None) -> int | None:
+    """The number of the first group that a pattern found; None where it found nothing."""
+    return next((digits(part) for part in found.groups() if part), None) if found else None
 
 
 KINDS = (

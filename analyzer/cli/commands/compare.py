@@ -59,9 +59,7 @@ def command(
         found = compare(store, before, after, by=by, values=values, caller=caller, **words)
     document = comparison_document(found, asking_of(store_path))
     if row_format == "json":
-        from analyzer.report.escape import json_text
-
-        write(json_text(found.to_dict()), output)
+        write(found.to_dict(), output)
     elif row_format == "markdown":
         write(to_markdown(document), output)
     else:

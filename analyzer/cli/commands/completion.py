@@ -54,11 +54,8 @@ def install_command(shell: str | None) -> None:
         if line is not None:
             _add(*line)
     except OSError as error:
-        failure = AnalyzerError(
-            f"{path}: cannot be written: {system_text(error)}", "analyzer completion show prints it"
-        )
-        failure.exit_code = UNREADABLE
-        raise failure from None
+        message, hint = f"{path}: cannot be written: {system_text(error)}", "analyzer completion show prints it"
+        raise AnalyzerError(message, hint, exit_code=UNREADABLE) from None
     narrate(f"written to {path}; it works in the next {name} that you start")
 
 

@@ -37,10 +37,8 @@ def command(
     checks = examine(store_path, folders)
     problems = sum(check.state == "problem" for check in checks)
     if row_format == "json":
-        from analyzer.report.escape import json_text
-
         content = {"schema": "analyzer.doctor/1", "problems": problems, "checks": [check.to_dict() for check in checks]}
-        write(json_text(content), output)
+        write(content, output)
     else:
         shown = [check for check in checks if not quiet or check.state != "ok"]
         if shown or output or not quiet:

@@ -92,7 +92,6 @@ def _move(
 ) -> None:
     from analyzer.lake.moving import down, up
     from analyzer.readable import counted
-    from analyzer.report.escape import json_text
 
     if target is not None:
         if lake is not None:
@@ -104,21 +103,20 @@ def _move(
         assert lake is not None
         rows = down(lake, to, window.since, window.until)
     if as_json:
-        write(json_text({"schema": "analyzer.export/1", "to": to, "tables": rows}), None)
+        write({"schema": "analyzer.export/1", "to": to, "tables": rows}, None)
     else:
         narrate(f"{to}: {counted(rows['event_v1'], 'event')}", quiet=quiet)
 
 
 def _slice(store_path: str, to: str, window: Window, *, as_json: bool, quiet: bool) -> None:
     from analyzer.readable import counted
-    from analyzer.report.escape import json_text
     from analyzer.store import open_store
     from analyzer.store.export.slices import cut_slice
 
     open_store(store_path).close()  # says what is wrong with it, and brings an earlier version's up to date
     made = cut_slice(store_path, to, window.since, window.until)
     if as_json:
-        write(json_text({"schema": "analyzer.export/1", "to": to, "slice": made.said, "events": made.events}), None)
+        write({"schema": "analyzer.export/1", "to": to, "slice": made.said, "events": made.events}, None)
     else:
         narrate(f"{to}: {counted(made.events, 'event')}, {made.said}", quiet=quiet)
 
@@ -127,7 +125,6 @@ def _days(
     store_path: str, to: str, views: tuple[str, ...], row_format: str, window: Window, *, as_json: bool, quiet: bool
 ) -> None:
     from analyzer.report import render_rows
-    from analyzer.report.escape import json_text
     from analyzer.store.export.days import DEFAULT_VIEWS, Folder
 
     if ":" in to.split("/", 1)[0]:
@@ -142,12 +139,8 @@ def _days(
     if as_json:
         from dataclasses import asdict
 
-        write(
-            json_text(
-                {"schema": "analyzer.export/1", "to": to, "format": row_format, "views": [*map(asdict, results)]}
-            ),
-            None,
-        )
+        views_of_it = [*map(asdict, results)]
+        write({"schema": "analyzer.export/1", "to": to, "format": row_format, "views": views_of_it}, None)
     else:
         for result in results:
             narrate(_summary(result), quiet=quiet)

@@ -68,7 +68,7 @@ def list_command(store_path: str, master: str | None, every: bool, as_json: bool
     with asked(store_path, master) as store:
         known = findings(store, every=every)
     content = {"schema": "analyzer.findings/1", "findings": [one.to_dict() for one in known]}
-    _print(content if as_json else render_findings(known, terminal_width()))
+    write(content if as_json else render_findings(known, terminal_width()), None)
 
 
 @command.command("show", short_help="Show one finding whole.")
@@ -91,13 +91,7 @@ def show_command(finding: str, store_path: str, master: str | None, as_json: boo
         name = identified(store, finding)
         one = next(each for each in findings(store, every=True) if each.id == name)
     content = {"schema": "analyzer.finding/1", **one.to_dict()}
-    _print(content if as_json else render_known_finding(one, terminal_width(), asking_of(store_path)))
-
-
-def _print(content: dict[str, Any] | str) -> None:
-    from analyzer.report.escape import json_text
-
-    write(content if isinstance(content, str) else json_text(content), None)
+    write(content if as_json else render_known_finding(one, terminal_width(), asking_of(store_path)), None)
 
 
 def _plain(name: str, act: str, short: str, said: str) -> None:

@@ -56,7 +56,6 @@ def command(
       analyzer ingest telemetry/ --store delta:/lake/fleet
       analyzer ingest /logs --store delta:/lake/fleet --master spark://head:7077
     """
-    from analyzer.report.escape import json_text
     from analyzer.report.store_work import render_ingest
 
     if follow and (strict or "-" in paths):
@@ -85,10 +84,8 @@ def command(
             report_problems(result.problems)
             told = result.problems
         if not follow or result.total.events or result.total.quarantined:
-            write(
-                json_text(result.to_dict()) if row_format == "json" else render_ingest(result, name, asking_of(name)),
-                output,
-            )
+            content = result.to_dict() if row_format == "json" else render_ingest(result, name, asking_of(name))
+            write(content, output)
         if not follow:
             break
         time.sleep(POLL_SECONDS)

@@ -166,9 +166,7 @@ def command(
         steps.append(_step("deliver", lambda: _delivered(nights[0], places, lambda: judging(name, master))))
     add_to_job_summary(lambda: render_job_markdown(steps, night))
     if as_json:
-        from analyzer.report.escape import json_text
-
-        write(json_text(job_dict(steps, night, name)), None)
+        write(job_dict(steps, night, name), None)
     else:
         width, colour = text_layout(None)
         write(render_job_text(steps, night, width, colour=colour, asking=asking_of(name)), None)

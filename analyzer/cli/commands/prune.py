@@ -53,9 +53,7 @@ def command(
     with (asked if dry_run else judging)(store_path, master) as store:
         result = store.prune(before, files=files, dry_run=dry_run)
     if row_format == "json":
-        from analyzer.report.escape import json_text
-
-        write(json_text(result.to_dict()), output)
+        write(result.to_dict(), output)
     else:
         from analyzer.report.store_work import render_prune
 

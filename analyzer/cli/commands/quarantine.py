@@ -39,9 +39,7 @@ def command(act: str, store_path: str, master: str | None, row_format: str, outp
     with judging(store_path, master) as store:
         result = store.retry_quarantine()
     if row_format == "json":
-        from analyzer.report.escape import json_text
-
-        write(json_text(result.to_dict()), output)
+        write(result.to_dict(), output)
     else:
         from analyzer.report.store_work import render_retry
 

@@ -46,9 +46,7 @@ def command(
         result = rebuild(store_path, paths, shown)
     report_problems(result.problems)
     if row_format == "json":
-        from analyzer.report.escape import json_text
-
-        write(json_text(result.to_dict()), output)
+        write(result.to_dict(), output)
     else:
         from analyzer.report.store_work import render_rebuild
 

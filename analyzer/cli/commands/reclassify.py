@@ -51,9 +51,7 @@ def command(
     with opening(store_path, master) as store, counting("facts", quiet=quiet) as shown:
         result = store.reclassify(rules_path, apply=apply, progress=shown)
     if row_format == "json":
-        from analyzer.report.escape import json_text
-
-        write(json_text(result.to_dict()), output)
+        write(result.to_dict(), output)
     else:
         from analyzer.report.changes import render_reclassification
 

@@ -28,11 +28,10 @@ def command(name: str, store_path: str, master: str | None, row_format: str, out
       analyzer show 3f9c --json --output incident.json
     """
     from analyzer.analysis.timeline import timeline
-    from analyzer.report.escape import json_text
     from analyzer.report.timeline import render_timeline
 
     del quiet
     with asked(store_path, master) as store:
         shown = timeline(store, name)
     width, _ = text_layout(output)
-    write(json_text(shown.to_dict()) if row_format == "json" else render_timeline(shown, width), output)
+    write(shown.to_dict() if row_format == "json" else render_timeline(shown, width), output)

@@ -39,13 +39,12 @@ def command(store_path: str, unknown: str | None, as_json: bool) -> int:
     if unknown is not None:
         return _skeleton(unknown, as_json)
     from analyzer.command_lines import Asking
-    from analyzer.report.escape import json_text
     from analyzer.report.store_work import render_sources
 
     found = look(store_path)
     report_problems(found.problems)
     if as_json:
-        write(json_text({"schema": "analyzer.sources/1", "store": store_path, **found.to_dict()}), None)
+        write({"schema": "analyzer.sources/1", "store": store_path, **found.to_dict()}, None)
     else:
         usual = os.environ.get("ANALYZER_STORE") or store_to_fill()
         asking = Asking(None if store_path == usual else store_path)
@@ -59,7 +58,6 @@ def _skeleton(path: str, as_json: bool) -> int:
 
     from analyzer.importers.formats import HEAD_BYTES, detect, head_of, newer
     from analyzer.importers.shapes.skeleton import skeleton
-    from analyzer.report.escape import json_text
 
     try:
         with open(path, "rb") as handle:
@@ -78,7 +76,7 @@ def _skeleton(path: str, as_json: bool) -> int:
         "shapes": shapes,
     }
     if as_json:
-        write(json_text(found), None)
+        write(found, None)
         return 0
     above = f", version {later}: newer than what was looked at" if later else ""
     lines = [f"{kind.title} ({kind.name}){above}", *map(_shown, shapes)]

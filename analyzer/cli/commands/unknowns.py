@@ -85,9 +85,7 @@ def command(
                 raise failure
         found = replace(found, groups=tuple(group for group in found.groups if group.fingerprint in fingerprints))
     if row_format == "json":
-        from analyzer.report.escape import json_text
-
-        write(json_text(found.to_dict()), output)
+        write(found.to_dict(), output)
     elif suggest:
         from analyzer.report.unknowns import render_rules
 

@@ -109,9 +109,8 @@ def deliver(
                     left.write_down(store, made)
         except AnalyzerError as error:
             names = ", ".join(one.target.name for one in done if one.made)
-            failure = AnalyzerError(f"told {names}, which could not be written down: {error.message}", error.hint)
-            failure.exit_code = error.exit_code
-            raise failure from None
+            message = f"told {names}, which could not be written down: {error.message}"
+            raise AnalyzerError(message, error.hint, exit_code=error.exit_code) from None
     if failures := [(one.target.name, one.failure) for one in done if one.failure]:
         raise untaken(failures)
     return [one.target.name for one in done if one.made]

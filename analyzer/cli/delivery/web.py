@@ -63,9 +63,8 @@ def _within(send: Callable[..., None], *arguments: Any) -> None:
 def untaken(failures: Iterable[tuple[str, str]]) -> AnalyzerError:
     """What to raise where targets took nothing: their names, and what each of them answered."""
     said = "; ".join(f"{name} did not take the result: {why}" for name, why in failures)
-    failure = AnalyzerError(said, "the night is written down: mend what is wrong there and run the same command again")
-    failure.exit_code = UNREADABLE
-    return failure
+    hint = "the night is written down: mend what is wrong there and run the same command again"
+    return AnalyzerError(said, hint, exit_code=UNREADABLE)
 
 
 TIMEOUT_SECONDS = 10.0

@@ -124,9 +124,7 @@ def _error_of(header: dict[str, Any], request: Request) -> AnalyzerError:
     """The error that the other process met."""
     if header["exit_code"] == LIMIT:
         return _too_much(header["message"], request)
-    error = AnalyzerError(header["message"], header["hint"])
-    error.exit_code = header["exit_code"]
-    return error
+    return AnalyzerError(header["message"], header["hint"], exit_code=header["exit_code"])
 
 
 def _ended(code: int, request: Request) -> AnalyzerError:
@@ -139,9 +137,7 @@ def _ended(code: int, request: Request) -> AnalyzerError:
         return _too_much(
             f"the query crashed the database ({signal.Signals(-code).name}), or ran out of memory", request
         )
-    error = AnalyzerError(f"the query's process ended with {code}", "ANALYZER_DEBUG=1 shows why")
-    error.exit_code = UNREADABLE
-    return error
+    return AnalyzerError(f"the query's process ended with {code}", "ANALYZER_DEBUG=1 shows why", exit_code=UNREADABLE)
 
 
 def _too_much(message: str, request: Request) -> LimitError:

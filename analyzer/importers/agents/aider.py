@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from analyzer.events import Event
 from analyzer.events.model import derived_id
 from analyzer.importers.base import Block, Hit, Source, all_lines
+from analyzer.importers.failures import first_digits
 from analyzer.importers.records import MAIN, RecordReader, moment_here
 
 _FILE = ".aider.chat.history.md"
@@ -94,10 +95,8 @@ class AiderReader(RecordReader):
     def _failed(self, kind: str, said: str) -> list[Event]:
         self._waits = False
         self._number += 1
-        code = _CODE.search(said)
-        status = next((int(part) for part in code.groups() if part), None) if code else None
         self.see()
-        facts = {"status": status, "type": kind, "message": said.strip()}
+        facts = {"status": first_digits(_CODE.search(said)), "type": kind, "message": said.strip()}
         return [self.failed(facts, self._head, self._number, said, chain=MAIN)]
 
     def _ended(self) -> list[Event]:

@@ -14,16 +14,14 @@ from analyzer.events import Event
 from analyzer.events.codec import parsed
 from analyzer.events.model import present
 from analyzer.importers.base import Source
-from analyzer.importers.failures import digits, number, quantity
+from analyzer.importers.failures import first_digits, number, quantity
 from analyzer.importers.records import MAIN, RecordReader, moment_of
 
 _CODE = re.compile(r"^(\d{3})\b|\bstatus(?: code)?:? (\d{3})\b|\"code\": ?(\d{3})\b|^\W{0,2}(\d{3}) [A-Z]")
 
 
 def _facts(said: str | None) -> dict[str, Any]:
-    code = _CODE.search(said or "")
-    status = next((digits(part) for part in code.groups() if part), None) if code else None
-    return {"status": status, "message": said}
+    return {"status": first_digits(_CODE.search(said or "")), "message": said}
 
 
 class ClineReader(RecordReader):

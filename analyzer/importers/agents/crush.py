@@ -14,7 +14,7 @@ from analyzer.events import Event
 from analyzer.events.model import present
 from analyzer.events.times import format_time
 from analyzer.importers.base import Source
-from analyzer.importers.failures import number
+from analyzer.importers.failures import first_digits, number
 from analyzer.importers.records import MAIN, RecordReader, identity_of, moment_of
 
 _FAILED = "failed to process events: "
@@ -31,8 +31,7 @@ def duration_seconds(said: object) -> float | None:
 
 
 def _status(said: str) -> int | None:
-    found = _STATUS.search(said)
-    return next((int(part) for part in found.groups() if part), None) if found else None
+    return first_digits(_STATUS.search(said))
 
 
 def _texts(found: object) -> list[Any]:

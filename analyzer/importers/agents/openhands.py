@@ -13,7 +13,7 @@ from analyzer.agent_stream import mapping, text
 from analyzer.events import Event
 from analyzer.importers.agents.gemini import said_by
 from analyzer.importers.base import Source
-from analyzer.importers.failures import number
+from analyzer.importers.failures import first_digits, number
 from analyzer.importers.records import RecordReader, moment_here
 
 _STATUS = re.compile(r'"code": ?(\d{3})\b|\b(?:status|code):? (\d{3})\b')
@@ -71,7 +71,6 @@ class OpenHandsReader(RecordReader):
         return [self.tool_failed(tool, f"Exit code {code}\n{said_by(record.get('content'))}", unique)] if code else []
 
     def _failed(self, kind: str | None, said: str | None, unique: object) -> list[Event]:
-        found = _STATUS.search(said or "")
-        status = next((int(part) for part in found.groups() if part), None) if found else None
         self.see()
-        return [self.failed({"status": status, "type": kind, "message": said}, unique)]
+        facts = {"status": first_digits(_STATUS.search(said or "")), "type": kind, "message": said}
+        return [self.failed(facts, unique)]

@@ -205,9 +205,8 @@ class Folder:
         except FileExistsError:
             raise AnalyzerError(f"{self._path} is a file", "name a folder, or FILE.duckdb for a slice") from None
         except OSError as error:
-            failure = AnalyzerError(f"{self._path} cannot be written: {system_text(error)}", FREE_SPACE)
-            failure.exit_code = UNREADABLE
-            raise failure from None
+            message = f"{self._path} cannot be written: {system_text(error)}"
+            raise AnalyzerError(message, FREE_SPACE, exit_code=UNREADABLE) from None
 
     def known(self, view: str) -> dict[str, DayMark]:
         """The days whose files are there.
