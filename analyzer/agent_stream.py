@@ -6,11 +6,7 @@ A record of one run has one answer here, whoever asks; what is done about it bel
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from analyzer.classifier import Classification
-
+from typing import Any
 
 MOST = 10**12
 """A larger count of tokens is nonsense, and the store keeps none."""
@@ -64,21 +60,21 @@ def error_facts(result: Mapping[str, Any]) -> dict[str, Any]:
     return {**{key: result[key] for key in _EVIDENCE if key in result}, "is_error": True}
 
 
-def failure_reason(result: Mapping[str, Any], verdict: Classification) -> str:
+def failure_reason(result: Mapping[str, Any], reason: str, detail: str | None) -> str:
     """The word for a failure that no supervisor caused; without a known subtype and without evidence: `unknown`.
 
     A full context is told by what the run said, so it needs no subtype; an empty record stands for a run without one.
     """
-    if verdict.reason == "context_overflow":
+    if reason == "context_overflow":
         return CONTEXT_EXHAUSTION
     if text(result.get("subtype")) not in SUBTYPES:
         return UNKNOWN
-    return TIMEOUT if verdict.detail in {"timeout", "deadline"} else GENERAL_ERROR
+    return TIMEOUT if detail in {"timeout", "deadline"} else GENERAL_ERROR
 
 
-def turns_at_limit(result: Mapping[str, Any], verdict: Classification) -> int | None:
+def turns_at_limit(result: Mapping[str, Any], detail: str | None) -> int | None:
     """The turns after which a run reached its limit of turns; None where it did not, or does not count them."""
-    return count(result.get("num_turns")) or None if verdict.detail == "max_turns" else None
+    return count(result.get("num_turns")) or None if detail == "max_turns" else None
 
 
 def turn_limit_advice(turns: int) -> str:

@@ -21,7 +21,7 @@ USED = (
     # Entered by `python -c`, in a process of their own.
     "serve",
     # Named in the table of formats.
-    *("*Reader", "transcript_reader", "stream_reader"),
+    "*Reader",
     # One method a type of event, called by name in the tests.
     *(f"relay_{what}" for what in ("triggered", "checkpointed", "resumed", "halted", "skipped")),
     *("session_observed", "truncated_sizes"),

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import heapq
 import re
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 import re2
@@ -19,11 +19,9 @@ from analyzer.agent_stream import text
 from analyzer.events import Event
 from analyzer.events.codec import parsed
 from analyzer.events.model import derived_id, present
-from analyzer.importers.base import Block, Hit, LineFinder, Reader, Source, malformed_lines, objects_in
+from analyzer.importers.base import Block, Hit, LineFinder, Source, malformed_lines, objects_in
 from analyzer.importers.claude_records import INTERRUPTED, ClaudeRecords
-from analyzer.importers.commands import command_head
 from analyzer.importers.failures import MOST_TOOLS
-from analyzer.importers.programs import Author, place_of
 from analyzer.importers.records import dressed, moment_of
 
 # Inside a JSON string these quotes would be escaped, so an unescaped match is structure, never somebody's prose. Each
@@ -75,36 +73,39 @@ class _Usage(msgspec.Struct, gc=False):
 _usage = msgspec.json.Decoder(_Usage).decode
 
 
-class ClaudeReader(Reader):
+class ClaudeReader(ClaudeRecords):
     """Reads one transcript or one stream; both hold the same records."""
 
-    def __init__(self, source: Source, state: Mapping[str, Any], *, form: str, program: str, visibility: str) -> None:
-        self._author = Author(form, source.path, state.get("fork"))
-        self._records = ClaudeRecords(source, state, program, interactive=form == "claude_code")
-        self._records.model, self._records.tool = self._model_before, self._tool_of
-        self._records.command = self._command_of
-        self._records.known.setdefault("agent", "claude-code")
+    own_state: ClassVar[Mapping[str, Any]] = {
+        **ClaudeRecords.own_state,
+        **dict.fromkeys(("file_session", "part", "started_at", "ended_at")),
+        "requests": 0,
+        "tools": {},
+        "spent_by": ("", 0),
+    }
+    _file_session: str | None
+    """The session that the file begins with."""
+    _part: str | None
+    """The first record of the file."""
+    _started_at: str | None
+    _ended_at: str | None
+    _requests: int
+    _tools: dict[str, int]
+    """Calls by their tools."""
+    _spent_by: tuple[str, int]
+    """The last reply that an event names, and its output tokens."""
+
+    def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
+        super().__init__(source, state)
         self._name_fork()
-        self._visibility = visibility
-        # What a run prints while it goes on has the tokens that a reply began with; its result has those of the run.
-        self._transcript, self._source = form == "claude_code", source
-        self._told: tuple[bytes, bytes] | None = None
-        """The last reply and its tokens as they stand there: the next line mostly repeats them."""
-        self._spent_by: tuple[str, int] = tuple(state.get("spent_by") or ("", 0))
-        """The last reply that an event names, and its output tokens."""
-        self._calls: dict[str, str] = dict(state.get("calls") or {})
-        """Calls of tools by their ids: those of the block in hand, and the last ones before it."""
-        self._tools: Counter[str] = Counter(state.get("tools"))
-        self._commands: dict[bytes, bytes] | None = None
-        """Commands of the block in hand by their calls, once a failed one asks."""
-        self._data = b""
-        self._session: str | None = state.get("file_session")
-        self._part: str | None = state.get("part")
-        self._started: str | None = state.get("started_at")
-        self._ended: str | None = state.get("ended_at")
-        self._requests: int = state.get("requests", 0)
         # A reply is split over neighbouring lines that repeat its id; parallel subagents interleave a few of them.
         self._recent: deque[str] = deque(state.get("recent", ()), maxlen=_RECENT)
+        self._told: tuple[bytes, bytes] | None = None
+        """The last reply and its tokens as they stand there: the next line mostly repeats them."""
+        self._commands: dict[bytes, bytes] | None = None
+        """Commands of the block in hand by their calls, once a failed one asks."""
+        self._data, self._offset = b"", 0
+        """The block in hand, and where the line in hand stands in it."""
         self._preamble = not state
         self._grew = False
 
@@ -113,25 +114,26 @@ class ClaudeReader(Reader):
         self._grew = True
         self._data, self._commands = block.data, None
         if self._preamble:
-            self._take_author(block.data)
+            self._look_for_author(block.data)
         told = self._observe(block.data)
-        spent = self._spent(block.data) if self._transcript else ()
+        spent = self._spent(block.data) if self.interactive else ()
         yield from heapq.merge(self._hits(block), spent, key=attrgetter("offset"))
-        self._records.known |= told
+        self.known |= told
 
     def _hits(self, block: Block) -> Iterator[Hit]:
         """The lines that tell a failure or its end, and those that cannot be read."""
         broken = self._broken(block)
         upcoming = next(broken, None)
         finder = LineFinder(block, TELLING)
-        while (line := finder.next(DECIDING if self._records.waiting else ())) is not None:
+        while (line := finder.next(DECIDING if self.waiting else ())) is not None:
             while upcoming is not None and upcoming.offset < line.offset:
                 yield upcoming
                 upcoming = next(broken, None)
             if upcoming is not None and upcoming.offset == line.offset:
                 upcoming = next(broken, None)
             records, reject = objects_in(line.text, OPENINGS)
-            events = [event for record in records for event in self._records.events(record, line.offset)]
+            self._offset = line.offset
+            events = [event for record in records for event in self.events(record)]
             if events or reject:
                 why, detail = (reject.why, reject.detail) if reject else ("", "")
                 yield Hit(line.offset, len(line.text), tuple(events), why, detail)
@@ -141,49 +143,36 @@ class ClaudeReader(Reader):
 
     def finish(self) -> Sequence[Event]:
         """What the file shows of its session so far."""
-        if not self._grew or self._session is None:
+        ended = moment_of(self._ended_at)
+        if not self._grew or self._file_session is None or ended is None:
             return ()
         payload = {
             "requests": self._requests,
-            "started_at": self._started,
-            "ended_at": self._ended,
-            "retry_visibility": self._visibility,
-            "caller": self._records.caller,
+            "started_at": self._started_at,
+            "ended_at": self._ended_at,
+            "retry_visibility": self.visibility,
+            "caller": self.caller,
             "part": self._part,
             "tools": dict(self._tools) or None,
         }
-        calls = [self._tools.total()] if self._tools else []
-        identity = derived_id("claude", "session", self._session, self._part, self._requests, self._ended, *calls)
-        ended = moment_of(self._ended)
-        if ended is None:
-            return ()
+        calls = [sum(self._tools.values())] if self._tools else []
+        names = self._file_session, self._part, self._requests, self._ended_at, *calls
         return [
             Event(
                 type="session.observed",
                 occurred_at=ended,
-                session_id=self._session,
-                payload=dressed("session.observed", payload, self._records.known),
-                id=identity,
+                session_id=self._file_session,
+                payload=dressed("session.observed", payload, self.known),
+                id=derived_id("claude", "session", *names),
             )
         ]
 
-    def state(self) -> Mapping[str, Any]:
-        """Open runs, and what has been seen of the session."""
-        return {
-            **self._records.state(),
-            "fork": self._author.fork,
-            "file_session": self._session,
-            "part": self._part,
-            "calls": dict(list(self._calls.items())[-_IN_HAND:]),
-            "spent_by": self._spent_by,
-            "tools": dict(self._tools),
-            "started_at": self._started,
-            "ended_at": self._ended,
-            "requests": self._requests,
-            "recent": list(self._recent),
-        }
+    def remembered(self) -> dict[str, Any]:
+        """What has been seen of the file, and the last calls of its last block."""
+        calls = dict(list(self._calls.items())[-_IN_HAND:])
+        return {**super().remembered(), "calls": calls, "recent": list(self._recent)}
 
-    def _take_author(self, data: bytes) -> None:
+    def _look_for_author(self, data: bytes) -> None:
         """Look who writes, by the first record that names its session: forks of the format are told by it."""
         if named := _SESSION.search(data):
             begins, ends = data.rfind(b"\n", 0, named.start()) + 1, data.find(b"\n", named.start())
@@ -192,7 +181,7 @@ class ClaudeReader(Reader):
 
     def _name_fork(self) -> None:
         if self._author.fork:
-            self._records.program = self._records.known["agent"] = self._author.fork
+            self.program = self.known["agent"] = self._author.fork
 
     def _broken(self, block: Block) -> Iterator[Hit]:
         first = _FIRST_RECORD.search(block.data) if self._preamble else None
@@ -209,12 +198,12 @@ class ClaudeReader(Reader):
 
     def _observe(self, block: bytes) -> dict[str, str]:
         """Count, and take what holds for the whole session; returns what holds at the end of the block."""
-        self._session = self._session or _first(_SESSION, block)
+        self._file_session = self._file_session or _first(_SESSION, block)
         self._part = self._part or _first(_FIRST_UUID, block)
-        self._records.run = self._part
-        self._started = self._started or _first(_TIMESTAMP, block)
+        self.run = self._part
+        self._started_at = self._started_at or _first(_TIMESTAMP, block)
         at = block.rfind(b'"timestamp"')
-        self._ended = (_first(_TIMESTAMP, block[at : at + 80]) if at >= 0 else None) or self._ended
+        self._ended_at = (_first(_TIMESTAMP, block[at : at + 80]) if at >= 0 else None) or self._ended_at
         self._calls = dict(list(self._calls.items())[-_IN_HAND:])
         last = b""
         for message, call, name in _NAMED.findall(block):
@@ -222,17 +211,16 @@ class ClaudeReader(Reader):
                 tool = name.decode("utf-8", "replace")
                 self._calls[call.decode()] = tool
                 if tool in self._tools or len(self._tools) < MOST_TOOLS:
-                    self._tools[tool] += 1
+                    self._tools[tool] = self._tools.get(tool, 0) + 1
                 continue
             if message != last and (reply := message.decode()) not in self._recent:
                 self._recent.append(reply)
                 self._requests += 1
             last = message
-        known, at = self._records.known, block.rfind(b'"gitBranch"')
-        if "cwd" not in known:
-            known |= place_of(_quoted(_first(_CWD, block)))
-        if "agent_version" not in known:
-            known |= present({"agent_version": _first(_VERSION, block)})
+        at = block.rfind(b'"gitBranch"')
+        self.work_in(_quoted(_first(_CWD, block)))
+        if "agent_version" not in self.known:
+            self.known |= present({"agent_version": _first(_VERSION, block)})
         branch = _quoted(_first(_BRANCH, block[at : at + 400])) if at >= 0 else None
         return present({"branch": branch, "model": self._model_of(last) if last else None})
 
@@ -275,24 +263,25 @@ class ClaudeReader(Reader):
             return None
         self._spent_by = request, output
         part = "/subagent" if _SUBAGENT.search(block, begins, reply.start()) else ""
-        caller = self._records.caller + part
+        caller = self.caller + part
         stamp = _TIMESTAMP.search(block, used.end(), ends) or _TIMESTAMP.search(block, begins, at)
         moment = moment_of(stamp[1].decode()) if stamp else None
         return Event(
             type="usage.recorded",
-            occurred_at=moment or self._source.file_time,
-            session_id=self._session,
+            occurred_at=moment or self.source.file_time,
+            session_id=self._file_session,
             payload=dressed(
                 "usage.recorded",
                 {"request": request, "caller": caller, "model": model, **tokens},
-                self._records.known,
+                self.known,
             ),
             id=derived_id("claude", "usage", caller, request, output),
             time_source="event" if moment else "file",
         )
 
-    def _model_before(self, offset: int) -> str | None:
-        return self._model_at(at) if (at := self._data.rfind(b'"msg_', 0, offset)) >= 0 else None
+    def model_here(self) -> str | None:
+        """See `ClaudeRecords`."""
+        return self._model_at(at) if (at := self._data.rfind(b'"msg_', 0, self._offset)) >= 0 else None
 
     def _model_of(self, reply: bytes) -> str | None:
         """The model of a reply of the block in hand, by its id."""
@@ -304,25 +293,34 @@ class ClaudeReader(Reader):
         begins = max(0, reply - _NEAR, self._data.rfind(b"\n", 0, reply) + 1)
         return _first(_MODEL, self._data[begins : reply + _NEAR])
 
-    def _tool_of(self, call: str) -> str | None:
+    def called_tool(self, call: str) -> str | None:
+        """See `ClaudeRecords`."""
         return self._calls.get(call)
 
-    def _command_of(self, call: str) -> str | None:
-        """The head of the command that a call of the block in hand asked for."""
+    def called_command(self, call: str) -> str | None:
+        """See `ClaudeRecords`; that of a call of the block in hand."""
         if self._commands is None:
             self._commands = dict(_COMMANDS.findall(self._data))
         said = self._commands.get(call.encode())
-        return None if said is None else command_head(_quoted(said.decode("utf-8", "replace")))
+        return None if said is None else _quoted(said.decode("utf-8", "replace"))
 
 
-def transcript_reader(source: Source, state: Mapping[str, Any]) -> ClaudeReader:
-    """A transcript: every attempt that failed is in it."""
-    return ClaudeReader(source, state, form="claude_code", program="claude-code", visibility="full")
+class TranscriptReader(ClaudeReader):
+    """Reads a transcript: every attempt that failed is in it."""
+
+    name: ClassVar[str] = "claude_code"
+    visibility: ClassVar[str] = "full"
+    runs_as: ClassVar[str] = "claude-code"
+    interactive: ClassVar[bool] = True
 
 
-def stream_reader(source: Source, state: Mapping[str, Any]) -> ClaudeReader:
-    """A print-mode run: older versions print no retries, so only what ended a run is sure to be there."""
-    return ClaudeReader(source, state, form="claude_print", program="claude -p", visibility="terminal")
+class StreamReader(ClaudeReader):
+    """Reads a print-mode run: older versions print no retries, so only what ended a run is sure to be there."""
+
+    name: ClassVar[str] = "claude_print"
+    visibility: ClassVar[str] = "terminal"
+    runs_as: ClassVar[str] = "claude -p"
+    interactive: ClassVar[bool] = False
 
 
 def _first(pattern: re.Pattern[bytes], block: bytes) -> str | None:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Mapping
-from datetime import datetime
-from typing import Any
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
 
 from analyzer.agent_stream import (
     error_facts,
@@ -27,9 +28,9 @@ from analyzer.events import Event
 from analyzer.events.model import derived_id, present
 from analyzer.events.times import format_time, from_epoch
 from analyzer.importers.base import Chains, Source
-from analyzer.importers.failures import classify_foreign, failure, number, quantity
+from analyzer.importers.failures import classify_foreign, number, quantity
 from analyzer.importers.programs import caller_of
-from analyzer.importers.records import dressed, moment_of
+from analyzer.importers.records import MAIN, RecordReader
 
 _MISSING = re.compile(r"(?:Error: )?(?:No such tool available|Agent type '[^'\n]{1,200}' not found|Unknown skill\b)")
 
@@ -120,52 +121,72 @@ _RUN_TOKENS = {
 INTERRUPTED = "[Request interrupted by user"
 
 
-class ClaudeRecords:
+class ClaudeRecords(RecordReader):
     """Folds records into events; holds the chains of retries and the compactions that are still open."""
 
-    def __init__(self, source: Source, state: Mapping[str, Any], program: str, *, interactive: bool) -> None:
-        self._source = source
-        self.program, self._interactive = program, interactive
-        self.known: dict[str, Any] = dict(mapping(state.get("known")))
-        """What is known of the work, by the names of `DIMENSIONS`."""
-        self.model: Callable[[int], str | None] = lambda _offset: None
-        """The model that spoke last before an offset of the block in hand."""
-        self.tool: Callable[[str], str | None] = lambda _call: None
-        """The tool that a call asked for."""
-        self.command: Callable[[str], str | None] = lambda _call: None
-        """The head of the command that it asked for."""
+    agent: str = "claude-code"
+    runs_as: ClassVar[str]
+    """Who makes the calls, where no record says that it is a fork."""
+    interactive: ClassVar[bool]
+    """Whether a caller is named by the project that it is at work in."""
+    own_state: ClassVar[Mapping[str, Any]] = {"compaction": None}
+    _compaction: dict[str, Any] | None
+
+    def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
+        super().__init__(source, state)
+        self.record: Mapping[str, Any] = {}
+        """The record in hand."""
         self.run: str | None = None
         """The first record of the run in hand, by which several runs of one session are told apart."""
-        self._offset = 0
         # Checkpoints of earlier versions keep their open chains under another name.
-        former = {key: {**mapping(run), "retried": True} for key, run in mapping(state.get("runs")).items()}
-        self._chains = Chains(state.get("chains") or former)
-        self._compaction: dict[str, Any] | None = state.get("compaction")
-        self._session: str | None = state.get("session")
+        if former := mapping(state.get("runs")):
+            self.chains = Chains({key: {**mapping(run), "retried": True} for key, run in former.items()})
+        self.program = self._author.fork or self.runs_as
+        self.known.setdefault("agent", self.agent)
+
+    @abstractmethod
+    def model_here(self) -> str | None:
+        """The model that spoke last before the record in hand."""
+
+    @abstractmethod
+    def called_tool(self, call: str) -> str | None:
+        """The tool that a call asked for."""
+
+    @abstractmethod
+    def called_command(self, call: str) -> str | None:
+        """The command that a call asked for."""
 
     @property
     def waiting(self) -> bool:
         """Whether the next reply or interruption decides something."""
-        return bool(self._chains) or self._compaction is not None
-
-    def state(self) -> dict[str, Any]:
-        """The open runs and compactions, for the reader that goes on."""
-        return {
-            "chains": self._chains.state(),
-            "compaction": self._compaction,
-            "session": self._session,
-            "known": self.known,
-        }
+        return bool(self.chains) or self._compaction is not None
 
     @property
     def caller(self) -> str:
-        """The caller that the main conversation is."""
-        return caller_of(self.program, self.known if self._interactive else {})
+        """The caller of the record in hand."""
+        return caller_of(self.program, self.known if self.interactive else {}, self.role)
 
-    def events(self, record: Mapping[str, Any], offset: int = 0) -> list[Event]:
-        """The events of one record, which stands at an offset of the block in hand; most give none."""
-        self._offset = offset
-        self._session = text(record.get("sessionId")) or text(record.get("session_id")) or self._session
+    @property
+    def chain(self) -> str:
+        """The conversation inside this file that the record in hand belongs to."""
+        return f"side:{self.record.get('agentId') or ''}" if self.role else MAIN
+
+    def events(self, record: Mapping[str, Any]) -> list[Event]:
+        """The events of one record; most give none."""
+        self.session = text(record.get("sessionId")) or text(record.get("session_id")) or self.session
+        try:
+            self._take(record)
+            return self._events(record)
+        finally:
+            self.role = None  # what is told of the file as a whole is the main conversation's
+
+    def _take(self, record: Mapping[str, Any]) -> None:
+        """Take a record, and the time and the conversation that it names, in hand."""
+        self.record = record
+        self.time(record.get("timestamp"))
+        self.role = "subagent" if record.get("isSidechain") is True else None
+
+    def _events(self, record: Mapping[str, Any]) -> list[Event]:
         kind, subtype = record.get("type"), record.get("subtype")
         if kind == "system" and subtype == "api_error":
             return self._retry(record, retry_facts(record), "retryAttempt", "maxRetries", "retryInMs")
@@ -195,35 +216,22 @@ class ClaudeRecords:
         attempt = number(record.get(attempt_key)) or 1
         maximum = number(record.get(max_key))
         delay_ms = quantity(record.get(delay_key))
-        delay = delay_ms / 1000 if delay_ms is not None else None
-        key, caller = self._who(record)
         # An attempt that does not go up is the first of another chain; the one before ended unseen.
-        self._chains.begin_anew(key, attempt)
-        operation, _ = self._chains.failed(key, self._record_id(record, "operation", attempt))
-        verdict, payload = classify_foreign(
-            facts,
-            self._at(record),
-            caller=caller,
-            operation=operation,
-            attempt=self._chains.renumber(key, attempt),
+        self.chains.begin_anew(self.chain, attempt)
+        return self.retried(
+            {**facts, "is_error": None},
+            attempt,
+            chain=self.chain,
+            numbered=attempt,
+            delay_seconds=delay_ms / 1000 if delay_ms is not None else None,
             max_attempts=maximum + 1 if maximum is not None else None,
         )
-        self._chains.note(key, verdict.reason, caller)
-        scheduled = self._chains.scheduled(key, delay_seconds=delay)
-        return [
-            self._event(record, "error.classified", payload, attempt),
-            self._event(record, "retry.scheduled", scheduled, attempt),
-        ]
 
     def _subagent_retry(self, record: Mapping[str, Any]) -> list[Event]:
         retry = mapping(record.get("subagent_retry"))
         merged = {**record, **retry, "agentId": retry.get("agent_id"), "isSidechain": True}
+        self._take(merged)
         return self._retry(merged, stream_retry_facts(retry), "attempt", "max_retries", "retry_delay_ms")
-
-    def _settle(self, record: Mapping[str, Any], outcome: str, made: int, reason: str | None = None) -> list[Event]:
-        """End the chain that this record decides; `made` is how many calls came after its last failed one."""
-        payload = self._chains.settled(self._who(record)[0], outcome, made=made, reason=reason)
-        return [self._event(record, "retry.settled", payload, payload["operation"])] if payload else []
 
     # Replies, terminal errors, interruptions ---------------------------------------------------------------------
 
@@ -232,63 +240,48 @@ class ClaudeRecords:
             return self._terminal(record, terminal_facts(record))
         if mapping(record.get("message")).get("model") == "<synthetic>":
             return []
-        return self._settle(record, "recovered", 1) + self._after_compaction(record)
+        return self.settled("recovered", chain=self.chain, made=1) + self._after_compaction(record)
 
     def _terminal(self, record: Mapping[str, Any], facts: dict[str, Any], **tokens: int | None) -> list[Event]:
-        key, caller = self._who(record)
-        operation = self._chains.operation(key)
-        verdict, payload = classify_foreign(
-            facts,
-            self._at(record),
-            caller=caller,
-            operation=operation,
-            attempt=self._chains.attempts(key) + 1 if operation else None,
-            outcome=None if operation else "surfaced",
-            input_tokens=tokens.get("input_tokens"),
-            output_tokens=tokens.get("output_tokens"),
-        )
+        chain = self.chain if self.chain in self.chains else None
+        failure = self.failed(facts, "terminal", chain=chain, **tokens)
+        payload = dict(failure.payload)
+        reason, detail = payload["reason"], payload.get("detail")
         resets_at = quantity(mapping(record.get("quotaLimits")).get("resetsAt"))
         if resets_at is not None:
             with contextlib.suppress(ValueError):  # a moment out of all bounds is none
                 payload["reset_at"] = format_time(from_epoch(resets_at))
-        if verdict.detail == "aborted":
+        if detail == "aborted":
             payload["outcome"] = "aborted"
         if record.get("type") == "result":
-            payload["failure_reason"] = failure_reason(record, verdict)
-            if turns := turns_at_limit(record, verdict):
+            payload["failure_reason"] = failure_reason(record, reason, detail)
+            if turns := turns_at_limit(record, detail):
                 payload["remediation"] = turn_limit_advice(turns)
-        events = [self._event(record, "error.classified", payload, "terminal")]
-        if verdict.detail == "usage_limit":
-            exhausted = {
-                "caller": caller,
-                "reason_text": verdict.facts.message or verdict.facts.stdout,
-                "reset_at": payload.get("reset_at"),
-            }
-            events.append(self._event(record, "agent.exhausted", exhausted, "exhausted"))
-        outcome = "aborted" if verdict.detail == "aborted" else "exhausted"
-        return events + self._settle(record, outcome, 1, verdict.reason)
+        failure = replace(failure, payload=payload)
+        limited = [self.exhausted(failure, "exhausted")] if detail == "usage_limit" else []
+        outcome = "aborted" if detail == "aborted" else "exhausted"
+        return [failure, *limited, *self.settled(outcome, chain=self.chain, reason=reason)]
 
     def _user(self, record: Mapping[str, Any]) -> list[Event]:
         events = []
         if message_text(record).startswith(INTERRUPTED):
-            events += self._settle(record, "aborted", 0)
-        _, caller = self._who(record)
+            events += self.settled("aborted", chain=self.chain)
         for index, (call, said) in enumerate(failed_tools(record)):
             if says_missing(said):
-                _, payload = classify_foreign({"message": said, "is_error": True}, self._at(record), caller=caller)
-                events.append(self._event(record, "error.classified", payload, f"tool{index}"))
-            failed = {"caller": caller, "tool": self.tool(call), **failure(said, command=self.command(call))}
-            events.append(self._event(record, "tool.failed", failed, call or index))
+                _, payload = classify_foreign({"message": said, "is_error": True}, self.at, caller=self.caller)
+                events.append(self.event("error.classified", payload, f"tool{index}"))
+            tool, command = self.called_tool(call), self.called_command(call)
+            events.append(self.tool_failed(tool, said, call or index, command=command))
         return events
 
     def _result(self, record: Mapping[str, Any]) -> list[Event]:
-        spent = self._spent(record)
+        spent = self._spent_by_run(record)
         if not says_error(record):
-            return [*spent, *self._settle(record, "recovered", 1)]
+            return [*spent, *self.settled("recovered", chain=self.chain, made=1)]
         tokens = dict(zip(("input_tokens", "output_tokens"), run_tokens(record), strict=True))
         return [*spent, *self._terminal(record, error_facts(record), **tokens)]
 
-    def _spent(self, record: Mapping[str, Any]) -> list[Event]:
+    def _spent_by_run(self, record: Mapping[str, Any]) -> list[Event]:
         """The tokens and the cost of a whole run by model; a run of several turns sums them up in each result."""
         events = []
         for model, spent in mapping(record.get("modelUsage")).items():
@@ -296,14 +289,14 @@ class ClaudeRecords:
             tokens = {name: number(used.get(key)) for name, key in _RUN_TOKENS.items()}
             if any(tokens.values()):
                 told = {
-                    "request": derived_id("claude", "run", self._session, self.run, model),
+                    "request": derived_id("claude", "run", self.session, self.run, model),
                     "whole_run": True,
                     "caller": self.caller,
                     "model": model,
                     "cost_usd": quantity(used.get("costUSD")),
                     **tokens,
                 }
-                events.append(self._event(record, "usage.recorded", told, model))
+                events.append(self.event("usage.recorded", told, model))
         return events
 
     def _stop_failure(self, record: Mapping[str, Any]) -> list[Event]:
@@ -314,28 +307,27 @@ class ClaudeRecords:
 
     def _compact(self, record: Mapping[str, Any]) -> list[Event]:
         meta = mapping(record.get("compactMetadata")) or mapping(record.get("compact_metadata"))
-        _, caller = self._who(record)
         duration = number(meta.get("durationMs"))
         relay = {
-            "relay": self._record_id(record, "relay", meta.get("preTokens")),
-            "caller": caller,
+            "relay": self.identity("relay", meta.get("preTokens")),
+            "caller": self.caller,
             "trigger": text(meta.get("trigger")),
             "strategy": "compact",
             "pre_tokens": number(meta.get("preTokens")) or number(meta.get("pre_tokens")),
             "duration_seconds": duration / 1000 if duration is not None else None,
         }
         post_tokens = number(meta.get("postTokens")) or number(meta.get("post_tokens"))
-        events = [self._event(record, "relay.triggered", relay, "relay")]
+        events = [self.event("relay.triggered", relay, "relay")]
+        done = {"relay": relay["relay"], "caller": self.caller}
         if post_tokens is None:
-            self._compaction = {"relay": relay["relay"], "caller": caller}
+            self._compaction = done
         else:
-            done = {"relay": relay["relay"], "caller": caller, "post_tokens": post_tokens}
-            events.append(self._event(record, "relay.resumed", done, "relay"))
+            events.append(self.event("relay.resumed", {**done, "post_tokens": post_tokens}, "relay"))
         return events
 
     def _after_compaction(self, record: Mapping[str, Any]) -> list[Event]:
         """The first reply after a compaction tells how much context was left of it, near enough."""
-        if self._compaction is None or record.get("isSidechain") is True:
+        if self._compaction is None or self.role:
             return []
         usage = mapping(mapping(record.get("message")).get("usage"))
         parts = [
@@ -344,47 +336,37 @@ class ClaudeRecords:
         known = [part for part in parts if part is not None]
         payload = {**self._compaction, "post_tokens": sum(known) or None, "post_tokens_estimated": True}
         relay, self._compaction = self._compaction["relay"], None
-        return [self._event(record, "relay.resumed", payload, relay)]
+        return [self.event("relay.resumed", payload, relay)]
 
     def _microcompact(self, record: Mapping[str, Any]) -> list[Event]:
         meta = mapping(record.get("microcompactMetadata"))
         before, saved = number(meta.get("preTokens")), number(meta.get("tokensSaved"))
-        _, caller = self._who(record)
         payload = {
             "strategy": "microcompact",
-            "caller": caller,
+            "caller": self.caller,
             "pre_tokens": before,
             "post_tokens": before - saved if before is not None and saved is not None else None,
         }
-        return [self._event(record, "context.recovered", payload, "microcompact")]
+        return [self.event("context.recovered", payload, "microcompact")]
 
     # Envelope ----------------------------------------------------------------------------------------------------
 
-    def _who(self, record: Mapping[str, Any]) -> tuple[str, str]:
-        """The key of the conversation inside this file, and the caller's name."""
-        if record.get("isSidechain") is True:
-            return f"side:{record.get('agentId') or ''}", f"{self.caller}/subagent"
-        return "main", self.caller
+    def see(self, *, requests: int = 0, aborted: int = 0) -> None:
+        """Count nothing: requests and tools are counted by block."""
 
-    def _at(self, record: Mapping[str, Any]) -> datetime:
-        return moment_of(record.get("timestamp")) or self._source.file_time
-
-    def _record_id(self, record: Mapping[str, Any], *parts: object) -> str:
+    def identity(self, kind: str, *identity: object) -> str:
         """Follows from the record's `uuid`: resumed sessions repeat records in other files, with another session id."""
-        unique = text(record.get("uuid"))
+        unique = text(self.record.get("uuid"))
         if unique is None:
-            kept = {key: value for key, value in record.items() if key not in {"sessionId", "session_id"}}
-            unique = derived_id(self._session, sorted(kept.items(), key=lambda item: item[0]))
-        return derived_id("claude", unique, *parts)
+            kept = {key: value for key, value in self.record.items() if key not in {"sessionId", "session_id"}}
+            unique = derived_id(self.session, sorted(kept.items(), key=lambda item: item[0]))
+        return derived_id("claude", unique, kind, *identity)
 
-    def _event(self, record: Mapping[str, Any], kind: str, payload: Mapping[str, Any], *parts: object) -> Event:
-        named = moment_of(record.get("timestamp"))
-        own = {"branch": text(record.get("gitBranch")), "model": self.model(self._offset)}
-        return Event(
-            type=kind,
-            occurred_at=named or self._source.file_time,
-            session_id=self._session,
-            payload=dressed(kind, payload, {**self.known, **present(own)}),
-            id=self._record_id(record, kind, *parts),
-            time_source="file" if named is None else "event",
-        )
+    def chain_name(self, _kind: str, *identity: object) -> str:
+        """The name of a chain, as of its first attempt."""
+        return self.identity("operation", *identity)
+
+    def known_here(self) -> Mapping[str, Any]:
+        """What is known of the session, with the branch and the model where the record in hand stands."""
+        own = {"branch": text(self.record.get("gitBranch")), "model": self.model_here()}
+        return {**self.known, **present(own)}

@@ -435,7 +435,7 @@ FORMATS: tuple[Format, ...] = (
         "claude_code",
         "a Claude Code transcript",
         lines(claude_code),
-        made_by="claude:transcript_reader",
+        made_by="claude:TranscriptReader",
         told_by="`user`, `assistant`, `system`, `progress` or `attachment` records with `sessionId` and `uuid`; "
         "summaries with `leafUuid`; file-history snapshots",
     ),
@@ -443,7 +443,7 @@ FORMATS: tuple[Format, ...] = (
         "claude_print",
         "a claude -p run (json or stream-json)",
         records(claude_print),
-        made_by="claude:stream_reader",
+        made_by="claude:StreamReader",
         told_by="`system` records `init` or `api_retry` with `session_id`, a `result` with `session_id`, a "
         "`StopFailure` hook",
     ),

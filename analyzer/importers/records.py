@@ -238,7 +238,8 @@ class RecordReader(Reader):
     def exhausted(self, failure: Event, *identity: object) -> Event:
         """The end of an agent's usage limit, with the words and the reset of the failure that tells it."""
         facts, reset_at = mapping(failure.payload.get("facts")), failure.payload.get("reset_at")
-        payload = {"caller": self.caller, "reason_text": facts.get("message"), "reset_at": reset_at}
+        said = facts.get("message") or facts.get("stdout")
+        payload = {"caller": self.caller, "reason_text": said, "reset_at": reset_at}
         return self.event("agent.exhausted", payload, *identity)
 
     def relay(self, payload: Mapping[str, Any], *identity: object) -> Event:
@@ -362,10 +363,22 @@ class RecordReader(Reader):
             type=kind,
             occurred_at=self.at,
             session_id=self.session,
-            payload=dressed(kind, payload, self.known),
-            id=derived_id(self.name, kind, *identity),
+            payload=dressed(kind, payload, self.known_here()),
+            id=self.identity(kind, *identity),
             time_source="event" if self.timed else "file",
         )
+
+    def identity(self, kind: str, *identity: object) -> str:
+        """The id of an event of the record in hand."""
+        return derived_id(self.name, kind, *identity)
+
+    def chain_name(self, kind: str, *identity: object) -> str:
+        """The name of a chain that the record in hand begins with an event of this type."""
+        return self.identity(kind, *identity)
+
+    def known_here(self) -> Mapping[str, Any]:
+        """What is known of the session where the record in hand stands, by the names of `DIMENSIONS`."""
+        return self.known
 
     # -----------------------------------------------------------------------------------------------------------------
 
@@ -382,12 +395,12 @@ class RecordReader(Reader):
         caller = known.get("caller") or self.caller
         place: dict[str, Any] = {"caller": caller}
         if chain is not None:
-            operation, attempt = self.chains.failed(chain, self.event(names, {}, *identity).id)
+            operation, attempt = self.chains.failed(chain, self.chain_name(names, *identity))
             attempt = attempt if numbered is None else self.chains.renumber(chain, numbered)
             place |= {"operation": operation, "attempt": attempt}
         elif "operation" not in known:
             place["outcome"] = "surfaced"
-        seen = present({**facts, "is_error": True})
+        seen = present({"is_error": True, **facts})
         verdict, payload = classify_foreign(seen, self.at, **{**place, **known})
         if chain is not None:
             self.chains.note(chain, verdict.reason, caller)

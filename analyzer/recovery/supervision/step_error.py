@@ -255,8 +255,8 @@ def step_error(
         verdict = classify({**said, "stderr": observed.stderr}, at=at, rules=rules)
         reason = TIMEOUT
     else:
-        reason = failure_reason(observed.result, verdict)
-    turns = turns_at_limit(observed.result, verdict)
+        reason = failure_reason(observed.result, verdict.reason, verdict.detail)
+    turns = turns_at_limit(observed.result, verdict.detail)
     if reason == TIMEOUT and timed_out_after is not None:
         told = (
             f"The command took longer than {timed_out_after:g} s and was stopped: give it more with --timeout, or "
