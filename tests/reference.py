@@ -138,8 +138,8 @@ EXIT_CODES: dict[str, tuple[tuple[int, str], ...]] = {
     ),
     "export": (
         (0, "the target is up to date; perhaps nothing had changed"),
-        (2, "no `--to`, a view that has no days, or a folder that holds another format, or no way to move a lake"),
-        (3, "no store, or the target cannot be written, or is a store and no slice; what a lake needs is missing"),
+        (2, "no target, a view that has no days, or a folder that holds another format, or no way to move a lake"),
+        (3, "no store, or the target does not take it, or is a store and no slice; what a lake needs is missing"),
         (75, "another process has the store open, or writes into the folder"),
     ),
     "completion": (

@@ -44,7 +44,7 @@ def test_a_slice_is_a_store_for_every_command(run: Run, store: str) -> None:
         (["--to", "s3:bucket"], 2, "no target of this kind: s3:bucket"),
         (["errors", "--to", "x.duckdb"], 2, "a slice has all views and no format"),
         (["--to", "s.duckdb"], 3, "s.duckdb is the store itself"),
-        ([], 2, "Missing option '--to'"),
+        ([], 2, "give either --to or --otlp"),
     ],
 )
 def test_what_cannot_be_done_is_said(run: Run, store: str, arguments: list[str], code: int, said: str) -> None:

@@ -25,6 +25,7 @@ COMMANDS = (
     "check --until 2026-11-10 --json",
     "compare --before 2026-11-01..2026-11-05 --after 2026-11-05..2026-11-12 --json",
     "export --to days --format csv --json",
+    "export --otlp signals.jsonl --json",
     "findings list --json",
     "ingest logs --json",
     "ingest --json",

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+import os
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
 
 import click
 
 from analyzer.cli.options import quiet_option, span_options, store_option
 from analyzer.cli.output import narrate, write
 from analyzer.cli.stores import asked, chosen_lake
-from analyzer.errors import AnalyzerError
+from analyzer.errors import AnalyzerError, StoreError
+from analyzer.readable import terminal_safe
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import polars as pl
 
     from analyzer.analysis import Window
@@ -20,13 +26,13 @@ if TYPE_CHECKING:
 
 FORMATS = ("parquet", "csv", "jsonl")
 SLICE_ENDING = ".duckdb"
+_KINDS = {"error": "error", "finding": "finding", "relay": "hand-off", "retry": "retry chain"}
 
 
 @click.command("export")
 @click.argument("views", nargs=-1, metavar="[VIEW]...")
-@click.option(
-    "--to", "to", required=True, metavar="DIR|FILE.duckdb|delta:PATH", help="Where the days go; or a store; or a lake."
-)
+@click.option("--to", "to", metavar="DIR|FILE.duckdb|delta:PATH", help="Where the days go; or a store; or a lake.")
+@click.option("--otlp", metavar="FILE|URL", help="What went wrong as OpenTelemetry logs; - is standard output.")
 @click.option("--format", "-f", "row_format", type=click.Choice(FORMATS), help="Of the files in DIR. Default: parquet.")
 @store_option()
 @span_options
@@ -34,7 +40,8 @@ SLICE_ENDING = ".duckdb"
 @quiet_option
 def command(
     views: tuple[str, ...],
-    to: str,
+    to: str | None,
+    otlp: str | None,
     row_format: str | None,
     store_path: str,
     since: str | None,
@@ -56,16 +63,30 @@ def command(
     --to delta:PATH makes a lake of a whole store, its journal included, and --store delta:PATH --to FILE.duckdb a store
     of a lake, or of a window of it.
 
+    --otlp URL sends errors (one record an attempt), chains of retries that ended, hand-offs and findings of a window to
+    a collector as OpenTelemetry logs, --otlp FILE writes its requests as JSON, one a line. A URL without a path gets
+    /v1/logs; $OTEL_EXPORTER_OTLP_HEADERS is sent along. Each run sends all of its window: name one that ends where the
+    next begins.
+
     \b
       analyzer export --to lake/ --store fleet.duckdb
       analyzer export errors sessions --last 30d --to lake/ --format csv
       analyzer export --last 30d --to slice.duckdb
       analyzer export --to delta:/lake/fleet --store fleet.duckdb
       analyzer export --store delta:/lake/fleet --last 30d --to slice.duckdb
+      analyzer export --otlp http://127.0.0.1:4318 --since yesterday --until today
     """
     from analyzer.cli.options import chosen_window
 
+    if (to is None) == (otlp is None):
+        raise click.UsageError("give either --to or --otlp")
     window = chosen_window(since, until, last, "UTC")
+    if otlp is not None:
+        if views or row_format:
+            raise AnalyzerError("OpenTelemetry logs have no views and one format", "leave out VIEWs and --format")
+        _otlp(store_path, otlp, window, as_json=as_json, quiet=quiet)
+        return
+    assert to is not None  # of the two, one is given
     lake, target = chosen_lake(store_path, None), chosen_lake(to, None)
     whole = to.endswith(SLICE_ENDING)
     if target is not None or (lake is not None and whole):
@@ -78,6 +99,68 @@ def command(
         _slice(store_path, to, window, as_json=as_json, quiet=quiet)
     else:
         _days(store_path, to, views, row_format or "parquet", window, as_json=as_json, quiet=quiet)
+
+
+def _otlp(store_path: str, to: str, window: Window, *, as_json: bool, quiet: bool) -> None:
+    from analyzer import __version__
+    from analyzer.cli.delivery.web import host_of
+    from analyzer.readable import counted
+    from analyzer.report.escape import json_text
+    from analyzer.store.export.otlp import requests
+
+    with asked(store_path, None) as store:
+        rows = store.query("timeline-signals", since=window.since, until=window.until)
+    made = requests(rows.iter_rows(named=True), __version__)
+    if host_of(to) is not None:
+        _send(to, made)
+    elif "://" in to:
+        raise AnalyzerError(f"no target of this kind: {to.partition('://')[0]}", "name a file, or http://HOST:4318")
+    else:
+        write("\n".join(map(json_text, made)), None if to == "-" else to)
+    kinds = dict(sorted(rows["kind"].value_counts().iter_rows()))
+    shown = host_of(to) or to
+    if as_json and to != "-":
+        write(json_text({"schema": "analyzer.export/1", "to": shown, "otlp": kinds}), None)
+    else:
+        parts = [counted(number, _KINDS[name]) for name, number in kinds.items()]
+        narrate(f"{', '.join(parts) or 'nothing'} → {shown}", quiet=quiet)
+
+
+def _send(url: str, made: Iterator[dict[str, Any]]) -> None:
+    """Send requests to a collector, which says what of them it refuses.
+
+    Raises:
+        StoreError: nobody takes them, or not all of their records.
+    """
+    from analyzer.cli.delivery.web import UndeliveredError, post
+
+    parts = urlsplit(url)
+    target = parts._replace(path="/v1/logs").geturl() if parts.path in ("", "/") else url
+    pairs = (item.partition("=") for item in os.environ.get("OTEL_EXPORTER_OTLP_HEADERS", "").split(","))
+    headers = {name.strip(): unquote(value.strip()) for name, _, value in pairs if name.strip()}
+    sent = 0
+    for request in made:
+        number = sum(len(each["scopeLogs"][0]["logRecords"]) for each in request["resourceLogs"])
+        try:
+            refused = _refused(post(target, request, headers))
+        except UndeliveredError as error:
+            refused = str(error)
+        if refused:
+            raise StoreError(
+                f"{parts.hostname} did not take the records: {refused}; {sent:,} before them were sent",
+                "send the same window again: each record has its id",
+            )
+        sent += number
+
+
+def _refused(answer: bytes) -> str:
+    """Say how many records of a request its answer refuses, and why; empty where none."""
+    try:
+        partial = json.loads(answer or b"{}").get("partialSuccess") or {}
+        number = int(partial.get("rejectedLogRecords") or 0)
+    except (ValueError, AttributeError, TypeError):
+        return ""  # what is no JSON of ours came with a status that says yes
+    return f"{number:,} refused: {terminal_safe(str(partial.get('errorMessage', '')))[:200]}" if number else ""
 
 
 def _move(

@@ -6,9 +6,10 @@ import json
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from http.client import HTTPException
 from threading import Thread
+from types import MappingProxyType
 from typing import Any
 
 from analyzer.errors import UNREADABLE, AnalyzerError
@@ -68,19 +69,23 @@ def untaken(failures: Iterable[tuple[str, str]]) -> AnalyzerError:
 
 
 TIMEOUT_SECONDS = 10.0
+_ANSWER_BYTES = 65_536
 
 
-def post(url: str, body: Any) -> None:
+def post(url: str, body: Any, headers: Mapping[str, str] = MappingProxyType({})) -> bytes:
     """One POST of JSON, tried again as the recovery table says: three calls in all where network or server fail.
+
+    Returns the beginning of the answer.
 
     Raises:
         UndeliveredError: nobody takes it. The address is a secret and stands in no message.
     """
-    data = json.dumps(body, allow_nan=False).encode()
+    data, answers = json.dumps(body, allow_nan=False).encode(), [b""]
     try:
-        patiently(_send, url, data)
+        patiently(_send, url, data, headers, answers)
     except (OSError, HTTPException, ValueError) as error:
         raise UndeliveredError(_message_of(error)) from None
+    return answers[-1]
 
 
 def host_of(url: str) -> str | None:
@@ -92,11 +97,12 @@ def host_of(url: str) -> str | None:
     return parts.hostname if parts.scheme in {"http", "https"} else None
 
 
-def _send(url: str, data: bytes) -> None:
-    request = urllib.request.Request(url, data, {"Content-Type": "application/json"}, method="POST")  # noqa: S310
+def _send(url: str, data: bytes, headers: Mapping[str, str], answers: list[bytes]) -> None:
+    said = {**headers, "Content-Type": "application/json"}
+    request = urllib.request.Request(url, data, said, method="POST")  # noqa: S310
     try:
-        with urllib.request.build_opener(_Straight).open(request, timeout=TIMEOUT_SECONDS):
-            pass
+        with urllib.request.build_opener(_Straight).open(request, timeout=TIMEOUT_SECONDS) as answer:
+            answers.append(answer.read(_ANSWER_BYTES))
     except urllib.error.HTTPError as error:
         error.close()
         raise

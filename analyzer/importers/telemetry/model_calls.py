@@ -26,6 +26,16 @@ AGENTS = {
     "github-copilot": "copilot",
 }
 _PREFIXES = {"claude-code": "claude_code.", "gemini-cli": "gemini_cli.", "qwen-code": "qwen-code."}
+EXCEPTION = "gen_ai.client.operation.exception"
+"""The event of the conventions for a call that failed."""
+PROVIDERS = {
+    "aws.bedrock": "aws",
+    "azure.ai.openai": "azure",
+    "gcp.gemini": "google",
+    "mistral_ai": "mistral",
+    "x_ai": "xai",
+}
+"""Providers as the conventions name them, and as they are named everywhere else here."""
 _TWINNED = ("gemini-cli", "qwen-code")
 """Who sends each error under a name of its own, and once more under one of the conventions."""
 _MODEL_CALLS = frozenset({"chat", "text_completion", "generate_content"})
@@ -103,6 +113,7 @@ class TelemetryReader(RecordReader):
             "model": _first(both, "model", "gen_ai.request.model", "llm.model_name", "gen_ai.response.model"),
             "branch": _first(both, "vcs.ref.head.name"),
         }
+        found["provider"] = PROVIDERS.get(found["provider"] or "", found["provider"])
         self.known |= present(found)
 
     def named(self, name: str) -> str:
@@ -120,8 +131,12 @@ class TelemetryReader(RecordReader):
         if producer in ("claude_code", "gemini_cli", "qwen-code"):
             found = _KINDS.get(kind)
             return found(self, attributes, unique) if found else ()
-        if name == "gen_ai.client.operation.exception" and self.program not in _TWINNED:
+        if name == EXCEPTION and "agent_error.reason" in attributes:
+            return [self._exported(attributes, unique)]
+        if name == EXCEPTION and self.program not in _TWINNED:
             return [self._failure_of(attributes, unique)]
+        if name == "agent_error.retry":
+            return self._exported_end(attributes, unique)
         return ()
 
     def _failure_of(self, attributes: Attributes, unique: object, **known: Any) -> Event:
@@ -131,10 +146,34 @@ class TelemetryReader(RecordReader):
             status, kind = int(kind), None
         said = _first(attributes, "error.message", "error_message", "exception.message", "error", "status.message")
         self.see()
-        facts = {"status": status or None, "type": kind, "message": said}
+        facts = {"status": status or None, "code": attributes.get("agent_error.code"), "type": kind, "message": said}
         return self.failed(facts, unique, caller=self._caller(attributes), **known)
 
+    def _exported(self, attributes: Attributes, unique: object) -> Event:
+        """One attempt as `analyzer export --otlp` wrote it, in its chain where it had one."""
+        place = {
+            "operation": _first(attributes, "agent_error.operation"),
+            "attempt": whole(attributes.get("agent_error.attempt")),
+        }
+        error = {**attributes, "error.type": attributes.get("exception.type")}
+        ended = {} if place["operation"] else {"outcome": _first(attributes, "agent_error.outcome")}
+        return self._failure_of(error, unique, **present({**place, **ended}))
+
+    def _exported_end(self, attributes: Attributes, unique: object) -> list[Event]:
+        payload = {
+            "operation": _first(attributes, "agent_error.operation"),
+            "caller": self._caller(attributes),
+            "reason": _first(attributes, "agent_error.reason"),
+            "outcome": _first(attributes, "agent_error.outcome"),
+            "attempts": whole(attributes.get("agent_error.attempts")),
+            "waited_seconds": figure(attributes.get("agent_error.waited_seconds")),
+        }
+        self.see()
+        return [self.event("retry.settled", present(payload), unique)]
+
     def _caller(self, attributes: Attributes) -> str:
+        if "agent_error.reason" in attributes and (exported := _first(attributes, "gen_ai.agent.name")):
+            return exported
         source = _first(attributes, "query_source")
         role = source if source not in ("main", "repl_main_thread") else None
         return caller_of(self.program, self.known, role)

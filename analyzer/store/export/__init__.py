@@ -1,1 +1,1 @@
-"""A store's rows for other tools: views day by day, written only where they changed, and slices that are stores."""
+"""A store's rows for other tools: views day by day, slices that are stores, and OpenTelemetry logs."""
