@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from typing import Any, Literal
@@ -16,9 +16,10 @@ from typing import Any, Literal
 from analyzer.classifier import Classification, Facts, Rules, classify, classify_facts
 from analyzer.errors import BLOCKED, FAILED, HOLLOW, OK, RETRY, WAIT, InputError
 from analyzer.events import Event
+from analyzer.events.codec import parsed
 from analyzer.events.times import format_time, now, parse_time
 from analyzer.importers import HEAD_BYTES, Source, block_of, detect, head_of
-from analyzer.importers.work import ENDS, SAYS_WORK, SUBAGENTS, Deed, deeds, lines_work, record_on, tokens_of
+from analyzer.importers.work import ENDS, SAYS_WORK, SUBAGENTS, Deed, deeds, lines_work
 from analyzer.readable import counted
 from analyzer.recovery.retry.policy import Backoff
 from analyzer.recovery.supervision.step_error import STDOUT_CHARS
@@ -107,20 +108,10 @@ class RunVerdict:
         """The answer as `analyzer.verdict/1`, ready for JSON."""
         return {
             "schema": "analyzer.verdict/1",
-            "verdict": self.verdict,
-            "reason": self.reason,
-            "detail": self.detail,
-            "rule": self.rule,
-            "confidence": self.confidence,
-            "party": self.party,
+            **asdict(self),
             "reset_at": format_time(self.reset_at) if self.reset_at else None,
-            "retry_after_seconds": self.retry_after_seconds,
-            "sentence": self.sentence,
-            "agent": self.agent,
-            "exit_code": self.exit_code,
-            "evidence": [{"file": one.file, "line": one.line, "text": one.text} for one in self.evidence],
+            "evidence": [asdict(place) for place in self.evidence],
             "tokens": dict(self.tokens) if self.tokens else None,
-            "cost_usd": self.cost_usd,
         }
 
 
@@ -154,7 +145,7 @@ class Course:
     dead: dict[str, Fault] = field(default_factory=dict)
     """Sub-agents that came back with a failure, by their calls."""
     came_back: set[str] = field(default_factory=set)
-    tokens: dict[str, int] | None = None
+    tokens: Mapping[str, int] | None = None
     cost_usd: float | None = None
     heard: bytearray = field(default_factory=bytearray)
     """The end of what is no record: behind the last one, or of a text."""
@@ -233,7 +224,7 @@ class Course:
 
     def _end(self, deed: Deed, line: int, at: datetime, rules: Rules) -> None:
         self.ended, self.end_line = "failed" if deed.failed else "ended", line
-        self.denied, self.tokens, self.cost_usd = deed.denied, tokens_of(deed), deed.cost_usd
+        self.denied, self.tokens, self.cost_usd = deed.denied, deed.tokens, deed.cost_usd
         if deed.failed:
             return
         if deed.said is None:
@@ -306,7 +297,7 @@ def read_course(path: str, rules: Rules = None, name: str | None = None) -> Cour
                 failed_here = False
                 for event in hits.get(offset, ()):
                     failed_here = course.event(event, number, rules) or failed_here
-                record = record_on(raw) if raw[:64].lstrip(b"\xef\xbb\xbf \t")[:1] == b"{" else None
+                record = parsed(raw) if raw[:64].lstrip(b"\xef\xbb\xbf \t")[:1] == b"{" else None
                 if kind.name == "aider":
                     found: Iterable[Deed] = lines_work(raw.decode("utf-8", "replace"))
                 elif record is None:
@@ -342,16 +333,10 @@ def judge(
         answer = _of_texts(texts, exit_code, rules, at, trusted=trusted) or answer or _silent(courses)
     known = next((course for course in told if course.tokens or course.cost_usd is not None), None)
     name = next((course.agent for course in told if course.agent), None) or agent
-    return _with(answer, exit_code, name, known)
-
-
-def _with(answer: RunVerdict, exit_code: int | None, agent: str | None, known: Course | None) -> RunVerdict:
-    from dataclasses import replace
-
     return replace(
         answer,
         exit_code=exit_code,
-        agent=agent,
+        agent=name,
         tokens=known.tokens if known else None,
         cost_usd=known.cost_usd if known else None,
     )

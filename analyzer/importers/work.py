@@ -10,8 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from analyzer.agent_stream import count, error_facts, mapping, run_tokens, says_error, text
+from analyzer.agent_stream import error_facts, mapping, run_tokens, says_error, text
 from analyzer.events.codec import parsed
+from analyzer.importers.agents.gemini import said_by
+from analyzer.importers.shapes.rows import listed
 
 Kind = Literal["reply", "call", "result", "error", "ended", "aborted"]
 
@@ -80,8 +82,8 @@ class Deed:
     """The sub-agent whose record it is; None for the main one."""
     denied: int = 0
     """Calls that nobody allowed, as the end of the run counts them."""
-    tokens: tuple[int | None, int | None] | None = None
-    """Input and output tokens of the whole run."""
+    tokens: Mapping[str, int] | None = None
+    """`input_tokens` and `output_tokens` of the whole run; None where its end does not count them."""
     cost_usd: float | None = None
     facts: Mapping[str, Any] | None = None
     """Of an error that no reader makes an event of: what the classifier is shown."""
@@ -103,9 +105,7 @@ def deeds(record: Mapping[str, Any]) -> Iterator[Deed]:
     inner = next((found for key in _INNER if (found := mapping(record.get(key)))), record)
     named = {kind, text(inner.get("type")) or "", text(record.get("subtype")) or ""}
     if named & _ENDED:
-        yield Deed(
-            "ended", _last_words(inner, "last_agent_message"), tokens=run_tokens(record) if "usage" in record else None
-        )
+        yield Deed("ended", _last_words(inner, "last_agent_message"), tokens=_tokens(record))
         return
     if named & _ABORTED:
         yield Deed("aborted")
@@ -137,7 +137,7 @@ def _end(record: Mapping[str, Any]) -> Deed:
         _last_words(record, "result"),
         failed=says_error(record) or record.get("status") == "error",
         denied=len(denials) if isinstance(denials, list) else 0,
-        tokens=run_tokens({"usage": stats} if stats else record),
+        tokens=_tokens({"usage": stats} if stats else record),
         cost_usd=float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) else None,
         facts=error_facts(record) if says_error(record) else None,
     )
@@ -155,13 +155,14 @@ def _message(record: Mapping[str, Any], inner: Mapping[str, Any], kind: str) -> 
     role = text(inner.get("role")) or (kind if kind in _MODELS else text(record.get("source")) or kind)
     content = inner.get("content", inner.get("parts"))
     if inner.get("model") == SYNTHETIC or record.get("isApiErrorMessage") is True:
-        said = "\n".join(_texts(content))
+        said = said_by(content)
         label = text(record.get("error"))
         yield Deed("error", said, side=side, facts={"message": said, "type": label} if label else {"message": said})
         return
     for part in _parts(inner, content, role, kind):
         yield from _part(part, role, side)
-    for call in map(mapping, _calls(inner.get("toolCalls") or inner.get("tool_calls"))):
+    calls = inner.get("toolCalls") or inner.get("tool_calls")
+    for call in listed(parsed(calls) if isinstance(calls, str) else calls):
         tool = text(call.get("name")) or text(mapping(call.get("function")).get("name"))
         yield Deed("call", tool=tool, call=text(call.get("id")), side=side)
 
@@ -180,7 +181,7 @@ def _parts(inner: Mapping[str, Any], content: object, role: str, kind: str) -> I
         return ({"type": "tool_use", "name": action or text(inner.get("tool_name"))},)
     if role == "agent" and action in ("message", "finish"):
         return ({"type": "text", "text": inner.get("message")},)
-    return _list_of(mapping(inner.get("llm_message")).get("content"))
+    return listed(mapping(inner.get("llm_message")).get("content"))
 
 
 def _part(part: Mapping[str, Any], role: str, side: str | None) -> Iterator[Deed]:
@@ -190,8 +191,7 @@ def _part(part: Mapping[str, Any], role: str, side: str | None) -> Iterator[Deed
     kind = text(part.get("type")) or ("text" if "text" in part else "")
     if kind in _RESULTS:
         call = text(part.get("tool_use_id")) or text(part.get("tool_id")) or text(part.get("call_id"))
-        said = part.get("content")
-        said = "\n".join(_texts(said)) if isinstance(said, list) else text(said)
+        said = said_by(part.get("content")) or None
         failed = part.get("is_error") is True or part.get("status") == "error"
         yield Deed("result", said, call=call, failed=failed, side=side)
     elif kind in _CALLS or "functionCall" in part:
@@ -221,32 +221,6 @@ def _cline(row: Mapping[str, Any]) -> Iterator[Deed]:
             yield Deed("ended", said)
 
 
-def _texts(content: object) -> list[str]:
-    if isinstance(content, str):
-        return [content]
-    return [found for part in _list_of(content) if (found := text(part.get("text")))]
-
-
-def _calls(value: object) -> list[Any]:
-    """Calls beside a message: a list, or the JSON text of one."""
-    return _list(parsed(value) if isinstance(value, str) else value)
-
-
-def _list(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _list_of(value: object) -> Iterable[Mapping[str, Any]]:
-    return map(mapping, _list(value))
-
-
-def record_on(line: bytes) -> Mapping[str, Any] | None:
-    """The object on a line; None where the line is no object."""
-    found = parsed(line)
-    return found if isinstance(found, Mapping) else None
-
-
-def tokens_of(deed: Deed) -> dict[str, int] | None:
-    """The tokens of a run by their names; None where its end does not count them."""
-    named = dict(zip(("input_tokens", "output_tokens"), deed.tokens or (), strict=False))
-    return {key: found for key, value in named.items() if (found := count(value)) is not None} or None
+def _tokens(record: Mapping[str, Any]) -> dict[str, int] | None:
+    named = zip(("input_tokens", "output_tokens"), run_tokens(record), strict=True)
+    return {name: number for name, number in named if number is not None} or None
