@@ -3,8 +3,9 @@
 Names are loaded on first use: a window wants no detection.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from analyzer.lazy import face
 
 if TYPE_CHECKING:
     from analyzer.analysis.comparison import ComparedFigure, ComparedSide, Comparison, OneSidedMessage, compare
@@ -35,31 +36,30 @@ if TYPE_CHECKING:
     from analyzer.analysis.summary.window_findings import Spikes, spikes
     from analyzer.analysis.tables import Table, Window, WindowWords, as_window, json_rows, json_value, table, window
 
-_HOMES = {
-    name: module
-    for module, names in {
-        "analyzer.analysis.comparison": "ComparedFigure ComparedSide Comparison OneSidedMessage compare",
-        "analyzer.analysis.detection.detection": "Detection",
-        "analyzer.analysis.kinds.causes": "Drift Drifts",
-        "analyzer.analysis.kinds.finding": "Finding Kind Scope",
-        "analyzer.analysis.kinds.finding_fields": "Cost Handling Wording",
-        "analyzer.analysis.nightly.check": "check check_hours each_night",
-        "analyzer.analysis.nightly.decisions": "findings handle",
-        "analyzer.analysis.nightly.night": "Night",
-        "analyzer.analysis.rules.drafts": "Recoveries RuleDraft Taken",
-        "analyzer.analysis.rules.ruleset_changes": "Alarm AlarmChanges ChangedShare Churn Rejudged alarm_changes churn",
-        "analyzer.analysis.rules.similar_templates": "group",
-        "analyzer.analysis.rules.unknowns": "Neighbour UnknownGroup Unknowns unknowns",
-        "analyzer.analysis.run_verdict": "RunEvidence RunVerdict run_verdict",
-        "analyzer.analysis.summary.cases": "Case",
-        "analyzer.analysis.summary.day_figures": "LatestDay",
-        "analyzer.analysis.summary.leading": "Leading",
-        "analyzer.analysis.summary.overview": "Completeness Overview Totals Verdict overview",
-        "analyzer.analysis.summary.window_findings": "Spikes spikes",
-        "analyzer.analysis.tables": "Table Window WindowWords as_window json_rows json_value table window",
-    }.items()
-    for name in names.split()
-}
+__getattr__, __dir__ = face(
+    __name__,
+    {
+        "comparison": "ComparedFigure ComparedSide Comparison OneSidedMessage compare",
+        "detection.detection": "Detection",
+        "kinds.causes": "Drift Drifts",
+        "kinds.finding": "Finding Kind Scope",
+        "kinds.finding_fields": "Cost Handling Wording",
+        "nightly.check": "check check_hours each_night",
+        "nightly.decisions": "findings handle",
+        "nightly.night": "Night",
+        "rules.drafts": "Recoveries RuleDraft Taken",
+        "rules.ruleset_changes": "Alarm AlarmChanges ChangedShare Churn Rejudged alarm_changes churn",
+        "rules.similar_templates": "group",
+        "rules.unknowns": "Neighbour UnknownGroup Unknowns unknowns",
+        "run_verdict": "RunEvidence RunVerdict run_verdict",
+        "summary.cases": "Case",
+        "summary.day_figures": "LatestDay",
+        "summary.leading": "Leading",
+        "summary.overview": "Completeness Overview Totals Verdict overview",
+        "summary.window_findings": "Spikes spikes",
+        "tables": "Table Window WindowWords as_window json_rows json_value table window",
+    },
+)
 
 __all__ = [
     "Alarm",
@@ -119,11 +119,3 @@ __all__ = [
     "unknowns",
     "window",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    # Kept: from now on it is found without this function.
-    found = globals()[name] = getattr(import_module(_HOMES[name]), name)
-    return found

@@ -4,8 +4,9 @@ It runs inside other people's agents: nothing here raises, looks at a clock, ope
 Names are loaded on first use: who wants a fingerprint or the table of recovery pays for no rules.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from analyzer.lazy import face
 
 if TYPE_CHECKING:
     from analyzer.classifier.engine import Classification, classify, classify_facts
@@ -15,18 +16,17 @@ if TYPE_CHECKING:
     from analyzer.classifier.rules.loading import Rules, default_ruleset, load_ruleset, ruleset_for
     from analyzer.classifier.rules.ruleset import Codes, Rule, Ruleset
 
-_HOMES = {
-    name: module
-    for module, names in {
-        "analyzer.classifier.engine": "Classification classify classify_facts",
-        "analyzer.classifier.reading.extract": "extract",
-        "analyzer.classifier.reading.facts": "Facts",
-        "analyzer.classifier.recovery_table": "REASONS RECOVERY Recovery",
-        "analyzer.classifier.rules.loading": "Rules default_ruleset load_ruleset ruleset_for",
-        "analyzer.classifier.rules.ruleset": "Codes Rule Ruleset",
-    }.items()
-    for name in names.split()
-}
+__getattr__, __dir__ = face(
+    __name__,
+    {
+        "engine": "Classification classify classify_facts",
+        "reading.extract": "extract",
+        "reading.facts": "Facts",
+        "recovery_table": "REASONS RECOVERY Recovery",
+        "rules.loading": "Rules default_ruleset load_ruleset ruleset_for",
+        "rules.ruleset": "Codes Rule Ruleset",
+    },
+)
 
 __all__ = [
     "REASONS",
@@ -45,11 +45,3 @@ __all__ = [
     "load_ruleset",
     "ruleset_for",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    # Kept: from now on it is found without this function.
-    found = globals()[name] = getattr(import_module(_HOMES[name]), name)
-    return found

@@ -5,8 +5,9 @@ Names load on first use: who wants the rate guard does not pay for context recov
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from analyzer.lazy import face
 
 if TYPE_CHECKING:
     from analyzer.recovery.context.conversation import Compression
@@ -46,14 +47,13 @@ if TYPE_CHECKING:
     from analyzer.recovery.supervision.supervisor import supervise
     from analyzer.recovery.waiting import Clock, SystemClock, WaitCancelledError
 
-_HOMES = {
-    name: home
-    for home, names in {
+__getattr__, __dir__ = face(
+    __name__,
+    {
         "context.conversation": "Compression",
         "context.hook": "ContextRecoveryHook HookResult MemorySessions Notice outline SessionStore",
-        "context.progress": (
-            "is_token_limit_error parse_token_limit_error PruneState RetryState SessionState TokenLimit TruncateState"
-        ),
+        "context.progress": "is_token_limit_error parse_token_limit_error PruneState "
+        "RetryState SessionState TokenLimit TruncateState",
         "context.recovery": "ContextRecovery ContextSettings Fitted",
         "limits.guard": "RateGuard RateLimitedError RateState",
         "limits.pool": "AgentPool Exhaustion",
@@ -72,10 +72,8 @@ _HOMES = {
         "supervision.step_error": "RelayHaltedError StepError TokenUsage",
         "supervision.supervisor": "supervise",
         "waiting": "Clock SystemClock WaitCancelledError",
-    }.items()
-    for name in names.split()
-}
-"""The module of each public name."""
+    },
+)
 
 __all__ = [
     "PROFILES", "AgentPool", "Attempts", "Backoff", "Checkpoint", "Clock", "CommandSummarizer", "Compression",
@@ -87,13 +85,3 @@ __all__ = [
     "TruncateState", "Turn", "WaitCancelledError", "is_token_limit_error", "observe", "outline",
     "parse_token_limit_error", "supervise",
 ]  # fmt: skip
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(f"analyzer.recovery.{_HOMES[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -3,8 +3,9 @@
 Names are loaded on first use: a query wants nothing that reads logs, and an ingest with nothing new no frames.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from analyzer.lazy import face
 
 if TYPE_CHECKING:
     from analyzer.importers import NOT_LOGS
@@ -36,32 +37,31 @@ if TYPE_CHECKING:
     from analyzer.store.upkeep.rebuild import Rebuild, rebuild
     from analyzer.store.verdicts.reclassify import Change, Reclassification
 
-_HOMES = {
-    name: module
-    for module, names in {
+__getattr__, __dir__ = face(
+    __name__,
+    {
         "analyzer.importers": "NOT_LOGS",
-        "analyzer.store.db.frames": "ArrowStream load_frugal_polars",
-        "analyzer.store.db.location": "MEMORY",
-        "analyzer.store.db.tables.schema": "Column Header Param views",
-        "analyzer.store.doctor.checks": "Check",
-        "analyzer.store.doctor.examine": "examine",
-        "analyzer.store.ingest.batch": "Progress Tally",
-        "analyzer.store.ingest.discover": "Problem Stock Survey survey",
-        "analyzer.store.ingest.run": "IngestResult",
-        "analyzer.store.journal": "journal_of",
-        "analyzer.store.query.adhoc": "Answer",
-        "analyzer.store.query.catalogue": "Query catalogue find",
-        "analyzer.store.query.selection": "Selection kept_since moment narrows span",
-        "analyzer.store.store": "Store open_store",
-        "analyzer.store.sums.counting": "LOUD counts_of known_templates_of mixes_of repeats_of rules_of templates_of",
-        "analyzer.store.sums.daily": "CallerDays DailySums DetectorStates",
-        "analyzer.store.upkeep.prune": "Prune",
-        "analyzer.store.upkeep.quarantine": "QuarantineRetry",
-        "analyzer.store.upkeep.rebuild": "Rebuild rebuild",
-        "analyzer.store.verdicts.reclassify": "Change Reclassification",
-    }.items()
-    for name in names.split()
-}
+        "db.frames": "ArrowStream load_frugal_polars",
+        "db.location": "MEMORY",
+        "db.tables.schema": "Column Header Param views",
+        "doctor.checks": "Check",
+        "doctor.examine": "examine",
+        "ingest.batch": "Progress Tally",
+        "ingest.discover": "Problem Stock Survey survey",
+        "ingest.run": "IngestResult",
+        "journal": "journal_of",
+        "query.adhoc": "Answer",
+        "query.catalogue": "Query catalogue find",
+        "query.selection": "Selection kept_since moment narrows span",
+        "store": "Store open_store",
+        "sums.counting": "LOUD counts_of known_templates_of mixes_of repeats_of rules_of templates_of",
+        "sums.daily": "CallerDays DailySums DetectorStates",
+        "upkeep.prune": "Prune",
+        "upkeep.quarantine": "QuarantineRetry",
+        "upkeep.rebuild": "Rebuild rebuild",
+        "verdicts.reclassify": "Change Reclassification",
+    },
+)
 
 __all__ = [
     "LOUD",
@@ -110,11 +110,3 @@ __all__ = [
     "templates_of",
     "views",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    # Kept: from now on it is found without this function.
-    found = globals()[name] = getattr(import_module(_HOMES[name]), name)
-    return found
