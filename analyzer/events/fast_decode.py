@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import date, datetime
 from typing import Annotated, Any, Literal
 from zlib import crc32
@@ -69,18 +69,12 @@ class Columns:
     def extend(self, more: Columns) -> None:
         """Append events to these."""
         height = len(self.payloads)
-        self.ids += more.ids
-        self.types += more.types
-        self.moments += more.moments
-        self.sessions += more.sessions
-        self.versions += more.versions
-        self.writers += more.writers
-        self.seqs += more.seqs
-        self.dropped += more.dropped
-        self.time_sources += more.time_sources
-        self.payloads += more.payloads
-        self.facts += more.facts
+        for column in _LISTS:
+            getattr(self, column).extend(getattr(more, column))
         self.origins.update((height + place, origin) for place, origin in more.origins.items())
+
+
+_LISTS = tuple(each.name for each in fields(Columns) if each.default_factory is list)
 
 
 @kept_until_fork

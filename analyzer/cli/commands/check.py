@@ -125,7 +125,7 @@ def command(
             nights = [check_hours(store, chosen, rules=rules)]
         else:
             nights = [check(store, until=chosen.until, timezone=timezone, rules=rules, again=again)]
-        gauges = _gauges(store, nights[-1]) if prometheus else b""
+        gauges = night_gauges(store, nights[-1]) if prometheus else b""
         judged, nights = nights, select_nights(store, nights, only)
         left = Undelivered.of(store, nights[-1]) if places and not each_day else None
     if others := sum(len(night.findings) for night in judged) - sum(len(night.findings) for night in nights):
@@ -153,7 +153,8 @@ def command(
     return FINDINGS if any(night.fails(fail_on) for night in nights) else 0
 
 
-def _gauges(store: Store, night: Night) -> bytes:
+def night_gauges(store: Store, night: Night) -> bytes:
+    """The gauges of a night, as a textfile collector takes them."""
     from analyzer.analysis.summary.day_figures import night_figures
     from analyzer.report.night.metrics import render_prometheus
 

@@ -15,6 +15,7 @@ import click
 from click.core import ParameterSource
 
 from analyzer import interpreter
+from analyzer.cli.commands.check import night_gauges
 from analyzer.cli.delivery.targets import VARIABLE, deliver, targets
 from analyzer.cli.machine import HERE, REPORTED, asking_of, home_folder, make_room, read_into, store_to_fill, tell_found
 from analyzer.cli.options import chosen_window, deliver_option, master_option, quiet_option, rules_option, store_option
@@ -208,10 +209,7 @@ def _ingest(store: Store, paths: tuple[str, ...], strict: bool, quiet: bool) -> 
 
 
 def _gauges(store: Store, night: Night, target: str) -> Done:
-    from analyzer.analysis.summary.day_figures import night_figures
-    from analyzer.report.night.metrics import render_prometheus
-
-    write(render_prometheus(night, night_figures(store, night)), target)
+    write(night_gauges(store, night), target)
     return OK, f"written to {target}"
 
 
