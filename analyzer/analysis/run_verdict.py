@@ -120,7 +120,7 @@ class Fault:
     """A failure, and where it stands."""
 
     verdict: Classification
-    said: str
+    words: str
     line: int | None
     reset_at: datetime | None = None
 
@@ -136,8 +136,7 @@ class Course:
     """The last failure of the main conversation that no work followed."""
     ended: Literal["", "ended", "failed", "aborted"] = ""
     end_line: int | None = None
-    said: str | None = None
-    """The last reply."""
+    last_reply: str | None = None
     replies: int = 0
     calls: int = 0
     denied: int = 0
@@ -180,8 +179,8 @@ class Course:
         if verdict.reason == "tool_not_found" and "failure_reason" not in payload:
             return False  # told to the model, which goes on
         reset_at = payload.get("reset_at")
-        said = facts.message or facts.stdout or ""
-        self._failed(Fault(verdict, said, line, parse_time(reset_at) if reset_at else None))
+        words = facts.message or facts.stdout or ""
+        self._failed(Fault(verdict, words, line, parse_time(reset_at) if reset_at else None))
         return True
 
     def _failed(self, fault: Fault) -> None:
@@ -196,7 +195,7 @@ class Course:
         elif deed.kind == "error":
             verdict = classify({**(deed.facts or {}), "is_error": True}, at=at, rules=rules)
             if verdict.reason != "unknown" and deed.side is None and not failed_here:
-                self._failed(Fault(verdict, deed.said or "", line))
+                self._failed(Fault(verdict, deed.words or "", line))
         elif deed.side is not None:
             return
         elif deed.kind in ("reply", "call"):
@@ -205,7 +204,7 @@ class Course:
             self.fault = None
             self.replies += deed.kind == "reply"
             self.calls += deed.kind == "call"
-            self.said = deed.said or self.said
+            self.last_reply = deed.words or self.last_reply
             if deed.tool in SUBAGENTS and deed.call:
                 self.launched.add(deed.call)
         elif deed.kind == "aborted":
@@ -217,27 +216,27 @@ class Course:
         if deed.call not in self.launched or deed.call is None:
             return
         self.came_back.add(deed.call)
-        said = (deed.said or "").strip()
-        verdict = classify({"message": said, "is_error": True}, at=at, rules=rules)
-        if deed.failed or (_is_error(said, verdict) and "\n" not in said):
-            self.dead[deed.call] = Fault(verdict, said, line)
+        words = (deed.words or "").strip()
+        verdict = classify({"message": words, "is_error": True}, at=at, rules=rules)
+        if deed.failed or (_is_error(words, verdict) and "\n" not in words):
+            self.dead[deed.call] = Fault(verdict, words, line)
 
     def _end(self, deed: Deed, line: int, at: datetime, rules: Rules) -> None:
         self.ended, self.end_line = "failed" if deed.failed else "ended", line
         self.denied, self.tokens, self.cost_usd = deed.denied, deed.tokens, deed.cost_usd
         if deed.failed:
             return
-        if deed.said is None:
+        if deed.words is None:
             if self.replies:
                 self.fault = None  # a failure would have been the end's own word
             return
-        verdict = classify({"message": deed.said, "is_error": True}, at=at, rules=rules)
+        verdict = classify({"message": deed.words, "is_error": True}, at=at, rules=rules)
         written = (self.tokens or {}).get("output_tokens", self.replies)
-        if self.fault is None and not written and _is_error(deed.said, verdict):
-            self.fault = Fault(verdict, deed.said, line)  # no model wrote it, though it is said to be a success
+        if self.fault is None and not written and _is_error(deed.words, verdict):
+            self.fault = Fault(verdict, deed.words, line)  # no model wrote it, though it is said to be a success
         elif self.fault is None:  # what was said before a failure is no work that followed it
-            self.replies += not self.replies and bool(deed.said.strip())
-            self.said = deed.said
+            self.replies += not self.replies and bool(deed.words.strip())
+            self.last_reply = deed.words
 
 
 def run_verdict(
@@ -299,14 +298,14 @@ def read_course(path: str, rules: Rules = None, name: str | None = None) -> Cour
                     failed_here = course.event(event, number, rules) or failed_here
                 record = parsed(raw) if raw[:64].lstrip(b"\xef\xbb\xbf \t")[:1] == b"{" else None
                 if kind.name == "aider":
-                    found: Iterable[Deed] = lines_work(raw.decode("utf-8", "replace"))
+                    done_here: Iterable[Deed] = lines_work(raw.decode("utf-8", "replace"))
                 elif record is None:
                     course.hear(raw + b"\n", number)
-                    found = ()
+                    done_here = ()
                 else:
                     course.heard.clear()
-                    found = deeds(record)
-                for deed in found:
+                    done_here = deeds(record)
+                for deed in done_here:
                     course.deed(deed, number, aware, rules, failed_here=failed_here)
                 offset += len(raw) + 1
             done += block.lines
@@ -319,10 +318,10 @@ def judge(
     courses: Sequence[Course], *, exit_code: int | None, agent: str | None, rules: Rules, at: datetime
 ) -> RunVerdict:
     """The answer out of what each output of the run shows, and the exit code of its command."""
-    told = [course for course in courses if course.format not in ("text", "empty")]
+    logs = [course for course in courses if course.format not in ("text", "empty")]
     texts = [course for course in courses if course.text.strip()]
-    found = [_of_course(course, exit_code, at) for course in told]
-    answer = min(found, key=lambda one: GRAVEST.index(one.verdict), default=None)
+    answers = [_of_course(course, exit_code, at) for course in logs]
+    answer = min(answers, key=lambda each: GRAVEST.index(each.verdict), default=None)
     failed = exit_code not in (None, 0)
     if (
         answer is None
@@ -331,8 +330,8 @@ def judge(
     ):
         trusted = answer is not None and answer.rule == "success"
         answer = _of_texts(texts, exit_code, rules, at, trusted=trusted) or answer or _silent(courses)
-    known = next((course for course in told if course.tokens or course.cost_usd is not None), None)
-    name = next((course.agent for course in told if course.agent), None) or agent
+    known = next((course for course in logs if course.tokens or course.cost_usd is not None), None)
+    name = next((course.agent for course in logs if course.agent), None) or agent
     return replace(
         answer,
         exit_code=exit_code,
@@ -343,7 +342,7 @@ def judge(
 
 
 def _of_course(course: Course, exit_code: int | None, at: datetime) -> RunVerdict:
-    place = (RunEvidence(course.file, course.end_line, _shown(course.said or "")),) if course.end_line else ()
+    place = (RunEvidence(course.file, course.end_line, _shown(course.last_reply or "")),) if course.end_line else ()
     if course.fault is not None:
         return of_fault(course.fault, course.file, at)
     if course.ended == "aborted":
@@ -357,9 +356,9 @@ def _of_course(course: Course, exit_code: int | None, at: datetime) -> RunVerdic
         return _plain("hollow", "no_answer", "there is no answer and no call of a tool", evidence=place)
     if course.launched and course.dead and course.dead.keys() >= course.came_back:
         dead = next(iter(course.dead.values()))
-        shown = (RunEvidence(course.file, dead.line, _shown(dead.said)),)
-        said = f"{counted(len(course.dead), 'sub-agent')} failed, and none came back with work"
-        return _plain("hollow", "dead_subagents", said, evidence=shown)
+        shown = (RunEvidence(course.file, dead.line, _shown(dead.words)),)
+        words = f"{counted(len(course.dead), 'sub-agent')} failed, and none came back with work"
+        return _plain("hollow", "dead_subagents", words, evidence=shown)
     if course.calls and course.denied >= course.calls:
         return _plain("hollow", "denied_tools", "every call of a tool was denied", evidence=place)
     if course.ended:
@@ -391,17 +390,17 @@ def _of_texts(
         else:
             continue
         lines = course.text.splitlines()
-        words = _words(verdict)
-        line = next((n for n in range(len(lines), 0, -1) if words and words in lines[n - 1]), None)
-        said = lines[line - 1] if line else shown.strip().splitlines()[-1]
+        deciding = _deciding(verdict)
+        line = next((n for n in range(len(lines), 0, -1) if deciding and deciding in lines[n - 1]), None)
+        words = lines[line - 1] if line else shown.strip().splitlines()[-1]
         place = line + course.heard_from - 1 if line else None
-        return of_fault(Fault(verdict, said, place), course.file, at)
+        return of_fault(Fault(verdict, words, place), course.file, at)
     if failed:
-        said = next(
+        words = next(
             (line for course in reversed(texts) for line in reversed(course.text.splitlines()) if line.strip()), ""
         )
-        shown_ = (RunEvidence(texts[-1].file, None, _shown(said)),) if said else ()
-        tail = f": {_shown(said)}" if said else ""
+        shown_ = (RunEvidence(texts[-1].file, None, _shown(words)),) if words else ()
+        tail = f": {_shown(words)}" if words else ""
         return _plain(
             "failed", "exit_code", f"the command ended with exit code {exit_code}{tail}", "weak", evidence=shown_
         )
@@ -424,25 +423,25 @@ _LEAD = re.compile(
 )
 
 
-def _last_paragraph(said: str) -> str:
-    return re.split(r"\n\s*\n", said.strip())[-1]
+def _last_paragraph(words: str) -> str:
+    return re.split(r"\n\s*\n", words.strip())[-1]
 
 
-def _words(verdict: Classification) -> str:
+def _deciding(verdict: Classification) -> str:
     """The words of the text that decided; empty where others did."""
-    found = re.fullmatch(r"text (['\"])(.*)\1", verdict.matched or "", re.DOTALL)
-    return found[2] if found else ""
+    quoted = re.fullmatch(r"text (['\"])(.*)\1", verdict.matched or "", re.DOTALL)
+    return quoted[2] if quoted else ""
 
 
-def _is_error(said: str, verdict: Classification) -> bool:
+def _is_error(words: str, verdict: Classification) -> bool:
     """Whether a short text is an error as a whole: its first words say so, or are those that decided."""
-    if verdict.reason == "unknown" or verdict.confidence != "strong" or said.count("\n") > 4:
+    if verdict.reason == "unknown" or verdict.confidence != "strong" or words.count("\n") > 4:
         return False
-    begins = said.lstrip()
+    begins = words.lstrip()
     if begins[:1] in "`\"'“‘>|*-#":
         return False
-    words = _words(verdict)
-    return bool(_LEAD.match(begins)) or bool(words and 0 <= begins.find(words) <= 2)
+    deciding = _deciding(verdict)
+    return bool(_LEAD.match(begins)) or bool(deciding and 0 <= begins.find(deciding) <= 2)
 
 
 def of_fault(fault: Fault, file: str, at: datetime) -> RunVerdict:
@@ -462,7 +461,7 @@ def of_fault(fault: Fault, file: str, at: datetime) -> RunVerdict:
         left = PAUSE_SECONDS if left is None else left
     if answer not in ("retry", "wait"):
         moment = left = None
-    said = _shown(fault.said)
+    words = _shown(fault.words)
     name = verdict.reason + (f" ({verdict.detail})" if verdict.detail else "")
     lead = name
     if answer == "retry":
@@ -473,7 +472,7 @@ def of_fault(fault: Fault, file: str, at: datetime) -> RunVerdict:
         lead = f"a person has to act: {name}"
     return RunVerdict(
         answer,
-        f"{answer}: {lead}{f': {said}' if said else ''}",
+        f"{answer}: {lead}{f': {words}' if words else ''}",
         verdict.rule,
         verdict.confidence or "weak",
         verdict.reason,
@@ -481,22 +480,22 @@ def of_fault(fault: Fault, file: str, at: datetime) -> RunVerdict:
         verdict.party,
         moment,
         round(left, 3) if left is not None else None,
-        (RunEvidence(file, fault.line, said),),
+        (RunEvidence(file, fault.line, words),),
     )
 
 
 def _plain(
     answer: Answer,
     rule: str,
-    said: str,
+    words: str,
     confidence: str = "strong",
     *,
     evidence: tuple[RunEvidence, ...] = (),
     party: str | None = None,
 ) -> RunVerdict:
-    return RunVerdict(answer, f"{answer}: {said}", rule, confidence, party=party, evidence=evidence)
+    return RunVerdict(answer, f"{answer}: {words}", rule, confidence, party=party, evidence=evidence)
 
 
-def _shown(said: str) -> str:
-    first = next((line.strip() for line in redact(said[:20_000]).splitlines() if line.strip()), "")
+def _shown(words: str) -> str:
+    first = next((line.strip() for line in redact(words[:20_000]).splitlines() if line.strip()), "")
     return first if len(first) <= _SAID_CHARS else f"{first[: _SAID_CHARS - 1]}…"

@@ -100,7 +100,7 @@ class ClaudeReader(ClaudeRecords):
         self._name_fork()
         # A reply is split over neighbouring lines that repeat its id; parallel subagents interleave a few of them.
         self._recent: deque[str] = deque(state.get("recent", ()), maxlen=_RECENT)
-        self._told: tuple[bytes, bytes] | None = None
+        self._last_usage: tuple[bytes, bytes] | None = None
         """The last reply and its tokens as they stand there: the next line mostly repeats them."""
         self._commands: dict[bytes, bytes] | None = None
         """Commands of the block in hand by their calls, once a failed one asks."""
@@ -115,10 +115,10 @@ class ClaudeReader(ClaudeRecords):
         self._data, self._commands = block.data, None
         if self._preamble:
             self._look_for_author(block.data)
-        told = self._observe(block.data)
+        here = self._observe(block.data)
         spent = self._spent(block.data) if self.interactive else ()
         yield from heapq.merge(self._hits(block), spent, key=attrgetter("offset"))
-        self.known |= told
+        self.known |= here
 
     def _hits(self, block: Block) -> Iterator[Hit]:
         """The lines that tell a failure or its end, and those that cannot be read."""
@@ -241,9 +241,9 @@ class ClaudeReader(ClaudeRecords):
     def _usage(self, block: bytes, begins: int, at: int, ends: int) -> Event | None:
         """The event of the reply whose tokens stand at a place of a line; None where nothing new stands there."""
         reply, used = _REPLY.search(block, begins, at), _TOKENS.match(block, at, ends)
-        if reply is None or used is None or (told := (reply[1], used[1])) == self._told:
+        if reply is None or used is None or (pair := (reply[1], used[1])) == self._last_usage:
             return None
-        self._told = told
+        self._last_usage = pair
         try:
             usage = _usage(used[1])
         except msgspec.MsgspecError:
@@ -301,8 +301,8 @@ class ClaudeReader(ClaudeRecords):
         """See `ClaudeRecords`; that of a call of the block in hand."""
         if self._commands is None:
             self._commands = dict(_COMMANDS.findall(self._data))
-        said = self._commands.get(call.encode())
-        return None if said is None else _quoted(said.decode("utf-8", "replace"))
+        quoted = self._commands.get(call.encode())
+        return None if quoted is None else _quoted(quoted.decode("utf-8", "replace"))
 
 
 class TranscriptReader(ClaudeReader):
@@ -328,6 +328,6 @@ def _first(pattern: re.Pattern[bytes], block: bytes) -> str | None:
     return match[1].decode("utf-8", "replace") if match else None
 
 
-def _quoted(said: str | None) -> str | None:
+def _quoted(quoted: str | None) -> str | None:
     """A JSON text as it was written, quotes included."""
-    return text(parsed(said)) if said else None
+    return text(parsed(quoted)) if quoted else None

@@ -98,18 +98,18 @@ def failed_tools(record: Mapping[str, Any]) -> list[tuple[str, str]]:
     for block in map(mapping, content if isinstance(content, list) else []):
         if block.get("type") != "tool_result" or block.get("is_error") is not True:
             continue
-        said = block.get("content")
-        if isinstance(said, list):
-            said = "\n".join(str(mapping(part).get("text", "")) for part in said)
-        if isinstance(said, str):
-            plain = said.removeprefix("<tool_use_error>").removesuffix("</tool_use_error>").strip()
+        words = block.get("content")
+        if isinstance(words, list):
+            words = "\n".join(str(mapping(part).get("text", "")) for part in words)
+        if isinstance(words, str):
+            plain = words.removeprefix("<tool_use_error>").removesuffix("</tool_use_error>").strip()
             found.append((text(block.get("tool_use_id")) or "", plain))
     return found
 
 
-def says_missing(said: str) -> bool:
+def says_missing(words: str) -> bool:
     """Whether a failed tool result says that what was called does not exist: that alone is an error."""
-    return bool(_MISSING.match(said))
+    return bool(_MISSING.match(words))
 
 
 _RUN_TOKENS = {
@@ -266,12 +266,12 @@ class ClaudeRecords(RecordReader):
         events = []
         if message_text(record).startswith(INTERRUPTED):
             events += self.settled("aborted", chain=self.chain)
-        for index, (call, said) in enumerate(failed_tools(record)):
-            if says_missing(said):
-                _, payload = classify_foreign({"message": said, "is_error": True}, self.at, caller=self.caller)
+        for index, (call, words) in enumerate(failed_tools(record)):
+            if says_missing(words):
+                _, payload = classify_foreign({"message": words, "is_error": True}, self.at, caller=self.caller)
                 events.append(self.event("error.classified", payload, f"tool{index}"))
             tool, command = self.called_tool(call), self.called_command(call)
-            events.append(self.tool_failed(tool, said, call or index, command=command))
+            events.append(self.tool_failed(tool, words, call or index, command=command))
         return events
 
     def _result(self, record: Mapping[str, Any]) -> list[Event]:
@@ -288,7 +288,7 @@ class ClaudeRecords(RecordReader):
             used = mapping(spent)
             tokens = {name: number(used.get(key)) for name, key in _RUN_TOKENS.items()}
             if any(tokens.values()):
-                told = {
+                run_usage = {
                     "request": derived_id("claude", "run", self.session, self.run, model),
                     "whole_run": True,
                     "caller": self.caller,
@@ -296,12 +296,12 @@ class ClaudeRecords(RecordReader):
                     "cost_usd": quantity(used.get("costUSD")),
                     **tokens,
                 }
-                events.append(self.event("usage.recorded", told, model))
+                events.append(self.event("usage.recorded", run_usage, model))
         return events
 
     def _stop_failure(self, record: Mapping[str, Any]) -> list[Event]:
-        said = text(record.get("last_assistant_message")) or ""
-        return self._terminal(record, terminal_facts({**record, "message": {"content": said}}))
+        words = text(record.get("last_assistant_message")) or ""
+        return self._terminal(record, terminal_facts({**record, "message": {"content": words}}))
 
     # Compactions -------------------------------------------------------------------------------------------------
 

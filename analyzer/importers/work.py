@@ -72,7 +72,7 @@ class Deed:
     """One thing that a run did."""
 
     kind: Kind
-    said: str | None = None
+    words: str | None = None
     """The words of a reply, an error or a result; None where the record holds none."""
     tool: str | None = None
     call: str | None = None
@@ -155,9 +155,9 @@ def _message(record: Mapping[str, Any], inner: Mapping[str, Any], kind: str) -> 
     role = text(inner.get("role")) or (kind if kind in _MODELS else text(record.get("source")) or kind)
     content = inner.get("content", inner.get("parts"))
     if inner.get("model") == SYNTHETIC or record.get("isApiErrorMessage") is True:
-        said = said_by(content)
+        words = said_by(content)
         label = text(record.get("error"))
-        yield Deed("error", said, side=side, facts={"message": said, "type": label} if label else {"message": said})
+        yield Deed("error", words, side=side, facts={"message": words, "type": label} if label else {"message": words})
         return
     for part in _parts(inner, content, role, kind):
         yield from _part(part, role, side)
@@ -172,8 +172,8 @@ def _parts(inner: Mapping[str, Any], content: object, role: str, kind: str) -> I
     if isinstance(content, list):
         return map(mapping, content)
     if own := {text(inner.get("type")) or "", kind} & _ALONE:
-        said = text(inner.get("text")) or text(inner.get("message")) or content
-        return ({**inner, "type": min(own, key=lambda name: name == "text"), "text": said},)
+        words = text(inner.get("text")) or text(inner.get("message")) or content
+        return ({**inner, "type": min(own, key=lambda name: name == "text"), "text": words},)
     if isinstance(content, str) and "observation" not in inner:
         return ({"type": "text", "text": content},)
     action = text(inner.get("action"))
@@ -191,9 +191,9 @@ def _part(part: Mapping[str, Any], role: str, side: str | None) -> Iterator[Deed
     kind = text(part.get("type")) or ("text" if "text" in part else "")
     if kind in _RESULTS:
         call = text(part.get("tool_use_id")) or text(part.get("tool_id")) or text(part.get("call_id"))
-        said = said_by(part.get("content")) or None
+        words = said_by(part.get("content")) or None
         failed = part.get("is_error") is True or part.get("status") == "error"
-        yield Deed("result", said, call=call, failed=failed, side=side)
+        yield Deed("result", words, call=call, failed=failed, side=side)
     elif kind in _CALLS or "functionCall" in part:
         asked = mapping(part.get("functionCall"))
         tool = text(part.get("name")) or text(part.get("tool")) or text(part.get("toolName")) or text(asked.get("name"))
@@ -201,24 +201,24 @@ def _part(part: Mapping[str, Any], role: str, side: str | None) -> Iterator[Deed
         state = mapping(part.get("state"))
         yield Deed("call", tool=tool or text(part.get("tool_name")) or kind, call=call, side=side)
         if state.get("status") in ("completed", "error"):  # opencode tells a call and its result at once
-            said = text(state.get("error")) or text(state.get("output"))
-            yield Deed("result", said, call=call, failed=state.get("status") == "error", side=side)
+            words = text(state.get("error")) or text(state.get("output"))
+            yield Deed("result", words, call=call, failed=state.get("status") == "error", side=side)
     elif kind in _REPLIES or (kind == "text" and role in _MODELS):
-        said = text(part.get("text"))
-        if said and said.strip() and part.get("thought") is not True:
-            yield Deed("reply", said, side=side)
+        words = text(part.get("text"))
+        if words and words.strip() and part.get("thought") is not True:
+            yield Deed("reply", words, side=side)
 
 
 def _cline(row: Mapping[str, Any]) -> Iterator[Deed]:
-    kind, said = text(row.get("say")) or text(row.get("ask")) or "", text(row.get("text"))
+    kind, words = text(row.get("say")) or text(row.get("ask")) or "", text(row.get("text"))
     if row.get("partial") is True:
         return
     if kind in _CLINE_CALLS:
         yield Deed("call", tool=kind)
-    elif kind in ("text", "completion_result") and said:
-        yield Deed("reply", said)
+    elif kind in ("text", "completion_result") and words:
+        yield Deed("reply", words)
         if kind == "completion_result":
-            yield Deed("ended", said)
+            yield Deed("ended", words)
 
 
 def _tokens(record: Mapping[str, Any]) -> dict[str, int] | None:
