@@ -14,7 +14,7 @@ from analyzer.analysis.detection.fleet import FLEET
 from analyzer.analysis.detection.signals import relays, retries
 from analyzer.analysis.detection.statistics import baseline, rates
 from analyzer.analysis.kinds import finding_fields as fields
-from analyzer.analysis.kinds import messages, reason_mixes, rises
+from analyzer.analysis.kinds import messages, rises
 from analyzer.analysis.nightly import check, decisions, detections, evidence
 from analyzer.analysis.rules import similar_templates as similar
 from analyzer.analysis.rules import unknowns
@@ -61,7 +61,6 @@ SPENT = [DEFAULT.drift_alpha * days / detection.DRIFT_SPANS[-1] for days in dete
 HALF = {0.5: "half"}
 STATED = {
     "reference/check.md": (
-        f"{detection.RECENT_DAYS} days against {detection.BASELINE_DAYS}",
         (
             f"on {WORDS[detection.QUIET_DAYS]} days at work this was not seen; of rises of errors (`volume` to "
             f"`fleet_outage`) on {WORDS[detection.QUIET_RISE_DAYS]}, as each day"
@@ -80,7 +79,6 @@ STATED = {
             f"too quiet ({WORDS[hours.LEAST_MORE]} sessions with an error more than expected, "
             f"{WORDS[rates.MIN_DAYS]} days with sessions before)"
         ),
-        f"warning from a divergence of {reason_mixes.GREAT_DIVERGENCE:g} bits",
         f"repeats one message {burst.MIN_REPEATS} times or more",
         f"at {detections.FALSE_DISCOVERY_RATE:.0%} (shares and messages: {DEFAULT.false_discovery_rate:.1%})",
         f"in the {decisions.COUNTED_WEEKS} weeks before, from {WORDS[decisions.LEAST_WEEKS]} weeks on",

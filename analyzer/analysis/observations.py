@@ -42,8 +42,6 @@ class Observations:
     known_templates: pl.DataFrame
     """One row a day, caller, template and reason, of messages that weak evidence decided at least once: the sessions
     that show it, and those of them where weak evidence decided."""
-    mixes: pl.DataFrame
-    """One row a day, caller and reason: the sessions that show it; what was unknown when it came takes no part."""
     rules: pl.DataFrame
     """One row a day, caller, rule and its reason: the sessions in which it matched."""
     repeats: pl.DataFrame
@@ -125,7 +123,7 @@ class Observations:
 
 
 DATED = (
-    *("counts", "templates", "known_templates", "mixes", "rules", "repeats", "loud", "relays", "volumes"),
+    *("counts", "templates", "known_templates", "rules", "repeats", "loud", "relays", "volumes"),
     *("work", "signals", "chains", "hourly_volumes", "hourly_work"),
 )
 """The frames with a row a day and more."""

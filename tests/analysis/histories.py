@@ -88,13 +88,6 @@ def _burst(number: int) -> Iterator[bytes]:
         yield _error("burst", number, 5, {"message": "sluice refuses to turn"}, "loop", second)
 
 
-def _reasons(number: int) -> Iterator[bytes]:
-    limited, overloaded = (2, 8) if number >= CHANGE - 3 else (8, 11)
-    for session in range(14):
-        facts = RATE_LIMITED if session < limited else OVERLOADED if session < overloaded else INVALID
-        yield _error("reasons", number, session, facts)
-
-
 def _volume(number: int) -> Iterator[bytes]:
     for session in range(60 if number >= DAYS - 2 else 12):
         facts = (RATE_LIMITED, OVERLOADED, INVALID)[(number + session) % 3]
@@ -233,7 +226,6 @@ _STORIES = (
     _drift,
     _template,
     _burst,
-    _reasons,
     _volume,
     _unknown_rate,
     _outage,

@@ -9,7 +9,7 @@ from datetime import date
 import polars as pl
 
 from analyzer.analysis.observations import Observations, without_hours
-from analyzer.store import CallerDays, counts_of, known_templates_of, mixes_of, repeats_of, rules_of, templates_of
+from analyzer.store import CallerDays, counts_of, known_templates_of, repeats_of, rules_of, templates_of
 from analyzer.store.sums.counting import weakly_known
 from analyzer.store.sums.tables import empty, sorted_sums
 
@@ -60,7 +60,6 @@ def observations(
         counts=counts_of(groups),
         templates=templates_of(groups),
         known_templates=weakly_known(known_templates_of(groups)),
-        mixes=mixes_of(groups),
         rules=rules_of(groups),
         repeats=repeats,
         loud=loud,

@@ -68,7 +68,7 @@ def test_findings_of_a_week_are_looked_up_in_its_days() -> None:
     ended = date(2026, 10, 9)
     weeks = {name for name in NAMES if KINDS[name].behind.span(finding(name), ended)[0] == date(2026, 10, 3)}
     retries = {"recovery_fell", "retry_in_vain", "retry_would_pay"}
-    assert weeks == {"reasons", *retries}
+    assert weeks == retries
     assert {name for name in NAMES if KINDS[name].evidence_days == RECENT_DAYS} == retries
     assert {KINDS[name].evidence_days for name in NAMES if name not in retries} == {1}
 
@@ -79,7 +79,7 @@ def test_causes_are_told_with_another_finding() -> None:
     assert causes == {"classifier_changed", "traffic_changed"}
     assert {name for name, kind in KINDS.items() if kind.explains} == {*causes, "wording_changed"}
     assert all(KINDS[name].chart is None and KINDS[name].behind is NOTHING for name in causes)
-    assert {name for name, kind in KINDS.items() if kind.asked} == {"spike", "drift", "reasons"}
+    assert {name for name, kind in KINDS.items() if kind.asked} == {"spike", "drift"}
 
 
 def test_a_kind_of_another_version_goes_by_its_name() -> None:
@@ -108,7 +108,7 @@ def test_days_are_those_that_the_pages_and_words_name() -> None:
     """Six weeks before the last one, four weeks to a new normal."""
     assert (BASELINE_DAYS, RECENT_DAYS, ACCEPT_DAYS) == (42, 7, 28)
     check = (REPOSITORY / "docs" / "reference" / "check.md").read_text("utf-8")
-    assert f"of the last {RECENT_DAYS} days differs from that of the {BASELINE_DAYS} days before" in check
+    assert f"recovered in the last {RECENT_DAYS} days than in the {BASELINE_DAYS} days before" in check
     assert f"{ACCEPT_DAYS // 7} weeks".replace("4", "four") in RESOLUTIONS["accepted"]
 
 

@@ -15,7 +15,6 @@ from analyzer.analysis.charts import finding, finding_chart
 from analyzer.analysis.charts.chart import milliseconds
 from analyzer.analysis.kinds.finding import KINDS as ALL_KINDS
 from analyzer.analysis.kinds.finding import NOTHING
-from analyzer.analysis.kinds.reason_mixes import MAX_REASONS
 from analyzer.report import render_html, render_markdown
 from analyzer.report.page.picture import Drawing, draw
 from analyzer.report.sections import numbers_part
@@ -82,12 +81,12 @@ def test_a_page_with_everything_is_light(found: Overview) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_both_axes_say_what_they_count(found: Overview, kind: str) -> None:
-    """With a unit, in each plot; only the names of reasons explain themselves."""
+    """With a unit, in each plot."""
     layout = finding_chart(case_of(found, kind)).layout
     titles = [layout.xaxis.title.text, layout.yaxis.title.text]
-    if kind not in {"burst", "reasons"}:
+    if kind != "burst":
         titles.append(layout.yaxis2.title.text)
-    assert all(titles) or (kind == "reasons" and titles == ["share (%)", ""])
+    assert all(titles)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -114,7 +113,7 @@ def test_the_table_has_every_number_of_the_chart(found: Overview, kind: str) -> 
     assert len(data["sessions_behind"]) == case.sessions.height
 
 
-@pytest.mark.parametrize("kind", sorted(set(KINDS) - {"reasons", "burst"}))
+@pytest.mark.parametrize("kind", sorted(set(KINDS) - {"burst"}))
 def test_a_chart_by_day_marks_the_onset(found: Overview, kind: str) -> None:
     """With a line and its date, inside the plot."""
     case = case_of(found, kind)
@@ -126,7 +125,7 @@ def test_a_chart_by_day_marks_the_onset(found: Overview, kind: str) -> None:
     assert low < line.x0 == line.x1 < high
 
 
-@pytest.mark.parametrize("kind", sorted(set(KINDS) - {"reasons", "burst"}))
+@pytest.mark.parametrize("kind", sorted(set(KINDS) - {"burst"}))
 def test_a_chart_by_day_ends_on_the_last_day(found: Overview, kind: str) -> None:
     """Whether or not the finding shows on it: what is over is seen to be over."""
     later = replace(case_of(found, kind), last=case_of(found, kind).last + timedelta(days=30))
@@ -188,19 +187,6 @@ def test_a_new_message_is_held_against_what_was_expected(found: Overview) -> Non
     note = drawing(case_of(found, "template")).note
     assert note.startswith(f"{latest.observed:.0f} sessions up to {latest.day}")
     assert f"{latest.expected:.2g} expected" in note
-
-
-def test_a_mix_is_drawn_with_its_intervals_and_says_what_it_leaves_out(found: Overview) -> None:
-    """Whiskers end where the numbers say; beyond eight reasons the rest is counted; names stay text."""
-    case = case_of(found, "reasons")
-    after = next(trace for trace in finding_chart(case).data if trace.name.startswith("2026-10-20"))
-    ends = [share + more for share, more in zip(after.x, after.error_x.array, strict=True)]
-    assert ends == pytest.approx(case.numbers["after_high_share"].to_list())
-    names = pl.Series("reason", [f"<b>{place}</b>{{x}}" for place in range(12)])
-    many = pl.concat([case.numbers] * 4).with_columns(names)
-    figure = finding_chart(replace(case, numbers=many))
-    assert f"the {MAX_REASONS} of 12 reasons that changed most" in figure.layout.title.subtitle.text
-    assert figure.data[0].y[0] == "&lt;b&gt;0&lt;/b&gt;&#123;x}"
 
 
 @pytest.mark.parametrize(("seconds", "said"), [(1, "every second"), (300, "every 5 minutes"), (3600, "every hour")])

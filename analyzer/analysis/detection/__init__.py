@@ -4,10 +4,9 @@ The method: docs/explanation/detection.md.
 """
 
 from analyzer.analysis.detection.burst import bursts
-from analyzer.analysis.detection.causes import Flip, Split, causes, flips, split
+from analyzer.analysis.detection.causes import Flip, causes, flips
 from analyzer.analysis.detection.detection import SCHEMA, Detection, Settings, frame
 from analyzer.analysis.detection.fleet import DetectionError, detect
-from analyzer.analysis.detection.reasons import jensen_shannon, reason_drift, reason_test
 from analyzer.analysis.detection.share import Onset, onset
 from analyzer.analysis.detection.signals.relays import relay_frequency
 from analyzer.analysis.detection.signals.retries import retry_payoff
@@ -19,17 +18,12 @@ __all__ = [
     "Flip",
     "Onset",
     "Settings",
-    "Split",
     "bursts",
     "causes",
     "detect",
     "flips",
     "frame",
-    "jensen_shannon",
     "onset",
-    "reason_drift",
-    "reason_test",
     "relay_frequency",
     "retry_payoff",
-    "split",
 ]

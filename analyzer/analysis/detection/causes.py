@@ -1,21 +1,17 @@
-"""The tests that tell three drifts apart, which look alike in a chart: of traffic, of the classifier, of wording.
-
-The change of a pooled share is taken apart into members whose own share changed and members that got busier.
-"""
+"""The tests that tell three drifts apart, which look alike in a chart: of traffic, of the classifier, of wording."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 
 import polars as pl
 
 from analyzer.analysis.detection.detection import Detection, frame
-from analyzer.analysis.detection.reasons import reason_test
 from analyzer.analysis.detection.statistics.tails import beta_binomial_tail, negative_binomial_tail
 
 MIN_SESSIONS = 3
+_PERIODS = ("before", "after")
 _COLUMNS = ("period", "session", "template", "reason", "rule", "old_reason")
 
 
@@ -37,7 +33,8 @@ def causes(errors: pl.DataFrame, *, day: date, caller: str | None = None, alpha:
     one it was first judged with (null: not known). Where one period has no error, nothing is found.
 
     classifier: the same facts got other verdicts (`scope` is `old → new`, `observed` the share of groups that flipped).
-    traffic: judged by one and the same ruleset, the mix of reasons differs (session test of `reason_test`).
+    traffic: judged by one and the same ruleset, more of the sessions with errors show some reason than before (upper
+    tail of the beta-binomial predictive, times the number of reasons).
     wording: a template new in its reason (`scope` is the reason), or a rule (`scope`) that matched before and no
     longer does although its caller's traffic goes on, while new unknown templates came.
     """
@@ -85,10 +82,19 @@ def _classifier(errors: pl.DataFrame, day: date, caller: str | None) -> list[Det
 
 
 def _traffic(errors: pl.DataFrame, day: date, caller: str | None, alpha: float) -> list[Detection]:
-    periods = [_sessions(errors, period) for period in ("before", "after")]
-    p_value, statistic, _ = reason_test(*periods)
+    """The reason that more sessions show than before, at odds that chance explains worst of all reasons."""
+    both = errors.select("period", "session", "reason").unique()
+    counts = both.group_by("reason").agg((pl.col("period") == period).sum().alias(period) for period in _PERIODS)
+    before, after = (errors.filter(period=period)["session"].n_unique() for period in _PERIODS)
+    tails = []
+    for reason, old, new in counts.sort("reason").iter_rows():
+        share = (old + 0.5) / (before + 1)
+        tails.append((beta_binomial_tail(new, after, share, 1 / (before + 2)), reason, new, share * after))
+    p_value, reason, shown, expected = min(tails)
+    p_value = min(1.0, p_value * len(tails))
     if p_value > alpha:
         return []
+    shift = f"{reason} in {shown:,} of {after:,} sessions, {expected:,.1f} expected"
     return [
         Detection(
             day=day,
@@ -96,19 +102,11 @@ def _traffic(errors: pl.DataFrame, day: date, caller: str | None, alpha: float) 
             finding="traffic_changed",
             p_value=p_value,
             q_value=p_value,
-            statistic=statistic,
-            sessions=len(periods[1]),
-            note="under one and the same ruleset the mix of reasons differs",
+            statistic=shown / expected,
+            sessions=after,
+            note=f"under one and the same ruleset the mix of reasons differs: {shift}",
         )
     ]
-
-
-def _sessions(errors: pl.DataFrame, period: str) -> list[frozenset[str]]:
-    """The reasons of each session of a period. Sessions can be a million, but those with the same share one set."""
-    rows = errors.filter(pl.col("period") == period).group_by("session").agg(pl.col("reason").unique().sort())
-    joined = rows.sort("session")["reason"].list.join("\n")
-    sets = {reasons: frozenset(reasons.split("\n")) for reasons in joined.unique()}
-    return [sets[reasons] for reasons in joined]
 
 
 def _wording(errors: pl.DataFrame, day: date, caller: str | None, alpha: float) -> list[Detection]:
@@ -173,64 +171,3 @@ def _worded(
         template=template,
         note=note,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Split:
-    """The change of a pooled share in three parts that add up to it, in shares."""
-
-    before: float
-    after: float
-    rate: float
-    """By members whose own share changed, at their old weight."""
-    mix: float
-    """By members that gained or lost weight, at their old share."""
-    cross: float
-    """By both at once."""
-    members: tuple[tuple[str, float, float], ...]
-    """(name, rate, mix), the largest effect first."""
-
-    @property
-    def change(self) -> float:
-        """After minus before."""
-        return self.after - self.before
-
-    @property
-    def verdict(self) -> str:
-        """`rate`, `mix` or `both`: what three quarters of the change come from, or neither alone."""
-        if abs(self.change) < 1e-12:
-            return "both"
-        if self.mix / self.change >= 0.75:
-            return "mix"
-        return "rate" if (self.rate + self.cross) / self.change >= 0.75 else "both"
-
-
-def split(before: Mapping[str, tuple[int, int]], after: Mapping[str, tuple[int, int]]) -> Split:
-    """Kitagawa's (1955) decomposition of a pooled share over members, such as callers or reasons.
-
-    Both sides give (unknown, all) by member. A member of one side alone has no share on the other: all that it
-    brings or takes away is mix. Either side empty gives a change of nothing.
-    """
-    totals = [sum(n for _, n in side.values()) for side in (before, after)]
-    if not all(totals):
-        return Split(0.0, 0.0, 0.0, 0.0, 0.0, ())
-    pooled = [sum(k for k, _ in side.values()) / total for side, total in zip((before, after), totals, strict=True)]
-    rate = mix = cross = 0.0
-    members = []
-    for name in sorted({*before, *after}):
-        k0, n0 = before.get(name, (0, 0))
-        k1, n1 = after.get(name, (0, 0))
-        w0, w1 = n0 / totals[0], n1 / totals[1]
-        # Who was not there before brings its share along: its weight is mix, and so is its distance from the rest.
-        p1 = k1 / n1 if n1 else None
-        p0 = k0 / n0 if n0 else p1
-        if p0 is None:
-            continue
-        p1 = p0 if p1 is None else p1
-        rate += w0 * (p1 - p0)
-        # Weights sum to one on both sides, so the pooled share may be taken off without changing the sum.
-        mix += (w1 - w0) * (p0 - pooled[0])
-        cross += (w1 - w0) * (p1 - p0)
-        members.append((name, w1 * (p1 - p0), (w1 - w0) * (p0 - pooled[0])))
-    members.sort(key=lambda each: (-abs(each[1]) - abs(each[2]), each[0]))
-    return Split(pooled[0], pooled[1], rate, mix, cross, tuple(members))

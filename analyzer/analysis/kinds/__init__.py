@@ -4,11 +4,10 @@ from analyzer.analysis.kinds.bursts import BURSTS
 from analyzer.analysis.kinds.causes import CAUSES
 from analyzer.analysis.kinds.finding import KINDS
 from analyzer.analysis.kinds.messages import MESSAGES
-from analyzer.analysis.kinds.reason_mixes import REASON_MIXES
 from analyzer.analysis.kinds.relays import RELAYS
 from analyzer.analysis.kinds.retries import RETRIES
 from analyzer.analysis.kinds.rises import RISES, VOLUMES
 from analyzer.analysis.kinds.signals import SIGNALS
 
-for _family in (RISES, MESSAGES, VOLUMES, BURSTS, REASON_MIXES, RELAYS, RETRIES, SIGNALS, CAUSES):
+for _family in (RISES, MESSAGES, VOLUMES, BURSTS, RELAYS, RETRIES, SIGNALS, CAUSES):
     KINDS.update(_family)

@@ -46,8 +46,8 @@ def _causes(seen: Observations, head: Finding) -> list[Finding]:
     ]
     # A new unknown text is a finding of its own kind already.
     told = [one for one in found if not (one.finding == "wording_changed" and one.scope == "unknown")]
-    if head.finding == "reasons" or any(one.finding == "wording_changed" for one in told):
-        # Another mix of reasons is what such a finding says itself, and what another wording makes of a mix.
+    if any(one.finding == "wording_changed" for one in told):
+        # Another mix is what another wording makes of it.
         told = [one for one in told if one.finding != "traffic_changed"]
     return [_part(one) for one in sorted(told, key=lambda one: list(KINDS).index(one.finding))]
 

@@ -23,7 +23,6 @@ from analyzer.analysis.detection.volumes import OUTAGES, PARTS, Explained, volum
 from analyzer.analysis.detector_state import resumed_detections
 from analyzer.analysis.kinds.bursts import longest_bursts
 from analyzer.analysis.kinds.finding import KINDS, SHARE
-from analyzer.analysis.kinds.reason_mixes import mix_changes
 from analyzer.analysis.observations import Observations, exposed, over_midnight
 
 FALSE_DISCOVERY_RATE = 0.01
@@ -31,13 +30,12 @@ FALSE_DISCOVERY_RATE = 0.01
 _SHARES = {name for name, kind in KINDS.items() if kind.family == SHARE}
 _RISES = _SHARES | {"volume", "unknown_rate"}
 """The rises of single callers."""
-_OF_WORDING = _SHARES | {"unknown_rate", "reasons"}
+_OF_WORDING = _SHARES | {"unknown_rate"}
 """What a change of wording does to the caller of the errors."""
 _CONSEQUENCES = {
     "waits_grow": (3, "wait longer for retries"),
     "recovery_fell": (RECENT_DAYS, "recover less by retries"),
     "relays": (2, "hand off more often"),
-    "reasons": (RECENT_DAYS, "meet another mix of reasons"),
 }
 """What a rise of errors, or an outage, brings with it: for so many days, and what callers do then."""
 _NEARLY_ALL = 0.8
@@ -50,7 +48,6 @@ def detections(seen: Observations, settings: Settings | None = None) -> list[Det
     """Run all tests over one history and give their detections, in the order of the days."""
     chosen = settings or Settings()
     shares = resumed_detections(seen, chosen)
-    mixes = corrected(mix_changes(seen), _tested(seen.counts))
     retries = corrected(retry_changes(seen.chains), _tested(seen.chains))
     work = exposures(seen.work, seen.counts, seen.versions)
     explained: Explained = set()
@@ -71,7 +68,6 @@ def detections(seen: Observations, settings: Settings | None = None) -> list[Det
         *(one for one in weak if (one.caller, one.scope, one.day) not in hit),
         *_without_share_rises(rises, shares),
         *longest_bursts(seen),
-        *mixes,
     ]
     hand_offs = exposed(seen)
     found = [
@@ -191,8 +187,8 @@ def _without_reworded(
 ) -> Iterator[Detection]:
     """Drop the detections that a change of wording accounts for, unless they came before it.
 
-    Its texts are new messages no longer; the shares and mixes of callers that it makes most of the unknown errors of
-    are not told from its first day up to a week after its last.
+    Its texts are new messages no longer; the shares of callers that it makes most of the unknown errors of are not
+    told from its first day up to a week after its last.
     """
     told: dict[tuple[str | None, str | None], list[date]] = {}
     for one in wordings:

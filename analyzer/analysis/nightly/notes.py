@@ -7,18 +7,15 @@ from datetime import date, timedelta
 
 import polars as pl
 
-from analyzer.analysis.detection import flips, split
-from analyzer.analysis.detection.detection import BASELINE_DAYS, RECENT_DAYS
+from analyzer.analysis.detection import flips
+from analyzer.analysis.detection.detection import RECENT_DAYS
 from analyzer.analysis.detection.fleet import unjudged
 from analyzer.analysis.detection.statistics.rates import MIN_DAYS
 from analyzer.analysis.kinds.finding import Scope
 from analyzer.analysis.observations import Observations
-from analyzer.readable import counted, percent
+from analyzer.readable import counted
 from analyzer.store import CallerDays
 
-MIN_RATIO = 1.25
-MIN_RISE = 0.02
-"""Least rise of the fleet's share of unknown groups in a week, as a ratio and in shares, that is noted."""
 MAX_NAMED = 20
 """Callers that are named where the same holds for many."""
 MIN_FLIPPED = 0.05
@@ -38,7 +35,6 @@ def notes(seen: Observations) -> Iterator[str]:
         errors = "1 error" if kept == 1 else f"{kept:,} errors"
         yield f"{errors} could not be judged again, without facts or rules, and count as they were recorded"
     yield from _cut(seen)
-    yield from _traffic_alone(seen)
     yield from _classifier_alone(seen)
 
 
@@ -69,34 +65,6 @@ def _cut(seen: Observations) -> Iterator[str]:
         yield f"{text}; those before take no part, so it is judged from then on"
     if (more := len(changed) - MAX_NAMED) > 0:
         yield f"the same holds for {more:,} more callers"
-
-
-def _traffic_alone(seen: Observations) -> Iterator[str]:
-    """A note where the fleet's unknown share rose because callers with a high share got busier."""
-    sides = []
-    for first, last in ((RECENT_DAYS + BASELINE_DAYS - 1, RECENT_DAYS), (RECENT_DAYS - 1, 0)):
-        days = pl.col("day").is_between(seen.night - timedelta(days=first), seen.night - timedelta(days=last))
-        sums = seen.counts.filter(days).group_by("caller").agg(pl.col("unknown_groups_replayed", "groups").sum())
-        sides.append(sums.sort("caller"))
-    if any(side.is_empty() for side in sides) or not _may_have_risen(*(_pooled(side) for side in sides)):
-        return
-    parts = split(*({caller: (unknown, every) for caller, unknown, every in side.iter_rows()} for side in sides))
-    rose = parts.after >= MIN_RATIO * parts.before and parts.change >= MIN_RISE
-    if rose and parts.verdict == "mix":
-        busier = max(parts.members, key=lambda member: member[2])[0]
-        text = (
-            f"the fleet's share of unknown errors went from {percent(parts.before)} to {percent(parts.after)} in a week"
-        )
-        yield f"{text} by traffic alone: {Scope(busier).who} makes more of it, and no caller got worse by itself"
-
-
-def _pooled(side: pl.DataFrame) -> float:
-    return int(side["unknown_groups_replayed"].sum()) / (int(side["groups"].sum()) or 1)
-
-
-def _may_have_risen(before: float, after: float) -> bool:
-    """Whether two pooled shares may meet the bounds; taking them apart costs by the caller."""
-    return after > 0.99 * MIN_RATIO * before and after - before > 0.99 * MIN_RISE
 
 
 def _classifier_alone(seen: Observations) -> Iterator[str]:

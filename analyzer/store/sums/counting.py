@@ -27,7 +27,6 @@ def counted(rows: pl.DataFrame, relays: pl.DataFrame) -> dict[str, pl.DataFrame]
         "counts": counts_of(rows),
         "templates": templates_of(rows),
         "known_templates": known_templates_of(rows),
-        "mixes": mixes_of(rows),
         "rules": rules_of(rows),
         "repeats": repeats,
         "loud": loud,
@@ -47,15 +46,14 @@ def by_step(relays: pl.DataFrame) -> pl.DataFrame:
 def counts_of(rows: pl.DataFrame) -> pl.DataFrame:
     """The rows of `detection-counts`, and what else is counted by day and caller.
 
-    `known_sessions` have an error that was not unknown when it came; `verdicts` are the rows themselves, and of these
-    `unknown_verdicts` were recorded as unknown and `unknown_verdicts_replayed` are so to the ruleset.
+    `verdicts` are the rows themselves, and of these `unknown_verdicts` were recorded as unknown and
+    `unknown_verdicts_replayed` are so to the ruleset.
     """
     unknown, was_unknown, events = pl.col("reason") == "unknown", pl.col("was_unknown"), pl.col("events")
     by_group = (
         _numbered(rows)
         .with_columns(
             unknown=unknown,
-            known=~was_unknown,
             unknown_events=events * was_unknown,
             unknown_events_replayed=events * unknown,
             not_replayed=events * ~pl.col("judged"),
@@ -65,14 +63,13 @@ def counts_of(rows: pl.DataFrame) -> pl.DataFrame:
         .group_by("group", maintain_order=True)
         .agg(
             pl.first("row", "session"),
-            pl.any("unknown", "was_unknown", "known"),
+            pl.any("unknown", "was_unknown"),
             pl.len().cast(pl.Int64).alias("verdicts"),
             pl.sum("events", *_SUMMED),
         )
     )
     by_session = by_group.group_by("session", maintain_order=True).agg(
         pl.first("row"),
-        pl.any("known"),
         pl.len().cast(pl.Int64).alias("groups"),
         pl.col("was_unknown").sum().cast(pl.Int64).alias("unknown_groups"),
         pl.col("unknown").sum().cast(pl.Int64).alias("unknown_groups_replayed"),
@@ -85,7 +82,6 @@ def counts_of(rows: pl.DataFrame) -> pl.DataFrame:
         pl.sum("unknown_groups", "unknown_events"),
         (pl.col("unknown_groups_replayed") > 0).sum().cast(pl.Int64).alias("unknown_sessions_replayed"),
         pl.sum("unknown_groups_replayed", "unknown_events_replayed", "not_replayed"),
-        pl.col("known").sum().cast(pl.Int64).alias("known_sessions"),
         pl.sum("verdicts", "unknown_verdicts", "unknown_verdicts_replayed"),
     )
     return pl.concat([_names(rows), by_row.drop("row")], how="horizontal")
@@ -119,11 +115,6 @@ def weakly_known(templates: pl.DataFrame) -> pl.DataFrame:
     """Of the rows of `known_templates_of` those of messages that weak evidence decided at least once: most are none."""
     weak = templates.filter(pl.col("weak_sessions") > 0).select("template").unique()
     return templates.join(weak, on="template", how="semi", maintain_order="left")
-
-
-def mixes_of(rows: pl.DataFrame) -> pl.DataFrame:
-    """The sessions with each reason, by day and caller; errors that were unknown when they came take no part."""
-    return _sessions_by(rows, ("reason",), ~pl.col("was_unknown"))
 
 
 def rules_of(rows: pl.DataFrame) -> pl.DataFrame:

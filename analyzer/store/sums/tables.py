@@ -20,7 +20,7 @@ SCHEMAS: dict[str, dict[str, str]] = {
         (
             *("sessions", "groups", "events", "unknown_sessions", "unknown_groups", "unknown_events"),
             *("unknown_sessions_replayed", "unknown_groups_replayed", "unknown_events_replayed", "not_replayed"),
-            *("known_sessions", "verdicts", "unknown_verdicts", "unknown_verdicts_replayed"),
+            *("verdicts", "unknown_verdicts", "unknown_verdicts_replayed"),
         ),
         "Int64",
     ),
@@ -29,7 +29,6 @@ SCHEMAS: dict[str, dict[str, str]] = {
         **dict.fromkeys(("template", "reason"), "String"),
         **dict.fromkeys(("sessions", "weak_sessions", "events"), "Int64"),
     },
-    "mixes": {"reason": "String", "sessions": "Int64"},
     "rules": {"rule": "String", "reason": "String", "sessions": "Int64"},
     "repeats": {"events": "Int64", "groups": "Int64"},
     "loud": {**_NAMES, "events": "Int64"},
@@ -161,8 +160,8 @@ def sorted_sums(name: str, frame: pl.DataFrame) -> pl.DataFrame:
 
 def table_of(name: str) -> str:
     """The table of a frame."""
-    version = 2 if name in {"volumes", "work"} else 1  # the first ones had no hours
-    return f"sum_{name.removesuffix('s') if name != 'mixes' else 'mix'}_v{version}"
+    version = 2 if name in {"counts", "volumes", "work"} else 1
+    return f"sum_{name.removesuffix('s')}_v{version}"
 
 
 def complete(connection: duckdb.DuckDBPyConnection) -> bool:

@@ -13,7 +13,9 @@ create table if not exists internal.sum_cut_v1 (
   first_at timestamp not null
 );
 
-create table if not exists internal.sum_count_v1 (
+drop table if exists internal.sum_count_v1;
+
+create table if not exists internal.sum_count_v2 (
   timezone varchar not null,
   day date not null,
   caller varchar not null,
@@ -27,7 +29,6 @@ create table if not exists internal.sum_count_v1 (
   unknown_groups_replayed bigint not null,
   unknown_events_replayed bigint not null,
   not_replayed bigint not null,
-  known_sessions bigint not null,
   verdicts bigint not null,
   unknown_verdicts bigint not null,
   unknown_verdicts_replayed bigint not null
@@ -54,13 +55,7 @@ create table if not exists internal.sum_known_template_v1 (
   events bigint not null
 );
 
-create table if not exists internal.sum_mix_v1 (
-  timezone varchar not null,
-  day date not null,
-  caller varchar not null,
-  reason varchar not null,
-  sessions bigint not null
-);
+drop table if exists internal.sum_mix_v1;
 
 create table if not exists internal.sum_repeat_v1 (
   timezone varchar not null,

@@ -15,10 +15,8 @@ from analyzer.analysis.detection import fleet as fleet_tests
 from analyzer.analysis.detection.detection import frame
 from analyzer.analysis.detection.fleet import DetectorState
 from analyzer.analysis.detection.signals.relays import relay_days, relay_frequency
-from analyzer.analysis.kinds import reason_mixes
 from tests.analysis.detection.test_volume import fleet, found
 from tests.analysis.detection_data import FIRST, counts, simulated, step, templates
-from tests.analysis.nightly.test_nightly_tests import mixed, observed
 
 DAYS = 130
 SHARES = {"spike": step(0.05, 0.5, 60, 61), "drift": step(0.05, 0.3, 45, 60), "accepted": step(0.05, 0.3, 50)}
@@ -93,20 +91,6 @@ def test_exposure_that_begins_to_be_sessions_hides_no_rise(monkeypatch: pytest.M
     near = volume_units._near
     monkeypatch.setattr(volume_units, "_near", lambda rows, work: near(rows, work).with_columns(clear=pl.lit(True)))
     assert found((volumes, work)) == fewer
-
-
-def test_mixes_that_cannot_differ_are_left_out_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A screen of every day finds no others."""
-    seen = observed(mixed(70, 60))
-    fewer = reason_mixes.mix_changes(seen)
-    assert fewer
-    assert reason_mixes._differing(seen.mixes).height < seen.mixes.select("caller", "day").n_unique()
-    monkeypatch.setattr(
-        reason_mixes,
-        "_differing",
-        lambda rows: rows.select("caller", "day").unique().with_columns(differs=pl.lit(True)),
-    )
-    assert reason_mixes.mix_changes(seen) == fewer
 
 
 def test_hand_offs_that_cannot_be_many_are_left_out_alone() -> None:

@@ -11,8 +11,6 @@ from polars.testing import assert_frame_equal
 
 from analyzer.analysis.detection import Settings, detect
 from analyzer.analysis.detection import fleet as fleet_tests
-from analyzer.analysis.kinds.reason_mixes import MIN_SESSIONS, mix_changes
-from tests.analysis.nightly.test_nightly_tests import group, observed
 
 FIRST = date(2026, 9, 7)
 COUNTS = {
@@ -70,18 +68,3 @@ def test_few_callers_of_one_day_are_no_crowd() -> None:
     watched, passing = fleet_tests.split_single_days(counts, Settings().min_sessions)
     assert watched.height == counts.height
     assert passing.is_empty()
-
-
-def test_a_mix_of_few_sessions_is_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A caller with fewer sessions in all of history than a week needs costs no look."""
-    looked: list[str] = []
-    monkeypatch.setattr(
-        "analyzer.analysis.kinds.reason_mixes._looks", lambda rows: looked.extend(rows["caller"].unique()) or ()
-    )
-    rows = [
-        group(number, number, "validation", caller=caller)
-        for caller, sessions in (("few", MIN_SESSIONS - 1), ("enough", MIN_SESSIONS))
-        for number in range(sessions)
-    ]
-    mix_changes(observed(rows))
-    assert looked == ["enough"]

@@ -12,7 +12,6 @@ from scipy import stats
 
 from analyzer.analysis.detection.statistics.tails import (
     beta_binomial_tail,
-    chi_square_tail,
     false_discovery,
     negative_binomial_tail,
     negative_binomial_upper,
@@ -78,12 +77,6 @@ def test_the_upper_count_is_the_least_that_is_rarely_exceeded(shape: float, succ
     upper = negative_binomial_upper(shape, success)
     assert negative_binomial_tail(upper + 1, shape, success) <= 0.025 + 1e-9
     assert upper == 0 or negative_binomial_tail(upper, shape, success) > 0.025 - 1e-9
-
-
-@given(value=st.floats(0, 500), degrees=st.integers(1, 60))
-def test_the_chi_square_tail_agrees_with_scipy(value: float, degrees: int) -> None:
-    """Near and far."""
-    assert chi_square_tail(value, degrees) == pytest.approx(stats.chi2.sf(value, degrees), rel=1e-9, abs=1e-13)
 
 
 @given(trials=st.integers(1, 5000), data=st.data())

@@ -1,4 +1,4 @@
-"""All tests over one history: bursts, mixes, hand-offs and retries, each day from itself and the days before it."""
+"""All tests over one history: bursts, hand-offs and retries, each day from itself and the days before it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from analyzer.analysis.detection import Detection
 from analyzer.analysis.detection.signals.retries import retry_changes
 from analyzer.analysis.kinds.causes import with_causes
 from analyzer.analysis.kinds.finding import KINDS, Finding, Scope
-from analyzer.analysis.kinds.reason_mixes import mix_changes
 from analyzer.analysis.kinds.sentences import sentence
 from analyzer.analysis.nightly.detections import detections
 from analyzer.analysis.nightly.incidents import incidents
@@ -107,30 +106,6 @@ def mixed(days: int, change: int, seed: int = 1, sessions: int = 30) -> list[tup
     ]
 
 
-def test_a_mix_of_reasons_that_changes_is_found_and_told() -> None:
-    """Within a week of the day it did, not before; the sentence says which reason, and that the rules are the same."""
-    found = [one for one in detections(observed(mixed(60, 45))) if one.finding == "reasons"]
-    assert day(45) <= found[0].day <= day(52)
-    assert {one.caller for one in found} == {"probe"}
-    (told,) = incidents(found, {"probe": [day(n) for n in range(60)]}, found[0].day)
-    assert "under one and the same rules auth_error went from" in sentence(told)
-
-
-def test_a_mix_that_stays_is_no_finding() -> None:
-    """Fifty callers of sixty days that only chance moves: at most one in a thousand caller-days."""
-    rows = [
-        (*row[:1], f"c{caller}", *row[2:]) for caller in range(50) for row in mixed(60, 99, seed=caller, sessions=12)
-    ]
-    assert len(mix_changes(observed(rows))) <= 3
-
-
-def test_what_was_unknown_when_it_came_moves_no_mix() -> None:
-    """A rule that takes a new message gives it a reason afterwards; that is no change of the world."""
-    rows = mixed(60, 99)
-    rows += [group(n, s, "network_transient", old_reason="unknown") for n in range(45, 60) for s in range(30)]
-    assert mix_changes(observed(rows)) == []
-
-
 def test_a_burst_is_told_once_a_day_and_message() -> None:
     """The longest stands for those of other sessions, whose number it names."""
     rows = [group(n, s, "validation") for n in range(5) for s in range(4)]
@@ -213,23 +188,9 @@ def test_no_day_changes_what_an_earlier_one_said() -> None:
     chains = [(day(n), "probe", "rate_limited", 10, 9 if n < 50 else random.randrange(4), 0) for n in range(60)]
     seen = observed(rows, relays, chains)
     whole = detections(seen)
-    assert {"template", "reasons", "relays", "recovery_fell"} < {one.finding for one in whole}
+    assert {"template", "relays", "recovery_fell"} < {one.finding for one in whole}
     for number in (46, 50, 53, 57):
         assert detections(seen.up_to(day(number))) == [one for one in whole if one.day <= day(number)]
-
-
-def test_a_share_that_rises_by_traffic_alone_is_a_note() -> None:
-    """The caller with the higher share got busier; nobody got worse, and there is no spike."""
-    rows = []
-    for n in range(56):
-        rows += [group(n, s, "unknown" if s % 20 == 0 else "validation", caller="low") for s in range(40)]
-        busy = 60 if n >= 49 else 10
-        rows += [group(n, s, "unknown" if s % 5 == 0 else "validation", caller="high") for s in range(busy)]
-    seen = observed(rows, night=55)
-    assert [one for one in detections(seen) if one.finding in {"spike", "drift"}] == []
-    (said,) = notes(seen)
-    assert "by traffic alone: high makes more of it" in said
-    assert list(notes(seen.up_to(day(48)))) == []
 
 
 def test_a_recording_classifier_that_changed_is_a_note() -> None:
@@ -275,7 +236,7 @@ def test_a_classifier_that_changed_with_it_is_a_cause() -> None:
         for n in range(51)
         for s in range(12)
     ]
-    (asked,) = with_causes(observed(rows, night=50), (_new("reasons"),))
+    (asked,) = with_causes(observed(rows, night=50), (_new("drift"),))
     assert [(part.finding, part.scope.reason) for part in asked.parts] == [
         ("classifier_changed", "unknown → validation")
     ]

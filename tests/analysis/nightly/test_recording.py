@@ -12,12 +12,15 @@ from typing import Any
 
 import pytest
 
+from analyzer.analysis import check
 from analyzer.analysis.detection import Detection
 from analyzer.analysis.kinds.finding import Finding, Identity, Scope, finding_id
+from analyzer.analysis.nightly.decisions import findings
 from analyzer.analysis.nightly.night import Night, night_before, recorded, write_down
 from analyzer.errors import StoreError
 from analyzer.events import EventLog
 from analyzer.events.appending.appender import MAX_LINE_BYTES
+from analyzer.report.night.document import render_night_text
 from analyzer.store import Store, open_store, rebuild
 from tests import LONG_RUNS
 from tests.store.killing import Victims
@@ -120,6 +123,20 @@ def test_parts_of_a_finding_stay_its_parts(store: Store) -> None:
     assert store.sql("select count(*) from findings").item() == 3
 
 
+def test_a_kind_that_is_no_longer_told_ends_on_the_next_night(store: Store) -> None:
+    """What an earlier version opened is read, listed and rendered by its name, and is over with the next check."""
+    one = Detection(day=DAY, finding="reasons", caller="probe", observed=0.2, expected=0.01, note="validation grew")
+    old = replace(found(1), id="x", latest=replace(one, onset=DAY), explanation="probe: validation grew.")
+    write_down(store, replace(night_of(old), ruleset=store.judge_history()))
+    (listed,) = findings(store)
+    assert (listed.finding, listed.kind.title, listed.explanation) == ("reasons", "reasons", "probe: validation grew.")
+    night = check(store, until=f"{DAY + timedelta(days=2)}")
+    (over,) = night.findings
+    assert (over.id, over.state, over.resolution) == ("x", "resolved", "rejudged")
+    assert "probe: validation grew." in render_night_text(recorded(store, DAY, "UTC") or night)
+    assert findings(store) == []
+
+
 def test_a_quiet_night_is_a_night(store: Store) -> None:
     """Without any finding its own event is all there is of it."""
     write_down(store, night_of())
@@ -197,6 +214,7 @@ def test_the_largest_finding_fits_its_event(store: Store) -> None:
 
 WORK = """
 from datetime import timedelta
+from analyzer.analysis.nightly.decisions import findings
 from analyzer.analysis.nightly.night import write_down
 from tests.analysis.nightly.test_recording import DAY, found, night_of
 with open_store({path!r}, writable=True) as store:

@@ -16,7 +16,6 @@ from analyzer.analysis.detection.signals.relays import relay_days
 from analyzer.analysis.detection.statistics.rates import MIN_DAYS
 from analyzer.analysis.kinds.bursts import MAX_MOMENTS, burst_rows
 from analyzer.analysis.kinds.finding import KINDS, NOTHING, Basis, Finding
-from analyzer.analysis.kinds.reason_mixes import mix_rows
 from analyzer.analysis.kinds.relays import hand_off_rows
 from analyzer.analysis.nightly.detections import detections
 from analyzer.analysis.nightly.incidents import incidents
@@ -27,7 +26,7 @@ from analyzer.analysis.summary.window_findings import judge_seen, observe_window
 from analyzer.classifier.fingerprint import fingerprint
 from analyzer.store import Store, open_store
 from tests.analysis.histories import CHANGE, DAYS, START, every_finding
-from tests.analysis.nightly.test_nightly_tests import day, group, mixed, observed
+from tests.analysis.nightly.test_nightly_tests import day, group, observed
 
 TOLD_ALONE = sorted(name for name, kind in KINDS.items() if not kind.cause)
 
@@ -173,35 +172,6 @@ def test_the_numbers_of_retries_add_up_to_their_sentence(cases: dict[str, Case])
     assert (row["week_recovered"], row["week_chains"]) == (week["recovered"].sum(), fell.finding.latest.groups)
     assert vain.numbers["chains"].sum() == vain.finding.latest.groups
     assert would.numbers["untried"].tail(7).sum() == would.finding.latest.groups
-
-
-def test_the_numbers_of_a_mix_are_those_of_its_sentence(cases: dict[str, Case]) -> None:
-    """The reason that changed most stands first; shares add up to one, and lie within their intervals."""
-    case = cases["reasons"]
-    (words,) = re.findall(r"(\w+) went from ([\d.]+)% to ([\d.]+)%", case.finding.explanation)
-    first = case.numbers.row(0, named=True)
-    assert (first["reason"], f"{100 * first['before_share']:.1f}", f"{100 * first['after_share']:.1f}") == words
-    for side in ("before", "after"):
-        assert case.numbers[f"{side}_share"].sum() == pytest.approx(1)
-        low, share, high = (case.numbers[f"{side}_{name}share"] for name in ("low_", "", "high_"))
-        assert (low <= share + 1e-12).all()
-        assert (share <= high + 1e-12).all()
-    # Of the reason that grew.
-    assert case.templates["message"].to_list() == ["messages: at least one message is required"]
-
-
-def test_a_mix_counts_a_reason_once_a_session_and_leaves_out_what_was_unknown() -> None:
-    """As its test does."""
-    rows = mixed(60, 45)
-    rows += [(*row[:3], "other text", *row[4:]) for row in rows]
-    rows += [group(n, s, "network_transient", old_reason="unknown") for n in range(59) for s in range(30)]
-    seen = observed(rows)
-    found = [one for one in detections(seen) if one.finding == "reasons"]
-    (told,) = incidents(found, {"probe": [day(n) for n in range(60)]}, found[0].day)
-    shown = mix_rows(told, seen)
-    assert set(shown["reason"]) == {"rate_limited", "validation", "auth_error"}
-    assert shown["after_sessions"].sum() == 7 * 30
-    assert shown["before_sessions"].sum() == 30 * min(42, (found[0].day - day(6)).days)
 
 
 def test_the_numbers_of_a_burst_are_its_repeats(cases: dict[str, Case]) -> None:

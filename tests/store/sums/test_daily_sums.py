@@ -196,9 +196,9 @@ def test_only_days_with_late_events_are_summed_again(store: Store, log: Log) -> 
     store.ingest([log.some(1, 3.2, 3.8)])
     assert day(3) not in kept(store)
     assert len(kept(store)) == 6
-    before = store._connection.execute("select * from internal.sum_count_v1 where day <> $1", [day(3)]).fetchall()
+    before = store._connection.execute("select * from internal.sum_count_v2 where day <> $1", [day(3)]).fetchall()
     assert_as_told(store, day(6), "UTC", ruleset)
-    after = store._connection.execute("select * from internal.sum_count_v1 where day <> $1", [day(3)]).fetchall()
+    after = store._connection.execute("select * from internal.sum_count_v2 where day <> $1", [day(3)]).fetchall()
     assert sorted(after) == sorted(before)
     assert len(kept(store)) == 7
 
@@ -242,7 +242,7 @@ def test_a_run_that_breaks_off_leaves_no_sums(store: Store, log: Log, monkeypatc
         observe(store, day(4), "UTC", ruleset)
     monkeypatch.undo()
     assert kept(store) == []
-    assert store._connection.execute("from internal.sum_count_v1").fetchall() == []
+    assert store._connection.execute("from internal.sum_count_v2").fetchall() == []
     assert_as_told(store, day(4), "UTC", ruleset)
     assert len(kept(store)) == 5
 

@@ -104,36 +104,6 @@ def _negative_binomial(k: int, shape: float, success: float) -> float:
     return exp(lgamma(k + shape) - lgamma(k + 1) - lgamma(shape) + shape * log(success) + k * math.log1p(-success))
 
 
-def chi_square_tail(value: float, degrees: float) -> float:
-    """P(X >= value) of a chi-square variable: the upper regularised gamma function (NIST DLMF 8.11.4 and 8.9.2)."""
-    a, x = degrees / 2, value / 2
-    if x <= 0:
-        return 1.0
-    front = exp(a * log(x) - x - lgamma(a))
-    if x < a + 1:
-        term = total = 1 / a
-        step = a
-        while term > _NEGLIGIBLE * total:
-            step += 1
-            term *= x / step
-            total += term
-        return max(0.0, 1.0 - front * total)
-    # Lentz's evaluation of the continued fraction.
-    b = x + 1 - a
-    c, d = 1e300, 1 / b
-    fraction = d
-    for i in range(1, 1000):
-        factor = -i * (i - a)
-        b += 2
-        d = 1 / (factor * d + b)
-        c = b + factor / c
-        change = c * d
-        fraction *= change
-        if abs(change - 1) < 1e-15:
-            break
-    return front * fraction
-
-
 def wilson_interval(share: float, trials: float, confidence: float = 0.95) -> tuple[float, float]:
     """Score interval of a share seen in (effectively) so many trials (Wilson 1927; Brown, Cai & DasGupta 2001)."""
     if trials <= 0:
