@@ -174,6 +174,7 @@ EXIT_CODES: dict[str, tuple[tuple[int, str], ...]] = {
         *((EXIT_CODES_OF_RUNS[name], f"`{name}`: {said}") for name, said in MEANINGS.items() if name != "passed"),
         (130, "interrupted; after another signal 128 and its number"),
     ),
+    "hook": ((0, "always: a hook never fails its agent"), (2, "a word that is not known")),
     "mcp": (
         (0, "the agent has closed the conversation; what could not be answered was told to it"),
         (2, "an option that cannot be read, or the extra is not installed"),

@@ -5,10 +5,9 @@ Names load on first use: who wants the rate guard does not pay for context recov
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from analyzer.lazy import face
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from analyzer.recovery.context.conversation import Compression
     from analyzer.recovery.context.hook import (

@@ -120,7 +120,7 @@ def _otlp(store_path: str, to: str, window: Window, *, as_json: bool, quiet: boo
     kinds = dict(sorted(rows["kind"].value_counts().iter_rows()))
     shown = host_of(to) or to
     if as_json and to != "-":
-        write(json_text({"schema": "analyzer.export/1", "to": shown, "otlp": kinds}), None)
+        write({"schema": "analyzer.export/1", "to": shown, "otlp": kinds}, None)
     else:
         parts = [counted(number, _KINDS[name]) for name, number in kinds.items()]
         narrate(f"{', '.join(parts) or 'nothing'} → {shown}", quiet=quiet)
