@@ -430,7 +430,7 @@ def _line(item: object) -> bytes:
 def table() -> list[str]:
     """The rows of the table, in the order of the formats that are read; what such a log cannot show stays empty."""
     names = "format", "errors", "retries", "ends of chains", "hand-offs, with tokens", "usage limits", "stops"
-    columns = *names, "missing tools", "failed tools", "project", "`retry_visibility`"
+    columns = *names, "missing tools", "failed tools", "project", "`retry_visibility`", "tokens"
     read = [kind.name for kind in FORMATS if kind.reader is not None and not kind.native]
     rows = [columns, ["---"] * len(columns), *([f"`{name}`", *_cells(events_of(name))] for name in read)]
     return [f"| {' | '.join(row)} |".replace("|  |", "| |").replace("|  |", "| |") for row in rows]
@@ -454,11 +454,22 @@ def agents() -> list[str]:
         agent: [*names, *(n for n in PRINTED if PRINTED[n] == agent and n not in names)]
         for agent, names in written.items()
     }
-    columns = "agent", "formats", "errors", "retries", "their ends", "compaction", "limits", "stops", "failed tools"
+    columns = (
+        "agent",
+        "formats",
+        "errors",
+        "retries",
+        "their ends",
+        "compaction",
+        "limits",
+        "stops",
+        "failed tools",
+        "tokens",
+    )
     lines = [f"| {' | '.join(columns)} |", f"| {' | '.join('---' for _ in columns)} |"]
     for agent, names in written.items():
         if names:
-            shown = zip(*(cells[name][:6] + cells[name][7:8] for name in names), strict=True)
+            shown = zip(*(cells[name][:6] + cells[name][7:8] + cells[name][-1:] for name in names), strict=True)
             marks = [max((cell.partition(",")[0] for cell in cell_of_each), default="") for cell_of_each in shown]
             lines.append(f"| {agent} | {', '.join(f'`{name}`' for name in names)} | {' | '.join(marks)} |")
     return [line.replace("|  |", "| |").replace("|  |", "| |") for line in lines]
@@ -486,6 +497,7 @@ def _cells(events: Iterable[Event]) -> list[str]:
         ("yes, and calls" if any("tools" in seen for seen in sessions) else "yes") if "tool.failed" in payloads else "",
         "yes" if any("project" in payload for found in payloads.values() for payload in found) else "",
         next((f"`{seen['retry_visibility']}`" for seen in sessions), ""),
+        "yes" if "usage.recorded" in payloads else "",
     ]
 
 

@@ -68,7 +68,7 @@ class Timeline:
     """A sentence: of a finding its explanation, of the others how they ended."""
     happenings: tuple[Happening, ...]
     resume: tuple[str, ...]
-    """The commands that take up its sessions again; none where the format of their logs has none."""
+    """The commands that take up its sessions again; none where no command of their agent is known."""
     gone: tuple[str, ...]
     """Files of logs that are not there any more, or hold something else in these lines."""
 
@@ -94,8 +94,8 @@ def timeline(store: Store, name: str) -> Timeline:
     texts = store.excerpts({(one.source_path, one.source_line) for one in rows if one.source_path and one.source_line})
     shown = tuple(_with_excerpt(one, texts) for one in rows)
     gone = {one.source_path for one in shown if one.source_path and one.source_line and one.excerpt is None}
-    sessions = {one.session_id: one for one in rows if one.session_id and one.source_format}
-    commands = dict.fromkeys(resuming(one.source_format, name, one.cwd) for name, one in sessions.items() if name)
+    sessions = {one.session_id: one for one in rows if one.session_id and one.agent}
+    commands = dict.fromkeys(resuming(one.agent, name, one.cwd) for name, one in sessions.items() if name)
     return Timeline(
         kind, whole, said or _ended(shown), shown, tuple(filter(None, commands)), tuple(sorted(filter(None, gone)))
     )

@@ -57,6 +57,13 @@ HOMES = (
         ("$CODEX_HOME", "~/.codex"),
         ("sessions/**/rollout-*.json*", "archived_sessions/**/rollout-*.json*"),
     ),
+    Home("TraeX", ("codex",), ("~/.trae/cli",), ("sessions/**/rollout-*.json*",)),
+    Home(
+        "OpenClaude",
+        ("claude_code",),
+        ("$OPENCLAUDE_CONFIG_DIR/projects", "~/.openclaude/projects"),
+        ("**/*.jsonl",),
+    ),
     Home(
         "Gemini CLI",
         ("gemini_chat",),
@@ -88,6 +95,9 @@ HOMES = (
     Home("Kilo Code", ("cline",), (f"{{editor}}/User/globalStorage/{_KILO}/tasks",), _TASKS),
     Home("Kilo CLI", ("opencode_db",), ("$XDG_DATA_HOME/kilo", "~/.local/share/kilo"), ("kilo*.db",)),
     Home("Kilo CLI", ("opencode_db",), ("$KILO_DB",)),
+    Home("MiMoCode", ("opencode_db",), ("$XDG_DATA_HOME/mimocode", "~/.local/share/mimocode"), ("mimocode*.db",)),
+    Home("MiMoCode", ("opencode_db",), ("$MIMOCODE_DB",)),
+    Home("IcodeMate", ("opencode_db",), ("$XDG_DATA_HOME/icodemate", "~/.local/share/icodemate"), ("icodemate*.db",)),
     Home(
         "Copilot CLI",
         ("copilot",),
@@ -113,11 +123,21 @@ HOMES = (
         ("sessions.db", "*.jsonl"),
     ),
     Home("pi", ("pi",), ("$PI_CODING_AGENT_DIR/sessions", "~/.pi/agent/sessions"), ("**/*.jsonl",)),
-    Home("OpenClaw", ("pi",), ("~/.openclaw/agents",), ("*/sessions/*.jsonl",)),
+    Home("OpenClaw", ("pi",), ("~/.openclaw/agents", "~/.kimi_openclaw/agents"), ("*/sessions/*.jsonl",)),
+    Home("QClaw", ("pi",), ("~/.qclaw/agents",), ("*/sessions/*.jsonl",)),
     Home("oh-my-pi", ("pi",), ("~/.omp/agent/sessions",), ("**/*.jsonl",)),
     Home("iFlow CLI", ("claude_code",), ("~/.iflow/projects",), ("*/session-*.jsonl",)),
-    Home("Qoder", ("claude_code",), ("~/.qoder/projects",), ("**/*.jsonl",)),
+    Home("Qoder", ("claude_code",), ("~/.qoder/projects", "~/.qoderwork/projects"), ("**/*.jsonl",)),
     Home("Kimi Code", ("kimi",), ("$KIMI_CODE_HOME/sessions", "~/.kimi-code/sessions"), ("*/*/agents/*/wire.jsonl",)),
+    Home(
+        "Kimi Work",
+        ("kimi",),
+        tuple(
+            f"{data}/kimi-desktop/daimon-share/daimon/runtime/kimi-code/home/sessions"
+            for data in ("~/.config", "~/.local/share", "~/Library/Application Support")
+        ),
+        ("*/conv-*/agents/*/wire.jsonl",),
+    ),
     Home(
         "Hermes",
         ("hermes_db", "hermes_log"),

@@ -40,6 +40,12 @@ class Fork:
     """A pattern of the paths of its logs; empty where a path tells nothing that the records do not."""
 
 
+def _same(formats: tuple[str, ...], title: str, agent: str, folder: str) -> Fork:
+    """A program whose records are those of the agent that the format is named for."""
+    place = r"[/\\]" + re.escape(folder).replace("/", r"[/\\]") + r"[/\\]"
+    return Fork(formats, title, agent, f"the folder `{folder}` alone: the records are the same", place=place)
+
+
 def _iflow(record: Record) -> bool:
     return str(record.get("sessionId", "")).startswith("session-")
 
@@ -84,6 +90,14 @@ def _roo(record: Record) -> bool:
 
 
 FORKS = (
+    # Told by their folders alone, since the records are the same; the folders are those of the sources of agentsview,
+    # August 2026 (kenn-io/agentsview, internal/parser/types.go), and of XiaomiMiMo/MiMo-Code.
+    _same(("claude_code",), "OpenClaude", "openclaude", ".openclaude/projects"),
+    _same(("codex",), "TraeX", "traex", ".trae/cli"),
+    _same(("kimi",), "Kimi Work", "kimi-work", "kimi-desktop"),
+    _same(("opencode", "opencode_db"), "MiMoCode", "mimocode", "mimocode"),
+    _same(("opencode", "opencode_db"), "IcodeMate", "icodemate", "icodemate"),
+    _same(("pi",), "QClaw", "qclaw", ".qclaw/agents"),
     Fork(("claude_code",), "iFlow CLI", "iflow", "a `sessionId` that begins with `session-`", _iflow),
     Fork(("claude_code",), "Qoder", "qoder", "a record `workspace-directories`", _qoder),
     Fork(("claude_print",), "Qoder", "qoder", "`qodercli_version` as the run begins", _qoder),
@@ -190,20 +204,20 @@ def caller_of(program: str, known: Mapping[str, Any], role: str | None = None) -
 
 
 _COMMANDS = {
-    "claude_code": "claude --resume {}",
-    "claude_print": "claude --resume {}",
+    "claude-code": "claude --resume {}",
     "codex": "codex resume {}",
-    "codex_exec": "codex resume {}",
+    "codex exec": "codex resume {}",
     "copilot": "copilot --resume {}",
     "opencode": "opencode --session {}",
-    "opencode_db": "opencode --session {}",
+    "traex": "traex resume {}",
 }
+"""By the agent's name in events: a fork knows nothing of the sessions of the agent whose format it writes."""
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
 
-def resuming(source_format: str | None, session: str, cwd: str | None) -> str:
+def resuming(agent: str | None, session: str, cwd: str | None) -> str:
     """The command, in the folder of the session where the log names it; empty where there is none."""
-    command = _COMMANDS.get(source_format or "")
+    command = _COMMANDS.get(agent or "")
     if command is None or not _ID.fullmatch(session):
         return ""
     said = command.format(session)

@@ -206,7 +206,7 @@ def places_part(case: Case) -> Part:
     places = case.places
     if case.sessions.is_empty() or places.is_empty():
         return part
-    commands = [resuming(*row) for row in places.select("source_format", "session", "cwd").iter_rows()]
+    commands = [resuming(*row) for row in places.select("agent", "session", "cwd").iter_rows()]
     told = places.select("session", "agent", "project", pl.Series("resume_with", commands, pl.String))
     told = told.with_columns(pl.col("resume_with").replace("", None))
     frame = case.sessions.join(told, on="session", how="left", maintain_order="left")

@@ -66,8 +66,8 @@ left join exhaustions as x
   on c.event_id = x.event_id
 left join sessions as s
   on c.session_id = s.session_id
--- Every request's tokens would hide what happened; what an agent's log and its telemetry both tell is told once.
-where c.type <> 'usage.recorded'
+-- Every request's tokens and every step of a limit would hide what happened; what an agent's log and its telemetry both tell is told once.
+where c.type not in ('usage.recorded', 'limit.observed')
   and (
     c.type not in ('error.classified', 'tool.failed')
     or e.event_id is not null

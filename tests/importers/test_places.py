@@ -30,6 +30,14 @@ LOGS = {
     "pi": "~/.pi/agent/sessions/--x--/1_s.jsonl",
     "Kilo Code": "~/.config/Code/User/globalStorage/kilocode.kilo-code/tasks/1/ui_messages.json",
     "Kilo CLI": "~/.local/share/kilo/kilo.db",
+    "TraeX": "~/.trae/cli/sessions/2026/11/20/rollout-2026-11-20-a.jsonl",
+    "OpenClaude": "~/.openclaude/projects/-x/s.jsonl",
+    "MiMoCode": "~/.local/share/mimocode/mimocode.db",
+    "IcodeMate": "~/.local/share/icodemate/icodemate.db",
+    "QClaw": "~/.qclaw/agents/main/sessions/s.jsonl",
+    "Kimi Work": (
+        "~/.local/share/kimi-desktop/daimon-share/daimon/runtime/kimi-code/home/sessions/wd_x/conv-1/agents/main/wire.jsonl"
+    ),
     "OpenClaw": "~/.openclaw/agents/main/sessions/s.jsonl",
     "oh-my-pi": "~/.omp/agent/sessions/--x--/1_s.jsonl",
     "iFlow CLI": "~/.iflow/projects/-x/session-1.jsonl",

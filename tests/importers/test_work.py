@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from analyzer.events import Event
-from analyzer.importers import BY_NAME
 from analyzer.importers.failures import KINDS, failure
 from analyzer.importers.programs import caller_of, place_of, resuming
 from tests.importers.test_claude import record, reply
@@ -221,19 +220,20 @@ def test_a_command_of_pi_is_told_by_its_end(read: Read) -> None:
 
 
 @pytest.mark.parametrize(
-    ("source_format", "session", "cwd", "command"),
+    ("agent", "session", "cwd", "command"),
     [
-        ("claude_code", "5e1f-0c2a", None, "claude --resume 5e1f-0c2a"),
+        ("claude-code", "5e1f-0c2a", None, "claude --resume 5e1f-0c2a"),
         ("codex", "5e1f", "~/my shop", "cd ~/'my shop' && codex resume 5e1f"),
-        ("opencode_db", "ses_1", "/srv/x; rm", "cd '/srv/x; rm' && opencode --session ses_1"),
-        ("claude_code", "a; rm -rf ~", None, ""),
-        ("claude_code", "--help", None, ""),
-        ("claude_code", "5e1f", "/a\nb", "claude --resume 5e1f"),
+        ("opencode", "ses_1", "/srv/x; rm", "cd '/srv/x; rm' && opencode --session ses_1"),
+        ("claude-code", "a; rm -rf ~", None, ""),
+        ("claude-code", "--help", None, ""),
+        ("claude-code", "5e1f", "/a\nb", "claude --resume 5e1f"),
         ("aider", "5e1f", None, ""),
+        ("kilo", "ses_1", None, ""),
+        ("traex", "5e1f", None, "traex resume 5e1f"),
         (None, "5e1f", None, ""),
     ],
 )
-def test_a_session_is_taken_up_again(source_format: str | None, session: str, cwd: str | None, command: str) -> None:
+def test_a_session_is_taken_up_again(agent: str | None, session: str, cwd: str | None, command: str) -> None:
     """Ids and folders come from logs: what is no plain id gives no command, and a folder is quoted."""
-    assert source_format is None or source_format in BY_NAME
-    assert resuming(source_format, session, cwd) == command
+    assert resuming(agent, session, cwd) == command
