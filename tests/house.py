@@ -17,7 +17,7 @@ USED = (
     *("__getattr__", "__dir__", "__call__", "list_commands", "get_command", "format_commands", "redirect_request"),
     *("case_sensitive", "encoding", "log_errors", "longest_match", "max_mem", "text_factory", "whitespace_split"),
     # Fields that leave in a dictionary, or are read by name.
-    *("before_rule", "crc", "priority", "program_size", "recovered_chains"),
+    *("before_rule", "crc", "priority", "program_size", "recovered_chains", "source_format"),
     # Entered by `python -c`, in a process of their own.
     "serve",
     # Named in the table of formats.
