@@ -18,7 +18,9 @@ from analyzer.cli.machine import HERE, default_store
 from analyzer.errors import AnalyzerError
 
 if TYPE_CHECKING:
-    from analyzer.analysis import Window
+    from typing import Unpack
+
+    from analyzer.analysis import Window, WindowWords
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -67,16 +69,22 @@ rules_option = click.option(
 )
 
 
-def window_options(function: F) -> F:
-    """`--since`, `--until`, `--last`, `--timezone`."""
+def window_options(command: F) -> F:
+    """`--since`, `--until`, `--last`, `--timezone`; the command gets those that are given as `words`."""
     zone = click.option(
         "--timezone", "-z", default="UTC", metavar="ZONE", help="Where days begin, as Europe/Berlin. Default UTC."
     )
-    return span_options(zone(function))
+    return span_options(zone(command))
 
 
-def span_options(function: F) -> F:
-    """`--since`, `--until`, `--last`."""
+def span_options(command: F) -> F:
+    """`--since`, `--until`, `--last`; the command gets those that are given as `words`."""
+
+    @functools.wraps(command)
+    def function(**given: Any) -> Any:
+        asked = {name: given.pop(name, None) for name in ("since", "until", "last", "timezone")}
+        return command(words={name: value for name, value in asked.items() if value is not None}, **given)
+
     for option in (
         click.option("--last", metavar="SPAN", help="Only the last 36h, 7d, 2w, 6mo or 1y."),
         click.option("--until", metavar="TIME", help="Only before this time."),
@@ -85,7 +93,7 @@ def span_options(function: F) -> F:
         ),
     ):
         function = option(function)
-    return function
+    return cast("F", function)
 
 
 deliver_option = click.option(
@@ -157,7 +165,7 @@ def result_options(*formats: str) -> Callable[[F], F]:
     return decorate
 
 
-def chosen_window(since: str | None, until: str | None, last: str | None, timezone: str) -> Window:
+def chosen_window(**words: Unpack[WindowWords]) -> Window:
     """The window that the options describe.
 
     Raises:
@@ -165,7 +173,7 @@ def chosen_window(since: str | None, until: str | None, last: str | None, timezo
     """
     from analyzer.analysis import window
 
-    return window(since, until, last, timezone)
+    return window(**words)
 
 
 class PathsCommand(click.Command):

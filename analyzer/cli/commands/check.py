@@ -26,7 +26,7 @@ from analyzer.errors import FINDINGS, AnalyzerError
 from analyzer.readable import counted
 
 if TYPE_CHECKING:
-    from analyzer.analysis import Night
+    from analyzer.analysis import Night, WindowWords
     from analyzer.cli.delivery.targets import Target
     from analyzer.command_lines import Asking
     from analyzer.store import Selection, Store
@@ -55,10 +55,7 @@ FORMATS = ("table", "json", "jsonl", "markdown")
 def command(
     store_path: str,
     master: str | None,
-    since: str | None,
-    until: str | None,
-    last: str | None,
-    timezone: str,
+    words: WindowWords,
     rules_path: str | None,
     only: Selection,
     fail_on: str,
@@ -112,10 +109,10 @@ def command(
         )
     if only and prometheus:
         raise AnalyzerError("gauges are those of the whole fleet", f"leave out --prometheus, or {only}")
-    hours = not each_day and bool(since or last)
+    hours = not each_day and bool(words.get("since") or words.get("last"))
     if hours and again:
         raise AnalyzerError("hours are not written down", "leave out --again, or --since and --last")
-    chosen = chosen_window(since, until, last, timezone)
+    chosen = chosen_window(**words)
     rules = rules_in_use(rules_path)
     named = ruleset_for(rules_path).digest if rules_path else None
     with judging(store_path, master) as store:
@@ -124,7 +121,7 @@ def command(
         elif hours:
             nights = [check_hours(store, chosen, rules=rules)]
         else:
-            nights = [check(store, until=chosen.until, timezone=timezone, rules=rules, again=again)]
+            nights = [check(store, until=chosen.until, timezone=chosen.timezone, rules=rules, again=again)]
         gauges = night_gauges(store, nights[-1]) if prometheus else b""
         judged, nights = nights, select_nights(store, nights, only)
         left = Undelivered.of(store, nights[-1]) if places and not each_day else None

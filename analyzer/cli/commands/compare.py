@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from analyzer.cli.machine import asking_of
 from analyzer.cli.options import master_option, result_options, store_option, window_options
 from analyzer.cli.output import narrate, text_layout, write
 from analyzer.cli.stores import asked
+
+if TYPE_CHECKING:
+    from analyzer.analysis import WindowWords
 
 
 @click.command("compare")
@@ -25,10 +30,7 @@ def command(
     master: str | None,
     before: str | None,
     after: str | None,
-    since: str | None,
-    until: str | None,
-    last: str | None,
-    timezone: str,
+    words: WindowWords,
     caller: str | None,
     row_format: str,
     output: str | None,
@@ -46,15 +48,10 @@ def command(
       analyzer compare agent_version=2.1.108..2.1.114 --last 30d
     """
     from analyzer.analysis.comparison import compare, dimension_values
-    from analyzer.analysis.tables import WindowWords
     from analyzer.report.changes import comparison_document, comparison_verdict
     from analyzer.report.document import to_markdown, to_text
 
     by, values = dimension_values(dimension)
-    words = WindowWords(timezone=timezone)
-    for name, value in (("since", since), ("until", until), ("last", last)):
-        if value is not None:
-            words[name] = value  # type: ignore[literal-required]
     with asked(store_path, master) as store:
         found = compare(store, before, after, by=by, values=values, caller=caller, **words)
     document = comparison_document(found, asking_of(store_path))

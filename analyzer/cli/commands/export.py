@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from analyzer.analysis import Window
+    from analyzer.analysis import Window, WindowWords
     from analyzer.lake.location import Lake
     from analyzer.store.export.days import ExportedView
 
@@ -44,9 +44,7 @@ def command(
     otlp: str | None,
     row_format: str | None,
     store_path: str,
-    since: str | None,
-    until: str | None,
-    last: str | None,
+    words: WindowWords,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -80,7 +78,7 @@ def command(
 
     if (to is None) == (otlp is None):
         raise click.UsageError("give either --to or --otlp")
-    window = chosen_window(since, until, last, "UTC")
+    window = chosen_window(**words)
     if otlp is not None:
         if views or row_format:
             raise AnalyzerError("OpenTelemetry logs have no views and one format", "leave out VIEWs and --format")

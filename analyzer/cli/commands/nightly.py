@@ -121,7 +121,7 @@ def command(
     from analyzer.report.page.html import Made
 
     # What is wrong with the line itself is said before anything is done.
-    shown, judged = chosen_window(None, None, last, timezone), chosen_window(None, until, None, timezone)
+    shown, judged = chosen_window(last=last, timezone=timezone), chosen_window(until=until, timezone=timezone)
     rules, places = rules_in_use(rules_path), targets(deliver_to)
     from analyzer.store import kept_since
 

@@ -22,6 +22,7 @@ from analyzer.errors import AnalyzerError
 from analyzer.report import FORMATS
 
 if TYPE_CHECKING:
+    from analyzer.analysis import WindowWords
     from analyzer.store import Selection
 
 
@@ -44,10 +45,7 @@ def command(
     show_sql: bool,
     store_path: str,
     master: str | None,
-    since: str | None,
-    until: str | None,
-    last: str | None,
-    timezone: str,
+    words: WindowWords,
     only: Selection,
     row_format: str,
     output: str | None,
@@ -83,10 +81,10 @@ def command(
     if only and not narrows(query.header.body):
         raise AnalyzerError(f"query {name} is about the whole store", f"leave out {only}")
     known = {param.name for param in query.header.params}
-    chosen = chosen_window(since, until, last, timezone)
+    chosen = chosen_window(**words)
     # Of a query without days the zone says when those of the window begin.
-    zone = timezone if timezone != "UTC" and ("timezone" in known or not (since or until)) else None
-    window = {**chosen.params, "timezone": zone}
+    zone = chosen.timezone if "timezone" in known or not {"since", "until"} & words.keys() else "UTC"
+    window = {**chosen.params, "timezone": zone if zone != "UTC" else None}
     for key, value in window.items():
         if value is not None:
             if key not in known:
@@ -95,7 +93,7 @@ def command(
     query.values(given)  # what is wrong with one of them is told before a store is opened
     with asked(store_path, master) as store, store.selecting(only):
         frame = store.query(name, **given)
-        if frame.is_empty() and (since or until or last):
+        if frame.is_empty() and {"since", "until", "last"} & words.keys():
             (whole,) = store.query("overview-totals").iter_rows(named=True)
             ends = " to ".join(f"{whole[end]:%Y-%m-%d %H:%M}" for end in ("first_at", "last_at") if whole[end])
             narrate(

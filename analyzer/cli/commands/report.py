@@ -27,7 +27,7 @@ from analyzer.command_lines import command_line
 from analyzer.errors import UNREADABLE, AnalyzerError
 
 if TYPE_CHECKING:
-    from analyzer.analysis import Overview
+    from analyzer.analysis import Overview, WindowWords
     from analyzer.store import Problem, Selection, Store
 
 FORMATS = ("summary", "html", "markdown", "json")
@@ -65,10 +65,7 @@ def command(
     paths: tuple[str, ...],
     store_path: str | None,
     master: str | None,
-    since: str | None,
-    until: str | None,
-    last: str | None,
-    timezone: str,
+    words: WindowWords,
     only: Selection,
     report_format: str,
     as_json: bool,
@@ -103,9 +100,9 @@ def command(
     kind = "json" if as_json else report_format
     _want_page(kind, output, open_it=open_it, interactive=interactive)
     everywhere = not paths and store_path is None and not is_here()
-    if everywhere and not (since or until or last):
-        last = REPORTED
-    chosen = chosen_window(since, until, last, timezone)
+    if everywhere and not {"since", "until", "last"} & words.keys():
+        words["last"] = REPORTED
+    chosen = chosen_window(**words)
     problems: list[Problem] = []
     named = click.get_current_context().get_parameter_source("store_path") is ParameterSource.COMMANDLINE
     # Only who names a store here wants logs read into it: $ANALYZER_STORE says which one to ask.

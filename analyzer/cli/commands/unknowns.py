@@ -21,6 +21,7 @@ from analyzer.cli.stores import asked
 from analyzer.errors import USAGE, AnalyzerError
 
 if TYPE_CHECKING:
+    from analyzer.analysis import WindowWords
     from analyzer.store import Selection
 
 
@@ -39,10 +40,7 @@ def command(
     store_path: str,
     master: str | None,
     rules_path: str | None,
-    since: str | None,
-    until: str | None,
-    last: str | None,
-    timezone: str,
+    words: WindowWords,
     only: Selection,
     limit: int,
     suggest: bool,
@@ -67,7 +65,7 @@ def command(
     from analyzer.cli.settings import rules_in_use
 
     rules = ruleset_for(rules_in_use(rules_path))
-    chosen = chosen_window(since, until, last, timezone)
+    chosen = chosen_window(**words)
     with asked(store_path, master) as store, store.selecting(only):
         found = unknowns(
             store,
