@@ -157,6 +157,11 @@ EXIT_CODES: dict[str, tuple[tuple[int, str], ...]] = {
         (2, "rules that cannot be used"),
         (3, "a file that cannot be read"),
     ),
+    "prices": (
+        (0, "listed; for `check`: no price differs"),
+        (1, "`check` found a price that differs"),
+        (3, "a file that cannot be read, or holds no prices that are known"),
+    ),
     "run": (
         (0, "the command's own, as is every other code that is not below"),
         (2, "an option or an analyzer.toml that cannot be used; nothing was started"),
@@ -243,7 +248,7 @@ def commands_page() -> str:
         "| exit code | means |",
         "| ---: | --- |",
         "| 0 | fine |",
-        "| 1 | findings: `check`, `doctor`, `rules test`, `reclassify --fail-on-change` |",
+        "| 1 | findings: `check`, `doctor`, `prices check`, `rules test`, `reclassify --fail-on-change` |",
         "| 2 | usage: an argument, an option or SQL that cannot be used |",
         "| 3 | a store or an input could not be read or written |",
         "| 4 | partial data, under `--strict` alone |",

@@ -36,6 +36,7 @@ COMMANDS = {
     "export": "Write days of a store as Parquet, CSV or JSONL, or a slice of it.",
     "classify": "Say which reason an error has, and what to do about it.",
     "rules": "List, test and explain the rules, and score them against labels.",
+    "prices": "List the list prices of models, and compare them with other tables.",
     "run": "Run an agent's command under supervision: timeouts, retries, limits, relays.",
     "verdict": "Say what one run of an agent came to, for a pipeline to act on.",
     "mcp": "Answer an agent's questions about failures, over MCP.",

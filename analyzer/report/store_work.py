@@ -1,4 +1,4 @@
-"""Stores for a terminal: the work done on them, their checks, the logs to read into them, and the catalogue of queries.
+"""Stores for a terminal: the work done on them, their checks, the logs to read into them, the catalogue of queries, and prices.
 
 Paths and texts of logs went through `terminal_safe`.
 """
@@ -15,6 +15,7 @@ from analyzer.redaction.homes import without_home
 from analyzer.report.cells import count
 from analyzer.report.escape import terminal_safe
 from analyzer.store import Check, IngestResult, Prune, QuarantineRetry, Rebuild, Stock, Survey, catalogue, find
+from analyzer.store.prices import Difference, Price
 
 MAX_VANISHED = 5
 """Logs that are gone which the summary of a rebuild names."""
@@ -280,3 +281,39 @@ def render_catalogue(name: str | None = None) -> str:
             lines += ["", *(f"    {item.name:{width}}  {item.type:9}  {item.description}" for item in header.columns)]
         lines.append("")
     return "\n".join(lines).rstrip()
+
+
+def render_prices(prices: Sequence[Price]) -> str:
+    """One line a price: US dollars for a million tokens, and from when and from how many tokens of a prompt on."""
+    head = ("provider", "model", "input", "output", "cache read", "cache write", "for an hour", "prompts over", "from")
+    rows = [list(head)]
+    for each in prices:
+        costs = each.input, each.output, each.cache_read, each.cache_write, each.cache_write_hour
+        over, since = f"{each.above_tokens:,}" if each.above_tokens else "-", str(each.valid_from or "-")
+        rows.append([each.provider, each.model, *map(_usd, costs), over, since])
+    sources = sorted({each.source for each in prices})
+    return "\n".join(
+        [
+            "US dollars for a million tokens, at list prices:",
+            "",
+            *columns(rows, [False, False, *[True] * 6, False]),
+            "",
+            *(f"Read from {source}" for source in sources),
+        ]
+    )
+
+
+def render_differences(different: Sequence[Difference], compared: int) -> str:
+    """The verdict, and one line a price that differs."""
+    if not different:
+        return f"None of {counted(compared, 'price')} differs."
+    rows = [["provider", "model", "tokens", "ours", "theirs"]]
+    rows += [
+        [each.provider, terminal_safe(each.model), each.kind, _usd(each.ours), _usd(each.theirs)] for each in different
+    ]
+    head = f"{len(different)} of {counted(compared, 'price')} differ, in US dollars for a million tokens:"
+    return "\n".join([head, "", *columns(rows, [False, False, False, True, True])])
+
+
+def _usd(cost: float | None) -> str:
+    return "-" if cost is None else f"{cost:g}"

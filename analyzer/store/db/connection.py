@@ -21,7 +21,15 @@ from analyzer.store.db.frames import OUT_OF_MEMORY_HINT, cannot_go_on, unusable
 from analyzer.store.db.location import CATALOG, MEMORY, STORAGE_VERSION, holder, location
 from analyzer.store.db.sql_text import quoted
 from analyzer.store.db.tables.ready import ready_store
-from analyzer.store.db.tables.schema import MIGRATED, SCHEMA_VERSION, create, migrate, version_of
+from analyzer.store.db.tables.schema import (
+    MIGRATED,
+    SCHEMA_VERSION,
+    create,
+    has_prices,
+    migrate,
+    refresh_prices,
+    version_of,
+)
 from analyzer.store.journal import left_behind, rebuild_hint, was_store
 from analyzer.store.sums.tables import create_sums
 
@@ -190,6 +198,9 @@ def _create_schema(connection: duckdb.DuckDBPyConnection, path: str) -> None:
         with transaction(connection):
             migrate(connection)
     _check_schema(connection, path)
+    if not has_prices(connection):
+        with transaction(connection):
+            refresh_prices(connection)
 
 
 def _copied(connection: duckdb.DuckDBPyConnection, ready: str | None) -> bool:

@@ -31,7 +31,17 @@ NEW = {
     "verdicts": ("confidence", "suggested_reason", "suggested_probability"),
     **dict.fromkeys(("retries", "relays"), (*WORK, "provider", "model")),
     "exhaustions": ("caller", *WORK[1:], "provider", "model"),
-    "sessions": ("caller", *WORK, "provider", "model", "tool_calls", "tool_failures"),
+    "sessions": (
+        "caller",
+        *WORK,
+        "provider",
+        "model",
+        "tool_calls",
+        "tool_failures",
+        "input_tokens",
+        "output_tokens",
+        "cost_usd",
+    ),
 }
 """Columns that views got since."""
 LATER = ("tool_failures", "tool_calls", "usage", "endings", "limits")
@@ -90,7 +100,7 @@ def test_a_store_of_the_version_before_keeps_all_rows(tmp_path: Path, writable: 
     rows = before(path)
     assert all(rows.values())
     with open_store(path, writable=writable) as store:
-        since = {"errors": ["party"]}
+        since = {"errors": ["party"], "sessions": ["input_tokens", "output_tokens", "cost_usd"]}
         assert {name: store.sql(f"from {name} order by all").drop(since.get(name, [])).rows() for name in NAMES} == rows
         ((state, resolution),) = store.sql("select state, resolution from findings").rows()
         assert (state, resolution) == ("resolved", "explained")

@@ -22,6 +22,8 @@ from analyzer.errors import QueryError
 from analyzer.store.db.sql_text import quoted, sql
 from analyzer.store.db.tables.columns import TYPED, definitions, filled
 from analyzer.store.journal import DECISIONS
+from analyzer.store.prices import digest
+from analyzer.store.prices import statements as prices_statements
 
 _SPACES = "\t\n\v\f\r"
 
@@ -157,13 +159,13 @@ def _fields(pattern: re.Pattern[str], text: str, where: str, number: int) -> tup
     return match.groups()
 
 
-SCHEMA_VERSION = "15"
-MIGRATED = frozenset({"4", "6", "7", "8", "9", "10", "11", "12", "13", "14"})
+SCHEMA_VERSION = "16"
+MIGRATED = frozenset({"4", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15"})
 """The earlier versions that a store is brought up to date from: 4 had no typed columns, 6 none of the work, 7 no
 confidence; 8 counted what an agent's log and its telemetry both tell twice; 9 showed the second opinion in one view;
 10 counted hand-offs that both tell twice; 11 named no party; 12 kept no tokens of
 requests; 13 kept no commands of failed tools and told no endings; 14 told several
-requests by one event, and no limits."""
+requests by one event, and no limits; 15 had no prices."""
 
 
 def version_of(connection: duckdb.DuckDBPyConnection) -> str | None:
@@ -180,7 +182,8 @@ def create(connection: duckdb.DuckDBPyConnection) -> None:
     """Create everything, in an empty database."""
     for statement in statements():
         connection.execute(statement)
-    connection.execute("insert into internal.store_v1 values ('schema_version', $1)", [SCHEMA_VERSION])
+    settings = "insert into internal.store_v1 values ('schema_version', $1), ('prices', $2)"
+    connection.execute(settings, [SCHEMA_VERSION, digest()])
 
 
 def migrate(connection: duckdb.DuckDBPyConnection) -> None:
@@ -199,6 +202,20 @@ def migrate(connection: duckdb.DuckDBPyConnection) -> None:
         connection.execute(filled(table, rows)).fetchall()
         connection.execute(f"drop table internal.former_{table}")
     connection.execute("update internal.store_v1 set value = $1 where key = 'schema_version'", [SCHEMA_VERSION])
+
+
+def refresh_prices(connection: duckdb.DuckDBPyConnection) -> None:
+    """Put this program's list prices into a store; requests are priced when they are asked for."""
+    for statement in prices_statements():
+        connection.execute(statement)
+    connection.execute("delete from internal.store_v1 where key = 'prices'")
+    connection.execute("insert into internal.store_v1 values ('prices', $1)", [digest()])
+
+
+def has_prices(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Whether the store's list prices are those of this program."""
+    rows = connection.execute("select value from internal.store_v1 where key = 'prices'").fetchall()
+    return rows == [(digest(),)]
 
 
 def statements() -> Iterator[str]:
@@ -220,6 +237,7 @@ def _definitions() -> Iterator[str]:
     yield from macros()
     decisions = ", ".join(map(quoted, DECISIONS))
     yield f"create or replace macro is_decision(type) as (type in ({decisions}))"
+    yield from prices_statements()
     for name, header in views().items():
         if header.params:
             arguments = ", ".join(param.name for param in header.params)

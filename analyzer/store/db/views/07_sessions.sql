@@ -17,6 +17,9 @@
 -- column model VARCHAR: The model.
 -- column tool_calls BIGINT: Calls of tools, where a log counts them.
 -- column tool_failures BIGINT: Tools that failed.
+-- column input_tokens BIGINT: Tokens of its prompts, those of caches included, as the view usage has them.
+-- column output_tokens BIGINT: Tokens of its replies.
+-- column cost_usd DOUBLE: What its requests cost in US dollars, as far as they have a price; null where none has.
 with observed as (
   -- Each log of a session reports its count so far; the last report of a log replaces the ones before it.
   select
@@ -93,6 +96,16 @@ counted as (
   group by session_id
 ),
 
+spent as (
+  select
+    session_id,
+    sum(coalesce(input_tokens, 0) + coalesce(cache_read_tokens, 0) + coalesce(cache_write_tokens, 0)) as input_tokens,
+    sum(output_tokens) as output_tokens,
+    sum(cost_usd) as cost_usd
+  from usage
+  group by session_id
+),
+
 unknown as (
   select
     session_id,
@@ -120,8 +133,13 @@ select
   s.provider,
   s.model,
   cast(n.tool_calls as bigint) as tool_calls,
-  c.tool_failures
+  c.tool_failures,
+  cast(p.input_tokens as bigint) as input_tokens,
+  cast(p.output_tokens as bigint) as output_tokens,
+  p.cost_usd
 from counted as c
+left join spent as p
+  on c.session_id = p.session_id
 left join seen as s
   on c.session_id = s.session_id
 left join counts as n

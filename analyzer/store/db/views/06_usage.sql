@@ -14,8 +14,8 @@
 -- column cache_write_tokens BIGINT: Tokens of the prompt that were written into a cache.
 -- column cache_write_hour_tokens BIGINT: Those of cache_write_tokens that are kept for an hour, at a higher price.
 -- column reasoning_tokens BIGINT: Tokens of the reply that were reasoning.
--- column cost_usd DOUBLE: The cost in US dollars; null where nobody states it.
--- column cost_basis VARCHAR: logged where the agent states the cost; null without one.
+-- column cost_usd DOUBLE: The cost in US dollars; null of a model that has no price.
+-- column cost_basis VARCHAR: logged where the agent states the cost, listed where it follows from the list prices of analyzer prices; null without a cost.
 -- column whole_run BOOLEAN: Whether the row stands for all requests of a run, as its result sums them up.
 with told as (
   select
@@ -31,36 +31,73 @@ with told as (
     used[1] as one
   from internal.event_v1
   where type = 'usage.recorded'
+),
+
+request as (
+  select
+    *,
+    -- The tokens of a whole run are no prompt, so that no price of long prompts is theirs.
+    case
+      when one.whole_run then 0
+      else coalesce(one.input_tokens, 0) + coalesce(one.cache_read_tokens, 0) + coalesce(one.cache_write_tokens, 0)
+    end as prompt_tokens
+  from told
+  where one.whole_run is not true
+    or not exists (
+      from told as t
+      where t.session_id = told.session_id and t.one.whole_run is not true
+    )
+  qualify row_number() over (
+    partition by coalesce(one.request, event_id)
+    order by one.output_tokens desc nulls last, occurred_at, event_id
+  ) = 1
+),
+
+named as (
+  select
+    model,
+    internal.model_name(model) as name
+  from (select distinct model from request)
 )
 
 select
-  event_id,
-  occurred_at,
-  session_id,
-  caller,
-  agent,
-  agent_version,
-  project,
-  provider,
-  model,
+  r.event_id,
+  r.occurred_at,
+  r.session_id,
+  r.caller,
+  r.agent,
+  r.agent_version,
+  r.project,
+  r.provider,
+  r.model,
   one.input_tokens as input_tokens,
   one.output_tokens as output_tokens,
   one.cache_read_tokens as cache_read_tokens,
   one.cache_write_tokens as cache_write_tokens,
   one.cache_write_hour_tokens as cache_write_hour_tokens,
   one.reasoning_tokens as reasoning_tokens,
-  one.cost_usd as cost_usd,
+  coalesce(
+    one.cost_usd,
+    (
+      coalesce(one.input_tokens, 0) * p.input
+      + coalesce(one.output_tokens, 0) * p.output
+      + coalesce(one.cache_read_tokens, 0) * p.cache_read
+      + coalesce(one.cache_write_tokens, 0) * p.cache_write
+      + coalesce(one.cache_write_hour_tokens, 0) * (p.cache_write_hour - p.cache_write)
+    ) / 1e6
+  ) as cost_usd,
   case
     when one.cost_usd is not null then 'logged'
+    when p.name is not null then 'listed'
   end as cost_basis,
   coalesce(one.whole_run, false) as whole_run
-from told
-where one.whole_run is not true
-  or not exists (
-    from told as t
-    where t.session_id = told.session_id and t.one.whole_run is not true
-  )
-qualify row_number() over (
-  partition by coalesce(one.request, event_id)
-  order by one.output_tokens desc nulls last, occurred_at, event_id
-) = 1
+from request as r
+left join named as n
+  on r.model = n.model
+left join internal.price as p
+  on n.name = p.name
+  and r.occurred_at >= p.valid_from
+  and r.occurred_at < p.valid_to
+  and (r.prompt_tokens > p.above_tokens or p.above_tokens = 0)
+  and r.prompt_tokens <= p.upto_tokens
+  and internal.is_billed(r.provider)

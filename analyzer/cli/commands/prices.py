@@ -1,0 +1,77 @@
+"""`analyzer prices` lists the list prices that requests cost, and compares them with other tables."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import click
+
+from analyzer.cli.options import json_option
+from analyzer.cli.output import write
+from analyzer.errors import FINDINGS, InputError, system_text
+from analyzer.readable import terminal_safe
+
+_MOST_BYTES = 64 * 1024 * 1024
+
+
+@click.group("prices")
+def command() -> None:
+    """List the list prices of models, and compare them with the tables of others.
+
+    Requests of logs that state no cost cost what their tokens cost by this table (view usage, cost_basis listed). A
+    model that is not in it has no price. Plans and discounts are not known to it.
+
+    \b
+      analyzer prices list
+      analyzer prices check model_prices_and_context_window.json
+    """
+
+
+@command.command("list")
+@json_option
+def list_command(as_json: bool) -> int:
+    """List what a million tokens of each model cost, in US dollars, from when on, and where that was read.
+
+    \b
+      analyzer prices list
+      analyzer prices list --json
+    """
+    from analyzer.report.store_work import render_prices
+    from analyzer.store.prices import prices
+
+    if as_json:
+        found = [{**asdict(price), "valid_from": str(price.valid_from or "") or None} for price in prices()]
+        write({"schema": "analyzer.prices-list/1", "prices": found}, None)
+    else:
+        write(render_prices(prices()), None)
+    return 0
+
+
+@command.command("check")
+@click.argument("file")
+@json_option
+def check_command(file: str, as_json: bool) -> int:
+    """Show where today's prices differ from those in FILE; exit 1 where any does.
+
+    FILE is LiteLLM's model_prices_and_context_window.json or data.json of genai-prices. Nothing is fetched.
+
+    \b
+      analyzer prices check model_prices_and_context_window.json
+    """
+    from analyzer.config_files import opened
+    from analyzer.report.store_work import render_differences
+    from analyzer.store.prices import differences
+
+    try:
+        with opened(file) as handle:
+            content = handle.read(_MOST_BYTES)
+    except (OSError, ValueError) as error:
+        said = system_text(error) if isinstance(error, OSError) else str(error)
+        raise InputError(f"{terminal_safe(file)}: cannot be read: {said}", "name a file of prices") from None
+    different, compared = differences(content, terminal_safe(file))
+    if as_json:
+        found = {"compared": compared, "differences": [asdict(each) for each in different]}
+        write({"schema": "analyzer.prices-check/1", **found}, None)
+    else:
+        write(render_differences(different, compared), None)
+    return FINDINGS if different else 0

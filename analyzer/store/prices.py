@@ -1,0 +1,217 @@
+"""List prices of models: a dated table, joined to requests when they are asked for, so that a new one changes old rows.
+
+Facts of `prices.toml`, each with its source; nothing is looked up anywhere. A model that is not in it has no price.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from analyzer.config_files import toml
+from analyzer.errors import InputError
+from analyzer.store.db.sql_text import quoted, sql
+
+KINDS = ("input", "output", "cache_read", "cache_write", "cache_write_hour")
+"""What tokens are priced as."""
+_MAKERS = r"^.*/|^(?:[a-z]+\.)+"
+_SUFFIXES = r"(?:\[1m\]|-v\d(?::\d)?|:[a-z]+|[-@]20\d\d-?\d\d-?\d\d|-latest|-preview(?:-\d\d-\d\d|-\d\d-20\d\d)?)+$"
+_LITELLM = {
+    "input_cost_per_token": "input",
+    "output_cost_per_token": "output",
+    "cache_read_input_token_cost": "cache_read",
+    "cache_creation_input_token_cost": "cache_write",
+    "cache_creation_input_token_cost_above_1hr": "cache_write_hour",
+}
+_GENAI = {"input_mtok": "input", "output_mtok": "output", "cache_read_mtok": "cache_read"} | {
+    "cache_write_mtok": "cache_write"
+}
+_MAKERS_THERE = {
+    "google": ("google", "gemini"),
+    "xai": ("xai", "x-ai"),
+    "moonshot": ("moonshot", "moonshotai"),
+    "zai": ("zai",),
+    "qwen": ("dashscope",),
+}
+"""Our providers → how the tables of others name them, where it is another name."""
+_CLOSE = 1e-6
+_STATEMENTS = (
+    """create or replace macro internal.model_name(model) as (
+        replace(regexp_replace(regexp_replace(lower(model), {makers}, ''), {suffixes}, ''), '.', '-'))""",
+    "create or replace macro internal.is_billed(provider) as (coalesce(provider, '') not in ({local}))",
+    """create or replace view internal.price as select * from (values {rows})
+        as t(name, {kinds}, valid_from, valid_to, above_tokens, upto_tokens)""",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What a million tokens of a model cost, in US dollars."""
+
+    provider: str
+    model: str
+    input: float
+    output: float
+    cache_read: float | None
+    cache_write: float | None
+    cache_write_hour: float | None
+    """Of tokens that the cache keeps for an hour; as `cache_write` without it."""
+    above_tokens: int
+    """It holds for prompts of more tokens than these."""
+    valid_from: date | None
+    """The first day, UTC; None where it holds from the beginning."""
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A price that another table gives otherwise."""
+
+    provider: str
+    model: str
+    kind: str
+    """One of `KINDS`."""
+    ours: float | None
+    theirs: float
+
+
+@cache
+def prices() -> tuple[Price, ...]:
+    """Every row of the table, in its order."""
+    found = toml(_content())
+    return tuple(
+        Price(
+            provider,
+            row["model"],
+            row["input"],
+            row["output"],
+            row.get("cache_read"),
+            row.get("cache_write"),
+            row.get("cache_write_hour"),
+            row.get("above_tokens", 0),
+            row.get("valid_from"),
+            found["sources"][row["source"]],
+        )
+        for provider, rows in found["prices"].items()
+        for row in rows
+    )
+
+
+def _content() -> bytes:
+    return resources.files("analyzer.store").joinpath("prices.toml").read_bytes()
+
+
+def digest() -> str:
+    """Names the table and the names that models are priced by: a store that holds another digest gets this table."""
+    return hashlib.sha256(_content() + f"{_MAKERS}{_SUFFIXES}".encode()).hexdigest()[:16]
+
+
+def model_name(model: str) -> str:
+    """The name that a model is priced by: without a maker's path, a date or a suffix, dots as hyphens."""
+    return re.sub(_SUFFIXES, "", re.sub(_MAKERS, "", model.lower())).replace(".", "-")
+
+
+@cache
+def statements() -> tuple[str, ...]:
+    """The SQL that makes `internal.model_name`, and the view `internal.price` with a row a price and its bounds."""
+    rows = []
+    models: dict[tuple[str, str], list[Price]] = {}
+    for price in prices():
+        models.setdefault((price.provider, price.model), []).append(price)
+    for price in prices():
+        same = models[price.provider, price.model]
+        ends = [
+            each.valid_from for each in same if each.valid_from and each.valid_from > (price.valid_from or date.min)
+        ]
+        tiers = [
+            each.above_tokens
+            for each in same
+            if each.valid_from == price.valid_from and each.above_tokens > price.above_tokens
+        ]
+        write = price.cache_write or price.input
+        costs = (price.input, price.output, price.cache_read or price.input, write, price.cache_write_hour or write)
+        since, until = price.valid_from or date(1970, 1, 1), min(ends, default=date(2200, 1, 1))
+        bounds = price.above_tokens, min(tiers, default=2**62)
+        rows.append(
+            f"({quoted(model_name(price.model))}, {', '.join(map(repr, costs))}, timestamp '{since}',"
+            f" timestamp '{until}', {bounds[0]}, {bounds[1]})"
+        )
+    parts = {
+        "makers": quoted(_MAKERS),
+        "suffixes": quoted(_SUFFIXES),
+        "local": ", ".join(map(quoted, toml(_content())["local"])),
+        "rows": ", ".join(rows),
+        "kinds": ", ".join(KINDS),
+    }
+    return tuple(sql(statement, **parts) for statement in _STATEMENTS)
+
+
+def differences(text: bytes, where: str) -> tuple[list[Difference], int]:
+    """Compare today's prices with those of another table; returns what differs, and how many prices were compared.
+
+    It is LiteLLM's `model_prices_and_context_window.json` or `data.json` of genai-prices. Prices of long prompts are
+    not compared, nor are models that only one of the tables has.
+
+    Raises:
+        InputError: it is neither.
+    """
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    theirs = dict(_litellm(found) if isinstance(found, dict) else _genai(found) if isinstance(found, list) else ())
+    if not theirs:
+        hint = "give LiteLLM's model_prices_and_context_window.json or data.json of genai-prices"
+        raise InputError(f"{where} holds no prices that are known", hint)
+    today: dict[tuple[str, str], Price] = {
+        (price.provider, model_name(price.model)): price for price in prices() if not price.above_tokens
+    }
+    different, compared = [], 0
+    for (provider, name), price in today.items():
+        makers = _MAKERS_THERE.get(provider, (provider,))
+        costs = next((theirs[maker, name] for maker in makers if (maker, name) in theirs), {})
+        for kind, cost in costs.items():
+            ours: float | None = getattr(price, kind)
+            compared += 1
+            if ours is None or not math.isclose(ours, cost, rel_tol=_CLOSE):
+                different.append(Difference(provider, price.model, kind, ours, cost))
+    return different, compared
+
+
+Costs = dict[str, float]
+
+
+def _litellm(found: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], Costs]]:
+    """By maker and name, what each kind of a million tokens costs; a name without a date comes last, and counts."""
+    for key in sorted(found, key=len, reverse=True):
+        row = found[key]
+        if isinstance(row, dict) and isinstance(row.get("litellm_provider"), str):
+            costs = {kind: round(row[name] * 1e6, 9) for name, kind in _LITELLM.items() if _counts(row.get(name))}
+            if costs:
+                yield (row["litellm_provider"], model_name(key)), costs
+
+
+def _genai(found: list[Any]) -> Iterator[tuple[tuple[str, str], Costs]]:
+    """As `_litellm`; of several periods the last one counts, of several sizes of prompts the smallest."""
+    for provider in found:
+        models = provider.get("models") if isinstance(provider, dict) else None
+        known = [each for each in models or () if isinstance(each, dict) and isinstance(each.get("id"), str)]
+        for model in sorted(known, key=lambda each: len(each["id"]), reverse=True):
+            priced = model.get("prices")
+            last = priced[-1].get("prices") if isinstance(priced, list) and priced else priced
+            if isinstance(last, dict):
+                plain = {key: cost["base"] if isinstance(cost, dict) else cost for key, cost in last.items()}
+                costs = {kind: float(plain[name]) for name, kind in _GENAI.items() if _counts(plain.get(name))}
+                yield (str(provider.get("id")), model_name(model["id"])), costs
+
+
+def _counts(cost: object) -> bool:
+    return isinstance(cost, int | float) and not isinstance(cost, bool) and cost > 0
