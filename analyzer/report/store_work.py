@@ -1,4 +1,5 @@
-"""Stores for a terminal: the work done on them, their checks, the logs to read into them, the catalogue of queries, and prices.
+"""Stores for a terminal: work done on them, their checks, logs to read into them, queries and prices.
+
 
 Paths and texts of logs went through `terminal_safe`.
 """
@@ -285,6 +286,8 @@ def render_catalogue(name: str | None = None) -> str:
 
 def render_prices(prices: Sequence[Price]) -> str:
     """One line a price: US dollars for a million tokens, and from when and from how many tokens of a prompt on."""
+    from analyzer.report.monospace import columns  # it loads rich, which an ingest does without
+
     head = ("provider", "model", "input", "output", "cache read", "cache write", "for an hour", "prompts over", "from")
     rows = [list(head)]
     for each in prices:
@@ -305,6 +308,8 @@ def render_prices(prices: Sequence[Price]) -> str:
 
 def render_differences(different: Sequence[Difference], compared: int) -> str:
     """The verdict, and one line a price that differs."""
+    from analyzer.report.monospace import columns  # it loads rich, which an ingest does without
+
     if not different:
         return f"None of {counted(compared, 'price')} differs."
     rows = [["provider", "model", "tokens", "ours", "theirs"]]

@@ -8,13 +8,14 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
 from importlib import resources
 from typing import Any
+
+import re2
 
 from analyzer.config_files import toml
 from analyzer.errors import InputError
@@ -116,7 +117,7 @@ def digest() -> str:
 
 def model_name(model: str) -> str:
     """The name that a model is priced by: without a maker's path, a date or a suffix, dots as hyphens."""
-    return re.sub(_SUFFIXES, "", re.sub(_MAKERS, "", model.lower())).replace(".", "-")
+    return str(re2.sub(_SUFFIXES, "", re2.sub(_MAKERS, "", model.lower()))).replace(".", "-")
 
 
 @cache
