@@ -242,7 +242,7 @@ LOGS: dict[str, list[object]] = {
         {"id": "0", "msg": {"type": "turn_aborted"}},
     ],
     "qwen": [
-        _qwen(0, "assistant", cwd="/x", message={"role": "model", "parts": []}),
+        _qwen(0, "assistant", cwd="/x", message={"role": "model"}, usageMetadata={"promptTokenCount": 70}),
         _qwen_event(1, "api_error", error_message="busy", status_code=503),
         _qwen_event(2, "api_retry", attempt_number=1, retry_delay_ms=5),
         _qwen_event(3, "api_cancel"),
@@ -275,6 +275,7 @@ LOGS: dict[str, list[object]] = {
         _copilot(3, "abort", reason="user_initiated"),
         _copilot(4, "tool.execution_start", toolCallId="c", toolName="bash"),
         _copilot(5, "tool.execution_complete", toolCallId="c", success=False, error={"message": "timed out"}),
+        _copilot(6, "session.shutdown", modelMetrics={"m": {"usage": {"inputTokens": 70}}}),
     ],
     "opencode": [*_OPENCODE],
     "opencode_db": [{"sqlite": {"tables": ["session", "message", "part"]}}, *_OPENCODE],
@@ -322,7 +323,11 @@ LOGS: dict[str, list[object]] = {
         _gemini(1, "error", '[API Error: {"code": 429}]'),
         _gemini(2, "info", "Chat history compressed from 9 to 1 tokens."),
         _gemini(3, "info", "Request cancelled."),
-        {**_gemini(4, "gemini", ""), "toolCalls": [{"id": "c", "name": "edit", "status": "cancelled", "result": []}]},
+        {
+            **_gemini(4, "gemini", ""),
+            "tokens": {"input": 70},
+            "toolCalls": [{"id": "c", "name": "edit", "status": "cancelled", "result": []}],
+        },
     ],
     "crush": [
         _crush("Provider request failed, retrying", status_code=529, retry_delay="1s"),
@@ -346,6 +351,7 @@ LOGS: dict[str, list[object]] = {
         _cline(3, "compaction", status="completed", tokensBefore=9, tokensAfter=1),
         _cline(4, "tool", tool="readFile"),
         _cline(5, "error"),
+        _cline(6, "api_req_started", tokensIn=70),
     ],
     "kimi": [
         {"type": "metadata", "protocol_version": "1.5", "created_at": _MS},

@@ -310,6 +310,17 @@ class RecordReader(Reader):
         """The tool of a call whose result has come."""
         return self._calls.pop(call or "", None)
 
+    def spent(self, *identity: object, cost_usd: float | None = None, **tokens: int | None) -> list[Event]:
+        """The tokens of one request, under the names of the payload; none where nothing was counted.
+
+        A record that is written again tells the same request; what it has grown to is another event.
+        """
+        if not any(tokens.values()):
+            return []
+        request = derived_id(self.name, "request", *identity)
+        payload = {"request": request, "caller": self.caller, **tokens, "cost_usd": cost_usd}
+        return [self.event("usage.recorded", payload, request, tokens.get("output_tokens"))]
+
     def observed(
         self,
         part: str,

@@ -13,6 +13,7 @@ from analyzer.agent_stream import count, mapping, text
 from analyzer.events import Event
 from analyzer.events.codec import parsed
 from analyzer.events.model import present
+from analyzer.events.times import format_time
 from analyzer.importers.base import Source
 from analyzer.importers.failures import first_digits, number, quantity
 from analyzer.importers.records import MAIN, RecordReader, moment_of
@@ -91,8 +92,21 @@ class ClineReader(RecordReader):
         if cause in ("streaming_failed", "retries_exhausted"):
             self._request = {"message": text(told.get("streamingFailedMessage")), "unique": unique}
         elif told.get("tokensIn") is not None or told.get("cost") is not None:
-            return [*events, *self.settled("recovered", made=1)]
+            return [*events, *self._spent(told), *self.settled("recovered", made=1)]
         return events
+
+    def _spent(self, told: Mapping[str, Any]) -> list[Event]:
+        """The tokens of a request. APIs other than Anthropic's count what a cache has into the prompt."""
+        put, read, written = (count(told.get(key)) or 0 for key in ("tokensIn", "cacheReads", "cacheWrites"))
+        return self.spent(
+            self.session,
+            format_time(self.at),
+            input_tokens=put - read - written if read + written <= put else put,
+            output_tokens=count(told.get("tokensOut")),
+            cache_read_tokens=read,
+            cache_write_tokens=written,
+            cost_usd=quantity(told.get("cost")) or None,
+        )
 
     def _alone(self) -> list[Event]:
         """A failure that its request told, and no row behind it."""

@@ -13,7 +13,7 @@ import re2
 from analyzer.agent_stream import count, mapping, text
 from analyzer.events import Event
 from analyzer.events.codec import parsed
-from analyzer.events.model import derived_id, present
+from analyzer.events.model import present
 from analyzer.events.times import format_time
 from analyzer.importers.base import Block, Hit, Source
 from analyzer.importers.failures import digits, number, quantity
@@ -278,7 +278,7 @@ class CodexReader(RecordReader):
             self.see(requests=1)
             self._total = total
             self._used, self._left_over, self._compaction = used, None, None
-            return [*observed, self._spent(last, total)]
+            return [*observed, *self._spent(last, total)]
         return observed
 
     def _limits(self, limits: Mapping[str, Any]) -> list[Event]:
@@ -310,17 +310,18 @@ class CodexReader(RecordReader):
                 events.append(self.event("limit.observed", observed, (format_time(self.at), name, used)))
         return events
 
-    def _spent(self, last: Mapping[str, Any], total: int | None) -> Event:
+    def _spent(self, last: Mapping[str, Any], total: int | None) -> list[Event]:
         """The tokens of a reply, named by the first session and the sum up to it, which forks repeat."""
         cached, put = count(last.get("cached_input_tokens")) or 0, count(last.get("input_tokens")) or 0
-        tokens = {
-            "input_tokens": max(put - cached, 0),
-            "output_tokens": count(last.get("output_tokens")),
-            "cache_read_tokens": cached,
-            "reasoning_tokens": count(last.get("reasoning_output_tokens")),
-        }
-        name = derived_id("codex", "request", self._origin, total, sorted(last.items()))
-        return self.event("usage.recorded", {"request": name, "caller": self.caller, **tokens}, name)
+        return self.spent(
+            self._origin,
+            total,
+            sorted(last.items()),
+            input_tokens=max(put - cached, 0),
+            output_tokens=count(last.get("output_tokens")),
+            cache_read_tokens=cached,
+            reasoning_tokens=count(last.get("reasoning_output_tokens")),
+        )
 
     def _compacted(self, told_by: str, payload: Mapping[str, Any]) -> list[Event]:
         if self._compaction is not None and self._compaction["told_by"] != told_by:

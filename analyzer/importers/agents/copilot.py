@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from analyzer.agent_stream import count, mapping, text
 from analyzer.events import Event
 from analyzer.events.model import present
+from analyzer.events.times import format_time
 from analyzer.importers.failures import digits, number
 from analyzer.importers.records import MAIN, RecordReader, identity_of
 
@@ -37,6 +38,8 @@ class CopilotReader(RecordReader):
             return self._compacted("compact", "CompactionTokens", data, unique)
         elif kind == "session.truncation":
             return self._compacted("truncate", "TruncationTokensInMessages", data, unique)
+        elif kind == "session.shutdown":
+            return self._spent(mapping(data.get("modelMetrics")))
         elif kind == "assistant.message":
             self.see(requests=1)
         elif kind == "tool.execution_start":
@@ -46,6 +49,26 @@ class CopilotReader(RecordReader):
         elif kind == "abort":
             self.see(aborted=1)
         return ()
+
+    def _spent(self, models: Mapping[str, Any]) -> list[Event]:
+        """The tokens of the session by model, which its end sums up; a resumed session begins a sum of its own."""
+        known, events = self.known, []
+        for model, metrics in models.items():
+            usage = mapping(mapping(metrics).get("usage"))
+            read, written = (count(usage.get(key)) or 0 for key in ("cacheReadTokens", "cacheWriteTokens"))
+            self.known = {**known, "model": model}
+            events += self.spent(
+                self.session,
+                format_time(self.at),
+                model,
+                input_tokens=max((count(usage.get("inputTokens")) or 0) - read - written, 0),
+                output_tokens=count(usage.get("outputTokens")),
+                cache_read_tokens=read,
+                cache_write_tokens=written,
+                reasoning_tokens=count(usage.get("reasoningTokens")),
+            )
+        self.known = known
+        return events
 
     def _started(self, data: Mapping[str, Any]) -> None:
         context = mapping(data.get("context"))

@@ -94,8 +94,10 @@ class GeminiChatReader(RecordReader):
         if kind == "gemini":
             self.known |= present({"model": text(message.get("model"))})
             self.see(requests=int(self._new(unique)))
+            tokens = mapping(message.get("tokens"))
             return [
-                *self._measured(count(mapping(message.get("tokens")).get("input"))),
+                *self._measured(count(tokens.get("input"))),
+                *self._spent(tokens, unique),
                 *self._tools(message.get("toolCalls")),
             ]
         if kind == "error" and said.startswith(_ERROR):
@@ -103,6 +105,18 @@ class GeminiChatReader(RecordReader):
         if kind == "info" and (said or message.get("content") == ""):
             return self._informed(said, unique)
         return []
+
+    def _spent(self, tokens: Mapping[str, Any], unique: str) -> list[Event]:
+        """The tokens of a reply: a prompt counts what was read from the cache, and a reply not what was thought."""
+        prompt, cached = count(tokens.get("input")) or 0, count(tokens.get("cached")) or 0
+        thought = count(tokens.get("thoughts")) or 0
+        return self.spent(
+            unique,
+            input_tokens=max(prompt - cached, 0) + (count(tokens.get("tool")) or 0),
+            output_tokens=(count(tokens.get("output")) or 0) + thought,
+            cache_read_tokens=cached,
+            reasoning_tokens=thought,
+        )
 
     def _tools(self, calls: object) -> list[Event]:
         """Calls of tools, each with its result; the message grows with them, and comes again."""

@@ -12,7 +12,7 @@ from analyzer.agent_stream import count, mapping, text
 from analyzer.events import Event
 from analyzer.events.model import present
 from analyzer.events.times import format_time
-from analyzer.importers.failures import number
+from analyzer.importers.failures import number, quantity
 from analyzer.importers.records import RecordReader, identity_of, moment_of
 
 _ABORTED = "MessageAbortedError"
@@ -73,6 +73,7 @@ class OpencodeReader(RecordReader):
         cache = mapping(tokens.get("cache"))
         parts = [count(tokens.get("input")), count(cache.get("read")), count(cache.get("write"))]
         used = sum(part for part in parts if part is not None)
+        events += self._spent(tokens, unique, quantity(message.get("cost")))
         if message.get("summary") is True:
             return [*events, *self._compacted(text(message.get("parentID")) or unique, known, None)]
         if used:
@@ -81,6 +82,21 @@ class OpencodeReader(RecordReader):
                 events.append(self.resumed(relay, used))
             events += self.settled("recovered", chain=self.session or "", made=1)
         return events
+
+    def _spent(self, tokens: Mapping[str, Any], unique: str, cost: float | None) -> list[Event]:
+        """The tokens of a reply; where there is a total, it tells whether the reply's own hold those of reasoning."""
+        cache = mapping(tokens.get("cache"))
+        put, read, written = (count(each) or 0 for each in (tokens.get("input"), cache.get("read"), cache.get("write")))
+        total, reply = count(tokens.get("total")), count(tokens.get("output")) or 0
+        return self.spent(
+            unique,
+            input_tokens=put,
+            output_tokens=max(reply, total - put - read - written) if total else reply,
+            cache_read_tokens=read,
+            cache_write_tokens=written,
+            reasoning_tokens=count(tokens.get("reasoning")),
+            cost_usd=cost or None,
+        )
 
     def _request(self, unique: str, time: Mapping[str, Any], *, aborted: bool) -> Event:
         """One request, told by itself: the files of a session are no source together, and rows may come again."""

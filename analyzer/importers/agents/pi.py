@@ -102,16 +102,14 @@ class PiReader(RecordReader):
 
     def _used(self, usage: Mapping[str, Any], unique: object) -> list[Event]:
         """The tokens and the cost of a reply; none where it counts none."""
-        tokens = {
-            "input_tokens": count(usage.get("input")),
-            "output_tokens": count(usage.get("output")),
-            "cache_read_tokens": count(usage.get("cacheRead")),
-            "cache_write_tokens": count(usage.get("cacheWrite")),
-        }
-        if not any(tokens.values()):
-            return []
-        cost = quantity(mapping(usage.get("cost")).get("total"))
-        return [self.event("usage.recorded", {"caller": self.caller, **tokens, "cost_usd": cost}, unique)]
+        return self.spent(
+            unique,
+            input_tokens=count(usage.get("input")),
+            output_tokens=count(usage.get("output")),
+            cache_read_tokens=count(usage.get("cacheRead")),
+            cache_write_tokens=count(usage.get("cacheWrite")),
+            cost_usd=quantity(mapping(usage.get("cost")).get("total")),
+        )
 
     def _remember(self, content: object) -> None:
         """Keep the commands of the last calls for their results."""

@@ -44,14 +44,27 @@ class QwenReader(TelemetryReader):
         unique = text(record.get("uuid")) or identity_of(record)
         if kind == "assistant":
             self.see(requests=1)
-        elif kind == "system" and isinstance(payload.get("uiEvent"), Mapping):
+            return self._spent(mapping(record.get("usageMetadata")), unique)
+        if kind == "system" and isinstance(payload.get("uiEvent"), Mapping):
             event = payload["uiEvent"]
             return self.told(self.named(str(event.get("event.name", ""))), event, unique)
-        elif kind == "system" and record.get("subtype") == "chat_compression":
+        if kind == "system" and record.get("subtype") == "chat_compression":
             return self._compressed(mapping(payload.get("info")), unique)
-        else:
-            self.see()
+        self.see()
         return ()
+
+    def _spent(self, tokens: Mapping[str, Any], unique: object) -> list[Event]:
+        """The tokens of a reply, under the names of Google's API: its total holds what was thought beside the reply."""
+        prompt, cached = count(tokens.get("promptTokenCount")) or 0, count(tokens.get("cachedContentTokenCount")) or 0
+        total, thought = count(tokens.get("totalTokenCount")), count(tokens.get("thoughtsTokenCount"))
+        reply = count(tokens.get("candidatesTokenCount")) or 0
+        return self.spent(
+            unique,
+            input_tokens=max(prompt - cached, 0),
+            output_tokens=max(reply, total - prompt) if total else reply,
+            cache_read_tokens=cached,
+            reasoning_tokens=thought,
+        )
 
     def _compressed(self, info: Mapping[str, Any], unique: object) -> list[Event]:
         before, after = count(info.get("originalTokenCount")), count(info.get("newTokenCount"))

@@ -48,7 +48,7 @@ def _first_words(said: object) -> str | None:
 
 
 _MESSAGE_KEYS = frozenset(
-    {"role", "time", "error", "modelID", "providerID", "agent", "mode", "tokens", "parentID", "finish", "path"}
+    {"role", "time", "error", "modelID", "providerID", "agent", "mode", "tokens", "cost", "parentID", "finish", "path"}
 )
 _PART_KEYS = {"compaction": frozenset({"auto", "overflow"}), "retry": frozenset({"attempt", "error", "time"})}
 

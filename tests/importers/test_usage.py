@@ -1,0 +1,124 @@
+"""The tokens and the cost of requests, as each agent's log counts them: prompts without what a cache has, once each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from analyzer.events import Event
+
+Read = Callable[..., tuple[list[Event], Any]]
+MS = 1_772_704_800_000
+AT = "2026-03-05T10:00:0{}.000Z"
+TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens", "cost_usd")
+
+
+def _gemini(reply: int, **keys: Any) -> dict[str, Any]:
+    return {
+        "id": f"g{reply}",
+        "timestamp": AT.format(reply),
+        "type": "gemini",
+        "content": "…",
+        "model": "gemini-x",
+        "tokens": {"input": 900, "output": 40, "cached": 700, "thoughts": 60, "tool": 5, "total": 1_005},
+        **keys,
+    }
+
+
+def _qwen(reply: int, **usage: Any) -> dict[str, Any]:
+    named = {"uuid": f"q{reply}", "sessionId": "s", "timestamp": AT.format(reply), "type": "assistant"}
+    counts = {"promptTokenCount": 900, "candidatesTokenCount": 40, "cachedContentTokenCount": 700, **usage}
+    return {**named, "cwd": "/x", "version": "0.1", "message": {"role": "model", "parts": []}, "usageMetadata": counts}
+
+
+def _opencode(reply: int, **tokens: Any) -> dict[str, Any]:
+    counts = {"input": 200, "output": 40, "reasoning": 60, "cache": {"read": 700, "write": 30}, **tokens}
+    time = {"created": MS, "completed": MS + reply}
+    named = {"id": f"msg_{reply}", "sessionID": "ses_1", "role": "assistant", "modelID": "m", "providerID": "p"}
+    return {**named, "time": time, "tokens": counts, "cost": 0.25}
+
+
+def _cline(number: int, **said: Any) -> dict[str, Any]:
+    return {"ts": MS + number, "type": "say", "say": "api_req_started", "text": json.dumps({"request": "…", **said})}
+
+
+def _copilot(kind: str, second: int, **data: Any) -> dict[str, Any]:
+    return {"type": kind, "data": data, "id": f"c{second}", "timestamp": AT.format(second), "parentId": None}
+
+
+def _metrics(**usage: int) -> dict[str, Any]:
+    return {"requests": {"count": 1}, "usage": usage}
+
+
+HEADS: Mapping[str, list[dict[str, Any]]] = {
+    "gemini": [{"sessionId": "s", "projectHash": "h", "startTime": AT.format(0)}],
+    "copilot": [_copilot("session.start", 0, sessionId="s", context={"cwd": "/x"})],
+}
+COUNTED = {
+    "gemini": ([_gemini(1)], (205, 100, 700, None, 60, None)),
+    "qwen": ([_qwen(1, thoughtsTokenCount=60, totalTokenCount=1_000)], (200, 100, 700, None, 60, None)),
+    "qwen without a total": ([_qwen(1)], (200, 40, 700, None, None, None)),
+    "opencode": ([_opencode(1)], (200, 40, 700, 30, 60, 0.25)),
+    "opencode with a total": ([_opencode(1, total=1_030)], (200, 100, 700, 30, 60, 0.25)),
+    "cline of Anthropic": (
+        [_cline(1, tokensIn=4, tokensOut=40, cacheReads=700, cacheWrites=30, cost=0.5)],
+        (4, 40, 700, 30, None, 0.5),
+    ),
+    "cline of others": (
+        [_cline(1, tokensIn=900, tokensOut=40, cacheReads=700, cacheWrites=0, cost=0)],
+        (200, 40, 700, 0, None, None),
+    ),
+    "copilot": (
+        [
+            _copilot(
+                "session.shutdown",
+                9,
+                modelMetrics={
+                    "gpt-x": _metrics(
+                        inputTokens=900, outputTokens=100, cacheReadTokens=700, cacheWriteTokens=0, reasoningTokens=60
+                    ),
+                    "idle": _metrics(inputTokens=0, outputTokens=0),
+                },
+            )
+        ],
+        (200, 100, 700, 0, 60, None),
+    ),
+}
+
+
+def _told(events: list[Event]) -> list[Event]:
+    return [event for event in events if event.type == "usage.recorded"]
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_a_request_tells_its_tokens(read: Read, name: str) -> None:
+    """As the view counts them; a reply holds its reasoning, and what costs nothing states no cost."""
+    records, expected = COUNTED[name]
+    events, rejects = read(*HEADS.get(name.partition(" ")[0], []), *records)
+    assert not rejects
+    (told,) = _told(events)
+    assert tuple(told.payload.get(key) for key in TOKENS) == expected
+    assert told.payload["request"]
+
+
+def test_a_reply_that_is_written_again_is_the_same_request(read: Read) -> None:
+    """Its last, largest count is another event of the same request; a reply without a count tells nothing."""
+    growing = [_gemini(1, tokens=None), _gemini(1, tokens={"input": 900, "output": 3}), _gemini(1), _gemini(2)]
+    events, _ = read(*HEADS["gemini"], *growing)
+    first, grown, other = _told(events)
+    assert first.payload["request"] == grown.payload["request"] != other.payload["request"]
+    assert first.id != grown.id
+    assert grown.payload["output_tokens"] == 100
+
+
+@pytest.mark.parametrize("strange", [-5, 1.5, "7", None, [], 10**30, True])
+def test_strange_counts_are_none(read: Read, strange: object) -> None:
+    """They count nothing, and the request's other tokens stay."""
+    for record in (_opencode(1, input=strange, cache=strange), _cline(2, tokensIn=strange, tokensOut=40, cost=1)):
+        events, rejects = read(record)
+        assert not rejects
+        (told,) = _told(events)
+        assert (told.payload["input_tokens"], told.payload["output_tokens"]) == (0, 40)
