@@ -16,6 +16,9 @@ USED = (
     # Python's own hooks; what click, urllib, sqlite3, shlex and RE2 read or call.
     *("__getattr__", "__dir__", "__call__", "list_commands", "get_command", "format_commands", "redirect_request"),
     *("case_sensitive", "encoding", "log_errors", "longest_match", "max_mem", "text_factory", "whitespace_split"),
+    # What http.server calls or reads of a server and its handler.
+    *("do_POST", "handle_error", "log_message", "address_family", "close_connection", "daemon_threads"),
+    *("protocol_version", "request_queue_size", "server_version", "sys_version"),
     # Fields that leave in a dictionary, or are read by name.
     *("before_rule", "crc", "priority", "program_size", "recovered_chains", "source_format"),
     # Entered by `python -c`, in a process of their own.

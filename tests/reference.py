@@ -179,6 +179,11 @@ EXIT_CODES: dict[str, tuple[tuple[int, str], ...]] = {
         *((EXIT_CODES_OF_RUNS[name], f"`{name}`: {said}") for name, said in MEANINGS.items() if name != "passed"),
         (130, "interrupted; after another signal 128 and its number"),
     ),
+    "receive": (
+        (2, "an address that cannot be meant, or one that others reach, without a token"),
+        (3, "the address or the folder cannot be had"),
+        (130, "interrupted, as it is meant to be"),
+    ),
     "hook": ((0, "always: a hook never fails its agent"), (2, "a word that is not known")),
     "mcp": (
         (0, "the agent has closed the conversation; what could not be answered was told to it"),

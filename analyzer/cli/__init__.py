@@ -40,6 +40,7 @@ COMMANDS = {
     "run": "Run an agent's command under supervision: timeouts, retries, limits, relays.",
     "verdict": "Say what one run of an agent came to, for a pipeline to act on.",
     "mcp": "Answer an agent's questions about failures, over MCP.",
+    "receive": "Take OpenTelemetry over HTTP into a log folder.",
     "hook": "Log what an agent's hook says failed, or print a status line.",
     "emit": "Append events to a log, from a shell, a hook or a file.",
     "doctor": "Check that store, journal and logs are in order.",

@@ -1,0 +1,384 @@
+"""OpenTelemetry over HTTP, taken and written to files that `ingest` reads: a request is a line of JSON.
+
+Invariant: what is answered with 200 is on the disk. One thread writes the lines of all connections, and waits for the
+disk once for all that came meanwhile; a write that fails is taken back, and those who sent it hear of it.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import os
+import queue
+import socket
+import threading
+import time
+import zlib
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import BufferedIOBase
+from typing import Any
+
+from analyzer.redaction import redact_value
+
+MOST_BODY = 8 << 20
+"""Bytes of a body as it is sent."""
+MOST_UNPACKED = 16 << 20
+"""Bytes of a body unpacked, and of its line."""
+MOST_WAITING = 64 << 20
+"""Bytes of lines that wait for the disk; beyond that senders are told to come again."""
+MOST_CONNECTIONS = 64
+_AT_ONCE = threading.BoundedSemaphore(2)
+"""Bodies that are unpacked and parsed at once, which takes a multiple of their size in memory."""
+SILENCE_SECONDS = 30.0
+"""A connection that says nothing for so long is closed."""
+FILE_BYTES = 128 << 20
+_SIGNALS = {"/v1/logs": "resourceLogs", "/v1/traces": "resourceSpans", "/v1/metrics": "resourceMetrics"}
+_PROTOBUF, _JSON = "application/x-protobuf", "application/json"
+_COME_AGAIN = b"HTTP/1.1 429 Too Many Requests\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+_HOLDERS = frozenset(f"{level}{what}" for level in ("resource", "scope") for what in ("Logs", "Spans", "Metrics")) | {
+    "logRecords",
+    "spans",
+    "metrics",
+}
+_IDS = ("traceId", "spanId", "parentSpanId")
+
+
+class RefusedError(Exception):
+    """A request that is not taken: the status of the answer, and why."""
+
+    def __init__(self, status: int, why: str, after: int | None = None) -> None:
+        super().__init__(why)
+        self.status, self.why, self.after = status, why, after
+
+
+@dataclass(slots=True)
+class _Line:
+    """A line that waits for the disk."""
+
+    data: bytes
+    done: threading.Event = field(default_factory=threading.Event)
+    error: Exception | None = None
+
+
+class Spool:
+    """The files of a folder that lines go to: a new one for each process and day, and when one is full."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._lines: queue.SimpleQueue[_Line | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._waiting = 0
+        self._file = self._size = -1
+        self._day = ""
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        self._writer = threading.Thread(target=self._write_all, name="spool", daemon=True)
+        self._writer.start()
+
+    def write(self, data: bytes) -> None:
+        """Return once a line is on the disk.
+
+        Raises:
+            RefusedError: too much waits already, or the disk does not take it.
+        """
+        line = _Line(data)
+        with self._lock:
+            if self._waiting + len(data) > MOST_WAITING:
+                raise RefusedError(429, "too much waits for the disk", 1)
+            self._waiting += len(data)
+        self._lines.put(line)
+        line.done.wait()
+        if line.error is not None:
+            raise RefusedError(503, f"it cannot be written: {type(line.error).__name__}", 30)
+
+    def close(self) -> None:
+        """Write what waits, and let go of the file."""
+        self._lines.put(None)
+        self._writer.join()
+        if self._file >= 0:
+            os.close(self._file)
+
+    def _write_all(self) -> None:
+        ends = False
+        while not ends:
+            batch = [self._lines.get()]
+            while not self._lines.empty():
+                batch.append(self._lines.get())
+            ends = None in batch
+            lines = [line for line in batch if line is not None]
+            error = self._put(b"".join(line.data for line in lines)) if lines else None
+            with self._lock:
+                self._waiting -= sum(len(line.data) for line in lines)
+            for line in lines:
+                line.error = error
+                line.done.set()
+
+    def _put(self, data: bytes) -> Exception | None:
+        """Write lines and wait for the disk; where that fails nothing of them stays, and the error is returned."""
+        try:
+            self._open()
+            left = memoryview(data)
+            while left:
+                left = left[os.write(self._file, left) :]
+            os.fdatasync(self._file) if hasattr(os, "fdatasync") else os.fsync(self._file)
+        except Exception as error:  # noqa: BLE001 - senders wait for this thread, whatever happens to it
+            self._take_back()
+            return error
+        self._size += len(data)
+        return None
+
+    def _open(self) -> None:
+        today = time.strftime("%Y-%m-%d", time.gmtime())
+        if self._file >= 0 and self._day == today and self._size < FILE_BYTES:
+            return
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+        name = f"otlp-{today}.{os.getpid()}-{time.time_ns():x}.jsonl"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
+        self._file = os.open(os.path.join(self._folder, name), flags, 0o600)
+        self._day, self._size = today, 0
+        folder = os.open(self._folder, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+    def _take_back(self) -> None:
+        """Cut a line that is not whole; the next one goes to a file of its own, whatever became of this one."""
+        if self._file < 0:
+            return
+        with suppress(OSError):  # readers put a torn line into quarantine
+            os.ftruncate(self._file, self._size)
+        os.close(self._file)
+        self._file = -1
+
+
+def line_of(path: str, kind: str, body: bytes) -> bytes:
+    """Return the line that a body becomes: OTLP in JSON, secrets taken out; empty where it holds no record.
+
+    Raises:
+        RefusedError: it is no request of this path.
+    """
+    expected = _SIGNALS[path]
+    if kind == _PROTOBUF:
+        request = _from_protobuf(path, body)
+    elif kind == _JSON:
+        try:
+            request = json.loads(body, parse_constant=_no_number)
+        except (ValueError, RecursionError):
+            raise RefusedError(400, "the body is no JSON") from None
+    else:
+        raise RefusedError(415, f"a body is {_JSON} or {_PROTOBUF}")
+    if not isinstance(request, dict) or not isinstance(request.get(expected, []), list) or set(request) - {expected}:
+        raise RefusedError(400, f"a request of {path} is an object with {expected}")
+    if not request.get(expected):
+        return b""
+    try:
+        line = json.dumps(_clean(request), separators=(",", ":")).encode() + b"\n"
+    except RecursionError:
+        raise RefusedError(400, "the body is nested too deeply") from None
+    if len(line) > MOST_UNPACKED:
+        raise RefusedError(413, "the body is too large")
+    return line
+
+
+def _clean(value: Any) -> Any:
+    """Take secrets out of each record by itself: redaction looks at so many values at once, and drops more."""
+    if not isinstance(value, dict) or not any(key in _HOLDERS for key in value):
+        return redact_value(value)
+    kept: dict[Any, Any] = {}
+    for key, inner in value.items():
+        if key in _HOLDERS and isinstance(inner, list):
+            kept[key] = [_clean(item) for item in inner]
+        else:
+            kept |= redact_value({key: inner})
+    return kept
+
+
+def _no_number(constant: str) -> None:
+    raise ValueError(constant)
+
+
+def _from_protobuf(path: str, body: bytes) -> Any:
+    try:
+        from google.protobuf.json_format import MessageToDict
+        from google.protobuf.message import DecodeError, Error
+        from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+        from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+        from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+    except ImportError:
+        raise RefusedError(415, "protobuf wants the extra: pip install 'agent-error-analyzer[receive]'") from None
+    kinds: dict[str, Any] = {"/v1/logs": ExportLogsServiceRequest, "/v1/traces": ExportTraceServiceRequest}
+    try:
+        message = kinds.get(path, ExportMetricsServiceRequest).FromString(body)
+        return _with_hexadecimal_ids(MessageToDict(message, use_integers_for_enums=True))
+    except (DecodeError, Error, ValueError, RecursionError):
+        raise RefusedError(400, "the body is no protobuf of this path") from None
+
+
+def _with_hexadecimal_ids(found: Any) -> Any:
+    """OTLP writes ids as hexadecimal digits in JSON, protobuf's own mapping as base64."""
+    import base64
+
+    if isinstance(found, list):
+        return [_with_hexadecimal_ids(item) for item in found]
+    if isinstance(found, dict):
+        return {
+            key: base64.b64decode(value).hex()
+            if key in _IDS and isinstance(value, str)
+            else _with_hexadecimal_ids(value)
+            for key, value in found.items()
+        }
+    return found
+
+
+def unpacked(data: bytes, encoding: str) -> bytes:
+    """Return a body without its compression.
+
+    Raises:
+        RefusedError: it is none that is known, broken, or unpacks to more than is taken.
+    """
+    if encoding in ("", "identity"):
+        return data
+    if encoding != "gzip":
+        raise RefusedError(415, "a body is plain or gzip")
+    unpacking = zlib.decompressobj(zlib.MAX_WBITS | 16)
+    try:
+        body = unpacking.decompress(data, MOST_UNPACKED)
+    except zlib.error:
+        raise RefusedError(400, "the body is no gzip") from None
+    if unpacking.unconsumed_tail:
+        raise RefusedError(413, "the body is too large")
+    if not unpacking.eof:
+        raise RefusedError(400, "the body breaks off")
+    return body
+
+
+class Receiver(ThreadingHTTPServer):
+    """A server on one address. `taken` counts requests that were acknowledged."""
+
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self, host: str, port: int, spool: Spool, token: str | None) -> None:
+        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        super().__init__((host, port), _Handler)
+        self.spool, self.token = spool, token
+        self._places = threading.BoundedSemaphore(MOST_CONNECTIONS)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Give a connection a thread, or tell it to come again."""
+        if self._places.acquire(blocking=False):
+            super().process_request(request, client_address)
+            return
+        with suppress(OSError):  # it has gone by itself
+            request.sendall(_COME_AGAIN)
+        self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Serve a connection, and give its place back."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._places.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of connections that broke."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server_version, sys_version = "analyzer", ""
+    timeout = SILENCE_SECONDS
+    server: Receiver
+
+    def do_POST(self) -> None:
+        kind = (self.headers.get("Content-Type") or "").partition(";")[0].strip().lower()
+        try:
+            self._check()
+            data, encoding = self._body(), (self.headers.get("Content-Encoding") or "").strip().lower()
+            with _AT_ONCE:
+                line = line_of(self.path, kind, unpacked(data, encoding))
+            if line:
+                self.server.spool.write(line)
+        except RefusedError as refused:
+            self._answer(refused.status, json.dumps({"message": refused.why}).encode(), _JSON, refused.after)
+            return
+        self._answer(200, b"" if kind == _PROTOBUF else b"{}", kind)
+
+    def _check(self) -> None:
+        token = self.server.token
+        given = self.headers.get("Authorization") or ""
+        if token is not None and not hmac.compare_digest(given.encode(), f"Bearer {token}".encode()):
+            raise RefusedError(401, "Authorization: Bearer and the token are wanted")
+        if self.path not in _SIGNALS:
+            raise RefusedError(404, f"what is taken goes to {', '.join(_SIGNALS)}")
+
+    def _body(self) -> bytes:
+        length = self.headers.get("Content-Length")
+        if (self.headers.get("Transfer-Encoding") or "").lower() == "chunked" and length is None:
+            return _chunks(self.rfile)
+        if length is None or not (length.isascii() and length.isdigit()):
+            raise RefusedError(411, "the length of the body is wanted")
+        if len(length) > 10 or int(length) > MOST_BODY:
+            raise RefusedError(413, "the body is too large")
+        body = self.rfile.read(int(length))
+        if len(body) < int(length):
+            raise RefusedError(400, "the body breaks off")
+        return body
+
+    def _answer(self, status: int, body: bytes, kind: str, after: int | None = None) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        if after is not None:
+            self.send_header("Retry-After", str(after))
+        if status != 200:
+            # What of its body was not read would be taken for the next request.
+            self.send_header("Connection", "close")
+            self.close_connection = True
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing of single requests."""
+
+
+def _chunks(source: BufferedIOBase) -> bytes:
+    body = bytearray()
+    while True:
+        digits = source.readline(20).partition(b";")[0].strip()
+        try:
+            size = int(digits, 16) if digits.isalnum() else -1
+        except ValueError:
+            size = -1
+        if size < 0:
+            raise RefusedError(400, "the body breaks off")
+        if len(body) + size > MOST_BODY:
+            raise RefusedError(413, "the body is too large")
+        body += source.read(size)
+        ending = source.readline(1_000)
+        if size == 0:
+            if ending.strip():
+                raise RefusedError(400, "what follows a body in chunks is not taken")
+            return bytes(body)
+        if ending.strip():
+            raise RefusedError(400, "the body breaks off")
+
+
+def serve(host: str, port: int, folder: str, token: str | None, began: Callable[[str], None]) -> None:
+    """Take requests until something ends it; `began` hears the address.
+
+    Raises:
+        OSError: the address or the folder cannot be had.
+    """
+    spool = Spool(folder)
+    try:
+        with Receiver(host, port, spool, token) as server:
+            began(f"http://{f'[{host}]' if ':' in host else host}:{server.server_address[1]}")
+            server.serve_forever(0.2)
+    finally:
+        spool.close()
