@@ -304,7 +304,7 @@ def _share(name: str, title: str, first: pl.DataFrame, second: pl.DataFrame, tes
     change = after - before
     below = change - math.hypot(after - low, most - before)
     above = change + math.hypot(high - after, before - least)
-    chance = _two_shares(hits, total, later, whole) if min(total, whole) >= LEAST_SESSIONS else None
+    chance = chance_of_shares(hits, total, later, whole) if min(total, whole) >= LEAST_SESSIONS else None
     return ComparedFigure(name, title, "share", before, after, below, above, chance, None, _verdict(chance, change, 1))
 
 
@@ -316,8 +316,11 @@ def _wilson(hits: int, total: int) -> tuple[float, float]:
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-def _two_shares(hits: int, total: int, later: int, whole: int) -> float:
-    """The chance that two shares differ so much: N-1 chi-square (Campbell 2007), of few hits Fisher's exact test."""
+def chance_of_shares(hits: int, total: int, later: int, whole: int) -> float:
+    """The chance that two shares differ so much, had nothing changed.
+
+    N-1 chi-square (Campbell 2007), of few hits Fisher's exact test.
+    """
     size, both = total + whole, hits + later
     if min(both, size - both) * min(total, whole) / size < LEAST_EXPECTED:
         return _fisher(hits, total, later, whole)

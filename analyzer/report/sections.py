@@ -275,6 +275,7 @@ def _sections(overview: Overview) -> tuple[Section, ...]:
                 part_of(overview, "errors-by-reason"),
                 part_of(overview, "errors-by-party"),
                 part_of(overview, "errors-by-caller"),
+                part_of(overview, "versions-by-agent"),
                 part_of(overview, "errors-by-reason-caller-outcome", charts.outcomes),
             ),
         ),

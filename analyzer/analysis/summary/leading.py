@@ -6,9 +6,11 @@ not there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from analyzer.analysis.comparison import chance_of_shares
 from analyzer.analysis.nightly.night import Night
 from analyzer.analysis.observations import end_of, start_of
 from analyzer.analysis.summary.day_figures import LatestDay
@@ -19,7 +21,9 @@ from analyzer.store import Store
 
 _MOST_PARTIES = 3
 _LEAST_SESSIONS = 10
-"""Sessions of each week below which a change between them says nothing."""
+"""Sessions of each week, or each version, below which a change between them says nothing."""
+_RARE = 0.01
+"""The chance, over all agents of a report, at which a version is called worse."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +31,8 @@ class Leading:
     """One of the sentences."""
 
     topic: str
-    """`most` for what failed most, `whose` for who can mend it, `change` for the week before."""
+    """`most` for what failed most, `whose` for who can mend it, `version` for one that does worse than before,
+    `change` for the week before."""
     text: str
     """In our own words; what an error said is in `quote`."""
     query: str
@@ -40,7 +45,12 @@ class Leading:
 
 def leading(tables: Mapping[str, Table], sessions: int, latest: LatestDay | None) -> tuple[Leading, ...]:
     """The sentences about the tables of a report on so many sessions."""
-    made = (_most(tables["errors-messages"], sessions), _whose(tables["errors-by-party"]), _change(latest))
+    made = (
+        _most(tables["errors-messages"], sessions),
+        _whose(tables["errors-by-party"]),
+        _version(tables.get("versions-by-agent")),
+        _change(latest),
+    )
     return tuple(each for each in made if each is not None)
 
 
@@ -77,6 +87,34 @@ def _whose(parties: Table) -> Leading | None:
     rest = sum(row["share"] for row in rows[_MOST_PARTIES:])
     more = f", others {percent(rest)}" if rest else ""
     return Leading("whose", f"Whose errors: {', '.join(named)}{more}.", parties.query)
+
+
+def _version(versions: Table | None) -> Leading | None:
+    """The newest version of an agent that does worse than the one before it: of several the least likely by chance."""
+    if versions is None:
+        return None
+    by_agent: dict[str, list[dict[str, Any]]] = {}
+    for row in versions.frame.iter_rows(named=True):
+        if row["sessions"] >= _LEAST_SESSIONS:
+            by_agent.setdefault(row["agent"], []).append(row)
+    newest = [rows[-2:] for rows in by_agent.values() if len(rows) > 1]
+    worse = [pair for pair in newest if pair[1]["failed_share"] > pair[0]["failed_share"]]
+    if not worse or min(map(_chance, worse)) * len(newest) > _RARE:
+        return None
+    before, after = min(worse, key=_chance)
+    shares = [f"{percent(row['failed_share'])} of {row['sessions']:,}" for row in (before, after)]
+    text = (
+        f"Worse since {after['agent']} {after['agent_version']}, {after['first_at']:%Y-%m-%d}: {shares[1]} sessions met"
+        f" errors of their own side; {shares[0]} under {before['agent_version']}."
+    )
+    hint = "Compare the two versions, and stay with the earlier one until that is mended."
+    return Leading("version", text, versions.query, advice=hint)
+
+
+def _chance(pair: Sequence[Mapping[str, Any]]) -> float:
+    """The chance that two versions differ so much in their failed sessions."""
+    before, after = pair
+    return chance_of_shares(before["failed_sessions"], before["sessions"], after["failed_sessions"], after["sessions"])
 
 
 def _change(latest: LatestDay | None) -> Leading | None:

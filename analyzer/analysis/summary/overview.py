@@ -54,6 +54,7 @@ TABLES = (
     "tools-by-day",
     "tools-messages",
     "tools-loops",
+    "versions-by-agent",
     "ruleset-applied",
     "quarantine-lines",
     "sources-completeness",

@@ -78,3 +78,62 @@ def test_a_week_is_held_against_the_one_before(before: int, tmp_path: Any) -> No
     said = [one.text for one in report_on(errors, tmp_path).leading if one.topic == "change"]
     text = "Sessions with errors in the last 7 days: 25.0% of 12; a week before 8.3% of 12."
     assert said == ([text] if before == 12 else [])
+
+
+def seen(version: str, ago: int, *failed: dict[str, Any], sessions: int = 40, agent: str = "probe") -> Errors:
+    """Sessions of a version so many days ago, the first of which met these errors."""
+    names = [f"{agent}-{version}-{number}" for number in range(sessions)]
+    work = {"agent": agent, "agent_version": version, "ago": ago}
+    observed = [{"kind": "session.observed", "session": name, "requests": 1, **work} for name in names]
+    errors = [{**error, "session": name, **work} for name, error in zip(names, failed, strict=False)]
+    return [*observed, *errors]
+
+
+def invalid() -> dict[str, Any]:
+    """An error that the request itself is the cause of."""
+    return {
+        "reason": "validation",
+        "outcome": "surfaced",
+        "facts": {"status": 400, "message": "tools.0: Field required"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ([invalid()] * 3, [invalid()] * 20, True),
+        ([invalid()] * 10, [invalid()] * 14, False),
+        ([invalid()] * 20, [invalid()] * 3, False),
+        ([], [overloaded()] * 30, False),
+        ([], [refused()] * 30, False),
+    ],
+    ids=["worse", "within noise", "better", "the provider's", "the account's"],
+)
+def test_a_version_that_does_worse_is_named(before: Errors, after: Errors, said: bool, tmp_path: Any) -> None:
+    """By sessions with errors that a version can be the cause of: what a provider or an account did is none."""
+    history = [*seen("1.9.0", 20, *before), *seen("1.10.0", 2, *after), *seen("7.0", 20, agent="other")]
+    told = [one.text for one in report_on(history, tmp_path).leading if one.topic == "version"]
+    assert bool(told) == said
+    if said:
+        assert told[0].startswith("Worse since probe 1.10.0, ")
+        assert told[0].endswith(": 50.0% of 40 sessions met errors of their own side; 7.5% of 40 under 1.9.0.")
+
+
+def test_a_version_of_few_sessions_is_not_judged(tmp_path: Any) -> None:
+    """Nine sessions, all failed, are passed over for the version before."""
+    history = [*seen("1", 20), *seen("2", 2, *[invalid()] * 9, sessions=9)]
+    assert [one for one in report_on(history, tmp_path).leading if one.topic == "version"] == []
+
+
+def test_of_many_agents_chance_alone_names_none(tmp_path: Any) -> None:
+    """What is rare for one agent is not rare among twenty."""
+    few = [*seen("1", 20, sessions=20), *seen("2", 2, *[invalid()] * 7, sessions=20)]
+    many = [
+        one
+        for number in range(20)
+        for version, ago in (("1", 20), ("2", 2))
+        for one in seen(version, ago, sessions=10, agent=f"a{number}")
+    ]
+    assert [one.topic for one in report_on(few, tmp_path).leading][-1] == "version"
+    (tmp_path / "many").mkdir()
+    assert "version" not in [one.topic for one in report_on([*few, *many], tmp_path / "many").leading]
