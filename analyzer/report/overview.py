@@ -205,6 +205,8 @@ def _facts(overview: Overview, size: int, asking: Asking) -> list[str]:
     """A line each on unknown texts, retries, hand-offs and limits, and how much of the logs was read."""
     said = [_unknown(overview, size), retries_words(overview), relays_words(overview), exhaustions_words(overview)]
     said += [limits_words(overview), endings_words(overview)]
+    # Beside findings nothing else that a report opens with is shown.
+    said += [each.text for each in overview.leading if each.topic == "cost" and overview.cases]
     known = overview.completeness
     said.append(completeness(overview))
     if known.unsupported:

@@ -306,6 +306,7 @@ def _sections(overview: Overview) -> tuple[Section, ...]:
             ),
             (part_of(overview, "exhaustions-list"), part_of(overview, "limits-ahead")),
         ),
+        Section("cost", "What failures cost", _cost(overview), (part_of(overview, "cost-of-failure"),)),
         Section(
             "endings",
             "Ends that nobody tells",
@@ -371,6 +372,16 @@ def _relays(overview: Overview) -> str:
     requests = overview.totals.requests
     of = f" The logs that count them show {counted(requests, 'model request')}." if requests else ""
     return f"{said}{of}" if (said := relays_words(overview)) else "No hand-off to a fresh context in this window."
+
+
+def _cost(overview: Overview) -> str:
+    frame = overview.tables["cost-of-failure"].frame
+    said = next((each.text for each in overview.leading if each.topic == "cost"), "")
+    if not said:
+        return "No request led nowhere, as far as logs state tokens."
+    unpriced = int(frame.filter(frame["cost_usd"].is_null())["tokens"].sum())
+    told = "A retry is estimated by the prompt that came next; an answer that is an error costs nothing."
+    return f"{said} {told}" + (f" {counted(unpriced, 'token')} have no price." if unpriced else "")
 
 
 def _endings(overview: Overview) -> str:

@@ -1,4 +1,5 @@
-"""The sentences that a report opens with, whatever the night: what failed most, who can mend it, what a week changed.
+"""The sentences that a report opens with, whatever the night: what failed most, what it cost, who can mend
+it, what a week changed.
 
 Invariant: each rests on one table of the report, which its `query` names; a sentence that would have nothing to say is
 not there.
@@ -19,7 +20,10 @@ from analyzer.classifier.recovery_table import RECOVERY, advice
 from analyzer.readable import counted, gist, percent
 from analyzer.store import Store
 
+_OF_NIGHT = ("errors-messages", "errors-by-party", "cost-of-failure")
 _MOST_PARTIES = 3
+_LEAST_USD = 0.005
+"""A smaller cost is shown as nothing."""
 _LEAST_SESSIONS = 10
 """Sessions of each week, or each version, below which a change between them says nothing."""
 _RARE = 0.01
@@ -31,8 +35,8 @@ class Leading:
     """One of the sentences."""
 
     topic: str
-    """`most` for what failed most, `whose` for who can mend it, `version` for one that does worse than before,
-    `change` for the week before."""
+    """`most` for what failed most, `cost` for what failures cost, `whose` for who can mend it, `version` for one that
+    does worse than before, `change` for the week before."""
     text: str
     """In our own words; what an error said is in `quote`."""
     query: str
@@ -47,6 +51,7 @@ def leading(tables: Mapping[str, Table], sessions: int, latest: LatestDay | None
     """The sentences about the tables of a report on so many sessions."""
     made = (
         _most(tables["errors-messages"], sessions),
+        failure_cost(tables["cost-of-failure"]),
         _whose(tables["errors-by-party"]),
         _version(tables.get("versions-by-agent")),
         _change(latest),
@@ -62,7 +67,7 @@ def leading_of_night(store: Store, night: Night) -> tuple[Leading, ...]:
     """
     since, until = night.hours or (start_of(night.day, night.timezone), end_of(night.day, night.timezone))
     chosen = Window(since, until, night.timezone)
-    tables = {name: table(store, name, chosen) for name in ("errors-messages", "errors-by-party")}
+    tables = {name: table(store, name, chosen) for name in _OF_NIGHT}
     return leading(tables, table(store, "overview-totals", chosen).frame["sessions"][0], None)
 
 
@@ -77,6 +82,39 @@ def _most(messages: Table, sessions: int) -> Leading | None:
     text = f"Failed most: one {reason} message, {counted(row['errors'], 'time')} in {of}"
     text += f"; {row['failed_sessions']:,} gave up" if row["failed_sessions"] else ""
     return Leading("most", f"{text}.", messages.query, gist(row["message"]), advice(reason, row["detail"]))
+
+
+_CAUSES = {
+    "failed_request": "requests that failed with {}",
+    "sent_again": "retries of {}",
+    "tool_loop": "commands of {} that failed again and again",
+    "unfinished": "the last requests of sessions that stopped",
+    "compaction": "prompts read again after a compaction",
+}
+
+
+def failure_cost(causes: Table) -> Leading | None:
+    """What failures cost, and what of it most; their tokens where nobody bills them or no model has a price."""
+    rows = causes.frame.rows(named=True)
+    if not rows:
+        return None
+    paid = any((row["cost_usd"] or 0) >= _LEAST_USD for row in rows)
+    sums: dict[str, float] = {}
+    for row in rows:
+        what = _CAUSES[row["cause"]].format(row["reason"]) + (" that never recovered" if row["never_recovered"] else "")
+        sums[what] = sums.get(what, 0) + (row["cost_usd" if paid else "tokens"] or 0)
+    most, total = max(sums, key=lambda what: sums[what]), sum(sums.values())
+    if paid:
+        # What is estimated is no request of the logs.
+        of = rows[0]["of_cost_usd"] + sum(row["cost_usd"] or 0 for row in rows if row["basis"] == "estimated")
+        part = "all" if total - sums[most] < _LEAST_USD else f"${sums[most]:,.2f}"
+        said = f"Failures cost ${total:,.2f} of ${of:,.2f}; {part} of it {most}, at list prices."
+    else:
+        why = "no model of theirs has a price" if any(row["cost_usd"] is None for row in rows) else "nobody bills them"
+        said = (
+            f"Failures took {total:,.0f} tokens, {percent(sums[most] / total)} of them {most}; {why}." if total else ""
+        )
+    return Leading("cost", said, causes.query) if said else None
 
 
 def _whose(parties: Table) -> Leading | None:

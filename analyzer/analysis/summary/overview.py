@@ -46,6 +46,7 @@ TABLES = (
     "relays-utilization",
     "exhaustions-list",
     "limits-ahead",
+    "cost-of-failure",
     "endings-by-kind",
     "endings-sessions",
     "tools-by-tool",
@@ -60,7 +61,7 @@ TABLES = (
     "sources-completeness",
 )
 """The catalogue queries that a report shows, in its order."""
-_UNPINNED = frozenset({"errors-messages", "endings-by-kind", "endings-sessions"})
+_UNPINNED = frozenset({"errors-messages", "cost-of-failure", "endings-by-kind", "endings-sessions"})
 """Those that ask for more columns than views have where they are pinned."""
 _SHOWN_TOOLS = 3
 
@@ -203,7 +204,7 @@ class Overview(Shown):
 
     @property
     def leading(self) -> tuple[Leading, ...]:
-        """What failed most, who can mend it, and what the last week changed; at most a sentence each."""
+        """What failed most, what it cost, who can mend it, and what the last week changed; at most a sentence each."""
         return leading(self.tables, self.totals.sessions, self.latest)
 
     def _shown(self) -> tuple[str, Mapping[str, str]]:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+import polars as pl
 import pytest
 
 from analyzer.analysis import Overview, overview
+from analyzer.analysis.summary.leading import failure_cost
+from analyzer.analysis.tables import Table
 from analyzer.classifier.recovery_table import advice
 from analyzer.events.times import now
 from analyzer.store import Store, open_store
@@ -137,3 +140,39 @@ def test_of_many_agents_chance_alone_names_none(tmp_path: Any) -> None:
     assert [one.topic for one in report_on(few, tmp_path).leading][-1] == "version"
     (tmp_path / "many").mkdir()
     assert "version" not in [one.topic for one in report_on([*few, *many], tmp_path / "many").leading]
+
+
+def spent(**more: Any) -> dict[str, Any]:
+    """Rows of `cost-of-failure` in part."""
+    row = {"cause": "sent_again", "basis": "estimated", "reason": "x", "never_recovered": True}
+    return {**row, "tokens": 1_000, "cost_usd": 0.0, "of_cost_usd": 236.0, **more}
+
+
+@pytest.mark.parametrize(
+    ("rows", "text"),
+    [
+        ([], None),
+        (
+            [spent(cost_usd=5.0, caller="a"), spent(cost_usd=4.0), spent(cost_usd=2.0, never_recovered=False)],
+            "Failures cost $11.00 of $247.00; $9.00 of it retries of x that never recovered, at list prices.",
+        ),
+        (
+            [spent(cause="tool_loop", basis="measured", reason="Bash", never_recovered=None, cost_usd=1.5)],
+            "Failures cost $1.50 of $236.00; all of it commands of Bash that failed again and again, at list prices.",
+        ),
+        (
+            [spent(), spent(tokens=3_000, never_recovered=False)],
+            "Failures took 4,000 tokens, 75.0% of them retries of x; nobody bills them.",
+        ),
+        (
+            [spent(cost_usd=None, of_cost_usd=None, never_recovered=False)],
+            "Failures took 1,000 tokens, 100.0% of them retries of x; no model of theirs has a price.",
+        ),
+    ],
+)
+def test_what_failures_cost_is_one_sentence(rows: Errors, text: str | None) -> None:
+    """What most of it was spent on is summed up over callers; what is estimated is added to what logs show."""
+    schema = {"cause": pl.String, "tokens": pl.Int64, "cost_usd": pl.Float64, "of_cost_usd": pl.Float64}
+    frame = pl.DataFrame(rows, schema_overrides=schema if rows else None, infer_schema_length=None)
+    found = failure_cost(Table("cost-of-failure", "", "", {}, frame))
+    assert (found.text if found else None) == text

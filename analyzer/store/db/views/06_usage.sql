@@ -17,6 +17,7 @@
 -- column cost_usd DOUBLE: The cost in US dollars; null of a model that has no price.
 -- column cost_basis VARCHAR: logged where the agent states the cost, listed where it follows from the list prices of analyzer prices; null without a cost.
 -- column whole_run BOOLEAN: Whether the row stands for all requests of a run, as its result sums them up.
+-- column prompt_cost_usd DOUBLE: The part of cost_usd that the prompt costs: all but the reply; null without a list price.
 with told as (
   select
     event_id,
@@ -58,46 +59,56 @@ named as (
     model,
     internal.model_name(model) as name
   from (select distinct model from request)
+),
+
+priced as (
+  select
+    r.*,
+    p.name is not null as is_listed,
+    (
+      coalesce(one.input_tokens, 0) * p.input
+      + coalesce(one.cache_read_tokens, 0) * p.cache_read
+      + coalesce(one.cache_write_tokens, 0) * p.cache_write
+      + coalesce(one.cache_write_hour_tokens, 0) * (p.cache_write_hour - p.cache_write)
+    ) / 1e6 as prompt_usd,
+    coalesce(one.output_tokens, 0) * p.output / 1e6 as reply_usd
+  from request as r
+  left join named as n
+    on r.model = n.model
+  left join internal.price as p
+    on n.name = p.name
+    and r.occurred_at >= p.valid_from
+    and r.occurred_at < p.valid_to
+    and (r.prompt_tokens > p.above_tokens or p.above_tokens = 0)
+    and r.prompt_tokens <= p.upto_tokens
+    and internal.is_billed(r.provider)
 )
 
 select
-  r.event_id,
-  r.occurred_at,
-  r.session_id,
-  r.caller,
-  r.agent,
-  r.agent_version,
-  r.project,
-  r.provider,
-  r.model,
+  event_id,
+  occurred_at,
+  session_id,
+  caller,
+  agent,
+  agent_version,
+  project,
+  provider,
+  model,
   one.input_tokens as input_tokens,
   one.output_tokens as output_tokens,
   one.cache_read_tokens as cache_read_tokens,
   one.cache_write_tokens as cache_write_tokens,
   one.cache_write_hour_tokens as cache_write_hour_tokens,
   one.reasoning_tokens as reasoning_tokens,
-  coalesce(
-    one.cost_usd,
-    (
-      coalesce(one.input_tokens, 0) * p.input
-      + coalesce(one.output_tokens, 0) * p.output
-      + coalesce(one.cache_read_tokens, 0) * p.cache_read
-      + coalesce(one.cache_write_tokens, 0) * p.cache_write
-      + coalesce(one.cache_write_hour_tokens, 0) * (p.cache_write_hour - p.cache_write)
-    ) / 1e6
-  ) as cost_usd,
+  coalesce(one.cost_usd, prompt_usd + reply_usd) as cost_usd,
   case
     when one.cost_usd is not null then 'logged'
-    when p.name is not null then 'listed'
+    when is_listed then 'listed'
   end as cost_basis,
-  coalesce(one.whole_run, false) as whole_run
-from request as r
-left join named as n
-  on r.model = n.model
-left join internal.price as p
-  on n.name = p.name
-  and r.occurred_at >= p.valid_from
-  and r.occurred_at < p.valid_to
-  and (r.prompt_tokens > p.above_tokens or p.above_tokens = 0)
-  and r.prompt_tokens <= p.upto_tokens
-  and internal.is_billed(r.provider)
+  coalesce(one.whole_run, false) as whole_run,
+  -- Of a cost that is logged, the share that the prompt has of the list price.
+  case
+    when one.cost_usd is null then prompt_usd
+    when prompt_usd + reply_usd > 0 then one.cost_usd * prompt_usd / (prompt_usd + reply_usd)
+  end as prompt_cost_usd
+from priced

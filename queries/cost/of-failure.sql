@@ -1,0 +1,251 @@
+-- title: What failures cost
+-- description: Tokens and US dollars of requests that led nowhere, each request once: by what became of it, reason, caller and project.
+-- param since TIMESTAMP = null : first instant, inclusive, UTC
+-- param until TIMESTAMP = null : last instant, exclusive, UTC
+-- param caller VARCHAR = null : only this caller
+-- column cause VARCHAR: failed_request (it failed, and its log states its tokens), sent_again (a call failed and its prompt was sent again), tool_loop (it ran a command that failed a third time or more with the same text), compaction (the first prompt after a context was thrown away) or unfinished (the last one of a session that stopped in the middle)
+-- column basis VARCHAR: measured (the log states the tokens) or estimated (those of the prompt that came next in the session)
+-- column reason VARCHAR: the reason of the error, the tool that failed, the strategy of the compaction, or how the session ended
+-- column never_recovered BOOLEAN: whether no call of the chain of retries succeeded; null of other causes
+-- column caller VARCHAR: who called
+-- column project VARCHAR: the last name of the working directory
+-- column sessions BIGINT: sessions with such requests
+-- column requests BIGINT: requests, or failed calls of a chain
+-- column tokens BIGINT: their tokens, those of caches included; of sent_again and compaction those of the prompt
+-- column cost_usd DOUBLE: their cost at list prices, or as logged; 0 of calls that the provider answered with an error, as it bills none; null without a price
+-- column of_cost_usd DOUBLE: the cost of all requests in the window; the same in each row
+-- column last_at TIMESTAMP: the latest one, UTC
+with request as (
+  select
+    event_id,
+    occurred_at,
+    session_id,
+    caller,
+    project,
+    coalesce(input_tokens, 0) + coalesce(cache_read_tokens, 0) + coalesce(cache_write_tokens, 0) as prompt_tokens,
+    coalesce(output_tokens, 0) as reply_tokens,
+    cost_usd,
+    prompt_cost_usd
+  from usage
+  where not whole_run
+    and ($caller is null or caller = $caller)
+),
+
+error as (
+  select
+    e.event_id,
+    e.occurred_at,
+    e.session_id,
+    e.caller,
+    e.project,
+    e.reason,
+    -- Whoever answers with an error bills nothing; a connection that broke may have been billed.
+    coalesce(e.status, 0) >= 400
+      or e.detail = 'overloaded'
+      or e.reason not in ('network_transient', 'network_permanent', 'unknown') as is_answered,
+    e.outcome,
+    r.event_id as request_id
+  from (
+    select
+      e.*,
+      c.outcome
+    from errors as e
+    left join retries as c
+      on e.operation = c.operation
+      and c.attempts > 1
+    where ($caller is null or e.caller = $caller)
+  ) as e
+  left join request as r
+    on e.session_id = r.session_id
+    and e.caller = r.caller
+    and e.occurred_at = r.occurred_at
+),
+
+failed as (
+  select
+    request_id as event_id,
+    min(reason) as reason
+  from error
+  where request_id is not null
+  group by request_id
+),
+
+-- A failed call without tokens of its own: those of the prompt that came next, which is that of the next attempt.
+again as (
+  select
+    e.event_id,
+    e.occurred_at,
+    e.session_id,
+    e.caller,
+    e.project,
+    e.reason,
+    e.outcome,
+    r.prompt_tokens as tokens,
+    case
+      when e.is_answered then 0.0
+      else r.prompt_cost_usd
+    end as cost_usd
+  from (
+    from error
+    where request_id is null
+      and outcome is not null
+  ) as e
+  asof left join request as r
+    on e.session_id = r.session_id
+    and e.caller = r.caller
+    and e.occurred_at <= r.occurred_at
+),
+
+failure as (
+  select
+    session_id,
+    caller,
+    occurred_at,
+    tool,
+    row_number() over (
+      partition by session_id, caller, tool, command, exit_code, fingerprint
+      order by occurred_at, event_id
+    ) as number
+  from tool_failures
+  -- A test, a linter and a build fail by the nature of the work.
+  where command is not null
+    and kind not in ('tests', 'lint', 'build', 'refused', 'cancelled')
+),
+
+loop as (
+  select
+    r.event_id,
+    min(f.tool) as reason
+  from (
+    from failure
+    where number > 2
+  ) as f
+  asof inner join request as r
+    on f.session_id = r.session_id
+    and f.caller = r.caller
+    and f.occurred_at >= r.occurred_at
+  group by r.event_id
+),
+
+compaction as (
+  select
+    r.event_id,
+    min(coalesce(c.strategy, 'compact')) as reason
+  from (
+    from relays
+    where outcome = 'resumed'
+  ) as c
+  asof inner join request as r
+    on c.session_id = r.session_id
+    and c.caller = r.caller
+    and c.occurred_at < r.occurred_at
+  group by r.event_id
+),
+
+unfinished as (
+  select
+    arg_max(r.event_id, (r.occurred_at, r.event_id)) as event_id,
+    e.ending as reason
+  from endings as e
+  inner join request as r
+    on e.session_id = r.session_id
+  where e.ending <> 'grown_compaction'
+  group by
+    e.session_id,
+    e.ending
+),
+
+-- A request has one cause: the first one that holds.
+caused as (
+  select
+    *,
+    row_number() over (partition by event_id order by place) as turn
+  from (
+    select 1 as place, 'failed_request' as cause, * from failed
+    union all
+    select 2 as place, 'tool_loop' as cause, * from loop
+    union all
+    select 3 as place, 'unfinished' as cause, * from unfinished
+    union all
+    select 4 as place, 'compaction' as cause, * from compaction
+  )
+),
+
+wasted as (
+  select
+    c.cause,
+    'measured' as basis,
+    c.reason,
+    null::boolean as never_recovered,
+    r.caller,
+    r.project,
+    r.session_id,
+    r.occurred_at,
+    case
+      when c.cause = 'compaction' then r.prompt_tokens
+      else r.prompt_tokens + r.reply_tokens
+    end as tokens,
+    case
+      when c.cause = 'compaction' then r.prompt_cost_usd
+      else r.cost_usd
+    end as cost_usd
+  from caused as c
+  inner join request as r
+    on c.event_id = r.event_id
+  where c.turn = 1
+  union all
+  select
+    'sent_again' as cause,
+    'estimated' as basis,
+    reason,
+    outcome <> 'recovered' as never_recovered,
+    caller,
+    project,
+    session_id,
+    occurred_at,
+    tokens,
+    cost_usd
+  from again
+),
+
+whole as (
+  select sum(cost_usd) as cost_usd
+  from usage
+  where ($since is null or occurred_at >= $since)
+    and ($until is null or occurred_at < $until)
+    and ($caller is null or caller = $caller)
+)
+
+select
+  x.cause,
+  x.basis,
+  x.reason,
+  x.never_recovered,
+  x.caller,
+  x.project,
+  count(distinct x.session_id) as sessions,
+  count(*) as requests,
+  sum(x.tokens)::bigint as tokens,
+  round(sum(x.cost_usd), 6) as cost_usd,
+  round(any_value(w.cost_usd), 6) as of_cost_usd,
+  max(x.occurred_at) as last_at
+from wasted as x
+cross join whole as w
+where ($since is null or x.occurred_at >= $since)
+  and ($until is null or x.occurred_at < $until)
+  and x.tokens is not null
+group by
+  x.cause,
+  x.basis,
+  x.reason,
+  x.never_recovered,
+  x.caller,
+  x.project
+order by
+  cost_usd desc nulls last,
+  tokens desc nulls last,
+  x.cause,
+  x.reason,
+  x.never_recovered,
+  x.caller,
+  x.project
