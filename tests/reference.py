@@ -466,14 +466,15 @@ def known_secrets() -> str:
         lines.append(f"| {', '.join(f'`{word}`' for word in words)} | {counts} |")
     names, vendors, about = (", ".join(f"`{word}`" for word in sorted(words)) for words in (NAMES, VENDORS, ABOUT))
     lines += ["", f"`key` counts as those with letters and digits do behind the name of a vendor: {vendors}."]
+    lines[-1] += " In a variable of an environment, `PROJECT_KEY`, 24 letters and digits in a row are enough."
     lines += ["", f"A name in which one of these words follows is about a secret and holds none: {about}."]
     return "\n".join([*lines, "", f"The flags for a secret are known of these commands: {names}.", "", END])
 
 
 COUNTS = {
     "password": "all but plain words, references to a variable and complaints about a field",
-    "plain": "the same, and no number",
-    "mixed": "letters and digits, or changing case",
+    "plain": "the same, and no number of fewer than 15 digits",
+    "mixed": "letters and digits, changing case, or a number of 15 digits or more",
     "random": "24 characters or more that look generated",
     "authorization": "what follows the name of a scheme, with its parameters",
     "cookie": "all cookies of the header",

@@ -78,7 +78,7 @@ _LISTS = tuple(each.name for each in fields(Columns) if each.default_factory is 
 
 
 @kept_until_fork
-def suspect() -> Callable[[bytes], list[int] | None]:
+def suspect() -> Callable[[bytes], list[int]]:
     """A search of some lines for what a fast road cannot take: what it finds is `SECRET`, `BIG_NUMBER`, `SPACED`."""
     return prefilter_with(_BIG_NUMBER, _SPACED)
 

@@ -164,7 +164,7 @@ class RowDecoder:
     def _take_piece(self, decoded: Decoded, piece: bytes, texts: list[bytes], offset: int) -> None:
         search = suspect()
         # What is not in a piece is in none of its lines.
-        found = search(piece) or ()
+        found = search(piece)
         spaced = SPACED in found
         suspicious = SECRET in found or BIG_NUMBER in found
         if not suspicious and min(map(len, texts)) > 1:
@@ -175,7 +175,7 @@ class RowDecoder:
         for text in texts:
             behind += len(text) + 1
             if len(text) > 1:
-                of_line = (search(text) or ()) if suspicious else ()
+                of_line = search(text) if suspicious else ()
                 if SECRET not in of_line and BIG_NUMBER not in of_line:
                     run.append(text)
                     continue

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 from analyzer.redaction.automata import Late
+from analyzer.redaction.values import is_random
 
 # A form writes a blank as a plus sign, which no form of the text reads once that has been written into a URL.
 BEGIN = r"-{4,5}[ +]?BEGIN[ +][A-Z0-9 +]{0,40}PRIVATE[ +]KEY(?:[ +]BLOCK)?[ +]?-{4,5}"
@@ -50,6 +53,52 @@ def behind_number_of_lines(data: bytes, _start: int, stop: int) -> tuple[int, in
     """The private lines of a key of PuTTY, behind their number."""
     found = from_first_line(data, stop, stop)
     return found if found is not None and found[1] > stop else None
+
+
+# Keys are written in lines of 64 characters, those of OpenSSH in lines of 70; mail and images in lines of 76.
+_FULL = "[A-Za-z0-9+/]{64}(?:[A-Za-z0-9+/]{6})?"
+_END = r"(?:[ \t]{0,8}\r?\n|\a?[ \t]{1,8})"  # an end of a line in CSS is read as `\a` and a blank
+LINES = rf"{_FULL}{_END}(?:[^\n]{{0,80}}?{_FULL}{_END})*[^\n]{{0,80}}?{_FULL}"
+# Begins where a capital follows a small letter, which few words have: each beginning costs states of the prefilter.
+_CASES = "(?:[A-Z0-9+/]*[a-z][a-z0-9+/]*[A-Z])"
+LINES_TRACE = rf"[a-z][A-Z]{_CASES}{{7}}[A-Za-z0-9+/]*(?:[`\a\r\n]|\\[^\"]|[ \t]+{_CASES}{{4}})"
+# A difference has `+` before each line.
+_LINES = Late(rb"(?:(?<![A-Za-z0-9+/])|(?<=\n\+)|(?<=\A\+))(?:[A-Za-z0-9+/]{64}|[A-Za-z0-9+/]{70})(?![A-Za-z0-9+/=])")
+_REST = Late(rb"[ \t]{0,8}\r?\n[ \t]{0,8}([A-Za-z0-9+/]{4,69}={0,2})[ \t]{0,8}(?=[\r\n]|\Z)")
+_COLOURED = Late(rb"(?:\x00|(?:\x1b|033|x1b)\[[0-9;]{0,12})[A-Za-z0-9+/]{12,72}[ \t]{0,8}\r?\n[^\n]{0,80}\Z")
+_LABEL = Late(rb"-----(BEGIN|END) ([A-Z0-9 ]{1,40})-----")
+
+
+def from_the_middle(data: bytes, start: int, stop: int) -> tuple[int, int] | None:
+    """Three lines or more of a key without its ends; None for those of a certificate or of a public key."""
+    lines: list[re.Match[bytes]] = []
+    for line in _LINES.finditer(data, start, stop + _LONGEST):
+        end = lines[-1].end() if lines else start
+        if line.start() > (end + _APART if lines else stop) or b"-----" in data[end : line.start()]:
+            break
+        if len(lines) >= _FEWEST or is_random(line.group()):
+            lines.append(line)
+    if len(lines) < _FEWEST or len({len(line.group()) for line in lines}) > 1:
+        return None
+    if _COLOURED.search(data, max(0, start - _APART * 2), lines[0].start()) is not None:
+        return None  # all of them are whole in the form without colours
+    for label in (
+        *(each for each in [*_LABEL.finditer(data, max(0, start - _APART), start)][-1:] if each.group(1) == b"BEGIN"),
+        *(
+            each
+            for each in [_LABEL.search(data, lines[-1].end(), lines[-1].end() + _APART)]
+            if each is not None and each.group(1) == b"END"
+        ),
+    ):
+        if b"PRIVATE" not in label.group(2):
+            return None
+    end = lines[-1].end()
+    rest = _REST.match(data, end)
+    return lines[0].start(), rest.end(1) if rest is not None and _is_line(rest.group(1)) else end
+
+
+_FEWEST = 3
+"""Lines."""
 
 
 def _is_line(part: bytes) -> bool:

@@ -136,7 +136,7 @@ def _traces() -> tuple[str, ...]:
 _prefilter = _Prefilter()
 
 
-def prefilter_with(*patterns: str) -> Callable[[bytes], list[int] | None]:
+def prefilter_with(*patterns: str) -> Callable[[bytes], list[int]]:
     """One search for what `may_hold_secret` looks for (0 in the answer) and for other patterns (1, 2, ...)."""
     # The start of a word stands once before all traces that have it: a state of the automaton takes the longer to make
     # the more beginnings there are.
@@ -146,7 +146,7 @@ def prefilter_with(*patterns: str) -> Callable[[bytes], list[int] | None]:
 
 
 @kept_until_fork
-def _checks() -> tuple[Callable[[bytes], list[int] | None], ...]:
+def _checks() -> tuple[Callable[[bytes], list[int]], ...]:
     # Two of them: one automaton for all would make too many states.
     checks = [rule.check for rule in _rules()]
     return set_of(checks[: len(FAMILIES)]), set_of(checks[len(FAMILIES) :])
@@ -155,7 +155,7 @@ def _checks() -> tuple[Callable[[bytes], list[int] | None], ...]:
 def _suspects(data: bytes) -> list[_Rule]:
     """The rules that may find something, in their order."""
     families, places = _checks()
-    found = sorted(families(data) or ()) + [len(FAMILIES) + place for place in sorted(places(data) or ())]
+    found = sorted(families(data)) + [len(FAMILIES) + place for place in sorted(places(data))]
     return [_rules()[index] for index in found]
 
 

@@ -12,7 +12,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from analyzer.redaction.armour import BEGIN, END, behind_number_of_lines, from_first_line, up_to_last_line
+from analyzer.redaction.armour import (
+    BEGIN,
+    END,
+    LINES,
+    LINES_TRACE,
+    behind_number_of_lines,
+    from_first_line,
+    from_the_middle,
+    up_to_last_line,
+)
+from analyzer.redaction.values import ALTERNATING, generated_at
 
 
 class Family(NamedTuple):
@@ -91,6 +101,16 @@ FAMILIES: tuple[Family, ...] = (
         reach=up_to_last_line,
     ),
     Family(
+        "private_key",
+        LINES,
+        LINES_TRACE,
+        "\n".join(
+            ("q83ZfwMIIBOgIBAAJBAKj34GkxFhD90vAnYzBcLtU5eR7sXpWdQmNhJiKoGa2C1" * 3)[n : n + 64] for n in (0, 9, 21)
+        ),
+        "RFC 7468",
+        reach=from_the_middle,
+    ),
+    Family(
         "putty_key",
         r"Private-Lines:[ +][0-9]+",
         r"Private-Lines",
@@ -108,6 +128,15 @@ FAMILIES: tuple[Family, ...] = (
         "gitleaks",
     ),
     _token("aws_bedrock_key", "ABSK", r"[A-Za-z0-9+/=]", 40, "detect-secrets", most=60),
+    _token(
+        "aws_session_token",
+        "IQoJb3JpZ2lu|[FA]QoGZXIvYXdz|FwoGZXIvYXdz|AQoDYXdz",
+        "[A-Za-z0-9+/=]",
+        60,
+        "AWS STS",
+        sample="IQoJb3JpZ2lu",
+        most=100,
+    ),
     _token("aws_bedrock_key", "bedrock-api-key-", "[A-Za-z0-9+/=]", 20, "gitleaks"),
     Family(
         "aws_signature",
@@ -120,7 +149,7 @@ FAMILIES: tuple[Family, ...] = (
     _token("tencent_key", "AKID", _A, 20, "Tencent Cloud", guard="token"),
     _token("yandex_key", "AQVN", _W, 30, "gitleaks", most=36, guard="token"),
     _token("google_key", "AIza", _W, 30, "gitleaks", most=35),
-    _token("google_oauth", r"ya29\.|GOCSPX-|1//0", _W, 16, "Google OAuth", sample="GOCSPX-"),
+    _token("google_oauth", r"ya29\.|GOCSPX-|1//0", _W, 10, "Google OAuth", sample="GOCSPX-"),
     Family(
         "azure_client_secret",
         r"[A-Za-z0-9_~.\-]{3}[0-9]Q~[A-Za-z0-9_~.\-]{31,}",
@@ -135,6 +164,14 @@ FAMILIES: tuple[Family, ...] = (
         r"[A-Za-z0-9+/]==(?:[^0-9A-Za-z=]|$)",
         _ALNUM[:86] + "==",
         "detect-secrets",
+    ),
+    Family(
+        "azure_key",
+        # Keys of Azure that say what they are for, with a checksum behind that.
+        r"\b[A-Za-z0-9+/]{30,80}(?:\+ACR|\+ASb|\+AEh|\+AMC|\+ABa|AIoT|APIM|ACDb|AzSe|AzFu|AzCa|JQQJ9)[A-Za-z0-9+/]{5,40}={0,2}",
+        r"(?:\+A(?:CR|Sb|Eh|MC|Ba)|AIoT|APIM|ACDb|Az(?:Se|Fu|Ca)|JQQJ9)[A-Za-z0-9+/\\]{5}",
+        _ALNUM[:42] + "+ACR" + _ALNUM[:6],
+        "trufflehog",
     ),
     _token("databricks_token", "dapi", _A, 24, "gitleaks", guard="token"),
     _token("digitalocean_token", "do[opr]_v1_", _A, 20, "gitleaks", sample="dop_v1_"),
@@ -153,6 +190,7 @@ FAMILIES: tuple[Family, ...] = (
         "gitleaks",
     ),
     _token("vault_token", r"hv[sbr]\.", _W, 20, "gitleaks", sample="hvs."),
+    Family("vault_token", r"\bs\.[A-Za-z0-9]{24}\b", r"\<s\.[A-Za-z0-9]{24}", "s." + _ALNUM[:24], "gitleaks", "token"),
     _token("doppler_token", r"dp\.(?:pt|st|ct|sa|scim|audit)\.", r"[A-Za-z0-9._\-]", 16, "gitleaks", sample="dp.pt."),
     _token("onepassword_token", "ops_", _B, 20, "gitleaks", sample="ops_eyJ", guard="token"),
     Family(
@@ -168,11 +206,11 @@ FAMILIES: tuple[Family, ...] = (
     _token("mongodb_atlas_secret", "mdb_sa_sk_", _W, 16, "MongoDB Atlas"),
     _token("supabase_key", "sbp_|sb_secret_", _W, 20, "Supabase", sample="sbp_"),
     _token("scalingo_token", "tk-us-", _W, 30, "gitleaks", most=48),
-    _token("cloudflare_key", r"v1\.0-", r"[0-9a-f\-]", 100, "gitleaks", sample="v1.0-"),
+    _token("cloudflare_key", r"v1\.0-", r"[A-Za-z0-9\-]", 100, "gitleaks", sample="v1.0-"),
     _token("cloudflare_key", "cf(?:[ua]t|k)_", _A, 40, "trufflehog", sample="cfut_", most=48),
     _token("deno_token", "dd[pw]_", _A, 30, "trufflehog", sample="ddp_", most=36),
     _token("backblaze_key", "K00[0-9]", "[A-Za-z0-9+/]", 27, "Backblaze B2", sample="K001", guard="random"),
-    _token("salad_key", "salad_cloud_[A-Za-z0-9]{1,7}_", _A, 16, "trufflehog", sample="salad_cloud_user_"),
+    _token("salad_key", "salad_cloud_[A-Za-z0-9]{1,7}_", _A, 7, "trufflehog", sample="salad_cloud_user_"),
     Family(
         "ngrok_token",
         rf"\b2[0-9a-fA-F]{{0,9}}[g-zG-Z]{_A}{{16,25}}_[0-9]{_A}{{20,}}",
@@ -221,7 +259,7 @@ FAMILIES: tuple[Family, ...] = (
     ),
     _token("gitlab_token", "GR1348941", _W, 16, "gitleaks"),
     _token("bitbucket_token", "ATBB", _A, 24, "Bitbucket", guard="token"),
-    _token("atlassian_token", "ATATT3|ATCTT3", r"[A-Za-z0-9_\-=]", 20, "gitleaks", sample="ATATT3"),
+    _token("atlassian_token", "ATATT|ATCTT3", r"[A-Za-z0-9_\-=]", 20, "gitleaks", sample="ATATT3"),
     _token("sourcegraph_token", "sgp_", r"[A-Za-z0-9_]", 30, "gitleaks", most=40, guard="token"),
     _token("sourcegraph_token", "slk_", _H, 40, "trufflehog", most=64),
     Family("github_token", r"\bv1\.[0-9a-f]{40}\b", r"\<v1\.[0-9a-f]{16}", "v1." + _HEX[:40], "GitHub Apps"),
@@ -248,7 +286,7 @@ FAMILIES: tuple[Family, ...] = (
     ),
     _token("npm_token", "npm_", _A, 30, "gitleaks", most=36),
     _token("pypi_token", "pypi-", _W, 20, "gitleaks", sample="pypi-AgEIcHlwaS5vcmc"),
-    _token("rubygems_key", "rubygems_", "[0-9a-z]", 32, "gitleaks", most=48),
+    _token("rubygems_key", "rubygems_", _A, 32, "gitleaks", most=48),
     _token("crates_token", "cio", _A, 30, "crates.io", guard="token"),
     _token("nuget_key", "oy2", "[a-z0-9]", 40, "NuGet", most=43, guard="token"),
     _token("clojars_token", "CLOJARS_", _A, 30, "gitleaks", most=60),
@@ -358,11 +396,11 @@ FAMILIES: tuple[Family, ...] = (
     ),
     Family(
         "webhook",
-        r"/(?:hooks/[a-z0-9]{26}\b|hooks/catch/[0-9]+/[a-z0-9]{6,}|integration/[0-9a-f]{32}/enqueue"
+        r"/(?:hooks/[a-z0-9]{26}\b|hooks/catch/[A-Za-z0-9/]{12,}|webhook/[a-z0-9]{32}/[a-z0-9]{32}|integration/[0-9a-f]{32}/enqueue"
         r"|with/key/[A-Za-z0-9_\-]{20,}|interactions/[0-9]{10,}/aW50[A-Za-z0-9_\-]{30,})",
-        r"/(?:hooks/(?:catch/[0-9]|[a-z0-9]{16})|integration/[0-9a-f]|with/key/|interactions/[0-9]+/aW50)",
+        r"/(?:hooks/(?:catch/[A-Za-z0-9]|[a-z0-9]{16})|webhook/[a-z0-9]{16}|integration/[0-9a-f]|with/key/|interactions/[0-9]+/aW50)",
         "⟨/hooks/" + _ALNUM.lower()[:26],
-        "the documentation of Mattermost, Zapier, PagerDuty, IFTTT and Discord",
+        "the documentation of Mattermost, Zapier, Tines, PagerDuty, IFTTT and Discord",
     ),
     Family(
         "discord_token",
@@ -380,9 +418,16 @@ FAMILIES: tuple[Family, ...] = (
     ),
     _token("notion_token", "ntn_|secret_", _A, 30, "gitleaks", sample="ntn_", most=46, guard="token"),
     _token("linear_key", "lin_(?:api|oauth)_", _A, 20, "gitleaks", sample="lin_api_"),
-    _token("figma_token", "fig[dou]r?_", _W, 20, "Figma", sample="figd_"),
+    _token("figma_token", "fig[dopu]r?_", _W, 20, "Figma", sample="figd_"),
+    Family(
+        "airtable_token",
+        rf"\b[A-Za-z0-9]{{8,}}\.v1\.{_W}{{16,}}\.[0-9a-f]{{32,}}",
+        rf"\.v1\.{_W}{{16}}",
+        _ALNUM[:17] + ".v1." + _ALNUM[:40] + "." + _HEX[:64],
+        "trufflehog",
+    ),
     _token("airtable_token", r"pat[A-Za-z0-9]{14}\.", _H, 32, "Airtable", sample="pat" + _ALNUM[:14] + "."),
-    _token("hubspot_token", r"pat-[a-z]{2,3}[0-9]-", r"[0-9a-f\-]", 24, "HubSpot", sample="pat-na1-"),
+    _token("hubspot_token", r"pat-[a-z]{2,3}[0-9]-", r"[A-Za-z0-9\-]", 24, "HubSpot", sample="pat-na1-"),
     _token("typeform_token", "tfp_", r"[A-Za-z0-9_.=\-]", 20, "gitleaks"),
     _token("readme_key", "rdme_", "[a-z0-9]", 30, "gitleaks", most=70),
     _token("frameio_token", "fio-u-", r"[A-Za-z0-9_=\-]", 20, "gitleaks"),
@@ -403,7 +448,7 @@ FAMILIES: tuple[Family, ...] = (
     _token("mapbox_token", r"[ps]k\.", r"[A-Za-z0-9_.\-]", 32, "gitleaks", sample="sk.", most=80, guard="token"),
     _token(
         "salesforce_token",
-        "00D[A-Za-z0-9]{12,15}!",
+        "00[A-Za-z0-9]{13,16}!",
         r"[A-Za-z0-9_.]",
         60,
         "trufflehog",
@@ -446,6 +491,14 @@ FAMILIES: tuple[Family, ...] = (
     ),
     _token("yandex_token", r"t1\.", r"[A-Za-z0-9_=.\-]", 80, "gitleaks", most=120, guard="token"),
     _token("yandex_token", "YC", _W, 38, "gitleaks", sample="YC", most=38, guard="random"),
+    Family(
+        "webex_token",
+        r"\b[A-Za-z0-9]{64}_P[F0][A-Za-z0-9]{2}_[A-Za-z0-9]{8}-(?:[A-Za-z0-9]{4}-){3}[A-Za-z0-9]{12}\b",
+        r"[A-Za-z0-9]_P[F0][A-Za-z0-9]{2}_[A-Za-z0-9]{8}-",
+        _ALNUM[:64] + "_PF84_0199f3a2-4c07-4c31-9d0e-5b1f60c8a211",
+        "trufflehog",
+    ),
+    _token("dfuse_key", "web_", "[0-9a-z]", 32, "trufflehog", most=32, guard="token"),
     # Mail and messages
     Family(
         "sendgrid_key",
@@ -458,10 +511,11 @@ FAMILIES: tuple[Family, ...] = (
     Family(
         "twilio_key",
         # `AC` before it is an account, which is no secret.
-        r"\bSK[0-9a-f]{32}\b",
-        r"\<SK[0-9a-f]{16}",
+        r"\bSK[0-9A-Za-z]{32}\b",
+        r"\<SK[0-9A-Za-z]{16}",
         "SK" + _HEX[:32],
         "gitleaks",
+        "token",
     ),
     Family(
         "mailchimp_key",
@@ -508,7 +562,7 @@ FAMILIES: tuple[Family, ...] = (
     _token("pagarme_key", "ak_(?:live|test)_", _A, 24, "trufflehog", sample="ak_live_", most=30),
     _token("razorpay_key", "rzp_(?:live|test)_", _A, 14, "trufflehog", sample="rzp_live_", most=14),
     _token("ramp_key", "ramp_(?:id|sec)_", _A, 40, "trufflehog", sample="ramp_sec_", most=48),
-    _token("robinhood_key", "rh-api-", r"[0-9a-f\-]", 32, "trufflehog", most=36),
+    _token("robinhood_key", "rh-api-", r"[0-9a-fA-F\-]", 32, "trufflehog", most=36),
     _token("adyen_key", "AQE", "[A-Za-z0-9+/=]", 60, "Adyen", most=100, guard="token"),
     _token(
         "braintree_token",
@@ -538,7 +592,7 @@ FAMILIES: tuple[Family, ...] = (
     _token("alchemy_key", "alcht_", _A, 24, "trufflehog", most=30),
     _token("wallet_key", "nsec1", "[a-z0-9]", 50, "Nostr", most=58),
     _token("wallet_key", "[xyz]prv", _A, 90, "BIP 32", sample="xprv", most=107),
-    _token("square_token", r"sq0(?:atp|csp|idp)-|EAAA", _W, 22, "gitleaks", sample="sq0atp-", guard="token"),
+    _token("square_token", r"sq0[a-z]{3}-|EAAA", _W, 22, "gitleaks", sample="sq0atp-", guard="token"),
     _token("shopify_token", "shp(?:at|ca|pa|ss)_", _A, 20, "gitleaks", sample="shpat_"),
     _token(
         "plaid_token",
@@ -574,8 +628,8 @@ FAMILIES: tuple[Family, ...] = (
     # Anybody's
     Family(
         "jwt",
-        r"\b(?:eyJ|ewo)[A-Za-z0-9_\-]{8,}={0,2}\.(?:eyJ|ewo)[A-Za-z0-9_\-]{8,}={0,2}(?:\.[A-Za-z0-9_\-]*)?",
-        r"\.(?:eyJ|ewo)[A-Za-z0-9_\-]{8}",
+        r"\b(?:ey[A-J]|ewo)[A-Za-z0-9_\-]{8,}={0,2}\.(?:ey[A-J]|ewo)[A-Za-z0-9_\-]{8,}={0,2}(?:\.[A-Za-z0-9_\-]*)?",
+        r"\.(?:ey[A-J]|ewo)[A-Za-z0-9_\-]{8}",
         "eyJhbGciOiJIUzI1NiJ9." + "eyJzdWIiOiIxMjM0In0." + "c2lnbmF0dXJl",
         "RFC 7519",
     ),
@@ -594,6 +648,14 @@ FAMILIES: tuple[Family, ...] = (
         "$6$a1B2c3D4$" + _ALNUM[:86],
         "crypt(5)",
         "token",
+    ),
+    Family(
+        "generated",
+        "[0-9a-z]{28,}",
+        ALTERNATING,
+        "q8zfw9kdj2mqz7lpvtrr3cxya1b2c3d4",
+        "its letters and digits",
+        reach=generated_at,
     ),
     Family(
         "private_key",
@@ -703,9 +765,9 @@ FAMILIES: tuple[Family, ...] = (
     Family(
         "call_password",
         # The third argument, as traces of PHP show it.
-        r"\b(?:mysqli?_p?connect|(?:mysqli|PDO)->__construct|ldap_bind|ftp_login|ssh2_auth_password|imap_open)\("
+        r"\b(?:mysqli?_p?connect|(?:mysqli|PDO)->__construct|ldap_bind|ftp_login|ssh2_auth_password|imap_open|OpenDSObject)\("
         r"[^,\n]{0,200},\s*[^,\n]{0,200},\s*\\*[\"']([^\"'\\\n]{3,})",
-        r"(?:connect|__construct|ldap_bind|ftp_login|ssh2_auth_password|imap_open)\(",
+        r"(?:connect|__construct|ldap_bind|ftp_login|ssh2_auth_password|imap_open|OpenDSObject)\(",
         "#0 /app/db.php(12): mysqli_connect('db', 'app', '⟨hunter2x⟩')",
         "PHP",
         "password",

@@ -201,6 +201,8 @@ def _guard_of_words(words: bytes, before: bytes) -> str:
         return ""
     if plain == "key" and lowered.rstrip(b"_-. ").endswith(_VENDORS):
         return "mixed"
+    if plain == "key" and words == b"KEY" and before.endswith(b"_"):
+        return "long"  # of an environment
     if plain == "pwd" and words == b"PWD" and before[-3:] in (b"", b"OLD"):
         return "directory"
     return _GUARDS.get(plain, "")

@@ -58,8 +58,14 @@ _NOTE = r"[\[(][A-Za-z*][^\])\n]{0,24}[\])]"
 _FOR = r"(?:for|f\xc3\xbcr|of|von|pour|para|per|voor|dla|\xd0\xb4\xd0\xbb\xd1\x8f)"
 _WHOM = r"(?:'[^'\n]{1,80}'|\"[^\"\n]{1,80}\"|[^\s:=]{1,60}(?:\s[^\s:=]{1,40})?)"
 _SAID = (
-    r"(?:(?:is|was|has been|you) )?(?:not )?(?:provided|given|supplied|specified|entered|used|sent|received|configured"
-    r"|incorrect|wrong|invalid|expired|revoked|rejected|disabled|denied|unknown|valid|recogni[sz]ed|accepted|leaked|found)"
+    r"(?:(?:is|was|has been|you|ist|est|es|\xc3\xa9|jest) )?(?:not |non |nicht |no |nie |n\xc3\xa3o )?"
+    r"(?:provided|given|supplied|specified|entered|used|sent|received|configured"
+    r"|incorrect|wrong|invalid|expired|revoked|rejected|disabled|denied|unknown|valid|recogni[sz]ed|accepted|leaked|found"
+    # The same of other languages, whose accents JSON may write by number.
+    r"|falsch|ung[^\s:]{1,6}ltig|abgelaufen|abgelehnt|incorr?et?t?[aeo]|incorrect[aeo]|err(?:at|ad|on)[ao]|err?on[^\s:]{1,6}e?"
+    r"|sbagliat[ao]|scadut[ao]|v[^\s:]{1,6}lid[ao]|inv[^\s:]{1,6}lid[aeo]?|invalide|expir(?:ad[ao]|[^\sa-z:]{1,6}e?)|verlopen|onjuist|ongeldig"
+    r"|felaktigt|forkert|feil|yanl[^\s:]{1,6}|ge[^\s:]{1,6}ersiz|b[^\s:]{1,12}dne|nieprawid[^\s:]{1,6}owe|neplatn[^\s:]{1,6}"
+    r"|(?:\xd0[\xb0-\xbf]|\xd1[\x80-\x8f]){4,14}|(?:\\u04[34][0-9a-fA-F]){4,14})"
 )
 _ARROW = r"\xe2\x86\x92"
 _BOX, _BOX_ESCAPED = r"\xe2(?:\x94[\x82\x83]|\x95\x91)", r"\\u(?:250[23]|2551)"
@@ -94,8 +100,8 @@ _IS_TRACE = (
     rf"[?.+!\-]{{0,3}}{_SIGN_TRACE}"
     rf"(?:[=>\[({{]|\\u003[eE]|{_GAP[:-1]})*"
 )
-_SOME = r"[0-9.]*(?:[^0-9.,\s\"';&)}\]\\\[{]|\\[bu/]|&(?:str|\\*'))"
-"""The first character of a value that is more than a number."""
+_SOME = r"(?:[0-9]{15}|[0-9.]*(?:[^0-9.,\s\"';&)}\]\\\[{]|\\[bu/]|&(?:str|\\*')))"
+"""The first character of a value that is more than a number that counts something."""
 
 
 def _guard(data: bytes, match: Spans) -> str:
@@ -104,7 +110,9 @@ def _guard(data: bytes, match: Spans) -> str:
 
 def mark_of(guard: str) -> str:
     """The name of the mark of a value with this guard."""
-    return {"authorization": "authorization", "cookie": "cookie", "random": "random_key"}.get(guard, "assignment")
+    return {"authorization": "authorization", "cookie": "cookie", "random": "random_key", "long": "random_key"}.get(
+        guard, "assignment"
+    )
 
 
 def _counts(data: bytes, span: Span, guard: str) -> bool:
@@ -269,6 +277,79 @@ _SAID_OF = Late(rb"\s{1,16}(?:is|was|has|does|did|not|for|cannot|could|invalid|e
 _LEAST_SAID = 8
 
 
+def _compared(data: bytes, match: Spans) -> Iterator[Found]:
+    """`strcmp(password, "x")`, `expect(password).toBe("x")`, `"x".equals(token)`."""
+    name = next(span for span in (match[1], match[2], match[4], match[6]) if span[0] >= 0)
+    guard = keys.guard_of(data[max(0, name[0] - _BEFORE_NAME) : name[1]])
+    if not guard:
+        return
+    start, stop = next((span for span in (match[3], match[5]) if span[0] >= 0), (0, 0))
+    span = Span(start, stop, True, stop) if stop else value_at(data, match[0][1])
+    if span is not None and span.quoted and _counts(data, span, "mixed" if guard == "random" else guard):
+        yield span.start, span.stop, mark_of(guard)
+
+
+_BEFORE_NAME = 24
+_COMPARE = r"[a-z_]{0,20}(?:cmp|compare|digest|equals?|eq|verify)[a-z_]{0,20}"
+_METHOD = r"\.(?:[a-z_]{0,12}equal[a-z_]{0,12}|eql?|compare[a-z_]{0,12}|(?:to_?)?be)"
+_COMPARE_CHECK = r"(?i)(?:cmp|compare|digest|equal|eql?|verify|be)[a-z_]*\("
+
+
+def _bracketed(data: bytes, match: Spans) -> Iterator[Found]:
+    """`API key (x)`."""
+    guard = _guard(data, match)
+    start, stop = match[2]
+    if guard not in ("", "random") and _ALGORITHM.match(data, start) is None and is_mixed(data[start:stop]):
+        yield start, stop, mark_of(guard)
+
+
+_ALGORITHM = Late(
+    rb"(?i)rsa|ec|ed[0-9]|dsa|sec|aes|sha|[hrep]s[0-9]|md[0-9]|bcrypt|argon|scrypt|pbkdf|x[0-9]|curve|nist|p-?[0-9]"
+    rb"|jwt|oauth|base|pkcs|v[0-9]|line|type|version|min|max"
+)
+"""What a key is of, or a version."""
+
+
+def _aligned(data: bytes, match: Spans) -> Iterator[Found]:
+    """Columns that blanks alone part, by the place of their head: `USER  PASSWORD` and `app   x` in the lines below."""
+    guard = _guard(data, match)
+    begin = _head_at(data, match[1][0])
+    head, *rows = data[begin : match[1][0] + _HIGHEST].split(b"\n", _ROWS)
+    before = _BEFORE_LINE.match(head, 0, match[1][0] - begin)
+    width = before.end() if before is not None else 0
+    head, rows, begin = head[width:], [row[width:] for row in rows], begin + width
+    cells = [*_BLOCKS.finditer(head)]
+    place = next((at for at, cell in enumerate(cells) if cell.end() > match[1][0] - begin), None)
+    if (
+        not guard
+        or place is None
+        or len(cells) < 2
+        or _NO_HEAD.search(head) is not None
+        or cells[place].group()[:1] == b"-"
+    ):
+        return
+    first = cells[place].start()
+    behind = cells[place + 1].start() if place + 1 < len(cells) else len(head) + _WIDEST
+    sure = guard == "password" and bool(rows) and _RULED.fullmatch(rows[0]) is not None
+    for above, row in pairwise((head, *rows)):
+        begin += len(above) + 1 + width
+        if not row.strip() or data[slice(*match[1])] in row:  # a head again, which is looked at by itself
+            return
+        for cell in _BLOCKS.finditer(row):
+            # Words stand below the beginning of their head, numbers below its end.
+            if not (cell.start() < behind and cell.end() > first):
+                continue
+            value = cell.group()
+            if b" " not in value and not value.startswith(MARK) and GUARDS["plain" if sure else "mixed"](value):
+                yield begin + cell.start(), begin + cell.end(), mark_of(guard)
+            break
+
+
+_BEFORE_LINE = Late(rb"[ \t]{0,20}(?:[0-9]{1,7}(?:\xe2\x86\x92|[:|\t])|[|>+\-])[ \t]?")
+"""The number of a line, `+` of a difference, `>` of a quotation."""
+_BLOCKS = Late(rb"[^\s](?:[^\s]| (?! ))*")
+
+
 def _tabled(data: bytes, match: Spans) -> Iterator[Found]:
     """`user,password` and `app,x` in the lines below; columns of Markdown, psql and boxes; `password,x`."""
     guard = _guard(data, match)
@@ -276,12 +357,10 @@ def _tabled(data: bytes, match: Spans) -> Iterator[Found]:
         return
     # What is no password has to look like a secret: there are tables of limits, and of names.
     guard = "plain" if guard == "password" else guard if guard in ("authorization", "random") else "mixed"
-    name, begin = match[1][0], data.rfind(b"\n", max(0, match[1][0] - _WIDEST), match[1][0]) + 1
-    for frame in _FRAME.finditer(data, begin, name):  # the last one counts
-        begin = frame.end()
+    name, begin = match[1][0], _head_at(data, match[1][0])
     lines = data[begin : match[1][0] + _HIGHEST].split(b"\n", _ROWS)
-    if _NO_HEAD.search(lines[0], match[0][1] - begin) is not None:
-        return
+    if b"\x1b" in lines[0] or _NO_HEAD.search(lines[0], match[0][1] - begin) is not None:
+        return  # an escape of a terminal has semicolons of its own
     # The bar behind the name, or, at the end of a line, the one before it.
     around = data[slice(*match[2])], data[match[0][0] : match[1][0]]
     bar = next((bar for each in around for bar in _BARS if each.startswith(bar)), b"")
@@ -302,6 +381,14 @@ def _tabled(data: bytes, match: Spans) -> Iterator[Found]:
             continue
         cells = [each.group() for each in _CELLS.finditer(line)] if bar == b"," and b'"' in line else line.split(bar)
         yield from _cell(cells, column, bar, begin, guard)
+
+
+def _head_at(data: bytes, name: int) -> int:
+    """Where the line begins that a name is the head of a column in."""
+    begin = data.rfind(b"\n", max(0, name - _WIDEST), name) + 1
+    for frame in _FRAME.finditer(data, begin, name):  # the last one counts
+        begin = frame.end()
+    return begin
 
 
 _FRAME = Late(rb"[:=\[({b]\s{0,2}[\"']")
@@ -332,7 +419,7 @@ def _set(data: bytes, match: Spans) -> Iterator[Found]:
     """`npm config set _authToken x`, `ENV DB_PASSWORD x`, a line `requirepass x`: a name, a blank and a value."""
     guard = _guard(data, match)
     span = value_at(data, match[2][1]) if guard else None
-    if span is None or data.startswith(b"=", span.start):
+    if span is None or data.startswith((b"=", b"("), span.start):
         return
     if not data[match[0][0] : match[1][0]].startswith(_SETTERS) and _LINE_REST.match(data, span.end) is None:
         return
@@ -391,11 +478,16 @@ _ITEM_TRACE = (
     rf"[\[(,](?:\s|\\[nrt])*[bu]?[\"'\\]+(?:[^\"\\]|\\.)*?{keys.NAMED}(?:[\])\"'\s:\\]|\\[nrtf])*[\"']\s*,(?:\s|\\[nrt])*"
     r"(?:[bu]?[\"'\\]|[\[{]|[0-9]{4})"
 )
-_TABLED_TRACE = rf"[ \"'\\]*(?:(?:[,;\t|]|\\t|{_BOX}|{_BOX_ESCAPED})[^\n\\:{{}}]*)?(?:[\n\\]|$)"
+_TABLED_TRACE = rf"[ \"'\\]*(?:(?:[,;\t|]|  |\\t|{_BOX}|{_BOX_ESCAPED})[^\n\\:{{}}]*)?(?:[\n\\]|$)"
+_CALLED_TRACE = (
+    r"(?:\(\))?(?:\s*,(?:\s|\\[nrt])*(?:[bu]?[\"'\\]|[a-z0-9_.]+\))|(?:\s|\\[nrt])*\)"
+    r"|\.[a-z_]+\((?:\s|\\[nrt])*[bu]?[\"'\\])"
+)
+_BRACKETED_TRACE = r"(?:\s|\\[nrt])\([A-Za-z0-9+/_\-]*[0-9][A-Za-z]"
 _TRACE = "|".join(
     (
-        rf"(?i){keys.NAMED_BUT_KEY}(?:{_IS_TRACE}{_SOME}|{_SPOKEN_TRACE}|{_TABLED_TRACE}|{_LISTED_TRACE})",
-        rf"(?i){keys.KEY}(?:{_IS_TRACE}[A-Za-z0-9+/_\-\\]{{24}}|{_LISTED_TRACE})",
+        rf"(?i){keys.NAMED_BUT_KEY}(?:{_IS_TRACE}{_SOME}|{_SPOKEN_TRACE}|{_TABLED_TRACE}|{_LISTED_TRACE}|{_BRACKETED_TRACE}|{_CALLED_TRACE})",
+        rf"(?i){keys.KEY}(?:{_IS_TRACE}[A-Za-z0-9+/_\-\\]{{16}}|{_LISTED_TRACE})",
         rf"(?i)(?:{keys.PASSWORDS}){keys.SUFFIX}{_IS_TRACE}[0-9]{{4}}",
         f"(?i){_ITEM_TRACE}",
         r"(?i)(?:[?&]|\\u0026)key=[^&\s\"'<>#\\]",
@@ -454,6 +546,31 @@ PLACES: tuple[Place, ...] = (
         _TRACE,
         _tabled,
         "user,password\napp,⟨hunter2x",
+    ),
+    Place(
+        rf"(?i)(?:^|[\n\"'\t]|[|>+ ] |{_ARROW})\+?{_NAME}{{0,40}}?({keys.LONG_WORDS}|pass|pw){keys.SUFFIX}"
+        r"(?:  [^\n]{0,200}|[ \t]{0,8})\r?\n",
+        _TRACE,
+        _aligned,
+        "USER  PASSWORD  HOST\napp   ⟨hunter2x⟩  db.test",
+        r"  [^\n]*\n[^\n]*  ",
+    ),
+    Place(
+        rf"(?i)(?:{_COMPARE}\([^()\n\"']{{0,60}}?({keys.WORDS}{keys.SUFFIX})(?:\(\))?\s{{0,4}},\s{{0,4}}"
+        rf"|({keys.WORDS}{keys.SUFFIX})(?:\(\))?\)?{_METHOD}\(\s{{0,4}}"
+        rf"|{_COMPARE}\(\s{{0,4}}[bu]?[\"']([^\"'\n]{{4,80}})[\"']\s{{0,4}},[^()\n\"',]{{0,60}}?({keys.WORDS}{keys.SUFFIX})(?:\(\))?\s{{0,4}}[,)]"
+        rf"|[\"']([^\"'\n]{{4,80}})[\"']{_METHOD}\([^()\n\"',]{{0,60}}?({keys.WORDS}{keys.SUFFIX})(?:\(\))?\s{{0,4}}\))",
+        _TRACE,
+        _compared,
+        'strcmp(password, "⟨hunter2x⟩")',
+        _COMPARE_CHECK,
+    ),
+    Place(
+        rf"(?i)({keys.LONG_WORDS}){keys.SUFFIX}\s\(([A-Za-z0-9+/_\-]{{8,}}={{0,2}})\)",
+        _TRACE,
+        _bracketed,
+        "the API key (⟨a1b2c3d4e5f6⟩) is not valid",
+        r"\s\([A-Za-z0-9+/_\-]{8}",
     ),
     Place(
         # In front of a line stand its number, `+` of a difference, `>` of a quotation.

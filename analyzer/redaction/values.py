@@ -174,7 +174,15 @@ _DIRECTORY = Late(rb"/|[A-Za-z]:\\|~")
 
 def is_plain(value: bytes) -> bool:
     """No plain word, no plain number, no reference, no complaint."""
-    return is_password(value) and not _is_number(value)
+    return is_password(value) and (not _is_number(value) or _counts_nothing(value))
+
+
+def _counts_nothing(value: bytes) -> bool:
+    return len(value) >= _LEAST_DIGITS and value.isdigit()
+
+
+_LEAST_DIGITS = 15
+"""Of a number that counts nothing: a time in milliseconds has fewer."""
 
 
 def is_password(value: bytes) -> bool:
@@ -192,12 +200,12 @@ def _is_number(value: bytes) -> bool:
 
 
 def is_mixed(value: bytes) -> bool:
-    """Nothing that reads like words: letters and digits, or cases that change inside of a word."""
+    """Nothing that reads like words: letters and digits, cases that change inside of a word, or a very long number."""
     if len(value) < 6 or not is_plain(value):
         return False
-    return len(_INNER_CAPITAL.findall(value)) > 1 or (
-        _LETTER.search(value) is not None and _DIGIT.search(value) is not None
-    )
+    if len(_INNER_CAPITAL.findall(value)) > 1 or _counts_nothing(value):
+        return True
+    return _LETTER.search(value) is not None and _DIGIT.search(value) is not None
 
 
 def is_token(value: bytes) -> bool:
@@ -215,6 +223,39 @@ def is_random(value: bytes) -> bool:
     counts = Counter(value)
     bits = -sum(count / len(value) * math.log2(count / len(value)) for count in counts.values())
     return bits > _ENTROPY_BITS
+
+
+def is_long(value: bytes) -> bool:
+    """A generated value, or 24 letters and digits in a run."""
+    return is_random(value) or (_RUN.fullmatch(value) is not None and is_token(value))
+
+
+_RUN = Late(rb"[A-Za-z0-9]{24,}")
+ALTERNATING = r"[0-9][a-f]*[g-wyz][a-z]*[0-9]+[a-z]+[0-9]+[a-z]+[0-9]+[a-z]"
+"""RE2: letters and digits that take turns, as those of no hexadecimal number."""
+_ALTERNATING = Late(ALTERNATING.encode())
+# Before it may stand what numbers lines, and the sign of a difference.
+_FREE = Late(rb"(?:\A|[^\w\-./\\+@%#~:\x80-\xff]|[0-9]:|\xe2\x86\x92|(?:\A|\n)\+)\Z")
+_GOES_ON = Late(rb"[\w\-/+@%~=]|\.\w")
+_TURN = Late(rb"[0-9][a-z]")
+_BECH32 = Late(rb"[a-z]{2,10}1[02-9ac-hj-np-z]{38,}")
+"""An address of a chain, or a public key: <https://github.com/bitcoin/bips/blob/master/bip-0173.mediawiki>."""
+
+
+def generated_at(data: bytes, start: int, stop: int) -> tuple[int, int] | None:
+    """A run of small letters and digits of 28 or more as generators of secrets write them; None for an id or a name.
+
+    Ids of this alphabet are shorter (CUID2: 24, Docker's: 25), or of fewer letters: base32, that of Nix, hexadecimal.
+    """
+    value = data[start:stop]
+    if _FREE.search(data[max(0, start - 3) : start]) is None or _GOES_ON.match(data, stop) is not None:
+        return None
+    turns, digits = len(_TURN.findall(value)), len(_DIGIT.findall(value))
+    if _ALTERNATING.search(value) is None or turns * 10 < len(value) or digits * 6 < len(value):
+        return None  # a name has fewer of both
+    if _BECH32.fullmatch(value) is not None:
+        return None
+    return (start, stop) if value.translate(None, b"0189") != value != value.translate(None, b"eotu") else None
 
 
 def is_url_password(value: bytes) -> bool:
@@ -266,6 +307,7 @@ GUARDS: dict[str, Callable[[bytes], bool]] = {
     "mixed": is_mixed,
     "token": is_token,
     "random": is_random,
+    "long": is_long,
     "url": is_url_password,
     "directory": is_no_directory,
     "authorization": is_credential,

@@ -43,10 +43,11 @@ def redact_member(name: str, value: str) -> str:
 
 
 def redact_number(name: str, value: int) -> int | str:
-    """A whole number under a name: a password may be one."""
-    if value < _LEAST_NUMBER or guard_of(name.encode("utf-8", "replace")) != "password":
+    """A whole number under a name: a password may be one, and a long one a token."""
+    if value < _LEAST_NUMBER or guard_of(name.encode("utf-8", "replace")) not in ("password", "plain"):
         return value
-    return redact_member(name, str(value))
+    clean = redact_member(name, str(value))
+    return value if clean == str(value) else clean
 
 
 def redact_argument(before: str, value: str, command: str = "") -> str:

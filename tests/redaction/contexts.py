@@ -219,6 +219,23 @@ _IN_TEXT = (
     "+ echo § | docker login -u app --password-stdin",
     "curl -s -u app:'§' https://x.test",
     'curl --user "app":"§" https://x.test',
+    # Calls that compare
+    'if (strcmp(password, "§") == 0) {',
+    "strncmp('§', passwd, 16)",
+    'password.equals("§")',
+    '"§".equals(user.getPassword())',
+    'hmac.compare_digest(token, "§")',
+    "crypto.timingSafeEqual(secret_key, '§')",
+    "self.assertEqual(user.password, '§')",
+    'expect(user.password).toBe("§")',
+    "expect(response.body.access_token).toEqual('§')",
+    # In brackets, and with what is wrong with it
+    "API key (§) is not valid",
+    "the password (§) was rejected",
+    *(f"{said}: §" for said in (
+        "password errata", "Passwort ungültig", "Passwort ist falsch", "mot de passe incorrect",
+        "contraseña no válida", "senha inválida", "wachtwoord ongeldig", "пароль неверный",
+    )),
     "a torn record: {\"user\":\"app\",\"password\":\"§",
 )  # fmt: skip
 
@@ -231,6 +248,11 @@ _TABLES = (
     "| user | password |\n| --- | --- |\n| app | § |\n",
     " user | password \n------+----------\n app  | §\n(1 row)\n",
     "+------+----------+\n| user | password |\n+------+----------+\n| app  | § |\n+------+----------+\n",
+    "USER  PASSWORD          HOST\napp   §  db.test\n",
+    "PASSWORD          USER\n§  app\n",
+    " user   password\n ----   --------\n app    §\n",
+    "NAME      HOST            API KEY\napp       db.test         §\nb         -               §\n",
+    "       TOKEN       AGE\n§     4d\n",
     "│ user │ api_key │\n├──────┼─────────┤\n│ app  │ § │\n",
 )
 

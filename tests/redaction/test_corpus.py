@@ -1,4 +1,4 @@
-"""Made-up secrets of every family in the forms in which texts hold them: how many come through, with a floor a form."""
+"""Made-up secrets in the forms in which texts hold them: how many come through, with a floor a form."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import pytest
 
 from analyzer.redaction import redact
 from analyzer.redaction.families import FAMILIES
+from tests.redaction.dresses import DRESSES, survives
+from tests.redaction.named import ALONE, named
 from tests.redaction.tokens import made_up
 
 SEEDS = 3
@@ -29,8 +31,26 @@ FORMS: dict[str, tuple[Callable[[str], str], float]] = {
     "in XML": (lambda text: f"<said>{text}</said>", 1),
     "behind a repr's line break": (lambda text: f"stderr=output={f'env:{chr(10)}{text}{chr(10)}'.encode()!r}", 1),
     "percent-encoded": (lambda text: f"GET /x?said={quote(f' {text} ', safe='')}", 1),
+    "in JSON in JSON": (DRESSES["JSON in JSON"], 1),
+    "in colours": (DRESSES["colours"], 1),
+    "in HTML": (DRESSES["HTML"], 1),
 }
 """How a text is written, and the least share of secrets that go."""
+
+NAMED = named()
+DRESSED = {
+    "none": 0.996,
+    "Python's repr of bytes": 0.996,
+    "URL with slashes, too": 0.996,
+    "JSON in JSON": 0.996,
+    "colours": 0.996,
+    "HTML": 0.996,
+}
+"""What a text with a name and its secret goes through, and the least share of secrets that go."""
+BARE: dict[str, tuple[Callable[[str], str], float]] = {
+    form: (FORMS[form][0], 0.91) for form in ("in prose", "behind a repr's line break", "percent-encoded")
+}
+"""The same of secrets without their names: of those of small letters and digits from 28 on, which are no ids."""
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -45,6 +65,24 @@ def test_secrets_of_all_families_go(form: str) -> None:
     assert 1 - len(through) / len(CORPUS) >= floor, through
 
 
+@pytest.mark.parametrize("dress", DRESSED)
+def test_secrets_with_a_name_go(dress: str) -> None:
+    """In each dress, of secrets that a name tells no more come through than its floor says."""
+    through = [each.text for each in NAMED if survives(each.secret, redact(DRESSES[dress](each.text)))]
+    assert 1 - len(through) / len(NAMED) >= DRESSED[dress], through
+
+
+@pytest.mark.parametrize("form", BARE)
+def test_generated_secrets_go_without_their_names(form: str) -> None:
+    """Where the name is gone, secrets that look like no id go, and no more come through than the floor says."""
+    write, floor = BARE[form]
+    alone = [each.secret for each in NAMED if each.shape in ALONE]
+    through = [secret for secret in alone if survives(secret, redact(write(secret)))]
+    assert len(alone) > 500
+    assert 1 - len(through) / len(alone) >= floor, through
+
+
 def test_what_is_made_up_differs() -> None:
     """Each seed of each family gives another secret, or the floors would speak of less than they say."""
     assert len({(name, secret) for name, _, secret in CORPUS}) == len(CORPUS)
+    assert len({each.secret for each in NAMED}) == len(NAMED)

@@ -44,6 +44,7 @@ _CUT = {
     "whole": _KEY,
     "its head": "\n".join(_KEY.split("\n")[:9]),
     "its tail": "\n".join(_KEY.split("\n")[15:]),
+    "its middle": "\n".join(_KEY.split("\n")[6:14]),
     "with headers": _KEY.replace("-----\n", "-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0A1B2C3D\n\n", 1),
     "in one line": _KEY.replace("\n", " "),
     "without line ends": _KEY.replace("\n", ""),
@@ -51,7 +52,8 @@ _CUT = {
     f"Private-Lines: 24\n{_BODY}\nPrivate-MAC: 0a1b",
 }
 """A private key of several lines as texts hold it."""
-KEYS = [(_BODY, f"before it\n{key}\nbehind it") for key in _CUT.values()]
+# Of lines from the middle their length is all there is, which some dresses upon others take.
+KEYS = [(_BODY, f"before it\n{key}\nbehind it") for name, key in _CUT.items() if name != "its middle"]
 
 
 HOSTILE = ("\\\\", "\\n", "\\u005c", "\\u005cu005c", "%25", "%41", "&amp;", "&#38;", "\x1b[0m", "\x00", "+", "'\"'\"'")

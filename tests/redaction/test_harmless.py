@@ -12,6 +12,7 @@ _SHA1 = _HEX + "9b0c2d1e"
 _SHA256 = _HEX * 2
 _ULID = "01JD8Q4ZV9K3M7N2P5R6T8W0XY"
 _B62 = "1Nispe2eZvKYlo2Cd31jOCgZ"
+_LINE = "q83ZfwMIIBOgIBAAJBAKj34GkxFhD90vAnYzBcLtU5eR7sXpWdQmNhJiKoGa2C1b"
 _BASE64 = "q83Zfw9kdJ2mQz7LpVtRr3cXyA1b2C3d4E5f6G7h8iJ9kLmNoPqRsTuVwXyZ0123456789abcdefghijklmn/A=="
 
 HARMLESS = {
@@ -120,7 +121,26 @@ HARMLESS = {
     "a token to go on with": "resume_token: 8264BEB9F3000000012B0229296E04, sync token s72594_4483_1934 is stale",
     "a secret that exists": "existingSecret: pg-credentials-2",
     "a cursor": "after=Y3Vyc29yOnYyOpK5MjAyNi0xMS0yMVQwODoxNTozMFrOAAE=",
+    "an id of CUID2": "order tz4a98xxat96iws9zmbrgj3a was not found",
+    "a service of Docker": "service q8zfw9kdj2mqz7lpvtrr3cxya is paused",
+    "an address of Bitcoin": "sent to bc1qar0srr7xfkvy5l643lydnw9re59gtzzwf5mdq",
+    "a content by its digest": "ipfs://bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi",
+    "a content in a sentence": "pinned bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi twice",
+    "an onion service": "http://pg6mmjiyjmcrsslvykfwnntlaru7p5svn6y2ymmju6nubxndf4pscryd.onion",
+    "a hash of Nix": "hash mismatch: 3q9a1c07b2z84d56a0c9i1f27b385d64 is not what was built",
+    "a long name": "job nightly2build4linux8and16windows failed",
+    "a certificate": "\n".join(("-----BEGIN CERTIFICATE-----", *[_LINE] * 4, _LINE[:20], "-----END CERTIFICATE-----")),
+    "a certificate's end": "\n".join((*[_LINE] * 4, _LINE[:20], "-----END CERTIFICATE-----")),
+    "a picture in mail": "\n".join([(_LINE * 2)[:76]] * 5),
+    "digests in lines": "\n".join([_SHA256] * 5),
     # Words about secrets
+    "a kind of key": "the private key (secp256k1) and the signing key (ecdsa-sha2-nistp256) are of no use",
+    "a place of a token": "unexpected token (line-12) and secret (version-2026)",
+    "a call with a word": 'log.info(token, "refreshed"), connect(user, password, "utf8")',
+    "a comparison with a word": 'if (password.equals("")) or strcmp(token, "none") == 0',
+    "options": "  --password  required     the password\n  --timeout   10s          seconds\n",
+    "a table of models": "MODEL    TOKENS   LIMIT\nfast-2   120000   200000\n",
+    "a table of rules": "field      rule\npassword   min8\ntoken      uuid4\n",
     "a test that passed": "pass: tests/a.py::test",
     "a test with a number that passed": "PASS: tests/test_2fa.py::test_token_v2[case-1]",
     "a file that passed": "pass: src/auth/token2.spec.ts (12 ms)",

@@ -20,7 +20,7 @@ import re2
 from analyzer.classifier.reading.flattening import READING
 from analyzer.classifier.recovery_table import RECOVERY
 
-Match = Callable[[bytes], list[int] | None]
+Match = Callable[[bytes], list[int]]
 """The numbers of the patterns that a UTF-8 text matches, in no order."""
 
 
@@ -56,7 +56,7 @@ def _matcher(patterns: Sequence[str], given: Any) -> Match:
     for pattern in patterns:
         together.Add(pattern.encode())
     together.Compile()
-    match: Match = together.Match
+    match: Match = together._set.Match  # without a call that looks for texts
     return match
 
 
