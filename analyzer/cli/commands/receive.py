@@ -31,8 +31,9 @@ def command(listen: str, folder: str, quiet: bool) -> None:
 
     \b
       analyzer receive --log telemetry
-      OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318 CLAUDE_CODE_ENABLE_TELEMETRY=1 \\
-        OTEL_LOGS_EXPORTER=otlp OTEL_EXPORTER_OTLP_PROTOCOL=http/json claude
+      export OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318
+      export OTEL_EXPORTER_OTLP_PROTOCOL=http/json OTEL_LOGS_EXPORTER=otlp
+      CLAUDE_CODE_ENABLE_TELEMETRY=1 claude
       analyzer report telemetry
     """
     from analyzer.cli.receiving import serve
