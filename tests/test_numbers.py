@@ -7,11 +7,12 @@ from datetime import date
 
 import pytest
 
-from analyzer.analysis.detection import burst, detection, hours, share
+from analyzer.analysis.detection import burst, detection, hours, share, volume_units
 from analyzer.analysis.detection import fleet as fleet_tests
 from analyzer.analysis.detection.detection import Detection, Settings
 from analyzer.analysis.detection.fleet import FLEET
-from analyzer.analysis.detection.signals import relays, retries
+from analyzer.analysis.detection.signals import relays, retries, silence
+from analyzer.analysis.detection.signals import rises as rises_of_signals
 from analyzer.analysis.detection.statistics import baseline, rates
 from analyzer.analysis.kinds import finding_fields as fields
 from analyzer.analysis.kinds import messages, rises
@@ -112,6 +113,15 @@ STATED = {
         f"A second spike within {WORDS[share._NEAR_DAYS]} days",
         f"splits the last {share.ONSET_DAYS} days best in two",
         f"over the new one passes {share._RECOVERED:g}",
+        f"p ≤ {DEFAULT.volume_alpha:g} for a day",
+        f"- {WORDS[volume_units.LEAST_MORE]} sessions, and {WORDS[volume_units.LEAST_MORE]} distinct errors more than",
+        f"- twice the expected number; {volume_units.SPAN_RATIO:g} times over several days",
+        f"counted once each (p ≤ {volume_units._WITNESS:g})",
+        f"the same hours of the {hours.BACK_DAYS} days before, and with whole days",
+        f"more than expected and {hours.RATIO:g} times as many are needed, and p ≤ {DEFAULT.hour_alpha:g} at most",
+        f"chance explains so few badly (p ≤ {silence.ALPHA:g})",
+        f"judged by the test of numbers of errors, at p ≤ {rises_of_signals.ALPHA:.5f}",
+        f"chance explains so few badly (p ≤ {DEFAULT.wording_alpha:g} over all rules",
         f"one session, one template, {burst.MIN_REPEATS} repeats or more",
         f"{relays.MIN_RELAYS} hand-offs, {relays.MIN_RATIO:g} times expected",
         f"a fall of {retries.MIN_DROP * 100:.0f} points at least",

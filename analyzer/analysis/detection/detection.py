@@ -101,12 +101,12 @@ class Settings:
     drift_alpha: float = 0.0015
     """Of the longest span; a shorter one has its part of it by its length."""
     template_alpha: float = 0.0005
-    volume_alpha: float = 0.0003
+    volume_alpha: float = 0.0001
     """Of a single day's count of errors; a span of several has its part of it. Of a large fleet it is less, so that
     all callers together stay within `false_alarms_a_week`."""
     false_alarms_a_week: float = 0.5
     """Rises of errors that may be false in a week, over the whole fleet."""
-    hour_alpha: float = 0.00003
+    hour_alpha: float = 0.0001
     """Of the count of errors of some hours, where `false_alarms_a_week` allows as much."""
     wording_alpha: float = 0.01
     """Of the silence of a rule, over all rules that matched at the callers of a new text."""
