@@ -142,7 +142,7 @@ def statements() -> tuple[str, ...]:
         since, until = price.valid_from or date(1970, 1, 1), min(ends, default=date(2200, 1, 1))
         bounds = price.above_tokens, min(tiers, default=2**62)
         rows.append(
-            f"({quoted(model_name(price.model))}, {', '.join(map(repr, costs))}, timestamp '{since}',"
+            f"({quoted(model_name(price.model))}, {', '.join(f'{cost:.9f}e0' for cost in costs)}, timestamp '{since}',"
             f" timestamp '{until}', {bounds[0]}, {bounds[1]})"
         )
     parts = {
