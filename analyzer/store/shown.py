@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from analyzer.readable import terminal_safe
-from analyzer.store.db.tables.schema import views
+from analyzer.store.db.tables.schema import setting, views
 
 if TYPE_CHECKING:
     import polars as pl
@@ -58,8 +58,7 @@ def store_facts(connection: duckdb.DuckDBPyConnection, mode: str, frames: Iterab
     except duckdb.ConnectionException:
         return {"open for": "nothing any more"}
     span = {"from": f"{first:%Y-%m-%d %H:%M}", "to": f"{last:%Y-%m-%d %H:%M} UTC"} if events else {}
-    said = connection.execute("select value from internal.store_v1 where key = 'slice'").fetchall()
-    part = {"only": said[0][0]} if said else {}
+    part = {"only": sentence} if (sentence := setting(connection, "slice")) else {}
     own = {"registered": names} if (names := " ".join(frames)) else {}
     return {"events": f"{events:,}", **span, "sources": f"{sources:,}", **part, "open for": mode, **own}
 

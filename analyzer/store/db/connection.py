@@ -28,7 +28,7 @@ from analyzer.store.db.tables.schema import (
     has_prices,
     migrate,
     refresh_prices,
-    version_of,
+    setting,
 )
 from analyzer.store.journal import left_behind, rebuild_hint, was_store
 from analyzer.store.sums.tables import create_sums
@@ -184,7 +184,7 @@ def private_files() -> Iterator[None]:
 
 def _create_schema(connection: duckdb.DuckDBPyConnection, path: str) -> None:
     try:
-        version = version_of(connection)
+        version = setting(connection, "schema_version")
     except duckdb.CatalogException:
         if connection.execute("select count(*) from duckdb_tables()").fetchall() != [(0,)]:
             raise StoreError(f"{path} is a DuckDB file of something else", "name another file with --store") from None
@@ -221,7 +221,7 @@ def _copied(connection: duckdb.DuckDBPyConnection, ready: str | None) -> bool:
 
 def _check_schema(connection: duckdb.DuckDBPyConnection, path: str) -> None:
     try:
-        version = version_of(connection)
+        version = setting(connection, "schema_version")
     except duckdb.CatalogException:
         raise StoreError(
             f"{path} is not a store of this program", f"make one with: {command_line('ingest', 'PATH', store='FILE')}"

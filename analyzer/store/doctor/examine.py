@@ -26,6 +26,7 @@ from analyzer.interpreter import start
 from analyzer.readable import counted
 from analyzer.store.db.connection import EarlierStoreError, connect, store_errors
 from analyzer.store.db.location import WAL, holder, kept_of, location, lock_of, patiently, replacement_waits, work_of
+from analyzer.store.db.tables.schema import setting
 from analyzer.store.doctor.checks import (
     AHEAD,
     BACK,
@@ -303,9 +304,8 @@ def _content(path: str, why: str | None) -> Generator[Check, None, int | None]:
         return 0
     with connection, store_errors():
         yield Check("store", "ok", f"it opens, and every block of it can be read ({megabytes(os.path.getsize(path))})")
-        rows = connection.execute("select value from internal.store_v1 where key = 'active_ruleset'").fetchall()
-        if rows:
-            yield _rules(path, str(rows[0][0]))
+        if (digest := setting(connection, "active_ruleset")) is not None:
+            yield _rules(path, digest)
         yield from content_checks(
             lambda sql, given: connection.execute(sql, dict(given)).fetchall(),
             command_line("quarantine", "retry", store=path),

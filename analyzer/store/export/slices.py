@@ -20,6 +20,7 @@ from analyzer.events.times import format_time, now
 from analyzer.store.db.connection import connect, private_files, store_errors, transaction
 from analyzer.store.db.location import WAL, exclusive, location, patiently, sync
 from analyzer.store.db.sql_text import quoted, sql
+from analyzer.store.db.tables.schema import remember, setting
 from analyzer.store.journal import DECIDED, DECISIONS
 from analyzer.store.upkeep.prune import set_horizon
 from analyzer.store.verdicts.rulesets import kept_rules
@@ -42,8 +43,7 @@ class Slice:
 
 def slice_sentence(connection: duckdb.DuckDBPyConnection) -> str | None:
     """The sentence of a slice about itself; None for a whole store."""
-    rows = connection.execute("select value from internal.store_v1 where key = $1", [SLICE]).fetchall()
-    return str(rows[0][0]) if rows else None
+    return setting(connection, SLICE)
 
 
 def cut_slice(store_path: str, target: str, since: datetime | None, until: datetime | None) -> Slice:
@@ -123,9 +123,8 @@ def _fill(
             ).fetchall()
         said = call_slice(connection, whole, since, until)
     run(f"detach {_FROM}").fetchall()
-    rules = run("select value from internal.store_v1 where key = 'active_ruleset'").fetchall()
     events = run("select count(*) from internal.event_v1").fetchall()
-    return (str(rows[0]) if (rows := rules[0] if rules else None) else None), said, int(events[0][0])
+    return setting(connection, "active_ruleset"), said, int(events[0][0])
 
 
 def call_slice(
@@ -136,7 +135,7 @@ def call_slice(
         set_horizon(connection, since)
     between = f"from {format_time(since) if since else 'the beginning'} to {format_time(until or now())}"
     said = f"a slice of {os.path.basename(whole)}: what happened {between}"
-    connection.execute("insert into internal.store_v1 values ($1, $2)", [SLICE, said]).fetchall()
+    remember(connection, **{SLICE: said})
     return said
 
 

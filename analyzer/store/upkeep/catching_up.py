@@ -20,6 +20,7 @@ from analyzer.events.appending.writer import recorded
 from analyzer.events.codec import decode
 from analyzer.events.times import EPOCH
 from analyzer.store.db.connection import transaction
+from analyzer.store.db.tables.schema import remember, setting
 from analyzer.store.ingest.inputs import Input
 from analyzer.store.ingest.read import Blocks
 from analyzer.store.journal import DECISIONS, journal_of, keep_decided
@@ -60,10 +61,7 @@ def catch_up(connection: duckdb.DuckDBPyConnection, path: str) -> int:
     if missing or read >= _WORTH_KEEPING:
         with transaction(connection):
             _take_over(connection, list(missing.values()))
-            connection.execute("delete from internal.store_v1 where key = $1", [_READ]).fetchall()
-            connection.execute(
-                "insert into internal.store_v1 values ($1, $2)", [_READ, msgspec.json.encode(places).decode()]
-            ).fetchall()
+            remember(connection, **{_READ: msgspec.json.encode(places).decode()})
     return len(missing)
 
 
@@ -77,9 +75,8 @@ def _take_over(connection: duckdb.DuckDBPyConnection, missing: list[Event]) -> N
 
 
 def _places(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
-    rows = connection.execute("select value from internal.store_v1 where key = $1", [_READ]).fetchall()
     try:
-        return msgspec.json.decode(rows[0][0], type=dict[str, int]) if rows else {}
+        return msgspec.json.decode(setting(connection, _READ) or "{}", type=dict[str, int])
     except msgspec.DecodeError:
         return {}
 

@@ -22,6 +22,7 @@ from analyzer.events.times import EPOCH, format_time
 from analyzer.store.db.connection import store_errors, transaction
 from analyzer.store.db.location import kept, on_disk, sync
 from analyzer.store.db.sql_text import sql
+from analyzer.store.db.tables.schema import remember, setting
 from analyzer.store.ingest.identity import SourceCheckpoint
 from analyzer.store.ingest.inputs import Input
 from analyzer.store.ingest.read import Blocks
@@ -101,11 +102,8 @@ def move_horizon(connection: duckdb.DuckDBPyConnection, journal: EventLog | None
 
 def horizon_of(connection: duckdb.DuckDBPyConnection) -> datetime | None:
     """The moment before which this store holds nothing, None where it was never pruned."""
-    rows = connection.execute(
-        "select max(cast(value as timestamp)) from internal.store_v1 where key = $1", [HORIZON]
-    ).fetchall()
-    found: datetime | None = rows[0][0]
-    return found
+    moment = setting(connection, HORIZON)
+    return None if moment is None else datetime.fromisoformat(moment)
 
 
 def apply_horizon(connection: duckdb.DuckDBPyConnection) -> int:
@@ -161,8 +159,7 @@ def nanoseconds(moment: datetime) -> int:
 def set_horizon(connection: duckdb.DuckDBPyConnection, before: datetime) -> None:
     """Move the horizon to a moment (naive UTC), if it was earlier."""
     latest = max(before, horizon_of(connection) or before)
-    connection.execute("delete from internal.store_v1 where key = $1", [HORIZON]).fetchall()
-    connection.execute("insert into internal.store_v1 values ($1, $2)", [HORIZON, latest.isoformat()]).fetchall()
+    remember(connection, **{HORIZON: latest.isoformat()})
 
 
 def _old_parts(

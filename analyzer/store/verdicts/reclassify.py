@@ -19,6 +19,7 @@ from analyzer.events import EventLog
 from analyzer.store.db.connection import store_errors, transaction
 from analyzer.store.db.frames import to_frame
 from analyzer.store.db.location import MEMORY
+from analyzer.store.db.tables.schema import remember, setting
 from analyzer.store.journal import decide
 from analyzer.store.verdicts.rulesets import activate, add_verdicts, keep_rules
 
@@ -114,11 +115,10 @@ def reclassify(
     ruleset = ruleset_for(rules)
     with store_errors(), _bounded(connection, store_path):
         target = "internal.verdict_v1" if apply else trial(connection, ruleset)
-        active = connection.execute("select value from internal.store_v1 where key = 'active_ruleset'").fetchall()
+        before = setting(connection, "active_ruleset")
         judged = add_verdicts(connection, ruleset, target, progress)
         if apply:
             apply_ruleset(connection, ruleset, rules, store_path, journal)
-        before = active[0][0] if active else None
         return compare(connection, ruleset.digest, target, judged, active=before, applied=apply)
 
 
@@ -180,12 +180,11 @@ def apply_ruleset(
     journal: EventLog | None,
 ) -> None:
     """Make a ruleset the active one, with its decision where another one was; its rules are kept by the journal."""
-    rows = connection.execute("select value from internal.store_v1 where key = 'active_ruleset'").fetchall()
-    previous = rows[0][0] if rows else None
+    previous = setting(connection, "active_ruleset")
     where = None if rules is None or isinstance(rules, Ruleset) else os.path.abspath(rules)
     keep_rules(store_path, ruleset)
     if previous == ruleset.digest:
-        connection.execute("update internal.store_v1 set value = $1 where key = 'active_rules'", [where])
+        remember(connection, active_rules=where)
         return
     payload = {"ruleset": ruleset.digest}
     with transaction(connection):

@@ -18,6 +18,7 @@ from analyzer.events.times import now
 from analyzer.store.db.frames import register
 from analyzer.store.db.location import sync
 from analyzer.store.db.sql_text import sql
+from analyzer.store.db.tables.schema import remember, setting
 from analyzer.store.journal import DECIDED, RULESETS, journal_of
 
 if TYPE_CHECKING:
@@ -26,13 +27,9 @@ if TYPE_CHECKING:
 
 def keep_up(connection: duckdb.DuckDBPyConnection, store_path: str) -> int:
     """Judge facts that came after a ruleset was applied; how many could not be, as its rules are no longer at hand."""
-    rows = connection.execute(
-        "select a.value, p.value from internal.store_v1 as a"
-        " left join internal.store_v1 as p on p.key = 'active_rules' where a.key = 'active_ruleset'"
-    ).fetchall()
-    if not rows:
+    digest, rules_path = setting(connection, "active_ruleset"), setting(connection, "active_rules")
+    if digest is None:
         return 0
-    digest, rules_path = rows[0]
     unjudged = "select count(*) from internal.facts_v1 anti join (from internal.verdict_v1 where ruleset = $1)"
     unjudged += " using (facts_id)"
     waiting = int(connection.execute(unjudged, [digest]).fetchall()[0][0])
@@ -49,11 +46,11 @@ def judge_history(connection: duckdb.DuckDBPyConnection, store_path: str, rules:
     Raises:
         RulesError: the rules cannot be used.
     """
-    active = connection.execute("select value from internal.store_v1 where key = 'active_ruleset'").fetchall()
-    if active:
+    active = setting(connection, "active_ruleset")
+    if active is not None:
         if judging:
             keep_up(connection, store_path)
-        return str(active[0][0])
+        return active
     from analyzer.classifier import ruleset_for
 
     ruleset = ruleset_for(rules)
@@ -89,10 +86,7 @@ def kept_rules(store_path: str, digest: str) -> str | None:
 
 def activate(connection: duckdb.DuckDBPyConnection, digest: str, rules_path: str | None) -> None:
     """Make a ruleset the active one."""
-    connection.execute("delete from internal.store_v1 where key in ('active_ruleset', 'active_rules')").fetchall()
-    connection.execute(
-        "insert into internal.store_v1 values ('active_ruleset', $1), ('active_rules', $2)", [digest, rules_path]
-    ).fetchall()
+    remember(connection, active_ruleset=digest, active_rules=rules_path)
 
 
 def applied(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, datetime]]:
@@ -112,8 +106,7 @@ def restore_active(connection: duckdb.DuckDBPyConnection) -> str | None:
     if not rulesets:
         return None
     digest = rulesets[-1][0]
-    places = connection.execute("select value from internal.store_v1 where key = 'active_rules'").fetchall()
-    activate(connection, digest, places[0][0] if places else None)
+    activate(connection, digest, setting(connection, "active_rules"))
     return digest
 
 

@@ -19,7 +19,7 @@ import pytest
 from analyzer.errors import StoreError
 from analyzer.store import Store, open_store, views
 from analyzer.store.db.tables.columns import TYPED
-from analyzer.store.db.tables.schema import SCHEMA_VERSION, version_of
+from analyzer.store.db.tables.schema import SCHEMA_VERSION, setting
 from analyzer.store.upkeep.rebuild import rebuild
 from tests.store.killing import Victims
 
@@ -96,7 +96,7 @@ def test_a_store_of_the_version_before_keeps_all_rows(tmp_path: Path, writable: 
     path = tmp_path / "later.duckdb"
     path.write_bytes(lzma.decompress(KEPT_LATER.read_bytes()))
     with duckdb.connect(str(path), read_only=True) as connection:
-        assert version_of(connection) == "10"
+        assert setting(connection, "schema_version") == "10"
     rows = before(path)
     assert all(rows.values())
     with open_store(path, writable=writable) as store:
@@ -105,7 +105,7 @@ def test_a_store_of_the_version_before_keeps_all_rows(tmp_path: Path, writable: 
         ((state, resolution),) = store.sql("select state, resolution from findings").rows()
         assert (state, resolution) == ("resolved", "explained")
     with duckdb.connect(str(path), read_only=True) as connection:
-        assert version_of(connection) == SCHEMA_VERSION
+        assert setting(connection, "schema_version") == SCHEMA_VERSION
 
 
 def test_verdicts_of_an_earlier_version_have_no_confidence(old: Path) -> None:

@@ -169,22 +169,28 @@ requests by one event, and no limits; 15 had no prices, and 16 none
 of prompts."""
 
 
-def version_of(connection: duckdb.DuckDBPyConnection) -> str | None:
-    """The version of the store's tables; None where it says none.
+def setting(connection: duckdb.DuckDBPyConnection, key: str) -> str | None:
+    """What a store remembers of itself under a key; None where there is nothing.
 
     Raises:
         duckdb.CatalogException: it has no tables of ours.
     """
-    rows = connection.execute("select value from internal.store_v1 where key = 'schema_version'").fetchall()
-    return str(rows[0][0]) if len(rows) == 1 else None
+    rows = connection.execute("select value from internal.store_v1 where key = $1", [key]).fetchall()
+    return rows[0][0] if rows else None
+
+
+def remember(connection: duckdb.DuckDBPyConnection, **values: str | None) -> None:
+    """Let a store remember values by their keys, each in the place of the one before."""
+    for key, value in values.items():
+        connection.execute("delete from internal.store_v1 where key = $1", [key]).fetchall()
+        connection.execute("insert into internal.store_v1 values ($1, $2)", [key, value]).fetchall()
 
 
 def create(connection: duckdb.DuckDBPyConnection) -> None:
     """Create everything, in an empty database."""
     for statement in statements():
         connection.execute(statement)
-    settings = "insert into internal.store_v1 values ('schema_version', $1), ('prices', $2)"
-    connection.execute(settings, [SCHEMA_VERSION, digest()])
+    remember(connection, schema_version=SCHEMA_VERSION, prices=digest())
 
 
 def migrate(connection: duckdb.DuckDBPyConnection) -> None:
@@ -202,21 +208,19 @@ def migrate(connection: duckdb.DuckDBPyConnection) -> None:
         rows = sql(untyped, typed=f"{tuple(typed)}", table=table)
         connection.execute(filled(table, rows)).fetchall()
         connection.execute(f"drop table internal.former_{table}")
-    connection.execute("update internal.store_v1 set value = $1 where key = 'schema_version'", [SCHEMA_VERSION])
+    remember(connection, schema_version=SCHEMA_VERSION)
 
 
 def refresh_prices(connection: duckdb.DuckDBPyConnection) -> None:
     """Put this program's list prices into a store; requests are priced when they are asked for."""
     for statement in prices_statements():
         connection.execute(statement)
-    connection.execute("delete from internal.store_v1 where key = 'prices'")
-    connection.execute("insert into internal.store_v1 values ('prices', $1)", [digest()])
+    remember(connection, prices=digest())
 
 
 def has_prices(connection: duckdb.DuckDBPyConnection) -> bool:
     """Whether the store's list prices are those of this program."""
-    rows = connection.execute("select value from internal.store_v1 where key = 'prices'").fetchall()
-    return rows == [(digest(),)]
+    return setting(connection, "prices") == digest()
 
 
 def statements() -> Iterator[str]:
