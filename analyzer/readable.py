@@ -22,7 +22,7 @@ _MESSAGE_OF_BODY = re.compile(
     r"""\bmessage\\{0,4}["']?\s?:\s?(?P<quote>\\{0,4}["'])(?P<message>.*?)(?:(?<!\\)(?P=quote)|\Z)""", re.DOTALL
 )
 """The message that a body of JSON carries, also inside of a repr, or of a template that dropped the names' quotes."""
-_ESCAPE = re.compile(r"""\\+(?:[nrt]|(?P<quote>["']))""")
+_ESCAPE = re.compile(r"""\\{1,8}(?:[nrt]|(?P<quote>["']))""")
 
 
 def counted(number: int, one: str, many: str = "") -> str:

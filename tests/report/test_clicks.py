@@ -65,10 +65,8 @@ def two_findings(report: Report, tmp_path_factory: pytest.TempPathFactory) -> st
     found = report()
     case = found.cases[0]
     cases = []
-    for place, (agent, project) in enumerate((("claude", "shop"), ("codex", "till"))):
-        where = case.places.with_columns(
-            agent=pl.lit(agent), project=pl.lit(project), source_format=pl.lit("claude_code"), cwd=pl.lit("~/my shop")
-        )
+    for place, (agent, project) in enumerate((("claude-code", "shop"), ("codex", "till"))):
+        where = case.places.with_columns(agent=pl.lit(agent), project=pl.lit(project), cwd=pl.lit("~/my shop"))
         cases.append(replace(case, places=where, finding=replace(case.finding, id=f"{place}-{case.finding.id}")))
     path = tmp_path_factory.mktemp("two") / "report.html"
     path.write_text(render_html(replace(found, cases=tuple(cases))), "utf-8")
@@ -81,7 +79,7 @@ def test_a_finding_is_found_by_project_agent_and_reason(browser: Browser, two_fi
     ids = f"{FINDINGS}.map(each => each.id[8])"
     for name, option, wanted in (
         ("project", "till", ["1"]),
-        ("agent", "claude", []),
+        ("agent", "claude-code", []),
         ("project", "shop", ["0"]),
         ("reason", "unknown", ["0"]),
         ("reason", "rate_limited", []),

@@ -260,7 +260,7 @@ def test_a_finding_can_be_acknowledged_and_resumed(report: Report) -> None:
     found = report()
     case = replace(found.cases[0], reported=True)
     session = case.sessions["session"][0]
-    places = case.places.with_columns(source_format=pl.lit("claude_code"), cwd=pl.lit("~/my shop"))
+    places = case.places.with_columns(agent=pl.lit("claude-code"), cwd=pl.lit("~/my shop"))
     made = Made("h", "my fleet.duckdb", Asking("my fleet.duckdb"))
     page = render_html(replace(found, cases=(replace(case, places=places),)), made)
     text = html.unescape(page)
