@@ -18,7 +18,7 @@ from analyzer.readable import terminal_safe
 PROGRAM = "analyzer"
 LAKE = "delta:"
 """How the name of a store begins that is a lake; any other name is that of a file."""
-STORELESS = {"classify", "completion", "emit", "run", "verdict", "watch"}
+STORELESS = {"classify", "completion", "emit", "hook", "prices", "receive", "run", "verdict", "watch"}
 """Commands that ask no store."""
 STORELESS_RULES = {"explain", "list", "test"}
 """Those of `rules` that ask none."""

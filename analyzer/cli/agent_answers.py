@@ -40,7 +40,7 @@ def recent_failures(store: Store, last: str = "24h", caller: str | None = None) 
     chosen = window(last=last)
     tables = {
         name: table(store, name, chosen, caller=caller)
-        for name in ("errors-messages", "errors-by-party", "tools-messages")
+        for name in ("errors-messages", "errors-by-party", "cost-of-failure", "versions-by-agent", "tools-messages")
     }
     sessions = table(store, "overview-totals", chosen).frame["sessions"][0]
     lines = [each for one in leading(tables, sessions, None) for each in (one.text, one.advice) if each]

@@ -132,11 +132,8 @@ HOMES = (
     Home(
         "Kimi Work",
         ("kimi",),
-        tuple(
-            f"{data}/kimi-desktop/daimon-share/daimon/runtime/kimi-code/home/sessions"
-            for data in ("~/.config", "~/.local/share", "~/Library/Application Support")
-        ),
-        ("*/conv-*/agents/*/wire.jsonl",),
+        tuple(f"{data}/kimi-desktop" for data in ("~/.config", "~/.local/share", "~/Library/Application Support")),
+        ("daimon-share/daimon/runtime/kimi-code/home/sessions/*/conv-*/agents/*/wire.jsonl",),
     ),
     Home(
         "Hermes",

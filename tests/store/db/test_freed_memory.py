@@ -18,7 +18,8 @@ def resident():
     with open("/proc/self/statm") as said:
         return int(said.read().split()[1]) * 4096 // 1_000_000
 
-connection = duckdb.connect(config={"enable_progress_bar": "false"})  # a slow machine would draw it
+connection = duckdb.connect()
+connection.execute("set enable_progress_bar = false")  # a slow machine would draw it
 before = resident()
 names = "select 'caller-' || i as a, 'session-' || i as b from range(500000) as t(i)"
 connection.execute(f"select *, count(*) from ({names}) group by all order by all")

@@ -393,11 +393,11 @@ def test_a_message_is_parsed_twice_at_most_however_many_tools_failed(
 ) -> None:
     """Once for what it says, and once for the calls that results elsewhere refer to."""
     crush_of(tmp_path / "crush.db", 60, 40)
-    parsed: list[object] = []
-    parse = rows._parsed
-    monkeypatch.setattr(rows, "_parsed", lambda value: (parsed.append(value), parse(value))[1])
+    values: list[object] = []
+    parse = rows.parsed
+    monkeypatch.setattr(rows, "parsed", lambda value: (values.append(value), parse(value))[1])
     assert sum(1 for _ in files.rows_as_lines(str(tmp_path / "crush.db"), {})) == 61
-    assert 60 <= len(parsed) <= 120
+    assert 60 <= len(values) <= 120
 
 
 def test_a_cursor_takes_rows_of_one_moment_one_by_one() -> None:

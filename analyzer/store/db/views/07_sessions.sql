@@ -101,7 +101,7 @@ spent as (
     session_id,
     sum(coalesce(input_tokens, 0) + coalesce(cache_read_tokens, 0) + coalesce(cache_write_tokens, 0)) as input_tokens,
     sum(output_tokens) as output_tokens,
-    sum(cost_usd) as cost_usd
+    round(sum(cost_usd), 6) as cost_usd
   from usage
   group by session_id
 ),
