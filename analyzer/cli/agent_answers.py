@@ -33,15 +33,13 @@ _WHOSE = {
 def recent_failures(store: Store, last: str = "24h", caller: str | None = None) -> str:
     """What failed most in the last hours or days, what to do about it, failed tools, and the open findings."""
     from analyzer.analysis.nightly.decisions import findings
-    from analyzer.analysis.summary.leading import leading
+    from analyzer.analysis.summary.leading import LEADING_TABLES, leading
     from analyzer.analysis.tables import table, window
     from analyzer.report.overview_words import entry_of
 
     chosen = window(last=last)
-    tables = {
-        name: table(store, name, chosen, caller=caller)
-        for name in ("errors-messages", "errors-by-party", "cost-of-failure", "versions-by-agent", "tools-messages")
-    }
+    names = (*LEADING_TABLES, "versions-by-agent", "tools-messages")
+    tables = {name: table(store, name, chosen, caller=caller) for name in names}
     sessions = table(store, "overview-totals", chosen).frame["sessions"][0]
     lines = [each for one in leading(tables, sessions, None) for each in (one.text, one.advice) if each]
     if not lines:

@@ -299,11 +299,7 @@ def _sections(overview: Overview) -> tuple[Section, ...]:
         Section(
             "exhaustions",
             "Usage-limit exhaustions",
-            " ".join(
-                filter(
-                    None, (exhaustions_words(overview) or "No agent ran into its usage limit.", limits_words(overview))
-                )
-            ),
+            _exhaustions(overview),
             (part_of(overview, "exhaustions-list"), part_of(overview, "limits-ahead")),
         ),
         Section("cost", "What failures cost", _cost(overview), (part_of(overview, "cost-of-failure"),)),
@@ -382,6 +378,11 @@ def _cost(overview: Overview) -> str:
     unpriced = int(frame.filter(frame["cost_usd"].is_null())["tokens"].sum())
     told = "A retry is estimated by the prompt that came next; an answer that is an error costs nothing."
     return f"{said} {told}" + (f" {counted(unpriced, 'token')} have no price." if unpriced else "")
+
+
+def _exhaustions(overview: Overview) -> str:
+    reached = exhaustions_words(overview) or "No agent ran into its usage limit."
+    return f"{reached} {limits_words(overview)}".rstrip()
 
 
 def _endings(overview: Overview) -> str:

@@ -20,7 +20,8 @@ from analyzer.classifier.recovery_table import RECOVERY, advice
 from analyzer.readable import counted, gist, percent
 from analyzer.store import Store
 
-_OF_NIGHT = ("errors-messages", "errors-by-party", "cost-of-failure")
+LEADING_TABLES = ("errors-messages", "errors-by-party", "cost-of-failure")
+"""The queries whose answers the sentences cannot do without; `versions-by-agent` is for windows with a history."""
 _MOST_PARTIES = 3
 _LEAST_USD = 0.005
 """A smaller cost is shown as nothing."""
@@ -67,7 +68,7 @@ def leading_of_night(store: Store, night: Night) -> tuple[Leading, ...]:
     """
     since, until = night.hours or (start_of(night.day, night.timezone), end_of(night.day, night.timezone))
     chosen = Window(since, until, night.timezone)
-    tables = {name: table(store, name, chosen) for name in _OF_NIGHT}
+    tables = {name: table(store, name, chosen) for name in LEADING_TABLES}
     return leading(tables, table(store, "overview-totals", chosen).frame["sessions"][0], None)
 
 
