@@ -1,7 +1,7 @@
 """What a message says without its values: a template, and the id that it has on every machine.
 
-Invariant: a template depends on its message alone, on no other message, order or run; `PASSES` is the whole definition,
-and the database derives its own expression from the same patterns.
+Invariant: a template depends on its message alone, on no other message, order or run; `PASSES` and two lengths are the
+whole definition, and the database derives its own expression from the same.
 """
 
 from __future__ import annotations
@@ -17,7 +17,11 @@ VERSION = 1
 SLOT = "<*>"
 """Stands for a value."""
 MAX_CHARS = 1_000
-"""So much of a message makes its template; what follows is output, traces, quoted pages."""
+"""So much of a message is looked at for its template; what follows is output, traces, quoted pages."""
+MAX_TEMPLATE_CHARS = 500
+"""So much of what is left is the template. The message breaks off where its values happen to be long or short; the
+template breaks off before that, so that one text with values of other lengths stays one template.
+"""
 
 _TOP_LEVEL = (
     "com|org|edu|gov|mil|dev|ai|cloud|local|localdomain|internal|lan|corp|"
@@ -147,7 +151,7 @@ def templates(messages: Iterable[str]) -> list[str]:
             draft = b" ".join(parts)
             found = drafts.get(draft)
             if found is None:
-                found = drafts[draft] = tidy(draft.decode("utf-8", "replace"))
+                found = drafts[draft] = tidy(draft.decode("utf-8", "replace"))[:MAX_TEMPLATE_CHARS]
             if len(lines) >= _MOST_KNOWN:
                 lines.clear()
                 drafts.clear()

@@ -11,7 +11,16 @@ import re2
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analyzer.classifier.fingerprint import MAX_CHARS, PASSES, SLOT, fingerprint, fingerprint_of, template, templates
+from analyzer.classifier.fingerprint import (
+    MAX_CHARS,
+    MAX_TEMPLATE_CHARS,
+    PASSES,
+    SLOT,
+    fingerprint,
+    fingerprint_of,
+    template,
+    templates,
+)
 from tests.growth import assert_linear
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=200) | st.lists(
@@ -75,7 +84,7 @@ def test_a_template_is_one_line_without_digits_that_re2_gives_pass_by_pass(messa
     for pattern, replacement, _ in PASSES:
         raw = re2.compile(pattern.encode()).sub(replacement.encode(), raw)
     found = template(message)
-    assert found == raw.decode("utf-8", "replace")
+    assert found == raw.decode("utf-8", "replace")[:MAX_TEMPLATE_CHARS]
     assert "\n" not in found
     assert not re.search(r"[0-9]", found)
 
@@ -102,6 +111,18 @@ def test_what_lies_far_behind_makes_no_other_template() -> None:
     begin = "word " * (MAX_CHARS // 5)
     assert template(begin + "one end") == template(begin + "another end")
     assert SLOT not in template(begin)
+
+
+@given(st.lists(st.integers(0, 10**18), min_size=24, max_size=24))
+@settings(max_examples=100, deadline=None)
+def test_values_of_any_length_leave_a_long_message_its_template(values: list[int]) -> None:
+    """A message that is longer than what is looked at breaks off earlier where its values are longer."""
+    text = "".join(
+        f'{{"quota": "requests of {each} a minute for this project", "metric": {value}}} and then '
+        for each, value in zip("abcdefghijklmnopqrstuvwx", values, strict=True)
+    )
+    assert len(text) > MAX_CHARS
+    assert template(text) == template(re.sub("[0-9]+", "7", text))
 
 
 def test_hostile_text_takes_linear_time() -> None:

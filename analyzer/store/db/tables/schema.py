@@ -16,7 +16,7 @@ from importlib import resources
 
 import duckdb
 
-from analyzer.classifier.fingerprint import MAX_CHARS, PASSES, VERSION, Pass
+from analyzer.classifier.fingerprint import MAX_CHARS, MAX_TEMPLATE_CHARS, PASSES, VERSION, Pass
 from analyzer.classifier.recovery_table import ANSWERED, PARTY_OF_DETAILS, RECOVERY, UNCOUNTED
 from analyzer.errors import QueryError
 from analyzer.store.db.sql_text import quoted, sql
@@ -40,7 +40,8 @@ def macros() -> tuple[str, ...]:
         )
     )
     line = f"trim(regexp_replace(left(message, {MAX_CHARS}), '[{_SPACES} ]{{2,}}|[{_SPACES}]', ' ', 'g'), ' ')"
-    text = f"case when {rare} then {_masked(line, PASSES)} else {_masked('message', always)} end"
+    masked = f"case when {rare} then {_masked(line, PASSES)} else {_masked('message', always)} end"
+    text = f"left({masked}, {MAX_TEMPLATE_CHARS})"
     counts = f"coalesce(detail, '') not in ({', '.join(map(quoted, UNCOUNTED))})"
     return (
         # Of an error's reason and detail: does it count as unknown, and does it take part in the unknown share at all?
