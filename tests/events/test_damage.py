@@ -20,6 +20,8 @@ LINES = [
     for number, text in enumerate(("plain", "é 中 🙂", ""))
 ]
 WHOLE = b"".join(LINES)
+LOST_NEWLINES = [place for place, byte in enumerate(WHOLE) if byte == ord("\n")]
+"""Where a log breaks off that loses the newline of a line and nothing else of it."""
 
 
 def ids(data: bytes) -> list[str]:
@@ -49,8 +51,9 @@ def test_a_log_that_breaks_off_anywhere_keeps_its_whole_lines(damage: Callable[[
         expected = whole_before(cut)
         found = ids(damage(cut) + later)
         assert found[-1] == "later"
-        # A line that zeros stand behind may be salvaged, or be rejected as a whole.
-        assert found[:-1] in ([*expected], [*expected[:-1]]) if b"\0" in damage(cut) else found[:-1] == expected, cut
+        if b"\0" in damage(cut) and cut in LOST_NEWLINES:
+            expected.pop()  # its checksum holds, but zeros stand where its newline was: the line is not whole
+        assert found[:-1] == expected, cut
         decoded = RowDecoder(MOMENT).decode(damage(cut))
         accounted = len(set(decoded.rows.lines) | {line for line, *_ in decoded.rejects})
         assert accounted + decoded.blank == decoded.lines, cut

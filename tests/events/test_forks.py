@@ -126,14 +126,16 @@ def test_process_numbers_tell_a_fork_where_no_page_is_wiped(tmp_path: Path, monk
 
 
 def test_a_bare_fork_amid_appends_and_losses_of_other_threads(tmp_path: Path) -> None:
-    """No lock that a thread of the parent holds stops the child, which has no such thread."""
+    """No lock that a thread of the parent holds, at a loss or a sync, stops the child, which has no such thread."""
     log = EventLog(tmp_path)
     log.append("a.b")
+    part = log._writer.appender._part
+    assert part is not None
     held = threading.Event()
     over = threading.Event()
 
     def hold() -> None:
-        with log._losses:
+        with log._losses, part._lock:
             held.set()
             over.wait(30)
 

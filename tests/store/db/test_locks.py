@@ -191,9 +191,10 @@ def test_readers_during_a_long_ingest_get_an_answer_or_are_told(
 
 
 def test_of_several_ingests_at_once_each_event_is_kept_once(tmp_path: Path, native: Native) -> None:
-    """Those that come second say so; after a last run nothing is missing."""
+    """Those that come second say so; after a last run nothing is missing, and the log is what it was."""
     log = tmp_path / "log.jsonl"
-    log.write_bytes(b"".join(native(f"e{number}", caller="x", reason="unknown") for number in range(20_000)))
+    content = b"".join(native(f"e{number}", caller="x", reason="unknown") for number in range(20_000))
+    log.write_bytes(content)
     store_path = str(tmp_path / "n.duckdb")
     command = [sys.executable, "-c", CLI, "ingest", str(log), "--store", store_path]
     processes = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(5)]
@@ -207,6 +208,7 @@ def test_of_several_ingests_at_once_each_event_is_kept_once(tmp_path: Path, nati
     with open_store(store_path) as store:
         assert store.sql("select count(*), count(distinct event_id) from events").rows() == [(20_000, 20_000)]
         assert store.sql("select sum(lines) from sources").item() == 20_000
+    assert log.read_bytes() == content
 
 
 def test_a_store_given_as_a_log_is_not_opened(path: str, tmp_path: Path) -> None:

@@ -15,6 +15,8 @@ import pytest
 
 from analyzer.errors import StoreError
 from analyzer.store import Store, journal_of, open_store
+from analyzer.store.ingest.batch import AccountingError
+from analyzer.store.ingest.read import SourceRun
 from tests import REPOSITORY, sampled
 from tests.store.faults import Faulty
 from tests.store.killing import Victims
@@ -130,6 +132,43 @@ def test_a_statement_that_fails_for_good_keeps_nothing_of_its_batch(
             assert_same(contents(store), undisturbed)
 
 
+class Lying(Faulty):
+    """A connection whose COMMIT comes back without an error and has kept nothing, as that of DuckDB can."""
+
+    def execute(self, sql: str, parameters: Any = None) -> Any:
+        """Run a statement, or the opposite of a COMMIT."""
+        return super().execute("rollback" if sql == "commit" else sql, parameters)
+
+
+def test_a_commit_that_kept_nothing_is_not_believed(
+    tmp_path: Path, logs: Path, empty: Path, undisturbed: dict[str, pl.DataFrame]
+) -> None:
+    """The command says so, and the next run reads all of it."""
+    with open_store(shutil.copyfile(empty, tmp_path / "s.duckdb"), writable=True) as store:
+        sound = store._connection
+        lying: Any = Lying(sound, at=10**9)
+        store._connection = lying
+        with pytest.raises(StoreError, match="did not keep the batch"):
+            store.ingest([str(logs)])
+        store._connection = sound
+        assert store.sql("select count(*) from events").item() == 0
+        store.ingest([str(logs)])
+        assert_same(contents(store), undisturbed)
+
+
+def test_a_batch_whose_sum_is_not_right_is_not_committed(
+    tmp_path: Path, logs: Path, undisturbed: dict[str, pl.DataFrame], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reader that forgets a blank line: no event, no reject and no checkpoint of the batch is kept."""
+    with open_store(tmp_path / "s.duckdb", writable=True) as store:
+        with monkeypatch.context() as patched, pytest.raises(AccountingError, match="do not add up"):
+            patched.setattr(SourceRun, "_count_blank", lambda *_: None)
+            store.ingest([str(logs)])
+        assert all(store.sql(f"from {view}").is_empty() for view in ("events", "quarantine", "sources"))
+        store.ingest([str(logs)])
+        assert_same(contents(store), undisturbed)
+
+
 def test_a_run_killed_at_any_statement_is_completed_by_the_next(
     tmp_path: Path, logs: Path, undisturbed: dict[str, pl.DataFrame], victims: Victims
 ) -> None:
@@ -147,7 +186,8 @@ def test_a_run_killed_at_any_statement_is_completed_by_the_next(
     assert victims.killed_at_each_moment(work, check) > 10
 
 
-def test_a_row_that_the_database_fails_on_costs_only_its_line(tmp_path: Path, native: Native) -> None:
+@pytest.mark.parametrize("fault", ["error", "fatal"])
+def test_a_row_that_the_database_fails_on_costs_only_its_line(tmp_path: Path, native: Native, fault: str) -> None:
     """It is found by halving, stands in quarantine as poison, and all others are stored."""
     lines = [native(f"id-{n}", text="deadly" if n in {7, 41} else "fine") for n in range(60)]
     (tmp_path / "log.jsonl").write_bytes(b"".join(lines))
@@ -158,9 +198,9 @@ def test_a_row_that_the_database_fails_on_costs_only_its_line(tmp_path: Path, na
             # A fatal error ends the connection, not the fault.
             store._connection.close()
             fresh = reopen()
-            return Faulty(fresh, at=1, fault="fatal", times=10**9, marker="deadly")
+            return Faulty(fresh, at=1, fault=fault, times=10**9, marker="deadly")
 
-        faulty: Any = Faulty(sound, at=1, fault="fatal", times=10**9, marker="deadly")
+        faulty: Any = Faulty(sound, at=1, fault=fault, times=10**9, marker="deadly")
         reopen: Any = store._reopen()
         store._connection = faulty
         store._reopen = lambda: again  # type: ignore[method-assign]

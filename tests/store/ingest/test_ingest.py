@@ -19,7 +19,8 @@ import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from analyzer.events.appending import writer
+from analyzer.events import EventLog
+from analyzer.events.appending import system, writer
 from analyzer.events.rows import Rows
 from analyzer.events.sanitize import payload_json
 from analyzer.importers import formats
@@ -27,6 +28,7 @@ from analyzer.store import IngestResult, Store, Tally, journal_of, open_store, r
 from analyzer.store.ingest import read
 from analyzer.store.ingest import run as ingest_run
 from tests import LONG_RUNS
+from tests.events.disk import Disk
 
 Native = Callable[..., bytes]
 
@@ -102,6 +104,37 @@ def test_the_torn_last_line_of_a_dead_writer_is_in_quarantine(memory: Store, nat
     ]
     assert [progress.pending_bytes for progress in result.sources] == [0, 0]
     assert memory.ingest([str(torn), str(whole)]).unchanged == 2
+
+
+def test_a_torn_tail_waits_where_locks_do_not_work(
+    memory: Store, native: Native, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody can tell there whether its writer lives: it is never called torn, and is read once it is whole."""
+    monkeypatch.setattr(system, "take_alone", lambda _: False)
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(native("a") + native("b")[:40])
+    for _ in range(2):
+        memory.ingest([str(path)])
+        assert memory.sql("select lines, quarantined, pending_bytes from sources").rows() == [(1, 0, 40)]
+    with path.open("ab") as handle:
+        handle.write(native("b")[40:])
+    memory.ingest([str(path)])
+    assert ids(memory) == {"a", "b"}
+
+
+@pytest.mark.parametrize(("written", "duplicates", "torn"), [(-1, 1, 0), (40, 0, 1)], ids=["no newline", "torn"])
+def test_what_a_short_write_leaves_counts_once(
+    memory: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: int, duplicates: int, torn: int
+) -> None:
+    """Its record stands behind it again: what lacks its newline alone is the same event, what is torn is none."""
+    with monkeypatch.context() as patch:
+        Disk(2, short=written, only="write").put_in(patch)
+        with EventLog(tmp_path) as log:
+            given = [log.append("a.b", {"n": number}) for number in range(3)]
+    total = memory.ingest([str(tmp_path)]).total
+    assert (total.lines, total.events, total.duplicates, total.quarantined) == (4, 3, duplicates, torn)
+    assert ids(memory) == set(given)
+    assert memory.sql("select why from quarantine").rows() == [("torn",)] * torn
 
 
 @pytest.mark.parametrize("rest", ["completed", "left"], ids=["completed after all", "left as it is by the next writer"])
