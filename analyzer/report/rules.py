@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from analyzer.classifier import Classification
     from analyzer.classifier.rules.explain import Explanation
     from analyzer.classifier.rules.lint import Lint
+    from analyzer.classifier.rules.loading import Pack
     from analyzer.classifier.rules.ruleset import Rule, Ruleset
     from analyzer.classifier.rules.scoring import Backtest, ChangedCase, HalfYear, Share
 
@@ -26,8 +27,25 @@ INPUT_WIDTH = 60
 """Cells of an error's text in a list."""
 
 
-def render_listing(ruleset: Ruleset, chosen: Sequence[Rule]) -> str:
-    """One line a rule, in order."""
+def pack_sentence(chosen: Pack | None, present: Pack | None) -> str:
+    """Which pack of rules would be taken, or None for none, and which one holds now."""
+    was = "none" if present is None else f"{present.version} of {present.date}"
+    return terminal_safe(f"Pack {_pack_words(chosen)}; the present one: {was}.")
+
+
+def _pack_words(pack: Pack | None) -> str:
+    if pack is None:
+        return "none"
+    return f"{pack.version} of {pack.date}, {counted(pack.rules, 'rule')}, from {'; '.join(pack.sources)}"
+
+
+def _pack_line(pack: Pack | None) -> list[str]:
+    between = "stands between your own rules and the built-in ones"
+    return [] if pack is None else [terminal_safe(f"Pack {_pack_words(pack)}, {between}.")]
+
+
+def render_listing(ruleset: Ruleset, chosen: Sequence[Rule], pack: Pack | None = None) -> str:
+    """One line a rule, in order, below the pack that the rules file names."""
     from analyzer.classifier.rules.ruleset import EVIDENCE
 
     if not chosen:
@@ -38,16 +56,16 @@ def render_listing(ruleset: Ruleset, chosen: Sequence[Rule]) -> str:
         evidence = ", ".join(key for key in EVIDENCE if getattr(rule, key))
         rows.append([rule.id, rule.reason, rule.detail or "-", evidence, terminal_safe(rule.source)])
     head = f"Ruleset {ruleset.digest}: {len(ruleset.rules)} rules, the first that holds decides{shown}."
-    return "\n".join([head, "", *columns(rows, [False] * 5)])
+    return "\n".join([head, *_pack_line(pack), "", *columns(rows, [False] * 5)])
 
 
-def render_ages(ruleset: Ruleset, chosen: Sequence[Rule]) -> str:
+def render_ages(ruleset: Ruleset, chosen: Sequence[Rule], pack: Pack | None = None) -> str:
     """One line a rule with the date of its newest source, in the order given."""
     undated = sum(not rule.dated for rule in chosen)
     rows = [["dated", "rule", "reason", "source"]]
     rows += [[rule.dated or "undated", rule.id, rule.reason, terminal_safe(rule.source)] for rule in chosen]
     head = f"Ruleset {ruleset.digest}: {counted(len(chosen), 'rule')}, oldest source first, {undated} without a date."
-    return "\n".join([head, "", *columns(rows, [False] * 4)])
+    return "\n".join([head, *_pack_line(pack), "", *columns(rows, [False] * 4)])
 
 
 def render_stream(ruleset: Ruleset, halves: Sequence[HalfYear]) -> str:
@@ -196,8 +214,8 @@ def _pairs(rows: Iterable[tuple[str, str]], size: int = WIDTH) -> list[str]:
     return [line for name, value in pairs for line in hanging(f"  {name:{width}}  ", terminal_safe(value), size)]
 
 
-def listed(ruleset: Ruleset, chosen: Sequence[Rule]) -> dict[str, Any]:
-    """Some rules of a ruleset, in their order, with what they look at and what holds them back."""
+def listed(ruleset: Ruleset, chosen: Sequence[Rule], pack: Pack | None) -> dict[str, Any]:
+    """Some rules of a ruleset, in their order, with what they look at and what holds them back; the pack among them."""
     from analyzer.classifier.rules.ruleset import EVIDENCE, GUARDS
 
     rules = [
@@ -217,7 +235,7 @@ def listed(ruleset: Ruleset, chosen: Sequence[Rule]) -> dict[str, Any]:
         }
         for rule in chosen
     ]
-    return {"ruleset": ruleset.digest, "rules": rules}
+    return {"ruleset": ruleset.digest, "pack": None if pack is None else asdict(pack), "rules": rules}
 
 
 def streamed(ruleset: Ruleset, halves: Sequence[HalfYear], skipped: int) -> dict[str, Any]:

@@ -363,10 +363,34 @@ def test_a_pack_is_tried_taken_and_given_back(run: Run, tmp_path: Path) -> None:
     assert run(*given, "--apply").returncode == 0
     assert [run(*back).returncode, run(*back).returncode] == [0, 0]
     assert _reasons(run) == ["validation", "unknown", "unknown"]
-    assert run("rules", "list", "--rules", "mine.toml").returncode == 0
+    listing = run("rules", "list", "--rules", "mine.toml")
+    assert (listing.returncode, "Pack" in listing.stdout) == (0, False)
     refused = run(*back)
     assert (refused.returncode, refused.stdout) == (2, "")
     assert "has no pack that could be given back" in refused.stderr
+
+
+def test_a_pack_is_named_for_programs(run: Run, tmp_path: Path) -> None:
+    """What a pack would change, what was taken, and the pack that the rules file names are there as JSON, too."""
+    log, mine = tmp_path / "log.jsonl", tmp_path / "mine.toml"
+    log.write_text(json.dumps(_error("house quota is green")) + "\n", "utf-8")
+    (tmp_path / "house.toml").write_text(PACK, "utf-8")
+    about = {"version": "1.2", "date": "2026-10-01", "sources": ["the manual of a gateway"], "rules": 1}
+    given = ("rules", "update", "house.toml", "--rules", "mine.toml", "--json")
+    without = json.loads(run(*given).stdout)
+    assert (without["schema"], without["changes"], mine.exists()) == ("analyzer.rules-update/1", None, False)
+    assert run("ingest", str(log), "--store", "x.duckdb").returncode == 0
+    tried, taken = (json.loads(run(*given, "--store", "x.duckdb", *more).stdout) for more in ((), ("--apply",)))
+    assert (tried["pack"], tried["present"], tried["applied"], taken["applied"]) == (about, None, False, True)
+    assert [each["after"] for each in tried["changes"]["recovered"]] == ["rate_limited"]
+    assert _reasons(run) == ["rate_limited"]
+    listing = run("rules", "list", "--rules", "mine.toml")
+    assert "\nPack 1.2 of 2026-10-01, 1 rule, from the manual of a gateway, stands between" in listing.stdout
+    assert "Pack 1.2 of" in run("rules", "list", "--by-age", "--rules", "mine.toml").stdout
+    named = json.loads(run("rules", "list", "--rules", "mine.toml", "--json").stdout)
+    assert (named["pack"], named["ruleset"]) == (about, taken["ruleset"])
+    back = json.loads(run("rules", "update", "--undo", "--rules", "mine.toml", "--json").stdout)
+    assert (back["pack"], back["present"], back["applied"]) == (None, about, False)
 
 
 def _error(message: str) -> dict[str, object]:

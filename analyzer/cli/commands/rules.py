@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,8 +21,14 @@ from analyzer.command_lines import command_line
 from analyzer.errors import FINDINGS, AnalyzerError, InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from analyzer.analysis.rules.drafts import Recoveries
+    from analyzer.analysis.rules.ruleset_changes import AlarmChanges, Churn
     from analyzer.classifier.rules.loading import Pack
     from analyzer.classifier.rules.ruleset import Ruleset
+
+    Tried = tuple[Churn, AlarmChanges, Sequence[tuple[str, Recoveries]]]
 
 
 @click.group("rules")
@@ -46,6 +53,8 @@ def command() -> None:
 def list_command(rules_path: str | None, reason: str | None, by_age: bool, as_json: bool) -> int:
     """List the rules in the order in which they are tried: id, reason, detail, what they look at, source.
 
+    Where the rules file names a pack, it is named, too.
+
     \b
       analyzer rules list --reason rate_limited
       analyzer rules list --by-age
@@ -58,14 +67,16 @@ def list_command(rules_path: str | None, reason: str | None, by_age: bool, as_js
     chosen = [rule for rule in ruleset.rules if reason in (None, rule.reason)]
     if by_age:
         chosen.sort(key=lambda rule: rule.dated)
+    pack = _pack(rules_path)
     if as_json:
         from analyzer.report.rules import listed
 
-        _write_json("rules-list", listed(ruleset, chosen))
+        _write_json("rules-list", listed(ruleset, chosen, pack))
     else:
         from analyzer.report.rules import render_ages, render_listing
 
-        write(render_ages(ruleset, chosen) if by_age and chosen else render_listing(ruleset, chosen), None)
+        shown = render_ages if by_age and chosen else render_listing
+        write(shown(ruleset, chosen, pack), None)
     return 0
 
 
@@ -91,8 +102,6 @@ def test_command(rules_path: str | None, corpus: str | None, stream: str | None,
             raise click.UsageError("give either --corpus FILE or --stream FILE")
         _score_stream(rules_path, stream, as_json)
         return 0
-    from dataclasses import asdict
-
     from analyzer.classifier.rules.lint import lint
     from analyzer.classifier.rules.loading import default_ruleset
 
@@ -231,8 +240,9 @@ def accept_command(fingerprint: str, store_path: str, rules_path: str | None, re
 )
 @click.option("--undo", is_flag=True, help="Go back to the pack before, or to none, instead of taking FILE.")
 @click.option("--apply", is_flag=True, help="Take the pack, and judge the store's history by it.")
+@json_option
 def update_command(
-    pack_path: str | None, store_path: str | None, rules_path: str | None, undo: bool, apply: bool
+    pack_path: str | None, store_path: str | None, rules_path: str | None, undo: bool, apply: bool, as_json: bool
 ) -> int:
     """Try a pack of rules on the store's history, and take it with --apply.
 
@@ -242,14 +252,14 @@ def update_command(
 
     \b
       analyzer rules update house-rules.toml --rules my-rules.toml
-      analyzer rules update house-rules.toml --rules my-rules.toml --apply
+      analyzer rules update house-rules.toml --rules my-rules.toml --apply --json
       analyzer rules update --undo --apply
     """
     from analyzer.classifier.rules import packs
     from analyzer.classifier.rules.lint import lint
     from analyzer.classifier.rules.loading import pack_in, read_rules, ruleset_for, ruleset_of
     from analyzer.readable import counted
-    from analyzer.report.escape import terminal_safe
+    from analyzer.report.rules import pack_sentence
 
     if undo == (pack_path is not None):
         raise click.UsageError("give either the FILE of a pack or --undo")
@@ -275,30 +285,39 @@ def update_command(
             f"the lint finds fault with {counted(len(wrong), 'rule')}: {wrong[0].rule}: {wrong[0].message}",
             "whoever made the pack should mend it",
         )
-    was = "none" if present is None else f"{present.version} of {present.date}"
-    now_is = "none" if chosen is None else f"{chosen.version} of {chosen.date}, {counted(chosen.rules, 'rule')}"
-    sources = "" if chosen is None else f", from {'; '.join(chosen.sources)}"
-    write(terminal_safe(f"Pack {now_is}{sources}; the present one: {was}."), None)
     store_path = store_path or (default_store() if os.path.exists(default_store()) else None)
+    if not as_json:
+        write(pack_sentence(chosen, present), None)
     if store_path is None:
         narrate("there is no store here to try it on; --store FILE names one")
-    else:
-        write("", None)
-        _try(ruleset, store_path, as_json=False)
-    if not apply:
-        write("Nothing is changed without --apply.", None)
-        return 0
-    with contextlib.ExitStack() as until:
-        # Opened first: a store that is busy refuses before anything is written.
-        store = until.enter_context(judging(store_path, None)) if store_path is not None else None
-        if new is not None and not os.path.lexists(kept):
-            write(new, kept)
-        write(text, path)
-        if store is not None:
-            shown = until.enter_context(counting("facts", quiet=False))
-            store.reclassify(ruleset, apply=True, progress=shown)
+    tried = None if store_path is None else _tried(ruleset, store_path)
+    if tried is not None and not as_json:
+        write(f"\n{_shown(tried)}", None)
+    if apply:
+        with contextlib.ExitStack() as until:
+            # Opened first: a store that is busy refuses before anything is written.
+            store = until.enter_context(judging(store_path, None)) if store_path is not None else None
+            if new is not None and not os.path.lexists(kept):
+                write(new, kept)
+            write(text, path)
+            if store is not None:
+                shown = until.enter_context(counting("facts", quiet=False))
+                store.reclassify(ruleset, apply=True, progress=shown)
     words = ("rules", "update", "--undo", *(() if rules_path is None else ("--rules", rules_path)), "--apply")
-    write(f"Taken into {path}. Back again: {command_line(*words, store=store_path)}", None)
+    if as_json:
+        content = {
+            "pack": None if chosen is None else asdict(chosen),
+            "present": None if present is None else asdict(present),
+            "rules": path,
+            "ruleset": ruleset.digest,
+            "applied": apply,
+            "changes": None if tried is None else _changes(tried),
+        }
+        _write_json("rules-update", content)
+    elif apply:
+        write(f"Taken into {path}. Back again: {command_line(*words, store=store_path)}", None)
+    else:
+        write("Nothing is changed without --apply.", None)
     return 0
 
 
@@ -383,23 +402,48 @@ def _score(rules_path: str | None, labels: str, as_json: bool) -> None:
 
 def _try(ruleset: Ruleset, store_path: str, as_json: bool) -> None:
     """Rules against a store's history."""
-    from dataclasses import asdict
+    tried = _tried(ruleset, store_path)
+    if as_json:
+        _write_json("rules-churn", _changes(tried))
+    else:
+        write(_shown(tried), None)
 
+
+def _tried(ruleset: Ruleset, store_path: str) -> Tried:
+    """What rules would change in a store's history: verdicts, alarms, and the templates that retries helped."""
     from analyzer.analysis.rules.ruleset_changes import alarm_changes, churn
     from analyzer.analysis.rules.unknowns import helped_by_retries
-    from analyzer.report.changes import render_alarms, render_churn, render_helped
 
     with asked(store_path, None) as store, counting("facts", quiet=False) as shown:
         found = churn(store, ruleset, progress=shown)
         helped = helped_by_retries(store, {each.template for each in found.recovered})
-    alarms = alarm_changes(found.verdicts)
-    if as_json:
-        rows = [{"template": template, **asdict(outcome)} for template, outcome in helped]
-        _write_json("rules-churn", {**found.to_dict(), "alarms": alarms.to_dict(), "helped_by_retries": rows})
-    else:
-        width = terminal_width()
-        parts = (render_churn(found, width), render_alarms(alarms, width), render_helped(helped, width))
-        write("\n".join(filter(None, parts)), None)
+    return found, alarm_changes(found.verdicts), helped
+
+
+def _changes(tried: Tried) -> dict[str, Any]:
+    """The same, ready for JSON."""
+    found, alarms, helped = tried
+    rows = [{"template": template, **asdict(outcome)} for template, outcome in helped]
+    return {**found.to_dict(), "alarms": alarms.to_dict(), "helped_by_retries": rows}
+
+
+def _shown(tried: Tried) -> str:
+    """The same, for a terminal."""
+    from analyzer.report.changes import render_alarms, render_churn, render_helped
+
+    width = terminal_width()
+    parts = (render_churn(tried[0], width), render_alarms(tried[1], width), render_helped(tried[2], width))
+    return "\n".join(filter(None, parts))
+
+
+def _pack(option: str | None) -> Pack | None:
+    """The pack that the rules file in use names."""
+    from analyzer.classifier.rules import packs
+    from analyzer.classifier.rules.loading import read_rules
+    from analyzer.cli.settings import rules_in_use
+
+    path = rules_in_use(option)
+    return None if path is None else packs.present(read_rules(path), path)
 
 
 def _ruleset(option: str | None) -> Ruleset:
