@@ -1,14 +1,21 @@
 """The command line: what the script `analyzer` and `python -m analyzer` run."""
 
+import gc
+import os
 import sys
 
 
 def main() -> None:
     """Run a command. What an agent's hook runs is run without the rest of the command line, for which it would wait."""
-    if sys.argv[1:] in (["hook"], ["hook", "status"]):
-        from analyzer.recovery.hooks import run
+    words = sys.argv[1:]
+    if words[:1] == ["hook"] and not any(word.startswith("-") for word in words) and len(words) < 4:
+        gc.disable()  # it ends before anything is worth collecting
+        from analyzer.recovery.hooks import AGENTS, run
 
-        sys.exit(run(sys.argv[2] if len(sys.argv) > 2 else None))
+        if len(words) == 1 or words[1] in AGENTS or words[1:] == ["status"]:
+            # Nothing is left to be written, and taking the interpreter apart takes as long as the append.
+            os._exit(run(*words[1:]) if len(words) > 1 else run(None))
+        gc.enable()
     from analyzer.cli import main as command_line
 
     command_line()

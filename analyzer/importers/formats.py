@@ -188,10 +188,14 @@ def gemini_stream(record: Record) -> bool:
 
 
 def sdk_telemetry(record: Record) -> bool:
-    """An object of OpenTelemetry's SDK for JavaScript, which Gemini CLI writes to its outfile as it is."""
-    timed = isinstance(record.get("hrTime"), list) or isinstance(record.get("startTime"), list)
+    """An object of OpenTelemetry's SDK for JavaScript, as Gemini CLI and others write it to files."""
+    paired = isinstance(record.get("hrTime"), list) or isinstance(record.get("startTime"), list)
+    printed = "traceId" in record and isinstance(record.get("timestamp"), int) and "duration" in record
     named = isinstance(record.get("resource"), dict) or "instrumentationScope" in record or "_spanContext" in record
-    return (timed and named) or (isinstance(record.get("scopeMetrics"), list) and "resource" in record)
+    span = isinstance(record.get("traceId"), str) and bool({"spanId", "id"} & record.keys()) and "attributes" in record
+    if (paired or printed) and (named or span):
+        return True
+    return isinstance(record.get("scopeMetrics"), list) and "resource" in record
 
 
 _REQUESTS = frozenset({"resourceLogs", "resourceSpans", "resourceMetrics"})
@@ -525,10 +529,11 @@ FORMATS: tuple[Format, ...] = (
     ),
     Format(
         "gemini_telemetry",
-        "Gemini CLI's telemetry outfile",
+        "objects of OpenTelemetry's SDK, as in Gemini CLI's telemetry outfile",
         records(sdk_telemetry),
         made_by="telemetry.otlp:SdkReader",
-        told_by="objects of OpenTelemetry's SDK: `hrTime` or `startTime` as a pair, with a `resource` or scope",
+        told_by="objects of OpenTelemetry's SDK: `hrTime` or `startTime` as a pair, or `timestamp` and "
+        "`duration`, with a `resource`, a scope or a `traceId`",
     ),
     Format(
         "gemini_chat",

@@ -57,6 +57,12 @@ HOMES = (
         ("$CODEX_HOME", "~/.codex"),
         ("sessions/**/rollout-*.json*", "archived_sessions/**/rollout-*.json*"),
     ),
+    Home(
+        "Claude Code",
+        ("otlp",),
+        ("$ANALYZER_HOOKS", "$XDG_DATA_HOME/analyzer/hooks", "~/.local/share/analyzer/hooks"),
+        ("*.jsonl",),
+    ),
     Home("TraeX", ("codex",), ("~/.trae/cli",), ("sessions/**/rollout-*.json*",)),
     Home(
         "OpenClaude",

@@ -1,8 +1,9 @@
-"""What Claude Code's hooks say, appended to a file of OpenTelemetry logs; and a line for its status line.
+"""What the hooks of agents say, appended to files of OpenTelemetry logs; and a line for Claude Code's status line.
 
 An agent waits for its hooks: nothing is loaded but JSON and redaction, nothing is judged, and whatever is wrong, the
 hook ends with 0. The records are those that the agent's own telemetry has, so `ingest` reads them, and counts what a
-transcript tells as well once. Fields: Claude Code's hooks reference, as of 2026-11-26 (StopFailure came with 2.1.78).
+transcript tells as well once. Fields: Claude Code's references of hooks and of the status line, as of 2026-11-26
+(StopFailure came with 2.1.78); Codex 0.171's `notify`; the hooks of Gemini CLI 0.56.
 """
 
 from __future__ import annotations
@@ -24,6 +25,11 @@ _HEARD, _KEPT = 16_384, 1_000
 _TAIL = 1 << 18
 """Bytes at the end of a transcript that are looked through for retries."""
 _RETRIED = b'"api_error"'
+_STATED_SECONDS = 60
+"""Limits are logged so often at most, and where they have changed."""
+_LIMITS = (("five_hour", "5h", 5 * 3600), ("seven_day", "7d", 7 * 86_400))
+AGENTS = {"codex": "codex", "gemini": "gemini-cli"}
+"""Whose hook it is, by the word behind `analyzer hook`; Claude Code's without one."""
 
 
 def hook_folder() -> str:
@@ -32,15 +38,18 @@ def hook_folder() -> str:
     return os.environ.get("ANALYZER_HOOKS") or os.path.join(data, "analyzer", "hooks")
 
 
-def run(what: str | None) -> int:
-    """Take a hook's input from standard input; with `status` write a status line. Always 0."""
+def run(what: str | None, argument: str | None = None) -> int:
+    """Take a hook's input, its argument or else standard input; with `status` write a status line. Always 0."""
     try:
-        given = json.loads(sys.stdin.buffer.read(_LONGEST))
+        given = json.loads(argument if argument is not None else sys.stdin.buffer.read(_LONGEST))
         if what == "status":
             sys.stdout.write(status_line(given, time.time()) + "\n")
             sys.stdout.flush()
-        elif (record := record_of(given, time.time_ns())) is not None:
-            append(record, hook_folder())
+            log_limits(given, time.time(), hook_folder())
+        else:
+            agent = AGENTS.get(what or "", "claude-code")
+            if (event := event_of(given, agent)) is not None:
+                append([event], time.time(), hook_folder(), agent)
     except Exception as error:  # noqa: BLE001 - a hook never fails its agent
         try:
             sys.stderr.write(f"analyzer hook: {type(error).__name__}\n")
@@ -49,35 +58,47 @@ def run(what: str | None) -> int:
     return 0
 
 
-def record_of(given: Mapping[str, Any], at: int) -> dict[str, Any] | None:
-    """Return the request of OpenTelemetry that a hook's input becomes at a moment (ns since 1970); None for others.
+def event_of(given: Mapping[str, Any], agent: str) -> dict[str, Any] | None:
+    """Return the event that a hook's input becomes, as attributes by name; None for inputs that tell nothing.
 
     Nothing of a prompt, a reply or what a tool was called with is in it, and of a tool's error its first line, and the
     last one where the first has an exit code alone.
     """
-    event = given.get("hook_event_name")
-    if event == "StopFailure":
+    kind = given.get("hook_event_name")
+    session = {"session.id": given.get("session_id")}
+    if agent == "codex":
+        # It tells turns that ended well, and nothing of those that failed.
+        if given.get("type") != "agent-turn-complete":
+            return None
+        return {"event.name": "codex.turn_complete", "conversation.id": given.get("thread-id")}
+    if agent == "gemini-cli":
+        if kind == "SessionEnd":
+            return {"event.name": "gemini_cli.session_end", **session, "reason": given.get("reason")}
+        response = given.get("tool_response")
+        error = response.get("error") if kind == "AfterTool" and isinstance(response, dict) else None
+        if not isinstance(error, dict):
+            return None
+        failed = {"function_name": given.get("tool_name"), "success": "false", "error_type": error.get("type")}
+        return {"event.name": "gemini_cli.tool_call", **session, **failed, "error": _first_line(error.get("message"))}
+    if kind == "StopFailure":
         # In this hook the last message is the error as it was shown, and no reply.
         said = [given.get("error_details") or given.get("error_message"), given.get("last_assistant_message")]
-        error = given.get("error_type") or given.get("error")
-        own: dict[str, Any] = {"error_type": error, "error.message": "; ".join(part for part in said if _text(part))}
-        name = "api_error"
-    elif event == "PostToolUseFailure":
-        lines = [line.strip() for line in str(given.get("error") or "").splitlines() if line.strip()] or [""]
-        told = lines[:1] if len(lines) == 1 or not lines[0].lower().startswith("exit code") else [lines[0], lines[-1]]
-        own = {"tool_name": given.get("tool_name"), "success": "false", "error": "\n".join(told)}
-        name = "tool_result"
-        if given.get("is_interrupt") is True:
-            own["decision"] = "cancelled"
-    elif event == "SessionEnd":
-        name, own = "session_end", {"reason": given.get("reason")}
-    else:
-        return None
-    found = {"event.name": f"claude_code.{name}", "session.id": given.get("session_id"), **own}
-    attributes = [_attribute(key, value) for key, value in found.items() if _text(value)]
-    log = {"timeUnixNano": str(at), "attributes": attributes}
-    resource = {"attributes": [_attribute("service.name", "claude-code")]}
-    return {"resourceLogs": [{"resource": resource, "scopeLogs": [{"logRecords": [log]}]}]}
+        error_type = given.get("error_type") or given.get("error")
+        own = {"error_type": error_type, "error.message": "; ".join(part for part in said if _text(part))}
+        return {"event.name": "claude_code.api_error", **session, **own}
+    if kind == "PostToolUseFailure":
+        own = {"tool_name": given.get("tool_name"), "success": "false", "error": _first_line(given.get("error"))}
+        stopped = {"decision": "cancelled"} if given.get("is_interrupt") is True else {}
+        return {"event.name": "claude_code.tool_result", **session, **own, **stopped}
+    if kind == "SessionEnd":
+        return {"event.name": "claude_code.session_end", **session, "reason": given.get("reason")}
+    return None
+
+
+def _first_line(error: object) -> str:
+    lines = [line.strip() for line in str(error or "").splitlines() if line.strip()] or [""]
+    coded = len(lines) > 1 and lines[0].lower().startswith("exit code")
+    return "\n".join([lines[0], lines[-1]] if coded else lines[:1])
 
 
 def _text(value: object) -> TypeGuard[str]:
@@ -91,33 +112,90 @@ def _attribute(key: str, value: str) -> dict[str, Any]:
     return {"key": key, "value": {"stringValue": redact(value[:_HEARD])[:_KEPT]}}
 
 
-def append(record: Mapping[str, Any], folder: str) -> None:
-    """Append a record to the file of this month with one write, which no other hook's comes into.
+def append(events: list[dict[str, Any]], at: float, folder: str, agent: str, what: str = "") -> None:
+    """Append events of a moment to the file of this month with one write, which no other hook's comes into.
 
     Raises:
         OSError: the folder or the file cannot be written.
     """
+    logs = [
+        {
+            "timeUnixNano": str(int(at * 1e9)),
+            "attributes": [_attribute(key, value) for key, value in event.items() if _text(value)],
+        }
+        for event in events
+    ]
+    resource = {"attributes": [_attribute("service.name", agent)]}
+    record = {"resourceLogs": [{"resource": resource, "scopeLogs": [{"logRecords": logs}]}]}
     os.makedirs(folder, mode=0o700, exist_ok=True)
-    path = os.path.join(folder, time.strftime("claude-code-%Y-%m.jsonl", time.gmtime()))
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-    handle = os.open(path, flags, 0o600)
+    handle = os.open(_path(folder, agent, what, at), flags, 0o600)
     try:
         os.write(handle, json.dumps(record).encode() + b"\n")
     finally:
         os.close(handle)
 
 
-def status_line(given: Mapping[str, Any], now: float) -> str:
-    """Return retries of the session's last calls and whose they are, and how full its limits are; `ok` for neither."""
-    parts = _retries(given.get("transcript_path"))
+def _path(folder: str, agent: str, what: str, at: float) -> str:
+    return os.path.join(folder, f"{agent}{what}-{time.strftime('%Y-%m', time.gmtime(at))}.jsonl")
+
+
+def log_limits(given: Mapping[str, Any], now: float, folder: str) -> None:
+    """Append how full the limits are, where that has changed since it was logged last, a minute ago or longer.
+
+    Raises:
+        OSError: the folder or the file cannot be written.
+    """
+    events = [
+        {
+            "event.name": "claude_code.limit",
+            "session.id": given.get("session_id"),
+            "window_minutes": str(seconds // 60),
+            "used_share": f"{min(used / 100, 1):.4f}",
+            "reset_at": "" if resets is None else f"{resets:.0f}",
+        }
+        for _, seconds, used, resets in _limits(given)
+    ]
+    path = _path(folder, "claude-code", "-limits", now)
+    try:
+        if 0 <= now - os.stat(path).st_mtime < _STATED_SECONDS:
+            return
+        with open(path, "rb") as log:
+            log.seek(max(0, os.path.getsize(path) - 4 * _KEPT))
+            last = _record(log.read().splitlines()[-1])
+        before = [
+            {each["key"]: each["value"]["stringValue"] for each in logged["attributes"]}
+            for logged in last["resourceLogs"][0]["scopeLogs"][0]["logRecords"]
+        ]
+    except (OSError, LookupError, TypeError):
+        before = []  # nothing is logged yet, or it cannot be read: then it is logged again
+    if events and [_stated(event) for event in events] != [_stated(event) for event in before]:
+        append(events, now, folder, "claude-code", "-limits")
+
+
+def _stated(event: dict[str, Any]) -> list[Any]:
+    return [event.get(key) or "" for key in ("window_minutes", "used_share", "reset_at")]
+
+
+def _limits(given: Mapping[str, Any]) -> list[tuple[str, int, float, float | None]]:
+    """The limits that Claude Code states: name, length in seconds, per cent used, reset in seconds since 1970."""
     limits = given.get("rate_limits")
-    for key, name, seconds in (("five_hour", "5h", 5 * 3600), ("seven_day", "7d", 7 * 86_400)):
+    found = []
+    for key, name, seconds in _LIMITS:
         limit = limits.get(key) if isinstance(limits, dict) else None
         if not isinstance(limit, dict):
             continue
         used = limit.get("used_percentage")
-        if isinstance(used, int | float) and 0 <= used <= 1000:
-            parts.append(f"{name} limit {used:.0f} %{_reached(used, _seconds(limit.get('resets_at')), seconds, now)}")
+        if isinstance(used, int | float) and not isinstance(used, bool) and 0 <= used <= 1000:
+            found.append((name, seconds, used, _seconds(limit.get("resets_at"))))
+    return found
+
+
+def status_line(given: Mapping[str, Any], now: float) -> str:
+    """Return retries of the session's last calls and whose they are, and how full its limits are; `ok` for neither."""
+    parts = _retries(given.get("transcript_path"))
+    for name, seconds, used, resets in _limits(given):
+        parts.append(f"{name} limit {used:.0f} %{_reached(used, resets, seconds, now)}")
     return " · ".join(parts) or "ok"
 
 
@@ -130,7 +208,7 @@ def _seconds(moment: object) -> float | None:
             return datetime.fromisoformat(moment).timestamp()
         except ValueError:
             return None
-    return float(moment) if isinstance(moment, int | float) and not isinstance(moment, bool) else None
+    return float(moment) if isinstance(moment, int | float) and 0 < moment < 1e11 else None
 
 
 def _reached(used: float, resets: float | None, length: int, now: float) -> str:

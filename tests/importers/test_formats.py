@@ -75,6 +75,8 @@ _RECORDS: dict[str, list[list[object]]] = {
     "gemini_chat": [[{"sessionId": "s", "projectHash": "h", "startTime": "2026-01-01T00:00:00Z", "kind": "main"}]],
     "gemini_telemetry": [
         [{"hrTime": [1, 2], "resource": {"_rawAttributes": []}, "attributes": {"event.name": "gemini_cli.config"}}],
+        [{"name": "x", "traceId": "t", "spanId": "s", "startTime": [1, 2], "attributes": {}, "events": []}],
+        [{"traceId": "t", "parentSpanContext": None, "id": "s", "timestamp": 1, "duration": 2, "attributes": {}}],
     ],
     "otlp": [
         [{"resourceLogs": []}],

@@ -155,7 +155,7 @@ def test_a_variable_stands_instead_of_the_usual_places() -> None:
     assert folders("Codex", CODEX_HOME="") == ["/home/me/.codex"]
     assert folders("Qwen Code", QWEN_HOME="/q", QWEN_RUNTIME_DIR="/r") == ["/r/projects"]
     assert folders("opencode", XDG_DATA_HOME="/d", OPENCODE_DB="/e/f.db") == ["/d/opencode", "/e/f.db"]
-    assert len(folders("Claude Code")) == 2
+    assert len(folders("Claude Code")) == 3
     assert folders("Claude Code", CLAUDE_CONFIG_DIR="/c") == ["/c/projects"]
 
 

@@ -234,6 +234,49 @@ def test_objects_of_the_sdk_are_read_as_their_events(read: Read) -> None:
     assert (error.session_id, error.payload["facts"]["status"]) == ("g", 500)
 
 
+THROWN = {"name": "exception", "attributes": {"exception.type": "Error", "exception.message": "401 Invalid key"}}
+CALLED = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m", "session.id": "f"}
+
+
+def test_spans_that_fragola_writes_a_line_each_are_read(read: Read) -> None:
+    """Its calls of a model are told by their name, the session is the agent's id; the run round a call is no call."""
+    told = {"fragola.agent.id": "f", "fragola.agent.model": "m", "service.name": "shop"}
+    ends = {"startTime": [BEGAN // 10**9, 0], "endTime": [BEGAN // 10**9 + 2, 5_000_000], "attributes": told}
+    failed = {"events": [{**THROWN, "time": [1, 2]}], "status": {"code": 2, "message": "401 Invalid key"}}
+    events, rejects = read(
+        {"name": "fragola.agent.modelInvocation", "traceId": "t1", "spanId": "s1", **ends, **failed},
+        {"name": "fragola.agent.modelInvocation", "traceId": "t2", "spanId": "s2", **ends, "status": {"code": 0}},
+        {"name": "fragola.agent.run", "traceId": "t3", "spanId": "s3", **ends, **failed},
+    )
+    (error,), (seen,) = of(events, "error.classified"), of(events, "session.observed")
+    assert (error.session_id, error.payload["reason"], error.payload["caller"]) == ("f", "auth_error", "shop")
+    assert error.occurred_at.isoformat() == "2026-03-05T10:00:02.005000"
+    assert (seen.payload["requests"], error.payload["model"], rejects) == (2, "m", [])
+
+
+@pytest.mark.parametrize("service", [{}, {"service.name": "unknown_service:node"}])
+def test_spans_as_the_console_prints_them_are_read(read: Read, service: dict[str, str]) -> None:
+    """Times are microseconds, the span's id is `id`; a program without a name has that of its instrumentation."""
+    printed = {
+        "resource": {"attributes": service},
+        "instrumentationScope": {"name": "fragola-agent", "version": "1"},
+        "traceId": "t1",
+        "parentSpanContext": {"traceId": "t1", "spanId": "s0", "traceFlags": 1},
+        "name": "chat m",
+        "id": "s1",
+        "kind": 2,
+        "timestamp": BEGAN // 1_000,
+        "duration": 1_500_000.25,
+        "attributes": CALLED,
+        "status": {"code": 2, "message": "401 Invalid key"},
+        "events": [THROWN],
+        "links": [],
+    }
+    (error,) = of(read(printed)[0], "error.classified")
+    assert (error.session_id, error.payload["reason"], error.payload["caller"]) == ("f", "auth_error", "fragola-agent")
+    assert error.occurred_at.isoformat() == "2026-03-05T10:00:01.500000"
+
+
 @pytest.mark.parametrize(
     "attribute",
     [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import subprocess
 import sys
 import time
@@ -16,7 +15,7 @@ import pytest
 
 import analyzer
 from analyzer.cli import call
-from analyzer.recovery.hooks import status_line
+from analyzer.recovery.hooks import log_limits, status_line
 from tests import REPOSITORY
 
 PLUGIN = REPOSITORY / "contrib" / "claude-code"
@@ -114,7 +113,7 @@ def test_nothing_that_was_said_and_no_secret_is_written(tmp_path: Path) -> None:
      b'{"hook_event_name":"PostToolUseFailure","error":{"x":1},"tool_name":null}',
      b'{"hook_event_name":"Stop"}', b"\0" * 3_000_000],
 )  # fmt: skip
-@pytest.mark.parametrize("words", [(), ("status",)])
+@pytest.mark.parametrize("words", [(), ("status",), ("codex",), ("gemini",)])
 def test_a_hook_never_fails_its_agent(given: bytes, words: tuple[str, ...], tmp_path: Path) -> None:
     """Exit code 0 for whatever comes; what is written, if anything, is read without a complaint."""
     assert hook(tmp_path, given, *words).returncode == 0
@@ -145,37 +144,99 @@ def test_hooks_side_by_side_do_not_mix(tmp_path: Path) -> None:
     assert len([json.loads(line) for line in written.read_text("utf-8").splitlines()]) == 12
 
 
-def test_a_hook_costs_a_few_starts_of_python(tmp_path: Path) -> None:
-    """Its time of the processor, the least of several runs, is at most eight times that of `python -c pass`."""
-
-    def least(*command: str) -> float:
-        seconds = []
-        for _ in range(7):
-            before = resource.getrusage(resource.RUSAGE_CHILDREN)
-            environment = {**os.environ, "ANALYZER_HOOKS": str(tmp_path), "PYTHONPATH": str(REPOSITORY)}
-            subprocess.run(command, input=json.dumps(FAILED).encode(), env=environment, check=True)
-            after = resource.getrusage(resource.RUSAGE_CHILDREN)
-            seconds.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-        return min(seconds)
-
-    nothing = least(sys.executable, "-c", "pass")
-    assert least(sys.executable, "-c", "from analyzer.__main__ import main; main()", "hook") < 8 * nothing
+_REDACTION = ("armour", "automata", "engine", "families", "keys", "places", "unfolding", "values", "walk")
+LOADED = {
+    *("analyzer", "analyzer.__main__", "analyzer.lazy", "analyzer.recovery", "analyzer.recovery.hooks"),
+    *("analyzer.redaction", *(f"analyzer.redaction.{name}" for name in _REDACTION), "re2", "re2._re2"),
+}
+"""What a hook may load of all that is installed; `python -X importtime` says what each of them costs."""
+HEAVY = {"asyncio", "dataclasses", "datetime", "email", "hashlib", "inspect", "logging", "pathlib", "subprocess"}
 
 
-def test_the_short_way_loads_no_command_line(tmp_path: Path) -> None:
-    """Neither click nor the codec of events is loaded for a hook."""
-    start = "import sys; sys.argv = ['analyzer', 'hook']; from analyzer.__main__ import main"
-    code = f"{start}\ntry:\n    main()\nexcept SystemExit:\n    print(*sys.modules)"
+def loaded(folder: Path, given: object, *words: str) -> set[str]:
+    """The modules that a hook loads, as the interpreter tells them."""
+    start = f"import sys; sys.argv = ['analyzer', 'hook', *{words!r}]; from analyzer.__main__ import main; main()"
     done = subprocess.run(
-        [sys.executable, "-c", code],
-        input=json.dumps(FAILED),
-        env={**os.environ, "ANALYZER_HOOKS": str(tmp_path), "PYTHONPATH": str(REPOSITORY)},
+        [sys.executable, "-I", "-S", "-X", "importtime", "-c", f"import sys; sys.path += {sys.path!r}; {start}"],
+        input=json.dumps(given),
+        env={**os.environ, "ANALYZER_HOOKS": str(folder)},
         capture_output=True,
         text=True,
         check=True,
     )
-    assert not set(done.stdout.split()) & {"click", "msgspec", "duckdb", "analyzer.classifier", "analyzer.cli"}
+    return {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()[1:]}
+
+
+@pytest.mark.parametrize("words", [(), ("gemini",), ("status",)])
+def test_a_hook_loads_json_and_redaction_alone(words: tuple[str, ...], tmp_path: Path) -> None:
+    """No command line, codec or classifier, and nothing of the standard library that takes long: an agent waits."""
+    given = {**TOOL, "rate_limits": {"five_hour": {"used_percentage": 7}}, "tool_response": {"error": {"message": "x"}}}
+    given["hook_event_name"] = "AfterTool" if words == ("gemini",) else "PostToolUseFailure"
+    names = loaded(tmp_path, given, *words)
+    installed = {name for name in names if name.partition(".")[0] not in sys.stdlib_module_names}
+    assert installed <= LOADED
+    assert not names & HEAVY
     assert list(tmp_path.iterdir())
+
+
+def test_a_status_line_without_news_loads_json_alone(tmp_path: Path) -> None:
+    """Where no limit has changed nothing is searched for secrets, for nothing is written."""
+    assert "analyzer.redaction" not in loaded(tmp_path, COMMON, "status")
+
+
+GEMINI = {
+    **COMMON,
+    "timestamp": "2026-11-26T12:00:00.000Z",
+    "hook_event_name": "AfterTool",
+    "tool_name": "run_shell_command",
+    "tool_input": {"command": "zebra"},
+    "tool_response": {
+        "llmContent": "zebra",
+        "returnDisplay": "zebra",
+        "error": {"message": "Command not found: zap\nzebra", "type": "shell_execute_error"},
+    },
+}
+CODEX = {
+    "type": "agent-turn-complete",
+    "thread-id": "t-1",
+    "turn-id": "12",
+    "cwd": "/home/me/shop",
+    "client": "codex-tui",
+    "input-messages": ["zebra"],
+    "last-assistant-message": "zebra",
+}
+
+
+def test_hooks_of_gemini_cli_tell_tools_that_failed(tmp_path: Path) -> None:
+    """AfterTool with an error is a failed tool, without one it is nothing; SessionEnd is the session."""
+    worked = {**GEMINI, "tool_response": {"llmContent": "zebra", "returnDisplay": "zebra"}}
+    for given in (GEMINI, worked, {**COMMON, "hook_event_name": "SessionEnd", "reason": "exit"}):
+        done = hook(tmp_path, given, "gemini")
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    (written,) = tmp_path.iterdir()
+    assert len(written.read_text("utf-8").splitlines()) == 2 and "zebra" not in written.read_text("utf-8")
+    with analyzer.open_store(":memory:") as store:
+        assert store.ingest([str(tmp_path)]).total.quarantined == 0
+        tools = store.sql("select tool, agent, session_id, message from tool_failures").rows()
+        sessions = store.sql("select session_id, agent from sessions").rows()
+    assert tools == [("run_shell_command", "gemini-cli", "s-1", "Command not found: zap")]
+    assert sessions == [("s-1", "gemini-cli")]
+
+
+def test_what_codex_notifies_of_is_its_session(tmp_path: Path) -> None:
+    """The JSON comes behind the command, with nothing on standard input; nothing that was said is kept."""
+    command = [sys.executable, "-c", "from analyzer.__main__ import main; main()", "hook", "codex"]
+    environment = {**os.environ, "ANALYZER_HOOKS": str(tmp_path), "PYTHONPATH": str(REPOSITORY)}
+    for given in (json.dumps(CODEX), json.dumps({**CODEX, "type": "another"}), "{", "[]"):
+        done = subprocess.run(
+            [*command, given], stdin=subprocess.DEVNULL, env=environment, check=True, capture_output=True
+        )
+        assert done.stdout == b""
+    (written,) = tmp_path.iterdir()
+    assert len(written.read_text("utf-8").splitlines()) == 1 and "zebra" not in written.read_text("utf-8")
+    with analyzer.open_store(":memory:") as store:
+        assert store.ingest([str(tmp_path)]).total.quarantined == 0
+        assert store.sql("select session_id, agent from sessions").rows() == [("t-1", "codex")]
 
 
 NOW = datetime(2026, 11, 26, 12, 0, tzinfo=UTC).timestamp()
@@ -224,6 +285,66 @@ def test_the_status_line_says_retries_and_limits(tmp_path: Path) -> None:
 def test_a_limit_is_told_as_far_as_it_is_known(limit: object, said: str) -> None:
     """A window that has just begun has no pace, and what is no figure is left out."""
     assert status_line({"rate_limits": {"five_hour": limit}}, NOW) == said
+
+
+def limits(used: float, resets: float) -> dict[str, Any]:
+    """What Claude Code hands to its status line, with a limit of five hours and one of a week."""
+    five, week = {"used_percentage": used, "resets_at": resets}, {"used_percentage": 20, "resets_at": resets + 9_000}
+    return {**COMMON, "rate_limits": {"five_hour": five, "seven_day": week}}
+
+
+def test_limits_are_logged_once_a_minute_and_where_they_changed(tmp_path: Path) -> None:
+    """They are rows of the view `limits`; what is said again, sooner than that or the same, is not written again."""
+    resets = NOW + 3 * 3600
+
+    counts = []
+    for used, after in [
+        (60, 0),
+        (61, 30),
+        (61, 61),
+        (61, 200),
+        (61.004, 300),
+        (75, 400),
+        (74, 390),
+        (76, 449),
+        (77, 450),
+    ]:
+        before = counts[-1] if counts else 0
+        log_limits(limits(used, resets), NOW + after, str(tmp_path))
+        (written,) = tmp_path.iterdir()
+        counts.append(len(written.read_bytes().splitlines()))
+        if counts[-1] != before:
+            os.utime(written, (NOW + after, NOW + after))
+    assert counts == [1, 1, 2, 2, 2, 3, 4, 4, 5]
+    with analyzer.open_store(":memory:") as store:
+        assert store.ingest([str(tmp_path)]).total.quarantined == 0
+        rows = store.sql("select provider, agent, window_minutes, used_share from limits order by all").rows()
+    assert rows[:2] == [("anthropic", "claude-code", 300, 0.6), ("anthropic", "claude-code", 300, 0.61)]
+
+
+def test_limits_of_claude_code_are_seen_ahead(tmp_path: Path) -> None:
+    """What the status line logged over an hour tells when the limit is reached, as for other agents."""
+    resets = datetime.fromtimestamp(NOW + 3 * 3600, UTC).replace(tzinfo=None)
+    for minute in range(0, 61, 10):
+        log_limits(limits(50 + minute / 3, NOW + 3 * 3600), NOW + 60 * minute, str(tmp_path))
+        for written in tmp_path.iterdir():
+            os.utime(written, (NOW + 60 * minute, NOW + 60 * minute))
+    with analyzer.open_store(":memory:") as store:
+        store.ingest([str(tmp_path)])
+        found = store.query("limits-ahead").to_dicts()
+    (row,) = [each for each in found if each["window_minutes"] == 300]
+    assert (row["provider"], row["used_share"], row["reset_at"]) == ("anthropic", 0.7, resets)
+    assert row["hourly_share"] == pytest.approx(0.2, abs=0.001)
+    assert row["reached_at"] == datetime.fromtimestamp(NOW + 3600 + 5400, UTC).replace(tzinfo=None)
+
+
+def test_a_status_line_logs_what_it_shows(tmp_path: Path) -> None:
+    """Run as Claude Code runs it, twice: the line is printed each time, the limits are logged once."""
+    given = limits(71, time.time() + 3600)
+    for _ in range(2):
+        assert b"5h limit 71 %" in hook(tmp_path, given, "status").stdout
+    (written,) = tmp_path.iterdir()
+    assert len(written.read_text("utf-8").splitlines()) == 1
 
 
 def test_the_status_line_is_printed(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from analyzer.agent_stream import count, text
 from analyzer.events import Event
 from analyzer.events.model import present
+from analyzer.events.times import format_time
 from analyzer.importers.failures import classify_foreign, quantity
 from analyzer.importers.programs import caller_of
 from analyzer.importers.records import RecordReader, moment_of
@@ -38,6 +39,8 @@ PROVIDERS = {
 """Providers as the conventions name them, and as they are named everywhere else here."""
 _TWINNED = ("gemini-cli", "qwen-code")
 """Who sends each error under a name of its own, and once more under one of the conventions."""
+_SESSIONS = ("session.id", "conversation.id", "gen_ai.conversation.id", "session_id", "fragola.agent.id")
+_MODELS = ("model", "gen_ai.request.model", "llm.model_name", "gen_ai.response.model", "fragola.agent.model")
 _MODEL_CALLS = frozenset({"chat", "text_completion", "generate_content"})
 
 
@@ -103,14 +106,14 @@ class TelemetryReader(RecordReader):
         both = {**resource, **attributes}
         service = _first(both, "service.name") or self.agent
         self.program = "codex" if service.startswith("codex") else AGENTS.get(service, service)
-        session = _first(both, "session.id", "conversation.id", "gen_ai.conversation.id", "session_id")
+        session = _first(both, *_SESSIONS)
         if session != self.session:
             self.session, self.known = session, {}
         found = {
             "agent": self.program,
             "agent_version": _first(both, "app.version", "service.version"),
             "provider": _first(both, "gen_ai.provider.name", "gen_ai.system", "llm.provider"),
-            "model": _first(both, "model", "gen_ai.request.model", "llm.model_name", "gen_ai.response.model"),
+            "model": _first(both, *_MODELS),
             "branch": _first(both, "vcs.ref.head.name"),
         }
         found["provider"] = PROVIDERS.get(found["provider"] or "", found["provider"])
@@ -267,6 +270,21 @@ class TelemetryReader(RecordReader):
         cause = (_first(attributes, "error") or "the compaction failed") if failed else None
         return self.compacted(began, unique, post_tokens=count(after), cause=cause)
 
+    def _limit(self, attributes: Attributes, unique: object) -> list[Event]:
+        """How full a limit is, which `analyzer hook status` logs."""
+        minutes, used = whole(attributes.get("window_minutes")), figure(attributes.get("used_share"))
+        if not minutes or used is None or not self.timed:
+            return []
+        resets = moment_of(whole(attributes.get("reset_at")))
+        observed = {
+            "caller": self._caller(attributes),
+            "provider": "anthropic",
+            "window_minutes": minutes,
+            "used_share": used,
+            "reset_at": None if resets is None else format_time(resets),
+        }
+        return [self.event("limit.observed", observed, unique)]
+
     def _codex(self, kind: str, attributes: Attributes, unique: object) -> list[Event]:
         said = _first(attributes, "error.message")
         if kind == "sse_event":
@@ -335,6 +353,7 @@ def is_model_call(attributes: Attributes) -> bool:
 _KINDS: dict[str, Callable[[TelemetryReader, Attributes, object], Iterable[Event]]] = {
     "api_error": TelemetryReader._claude_error,
     "api_retries_exhausted": TelemetryReader._retries_exhausted,
+    "limit": TelemetryReader._limit,
     "compaction": TelemetryReader._compacted,
     "chat_compression": TelemetryReader._compacted,
     "network_retry_attempt": TelemetryReader._retry,

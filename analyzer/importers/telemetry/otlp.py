@@ -50,6 +50,13 @@ def attributes_of(found: object, depth: int = 0) -> dict[str, Any]:
     return attributes
 
 
+def _of_span(span: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a span's attributes; fragolaSDK (2025-12) tells its calls of a model by the span's name alone."""
+    attributes = attributes_of(span.get("attributes"))
+    called = {"gen_ai.operation.name": "chat"} if span.get("name") == "fragola.agent.modelInvocation" else {}
+    return called | attributes
+
+
 def _listed(holder: Mapping[str, Any], *keys: str) -> Iterator[Mapping[str, Any]]:
     for key in keys:
         found = holder.get(key)
@@ -76,7 +83,7 @@ class OtlpReader(TelemetryReader):
                 yield from self._log(record, resource)
         for scope in _listed(found, "scopeSpans", "instrumentationLibrarySpans"):
             for span in _listed(scope, "spans"):
-                attributes = attributes_of(span.get("attributes"))
+                attributes = _of_span(span)
                 self.of_resource(resource, attributes)
                 self.clock(nanoseconds(span.get("endTimeUnixNano")) or nanoseconds(span.get("startTimeUnixNano")))
                 thrown = (
@@ -117,7 +124,7 @@ class OtlpReader(TelemetryReader):
 
 
 class SdkReader(OtlpReader):
-    """Reads the objects of OpenTelemetry's SDK for JavaScript, as Gemini CLI and Qwen Code write them to a file."""
+    """Reads the objects of OpenTelemetry's SDK for JavaScript, as programs write them to a file or to a console."""
 
     name: ClassVar[str] = "otlp"
     agent: str = "gemini-cli"
@@ -127,9 +134,12 @@ class SdkReader(OtlpReader):
         """The events of one object: a log record or a span."""
         resource = mapping(record.get("resource"))
         told = attributes_of(resource.get("_rawAttributes") or resource.get("attributes"))
-        attributes = attributes_of(record.get("attributes"))
+        attributes = _of_span(record)
+        scope = text(mapping(record.get("instrumentationScope")).get("name"))
+        if scope and str(told.get("service.name", "unknown_service")).startswith("unknown_service"):
+            told["service.name"] = scope  # a program that names itself nowhere has the name of what traces it
         self.of_resource(told, attributes)
-        self.clock(_pair(record.get("hrTime")) or _pair(record.get("endTime")) or _pair(record.get("startTime")))
+        self.clock(_pair(record.get("hrTime")) or _pair(record.get("endTime")) or _end(record))
         if "hrTime" in record:
             return self.log(record, attributes, record.get("body", record.get("_body")))
         context = mapping(record.get("_spanContext")) or record
@@ -147,3 +157,11 @@ def _pair(value: object) -> Any:
     if not isinstance(value, list) or len(value) != 2 or not all(type(part) is int for part in value):
         return None
     return nanoseconds(value[0] * 1_000_000_000 + value[1])
+
+
+def _end(record: Mapping[str, Any]) -> Any:
+    """The end of a span as a console prints it, begin and length in microseconds; else the begin as a pair."""
+    began, took = record.get("timestamp"), record.get("duration")
+    if type(began) is not int:
+        return _pair(record.get("startTime"))
+    return nanoseconds((began + (int(took) if isinstance(took, int | float) and abs(took) < 1e15 else 0)) * 1_000)
