@@ -7,6 +7,7 @@ from datetime import date
 
 import pytest
 
+from analyzer import config_files
 from analyzer.analysis.detection import burst, detection, hours, share, volume_units
 from analyzer.analysis.detection import fleet as fleet_tests
 from analyzer.analysis.detection.detection import Detection, Settings
@@ -25,6 +26,7 @@ from analyzer.classifier.reading import facts
 from analyzer.classifier.rules import lint, text_evidence
 from analyzer.cli.commands import sql
 from analyzer.cli.delivery import web as posting
+from analyzer.cli.sandbox import child
 from analyzer.events import sanitize
 from analyzer.events.appending import appender
 from analyzer.importers import formats
@@ -35,7 +37,7 @@ from analyzer.recovery.context.recovery import ContextSettings
 from analyzer.recovery.limits import pool
 from analyzer.recovery.process import streams
 from analyzer.recovery.relay import checkpoint, config, monitor, summarizers
-from analyzer.redaction import engine
+from analyzer.redaction import engine, unfolding
 from analyzer.report import FORMATS
 from analyzer.report import unknowns as terminal
 from analyzer.report.night import messages as webhook
@@ -60,6 +62,7 @@ FIRST_CRITICAL = next(
 FIRST_WARNING = next(n for n in COUNTS if messages.severity_of_message(of(sessions=n)) == "warning")
 SPENT = [DEFAULT.drift_alpha * days / detection.DRIFT_SPANS[-1] for days in detection.DRIFT_SPANS[:-1]]
 HALF = {0.5: "half"}
+HUGE = {12: "twelve", 1_000: "a thousand"}
 STATED = {
     "reference/check.md": (
         (
@@ -149,7 +152,12 @@ STATED = {
         f"In a message of more than {text_evidence.LOOSE_CHARS} characters",
     ),
     "explanation/security.md": (
-        f"after {engine.MAX_SECRETS} secrets",
+        f"after {engine.MAX_SECRETS} secrets of one rule in a text",
+        f"or {HUGE[engine.MAX_LOOKS]} places that it looked at",
+        f"up to {HUGE[unfolding.MAX_FORMS]} of them",
+        f"at the latest {WORDS[child._GRACE_SECONDS]} seconds after its time is over",
+        f"`--memory` ({sql.DEFAULT_MEMORY}",
+        f"files of at most {config_files.MOST_BYTES >> 20} MiB and {config_files.MOST_LEVELS} levels of nesting",
         f"at most `--timeout` seconds ({sql.DEFAULT_SECONDS:g})",
         f"A cut by `--limit` ({sql.DEFAULT_LIMIT:,} rows)",
     ),

@@ -182,10 +182,13 @@ def test_a_service_that_fails_half_way_is_told_the_rest(night: Night, hook: Any)
     def opened() -> Iterator[Any]:
         yield SimpleNamespace(decide=lambda decisions: told.extend(payload["finding_id"] for _, payload in decisions))
 
-    left = Undelivered(replace(night, findings=findings), frozenset())
+    target, whole = Target("pagerduty", f"KEY@{hook.url}"), replace(night, findings=findings)
     with pytest.raises(AnalyzerError, match="did not take"):
-        deliver(left, [Target("pagerduty", f"KEY@{hook.url}")], opened)
+        deliver(Undelivered(whole, frozenset()), [target], opened)
     assert told == [f"{0:032x}"]
+    known = frozenset({(findings[0].id, findings[0].state, findings[0].severity, target.key)})
+    deliver(Undelivered(whole, known), [target], opened)
+    assert [body["dedup_key"] for body in hook.bodies[2:]] == told[1:] == [f"{number:032x}" for number in (1, 2)]
 
 
 def test_what_was_told_is_written_down_when_somebody_interrupts(

@@ -27,6 +27,11 @@ READING = [
     ("unknowns", *STORE),
     ("reclassify", *STORE),
     ("rules", "backtest", "--rules", "rules.toml", *STORE),
+    ("show", "s-41", *STORE),
+    ("findings", "list", *STORE),
+    ("compare", "--before", "2026-11-01..2026-11-05", "--after", "2026-11-05..2026-11-12", *STORE),
+    ("quarantine", "list", *STORE),
+    ("sources", *STORE),
 ]
 WRITING = [
     ("ingest", "more.jsonl", *STORE),
@@ -97,11 +102,10 @@ def test_damaged_blocks_are_told_as_such(forks: Forks, folder: Path, command: tu
 
 @pytest.mark.parametrize("command", WRITING, ids=lambda words: " ".join(words[:2]))
 def test_a_full_disk_is_told_as_such(forks: Forks, folder: Path, command: tuple[str, ...]) -> None:
-    """A limit of the kernel stands in for it."""
+    """A limit of the kernel stands in for it; who only takes rows away may get by with what there is."""
     limit = (folder / "s.duckdb").stat().st_size // 20
     done = forks.run(Line(command, str(folder), file_limit=limit))
-    assert done.code in {0, UNREADABLE}, done
-    assert done.code == 0 or in_our_words(done), done
+    assert in_our_words(done) or (done.code == 0 and command[0] in {"prune", "quarantine"}), done
     assert forks.run(Line(command, str(folder))).code == 0
 
 

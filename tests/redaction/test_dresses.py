@@ -40,11 +40,14 @@ _BODY = "\n".join(
     f"{'MIIEpAIBAAKCAQEAx7bq3VvHk0Rz+/a1B2c3D4e5F6g7H8i9J0kLmNoPqRsT' * 2}"[n : n + 64] for n in range(24)
 )
 _KEY = f"-----BEGIN RSA \x50RIVATE KEY-----\n{_BODY}\nq83Zfw==\n-----END RSA \x50RIVATE KEY-----"
+_OPENSSH = "\n".join(_BODY.replace("\n", "")[n : n + 70] for n in range(0, 1_400, 70))
 _CUT = {
     "whole": _KEY,
     "its head": "\n".join(_KEY.split("\n")[:9]),
     "its tail": "\n".join(_KEY.split("\n")[15:]),
     "its middle": "\n".join(_KEY.split("\n")[6:14]),
+    "three lines of its middle": "\n".join(_KEY.split("\n")[6:9]),
+    "three lines of OpenSSH's": "\n".join(_OPENSSH.split("\n")[6:9]),
     "with headers": _KEY.replace("-----\n", "-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0A1B2C3D\n\n", 1),
     "in one line": _KEY.replace("\n", " "),
     "without line ends": _KEY.replace("\n", ""),
@@ -53,7 +56,7 @@ _CUT = {
 }
 """A private key of several lines as texts hold it."""
 # Of lines from the middle their length is all there is, which some dresses upon others take.
-KEYS = [(_BODY, f"before it\n{key}\nbehind it") for name, key in _CUT.items() if name != "its middle"]
+KEYS = [(_BODY, f"before it\n{key}\nbehind it") for name, key in _CUT.items() if not name.endswith(("middle", "SSH's"))]
 
 
 HOSTILE = ("\\\\", "\\n", "\\u005c", "\\u005cu005c", "%25", "%41", "&amp;", "&#38;", "\x1b[0m", "\x00", "+", "'\"'\"'")

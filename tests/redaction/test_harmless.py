@@ -131,6 +131,8 @@ HARMLESS = {
     "a long name": "job nightly2build4linux8and16windows failed",
     "a certificate": "\n".join(("-----BEGIN CERTIFICATE-----", *[_LINE] * 4, _LINE[:20], "-----END CERTIFICATE-----")),
     "a certificate's end": "\n".join((*[_LINE] * 4, _LINE[:20], "-----END CERTIFICATE-----")),
+    "a public key's beginning": "\n".join(("-----BEGIN PUBLIC KEY-----", *[_LINE] * 4)),
+    "a public key's end": "\n".join((*[_LINE] * 4, _LINE[:20], "-----END PUBLIC KEY-----")),
     "a picture in mail": "\n".join([(_LINE * 2)[:76]] * 5),
     "digests in lines": "\n".join([_SHA256] * 5),
     # Words about secrets

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from hashlib import blake2b
 
 import msgspec
 import pytest
@@ -148,9 +149,10 @@ def test_prose_stays(text):
 
 
 def test_equal_secrets_get_equal_marks():
-    """Equal secrets give equal marks and different ones different marks, so that errors still group."""
+    """Equal secrets give equal marks, on every machine, and different ones different marks, so that errors group."""
     one, two = "sk-ant-" + A32, "sk-ant-" + A32[::-1]
     assert redact(one) == redact(f"{one} ").strip()
+    assert redact(one) == f"[REDACTED:anthropic_key:{blake2b(one.encode(), digest_size=4).hexdigest()}]"
     assert redact(one) != redact(two)
 
 
@@ -243,6 +245,17 @@ def test_a_text_with_very_many_secrets_is_withheld_from_a_point_on():
     assert clean.count("[REDACTED:github_token:") == 500
     assert clean.count("[REDACTED:rest:") == 1
     assert redact(clean) == clean
+
+
+def test_a_text_that_is_looked_at_too_often_is_withheld_from_a_point_on():
+    """Of places that could hold a secret, and hold none, there are as many as there is time for."""
+    few, many = (f"{'password: required ' * times}password: {A32}" for times in (900, 1_100))
+    assert redact(few).startswith("password: required " * 900)
+    assert redact(few).count("[REDACTED:rest:") == 0
+    clean = redact(many)
+    assert A32 not in clean
+    assert clean.startswith("password: required " * 900)
+    assert clean.count("[REDACTED:") == clean.count("[REDACTED:rest:") == 1
 
 
 def test_a_member_is_judged_with_its_key():

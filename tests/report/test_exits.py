@@ -166,6 +166,13 @@ def test_nothing_that_steers_or_hides_arrives(night: Night, name: str) -> None:
         assert {each for each in text if stand_in(each) is not None} <= allowed
 
 
+def test_a_terminal_in_colours_shows_the_same(night: Night) -> None:
+    """Beside the plain text there are our own colours alone; those of a log are shown as their codes."""
+    coloured = render_night_text(night, 80, colour=True)
+    assert "\x1b[" in coloured
+    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == render_night_text(night, 80)
+
+
 LINKING = ("slack", "teams", "discord", "webhook", "mail: page")
 
 

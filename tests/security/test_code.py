@@ -75,6 +75,16 @@ def test_no_dependency_that_turns_data_into_code() -> None:
     assert not names & {"pyyaml", "ruamel-yaml", "dill", "cloudpickle", "joblib"}
 
 
+@pytest.mark.parametrize("name", sorted(path.name for path in REPOSITORY.glob("constraints*.txt")))
+def test_every_dependency_is_pinned_with_its_hashes(name: str) -> None:
+    """One version of each, and what else a registry may give under that name is refused."""
+    said = re.sub(r"(?m)^#.*\n", "", (REPOSITORY / name).read_text("utf-8"))
+    lines = said.replace("\\\n", " ").splitlines()
+    assert len(lines) > 5
+    pinned = re.compile(r"[\w.-]+==[\w.!+-]+( *; [^\n]*?)?( +--hash=sha256:[0-9a-f]{64})+")
+    assert [line for line in lines if not pinned.fullmatch(line)] == []
+
+
 def test_user_patterns_are_re2() -> None:
     """`re` compiles constants of our own alone; what a rules file brings goes to RE2."""
     found: set[str] = set()
@@ -163,6 +173,27 @@ def test_every_pattern_is_linear_on_hostile_text(name: str, pattern: Any) -> Non
             pattern.fullmatch(given)
 
         assert_takes(tried, MACHINE * SECONDS_A_MEGABYTE, f"{name} on {kind}")
+
+
+def inline() -> list[tuple[str, str, Any]]:
+    """Every call of `re` with a constant pattern that is not compiled first: its place, its name and the pattern."""
+    found = []
+    for place, node in nodes():
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
+            pattern = node.args[0].value if isinstance(node.args[0], ast.Constant) else None
+            if ast.unparse(node.func.value) == "re" and node.func.attr not in {"compile", "escape"} and pattern:
+                found.append((place, node.func.attr, pattern))
+    return found
+
+
+@pytest.mark.parametrize(("place", "name", "pattern"), inline())
+def test_every_pattern_within_a_call_is_linear_on_hostile_text(place: str, name: str, pattern: Any) -> None:
+    """As those at the top of a module, tried as it is called there."""
+    tried = re.compile(pattern)
+    way = {"match": tried.match, "fullmatch": tried.fullmatch}.get(name, tried.findall)
+    for kind, text in HOSTILE.items():
+        given = text[:50_000].encode() if isinstance(pattern, bytes) else text[:50_000]
+        assert_takes(lambda given=given: way(given), MACHINE * SECONDS_A_MEGABYTE, f"{place} on {kind}")
 
 
 def in_a_page(text: str) -> str:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import subprocess
+import sys
 import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from analyzer.store import catalogue
+from analyzer.store import catalogue, views
 from tests.cli.conftest import UNSET, forks
 from tests.cli.forking import Forks, Line
 from tests.security.hostile import TERMINAL, attack, write_logs
@@ -104,7 +106,9 @@ def test_no_command_lets_a_text_steer_the_terminal(run: Run, arguments: list[str
     assert_harmless(run(*arguments))
 
 
-VIEWS = ("errors", "retries", "relays", "exhaustions", "sessions", "quarantine", "sources", "events")
+SPEAKING = {"errors", "retries", "relays", "exhaustions", "sessions", "quarantine", "sources", "events"}
+"""Views that have rows of these logs, with texts of theirs."""
+VIEWS = [name for name, header in views().items() if not header.params]
 
 
 @pytest.mark.parametrize("row_format", ["table", "json", "jsonl", "csv", "markdown"])
@@ -113,7 +117,7 @@ def test_no_view_lets_a_text_steer_the_terminal(run: Run, row_format: str) -> No
     statement = " union all by name ".join(f"(select '{view}' as shown_view, * from {view})" for view in VIEWS)
     out = assert_harmless(run("sql", statement, "--store", "s.duckdb", "-f", row_format), keep="\n\t")
     hostile = [line for line in out.splitlines() if "u202e" in line]
-    assert [view for view in VIEWS if not any(view in line for line in hostile)] == []
+    assert {view for view in SPEAKING if not any(view in line for line in hostile)} == set()
 
 
 @pytest.mark.parametrize("name", sorted(catalogue()))
@@ -151,6 +155,51 @@ def test_markdown_holds_no_markup_of_the_log(run: Run) -> None:
             assert cells == columns
         else:
             columns = None
+
+
+WATCHED = """
+import json, sys
+
+TOUCHING = ("open", "os.", "shutil.", "tempfile.", "glob.", "subprocess.", "sqlite3.")
+lines, *marks = json.loads(sys.argv[1])
+seen = set()
+
+
+def watch(event, given):
+    if event.startswith(TOUCHING):
+        seen.update(mark for mark in marks if mark in ascii(given))
+
+
+sys.addaudithook(watch)
+from analyzer.cli import call
+for line in lines:
+    call(line)
+print(json.dumps(sorted(seen)))
+"""
+
+
+@pytest.mark.slow
+def test_no_path_is_made_of_what_a_log_holds(run: Run, folder: Path, tmp_path: Path) -> None:
+    """No call to the system names a file, a folder or a program by a text that stands in an event."""
+    store = ["--store", str(tmp_path / "s.duckdb")]
+    lines = [
+        ["ingest", str(folder / "logs"), *store],
+        ["reclassify", "--apply", *store],
+        ["report", *store],
+        ["nightly", str(folder / "logs"), "--until", "2026-11-11", *store],
+        ["export", "--to", "days", *store],
+        ["export", "--to", "slice.duckdb", *store],
+        ["unknowns", "--suggest", *store],
+        ["quarantine", "retry", *store],
+        ["rebuild", *store],
+    ]
+    named, said = "=cmd", "HYPERLINK"  # of a log's own name, which is opened, and of every text in it
+    command = [sys.executable, "-c", WATCHED, json.dumps([lines, named, said])]
+    done = subprocess.run(command, cwd=tmp_path, env={**os.environ, "HOME": str(tmp_path)}, capture_output=True)
+    *shown, seen = done.stdout.decode().splitlines()
+    assert said in "".join(shown), done.stderr
+    assert (tmp_path / "report.html").exists() and (tmp_path / "slice.duckdb").exists()
+    assert json.loads(seen) == [named]
 
 
 def test_a_rules_file_of_a_stranger_is_data(run: Run, folder: Path) -> None:

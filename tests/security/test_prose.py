@@ -527,7 +527,7 @@ def _log_of(name: str, folder: Path) -> str:
     return str(path)
 
 
-def _whole(store: Path) -> str:
+def whole(store: Path) -> str:
     """Everything that a store and its journal hold, as text."""
     said = []
     with duckdb.connect(str(store), read_only=True) as connection:
@@ -550,7 +550,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, tup
     with open_store(folder / "a.duckdb", writable=True) as store:
         result = store.ingest([_log_of(name, folder) for name in names])
     read = {Path(one.checkpoint.path).stem: (one.checkpoint.format, one.tally.event_lines) for one in result.sources}
-    return _whole(folder / "a.duckdb"), read
+    return whole(folder / "a.duckdb"), read
 
 
 def test_each_format_has_a_log_with_the_mark(stored: tuple[str, dict[str, tuple[str, int]]]) -> None:
@@ -565,7 +565,7 @@ def test_each_format_has_a_log_with_the_mark(stored: tuple[str, dict[str, tuple[
 
 def test_nothing_that_was_said_is_stored(stored: tuple[str, dict[str, tuple[str, int]]]) -> None:
     """Neither in a table nor in the journal; what a failed tool said first is there."""
-    whole, _ = stored
-    assert "ENOENT" in whole
-    at = whole.find(MARK)
-    assert whole[max(0, at - 500) : at + 100] * (at >= 0) == ""
+    said, _ = stored
+    assert "ENOENT" in said
+    at = said.find(MARK)
+    assert said[max(0, at - 500) : at + 100] * (at >= 0) == ""

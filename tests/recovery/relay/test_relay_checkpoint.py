@@ -115,6 +115,23 @@ def test_checkpoints_are_written_for_their_owner_without_secrets(tmp_path: Path)
     assert parse(path.read_text()).remaining_work == found.remaining_work
 
 
+def test_a_summarizer_reads_no_secret() -> None:
+    """Wherever an agent's record has one: in what was said, in what a tool was called with, in what it answered."""
+    secret = "sk-ant-" + "a1b2c3d4" * 4
+    blocks = (
+        {"type": "text", "text": f"The key is {secret}."},
+        {"type": "tool_use", "name": "Bash", "input": {"command": f"login {secret}", "password": "hunter2 x"}},
+        {"type": "tool_result", "content": [{"type": "text", "text": f"KEY={secret}"}]},
+        {"type": "tool_result", "content": f"KEY={secret}"},
+    )
+    records = [{"type": "user", "message": {"content": f"Use {secret}"}}]
+    records += [{"type": "assistant", "message": {"content": [block]}} for block in blocks]
+    read = transcript("Add the endpoint", records, None, 2_000)
+    assert len(read.turns) == 5
+    assert all(word not in read.render() + repr(read) for word in (secret, "hunter2"))
+    assert read.render().count("[REDACTED:") == 6
+
+
 def session(*turns: Turn, before: Checkpoint | None = None) -> Transcript:
     """A session with these turns."""
     return Transcript("Add the endpoint", turns, before)

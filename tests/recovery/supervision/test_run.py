@@ -170,6 +170,18 @@ def test_a_configuration_that_others_may_write_names_no_command(analyzer: Place)
         assert ("others may write it" in done.stderr) is (code != 0)
 
 
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can play another user")
+@pytest.mark.parametrize("table", ["[relay]", "[runtime.relay]"], ids=["ours", "a manifest's"])
+def test_a_configuration_of_another_user_names_no_command(analyzer: Place, table: str) -> None:
+    """Nor does a manifest beside it."""
+    settings = analyzer.folder / "analyzer.toml"
+    settings.write_text(f'{table}\nsummarizer = "touch planted"\n')
+    os.chown(settings, 65534, 65534)
+    done = analyzer("run", "--", "touch", "started")
+    assert (done.returncode, "others may write it" in done.stderr) == (2, True), done.stderr
+    assert not (analyzer.folder / "started").exists()
+
+
 def test_a_pool_that_cannot_be_written_takes_nothing_from_the_run(analyzer: Place) -> None:
     """The command's exit code, its failure and its usage limit are logged; stderr says why it stays in the pool."""
     (analyzer.folder / "pool.json.lock").symlink_to("nowhere/lock")
@@ -448,6 +460,17 @@ class TestStrays:
             check=False,
         )
         assert done.returncode == 124
+        assert not lives(int((analyzer.folder / "id").read_text()))
+
+    def test_a_daemon_is_ended_with_an_agent_that_a_signal_ends(self, analyzer: Place) -> None:
+        """As where its time is over."""
+        line = ("run", "--grace", "0.2", "--", *agent("leaver", "id", "orphaned"))
+        running = analyzer.begin(*line, stdout=subprocess.PIPE)
+        assert running.stdout is not None
+        with running.stdout as out:
+            assert out.readline() == b"left\n"
+            running.terminate()
+            assert running.wait(20) == 143
         assert not lives(int((analyzer.folder / "id").read_text()))
 
     def test_a_daemon_of_one_try_is_gone_before_the_next(self, analyzer: Place) -> None:

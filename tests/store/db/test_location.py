@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from analyzer.cli import COMMANDS as ALL_COMMANDS
 from analyzer.cli import call
+from analyzer.command_lines import STORELESS
 from analyzer.errors import UNREADABLE, StoreError
 from analyzer.store import examine, open_store, rebuild
 from analyzer.store.db.location import OWN, location
@@ -50,6 +52,14 @@ COMMANDS = [
     ["rebuild", "log.jsonl"],
     ["prune", "--older-than", "30d"],
     ["prune", "--older-than", "30d", "--dry-run"],
+    ["nightly", "log.jsonl"],
+    ["findings", "list"],
+    ["findings", "close", "f-1"],
+    ["show", "s-1"],
+    ["compare", "--before", "7d", "--after", "3d"],
+    ["export", "--to", "days"],
+    ["sources"],
+    ["sql", "select 1"],
 ]
 
 
@@ -98,7 +108,13 @@ def test_every_command_refuses_a_pipe_for_a_store(
     os.mkfifo("pipe")
     assert call([*command, "--store", "pipe"]) == UNREADABLE
     assert "pipe is a pipe, not a file" in capsys.readouterr().err
-    assert not os.path.exists("pipe.lock")
+    assert sorted(os.listdir()) == ["log.jsonl", "pipe"]
+
+
+def test_every_command_that_asks_a_store_is_tried_on_a_pipe() -> None:
+    """But `doctor`, whose answer is what it finds, and `mcp`, which opens a store when it is asked."""
+    tried = {command[0] for command in COMMANDS}
+    assert ALL_COMMANDS.keys() - STORELESS - tried == {"doctor", "mcp"}
 
 
 @pytest.mark.parametrize(

@@ -141,19 +141,31 @@ def test_a_flood_in_quarantine_is_tried_again_whole(tmp_path: Path, native: Nati
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("line", [b"x\n", b"\xff\n"], ids=["text", "no UTF-8"])
-def test_a_flood_of_bad_lines_takes_bounded_memory(native: Native, tmp_path: Path, line: bytes) -> None:
-    """A million of them, two bytes each."""
-    (tmp_path / "log").write_bytes(native("a") + line * 1_000_000)
+@pytest.mark.parametrize(
+    ("flood", "bad"),
+    [
+        (b"x\n" * 1_000_000, 1_000_000),
+        (b"\xff\n" * 1_000_000, 1_000_000),
+        (b"[" * 5_000_000 + b"\n", 1),
+        (b'{"type":"a.b","payload":{"m":[[]' + b",[]" * 1_500_000 + b"]}}\n", 1),
+        (gzip.compress(b"") * 250_000, 0),
+        (zstandard.compress(b"") * 250_000, 0),
+    ],
+    ids=["lines", "lines of no UTF-8", "brackets", "empty lists", "members of gzip", "frames of zstd"],
+)
+def test_a_flood_takes_bounded_memory(native: Native, tmp_path: Path, flood: bytes, bad: int) -> None:
+    """Of a million bad lines, or of some megabytes that are made of the smallest parts there are."""
+    packers = {b"\x1f\x8b": gzip.compress, b"(\xb5": zstandard.compress}
+    (tmp_path / "log").write_bytes(packers.get(flood[:2], bytes)(native("a")) + flood)
     code = (
         "import sys; from analyzer.store import open_store; from tests.peak import peak_megabytes\n"
         "store = open_store(sys.argv[2], writable=True); total = store.ingest(sys.argv[1:2]).total\n"
-        "print(total.quarantined, store.sql('select count(*) from quarantine').item())\n"
+        "print(total.events, total.quarantined, store.sql('select count(*) from quarantine').item())\n"
         "print(peak_megabytes())"
     )
     command = [sys.executable, "-c", code, str(tmp_path / "log"), str(tmp_path / "s.duckdb")]
     *told, megabytes = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-    assert told == ["1000000", "1000000"]
+    assert told == ["1", str(bad), str(bad)]
     assert int(megabytes) < 700
 
 

@@ -18,6 +18,7 @@ from analyzer.analysis import Window, overview
 from analyzer.events import EventLog
 from analyzer.store import Store, open_store
 from analyzer.store.ingest import inputs
+from tests.security.test_prose import whole
 
 SECRET = "sk-ant-api03-" + "Ab3dEf6hIj" * 4
 LARGE = "1" + "0" * 399
@@ -236,6 +237,9 @@ def test_secrets_in_any_corner_stay_off_the_disk(tmp_path: Path, native: Callabl
         content = path.read_bytes()
         assert SECRET.encode() not in content, path
         assert b"correct-horse" not in content, path
+    kept = whole(tmp_path / "s.duckdb")
+    assert "[REDACTED:" in kept
+    assert all(secret not in kept for secret in (SECRET, "correct-horse"))
 
 
 def test_a_damaged_archive_stays_damaged(memory: Store, native: Callable[..., bytes], tmp_path: Path) -> None:

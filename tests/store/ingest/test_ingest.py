@@ -248,19 +248,22 @@ def test_several_members_are_one_stream(memory: Store, native: Native, tmp_path:
     assert memory.ingest([str(tmp_path / "log")]).total.events == 2
 
 
+@pytest.mark.parametrize("flipped", [False, True], ids=["cut", "flipped"])
 @pytest.mark.parametrize("codec", ["gzip", "zstd"])
-def test_a_truncated_archive_is_told_and_its_good_lines_are_kept(
-    memory: Store, native: Native, tmp_path: Path, codec: str
+def test_a_damaged_archive_is_told_and_its_good_lines_are_kept(
+    memory: Store, native: Native, tmp_path: Path, codec: str, flipped: bool
 ) -> None:
-    """Compressed data is checked to its end."""
+    """Compressed data is checked to its end, and what stands before the damage is read."""
     rng = random.Random(7)
     body = b"".join(native(f"id-{number}", text=rng.randbytes(40).hex()) for number in range(4_000))
-    packed = gzip.compress(body) if codec == "gzip" else zstandard.ZstdCompressor().compress(body)
-    (tmp_path / "log").write_bytes(packed[: len(packed) * 3 // 4])
+    packed = gzip.compress(body) if codec == "gzip" else zstandard.ZstdCompressor(write_checksum=True).compress(body)
+    place = len(packed) * 3 // 4
+    behind = bytes([packed[place] ^ 0x10]) + packed[place + 1 :] if flipped else b""
+    (tmp_path / "log").write_bytes(packed[:place] + behind)
     result = memory.ingest([str(tmp_path / "log")])
     assert 1_000 < result.total.events < 4_000
     assert result.sources[0].status == "damaged"
-    assert "truncated" in result.problems[0].message
+    assert flipped or "truncated" in result.problems[0].message
 
 
 def test_every_bad_line_is_in_quarantine_with_its_place(memory: Store, native: Native, tmp_path: Path) -> None:

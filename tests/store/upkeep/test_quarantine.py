@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from analyzer.events import model
 from analyzer.store import Store, open_store, rebuild
 from tests.store.killing import Victims
 from tests.store.upkeep.test_rebuild import assert_same, dump, feed
@@ -68,6 +69,27 @@ def test_lines_that_can_be_read_now_become_events_once(
     before = dump(path)
     rebuild(str(path))
     assert_same(dump(path), before)
+
+
+def test_a_line_that_an_upcaster_failed_on_is_brought_up_to_date_by_a_better_one(
+    tmp_path: Path, native: Native, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log is what it was; the program has learned to read it."""
+    log, path = tmp_path / "log.jsonl", tmp_path / "s.duckdb"
+    log.write_bytes(native("a") + native("b", m=1))
+    for module in ("model", "rows"):
+        monkeypatch.setattr(f"analyzer.events.{module}.SCHEMA_VERSION", 2)
+    monkeypatch.setattr(model, "UPCASTERS", {1: lambda _, payload: {"n": payload["m"]}})
+    feed(path, log)
+    with open_store(path, writable=True) as store:
+        assert store.sql("select line, why from quarantine").rows() == [(1, "upcast_failed")]
+        monkeypatch.setattr(model, "UPCASTERS", {1: lambda _, payload: {"n": payload.get("m", 0)}})
+        result = store.retry_quarantine()
+        assert (result.tried, result.mended, result.events, result.remaining) == (1, 1, 1, 0)
+        assert store.sql("select event_id, payload from events order by 1").rows() == [
+            ("a", '{"n":0}'),
+            ("b", '{"n":1}'),
+        ]
 
 
 def test_events_of_foreign_logs_reach_the_journal_too(tmp_path: Path) -> None:
