@@ -29,7 +29,7 @@ from analyzer.cli.delivery import web as posting
 from analyzer.cli.sandbox import child
 from analyzer.events import sanitize
 from analyzer.events.appending import appender
-from analyzer.importers import formats
+from analyzer.importers import failures, formats
 from analyzer.readable import percent
 from analyzer.recovery import Backoff, Limits, RelaySettings
 from analyzer.recovery.context import conversation, progress, strategies
@@ -43,7 +43,7 @@ from analyzer.report import unknowns as terminal
 from analyzer.report.night import messages as webhook
 from analyzer.report.night import metrics as prometheus
 from analyzer.store.db import location
-from analyzer.store.ingest import discover, identity, inputs, read
+from analyzer.store.ingest import batch, discover, identity, inputs, read
 from tests import REPOSITORY
 
 WORDS = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -155,6 +155,8 @@ STATED = {
         f"after {engine.MAX_SECRETS} secrets of one rule in a text",
         f"or {HUGE[engine.MAX_LOOKS]} places that it looked at",
         f"up to {HUGE[unfolding.MAX_FORMS]} of them",
+        f"quarantine keeps the first {batch.KEPT_TEXT:,} characters",
+        f"redacted and cut at {failures._KEPT} characters",
         f"at the latest {WORDS[child._GRACE_SECONDS]} seconds after its time is over",
         f"`--memory` ({sql.DEFAULT_MEMORY}",
         f"files of at most {config_files.MOST_BYTES >> 20} MiB and {config_files.MOST_LEVELS} levels of nesting",

@@ -54,7 +54,21 @@ def test_a_family_says_whose_knowledge_it_is(family):
     assert re.fullmatch(r"[a-z_]+", family.name)
 
 
-STYLES = ("{0}", "{1}", "DB_{1}", "db-{0}", "db.{0}", "x_{0}_2", "{0}_old", "app/{0}", "user[{0}]", "{2}", "db{2}")
+STYLES = (
+    "{0}",
+    "{1}",
+    "DB_{1}",
+    "db-{0}",
+    "db.{0}",
+    "x_{0}_2",
+    "{0}_old",
+    "{0}_v2",
+    "{0}_base",
+    "app/{0}",
+    "user[{0}]",
+    "{2}",
+    "db{2}",
+)
 
 
 @pytest.mark.parametrize(
