@@ -54,7 +54,6 @@ ZONED = [
 """Where days, hours and times of files are computed or shown. These run in the other zone, all others in UTC."""
 PURE = [f"tests/{name}" for name in ("agent_stream", "analysis/detection", "classifier", "redaction")]
 """The tests of the rooms that only compute. They run traced: the others take too long, and work across processes."""
-LAKE = REPOSITORY / ".venv-lake"
 STYLE: tuple[Check, ...] = (
     ("style", [str(BIN / "ruff"), "check", "--quiet", "."], {}),
     ("format", [str(BIN / "ruff"), "format", "--check", "--quiet", "."], {}),
@@ -71,6 +70,8 @@ TESTS: tuple[Check, ...] = (
     # Days must not move with the machine's own zone; this one is off by 45 minutes from every round number.
     ("tests in another time zone", [*PYTEST, *ZONED], {"TZ": "Asia/Kathmandu"}),
 )
+APART = {"frameworks": "RECIPES FOR FRAMEWORKS ARE", "lake": "SPARK IS"}
+"""Tests in environments of their own, which their commands make: what they want is half a gigabyte each."""
 
 
 def main(areas: Sequence[str] = ()) -> int:
@@ -84,10 +85,12 @@ def main(areas: Sequence[str] = ()) -> int:
         return _run((("tests", [*PYTEST, *(f"tests/{area}" for area in areas)], {}),))
     if failed := _run(STYLE):
         return failed
-    if LAKE.exists():
-        return _run((*TESTS, ("tests of Spark", [sys.executable, "-m", "tests.lake"], {})))
-    print("== SPARK IS NOT TESTED HERE: python -m tests.lake installs it and runs its tests", flush=True)
-    return _run(TESTS)
+    there = [name for name in APART if (REPOSITORY / f".venv-{name}").exists()]
+    for name in APART.keys() - there:
+        print(
+            f"== {APART[name]} NOT TESTED HERE: python -m tests.{name} installs what it wants and runs it", flush=True
+        )
+    return _run((*TESTS, *((f"tests of {name}", [sys.executable, "-m", f"tests.{name}"], {}) for name in there)))
 
 
 def _run(checks: Sequence[Check]) -> int:

@@ -1,19 +1,21 @@
 """What an agent asks about failures, answered in few words: what failed, why, whose fault it is, what changed.
 
-Invariants: an answer has at most `MAX_BYTES` and says where it was cut. Texts of logs stand in it on lines of their own
-or in cells, with secrets taken out, as data. A store is asked, never written.
+Invariants: an answer has at most `MAX_TOKENS` and `MAX_BYTES`, and says where it was cut. Texts of logs stand in it on
+lines of their own or in cells, with secrets taken out, as data. A store is asked, never written.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import groupby
 
 from analyzer.errors import AnalyzerError
 from analyzer.readable import counted, percent
 from analyzer.store import Store
 
+MAX_TOKENS = 1_500
+"""Of an answer, as `tokens` counts them. Cells of ids and figures have fewer than two bytes a token, prose has four."""
 MAX_BYTES = 4_500
-"""Of an answer: 1,500 tokens of some three bytes."""
 MAX_ASKED_CHARS = 20_000
 """Of an error that is asked about: what follows says nothing new."""
 _MESSAGES, _TOOLS, _FINDINGS = 8, 5, 5
@@ -179,11 +181,37 @@ def _quoted(text: str) -> str:
 def _cut(lines: list[str], more: str) -> str:
     """The lines that fit, and how many did not."""
     kept: list[str] = []
-    room = MAX_BYTES - 200
+    room, left = MAX_BYTES - 200, MAX_TOKENS - 60
     for line in lines:
         room -= len(line.encode("utf-8", "replace")) + 1
-        if room < 0:
+        left -= tokens(line) + 1
+        if room < 0 or left < 0:
             rest = f"… {len(lines) - len(kept):,} of {len(lines):,} lines left out"
             return "\n".join([*kept, f"{rest}; {more}" if more else rest])
         kept.append(line)
     return "\n".join(kept)
+
+
+def tokens(text: str) -> int:
+    """Estimate the tokens of a text, up to a third too many: none too few in answers of OpenAI's o200k and cl100k.
+
+    A word has one, and another for each eight letters more; three digits have one, and a space before them, a mark has
+    one, a character of another script two.
+    """
+    found, before = 0, ""
+    for kind, run in groupby(text, _kind):
+        length = sum(1 for _ in run)
+        if kind == "letter":
+            found += 1 + (length - 1) // 8
+        elif kind == "digit":
+            found += -(-length // 3) + (before == " ")
+        elif kind != " ":
+            found += 2 * length if kind == "other" else length
+        before = kind
+    return found
+
+
+def _kind(character: str) -> str:
+    if not character.isascii():
+        return "other"
+    return "letter" if character.isalpha() else "digit" if character.isdigit() else character

@@ -9,6 +9,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,8 @@ import pytest
 from mcp import ClientSession, StdioServerParameters, stdio_client
 
 from analyzer.cli import agent_answers, call
-from analyzer.cli.agent_answers import MAX_BYTES
+from analyzer.cli.agent_answers import MAX_BYTES, MAX_TOKENS, tokens
+from analyzer.errors import AnalyzerError
 from analyzer.events import Event, encode
 from analyzer.store import open_store
 from tests.cli.conftest import UNSET, Run
@@ -144,9 +146,40 @@ def test_hostile_arguments_are_refused_in_words(tmp_path: Path, store: str) -> N
     answers = ask(tmp_path, *questions, store=store)
     refused = [refused for refused, _ in answers]
     assert refused == [True, False, *[True] * 5, False, True, False, False, *[True] * 4, False]
-    assert all(0 < len(text.encode()) <= MAX_BYTES for _, text in answers)
+    assert all(0 < len(text.encode()) <= MAX_BYTES and tokens(text) <= MAX_TOKENS for _, text in answers)
     assert not any("Traceback" in text for _, text in answers)
     assert answers[1][1].startswith("No row.")
+
+
+def test_every_query_is_answered_in_so_many_tokens(store: str) -> None:
+    """All of the catalogue over the samples: cells of ids and figures have few bytes a token."""
+    with open_store(store) as opened:
+        names = [
+            line[2:].partition(":")[0] for line in agent_answers.query(opened).splitlines() if line.startswith("- ")
+        ]
+        answers = []
+        for name in names:
+            with suppress(AnalyzerError):  # some want a parameter
+                answers.append(agent_answers.query(opened, name))
+    assert len(answers) > 40
+    assert all(tokens(text) <= MAX_TOKENS for text in answers)
+    assert any("lines left out" in text for text in answers)
+
+
+@pytest.mark.parametrize(
+    ("text", "least"),
+    [
+        # As the vocabularies o200k and cl100k of OpenAI have them, the more of the two.
+        ("No error in the last 1h. The newest event of the logs is of 2026-11-10 08:15 UTC.", 30),
+        ('"day","caller","errors"', 7),
+        ("01a218b7-94ef-76d1-ba3e-2b3e532096e3", 25),
+        ("| rate_limited | 12 | 3.4 % |", 14),
+        ("overloaded_error: Overloaded (HTTP 529)", 11),
+    ],
+)
+def test_the_estimate_of_tokens_is_on_the_safe_side(text: str, least: int) -> None:
+    """Never fewer than there are, and at most twice as many in texts so short."""
+    assert least <= tokens(text) <= 2 * least
 
 
 def test_a_long_answer_says_where_it_was_cut(tmp_path: Path) -> None:
@@ -170,7 +203,7 @@ def test_a_long_answer_says_where_it_was_cut(tmp_path: Path) -> None:
         recent = agent_answers.recent_failures(store, "50y")
         rows = agent_answers.query(store, "errors-messages", {"limit": "100"})
     for text in (recent, rows):
-        assert len(text.encode()) <= MAX_BYTES
+        assert len(text.encode()) <= MAX_BYTES and tokens(text) <= MAX_TOKENS
     assert "lines left out; 100 rows in all" in rows
 
 

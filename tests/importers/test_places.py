@@ -156,7 +156,7 @@ def test_a_variable_stands_instead_of_the_usual_places() -> None:
     assert folders("Qwen Code", QWEN_HOME="/q", QWEN_RUNTIME_DIR="/r") == ["/r/projects"]
     assert folders("opencode", XDG_DATA_HOME="/d", OPENCODE_DB="/e/f.db") == ["/d/opencode", "/e/f.db"]
     assert len(folders("Claude Code")) == 3
-    assert folders("Claude Code", CLAUDE_CONFIG_DIR="/c") == ["/c/projects"]
+    assert folders("Claude Code", CLAUDE_CONFIG_DIR="/c", ANALYZER_HOOKS="/h") == ["/c/projects", "/h"]
 
 
 def test_editors_keep_their_data_elsewhere_on_macos() -> None:
