@@ -36,6 +36,7 @@ from opentelemetry.trace import StatusCode
 import analyzer
 from analyzer.cli import receiving
 from analyzer.cli.receiving import Receiver, RefusedError, Spool, line_of, unpacked
+from analyzer.redaction import redact_value
 from tests import REPOSITORY
 
 
@@ -159,6 +160,69 @@ def test_secrets_are_not_written(served: Served) -> None:
     (path,) = served.folder.iterdir()
     assert key.encode() not in path.read_bytes() and b"REDACTED" in path.read_bytes()
     assert (path.stat().st_mode & 0o777, served.folder.stat().st_mode & 0o777) == (0o600, 0o700)
+
+
+NAMES = (
+    "session.id",
+    "input_tokens",
+    "password",
+    "api_key",
+    "authorization",
+    "http.request.header.cookie",
+    "error",
+    "key",
+)
+VALUES = (
+    *(
+        "hunter2",
+        "Bearer abcdef0123456789abcdef",
+        "sk-ant-api03-" + "a" * 93,
+        "12000",
+        "Overloaded",
+        "https://a:b@c.d/",
+        "",
+    ),
+    *(
+        "password=hunter2",
+        "0b8c1f3e-6a3c-4a55-9a5e-3f9a0d3c8e11",
+        "x" * 40,
+        "curl -u app:secret https://x.y",
+        "ключ",
+        chr(0xD800),
+    ),
+)
+
+
+@pytest.mark.parametrize("kind", ["stringValue", "intValue", "bytesValue"])
+def test_a_record_is_searched_as_thoroughly_as_by_its_values(kind: str) -> None:
+    """What is passed over without a search is what a search leaves as it is, whatever stands under whatever name."""
+    left = 0
+    for name in NAMES:
+        for value in VALUES:
+            record = {
+                "body": {"stringValue": "claude_code.api_request"},
+                "attributes": [{"key": "model", "value": {"stringValue": "m"}}, {"key": name, "value": {kind: value}}],
+                "timeUnixNano": "1772704800000000000",
+            }
+            assert receiving._clean(record) == redact_value(record), (name, value)
+            left += not receiving._may_hold(record)
+    assert left > len(NAMES)
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        None,
+        {},
+        [7],
+        [{"key": "a"}],
+        [{"key": ["a"], "value": {}}],
+        [{"key": "a", "value": {"kvlistValue": {}, "x": 1}}],
+    ],
+)
+def test_a_record_of_another_form_is_searched(attributes: object) -> None:
+    """Where attributes are not what they should be, no promise is made."""
+    assert receiving._may_hold({"attributes": attributes})
 
 
 def test_a_large_request_is_whole(served: Served) -> None:
