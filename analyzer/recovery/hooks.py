@@ -3,7 +3,7 @@
 An agent waits for its hooks: nothing is loaded but JSON and redaction, nothing is judged, and whatever is wrong, the
 hook ends with 0. The records are those that the agent's own telemetry has, so `ingest` reads them, and counts what a
 transcript tells as well once. Fields: Claude Code's references of hooks and of the status line, as of 2026-11-26
-(StopFailure came with 2.1.78); Codex 0.171's `notify`; the hooks of Gemini CLI 0.56.
+(StopFailure came with 2.1.78); Codex 0.171's `notify`; the hooks of Gemini CLI 0.61.
 """
 
 from __future__ import annotations

@@ -160,6 +160,8 @@ def test_what_was_written_is_read_back(name: str, tmp_path: Path) -> None:
         first = again.ingest([str(tmp_path / "o.jsonl")]).total
         assert (first.quarantined, first.skipped) == (0, 0)
         assert by_caller(again) == by_caller(store)
+        # Hand-offs and findings are sent to be shown.
+        assert again.sql("select (select count(*) from relays), (select count(*) from findings)").row(0) == (0, 0)
         same = "select session_id, occurred_at, message, reason from errors where message is not null order by all"
         ours, theirs = store.sql(same).rows(), again.sql(same).rows()
     assert [row[:3] for row in ours] == [row[:3] for row in theirs]
