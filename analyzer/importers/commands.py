@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
 _LOOKED_AT = 1_000
@@ -43,27 +43,30 @@ def command_head(command: object) -> str | None:
     Of several commands in a row it is that of the first one which is more than a step on the way, such as `cd`.
     """
     if isinstance(command, list) and command and all(isinstance(word, str) for word in command):
-        words = [str(word) for word in command]
+        words: Iterable[str] = [str(word) for word in command]
     elif isinstance(command, str):
         words = _words(command)
     else:
         return None
-    heads = [head for simple in _simple(words) if (head := _head(simple))]
-    return next((head for head in heads if head.split()[0] not in _STEPS), heads[0] if heads else None)
+    first = None
+    for simple in _simple(words):
+        head = _head(simple)
+        if head and head.split()[0] not in _STEPS:
+            return head
+        first = first or head
+    return first
 
 
-def _words(text: str) -> list[str]:
+def _words(text: str) -> Iterator[str]:
     lexer = shlex.shlex(
         text[:_LOOKED_AT].replace("\\\n", " ").replace("\n", " ; "), posix=True, punctuation_chars="();<>|&"
     )
     lexer.whitespace_split = True
-    words: list[str] = []
     with suppress(ValueError):  # a quote that is never closed: what stands before it is told
-        words.extend(lexer)
-    return words
+        yield from lexer
 
 
-def _simple(words: list[str]) -> Iterator[list[str]]:
+def _simple(words: Iterable[str]) -> Iterator[list[str]]:
     """The simple commands of a line."""
     simple: list[str] = []
     for word in words:

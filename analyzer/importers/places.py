@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cache
 
 OWN_LOG = "telemetry"
 """The log folder of `analyzer run` and `analyzer emit`, in the working directory."""
@@ -195,15 +197,7 @@ class LogPlace:
 
     def holds(self, name: str) -> bool:
         """Whether the file of this path below the folder is a log."""
-        names = name.split("/")
-        for parts in (pattern.split("/") for pattern in self.files):
-            at = parts.index("**") if "**" in parts else len(names)
-            # `**` stands for as many folders as there are too many.
-            kept = names[:at] + names[len(names) - len(parts) + 1 + at :]
-            known = [part for part in parts if part != "**"]
-            if len(kept) == len(known) <= len(names) and all(map(_fits, known, kept)):
-                return True
-        return False
+        return _held(self.files).fullmatch(name) is not None
 
     def leads_on(self, name: str) -> bool:
         """Whether a log may lie below the folder of this path below the folder."""
@@ -218,6 +212,16 @@ class LogPlace:
         ways = [pattern.split("/") for pattern in self.files if not name or _leads(pattern, name)]
         open_ended = any("**" in parts[: depth + 1] or "*" in parts[depth] for parts in ways)
         return None if open_ended else frozenset(parts[depth] for parts in ways)
+
+
+@cache
+def _held(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    """What matches the path of a file that one of the patterns means; `**` stands for any number of folders."""
+    ways = (
+        [r"(?:[^/]+/)*" if part == "**" else re.escape(part).replace(r"\*", "[^/]*") + "/" for part in way.split("/")]
+        for way in patterns
+    )
+    return re.compile("|".join("".join(way).removesuffix("/") for way in ways), re.DOTALL)
 
 
 def places(environment: Mapping[str, str], *, home: str | None, working: str, system: str) -> list[LogPlace]:

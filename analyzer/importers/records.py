@@ -11,7 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from datetime import datetime
+from functools import cache
 from typing import Any, ClassVar
+
+import msgspec
 
 from analyzer.agent_stream import mapping
 from analyzer.events import Event
@@ -96,6 +99,8 @@ class RecordReader(Reader):
     """`full`, `terminal` or `none`: what such a log shows of retries."""
     telling: ClassVar[Any] = None
     """A pattern of the lines that matter; None where all of them do."""
+    glance: ClassVar[Any] = None
+    """Decodes the few fields that most records are done with; None where each line is decoded wholly."""
     openings: ClassVar[Sequence[bytes]] = ()
     """How an intact record may begin behind a torn one."""
     own_state: ClassVar[Mapping[str, Any]] = {}
@@ -134,6 +139,10 @@ class RecordReader(Reader):
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
         """The events of one record; most give none."""
 
+    def glanced(self, _record: Mapping[str, Any]) -> Iterable[Event] | None:
+        """The events of a record by the fields that a glance shows; None where all of it has to be decoded."""
+        return None
+
     @property
     def caller(self) -> str:
         """The caller of the record in hand."""
@@ -142,6 +151,10 @@ class RecordReader(Reader):
     def read(self, block: Block) -> Iterator[Hit]:
         """Hits of the block, in order."""
         for line in self._lines(block):
+            if self.glance is not None and (told := self._glanced(line.text)) is not None:
+                if told:
+                    yield Hit(line.offset, len(line.text), tuple(told))
+                continue
             found, reject = objects_in(line.text, self.openings)
             if self._author.may_change:
                 for record in found:
@@ -277,8 +290,10 @@ class RecordReader(Reader):
                 del self._seen[oldest]
         if self.timed:
             at = format_time(self.at)
-            seen["started_at"] = min(seen.get("started_at", at), at)
-            seen["ended_at"] = max(seen.get("ended_at", at), at)
+            if at < seen.setdefault("started_at", at):
+                seen["started_at"] = at
+            if at > seen.setdefault("ended_at", at):
+                seen["ended_at"] = at
         seen["requests"] += requests
         seen["aborted"] += aborted
         seen["known"] = dict(self.known)
@@ -310,11 +325,17 @@ class RecordReader(Reader):
         """The tool of a call whose result has come."""
         return self._calls.pop(call or "", None)
 
-    def spent(self, *identity: object, cost_usd: float | None = None, **tokens: int | None) -> list[Event]:
+    def spent(
+        self, *identity: object, cost_usd: float | None = None, prompt: int | None = None, **tokens: int | None
+    ) -> list[Event]:
         """The tokens of one request, under the names of the payload; none where nothing was counted.
 
+        A `prompt` counts what was read from the cache and written to it, too: what is left of it is input.
         A record that is written again tells the same request; what it has grown to is another event.
         """
+        if prompt is not None:
+            cached = (tokens.get("cache_read_tokens") or 0) + (tokens.get("cache_write_tokens") or 0)
+            tokens = {**tokens, "input_tokens": max(prompt - cached, 0) + (tokens.get("input_tokens") or 0)}
         if not any(tokens.values()):
             return []
         request = derived_id(self.name, "request", *identity)
@@ -426,6 +447,14 @@ class RecordReader(Reader):
             if self.known.get("agent") == before:
                 self.known["agent"] = self.agent
 
+    def _glanced(self, line: bytes) -> Iterable[Event] | None:
+        """As `glanced`; of a line that cannot be read the decoder of all of it says why."""
+        try:
+            seen = type(self).glance(line)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return None
+        return self.glanced(seen)
+
     def _lines(self, block: Block) -> Iterator[Line]:
         if self.telling is None:
             yield from all_lines(block)
@@ -471,5 +500,11 @@ class RecordReader(Reader):
 
 def dressed(kind: str, payload: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
     """The payload, and what is known of its session where the type of event has a field for it."""
+    return present({**{key: known.get(key) for key in _dimensions(kind)}, **payload})
+
+
+@cache
+def _dimensions(kind: str) -> tuple[str, ...]:
+    """What a payload of this type may say of its session."""
     fields = EVENT_TYPES[kind].__annotations__
-    return present({**{key: known.get(key) for key in DIMENSIONS if key in fields}, **payload})
+    return tuple(key for key in DIMENSIONS if key in fields)

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from analyzer.importers import BY_NAME, Source, base, block_of, newlines
 from tests import LONG_RUNS
-from tests.shown_formats import LOGS
+from tests.importers.new_kinds.logs import CASES
+from tests.shown_formats import LOGS, PATHS
 
 _LINES = st.lists(
     st.sampled_from([b"{}", b"{x}", b"", b"}", b"{", b"x" * 70, b"{" + b"y" * 300 + b"}", b"{" + b"z" * 40 + b"}"]),
@@ -64,3 +65,38 @@ def test_nothing_raises_whatever_a_record_holds(name: str) -> None:
             assert all(hit.length for hit in reader.read(block_of(json.dumps(record).encode() + b"\n")))
         list(reader.finish())
         json.dumps(reader.state())
+
+
+_GLANCING = [name for name in sorted(LOGS) if getattr(BY_NAME[name].reader, "glance", None) is not None]
+
+
+@pytest.mark.parametrize("name", _GLANCING)
+def test_a_glance_gives_the_events_of_the_whole_record(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a few fields suffice the rest changes nothing, however strange some values are."""
+    reader: Any = BY_NAME[name].reader
+    logs: list[list[object]] = [LOGS[name], *([*case.records] for case in CASES if case.format == name)]
+    for seed in range(20 * LONG_RUNS):
+        chance = random.Random(seed)
+        records = [item if seed == 0 else _strange(item, chance) for log in logs for item in log]
+        block = block_of(b"".join(json.dumps(record).encode() + b"\n" for record in records))
+        found = []
+        for glance in (reader.glance, None):
+            monkeypatch.setattr(reader, "glance", glance)
+            made = reader(Source(PATHS.get(name, "task/log"), datetime(2026, 3, 5)), {})
+            found.append(([repr(hit) for hit in made.read(block)], [*made.finish()]))
+            monkeypatch.undo()
+        assert found[0] == found[1]
+
+
+def test_a_line_that_no_glance_can_read_is_told_with_what_is_wrong() -> None:
+    """A record that breaks off is in quarantine, wherever it stands, and the ones beside it are read."""
+    reply = {
+        "type": "message",
+        "id": "e",
+        "message": {"role": "assistant", "stopReason": "stop", "usage": {"input": 7}},
+    }
+    lines = [b'{"type": "message", "message": {"role": "toolResult", "content": "\xff}', json.dumps(reply).encode()]
+    reader = BY_NAME["pi"].reader
+    assert reader is not None
+    hits = list(reader(Source("log", datetime(2026, 3, 5)), {}).read(block_of(b"\n".join(lines) + b"\n")))
+    assert [(hit.why, len(hit.events)) for hit in hits] == [("invalid_utf8", 0), ("", 1)]

@@ -8,8 +8,6 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
-import re2
-
 from analyzer.agent_stream import count, mapping, text
 from analyzer.events import Event
 from analyzer.events.codec import parsed
@@ -18,19 +16,26 @@ from analyzer.events.times import format_time
 from analyzer.importers.base import Block, Hit, Source
 from analyzer.importers.failures import digits, number, quantity
 from analyzer.importers.records import MAIN, RecordReader, identity_of, moment_of
+from analyzer.importers.shapes.parts import RAW, glance, shape
 
 _STATUS = re.compile(r"\b(?:unexpected|last) status:? (\d{3})\b")
 _OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output"})
 _NO_FAILURE = frozenset({"thread_rollback_failed", "active_turn_not_steerable"})
 """What Codex itself does not count against the turn."""
-_CALLED = re.compile(
-    rb'"type": ?"(?:function_call|custom_tool_call)", ?(?:"(?:id|status|call_id)": ?"[^"\\]*", ?){0,3}'
-    rb'"name": ?"([^"\\]{1,100})"'
+_CALLS = frozenset({"function_call", "custom_tool_call"})
+_TOLD = frozenset(
+    {
+        "token_count",
+        "thread_settings_applied",
+        "context_compacted",
+        "error",
+        "task_complete",
+        "turn_aborted",
+    }
 )
-_TYPE, _CALL, _NEAR = b'"type"', b'_call"', 30
-"""How the pattern begins, what it holds at most so many bytes behind that, and nearly no other text does: a search for
-fixed bytes takes half as long as one for the pattern.
-"""
+"""Messages of which more is read than that they are there."""
+_WHOLE = frozenset({"session_meta", "turn_context", "compacted"})
+_LONGEST_NAME = 100
 _EXIT = re.compile(r"^(?:Exit code: |(?:.{0,200}\n){0,4}Process exited with code )(-?\d{1,10})")
 _REFUSED = re.compile(
     r"(?:apply_patch verification failed|exec command rejected|unsupported call|Script failed|failed to |"
@@ -49,26 +54,6 @@ def _is_near(moment: str | None, other: str | None) -> bool:
     if moment is None or other is None:
         return moment == other
     return abs(datetime.fromisoformat(moment) - datetime.fromisoformat(other)) < _SAME_WINDOW
-
-
-def _tools_called(data: bytes) -> list[str]:
-    """The tools that the calls of a block ask for, in order."""
-    found = []
-    end = 0
-    while (at := data.find(_CALL, end)) >= 0:
-        begins = data.rfind(_TYPE, max(at - _NEAR, end), at)
-        called = _CALLED.match(data, begins) if begins >= 0 else None
-        if called:
-            found.append(called[1].decode("utf-8", "replace"))
-        end = called.end() if called else at + len(_CALL)
-    return found
-
-
-def _command(line: bytes) -> object:
-    """The command of the call that a line holds, a text or its words; None where it holds none."""
-    item = mapping(parsed(line.decode("utf-8", "replace")))
-    given = mapping(parsed(mapping(item.get("payload") or item).get("arguments")))
-    return given.get("command") or given.get("cmd")
 
 
 def error_facts(message: str | None, info: object) -> dict[str, Any]:
@@ -93,20 +78,23 @@ def _output_text(output: object) -> str:
     return output
 
 
+def _ended_badly(said: str) -> bool:
+    """Whether what a tool answered tells a failure."""
+    exited = _EXIT.match(said)
+    return int(exited[1]) != 0 if exited else _REFUSED.match(said) is not None
+
+
 class CodexReader(RecordReader):
     """Reads a rollout; remembers the context in use, for the compaction to come."""
 
     name: ClassVar[str] = "codex"
     agent: str = "codex"
     visibility: ClassVar[str] = "terminal"
-    telling: ClassVar[Any] = re2.compile(
-        rb'"type": ?"(?:session_meta|turn_context|thread_settings_applied|compacted|context_compacted|token_count'
-        rb'|error|task_complete|turn_aborted)"|"instructions": ?|"role": ?"assistant"'
-        # Results of tools are most of a rollout: those that tell a failure alone are looked at. All alternatives begin
-        # with a quotation mark, which is what the search can skip to.
-        rb'|"exit_code\\": ?-?[1-9]|"(?:output|text)": ?"(?:Exit code: -?[1-9]|apply_patch verification failed'
-        rb"|exec command rejected|unsupported call|Script failed|[Ff]ailed to |[Ee]rror|[Ee]xecution error"
-        rb'|[Tt]ool call |[Aa]borted by user|[Ss]andbox|(?:Chunk|Wall) (?:[^"\\]|\\n)*exited with code -?[1-9])'
+    glance: ClassVar[Any] = glance(
+        "timestamp type role name call_id output",
+        arguments=RAW,
+        instructions=RAW,
+        payload=shape("type name call_id output", arguments=RAW),
     )
     openings: ClassVar[tuple[bytes, ...]] = (b'{"timestamp"', b'{"type"', b'{"id"')
     own_state: ClassVar[Mapping[str, Any]] = {
@@ -130,17 +118,50 @@ class CodexReader(RecordReader):
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
         super().__init__(source, state)
-        self._data, self._near = b"", 0
+        self._asked: dict[str, tuple[str, object]] = {}
+        """Of the calls of the block in hand: their tools and arguments."""
+        self._called: list[str] = []
+        self._limits_told: Mapping[str, Any] = {}
+        """The limits as the last reply told them, where they need no second look."""
+        self._called_at: object = None
+        """When the last of them was made or answered, as its line says."""
 
     def read(self, block: Block) -> Iterator[Hit]:
-        """Hits of the block, in order; calls of tools are counted without a look into their records."""
-        self._data, self._near = block.data, 0
+        """Hits of the block, in order."""
+        self._asked, self._called = {}, []
         yield from super().read(block)
-        if called := _tools_called(block.data):
-            self.see_calls(*called)
+        if self._called:
+            called_at = moment_of(self._called_at)
+            if called_at is not None and (not self.timed or called_at > self.at):
+                self.clock(called_at)
+            self.see_calls(*self._called)
+
+    def glanced(self, record: Mapping[str, Any]) -> Iterable[Event] | None:
+        """See `RecordReader`: what was said and thought, calls of tools, and results that tell no failure."""
+        kind, item = text(record.get("type")), mapping(record.get("payload"))
+        if kind == "event_msg":
+            return None if text(item.get("type")) in _TOLD else ()
+        if kind != "response_item":
+            if kind in _WHOLE or record.get("role") == "assistant" or "instructions" in record:
+                return None
+            item = record
+        of = text(item.get("type"))
+        if of in _CALLS or of in _OUTPUTS:
+            self._called_at = record.get("timestamp")
+        if of in _CALLS:
+            tool, call = text(item.get("name")), text(item.get("call_id"))
+            if tool and len(tool) <= _LONGEST_NAME:
+                self._called.append(tool)
+                if call:
+                    self._asked[call] = tool, item.get("arguments")
+        elif of in _OUTPUTS and _ended_badly(_output_text(item.get("output"))):
+            return None
+        return ()
 
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
         """The events of one record."""
+        if self.glanced(record) is not None:
+            return ()
         self.time(record.get("timestamp"))
         kind, payload = record.get("type"), mapping(record.get("payload"))
         if kind == "session_meta":
@@ -236,36 +257,25 @@ class CodexReader(RecordReader):
     def _answered(self, item: Mapping[str, Any]) -> list[Event]:
         """A result of a tool, where it says that the call failed."""
         said = _output_text(item.get("output"))
+        if not _ended_badly(said):
+            return []
         exited = _EXIT.match(said)
         code = int(exited[1]) if exited else None
-        if code == 0 or (code is None and not _REFUSED.match(said)):
-            return []
         call = text(item.get("call_id"))
         shown = said if code is None else f"Exit code {code}\n{said.partition(_OUTPUT)[2]}"
         kind = None if code is None else "timeout" if code == _TIMED_OUT else "exit_code"
-        tool, command = self._called(call)
+        tool, given = self._asked.get(call or "", (None, None))
+        asked = mapping(parsed(parsed(bytes(given)) if isinstance(given, RAW) else given))
+        command = asked.get("command") or asked.get("cmd")
         return [self.tool_failed(tool, shown, call, format_time(self.at), kind=kind, command=command)]
-
-    def _called(self, call: str | None) -> tuple[str | None, object]:
-        """The tool that a call of the block in hand asked for, and the command; most stand behind the one that was
-        looked for last.
-        """
-        if call is None:
-            return None, None
-        wanted = b'"' + call.encode() + b'"'
-        for start in (self._near, 0):
-            if (at := self._data.find(wanted, start)) >= 0:
-                begins, ends = self._data.rfind(b"\n", 0, at) + 1, self._data.find(b"\n", at)
-                if called := _CALLED.search(self._data, begins, ends):
-                    self._near = at
-                    return called[1].decode("utf-8", "replace"), _command(self._data[begins:ends])
-        return None, None
 
     # Tokens and compactions ------------------------------------------------------------------------------------------
 
     def _tokens(self, payload: Mapping[str, Any]) -> list[Event]:
         limits = mapping(payload.get("rate_limits"))
-        observed = self._limits(limits) if limits else []
+        observed = self._limits(limits) if limits and limits != self._limits_told else []
+        # A window that is told by how long it lasts yet ends at another moment each time.
+        self._limits_told = limits if "resets_in_seconds" not in mapping(limits.get("primary")) else {}
         info = mapping(payload.get("info"))
         last, window = mapping(info.get("last_token_usage")), count(info.get("model_context_window"))
         used, total = count(last.get("total_tokens")), count(mapping(info.get("total_token_usage")).get("total_tokens"))
@@ -312,14 +322,13 @@ class CodexReader(RecordReader):
 
     def _spent(self, last: Mapping[str, Any], total: int | None) -> list[Event]:
         """The tokens of a reply, named by the first session and the sum up to it, which forks repeat."""
-        cached, put = count(last.get("cached_input_tokens")) or 0, count(last.get("input_tokens")) or 0
         return self.spent(
             self._origin,
             total,
             sorted(last.items()),
-            input_tokens=max(put - cached, 0),
+            prompt=count(last.get("input_tokens")) or 0,
             output_tokens=count(last.get("output_tokens")),
-            cache_read_tokens=cached,
+            cache_read_tokens=count(last.get("cached_input_tokens")) or 0,
             reasoning_tokens=count(last.get("reasoning_output_tokens")),
         )
 

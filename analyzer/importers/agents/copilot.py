@@ -12,6 +12,7 @@ from analyzer.events.model import present
 from analyzer.events.times import format_time
 from analyzer.importers.failures import digits, number
 from analyzer.importers.records import MAIN, RecordReader, identity_of
+from analyzer.importers.shapes.parts import glance, shape
 
 _RETRIED = re.compile(r"\bretried (\d{1,6}) times? \(total retry wait time: (\d{1,9}(?:\.\d{1,9})?) seconds\)")
 
@@ -22,9 +23,32 @@ class CopilotReader(RecordReader):
     name: ClassVar[str] = "copilot"
     agent: str = "copilot"
     visibility: ClassVar[str] = "terminal"
+    glance: ClassVar[Any] = glance("type timestamp", data=shape("toolCallId toolName success"))
+
+    def glanced(self, record: Mapping[str, Any]) -> Iterable[Event] | None:
+        """See `RecordReader`."""
+        kind, data = text(record.get("type")), mapping(record.get("data"))
+        if (
+            kind is None
+            or kind.startswith("session.")
+            or (kind == "tool.execution_complete" and data.get("success") is False)
+        ):
+            return None
+        self.time(record.get("timestamp"))
+        if kind == "assistant.message":
+            self.see(requests=1)
+        elif kind == "tool.execution_start":
+            self.called(text(data.get("toolName")), text(data.get("toolCallId")))
+        elif kind == "tool.execution_complete":
+            self.tool_of(text(data.get("toolCallId")))
+        elif kind == "abort":
+            self.see(aborted=1)
+        return ()
 
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
         """The events of one record."""
+        if (told := self.glanced(record)) is not None:
+            return told
         self.time(record.get("timestamp"))
         kind, data = record.get("type"), mapping(record.get("data"))
         unique = self.session, text(record.get("id")), identity_of(record)
@@ -40,14 +64,8 @@ class CopilotReader(RecordReader):
             return self._compacted("truncate", "TruncationTokensInMessages", data, unique)
         elif kind == "session.shutdown":
             return self._spent(mapping(data.get("modelMetrics")))
-        elif kind == "assistant.message":
-            self.see(requests=1)
-        elif kind == "tool.execution_start":
-            self.called(text(data.get("toolName")), text(data.get("toolCallId")))
         elif kind == "tool.execution_complete":
             return self._tool_ended(data, unique)
-        elif kind == "abort":
-            self.see(aborted=1)
         return ()
 
     def _spent(self, models: Mapping[str, Any]) -> list[Event]:
@@ -61,7 +79,7 @@ class CopilotReader(RecordReader):
                 self.session,
                 format_time(self.at),
                 model,
-                input_tokens=max((count(usage.get("inputTokens")) or 0) - read - written, 0),
+                prompt=count(usage.get("inputTokens")) or 0,
                 output_tokens=count(usage.get("outputTokens")),
                 cache_read_tokens=read,
                 cache_write_tokens=written,
@@ -85,12 +103,10 @@ class CopilotReader(RecordReader):
         self.see()
 
     def _tool_ended(self, data: Mapping[str, Any], unique: object) -> list[Event]:
-        """The end of a call, which names the tool by its beginning."""
+        """The end of a call that failed, which names the tool by its beginning."""
         tool = self.tool_of(text(data.get("toolCallId"))) or text(
             mapping(mapping(data.get("toolTelemetry")).get("properties")).get("tool")
         )
-        if data.get("success") is not False:
-            return []
         error = mapping(data.get("error"))
         said, hint = text(error.get("message")), text(error.get("code"))
         return [self.tool_failed(tool, said, unique, hint=hint)]

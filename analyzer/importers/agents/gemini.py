@@ -11,6 +11,7 @@ from analyzer.events import Event
 from analyzer.events.model import present
 from analyzer.importers.failures import digits
 from analyzer.importers.records import RecordReader, identity_of, moment_of
+from analyzer.importers.shapes.parts import glance, list_of
 
 _ERROR = "[API Error"
 _CODE = re.compile(r'"code": ?(\d{3})\b')
@@ -70,6 +71,21 @@ class GeminiChatReader(RecordReader):
     _relay: str | None
     """The compression whose outcome the next reply shows."""
 
+    glance: ClassVar[Any] = glance(
+        "id type timestamp model tokens messages projectHash", toolCalls=list_of("id name status")
+    )
+
+    def glanced(self, record: Mapping[str, Any]) -> Iterable[Event] | None:
+        """See `RecordReader`: what was asked, and replies none of whose tools failed."""
+        if "projectHash" in record or "messages" in record or text(record.get("id")) is None:
+            return None
+        if record.get("type") == "user":
+            self.time(record.get("timestamp"))
+            return ()
+        calls = record.get("toolCalls", ())
+        fine = all(call.get("status") == "success" and text(call.get("id")) for call in calls)
+        return self._message(record) if record.get("type") == "gemini" and fine else None
+
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
         """The events of one record, or of a whole chat on one line."""
         found: list[Event] = []
@@ -89,7 +105,7 @@ class GeminiChatReader(RecordReader):
 
     def _message(self, message: Mapping[str, Any]) -> list[Event]:
         self.time(message.get("timestamp"))
-        kind, said = message.get("type"), said_by(message.get("content"))
+        kind = message.get("type")
         unique = text(message.get("id")) or identity_of(message)
         if kind == "gemini":
             self.known |= present({"model": text(message.get("model"))})
@@ -100,6 +116,7 @@ class GeminiChatReader(RecordReader):
                 *self._spent(tokens, unique),
                 *self._tools(message.get("toolCalls")),
             ]
+        said = said_by(message.get("content"))
         if kind == "error" and said.startswith(_ERROR):
             return self._failed(said, unique)
         if kind == "info" and (said or message.get("content") == ""):
@@ -107,14 +124,14 @@ class GeminiChatReader(RecordReader):
         return []
 
     def _spent(self, tokens: Mapping[str, Any], unique: str) -> list[Event]:
-        """The tokens of a reply: a prompt counts what was read from the cache, and a reply not what was thought."""
-        prompt, cached = count(tokens.get("input")) or 0, count(tokens.get("cached")) or 0
+        """The tokens of a reply, which does not count what was thought."""
         thought = count(tokens.get("thoughts")) or 0
         return self.spent(
             unique,
-            input_tokens=max(prompt - cached, 0) + (count(tokens.get("tool")) or 0),
+            prompt=count(tokens.get("input")) or 0,
+            input_tokens=count(tokens.get("tool")),
             output_tokens=(count(tokens.get("output")) or 0) + thought,
-            cache_read_tokens=cached,
+            cache_read_tokens=count(tokens.get("cached")) or 0,
             reasoning_tokens=thought,
         )
 

@@ -14,9 +14,15 @@ from analyzer.events.model import present
 from analyzer.events.times import format_time
 from analyzer.importers.failures import number, quantity
 from analyzer.importers.records import RecordReader, identity_of, moment_of
+from analyzer.importers.shapes.files import moved_on
+from analyzer.importers.shapes.parts import glance
 
 _ABORTED = "MessageAbortedError"
 _SAY_NOTHING = frozenset({"APIError", "UnknownError"})
+
+
+_SAYING = frozenset({"text", "reasoning", "step-start", "step-finish", "snapshot", "patch", "file"})
+"""Parts of which nothing is read."""
 
 
 class OpencodeReader(RecordReader):
@@ -28,6 +34,16 @@ class OpencodeReader(RecordReader):
     own_state: ClassVar[Mapping[str, Any]] = {"sessions": {}}
     _sessions: dict[str, dict[str, Any]]
     """Of each session: its tokens in use, the hand-off whose tokens are still to come, its folder and version."""
+
+    glance: ClassVar[Any] = glance("type id part $row")
+
+    def glanced(self, record: Mapping[str, Any]) -> Iterable[Event] | None:
+        """See `RecordReader`: parts that say something alone."""
+        said = text(record.get("type")) in _SAYING and (text(record.get("id")) or "").startswith("prt_")
+        if not said or "part" in record:
+            return None
+        moved_on(self._cursor, record)
+        return ()
 
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
         """The events of a session, a message, a part, or of what a run prints: an error, or a part in an envelope."""

@@ -6,16 +6,20 @@ A retry is a failed reply with another reply behind it: the failed ones stay in 
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from analyzer.agent_stream import count, mapping, text
 from analyzer.events import Event
+from analyzer.events.codec import parsed
 from analyzer.events.model import present
 from analyzer.importers.agents.gemini import said_by
 from analyzer.importers.base import Source
 from analyzer.importers.failures import quantity
 from analyzer.importers.records import MAIN, RecordReader, identity_of
+from analyzer.importers.shapes.parts import RAW, glance, shape
+from analyzer.importers.shapes.rows import listed
 
 _IN_HAND = 50
 _STATUS = re.compile(r"^(\d{3})\b")
@@ -31,6 +35,10 @@ class PiReader(RecordReader):
     name: ClassVar[str] = "pi"
     agent: str = "pi"
     visibility: ClassVar[str] = "full"
+    glance: ClassVar[Any] = glance(
+        "type id timestamp",
+        message=shape("role model provider stopReason usage toolName isError", content=RAW),
+    )
     own_state: ClassVar[Mapping[str, Any]] = {"relay": None, "said": None}
     _relay: str | None
     """The compaction whose tokens after are still to come."""
@@ -39,8 +47,24 @@ class PiReader(RecordReader):
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
         super().__init__(source, state)
-        self._commands: dict[str, str | None] = {}
-        """Commands of the last calls, by their ids."""
+        self._asked: deque[Any] = deque(maxlen=_IN_HAND)
+        """What the last replies hold, for the commands of calls that failed."""
+
+    def glanced(self, record: Mapping[str, Any]) -> Iterable[Event] | None:
+        """See `RecordReader`: replies, and answers of tools that did not fail."""
+        message, unique = mapping(record.get("message")), text(record.get("id"))
+        role, known = message.get("role"), message.get("model") not in _OPENCLAW_SAYS
+        if record.get("type") != "message" or not known or unique is None:
+            return None
+        if role == "toolResult" and message.get("isError") is not True:
+            self.time(record.get("timestamp"))
+            self.see_calls(text(message.get("toolName")))
+            return ()
+        if role == "assistant" and message.get("stopReason") != "error":
+            self.time(record.get("timestamp"))
+            self._asked.append(message.get("content"))
+            return self._reply(message, (self.session, unique))
+        return None
 
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
         """The events of one entry."""
@@ -66,17 +90,18 @@ class PiReader(RecordReader):
             if message.get("model") in _OPENCLAW_SAYS:
                 return self.settled("exhausted") if said_by(message.get("content")).startswith(_NO_REPLY) else ()
             if message.get("role") == "assistant":
-                self._remember(message.get("content"))
+                self._asked.append(message.get("content"))
                 return self._reply(message, (self.session, unique))
             if message.get("role") == "toolResult":
-                tool, said = text(message.get("toolName")), said_by(message.get("content"))
+                tool = text(message.get("toolName"))
                 self.see_calls(tool)
-                # A command's own output stands before what became of it.
-                ended = _ENDED.search(said)
-                shown = f"{ended[1]}\n{said[: ended.start()]}" if ended else said
                 if message.get("isError") is not True:
                     return ()
-                command = self._commands.get(text(message.get("toolCallId")) or "")
+                # A command's own output stands before what became of it.
+                said = said_by(message.get("content"))
+                ended = _ENDED.search(said)
+                shown = f"{ended[1]}\n{said[: ended.start()]}" if ended else said
+                command = self._command(text(message.get("toolCallId")))
                 return [self.tool_failed(tool, shown, self.session, unique, command=command)]
             if message.get("role") == "user":
                 self._said = None
@@ -111,12 +136,13 @@ class PiReader(RecordReader):
             cost_usd=quantity(mapping(usage.get("cost")).get("total")),
         )
 
-    def _remember(self, content: object) -> None:
-        """Keep the commands of the last calls for their results."""
-        for block in map(mapping, content if isinstance(content, list) else ()):
-            if call := text(block.get("id")):
-                self._commands[call] = text(mapping(block.get("arguments")).get("command"))
-        self._commands = dict(list(self._commands.items())[-_IN_HAND:])
+    def _command(self, call: str | None) -> str | None:
+        """The command of a call that one of the last replies made."""
+        for content in reversed(self._asked):
+            for block in listed(parsed(bytes(content)) if isinstance(content, RAW) else content):
+                if call is not None and block.get("id") == call:
+                    return text(mapping(block.get("arguments")).get("command"))
+        return None
 
     def _reply(self, message: Mapping[str, Any], unique: object) -> list[Event]:
         self.known |= present({"provider": text(message.get("provider")), "model": text(message.get("model"))})

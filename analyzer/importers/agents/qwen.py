@@ -13,6 +13,7 @@ from analyzer.agent_stream import count, mapping, text
 from analyzer.events import Event
 from analyzer.events.model import present
 from analyzer.importers.records import identity_of
+from analyzer.importers.shapes.parts import glance
 from analyzer.importers.telemetry.model_calls import TelemetryReader
 
 _DONE = 1
@@ -26,20 +27,17 @@ class QwenReader(TelemetryReader):
     agent: str = "qwen-code"
     visibility: ClassVar[str] = "full"
     counts_replies: ClassVar[bool] = False
+    glance: ClassVar[Any] = glance("type uuid usageMetadata subtype timestamp sessionId version gitBranch model cwd")
+
+    def glanced(self, record: Mapping[str, Any]) -> Iterable[Event] | None:
+        """See `RecordReader`: all but what `system` records hold."""
+        if record.get("type") == "system" or text(record.get("uuid")) is None:
+            return None
+        return self.events(record)
 
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
         """The events of one record."""
-        self.time(record.get("timestamp"))
-        self.session = text(record.get("sessionId")) or self.session
-        self.known |= present(
-            {
-                "agent": self.agent,
-                "agent_version": text(record.get("version")),
-                "branch": text(record.get("gitBranch")),
-                "model": text(record.get("model")),
-            }
-        )
-        self.work_in(record.get("cwd"))
+        self._envelope(record)
         kind, payload = record.get("type"), mapping(record.get("systemPayload"))
         unique = text(record.get("uuid")) or identity_of(record)
         if kind == "assistant":
@@ -53,16 +51,30 @@ class QwenReader(TelemetryReader):
         self.see()
         return ()
 
+    def _envelope(self, record: Mapping[str, Any]) -> None:
+        """Take what every record says."""
+        self.time(record.get("timestamp"))
+        self.session = text(record.get("sessionId")) or self.session
+        self.known |= present(
+            {
+                "agent": self.agent,
+                "agent_version": text(record.get("version")),
+                "branch": text(record.get("gitBranch")),
+                "model": text(record.get("model")),
+            }
+        )
+        self.work_in(record.get("cwd"))
+
     def _spent(self, tokens: Mapping[str, Any], unique: object) -> list[Event]:
         """The tokens of a reply, under the names of Google's API: its total holds what was thought beside the reply."""
-        prompt, cached = count(tokens.get("promptTokenCount")) or 0, count(tokens.get("cachedContentTokenCount")) or 0
+        prompt = count(tokens.get("promptTokenCount")) or 0
         total, thought = count(tokens.get("totalTokenCount")), count(tokens.get("thoughtsTokenCount"))
         reply = count(tokens.get("candidatesTokenCount")) or 0
         return self.spent(
             unique,
-            input_tokens=max(prompt - cached, 0),
+            prompt=prompt,
             output_tokens=max(reply, total - prompt) if total else reply,
-            cache_read_tokens=cached,
+            cache_read_tokens=count(tokens.get("cachedContentTokenCount")) or 0,
             reasoning_tokens=thought,
         )
 

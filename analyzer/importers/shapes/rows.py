@@ -12,9 +12,12 @@ from functools import cache
 from operator import itemgetter
 from typing import Any
 
+import msgspec
+
 from analyzer.agent_stream import mapping, text
 from analyzer.events.codec import parsed
 from analyzer.events.model import derived_id
+from analyzer.importers.shapes.parts import glance, shape
 
 GOOSE_FAILURES = ("Ran into this error", "Network error: ", "Error: Context length exceeds limits")
 """How a message of goose begins that stands for a reply which failed."""
@@ -63,8 +66,15 @@ def _opencode_message(row: Row) -> Row:
     return {**slim_message(mapping(parsed(row["data"]))), "id": row["id"], "sessionID": row["session_id"]}
 
 
+_part = glance("type tool attempt error auto overflow time", state=shape("status time error"))
+
+
 def _opencode_part(row: Row) -> Row:
-    data = mapping(parsed(row["data"]))
+    try:
+        # What a tool was given and answered is most of a store, and none of it is read.
+        data: Mapping[str, Any] = _part(row["data"])
+    except (msgspec.DecodeError, TypeError, ValueError, RecursionError):
+        data = mapping(parsed(row["data"]))
     kind = data.get("type")
     kept = {key: value for key, value in data.items() if key in _PART_KEYS.get(str(kind), ())}
     if kind == "tool":

@@ -10,8 +10,6 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
-import re2
-
 from analyzer.agent_stream import count, mapping, text
 from analyzer.events import Event
 from analyzer.events.model import present
@@ -19,14 +17,14 @@ from analyzer.importers.agents.gemini import said_by
 from analyzer.importers.base import Source
 from analyzer.importers.failures import number, quantity
 from analyzer.importers.records import MAIN, RecordReader, folder_of, identity_of
+from analyzer.importers.shapes.parts import glance, shape
 
 _ATTEMPT = re.compile(r"^(\d{1,6})/\d{1,6}$")
+_STEPS = frozenset({"step.end", "tool.call", "tool.result"})
 _LEFT_OUT = frozenset({"api_error", "internal", "provider.api_error"})
 """Codes that say no more than that there was an error."""
-_TELLING = re2.compile(
-    rb'"(?:llm\.request|step\.end|tool\.call|turn\.(?:prompt|steer|cancel|ended|step\.retrying)|'
-    rb'context\.apply_compaction|config\.update)"|"isError": ?true'
-)
+_DECODED = frozenset({"turn.step.retrying", "turn.ended", "turn.cancel", "context.apply_compaction", "config.update"})
+"""Records that are few, and of which more is read than a glance shows."""
 
 
 class KimiReader(RecordReader):
@@ -35,7 +33,10 @@ class KimiReader(RecordReader):
     name: ClassVar[str] = "kimi"
     agent: str = "kimi-code"
     visibility: ClassVar[str] = "full"
-    telling: ClassVar[Any] = _TELLING
+    glance: ClassVar[Any] = glance(
+        "type time created_at provider model attempt",
+        event=shape("type name toolCallId", result=shape("isError")),
+    )
 
     def __init__(self, source: Source, state: Mapping[str, Any]) -> None:
         super().__init__(source, state)
@@ -43,34 +44,47 @@ class KimiReader(RecordReader):
         self.session = folder_of(source.path, 3) or self.session
         self.role = "subagent" if agent not in (None, "main") else None
 
+    def glanced(self, record: Mapping[str, Any]) -> Iterable[Event] | None:
+        """See `RecordReader`: steps, but for results that failed, and requests that begin one."""
+        kind, step = text(record.get("type")), mapping(record.get("event"))
+        failed = mapping(step.get("result")).get("isError") is True
+        again = kind == "llm.request" and not (text(record.get("attempt")) or "1/").startswith("1/")
+        if kind in _DECODED or failed or again or (self.chains and step.get("type") == "step.end"):
+            return None
+        if kind == "context.append_loop_event" and text(step.get("type")) not in _STEPS:
+            return ()
+        return self.events(record)
+
     def events(self, record: Mapping[str, Any]) -> Iterable[Event]:
         """The events of one record."""
         self.time(record.get("time") or record.get("created_at"))
         self.known |= {"agent": self.agent}
         kind = record.get("type")
-        unique = self.session, identity_of(record)
         if kind == "turn.step.retrying":
-            return self._retrying(record, unique)
+            return self._retrying(record)
         if kind == "llm.request":
-            return self._asked(record, unique)
+            return self._asked(record)
         if kind == "context.append_loop_event":
-            return self._looped(mapping(record.get("event")), unique)
+            return self._looped(mapping(record.get("event")), record)
         if kind in ("turn.prompt", "turn.steer"):
             self.see()
         elif kind == "turn.cancel" and record.get("target") != "queued":
             self.see(aborted=1)
             return self.settled("aborted")
         elif kind == "turn.ended":
-            return self._ended(record, unique)
+            return self._ended(record)
         elif kind == "context.apply_compaction":
             self.see()
             began = {"pre_tokens": count(record.get("tokensBefore"))}
-            return self.compacted(began, unique, post_tokens=count(record.get("tokensAfter")))
+            return self.compacted(began, self._unique(record), post_tokens=count(record.get("tokensAfter")))
         elif kind == "config.update":
             self.work_in(mapping(record.get("environmentDisclosure")).get("cwd"))
         return ()
 
-    def _retrying(self, record: Mapping[str, Any], unique: object) -> list[Event]:
+    def _unique(self, record: Mapping[str, Any]) -> object:
+        return self.session, identity_of(record)
+
+    def _retrying(self, record: Mapping[str, Any]) -> list[Event]:
         """A failed request with the retry that follows, in the names of the event or those of the printed line."""
         found = {key.replace("_", "").lower(): value for key, value in record.items()}
         facts = {
@@ -81,9 +95,9 @@ class KimiReader(RecordReader):
         delay, attempt = quantity(found.get("delayms")), number(found.get("failedattempt"))
         self.chains.begin_anew(MAIN, attempt)
         seconds = delay / 1000 if delay is not None and delay >= 0 else None
-        return self.retried(facts, unique, numbered=attempt, delay_seconds=seconds)
+        return self.retried(facts, self._unique(record), numbered=attempt, delay_seconds=seconds)
 
-    def _asked(self, record: Mapping[str, Any], unique: object) -> list[Event]:
+    def _asked(self, record: Mapping[str, Any]) -> list[Event]:
         """A request; one that is not its step's first shows that the one before failed."""
         self.known |= present({"provider": text(record.get("provider")), "model": text(record.get("model"))})
         self.see(requests=1)
@@ -92,9 +106,11 @@ class KimiReader(RecordReader):
         if before < 1:
             self.chains.settled(MAIN, "unresolved")
             return []
-        return [] if self.chains.attempts(MAIN) >= before else self.retried({}, unique, numbered=before)
+        if self.chains.attempts(MAIN) >= before:
+            return []
+        return self.retried({}, self._unique(record), numbered=before)
 
-    def _looped(self, event: Mapping[str, Any], unique: object) -> list[Event]:
+    def _looped(self, event: Mapping[str, Any], record: Mapping[str, Any]) -> list[Event]:
         kind = event.get("type")
         if kind == "step.end":
             self.see()
@@ -104,10 +120,10 @@ class KimiReader(RecordReader):
         elif kind == "tool.result":
             tool, result = self.tool_of(text(event.get("toolCallId"))), mapping(event.get("result"))
             if result.get("isError") is True:
-                return [self.tool_failed(tool, said_by(result.get("output")), unique)]
+                return [self.tool_failed(tool, said_by(result.get("output")), self._unique(record))]
         return []
 
-    def _ended(self, record: Mapping[str, Any], unique: object) -> list[Event]:
+    def _ended(self, record: Mapping[str, Any]) -> list[Event]:
         error, reason = mapping(record.get("error")), record.get("reason")
         self.see(aborted=int(reason == "cancelled"))
         if reason != "failed":
@@ -120,4 +136,4 @@ class KimiReader(RecordReader):
             "message": text(error.get("message")),
         }
         known = MAIN if MAIN in self.chains else None
-        return [self.failed(facts, unique, chain=known), *self.settled("exhausted")]
+        return [self.failed(facts, self._unique(record), chain=known), *self.settled("exhausted")]

@@ -148,10 +148,12 @@ def _walk(
     # Below the folder itself there are no links on the way, so that its real path tells those of all others.
     waiting = [(folder, os.path.realpath(folder), "", 0)]
     while waiting:
-        base, real, inner, depth = waiting.pop()
+        folder, real, inner, depth = waiting.pop()
         below: list[tuple[str, str, str, int]] = []
-        for name, kind in _entries(base, found, None if place is None else place.names_in(inner)):
-            path, inside, here = os.path.join(base, name), os.path.join(real, name), os.path.join(inner, name)
+        entries = _entries(folder, found, None if place is None else place.names_in(inner))
+        base, real, inner = (part and os.path.join(part, "") for part in (folder, real, inner))
+        for name, kind in entries:
+            path, inside, here = f"{base}{name}", f"{real}{name}", f"{inner}{name}"
             if stat.S_ISDIR(kind):
                 if name in _SKIPPED_FOLDERS or inside in excluded or (place is not None and not place.leads_on(here)):
                     continue
@@ -190,12 +192,21 @@ def _entries(folder: str, found: Found, names: Iterable[str] | None = None) -> l
         with os.scandir(folder) as scan:
             for entry in scan:
                 try:
-                    entries.append((entry.name, entry.stat(follow_symlinks=False).st_mode))
+                    entries.append((entry.name, _kind_of(entry)))
                 except OSError as error:
                     found.problems.append(_unreadable(entry.path, error))
     except OSError as error:
         found.problems.append(_unreadable(folder, error))
     return sorted(entries)
+
+
+def _kind_of(entry: os.DirEntry[str]) -> int:
+    """What an entry is, as in a mode; a listing mostly tells it, without a call for each of very many files."""
+    if entry.is_file(follow_symlinks=False):
+        return stat.S_IFREG
+    if entry.is_dir(follow_symlinks=False):
+        return stat.S_IFDIR
+    return stat.S_IFLNK if entry.is_symlink() else 0
 
 
 def _unreadable(path: str, error: OSError) -> Problem:
