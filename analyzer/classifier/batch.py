@@ -17,6 +17,8 @@ from functools import cache
 from queue import SimpleQueue
 from typing import Self, cast
 
+import msgspec
+
 from analyzer.classifier.reading.facts import Facts
 from analyzer.classifier.rules.deciding import judge
 from analyzer.classifier.rules.index import Index, index_of
@@ -49,22 +51,38 @@ def _verdict(facts: Facts, index: Index) -> Verdict:
     return (*decision.answer, confidence)
 
 
+_ERRORS = (msgspec.DecodeError, RecursionError, UnicodeError)
+"""What the strict decoder raises for texts that are no well-formed facts."""
+
+
+class _Stored(msgspec.Struct, gc=False):
+    """The fields of `Facts` that a verdict looks at."""
+
+    status: int | None = None
+    code: str | None = None
+    type: str | None = None
+    subtype: str | None = None
+    terminal_reason: str | None = None
+    failure_reason: str | None = None
+    is_error: bool | None = None
+    message: str | None = None
+    provider: str | None = None
+    exception_class: str | None = None
+    exit_code: int | None = None
+    stdout: str | None = None
+    stderr: str | None = None
+    cause: _Stored | None = None
+
+
 @cache
 def _decoder() -> Callable[[str], Facts]:
     """A function from JSON text to facts, or to an object with the same fields."""
-    try:
-        from analyzer.classifier.reading.facts import (
-            ERRORS,
-            decoder,  # 30 ms that only replay should pay
-        )
-    except ImportError:
-        return _decode
-    fast = decoder()
+    strict = msgspec.json.Decoder(_Stored).decode
 
     def decode(text: str) -> Facts:
         try:
-            return cast("Facts", fast(text))
-        except ERRORS:
+            return cast("Facts", strict(text))
+        except _ERRORS:
             return _decode(text)
 
     return decode

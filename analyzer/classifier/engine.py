@@ -15,9 +15,10 @@ from analyzer.classifier.reading.reset_times import NOTHING, read, resolve
 from analyzer.classifier.reading.tokens import token_counts
 from analyzer.classifier.recovery_table import party
 from analyzer.classifier.rules.deciding import Basis, chain, doubts, evidence, judge
-from analyzer.classifier.rules.index import NO_RULE, index_of
-from analyzer.classifier.rules.loading import Rules, ruleset_for
+from analyzer.classifier.rules.index import NO_RULE, Index, index_of
+from analyzer.classifier.rules.loading import Rules, default_ruleset, ruleset_for
 from analyzer.classifier.rules.text_evidence import timed_texts
+from analyzer.redaction.automata import kept_until_fork
 
 __all__ = ["NO_RULE", "Classification", "classify", "classify_facts"]
 
@@ -130,7 +131,7 @@ def classify(
 
 def classify_facts(facts: Facts, *, at: datetime | None = None, rules: Rules = None) -> Classification:
     """Classifies facts, as live or as stored in an event; `at` is the event's own time."""
-    index = index_of(ruleset_for(rules))
+    index = _built_in() if rules is None else index_of(ruleset_for(rules))
     decision, level, timely, confidence = judge(facts, index)
     reason, detail, retryable, action, rule = decision.answer
     seconds = reset_at = current = most = None
@@ -164,6 +165,12 @@ def classify_facts(facts: Facts, *, at: datetime | None = None, rules: Rules = N
         confidence,
         None if decision.rule is None else (index, decision, level),
     )
+
+
+@kept_until_fork
+def _built_in() -> Index:
+    """The index of the built-in rules, without a look for them."""
+    return index_of(default_ruleset())
 
 
 def _iso(moment: datetime | None) -> str | None:

@@ -3,8 +3,7 @@
 Invariant: facts that `extract` made are normalised, redacted and capped, and `from_dict(to_dict(f)) == f` holds for any
 facts, so that a stored event can be judged again exactly as it was judged live.
 
-Hundreds of thousands of facts are made a second in a replay: frozen dataclasses are made fast here, and stored facts
-are read from JSON without one.
+Frozen dataclasses are made fast here; a replay of stored facts makes none (`batch`).
 """
 
 from __future__ import annotations
@@ -12,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, make_dataclass
 from typing import Any, TypeVar, cast
-
-import msgspec
 
 T = TypeVar("T")
 
@@ -28,7 +25,7 @@ def quick(cls: type[T]) -> Callable[..., T]:
         (each.name, Any, field() if each.default is MISSING else field(default=each.default))
         for each in fields(cls)  # type: ignore[arg-type]  # a dataclass, as the docstring asks
     ]
-    twin = make_dataclass(cls.__name__, members, slots=True, eq=False, repr=False)
+    twin = make_dataclass(cls.__name__, members, slots=True, eq=False, repr=False, match_args=False)
 
     def build(*values: object) -> T:
         made: Any = twin(*values)
@@ -142,31 +139,3 @@ def cap(text: str, limit: int) -> str:
     head = room * 3 // 4
     tail = room - head
     return f"{text[:head]}\n[… {len(text) - room} characters cut …]\n{text[len(text) - tail :]}"
-
-
-ERRORS: tuple[type[Exception], ...] = (msgspec.DecodeError, RecursionError, UnicodeError)
-"""What a decoder raises for texts that are no well-formed facts."""
-
-
-class Stored(msgspec.Struct, gc=False):
-    """The fields of `Facts` that a verdict looks at."""
-
-    status: int | None = None
-    code: str | None = None
-    type: str | None = None
-    subtype: str | None = None
-    terminal_reason: str | None = None
-    failure_reason: str | None = None
-    is_error: bool | None = None
-    message: str | None = None
-    provider: str | None = None
-    exception_class: str | None = None
-    exit_code: int | None = None
-    stdout: str | None = None
-    stderr: str | None = None
-    cause: Stored | None = None
-
-
-def decoder() -> Callable[[str], Stored]:
-    """A function from JSON text to stored facts; it raises one of `ERRORS` for anything else."""
-    return msgspec.json.Decoder(Stored).decode

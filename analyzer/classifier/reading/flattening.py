@@ -13,7 +13,7 @@ from typing import Any
 
 import re2
 
-from analyzer.redaction.automata import Late, kept_until_fork
+from analyzer.redaction.automata import Late, kept_until_fork, spans_in
 from analyzer.redaction.unfolding import Form, forms, unfolded
 
 READING = 1
@@ -109,14 +109,17 @@ _HUMPS = Late(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 def _searches(pattern: str) -> Any:
     options = re2.Options()
     options.encoding = re2.Options.Encoding.LATIN1
-    return re2.compile(pattern.encode(), options).search
+    compiled = re2.compile(pattern.encode(), options)
+    return lambda text: spans_in(compiled, text)
+
+
+def flat(text: str) -> bytes:
+    """A message as rules read it, in UTF-8."""
+    return text.encode() if _is_bare(text) else _undressed(text)
 
 
 @lru_cache(maxsize=1_024)
-def flat(text: str) -> bytes:
-    """A message as rules read it, in UTF-8."""
-    if _is_bare(text):
-        return text.encode()
+def _undressed(text: str) -> bytes:
     return _flattened(text).encode("utf-8", "replace")
 
 
@@ -128,7 +131,8 @@ def _is_bare(text: str) -> bool:
         return False
     first, last = text[:1], text[-1:]
     if first.isalpha():
-        if text[1:2].isdigit() or "=" in text[:10] or (text[3:4] == " " and text[4:5].isdigit()):
+        words = text[:12].replace(" ", "").isalpha()  # as most texts begin, and then none of the next can be
+        if not words and (text[1:2].isdigit() or "=" in text[:10] or (text[3:4] == " " and text[4:5].isdigit())):
             return False
         if ": " in text and text[:12].split(" ", 1)[0].lower() in _FIRST_WORDS:
             return False

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import re2
 
 from analyzer.classifier.reading.facts import Facts
-from analyzer.redaction.automata import Late, kept_until_fork
+from analyzer.redaction.automata import FirstMatch, Late, kept_until_fork, spans_in
 
 _EAST_UNIT = r"(?:秒钟?|秒鐘|秒間|分钟|分鐘|分間|分|个?小时|個?小時|時間|天|日間?|초|분|시간|일)"
 _WEST_UNIT = (
@@ -143,7 +143,7 @@ def _compiled() -> _Compiled:
     for pattern in _PATTERNS.values():
         check.Add(pattern)
     check.Compile()
-    return _Compiled(check, tuple(re2.compile(pattern.encode()) for pattern in _PATTERNS.values()))
+    return _Compiled(check._set.Match, tuple(re2.compile(pattern.encode()) for pattern in _PATTERNS.values()))
 
 
 def read(levels: Sequence[Facts], texts: Callable[[Facts], Iterable[bytes]], *, limited: bool) -> Reset:
@@ -187,10 +187,13 @@ def _at_home(found: Reset, level: Facts) -> Reset:
 def from_text(text: bytes) -> Reset:
     """The first duration, moment and wall-clock time that a text names; a moment without a zone has none here."""
     compiled = _compiled()
-    hits = compiled.check.Match(text)
-    if not hits:
+    found: dict[int, Any] = {}  # its groups are bytes or None, as those of `re`
+    for number in compiled.check(text) or ():
+        spans = spans_in(compiled.regexes[number], text)
+        if spans is not None:
+            found[number] = FirstMatch(text, spans)
+    if not found:
         return NOTHING
-    found = {number: compiled.regexes[number].search(text) for number in hits}
     seconds, moment, clock = _seconds(found), _moment(found), None
     if _CLOCK in found:
         clock = _clock(found[_CLOCK])

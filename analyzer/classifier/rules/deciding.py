@@ -8,9 +8,10 @@ from __future__ import annotations
 from analyzer.classifier.reading.facts import Facts
 from analyzer.classifier.rules.index import Decision, Index
 from analyzer.classifier.rules.ruleset import LINE, SIGNAL, TEXT, normal_name
-from analyzer.classifier.rules.text_evidence import Passage, leading_name, listen, succeeded
+from analyzer.classifier.rules.text_evidence import Message, Passage, heard_in, leading_name, listen, succeeded
 
 _MAX_LEVELS = 8
+_MOST_KINDS = 4_096
 _WORDS = (LINE, SIGNAL, TEXT)
 STRONG, WEAK = "strong", "weak"
 """What the verdict of a rule rests on: its own codes, types, names and texts; or weak evidence: a bare status or exit
@@ -38,8 +39,29 @@ def judge(facts: Facts, index: Index) -> tuple[Decision, Facts, bool, str | None
 
     It is the outermost level that a rule explains; a symptom gives way to what lies beneath it, but not to an abort: a
     timeout cancels what it waits for, so a cancellation beneath it is its own doing.
+
+    Errors come in kinds: those of which the same is said are judged once.
     """
-    left, heard, _, strong = holding(facts, index)
+    if facts.cause is not None or facts.stdout or facts.stderr:
+        return _judge(facts, index, None)
+    message = heard_in(facts, index)
+    key = (
+        None if message is None else (*message.found, message.loose, message.stated, message.name),
+        *(facts.status, facts.code, facts.type, facts.exception_class, facts.provider, facts.is_error, facts.exit_code),
+        *(facts.subtype, facts.terminal_reason, facts.failure_reason),
+    )
+    known = index.judged.get(key)
+    if known is None:
+        decision, _, timely, confidence = _judge(facts, index, message)
+        if len(index.judged) >= _MOST_KINDS:
+            index.judged.clear()
+        known = index.judged[key] = decision, timely, confidence
+    decision, timely, confidence = known
+    return decision, facts, timely, confidence
+
+
+def _judge(facts: Facts, index: Index, message: Message | None) -> tuple[Decision, Facts, bool, str | None]:
+    left, heard, _, strong = holding(facts, index, None, message)
     found = index.decisions[(left & -left).bit_length() - 1] if left else None
     level = facts
     if facts.cause is not None:
@@ -64,7 +86,9 @@ def _beneath(facts: Facts, index: Index, found: Decision | None, strong: int) ->
     return found, level, strong
 
 
-def holding(facts: Facts, index: Index, passages: list[Passage] | None = None) -> tuple[int, int, int | None, int]:
+def holding(
+    facts: Facts, index: Index, passages: list[Passage] | None = None, message: Message | None = None
+) -> tuple[int, int, int | None, int]:
     """One level, causes aside: mask of the rules that hold, what its texts say, and the status that the rules saw.
 
     The last is the mask of the rules that more than a status or an exit code speaks for.
@@ -72,7 +96,7 @@ def holding(facts: Facts, index: Index, passages: list[Passage] | None = None) -
     if succeeded(facts):
         heard, status, speaking = index.timely, facts.status, _of_names(facts, index)
     else:
-        heard, status, speaking = listen(facts, index, passages)
+        heard, status, speaking = listen(facts, index, passages, message)
     width = index.width
     if heard:
         # Three segments are evidence, two are guards; see Index.

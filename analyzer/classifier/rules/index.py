@@ -128,6 +128,7 @@ class Index:
         "final_errors",
         "full",
         "guards",
+        "judged",
         "lines",
         "match",
         "match_ascii",
@@ -142,6 +143,7 @@ class Index:
         "provided",
         "ruleset",
         "silent",
+        "stating",
         "status",
         "stream",
         "stream_failed",
@@ -165,6 +167,10 @@ class Index:
         else:
             self._match_many(texts)
         self.width = len(rules)
+        self.stating = frozenset(number for number, each in enumerate(self.patterns) if each.kind == STATUS)
+        """The patterns that find a status in a text."""
+        self.judged: dict[object, tuple[Decision, bool, str | None]] = {}
+        """What `deciding` has answered, by all that the answer depends on."""
         self.decisions = [_decision(number, rule) for number, rule in enumerate(rules)]
         self.nothing = _decision(-1, None)
         self.silent = _decision(-1, None, "no_detail")

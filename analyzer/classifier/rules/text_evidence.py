@@ -8,7 +8,7 @@ The end of a stream counts, and the command's own words are told from words that
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import re2
@@ -16,8 +16,8 @@ import re2
 from analyzer.classifier.reading.facts import MESSAGE_CHARS, STREAM_CHARS, Facts
 from analyzer.classifier.reading.flattening import flat, flat_output, words_of
 from analyzer.classifier.rules.index import Index
-from analyzer.classifier.rules.ruleset import STATUS, normal_name
-from analyzer.redaction.automata import Late, kept_until_fork
+from analyzer.classifier.rules.ruleset import normal_name
+from analyzer.redaction.automata import Late, all_spans_in, kept_until_fork, spans_in
 
 _LOOKED_AT_CHARS = 300
 """Of a line; a longer one is nobody's farewell."""
@@ -108,7 +108,7 @@ class Passage(NamedTuple):
     """One text that was matched, and what was found in it."""
 
     text: bytes
-    found: list[int]
+    found: Sequence[int]
     """Pattern numbers, in the order in which they were found."""
     counting: int
     """Mask of what counts in this text."""
@@ -121,24 +121,51 @@ def succeeded(facts: Facts) -> bool:
     return facts.exit_code == 0
 
 
-def listen(facts: Facts, index: Index, passages: list[Passage] | None = None) -> tuple[int, int | None, int]:
+class Message(NamedTuple):
+    """What was matched in a message, and all that its text decides of the verdict."""
+
+    text: bytes
+    found: Sequence[int]
+    loose: bool
+    """Whether loose words count, too."""
+    stated: int | None
+    """The status that the text states, where none is given."""
+    name: str
+    """The name that it begins with; empty where it begins with none."""
+
+
+def heard_in(facts: Facts, index: Index) -> Message | None:
+    """What the message of an error says; None where it has none."""
+    if not facts.message:
+        return None
+    text = flat(facts.message[:MESSAGE_CHARS]) if facts.subtype is None else _message(facts, index, index.mentions)
+    found = (index.match_ascii(text) if text.isascii() else index.match(text)) or ()
+    status = facts.status
+    stated = None
+    if status is None and not index.stating.isdisjoint(found):
+        stated = _stated_status(index, text, found)
+    loose = len(text) <= LOOSE_CHARS or (status is not None and status >= 400)
+    return Message(text, found, loose, stated, _first_name(text))
+
+
+def listen(
+    facts: Facts, index: Index, passages: list[Passage] | None = None, message: Message | None = None
+) -> tuple[int, int | None, int]:
     """What the texts of an error say, as bits of the index; its status, as given, else as a text states it; its names.
 
     The last is the mask of the rules that know its code, its type, its class or the name that its message begins with.
-    With `passages`, texts are added there. Ask only for facts of a run that did not go well.
+    With `passages`, texts are added there; `message` is what `heard_in` gives, where that is known. Ask only for facts
+    of a run that did not go well.
     """
     heard = named = 0
     status = facts.status
-    message = facts.message
+    message = message or heard_in(facts, index)
     strange: list[str] = []
-    if message:
-        text = _message(facts, index, index.mentions)
-        loose = len(text) <= LOOSE_CHARS or (status is not None and status >= 400)
-        counting = index.words if loose else index.strict
-        heard, status = _match(index, text, counting, status, passages, status is None)
-        first = _first_name(text)
-        if first:
-            named = _known(index.by_name.get(normal_name(first)), first, strange)
+    if message is not None:
+        counting = index.words if message.loose else index.strict
+        heard, status = _weigh(index, message.text, message.found, counting, status, passages, status is None)
+        if message.name:
+            named = _known(index.by_name.get(normal_name(message.name)), message.name, strange)
     if facts.code:
         named |= _known(index.named(facts.code, facts.provider), facts.code, strange)
     if facts.type:
@@ -185,7 +212,7 @@ def _listen_to_streams(
         if own:
             counting = speaking & (index.final | index.guards | index.timely)
             heard |= _match(index, own, counting, status, passages, False)[0]
-        lines = b"" if alone else b"\n".join([match.group() for match in _error_line().finditer(text)])
+        lines = b"" if alone else b"\n".join([text[slice(*spans[0])] for spans in all_spans_in(_error_line(), text)])
         if lines:
             more, status = _match(index, lines, speaking & index.words & ~index.final, status, passages, False)
             heard |= more
@@ -222,7 +249,7 @@ def _message(facts: Facts, index: Index, mentions: Any) -> bytes:
     """The message as it counts: without mentions of a limit where it is an agent's last words, which may be prose."""
     message = (facts.message or "")[:MESSAGE_CHARS]
     text = flat(message)
-    if facts.subtype is None or mentions is None or mentions.search(text) is None:
+    if facts.subtype is None or mentions is None or spans_in(mentions, text) is None:
         return text
     lines = [flat(last_words(part)) for part in (message.strip().partition("\n")[0], message)]
     own = next((each for each in lines if _in_place(index, each, labelled=True)), b"")
@@ -235,7 +262,7 @@ def _in_place(index: Index, line: bytes, *, labelled: bool) -> bool:
     found = index.match_ascii(line) if line.isascii() else index.match(line)
     if any(index.weights[number] & index.final for number in found or ()):
         return True
-    return labelled and index.mentions.search(line) is not None and _error_line().fullmatch(line) is not None
+    return labelled and spans_in(index.mentions, line) is not None and _error_line().fullmatch(line) is not None
 
 
 def _failed(facts: Facts) -> bool:
@@ -248,7 +275,7 @@ def _without(mentions: Any, stream: str) -> tuple[bytes, bool]:
     An agent reads, echoes and prints such lines. Elsewhere they are a mention, which says nothing of this run.
     """
     text = flat_output(stream[:STREAM_CHARS])
-    mentioned = mentions is not None and mentions.search(text) is not None
+    mentioned = mentions is not None and spans_in(mentions, text) is not None
     return mentions.sub(b"", text) if mentioned else text, mentioned
 
 
@@ -261,7 +288,7 @@ def _own_limit(facts: Facts, index: Index, is_stdout: bool) -> bytes:
     if not stream or index.mentions is None or not _failed(facts):
         return b""
     own = flat(last_words(stream))
-    if index.mentions.search(own) is None:
+    if spans_in(index.mentions, own) is None:
         return b""
     if facts.is_error and (facts.message or facts.subtype not in _SAYING_NO_CAUSE):
         return b""  # the agent's own record tells how it ended
@@ -281,6 +308,18 @@ def _match(
 ) -> tuple[int, int | None]:
     """What counts in a text, and the status; where it may be prose and begins like it, loose words do not count."""
     found = index.match_ascii(text) if text.isascii() else index.match(text)
+    return _weigh(index, text, found or (), counting, status, passages, prose)
+
+
+def _weigh(
+    index: Index,
+    text: bytes,
+    found: Sequence[int],
+    counting: int,
+    status: int | None,
+    passages: list[Passage] | None,
+    prose: bool,
+) -> tuple[int, int | None]:
     if not found:
         return 0, status
     heard = 0
@@ -297,13 +336,12 @@ def _match(
     return heard, status
 
 
-def _stated_status(index: Index, text: bytes, found: list[int]) -> int | None:
+def _stated_status(index: Index, text: bytes, found: Sequence[int]) -> int | None:
     for number in found:
-        pattern = index.patterns[number]
-        if pattern.kind == STATUS:
-            match = pattern.regex.search(text)
-            if match is not None:
-                return int(match.group(1))
+        if number in index.stating:
+            spans = spans_in(index.patterns[number].regex, text)
+            if spans is not None:
+                return int(text[slice(*spans[1])])
     return None
 
 
@@ -312,8 +350,12 @@ def leading_name(message: str) -> str:
     return normal_name(_first_name(flat(message[:MESSAGE_CHARS])))
 
 
+_COLON = ord(":")
+
+
 def _first_name(text: bytes) -> str:
-    if not text[:1].isalpha():
+    space = text.find(b" ")
+    if (0 < space < 120 and text[space - 1] != _COLON and b"\n" not in text[:space]) or not text[:1].isalpha():
         return ""
     first = text[:120].split(None, 1)[0]
     return first.rstrip(b":").decode("utf-8", "replace") if first.endswith(b":") or len(first) == len(text) else ""
