@@ -132,7 +132,7 @@ def test_readme_example_of_logging_runs(tmp_path: Path) -> None:
     assert (event.type, event.payload["caller"]) == ("error.classified", "planner")
 
 
-TESTED_ELSEWHERE = {"README.md", "docs/how-to/frameworks.md", "docs/how-to/recovery.md"}
+TESTED_ELSEWHERE = {"README.md", *(f"docs/how-to/{name}.md" for name in ("frameworks", "mcp", "recovery"))}
 """Pages with Python that has tests of its own."""
 WITH_PYTHON = sorted(
     name
