@@ -221,6 +221,34 @@ def _waits_grow(number: int) -> Iterator[bytes]:
         yield line(f"{name}-end", "retry.settled", at(number, session, 50), name, **end, **chain)
 
 
+_OWN: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("validation", INVALID),
+    ("tool_not_found", {"message": "spawn rg ENOENT"}),
+    ("context_overflow", {"status": 400, "message": "prompt is too long: 210000 tokens > 200000 maximum"}),
+)
+
+
+def _under(kind: str, number: int, old: dict[str, str], new: dict[str, str]) -> Iterator[bytes]:
+    """Thirty sessions of three callers, of which four meet errors of three reasons, and nine since the change."""
+    work = new if number >= CHANGE else old
+    for session in range(30):
+        name, known = f"{kind}-{number}-{session}", {"caller": f"{kind}-{session % 3}", **work}
+        yield line(f"{name}-w", "session.observed", at(number, session), name, requests=3, **known)
+        if session < (9 if number >= CHANGE else 4):
+            reason, facts = _OWN[(number + session) % 3]
+            yield line(f"{name}-e", at=at(number, session, 9), session=name, reason=reason, facts=facts, **known)
+
+
+def _version_worse(number: int) -> Iterator[bytes]:
+    old, new = ({"agent": "version_worse", "agent_version": version} for version in ("2.1.7", "2.1.8"))
+    yield from _under("version_worse", number, old, new)
+
+
+def _model_worse(number: int) -> Iterator[bytes]:
+    old, new = ({"agent": "other", "model": model} for model in ("before", "model_worse"))
+    yield from _under("model_worse", number, old, new)
+
+
 _STORIES = (
     _spike,
     _drift,
@@ -241,4 +269,6 @@ _STORIES = (
     _silence,
     _tool_failures,
     _waits_grow,
+    _version_worse,
+    _model_worse,
 )

@@ -54,7 +54,9 @@ def test_every_kind_that_is_told_alone_has_its_figure_its_chart_and_its_errors(n
     kind = KINDS[name]
     assert kind.advice
     # Sessions that stay away, failed tools and waits are no errors: none speak for them.
-    assert bool(kind.behind.said) == (name not in {"silence", "tool_failures", "waits_grow"})
+    assert bool(kind.behind.said) == (
+        name not in {"silence", "tool_failures", "waits_grow", "version_worse", "model_worse"}
+    )
     assert (kind.behind is NOTHING) == (not kind.behind.said)
     assert kind.chart is not None and kind.chart.title and kind.chart.description and all(kind.chart.columns.values())
     assert kind.metric in row("reference/json.md", name)

@@ -59,6 +59,8 @@ class Scope:
     provider: str | None = None
     model: str | None = None
     tool: str | None = None
+    version: str | None = None
+    """An agent and its version."""
 
     @classmethod
     def of(cls, detection: Detection) -> Scope:
@@ -76,7 +78,7 @@ class Scope:
     def who(self) -> str:
         """The caller for people: a name as long as a log may make it is cut, and one without letters named so."""
         if self.caller is None:
-            return self.provider or self.model or self.tool or "the fleet"
+            return self.provider or self.model or self.tool or self.version or "the fleet"
         name = self.caller if self.caller.strip() else "(none)"
         return name if len(name) <= WHO_CHARS else f"{name[: WHO_CHARS - 1]}…"
 
@@ -167,7 +169,7 @@ class Finding(Shown):
         named = [who for name in ("caller", "model", "session") if (who := getattr(self.scope, name))]
         if len(words) < max(1, len(asked)) or max(map(len, named), default=0) > MOST_NAMED_CHARS:
             return ()
-        if set(self.kind.asks) & own.keys():
+        if set(self.kind.asks) & own.keys() or self.kind.asks_all:
             return words
         first = min(self.onset, self.last_on - timedelta(days=self.kind.evidence_days - 1))
         about = [
@@ -257,7 +259,7 @@ class Finding(Shown):
         """What `to_dict` made, read back; raises ValueError or LookupError for anything else."""
         scope, (since, until) = data["scope"], (data["window"][end] for end in ("since", "until"))
         own_name = kind_of(data["finding"]).scope
-        names = (own_name, "step", "session", "rule", "provider", "model", "tool", "reason")
+        names = (own_name, "step", "session", "rule", "provider", "model", "tool", "version", "reason")
         named = next((scope[name] for name in names if name and scope.get(name)), None)
         about = {"caller": scope.get("caller"), "template": scope.get("template"), "scope": named}
         if scope.get("reason") and scope.get("rule"):
@@ -300,7 +302,7 @@ def finding_id(what: Identity, opened_on: date) -> str:
     """The id that follows from what is found, about what, and since when."""
     # Names that came later have no part where they say nothing: ids of findings that are open stay as they are.
     scope = what.scope.to_dict()
-    late = [scope.pop(name) for name in ("provider", "model", "tool")]
+    late = [scope.pop(name) for name in ("provider", "model", "tool", "version")]
     named = (part for part in late if part is not None)
     return derived_id("finding", what.family, *scope.values(), *named, opened_on.isoformat())
 
@@ -430,6 +432,8 @@ class Kind:
     """What to do next, in words."""
     asks: tuple[str, ...] = ()
     """The words of the command that shows more; MESSAGE and SESSION are its own."""
+    asks_all: bool = False
+    """Whether this command asks for all of history."""
     family: str | None = None
     """Detections of one family are one incident, whichever test made them; None: the kind is alone in its own."""
     scope: str | None = None

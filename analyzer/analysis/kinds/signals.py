@@ -1,4 +1,5 @@
-"""The kinds of what is no error: callers that are no longer heard of, tools that fail, waits that grow."""
+"""The kinds of what is no rise of errors: callers that are no longer heard of, tools that fail, waits that grow,
+versions and models that do worse than those before them."""
 
 from __future__ import annotations
 
@@ -103,6 +104,54 @@ COUNTS = ChartForm(
     signal_chart,
 )
 
+
+def version_rows(finding: Finding, basis: Basis) -> pl.DataFrame:
+    """The rows of `VERSIONS`, a day each."""
+    about = finding.scope.version or finding.scope.model or ""
+    rows = basis.seen.signals.filter(pl.col("signal") == ("version" if finding.scope.version else "model"))
+    parts = pl.col("name").str.split("\t").list
+    own = (parts.join(" ") if finding.scope.version else parts.last()) == about
+    agents = rows.filter(own).select(parts.first()).to_series().unique().to_list()
+    rows = rows.filter(parts.first().is_in(agents), around(finding, basis.last))
+    sums = [
+        pl.col(column).filter(own if is_own else ~own).sum().cast(pl.Int64).alias(name)
+        for name, column, is_own in (
+            ("failed_sessions", "sessions", True),
+            ("sessions", "exposure", True),
+            ("other_failed_sessions", "sessions", False),
+            ("other_sessions", "exposure", False),
+        )
+    ]
+    return rows.group_by("day").agg(*sums).sort("day")
+
+
+def version_chart(case: Charted) -> Chart:
+    """The sessions of each day that met such errors, and below them all of the agent's."""
+    both = {name: pl.col(name) + pl.col(f"other_{name}") for name in ("failed_sessions", "sessions")}
+    rows = case.numbers.with_columns(**both)
+    marks = (
+        bars(rows, "failed_sessions", "sessions with such errors", MARKED),
+        bars(rows, "sessions", "sessions", USUAL, lower=True),
+    )
+    upper = counts_axis("sessions with such errors", max(rows["failed_sessions"], default=0))
+    return panels(case, "Sessions with errors of their own side by day", marks, upper, "sessions")
+
+
+VERSIONS = ChartForm(
+    "Days of the version, and of the others",
+    SINCE_BASELINE,
+    {
+        **DAY,
+        "failed_sessions": "sessions under the version or model with an error of the request, of the environment or of "
+        "no known cause",
+        "sessions": "all sessions under it",
+        "other_failed_sessions": "such sessions under the agent's other versions or models",
+        "other_sessions": "all sessions under these",
+    },
+    version_rows,
+    version_chart,
+)
+
 _COUNTED = Kind(
     title="A tool fails more often",
     metric="failed calls of the span that was judged, three of a session at most",
@@ -113,6 +162,17 @@ _COUNTED = Kind(
     scope="tool",
     chart=COUNTS,
 )
+_WORSE = Kind(
+    title="Worse under a new version",
+    metric="sessions under it with an error of the request, of the environment or of no known cause",
+    severity=warning,
+    sentence=note_of,
+    advice="stay with the one before until that is mended, and compare the two",
+    asks=("query", "versions-by-agent"),
+    asks_all=True,
+    scope="version",
+    chart=VERSIONS,
+)
 SIGNALS = {
     "tool_failures": _COUNTED,
     "waits_grow": replace(
@@ -122,6 +182,10 @@ SIGNALS = {
         advice="ask the provider, or wait for it to recover; call it less often",
         asks=("query", "retries-outcomes"),
         scope="provider",
+    ),
+    "version_worse": _WORSE,
+    "model_worse": replace(
+        _WORSE, title="Worse under a new model", asks=("query", "errors-messages"), asks_all=False, scope="model"
     ),
     "silence": Kind(
         title="Sessions stay away",

@@ -17,6 +17,7 @@ from analyzer.analysis.detection.signals.relays import MANY_RELAYS, many_relays
 from analyzer.analysis.detection.signals.retries import retry_changes
 from analyzer.analysis.detection.signals.rises import signals
 from analyzer.analysis.detection.signals.silence import silences
+from analyzer.analysis.detection.signals.versions import worse_versions
 from analyzer.analysis.detection.statistics.tails import false_discovery
 from analyzer.analysis.detection.volume_units import exposures, since_newest
 from analyzer.analysis.detection.volumes import OUTAGES, PARTS, Explained, volumes
@@ -77,6 +78,7 @@ def detections(seen: Observations, settings: Settings | None = None) -> list[Det
         *detections_in(many_relays(over_midnight(seen, hand_offs, MANY_RELAYS))),
         *retries,
         *signals(seen.signals),
+        *worse_versions(seen.signals),
         *silences(since_newest(seen.hourly_work, seen.versions)),
     ]
     found = _without_consequences(found, shares, outages)

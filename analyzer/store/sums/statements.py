@@ -102,13 +102,25 @@ def signals() -> str:
     e.operation,
     e.waited_seconds,
     e.seen[1].tool as tool,
-    e.seen[1].tools as tools
+    e.seen[1].tools as tools,
+    e.work[1].agent as agent,
+    e.work[1].agent_version as agent_version,
+    e.model
   from internal.event_v1 as e
-  where e.type in ('tool.failed', 'session.observed', 'retry.settled')
+  where e.type in ('tool.failed', 'session.observed', 'retry.settled', 'error.classified')
     and {of_days}
     and {of_part}
 """
-    return _counted("detection-signals", event=_filled(rows))
+    errors = """
+  select
+    {day} as day,
+    e.session,
+    party_of(e.reason, e.detail, e.status) as party
+  from errors_under($ruleset) as e
+  where {of_days}
+    and {of_part}
+"""
+    return _counted("detection-signals", event=_filled(rows), error=_filled(errors))
 
 
 @cache

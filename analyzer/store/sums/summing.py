@@ -70,7 +70,7 @@ class Summing:
                 **self._counted(some, part, frames),
                 "volumes": alone(self._ask(statements.volumes(), some, part, frames, ruleset=self._ruleset)),
                 "work": alone(self._ask(statements.work(), some, part)),
-                "signals": alone(self._ask(statements.signals(), some, part)),
+                "signals": alone(self._ask(statements.signals(), some, part, ruleset=self._ruleset)),
             }
             for name, frame in made.items():
                 parts[name].append(sorted_sums(name, frame))

@@ -160,7 +160,7 @@ def sorted_sums(name: str, frame: pl.DataFrame) -> pl.DataFrame:
 
 def table_of(name: str) -> str:
     """The table of a frame."""
-    version = 2 if name in {"counts", "volumes", "work"} else 1
+    version = 2 if name in {"counts", "volumes", "work", "signals"} else 1
     return f"sum_{name.removesuffix('s')}_v{version}"
 
 

@@ -129,8 +129,10 @@ create table if not exists internal.sum_work_v2 (
   observed bigint not null
 );
 
--- Failed tools, which belong to no caller, and waits; see detection-signals.
-create table if not exists internal.sum_signal_v1 (
+drop table if exists internal.sum_signal_v1;
+
+-- Failed tools, which belong to no caller, waits, versions and models; see detection-signals.
+create table if not exists internal.sum_signal_v2 (
   timezone varchar not null,
   day date not null,
   caller varchar not null,
